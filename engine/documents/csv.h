@@ -1,0 +1,97 @@
+/*
+ * CSV by RFC 4180: UTF-8 (a byte order mark is skipped), a header row, quoted fields with doubled quotes and
+ * newlines inside, LF or CRLF. Read as a stream in bounded memory, from a file, a descriptor, memory or a
+ * callback. A short or long row, a field after a closing quote, a NUL, invalid UTF-8 and a field or row over
+ * the limit are refused with file:line:column (a row's line is where it begins; columns count bytes from 1).
+ */
+#ifndef ASSAY_DOCUMENTS_CSV_H
+#define ASSAY_DOCUMENTS_CSV_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    CSV_FIELD_MOST = 1 << 20,  /* bytes of one field */
+    CSV_COLUMNS_MOST = 4096,
+};
+
+struct csv_field {
+    const char *bytes; /* not NUL-ended; quotes taken off; valid until the next row is read */
+    size_t length;
+    uint32_t column; /* byte column in the line where the field begins, from 1 */
+    bool quoted;
+};
+
+struct csv_reader;
+
+/* Reads up to SIZE bytes into BUFFER; returns how many, 0 at the end, or a negative errno. */
+typedef int64_t (*csv_read_function)(void *context, char *buffer, size_t size);
+
+/* Each opens and reads the header; duplicate and empty column names are refused, an empty input too
+ * ("expected a header row"). NAME is for messages; "-" as PATH is standard input. */
+int csv_open(const char *path, struct csv_reader **ret, struct failure *failure);
+int csv_open_memory(const char *name, const char *bytes, size_t length, struct csv_reader **ret,
+                    struct failure *failure);
+int csv_open_function(const char *name, csv_read_function read, void *context, struct csv_reader **ret,
+                      struct failure *failure);
+void csv_close(struct csv_reader *reader);
+
+size_t csv_column_count(const struct csv_reader *reader);
+const char *csv_column_name(const struct csv_reader *reader, size_t column);
+/* The column called NAME in *RET; if there is none, a failure that names the nearest one and lists what there is. */
+int csv_find_column(const struct csv_reader *reader, const char *name, size_t *ret, struct failure *failure);
+const char *csv_file(const struct csv_reader *reader);
+
+/* The next row in *RET_FIELDS (csv_column_count of them, the reader's). 1 for a row, 0 at the end, negative on
+ * failure. */
+int csv_next(struct csv_reader *reader, const struct csv_field **ret_fields, struct failure *failure);
+/* The line where the last row began. */
+size_t csv_line(const struct csv_reader *reader);
+/* A failure about field COLUMN of the last row: place filled in, sentence given. Returns -EINVAL. */
+int csv_failure(const struct csv_reader *reader, size_t column, struct failure *failure, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Field COLUMN of the last row as a number; trailing junk, blanks and emptiness are refused with the place. */
+int csv_number(const struct csv_reader *reader, size_t column, double *ret, struct failure *failure);
+
+/* ---- Fast columns: the road for millions of rows -------------------------------------------------------- */
+
+/* A block of rows by columns: what models want. NUMBERS[i] has a double a row for the i-th wanted number
+ * column, LABELS[j] a code a row for the j-th wanted label column (see csv_label). */
+struct csv_block {
+    size_t rows;
+    const double *const *numbers;
+    const uint32_t *const *labels;
+    const uint64_t *lines; /* the line where each row begins */
+};
+
+/* What to make of an empty number field. */
+enum csv_empty { CSV_EMPTY_IS_ERROR, CSV_EMPTY_IS_NAN };
+
+struct csv_columns;
+
+/* Wants NUMBER_COUNT columns as doubles and LABEL_COUNT as labels (indices of columns), from a reader on which
+ * csv_next was not yet called. The reader stays the caller's. */
+int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t number_count, const size_t *labels,
+                     size_t label_count, enum csv_empty empty, struct csv_columns **ret, struct failure *failure);
+void csv_columns_close(struct csv_columns *columns);
+/* The next block (at most a few thousand rows; the reader's memory, until the next call). 1, 0 at the end, or
+ * negative on failure. */
+int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct failure *failure);
+/* The text of a label code of the j-th label column (codes count from 0 in order of first appearance), and how
+ * many there are so far. At most 2^24 labels a column. */
+const char *csv_label(const struct csv_columns *columns, size_t j, uint32_t code);
+size_t csv_label_count(const struct csv_columns *columns, size_t j);
+
+/* ---- Writing ---------------------------------------------------------------------------------------------- */
+
+/* Appends one field, quoted when it must be, preceded by a comma unless it is the first of its row. */
+int csv_append_field(struct text *text, bool first, const char *bytes, size_t length);
+int csv_append_double(struct text *text, bool first, double value); /* shortest that reads back the same */
+int csv_append_int64(struct text *text, bool first, int64_t value);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * A document: YAML or JSON as a tree of nodes, each with its place, so that every complaint about a value
+ * can say file:line:column. Scalars keep their literal text; bind.h turns them into typed values.
+ *
+ * Refused while reading, with the place: duplicate keys, keys that are not plain scalars, an alias inside
+ * the node that it names, more than DOCUMENT_NODES_MOST nodes (after aliases are copied), nesting deeper
+ * than DOCUMENT_DEPTH_MOST, NUL bytes, invalid UTF-8, more than DOCUMENT_BYTES_MOST bytes, more than one
+ * document in a file, an empty file.
+ */
+#ifndef ASSAY_DOCUMENTS_DOCUMENT_H
+#define ASSAY_DOCUMENTS_DOCUMENT_H
+
+#include "engine/foundation/failure.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    DOCUMENT_BYTES_MOST = 64 << 20,
+    DOCUMENT_NODES_MOST = 4 << 20,
+    DOCUMENT_DEPTH_MOST = 64,
+};
+
+enum document_kind {
+    DOCUMENT_NULL,    /* null, ~ or nothing */
+    DOCUMENT_BOOLEAN, /* true or false (YAML 1.2 core: yes, no, on, off are text) */
+    DOCUMENT_NUMBER,  /* a decimal number; its literal is in text */
+    DOCUMENT_TEXT,    /* anything else, and every quoted scalar */
+    DOCUMENT_SEQUENCE,
+    DOCUMENT_MAPPING,
+};
+
+struct document_node {
+    enum document_kind kind;
+    uint32_t line, column; /* from 1 */
+    char *text;            /* scalars: the literal, NUL-ended, no NUL inside; NULL for collections */
+    size_t count;          /* of items (sequence) or of pairs (mapping) */
+    struct document_node **keys;  /* mapping: DOCUMENT_TEXT or other scalar nodes, in written order */
+    struct document_node **items; /* sequence: the items; mapping: the values */
+};
+
+struct document {
+    char *file; /* as given, for messages */
+    struct document_node *root;
+};
+
+/* Read from a file, or parse LENGTH bytes known to the user as NAME. On success *RET is the caller's. */
+int document_read_yaml(const char *path, struct document **ret, struct failure *failure);
+int document_parse_yaml(const char *name, const char *bytes, size_t length, struct document **ret,
+                        struct failure *failure);
+int document_read_json(const char *path, struct document **ret, struct failure *failure);
+int document_parse_json(const char *name, const char *bytes, size_t length, struct document **ret,
+                        struct failure *failure);
+void document_free(struct document *document);
+
+/* The value of KEY (case counts) in a mapping, or NULL; NULL for a node that is NULL or no mapping. */
+const struct document_node *document_get(const struct document_node *node, const char *key);
+/* "a mapping", "a number", ... for messages. */
+const char *document_kind_name(enum document_kind kind);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * Writing JSON with cJSON without losing digits: 64-bit integers and doubles are emitted as exact literals.
+ * Reading is document_read_json, which keeps literals.
+ */
+#ifndef ASSAY_DOCUMENTS_JSON_H
+#define ASSAY_DOCUMENTS_JSON_H
+
+#include "engine/documents/document.h"
+#include "engine/foundation/failure.h"
+#include "engine/foundation/text.h"
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+/* Each adds a member to OBJECT (or, with KEY NULL, an item to an array) and returns false when out of memory.
+ * Doubles are written with the fewest digits that read back the same; what is not finite becomes null. */
+bool json_add_double(cJSON *object, const char *key, double value);
+bool json_add_int64(cJSON *object, const char *key, int64_t value);
+bool json_add_uint64(cJSON *object, const char *key, uint64_t value);
+bool json_add_boolean(cJSON *object, const char *key, bool value);
+/* STRING is any bytes: what is not UTF-8 is replaced by U+FFFD, NULs too. NULL gives null. */
+bool json_add_string(cJSON *object, const char *key, const char *string);
+bool json_add_bytes(cJSON *object, const char *key, const char *bytes, size_t length);
+/* A new object or array inside, owned by OBJECT; NULL when out of memory. */
+cJSON *json_add_object(cJSON *object, const char *key);
+cJSON *json_add_array(cJSON *object, const char *key);
+
+/* Appends the value as text, pretty (two spaces) or on one line, without a newline at the end. */
+int json_print(const cJSON *value, bool pretty, struct text *ret);
+/* A document's node as cJSON, literals kept; NULL when out of memory. */
+cJSON *json_from_node(const struct document_node *node);
+/* Appends STRING as a JSON string literal with its quotes: for lines written by hand at speed. */
+int json_append_string(struct text *text, const char *bytes, size_t length);
+
+#endif

@@ -1,0 +1,88 @@
+#include "engine/foundation/failure.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static int fill(struct failure *failure, enum failure_kind kind, int code, const char *place, const char *format,
+                va_list arguments) {
+    if (!failure)
+        return code;
+    /* The arguments may point into the failure itself (a sentence quoted by another), so the new text
+     * is composed aside. */
+    char text[FAILURE_TEXT_SIZE];
+    vsnprintf(text, sizeof text, format, arguments);
+    failure->kind = kind;
+    failure->code = code;
+    snprintf(failure->place, sizeof failure->place, "%s", place);
+    memcpy(failure->text, text, sizeof text);
+    return code;
+}
+
+int failure_set(struct failure *failure, int code, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fill(failure, FAILURE_SYSTEM, code, "", format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+int failure_set_kind(struct failure *failure, enum failure_kind kind, int code, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fill(failure, kind, code, "", format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+int failure_input(struct failure *failure, const char *file, size_t line, size_t column, const char *format, ...) {
+    char place[FAILURE_PLACE_SIZE] = "";
+    if (file && line && column)
+        snprintf(place, sizeof place, "%s:%zu:%zu", file, line, column);
+    else if (file && line)
+        snprintf(place, sizeof place, "%s:%zu", file, line);
+    else if (file)
+        snprintf(place, sizeof place, "%s", file);
+    va_list arguments;
+    va_start(arguments, format);
+    fill(failure, FAILURE_INPUT, -EINVAL, place, format, arguments);
+    va_end(arguments);
+    return -EINVAL;
+}
+
+int failure_verification(struct failure *failure, const char *file, const char *format, ...) {
+    char place[FAILURE_PLACE_SIZE];
+    snprintf(place, sizeof place, "%s", file ? file : "");
+    va_list arguments;
+    va_start(arguments, format);
+    fill(failure, FAILURE_VERIFICATION, -EBADMSG, place, format, arguments);
+    va_end(arguments);
+    return -EBADMSG;
+}
+
+int failure_prefix(struct failure *failure, const char *format, ...) {
+    if (!failure)
+        return -EIO;
+    char prefix[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(prefix, sizeof prefix, format, arguments);
+    va_end(arguments);
+    char text[2 * FAILURE_TEXT_SIZE + 8];
+    snprintf(text, sizeof text, "%s: %s", prefix, failure->text);
+    snprintf(failure->text, sizeof failure->text, "%.*s", (int)sizeof failure->text - 1, text);
+    return failure->code;
+}
+
+int failure_memory(struct failure *failure) {
+    return failure_set(failure, -ENOMEM, "out of memory");
+}
+
+const char *failure_describe(const struct failure *failure, char *buffer, size_t size) {
+    if (failure->place[0])
+        snprintf(buffer, size, "%s: %s", failure->place, failure->text);
+    else
+        snprintf(buffer, size, "%s", failure->text);
+    return buffer;
+}

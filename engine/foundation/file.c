@@ -1,0 +1,169 @@
+#include "engine/foundation/file.h"
+
+#include "engine/foundation/cleanup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int failure_errno(struct failure *failure, const char *what, const char *path) {
+    int code = -errno;
+    enum failure_kind kind = code == -ENOENT || code == -EISDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
+    return failure_set_kind(failure, kind, code, "cannot %s '%s': %s", what, path, strerror(-code));
+}
+
+int file_read(const char *path, struct text *ret, struct failure *failure) {
+    cleanup_close int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return failure_errno(failure, "open", path);
+    for (;;) {
+        size_t room = ret->limit - ret->length;
+        size_t step = room < 65536 ? room : 65536;
+        char *end;
+        char beyond;
+        if (step > 0 && text_reserve(ret, step, &end) < 0)
+            return failure_memory(failure);
+        ssize_t got = read(descriptor, step > 0 ? end : &beyond, step > 0 ? step : 1);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return failure_errno(failure, "read", path);
+        if (got == 0)
+            break;
+        if (step == 0)
+            return failure_set_kind(failure, FAILURE_INPUT, -EFBIG, "'%s' is larger than the limit of %zu bytes", path,
+                                    ret->limit);
+        ret->length += (size_t)got;
+    }
+    if (ret->capacity)
+        ret->bytes[ret->length] = '\0';
+    return 0;
+}
+
+int file_write_all(int descriptor, const void *bytes, size_t length) {
+    const char *at = bytes;
+    while (length > 0) {
+        ssize_t written = write(descriptor, at, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return -errno;
+        at += written;
+        length -= (size_t)written;
+    }
+    return 0;
+}
+
+int file_sync_folder_of(const char *path, struct failure *failure) {
+    const char *slash = strrchr(path, '/');
+    cleanup_free char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    if (!folder)
+        return failure_memory(failure);
+    cleanup_close int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0)
+        return failure_errno(failure, "open", folder);
+    if (fsync(descriptor) < 0 && errno != EINVAL)
+        return failure_errno(failure, "sync", folder);
+    return 0;
+}
+
+int file_replace(const char *path, const void *bytes, size_t length, unsigned mode, struct failure *failure) {
+    cleanup_free char *staged = text_format("%s.%ld.part", path, (long)getpid());
+    if (!staged)
+        return failure_memory(failure);
+    cleanup_close int descriptor = open(staged, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
+    if (descriptor < 0)
+        return failure_errno(failure, "create", staged);
+    int r = file_write_all(descriptor, bytes, length);
+    if (r == 0 && fsync(descriptor) < 0)
+        r = -errno;
+    if (close(take_descriptor(descriptor)) < 0 && r == 0)
+        r = -errno;
+    if (r == 0 && rename(staged, path) < 0)
+        r = -errno;
+    if (r < 0) {
+        unlink(staged);
+        return failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r));
+    }
+    return file_sync_folder_of(path, failure);
+}
+
+int file_make_folders(const char *path, struct failure *failure) {
+    cleanup_free char *partial = strdup(path);
+    if (!partial)
+        return failure_memory(failure);
+    for (char *at = partial + 1;; at++) {
+        if (*at != '/' && *at != '\0')
+            continue;
+        char separator = *at;
+        *at = '\0';
+        if (mkdir(partial, 0777) < 0 && errno != EEXIST)
+            return failure_errno(failure, "make folder", partial);
+        *at = separator;
+        if (separator == '\0')
+            break;
+    }
+    if (!file_is_folder(path))
+        return failure_set(failure, -ENOTDIR, "cannot make folder '%s': something else has that name", path);
+    return 0;
+}
+
+/* Empties and removes NAME in the folder PARENT; descriptors, not paths, so that no link is followed. */
+static int remove_at(int parent, const char *name) {
+    if (unlinkat(parent, name, 0) == 0)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
+        return errno == ENOENT ? 0 : -errno;
+    cleanup_close int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return -errno;
+    DIR *entries = fdopendir(dup(folder));
+    if (!entries)
+        return -errno;
+    int r = 0;
+    struct dirent *entry;
+    while (r == 0 && (entry = readdir(entries)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            r = remove_at(folder, entry->d_name);
+    closedir(entries);
+    if (r == 0 && unlinkat(parent, name, AT_REMOVEDIR) < 0)
+        r = -errno;
+    return r;
+}
+
+int file_remove_tree(const char *path, struct failure *failure) {
+    int r = remove_at(AT_FDCWD, path);
+    return r < 0 ? failure_set(failure, r, "cannot remove '%s': %s", path, strerror(-r)) : 0;
+}
+
+bool file_exists(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+bool file_is_folder(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+int file_size(const char *path, uint64_t *ret, struct failure *failure) {
+    struct stat status;
+    if (stat(path, &status) < 0)
+        return failure_errno(failure, "stat", path);
+    *ret = (uint64_t)status.st_size;
+    return 0;
+}
+
+char *file_join(const char *folder, const char *name) {
+    size_t length = strlen(folder);
+    return text_format(length && folder[length - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
+}
+
+const char *file_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

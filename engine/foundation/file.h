@@ -1,0 +1,41 @@
+/* Whole files, durable files, folders. Every name in a message is quoted; every limit is stated. */
+#ifndef ASSAY_FOUNDATION_FILE_H
+#define ASSAY_FOUNDATION_FILE_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Appends the content of PATH to RET; a file larger than ret->limit is refused by name. Works for /proc and
+ * /sys, whose files say that they are empty. A missing file is FAILURE_INPUT. */
+int file_read(const char *path, struct text *ret, struct failure *failure);
+
+/* Writes all of BYTES to DESCRIPTOR, over short writes and EINTR. 0 or a negative errno. */
+int file_write_all(int descriptor, const void *bytes, size_t length);
+
+/* PATH has exactly these bytes, or what it had before, whatever dies: written beside it, synced, renamed,
+ * folder synced. MODE as for open(2). */
+int file_replace(const char *path, const void *bytes, size_t length, unsigned mode, struct failure *failure);
+
+/* fsync of the folder that holds PATH, so that a rename or a new name survives. */
+int file_sync_folder_of(const char *path, struct failure *failure);
+
+/* mkdir -p, mode 0777 less the umask. */
+int file_make_folders(const char *path, struct failure *failure);
+
+/* rm -rf that never follows a link out of the tree. A missing PATH is fine. */
+int file_remove_tree(const char *path, struct failure *failure);
+
+bool file_exists(const char *path);
+bool file_is_folder(const char *path);
+int file_size(const char *path, uint64_t *ret, struct failure *failure);
+
+/* "a/b" from "a" and "b", one slash between; NULL when out of memory. The caller frees. */
+char *file_join(const char *folder, const char *name);
+/* The part after the last slash; a pointer into PATH. */
+const char *file_base_name(const char *path);
+
+#endif

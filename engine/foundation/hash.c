@@ -1,0 +1,88 @@
+#include "engine/foundation/hash.h"
+
+#include "engine/foundation/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct hash {
+    EVP_MD_CTX *context;
+};
+
+struct hash *hash_new(void) {
+    struct hash *hash = calloc(1, sizeof *hash);
+    if (!hash)
+        return NULL;
+    hash->context = EVP_MD_CTX_new();
+    if (!hash->context || EVP_DigestInit_ex(hash->context, EVP_sha256(), NULL) != 1) {
+        hash_free(hash);
+        return NULL;
+    }
+    return hash;
+}
+
+void hash_free(struct hash *hash) {
+    if (!hash)
+        return;
+    EVP_MD_CTX_free(hash->context);
+    free(hash);
+}
+
+void hash_update(struct hash *hash, const void *bytes, size_t length) {
+    EVP_DigestUpdate(hash->context, bytes, length);
+}
+
+void hash_finish(struct hash *hash, char hex[static HASH_HEX_SIZE]) {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned length = 0;
+    EVP_DigestFinal_ex(hash->context, digest, &length);
+    EVP_DigestInit_ex(hash->context, EVP_sha256(), NULL);
+    for (unsigned i = 0; i < 32; i++) {
+        hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+    }
+    hex[64] = '\0';
+}
+
+static void free_hash(struct hash **hash) {
+    hash_free(*hash);
+}
+
+int hash_bytes(const void *bytes, size_t length, char hex[static HASH_HEX_SIZE]) {
+    cleanup(free_hash) struct hash *hash = hash_new();
+    if (!hash)
+        return -ENOMEM;
+    hash_update(hash, bytes, length);
+    hash_finish(hash, hex);
+    return 0;
+}
+
+int hash_file(const char *path, char hex[static HASH_HEX_SIZE], uint64_t *ret_size, struct failure *failure) {
+    cleanup(free_hash) struct hash *hash = hash_new();
+    if (!hash)
+        return failure_memory(failure);
+    cleanup_close int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return failure_set(failure, -errno, "cannot open '%s': %s", path, strerror(errno));
+    char buffer[65536];
+    uint64_t size = 0;
+    for (;;) {
+        ssize_t got = read(descriptor, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return failure_set(failure, -errno, "cannot read '%s': %s", path, strerror(errno));
+        if (got == 0)
+            break;
+        hash_update(hash, buffer, (size_t)got);
+        size += (uint64_t)got;
+    }
+    hash_finish(hash, hex);
+    if (ret_size)
+        *ret_size = size;
+    return 0;
+}

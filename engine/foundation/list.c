@@ -1,0 +1,32 @@
+#include "engine/foundation/list.h"
+
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int list_reserve(void *items, size_t *capacity, size_t count, size_t item_size, size_t limit) {
+    if (count <= *capacity)
+        return 0;
+    if (count > limit)
+        return -EFBIG;
+    size_t grown = *capacity + *capacity / 2;
+    if (grown < 8)
+        grown = 8;
+    if (grown < count)
+        grown = count;
+    if (grown > limit)
+        grown = limit;
+    size_t bytes;
+    if (!number_multiply_size(grown, item_size, &bytes))
+        return -ENOMEM;
+    char **slot = items;
+    char *memory = realloc(*slot, bytes);
+    if (!memory)
+        return -ENOMEM;
+    memset(memory + *capacity * item_size, 0, bytes - *capacity * item_size);
+    *slot = memory;
+    *capacity = grown;
+    return 0;
+}

@@ -1,0 +1,199 @@
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Powers of ten that are exact as doubles. */
+static const double exact_powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+static locale_t c_locale(void) {
+    static locale_t locale;
+    if (!locale)
+        locale = newlocale(LC_ALL_MASK, "C", NULL);
+    return locale;
+}
+
+/* strtod on a copy that ends in NUL: the slow road, for long or extreme numbers. */
+static bool parse_double_slowly(const char *bytes, size_t length, double *ret) {
+    char small[128];
+    char *copy = length < sizeof small ? small : malloc(length + 1);
+    if (!copy)
+        return false;
+    memcpy(copy, bytes, length);
+    copy[length] = '\0';
+    char *end;
+    double value = strtod_l(copy, &end, c_locale());
+    bool good = end == copy + length && isfinite(value);
+    if (copy != small)
+        free(copy);
+    if (good)
+        *ret = value;
+    return good;
+}
+
+bool number_parse_double(const char *bytes, size_t length, double *ret) {
+    const char *at = bytes, *end = bytes + length;
+    bool negative = false;
+    if (at < end && (*at == '-' || *at == '+'))
+        negative = *at++ == '-';
+    uint64_t mantissa = 0;
+    int digits = 0, significant = 0, scale = 0;
+    for (; at < end && (unsigned char)(*at - '0') < 10; at++, digits++) {
+        mantissa = mantissa * 10 + (uint64_t)(*at - '0');
+        significant += mantissa != 0;
+    }
+    if (at < end && *at == '.') {
+        for (at++; at < end && (unsigned char)(*at - '0') < 10; at++, digits++, scale--) {
+            mantissa = mantissa * 10 + (uint64_t)(*at - '0');
+            significant += mantissa != 0;
+        }
+    }
+    if (digits == 0)
+        return false;
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        at++;
+        bool exponent_negative = false;
+        if (at < end && (*at == '-' || *at == '+'))
+            exponent_negative = *at++ == '-';
+        int exponent = 0, exponent_digits = 0;
+        for (; at < end && (unsigned char)(*at - '0') < 10; at++, exponent_digits++)
+            if (exponent < 100000)
+                exponent = exponent * 10 + (*at - '0');
+        if (exponent_digits == 0)
+            return false;
+        scale += exponent_negative ? -exponent : exponent;
+    }
+    if (at != end)
+        return false;
+    /* Clinger's fast path: a mantissa below 2^53 and a power of ten that is exact need one rounding. */
+    if (significant > 19 || mantissa > (UINT64_C(1) << 53) || scale < -22 || scale > 22)
+        return parse_double_slowly(bytes, length, ret);
+    double value = (double)mantissa;
+    value = scale < 0 ? value / exact_powers[-scale] : value * exact_powers[scale];
+    *ret = negative ? -value : value;
+    return true;
+}
+
+bool number_parse_uint64(const char *bytes, size_t length, uint64_t *ret) {
+    uint64_t value = 0;
+    if (length == 0)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned char)(bytes[i] - '0');
+        if (digit > 9 || __builtin_mul_overflow(value, UINT64_C(10), &value) ||
+            __builtin_add_overflow(value, (uint64_t)digit, &value))
+            return false;
+    }
+    *ret = value;
+    return true;
+}
+
+bool number_parse_int64(const char *bytes, size_t length, int64_t *ret) {
+    bool negative = length && bytes[0] == '-';
+    bool has_sign = negative || (length && bytes[0] == '+');
+    uint64_t magnitude;
+    if (!number_parse_uint64(bytes + has_sign, length - has_sign, &magnitude))
+        return false;
+    if (magnitude > (uint64_t)INT64_MAX + negative)
+        return false;
+    *ret = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+    return true;
+}
+
+size_t number_format_uint64(uint64_t value, char buffer[static NUMBER_TEXT_SIZE]) {
+    char reversed[20];
+    size_t count = 0;
+    do {
+        reversed[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    for (size_t i = 0; i < count; i++)
+        buffer[i] = reversed[count - 1 - i];
+    buffer[count] = '\0';
+    return count;
+}
+
+size_t number_format_int64(int64_t value, char buffer[static NUMBER_TEXT_SIZE]) {
+    if (value >= 0)
+        return number_format_uint64((uint64_t)value, buffer);
+    char digits[NUMBER_TEXT_SIZE];
+    size_t length = number_format_uint64(0 - (uint64_t)value, digits);
+    buffer[0] = '-';
+    memcpy(buffer + 1, digits, length + 1);
+    return length + 1;
+}
+
+size_t number_format_double(double value, char buffer[static NUMBER_TEXT_SIZE]) {
+    if (isnan(value))
+        return (size_t)snprintf(buffer, NUMBER_TEXT_SIZE, "nan");
+    if (isinf(value))
+        return (size_t)snprintf(buffer, NUMBER_TEXT_SIZE, value < 0 ? "-inf" : "inf");
+    /* Most columns hold whole numbers: no printf for those. Zero keeps its sign. */
+    if (fabs(value) < 9007199254740992.0 && value == (double)(int64_t)value && !(value == 0 && signbit(value)))
+        return number_format_int64((int64_t)value, buffer);
+    locale_t before = uselocale(c_locale());
+    int length = 0;
+    for (int digits = 15; digits <= 17; digits++) {
+        length = snprintf(buffer, NUMBER_TEXT_SIZE, "%.*g", digits, value);
+        if (digits == 17 || strtod(buffer, NULL) == value)
+            break;
+    }
+    uselocale(before);
+    return (size_t)length;
+}
+
+const char *number_describe_bytes(double bytes, char buffer[static NUMBER_TEXT_SIZE]) {
+    static const char *const prefixes[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t i = 0;
+    while (fabs(bytes) >= 1000 && i + 1 < sizeof prefixes / sizeof *prefixes) {
+        bytes /= 1024;
+        i++;
+    }
+    snprintf(buffer, NUMBER_TEXT_SIZE, i == 0 ? "%.0f %s" : "%.3g %s", bytes, prefixes[i]);
+    return buffer;
+}
+
+const char *number_describe_duration(double seconds, char buffer[static NUMBER_TEXT_SIZE]) {
+    double magnitude = fabs(seconds);
+    if (!isfinite(seconds))
+        snprintf(buffer, NUMBER_TEXT_SIZE, "unknown");
+    else if (magnitude == 0)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "0 s");
+    else if (magnitude < 1e-6)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "%.3g ns", seconds * 1e9);
+    else if (magnitude < 1e-3)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "%.3g us", seconds * 1e6);
+    else if (magnitude < 1)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "%.3g ms", seconds * 1e3);
+    else if (magnitude < 100)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "%.3g s", seconds);
+    else if (magnitude < 6000)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "%d min %02d s", (int)(seconds / 60), (int)fmod(magnitude, 60));
+    else if (magnitude < 360000)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "%d h %02d min", (int)(seconds / 3600), (int)fmod(magnitude / 60, 60));
+    else
+        snprintf(buffer, NUMBER_TEXT_SIZE, "%.3g d", seconds / 86400);
+    return buffer;
+}
+
+bool number_multiply_size(size_t a, size_t b, size_t *ret) {
+    size_t result;
+    if (__builtin_mul_overflow(a, b, &result))
+        return false;
+    *ret = result;
+    return true;
+}
+
+bool number_add_size(size_t a, size_t b, size_t *ret) {
+    size_t result;
+    if (__builtin_add_overflow(a, b, &result))
+        return false;
+    *ret = result;
+    return true;
+}

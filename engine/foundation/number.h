@@ -1,0 +1,38 @@
+/*
+ * Numbers as text, without losing a digit and without asking the locale.
+ */
+#ifndef ASSAY_FOUNDATION_NUMBER_H
+#define ASSAY_FOUNDATION_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Longest text that number_format_* writes, with its NUL. */
+enum { NUMBER_TEXT_SIZE = 32 };
+
+/* The whole of BYTES[0..LENGTH) must be one decimal number: an optional sign, digits with an optional
+ * point, an optional exponent; no blanks, no hexadecimal, no inf or nan. Correctly rounded. False if it
+ * is not such a number, or is too large for a double. BYTES need not end in NUL. */
+bool number_parse_double(const char *bytes, size_t length, double *ret);
+
+/* The same for a whole number in the range of int64_t; "1e3" and "1.0" are refused. */
+bool number_parse_int64(const char *bytes, size_t length, int64_t *ret);
+bool number_parse_uint64(const char *bytes, size_t length, uint64_t *ret);
+
+/* The shortest of %.15g, %.16g and %.17g that reads back as the same double; whole numbers below 2^53 are
+ * written without exponent. "nan", "inf" and "-inf" for what is not finite. Returns the length written. */
+size_t number_format_double(double value, char buffer[static NUMBER_TEXT_SIZE]);
+size_t number_format_int64(int64_t value, char buffer[static NUMBER_TEXT_SIZE]);
+size_t number_format_uint64(uint64_t value, char buffer[static NUMBER_TEXT_SIZE]);
+
+/* For people: VALUE with three significant digits and a prefix, such as "1.53 GiB" (binary, UNIT "B") or
+ * "12.5 Gflop/s" (decimal). Returns BUFFER. */
+const char *number_describe_bytes(double bytes, char buffer[static NUMBER_TEXT_SIZE]);
+const char *number_describe_duration(double seconds, char buffer[static NUMBER_TEXT_SIZE]);
+
+/* a * b and a + b for sizes; false when the result does not fit. */
+bool number_multiply_size(size_t a, size_t b, size_t *ret);
+bool number_add_size(size_t a, size_t b, size_t *ret);
+
+#endif

@@ -1,0 +1,189 @@
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char empty_bytes[1] = "";
+
+void text_init(struct text *text, size_t limit) {
+    *text = (struct text){.bytes = empty_bytes, .limit = limit};
+}
+
+void text_clear(struct text *text) {
+    if (text->capacity)
+        free(text->bytes);
+    text_init(text, text->limit);
+}
+
+void text_reset(struct text *text) {
+    text->length = 0;
+    if (text->capacity)
+        text->bytes[0] = '\0';
+}
+
+int text_reserve(struct text *text, size_t length, char **ret) {
+    if (length > text->limit || text->length > text->limit - length)
+        return -EFBIG;
+    size_t needed = text->length + length + 1;
+    if (needed > text->capacity) {
+        size_t capacity = text->capacity ? text->capacity : 64;
+        while (capacity < needed)
+            capacity += capacity;
+        char *bytes = realloc(text->capacity ? text->bytes : NULL, capacity);
+        if (!bytes)
+            return -ENOMEM;
+        bytes[text->length] = '\0';
+        text->bytes = bytes;
+        text->capacity = capacity;
+    }
+    *ret = text->bytes + text->length;
+    return 0;
+}
+
+int text_append(struct text *text, const void *bytes, size_t length) {
+    char *end;
+    int r = text_reserve(text, length, &end);
+    if (r < 0)
+        return r;
+    if (length)
+        memcpy(end, bytes, length);
+    end[length] = '\0';
+    text->length += length;
+    return 0;
+}
+
+int text_append_string(struct text *text, const char *string) {
+    return text_append(text, string, strlen(string));
+}
+
+int text_append_character(struct text *text, char character) {
+    return text_append(text, &character, 1);
+}
+
+int text_vprintf(struct text *text, const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (length < 0)
+        return -EINVAL;
+    char *end;
+    int r = text_reserve(text, (size_t)length, &end);
+    if (r < 0)
+        return r;
+    vsnprintf(end, (size_t)length + 1, format, arguments);
+    text->length += (size_t)length;
+    return 0;
+}
+
+int text_printf(struct text *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int r = text_vprintf(text, format, arguments);
+    va_end(arguments);
+    return r;
+}
+
+void text_consume(struct text *text, size_t count) {
+    if (count >= text->length) {
+        text_reset(text);
+        return;
+    }
+    memmove(text->bytes, text->bytes + count, text->length - count + 1);
+    text->length -= count;
+}
+
+char *text_take(struct text *text) {
+    char *bytes = text->capacity ? text->bytes : strdup("");
+    text_init(text, text->limit);
+    return bytes;
+}
+
+char *text_format(const char *format, ...) {
+    char *result = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&result, format, arguments);
+    va_end(arguments);
+    return length < 0 ? NULL : result;
+}
+
+/* Length of the UTF-8 sequence at BYTES (at most AVAILABLE long), or 0 when it is none. */
+static size_t utf8_sequence(const unsigned char *bytes, size_t available) {
+    unsigned char first = bytes[0];
+    if (first < 0x80)
+        return 1;
+    size_t length = first >= 0xc2 && first <= 0xdf ? 2 : (first & 0xf0) == 0xe0 ? 3 : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+    if (length == 0 || length > available)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (first == 0xe0 && bytes[1] < 0xa0) || (first == 0xf0 && bytes[1] < 0x90);
+    bool surrogate = first == 0xed && bytes[1] > 0x9f;
+    bool too_large = first == 0xf4 && bytes[1] > 0x8f;
+    return overlong || surrogate || too_large ? 0 : length;
+}
+
+size_t text_invalid_utf8(const char *bytes, size_t length) {
+    size_t offset = 0;
+    while (offset < length) {
+        size_t step = utf8_sequence((const unsigned char *)bytes + offset, length - offset);
+        if (step == 0)
+            return offset;
+        offset += step;
+    }
+    return length;
+}
+
+enum { NEAREST_LONGEST = 64 };
+
+/* Optimal string alignment distance: insertions, deletions, substitutions and neighbours swapped. */
+static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
+    size_t rows[3][NEAREST_LONGEST + 1];
+    size_t *before = rows[0], *above = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= b_length; j++)
+        above[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t cost = a[i - 1] != b[j - 1];
+            size_t best = above[j - 1] + cost;
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            row[j] = best;
+        }
+        size_t *spare = before;
+        before = above;
+        above = row;
+        row = spare;
+    }
+    return above[b_length];
+}
+
+const char *text_nearest(const char *word, const char *const *names, size_t count) {
+    size_t length = strlen(word), best_distance = SIZE_MAX;
+    const char *best = NULL;
+    if (length > NEAREST_LONGEST)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t name_length = strlen(names[i]);
+        if (name_length > NEAREST_LONGEST)
+            continue;
+        size_t longer = length > name_length ? length : name_length;
+        size_t distance = edit_distance(word, length, names[i], name_length);
+        size_t allowed = longer <= 3 ? 1 : (longer + 2) / 3;
+        if (distance <= allowed && distance < longer && distance < best_distance) {
+            best_distance = distance;
+            best = names[i];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,49 @@
+/*
+ * struct text: bytes that grow, up to a limit stated at birth. The bytes are always followed by a NUL
+ * that does not count, so that `text.bytes` is a C string when the content has no NUL of its own.
+ */
+#ifndef ASSAY_FOUNDATION_TEXT_H
+#define ASSAY_FOUNDATION_TEXT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct text {
+    char *bytes; /* owned; never NULL after text_init, "" when empty */
+    size_t length;
+    size_t capacity; /* 0 while nothing is allocated */
+    size_t limit;    /* most bytes it may hold; going over is -EFBIG */
+};
+
+/* An empty text that may grow to LIMIT bytes. Allocates nothing. */
+void text_init(struct text *text, size_t limit);
+/* Frees the bytes; the text is empty and usable again, with the same limit. */
+void text_clear(struct text *text);
+/* Forgets the content and keeps the memory. */
+void text_reset(struct text *text);
+
+/* Each returns 0, -ENOMEM, or -EFBIG when the limit would be passed; then nothing was appended. */
+int text_append(struct text *text, const void *bytes, size_t length);
+int text_append_string(struct text *text, const char *string);
+int text_append_character(struct text *text, char character);
+int text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int text_vprintf(struct text *text, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
+/* Makes room for LENGTH more bytes and returns where they go in RET; text->length is the caller's to raise. */
+int text_reserve(struct text *text, size_t length, char **ret);
+/* Drops the first COUNT bytes. */
+void text_consume(struct text *text, size_t count);
+/* Hands the bytes over as a C string that the caller frees; the text is empty again. NULL when out of memory. */
+char *text_take(struct text *text);
+
+/* Offset of the first byte that is not valid UTF-8 (RFC 3629: no overlong forms, no surrogates), or LENGTH. */
+size_t text_invalid_utf8(const char *bytes, size_t length);
+
+/* printf into fresh memory; NULL when out of memory. The caller frees. */
+char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Which of the COUNT names is nearest to WORD by edit distance (transpositions count one), when it is near
+ * enough to be meant: at most a third of the longer word, and at least one letter in common. NULL if none. */
+const char *text_nearest(const char *word, const char *const *names, size_t count);
+
+#endif
