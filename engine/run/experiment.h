@@ -1,0 +1,129 @@
+/*
+ * An experiment: what `experiment.yaml` declares, checked. A campaign names one by its folder's name, gives a
+ * path, or writes one in place. README, "An experiment of your own", is the user's side of this.
+ */
+#ifndef ASSAY_RUN_EXPERIMENT_H
+#define ASSAY_RUN_EXPERIMENT_H
+
+#include "engine/design/design.h"
+#include "engine/design/expression.h"
+#include "engine/documents/bind.h"
+#include "engine/documents/document.h"
+#include "engine/foundation/failure.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    EXPERIMENT_NAMES_MOST = 256, /* factors, responses, options and maxima, each */
+    EXPERIMENT_COMMANDS_MOST = 256,
+};
+
+enum experiment_option_type {
+    EXPERIMENT_OPTION_TEXT,
+    EXPERIMENT_OPTION_INTEGER,
+    EXPERIMENT_OPTION_NUMBER,
+    EXPERIMENT_OPTION_CHOICE,
+};
+
+struct experiment_option {
+    char *name;
+    enum experiment_option_type type;
+    struct bind_texts choices; /* for a choice */
+    double minimum, maximum;   /* for numbers; both zero: any */
+    char *description;
+    char *value; /* the default until the campaign says otherwise; as text */
+    bool given;  /* by the campaign */
+};
+
+struct experiment_response {
+    char *name;
+    char *unit; /* UCUM code, or any text for a unit of the user's own; "1" for none */
+    char *description;
+    char *pattern; /* POSIX extended regular expression with one group; NULL when streamed */
+};
+
+/* A command: a line for sh -c, to which values come as environment variables, or a vector of arguments in
+ * which {name} stands for a value. Never both: values do not become shell text. */
+struct experiment_command {
+    char *line;                  /* NULL for a vector */
+    struct bind_texts arguments; /* empty for a line */
+    uint32_t where_line, where_column;
+};
+
+/* Where the working folder of setup and run comes from, when not from the experiment's own folder. */
+struct experiment_source {
+    char *git;    /* URL, or NULL */
+    char *at;     /* tag, branch or commit; NULL: the remote's default */
+    char *folder; /* absolute path of a folder on this machine, or NULL */
+};
+
+/* A named expression: a maximum over the design. */
+struct experiment_maximum {
+    char *name;
+    char *text;
+    struct expression *expression; /* over the factors */
+};
+
+enum experiment_placement { EXPERIMENT_PLACEMENT_CORE, EXPERIMENT_PLACEMENT_NODE };
+
+/* What `assay fit ARCHIVE` does when nothing else is said; it travels in run.json. */
+struct experiment_model {
+    char *method, *response, *terms;
+    struct bind_texts sizes, by;
+};
+
+struct experiment {
+    struct document *document; /* owned, unless the campaign wrote it in place; places refer to it */
+    const char *file;          /* for messages */
+    char *folder;              /* absolute; NULL when written in place */
+    char *name, *summary;
+
+    struct design_factor *factors;
+    size_t factor_count;
+    struct experiment_command *conditions; /* .line is the text of a condition over the factors */
+    struct expression **condition_expressions;
+    size_t condition_count;
+    struct experiment_response *responses;
+    size_t response_count;
+    struct experiment_option *options;
+    size_t option_count;
+    struct experiment_maximum *maxima;
+    size_t maximum_count;
+    struct expression *memory;   /* bytes a process; over maxima, then numeric options; or NULL */
+    struct expression *estimate; /* seconds a unit; over the factors; or NULL */
+
+    struct bind_texts packages; /* of Debian, needed on a node */
+    struct experiment_source source;
+    struct experiment_command *setup, *teardown;
+    size_t setup_count, teardown_count;
+    struct experiment_command run;
+    bool streamed; /* the run command takes rows on its input; see experiments/dgemm/README.md */
+    enum experiment_placement placement;
+    double timeout; /* seconds for one unit of a command that is not streamed; 0: none */
+
+    struct experiment_model *model;          /* or NULL */
+    const struct document_node *design_node; /* the default design, or NULL */
+};
+
+/* Finds NAME (a path with a slash, or the name of a folder in one of SEARCH, each a folder of experiments) and
+ * reads its experiment.yaml. PLACE_* say where the name was written. */
+int experiment_find(const char *name, const char *const *search, size_t search_count, const char *place_file,
+                    size_t place_line, size_t place_column, struct experiment **ret, struct failure *failure);
+/* From a mapping inside another document, which must live as long as the experiment. Paths are relative to
+ * BASE_FOLDER. */
+int experiment_from_node(const struct document *document, const struct document_node *node, const char *base_folder,
+                         struct experiment **ret, struct failure *failure);
+void experiment_free(struct experiment *experiment);
+
+/* Sets an option from the campaign or the command line, checked; messages are about DOCUMENT's NODE. */
+int experiment_set_option(struct experiment *experiment, const char *name, const char *value, const char *file,
+                          size_t line, size_t column, struct failure *failure);
+/* After the options are set: resolves what depends on them (placement). */
+int experiment_resolve(struct experiment *experiment, struct failure *failure);
+
+/* The value of an option, or NULL. */
+const char *experiment_option_value(const struct experiment *experiment, const char *name);
+
+#endif
