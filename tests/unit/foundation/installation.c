@@ -1,0 +1,178 @@
+/* Where plugins and experiments are found, in trees that the test makes itself. */
+#include "engine/foundation/installation.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct tree {
+    char root[64];
+};
+
+static void put(const struct tree *tree, const char *path) {
+    cleanup_free char *full = file_join(tree->root, path);
+    cleanup_free char *folder = strndup(full, (size_t)(file_base_name(full) - full));
+    struct failure failure = {0};
+    assert_int_equal(file_make_folders(folder, &failure), 0);
+    assert_int_equal(file_replace(full, "x\n", 2, 0644, &failure), 0);
+}
+
+static int set_up(void **state) {
+    static struct tree tree;
+    tree = (struct tree){"/tmp/assay-installation.XXXXXX"};
+    assert_non_null(mkdtemp(tree.root));
+    put(&tree, "prefix/lib/assay/plugins/fit-linear.so");
+    put(&tree, "prefix/lib/assay/plugins/predict-hpl.so");
+    put(&tree, "prefix/lib/assay/plugins/README");
+    put(&tree, "prefix/share/assay/experiments/dgemm/experiment.yaml");
+    put(&tree, "prefix/share/assay/experiments/hpl/experiment.yaml");
+    put(&tree, "prefix/share/assay/experiments/no-experiment/notes.txt");
+    put(&tree, "mine/experiments/dgemm/experiment.yaml");
+    put(&tree, "mine/experiments/sort/experiment.yaml");
+    put(&tree, "yours/plugins/fit-linear.so");
+    *state = &tree;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct tree *tree = *state;
+    struct failure failure = {0};
+    assert_int_equal(file_remove_tree(tree->root, &failure), 0);
+    return 0;
+}
+
+static void open_tree(const struct tree *tree, const char *path, struct installation *ret) {
+    cleanup_free char *prefix = file_join(tree->root, "prefix");
+    struct failure failure = {0};
+    assert_int_equal(installation_init(ret, prefix, path, &failure), 0);
+}
+
+static void expect_found(const struct tree *tree, const struct installation *installation,
+                         enum installation_kind kind, const char *name, const char *expected) {
+    struct failure failure = {0};
+    cleanup_free char *path = NULL, *full = file_join(tree->root, expected);
+    assert_int_equal(installation_find(installation, kind, name, &path, &failure), 0);
+    assert_string_equal(path, full);
+}
+
+static void expect_missing(const struct installation *installation, enum installation_kind kind,
+                           const char *name, const char *expected) {
+    struct failure failure = {0};
+    char *path = NULL;
+    assert_true(installation_find(installation, kind, name, &path, &failure) < 0);
+    assert_null(path);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    if (!strstr(failure.text, expected))
+        fail_msg("\"%s\" does not say \"%s\"", failure.text, expected);
+}
+
+static void test_prefix_alone(void **state) {
+    cleanup(installation_clear) struct installation installation = {0};
+    open_tree(*state, NULL, &installation);
+    expect_found(*state, &installation, INSTALLATION_EXPERIMENT, "dgemm",
+                 "prefix/share/assay/experiments/dgemm");
+    expect_found(*state, &installation, INSTALLATION_PLUGIN, "fit-linear",
+                 "prefix/lib/assay/plugins/fit-linear.so");
+    assert_non_null(strstr(installation.agent, "/prefix/libexec/assay/assay-agent"));
+}
+
+static void test_path_comes_first(void **state) {
+    struct tree *tree = *state;
+    cleanup_free char *path =
+        text_format(":%s/absent:%s/mine::%s/yours:", tree->root, tree->root, tree->root);
+    cleanup(installation_clear) struct installation installation = {0};
+    open_tree(tree, path, &installation);
+    assert_int_equal(installation.folders[INSTALLATION_PLUGIN].count, 4);
+    expect_found(tree, &installation, INSTALLATION_EXPERIMENT, "dgemm", "mine/experiments/dgemm");
+    expect_found(tree, &installation, INSTALLATION_EXPERIMENT, "hpl", "prefix/share/assay/experiments/hpl");
+    expect_found(tree, &installation, INSTALLATION_PLUGIN, "fit-linear", "yours/plugins/fit-linear.so");
+}
+
+static void test_relative_entries_are_pinned(void **state) {
+    struct tree *tree = *state;
+    cleanup_free char *here = getcwd(NULL, 0);
+    assert_int_equal(chdir(tree->root), 0);
+    cleanup(installation_clear) struct installation installation = {0};
+    open_tree(tree, "mine", &installation);
+    assert_int_equal(chdir("/"), 0);
+    expect_found(tree, &installation, INSTALLATION_EXPERIMENT, "sort", "mine/experiments/sort");
+    assert_int_equal(chdir(here), 0);
+}
+
+static void test_missing_names(void **state) {
+    cleanup(installation_clear) struct installation installation = {0}, empty = {0};
+    open_tree(*state, NULL, &installation);
+    expect_missing(&installation, INSTALLATION_EXPERIMENT, "dgem",
+                   "no experiment 'dgem'; did you mean 'dgemm'?");
+    expect_missing(&installation, INSTALLATION_PLUGIN, "spline", "there are: fit-linear, predict-hpl");
+    expect_missing(&installation, INSTALLATION_EXPERIMENT, "no-experiment", "there is no experiment");
+    expect_missing(&installation, INSTALLATION_EXPERIMENT, "../../etc",
+                   "cannot be the name of an experiment");
+    expect_missing(&installation, INSTALLATION_PLUGIN, "", "cannot be the name of a plugin");
+    struct failure failure = {0};
+    assert_int_equal(installation_init(&empty, "/nowhere", NULL, &failure), 0);
+    expect_missing(&empty, INSTALLATION_PLUGIN, "fit-linear", "none at all in /nowhere/lib/assay/plugins");
+}
+
+static void test_list_is_sorted_and_unique(void **state) {
+    struct tree *tree = *state;
+    cleanup_free char *path = file_join(tree->root, "mine");
+    cleanup(installation_clear) struct installation installation = {0};
+    open_tree(tree, path, &installation);
+    cleanup(installation_names_clear) struct installation_names names = {0};
+    struct failure failure = {0};
+    assert_int_equal(installation_list(&installation, INSTALLATION_EXPERIMENT, &names, &failure), 0);
+    assert_int_equal(names.count, 3);
+    assert_string_equal(names.items[0], "dgemm");
+    assert_string_equal(names.items[1], "hpl");
+    assert_string_equal(names.items[2], "sort");
+}
+
+static void test_too_many_folders(void **state) {
+    (void)state;
+    cleanup(text_clear) struct text path;
+    text_init(&path, 4096);
+    for (int i = 0; i <= INSTALLATION_FOLDERS_MOST; i++)
+        assert_int_equal(text_printf(&path, "/f%d:", i), 0);
+    struct installation installation = {0};
+    struct failure failure = {0};
+    assert_int_equal(installation_init(&installation, "/usr", path.bytes, &failure), -E2BIG);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_null(installation.prefix);
+}
+
+static void test_prefix_of_the_program(void **state) {
+    (void)state;
+    cleanup(installation_clear) struct installation installation = {0};
+    struct failure failure = {0};
+    assert_int_equal(installation_init(&installation, NULL, NULL, &failure), 0);
+    char program[4096];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    assert_true(length > 0);
+    program[length] = '\0';
+    assert_string_equal(installation.prefix, dirname(dirname(program)));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_prefix_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_path_comes_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_relative_entries_are_pinned, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_missing_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_list_is_sorted_and_unique, set_up, tear_down),
+        cmocka_unit_test(test_too_many_folders),
+        cmocka_unit_test(test_prefix_of_the_program),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
