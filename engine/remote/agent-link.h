@@ -1,0 +1,153 @@
+/*
+ * The engine's end of the conversation with one agent (engine/agent/PROTOCOL.md), over any transport.
+ *
+ *     struct transport *transport;
+ *     struct agent_link *link;
+ *     transport_local_new(loop, &(struct transport_local_options){.agent = path, .directory = folder},
+ * &transport, failure); agent_link_new(loop, take_pointer(transport), NULL, &link, failure);
+ *     agent_link_start(link, AGENT_LINK_HELLO_TIMEOUT, failure);
+ *     agent_link_wait_ready(link, failure);
+ *
+ * Every request either fails at once (negative, FAILURE filled, callback never called) or calls back exactly
+ * once, and never from within the call that made it. When the link ends, for whatever reason, all that is
+ * pending is called back with one failure, whose place is "node NAME". Callbacks may make requests, write,
+ * kill and free commands; only agent_link_free() must not be called from a callback of the same link.
+ *
+ * Limits: a path of 4,095 bytes, a program's arguments and its environment 256 KiB each (PROTOCOL.md has them
+ * all).
+ */
+#ifndef ASSAY_REMOTE_AGENT_LINK_H
+#define ASSAY_REMOTE_AGENT_LINK_H
+
+#include "engine/event-loop/event-loop.h"
+#include "engine/foundation/failure.h"
+#include "engine/remote/node-facts.h"
+#include "engine/remote/transport.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct agent_link;
+
+enum agent_link_state {
+    AGENT_LINK_IDLE,     /* new; requests are refused */
+    AGENT_LINK_OPENING,  /* the transport is being started; requests wait */
+    AGENT_LINK_GREETING, /* our HELLO is out; requests wait */
+    AGENT_LINK_READY,
+    AGENT_LINK_CLOSING, /* agent_link_close() was called; requests are refused */
+    AGENT_LINK_CLOSED,  /* over: as asked, or with a failure */
+};
+
+#define AGENT_LINK_HELLO_TIMEOUT (20 * EVENT_SECOND)
+
+struct agent_link_callbacks {
+    void (*on_ready)(struct agent_link *link, void *context);
+    /* Once, after the pending requests were told. WHY is NULL when the end was asked for. */
+    void (*on_closed)(struct agent_link *link, const struct failure *why, void *context);
+    void *context;
+};
+
+/* Takes TRANSPORT over, also on failure. CALLBACKS is copied; NULL, and any member of it NULL, is fine. */
+int agent_link_new(struct event_loop *loop, struct transport *transport,
+                   const struct agent_link_callbacks *callbacks, struct agent_link **ret,
+                   struct failure *failure);
+/* Ends what is running (transport_free) and calls nobody. Commands that the caller still holds are dead: all
+ * that can be done with them is remote_command_free(). NULL is fine. */
+void agent_link_free(struct agent_link *link);
+
+/* Starts the transport and greets; the agent must have answered within TIMEOUT_NS. */
+int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure *failure);
+/* Tells the agent to go: it ends its commands (SIGTERM, their grace, SIGKILL) and leaves. Its run directory
+ * stays. */
+void agent_link_close(struct agent_link *link);
+
+enum agent_link_state agent_link_state(const struct agent_link *link);
+/* Why it ended; NULL while it has not, or when it was asked to. */
+const struct failure *agent_link_failure(const struct agent_link *link);
+const char *agent_link_node(const struct agent_link *link);
+struct event_loop *agent_link_loop(const struct agent_link *link);
+
+/* What the agent said of itself in its HELLO; valid from `ready` until the link is freed. */
+struct agent_greeting {
+    unsigned protocol;     /* protocol version */
+    uint64_t capabilities; /* PROTOCOL_CAPABILITY_* of protocol.h */
+    const char *version;   /* "0.1.0" */
+    const char *host_name;
+    pid_t pid;
+};
+const struct agent_greeting *agent_link_greeting(const struct agent_link *link);
+
+/* ---- requests. FAILURE (the callback's) is NULL on success. */
+
+/* FACTS is the callback's own: it frees it. NULL on failure. */
+typedef void agent_facts_callback(struct agent_link *link, struct node_facts *facts,
+                                  const struct failure *failure, void *context);
+int agent_link_inspect(struct agent_link *link, agent_facts_callback *callback, void *context,
+                       struct failure *failure);
+
+/* The bytes are valid during the callback. A file larger than LIMIT (at most AGENT_FILE_LIMIT) is refused by
+ * name. PATH: relative to the agent's run directory, or absolute (/proc and /sys too). */
+#define AGENT_FILE_LIMIT (UINT64_C(1) << 30)
+typedef void agent_bytes_callback(struct agent_link *link, const char *bytes, size_t length,
+                                  const struct failure *failure, void *context);
+int agent_link_read_file(struct agent_link *link, const char *path, uint64_t limit,
+                         agent_bytes_callback *callback, void *context, struct failure *failure);
+
+/* For these, PATH is relative to the agent's run directory and may not leave it. */
+typedef void agent_done_callback(struct agent_link *link, const struct failure *failure, void *context);
+
+/* PATH has exactly these bytes afterwards, durably, or what it had before. Its folder must exist. BYTES are
+ * copied (at most 64 MiB; send larger ones from a file). MODE as for open(2). */
+int agent_link_write_file(struct agent_link *link, const char *path, const void *bytes, size_t length,
+                          unsigned mode, agent_done_callback *callback, void *context,
+                          struct failure *failure);
+/* The same from a regular file of the engine's machine, streamed: memory is bounded whatever its size. A file
+ * that changes its size meanwhile is refused. */
+int agent_link_send_file(struct agent_link *link, const char *path, const char *local_path, unsigned mode,
+                         agent_done_callback *callback, void *context, struct failure *failure);
+/* mkdir -p, mode 0777 less the umask of the agent. */
+int agent_link_make_folder(struct agent_link *link, const char *path, agent_done_callback *callback,
+                           void *context, struct failure *failure);
+/* rm -rf; a missing PATH is fine. "." empties the run directory. */
+int agent_link_remove_tree(struct agent_link *link, const char *path, agent_done_callback *callback,
+                           void *context, struct failure *failure);
+
+struct agent_statistics {
+    int64_t user_us, system_us; /* CPU time of the agent itself since it started */
+    uint64_t rss_bytes;         /* its resident memory now; */
+    uint64_t rss_peak_bytes;    /* and at its highest */
+    uint64_t frames_received, frames_sent;
+    uint64_t bytes_received, bytes_sent;
+    uint64_t wakeups; /* turns of its event loop */
+    unsigned commands_running;
+};
+typedef void agent_statistics_callback(struct agent_link *link, const struct agent_statistics *statistics,
+                                       const struct failure *failure, void *context);
+int agent_link_statistics(struct agent_link *link, agent_statistics_callback *callback, void *context,
+                          struct failure *failure);
+
+/* ---- the same, waiting: they turn the loop, serving everybody else, until the answer is there. Not from a
+ * callback of this link. When the loop is stopped meanwhile (event_loop_stop), they give up with
+ * FAILURE_INTERRUPTED, -EINTR. */
+
+int agent_link_wait_ready(struct agent_link *link, struct failure *failure);
+/* Closes and waits for the end; over TIMEOUT_NS the link is left closing. The failure is that of an end that
+ * came before it was asked for. */
+int agent_link_close_and_wait(struct agent_link *link, int64_t timeout_ns, struct failure *failure);
+int agent_link_inspect_and_wait(struct agent_link *link, struct node_facts **ret, struct failure *failure);
+/* Appends the file to RET. */
+struct text;
+int agent_link_read_file_and_wait(struct agent_link *link, const char *path, struct text *ret,
+                                  struct failure *failure);
+int agent_link_write_file_and_wait(struct agent_link *link, const char *path, const void *bytes,
+                                   size_t length, unsigned mode, struct failure *failure);
+int agent_link_send_file_and_wait(struct agent_link *link, const char *path, const char *local_path,
+                                  unsigned mode, struct failure *failure);
+int agent_link_make_folder_and_wait(struct agent_link *link, const char *path, struct failure *failure);
+int agent_link_remove_tree_and_wait(struct agent_link *link, const char *path, struct failure *failure);
+int agent_link_statistics_and_wait(struct agent_link *link, struct agent_statistics *ret,
+                                   struct failure *failure);
+
+#endif

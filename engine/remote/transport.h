@@ -1,0 +1,86 @@
+/*
+ * A transport is a byte stream to the agent of one node, and whatever had to be started to have it: a child
+ * process here, an ssh channel there. It knows nothing of what the bytes mean.
+ *
+ *     idle --start--> starting --> open --close--> closing --> closed
+ *                        |          |                            ^
+ *                        +----------+------- failure ------------+
+ *
+ * start() and close() return at once; the listener hears what comes of them. It hears of `closed` exactly
+ * once, with the reason when it was not asked for, and after that of nothing.
+ */
+#ifndef ASSAY_REMOTE_TRANSPORT_H
+#define ASSAY_REMOTE_TRANSPORT_H
+
+#include "engine/event-loop/event-loop.h"
+#include "engine/foundation/failure.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+enum transport_state {
+    TRANSPORT_IDLE,
+    TRANSPORT_STARTING,
+    TRANSPORT_OPEN,
+    TRANSPORT_CLOSING,
+    TRANSPORT_CLOSED,
+};
+
+struct transport;
+
+struct transport_listener {
+    /* The state is OPEN or CLOSED. WHY is NULL unless the stream ended without being asked to: one sentence
+     * that says how (the agent's exit status or signal, and what it last said on stderr), its place being
+     * "node NAME". */
+    void (*on_state)(struct transport *transport, enum transport_state state, const struct failure *why,
+                     void *context);
+    /* Reading or writing may succeed now; only what transport_want() asked for (EVENT_READ, EVENT_WRITE). */
+    void (*on_ready)(struct transport *transport, unsigned events, void *context);
+    void *context;
+};
+
+struct transport_operations {
+    const char *name; /* "local" */
+    int (*start)(struct transport *transport, struct failure *failure);
+    ssize_t (*read)(struct transport *transport, void *bytes, size_t size);
+    ssize_t (*write)(struct transport *transport, const void *bytes, size_t length);
+    int (*want)(struct transport *transport, unsigned events);
+    void (*close)(struct transport *transport);
+    void (*free)(struct transport *transport);
+};
+
+/* The head of every transport; the file of each kind has the rest. */
+struct transport {
+    const struct transport_operations *operations;
+    struct event_loop *loop;
+    char *node; /* the name that failures use */
+    enum transport_state state;
+    struct transport_listener listener;
+    pid_t pid; /* of the process at this end, 0 when there is none */
+};
+
+/* Begins to open the stream. The listener is copied. Fails at once (FAILURE filled, state closed, listener
+ * not called) or goes on to on_state, never from within this call. */
+int transport_start(struct transport *transport, const struct transport_listener *listener,
+                    struct failure *failure);
+
+/* How many bytes went, 0 at the end of the stream (read only), -EAGAIN for "not now", or another negative
+ * errno. After 0 or an error the caller stops wanting and waits for on_state(CLOSED), which has the reason.
+ */
+ssize_t transport_read(struct transport *transport, void *bytes, size_t size);
+ssize_t transport_write(struct transport *transport, const void *bytes, size_t length);
+
+/* Which of EVENT_READ and EVENT_WRITE on_ready should be called for. 0 or a negative errno. */
+int transport_want(struct transport *transport, unsigned events);
+
+/* Ends the stream in order: the agent sees its end, cleans up and leaves; then on_state(CLOSED, NULL). */
+void transport_close(struct transport *transport);
+
+/* Calls no listener. What is still running is ended, in order if it does so within 5 s, by force if not. NULL
+ * is fine. */
+void transport_free(struct transport *transport);
+
+/* For the kinds: the one place where the state changes. Tells the listener of OPEN and CLOSED. */
+void transport_set_state(struct transport *transport, enum transport_state state, const struct failure *why);
+
+#endif
