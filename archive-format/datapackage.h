@@ -1,0 +1,68 @@
+/*
+ * datapackage.json: what every column of every table of an archive means (FORMAT.md, "datapackage.json").
+ * A Data Package 2.0 whose fields carry two members of our own, `unit` and `role`.
+ * Source: https://datapackage.org/standard/ (Data Package, Data Resource, Table Schema).
+ */
+#ifndef ASSAY_ARCHIVE_FORMAT_DATAPACKAGE_H
+#define ASSAY_ARCHIVE_FORMAT_DATAPACKAGE_H
+
+#include "engine/foundation/failure.h"
+
+#include <stddef.h>
+
+enum archive_column_type { ARCHIVE_INTEGER, ARCHIVE_NUMBER, ARCHIVE_STRING, ARCHIVE_BOOLEAN };
+
+enum archive_column_role {
+    ARCHIVE_ROLE_NONE,      /* none given, or one that this version does not know */
+    ARCHIVE_ROLE_FACTOR,    /* set by the design */
+    ARCHIVE_ROLE_RESPONSE,  /* measured */
+    ARCHIVE_ROLE_COVARIATE, /* observed beside it: temperature, frequency */
+    ARCHIVE_ROLE_ID,        /* names the unit: row, repetition, node, core */
+    ARCHIVE_ROLE_TIME,      /* when */
+};
+
+/* Writing: borrowed strings. Reading: owned by the struct archive_columns that holds it. */
+struct archive_column {
+    const char *name;
+    enum archive_column_type type;
+    const char *unit; /* UCUM code; "" when it has none (text, identifiers), "1" for a plain ratio or count */
+    enum archive_column_role role;
+    const char *title;       /* a few words; "" or NULL when there is none */
+    const char *description; /* a sentence; "" or NULL when there is none */
+};
+
+struct archive_table {
+    const char *path; /* relative to datapackage.json, such as "results/results.csv" */
+    const char *description;
+    const struct archive_column *columns;
+    size_t column_count;
+};
+
+/* Writes PATH (atomically) for a data package called NAME. A column name that is empty or given twice in a
+ * table is -EINVAL. Units that unit_find knows also get their QUDT URI. */
+int archive_write_datapackage(const char *path, const char *name, const struct archive_table *tables,
+                              size_t count, struct failure *failure);
+
+struct archive_columns {
+    struct archive_column *items; /* in the order of the table's columns */
+    size_t count;
+};
+
+struct archive_reader;
+
+/* The columns of the table at TABLE_PATH in datapackage.json of ARCHIVE; *RET is the caller's to clear. A
+ * table that the package does not describe is FAILURE_INPUT, with the tables that it does; a damaged package
+ * is FAILURE_VERIFICATION. */
+int archive_table_columns(struct archive_reader *archive, const char *table_path, struct archive_columns *ret,
+                          struct failure *failure);
+/* The same from a datapackage.json in memory; NAME is for messages. */
+int archive_parse_columns(const char *name, const char *bytes, size_t length, const char *table_path,
+                          struct archive_columns *ret, struct failure *failure);
+void archive_columns_clear(struct archive_columns *columns);
+/* The column called NAME, or NULL. */
+const struct archive_column *archive_columns_find(const struct archive_columns *columns, const char *name);
+
+const char *archive_column_type_name(enum archive_column_type type); /* "integer" ... */
+const char *archive_column_role_name(enum archive_column_role role); /* "factor" ...; "" for none */
+
+#endif

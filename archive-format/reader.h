@@ -1,0 +1,122 @@
+/*
+ * Reading an archive (FORMAT.md) that may come from anybody. Every failure that the content of the file
+ * causes is FAILURE_VERIFICATION with the reason; a file that is missing or cannot be read is FAILURE_INPUT
+ * or FAILURE_SYSTEM.
+ *
+ *     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+ *     r = archive_open("dgemm.zip", &archive, failure);
+ *
+ * A table, as a stream:
+ *
+ *     struct archive_member *member;
+ *     r = archive_member_open(archive, "results/results.csv", &member, failure);
+ *     r = csv_open_function("dgemm.zip:results/results.csv", archive_member_read, member, &csv, failure);
+ *     while ((r = csv_next(csv, &fields, failure)) > 0) ...
+ *     if (r < 0) archive_member_status(member, failure);   // the member's own reason is the better one
+ *
+ * What is read is proved only at the end of the stream: until archive_member_read has returned 0, the bytes
+ * may still turn out to be damaged, and nothing that was made from them should be published.
+ */
+#ifndef ASSAY_ARCHIVE_FORMAT_READER_H
+#define ASSAY_ARCHIVE_FORMAT_READER_H
+
+#include "engine/documents/document.h"
+#include "engine/foundation/failure.h"
+#include "engine/foundation/hash.h"
+#include "engine/foundation/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Limits. Writers keep to them too, so that what was sealed can be opened. */
+#define ARCHIVE_MEMBER_BYTES_MOST ((uint64_t)64 << 30) /* one member, inflated */
+#define ARCHIVE_TOTAL_BYTES_MOST ((uint64_t)256 << 30) /* all members, inflated */
+#define ARCHIVE_RATIO_FREE_BYTES ((uint64_t)1 << 30)   /* below this much content the ratio is not asked for \
+                                                        */
+enum {
+    ARCHIVE_RATIO_MOST = 200,             /* inflated bytes for a byte of the zip */
+    ARCHIVE_ENTRIES_MOST = 1 << 18,       /* members and folders */
+    ARCHIVE_NAME_MOST = 512,              /* bytes of a member's name */
+    ARCHIVE_RECORD_BYTES_MOST = 16 << 20, /* run.json, datapackage.json: what is read whole */
+};
+
+struct archive_reader;
+struct archive_member;
+
+/*
+ * Opens PATH and checks, without inflating any data: that it is one zip from its first byte to its last
+ * (nothing before, between or after the members), that every local header says what the directory says, that
+ * every name is one that archive_name_problem takes, that no two names are the same or differ in case only
+ * and none is both file and folder, that there are only files and folders, only stored or deflated, none
+ * encrypted, and the limits above. Then it reads the manifest, which must name exactly the members that there
+ * are, and run.json, whose archive_version must be of a major version that this reader knows.
+ */
+int archive_open(const char *path, struct archive_reader **ret, struct failure *failure);
+/* The same from an open descriptor of a regular file, which it owns from then on, also when it fails. NAME is
+ * for messages. */
+int archive_open_descriptor(int descriptor, const char *name, struct archive_reader **ret,
+                            struct failure *failure);
+void archive_close(struct archive_reader *archive);         /* NULL is fine; close its members first */
+void archive_close_reader(struct archive_reader **archive); /* for cleanup() */
+
+const char *archive_path(const struct archive_reader *archive);
+uint64_t archive_bytes(const struct archive_reader *archive); /* of the zip */
+
+/* Members are the files, in the order of the zip; folders do not count. */
+size_t archive_member_count(const struct archive_reader *archive);
+const char *archive_member_name(const struct archive_reader *archive, size_t index);
+uint64_t archive_member_size(const struct archive_reader *archive, size_t index); /* inflated, bytes */
+uint64_t archive_member_stored_size(const struct archive_reader *archive,
+                                    size_t index); /* in the zip, bytes */
+/* By the manifest; "" for the manifest and its signature, which are not in it. Writes to and returns HEX. */
+const char *archive_member_sha256(const struct archive_reader *archive, size_t index,
+                                  char hex[static HASH_HEX_SIZE]);
+/* Where NAME is. False, with *RET_INDEX untouched, if there is no such member. */
+bool archive_find(const struct archive_reader *archive, const char *name, size_t *ret_index);
+
+/* run.json as it was read while opening; the reader's. */
+const struct document *archive_run(const struct archive_reader *archive);
+/* The text of a member of run.json by a path of keys, such as "experiment", "name" (ended by NULL); NULL when
+ * there is no such member or it is no scalar. */
+const char *archive_run_text(const struct archive_reader *archive, const char *key, ...)
+    __attribute__((sentinel));
+
+/* A member as a stream. No such member is FAILURE_INPUT. Several members may be open at once. */
+int archive_member_open(struct archive_reader *archive, const char *name, struct archive_member **ret,
+                        struct failure *failure);
+/* Up to SIZE bytes into BUFFER: how many, 0 at the end when size, CRC-32 and SHA-256 were right, or a
+ * negative errno (and the same again if called again). MEMBER is a struct archive_member: this is a
+ * csv_read_function. */
+int64_t archive_member_read(void *member, char *buffer, size_t size);
+/* 0, or the failure that archive_member_read met, put into FAILURE. */
+int archive_member_status(const struct archive_member *member, struct failure *failure);
+void archive_member_close(struct archive_member *member);  /* NULL is fine */
+void archive_close_member(struct archive_member **member); /* for cleanup() */
+
+/* Appends the whole member to RET, checked; one that is larger than what RET's limit leaves is refused before
+ * it is inflated. On failure RET is as it was. */
+int archive_read_member(struct archive_reader *archive, const char *name, struct text *ret,
+                        struct failure *failure);
+/* A JSON member of at most ARCHIVE_RECORD_BYTES_MOST bytes as a document. */
+int archive_read_document(struct archive_reader *archive, const char *name, struct document **ret,
+                          struct failure *failure);
+
+/* Called now and then with the bytes of content checked so far and in all; false stops the work with
+ * -ECANCELED and FAILURE_INTERRUPTED. */
+typedef bool (*archive_progress)(void *context, uint64_t done, uint64_t all);
+
+/* Inflates and hashes every member. PROGRESS may be NULL. */
+int archive_verify(struct archive_reader *archive, archive_progress progress, void *context,
+                   struct failure *failure);
+
+/* Verifies the whole archive, then writes the members NAMES (a member, or a folder and all below it; COUNT 0:
+ * all) into FOLDER, which must be absent or empty. Links are not followed; files get mode 0666 less the
+ * umask. What was written is removed again if anything fails. */
+int archive_extract(struct archive_reader *archive, const char *folder, const char *const *names,
+                    size_t count, struct failure *failure);
+
+/* SHA-256 of the zip at PATH. */
+int archive_hash(const char *path, char hex[static HASH_HEX_SIZE], struct failure *failure);
+
+#endif
