@@ -1,0 +1,315 @@
+#include "engine/event-loop/event-loop.h"
+
+#include "engine/event-loop/event-source.h"
+#include "engine/foundation/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REPORTS_A_TURN = 64 };
+
+/* ---- sources */
+
+struct event_source *event_source_new(struct event_loop *loop, enum event_kind kind, void *context) {
+    struct event_source *source = calloc(1, sizeof *source);
+    if (!source)
+        return NULL;
+    source->loop = loop;
+    source->kind = kind;
+    source->context = context;
+    source->previous = loop->last;
+    if (loop->last)
+        loop->last->next = source;
+    else
+        loop->sources = source;
+    loop->last = source;
+    return source;
+}
+
+static void unlink_source(struct event_source *source) {
+    struct event_loop *loop = source->loop;
+    if (source->previous)
+        source->previous->next = source->next;
+    else
+        loop->sources = source->next;
+    if (source->next)
+        source->next->previous = source->previous;
+    else
+        loop->last = source->previous;
+    free(source);
+}
+
+static void deferred_remove(struct event_source *source);
+
+void event_source_remove(struct event_source *source) {
+    if (!source || source->removed)
+        return;
+    struct event_loop *loop = source->loop;
+    switch (source->kind) {
+    case EVENT_KIND_DESCRIPTOR:
+        event_source_set_events(source, 0);
+        break;
+    case EVENT_KIND_TIMER:
+        timer_remove(source);
+        break;
+    case EVENT_KIND_SIGNAL:
+        signal_remove(source);
+        break;
+    case EVENT_KIND_CHILD:
+        child_remove(source);
+        break;
+    case EVENT_KIND_DEFERRED:
+        deferred_remove(source);
+        break;
+    }
+    source->removed = true;
+    /* While a turn is under way, the kernel's report and the lists that are being walked may name the source.
+     */
+    if (loop->depth == 0)
+        unlink_source(source);
+    else
+        loop->buried = true;
+}
+
+static void free_buried(struct event_loop *loop) {
+    loop->buried = false;
+    for (struct event_source *source = loop->sources, *next; source; source = next) {
+        next = source->next;
+        if (source->removed)
+            unlink_source(source);
+    }
+}
+
+/* ---- descriptors */
+
+int event_loop_watch(struct event_loop *loop, int operation, int descriptor, uint32_t events,
+                     struct event_source *source) {
+    struct epoll_event event = {.events = events, .data.ptr = source};
+    return epoll_ctl(loop->epoll, operation, descriptor, &event) < 0 ? -errno : 0;
+}
+
+int event_source_set_events(struct event_source *source, unsigned events) {
+    unsigned before = source->descriptor.events;
+    if (source->removed || events == before)
+        return 0;
+    int operation = !events ? EPOLL_CTL_DEL : before ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    uint32_t mask = (events & EVENT_READ ? EPOLLIN : 0u) | (events & EVENT_WRITE ? EPOLLOUT : 0u);
+    int r = event_loop_watch(source->loop, operation, source->descriptor.descriptor, mask, source);
+    /* A descriptor that was closed too early has left the set by itself. */
+    if (r < 0 && operation != EPOLL_CTL_DEL)
+        return r;
+    source->descriptor.events = events;
+    if (!source->internal)
+        source->loop->active += (size_t)!before - (size_t)!events;
+    return 0;
+}
+
+struct event_source *event_loop_add_descriptor(struct event_loop *loop, int descriptor, unsigned events,
+                                               event_descriptor_callback *callback, void *context) {
+    struct event_source *source = event_source_new(loop, EVENT_KIND_DESCRIPTOR, context);
+    if (!source)
+        return NULL;
+    source->descriptor.callback = callback;
+    source->descriptor.descriptor = descriptor;
+    int r = event_source_set_events(source, events);
+    if (r < 0) {
+        event_source_remove(source);
+        errno = -r;
+        return NULL;
+    }
+    return source;
+}
+
+static unsigned descriptor_serve(struct event_source *source, uint32_t reported) {
+    unsigned interest = source->descriptor.events;
+    unsigned events = (reported & EPOLLIN ? EVENT_READ : 0u) | (reported & EPOLLOUT ? EVENT_WRITE : 0u);
+    events &= interest; /* a callback of this turn may have changed it */
+    if (interest && reported & (EPOLLHUP | EPOLLERR))
+        events |= EVENT_HANGUP;
+    if (!events)
+        return 0;
+    source->descriptor.callback(source, source->descriptor.descriptor, events, source->context);
+    return 1;
+}
+
+/* ---- deferred calls */
+
+struct event_source *event_loop_add_deferred(struct event_loop *loop, event_deferred_callback *callback,
+                                             void *context) {
+    struct event_source *source = event_source_new(loop, EVENT_KIND_DEFERRED, context);
+    if (source)
+        source->deferred.callback = callback;
+    return source;
+}
+
+void event_source_defer(struct event_source *source) {
+    struct event_loop *loop = source->loop;
+    if (source->removed || source->deferred.pending)
+        return;
+    source->deferred.pending = true;
+    source->deferred.generation = loop->deferred_generation;
+    source->deferred.next = NULL;
+    if (loop->deferred_last)
+        loop->deferred_last->deferred.next = source;
+    else
+        loop->deferred = source;
+    loop->deferred_last = source;
+}
+
+static void deferred_remove(struct event_source *source) {
+    if (!source->deferred.pending)
+        return;
+    struct event_loop *loop = source->loop;
+    struct event_source *before = NULL;
+    for (struct event_source *at = loop->deferred; at != source; at = at->deferred.next)
+        before = at;
+    if (before)
+        before->deferred.next = source->deferred.next;
+    else
+        loop->deferred = source->deferred.next;
+    if (loop->deferred_last == source)
+        loop->deferred_last = before;
+    source->deferred.pending = false;
+}
+
+/* The queue is in order of generation, and what is put off from here on belongs to the next one, so that each
+ * call serves a bounded number, also when a callback turns the loop itself. */
+static unsigned deferred_serve(struct event_loop *loop) {
+    unsigned served = 0;
+    uint64_t limit = ++loop->deferred_generation;
+    while (loop->deferred && loop->deferred->deferred.generation < limit && !loop->stopped) {
+        struct event_source *source = loop->deferred;
+        deferred_remove(source);
+        source->deferred.callback(source, source->context);
+        served++;
+    }
+    return served;
+}
+
+/* ---- the loop */
+
+struct event_loop *event_loop_new(struct failure *failure) {
+    struct event_loop *loop = calloc(1, sizeof *loop);
+    if (!loop) {
+        failure_memory(failure);
+        return NULL;
+    }
+    loop->signals = -1;
+    sigemptyset(&loop->wanted);
+    sigemptyset(&loop->blocked);
+    loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll < 0) {
+        failure_set(failure, -errno, "cannot make an event loop: %s", strerror(errno));
+        free(loop);
+        return NULL;
+    }
+    loop->now = clock_monotonic_ns();
+    return loop;
+}
+
+void event_loop_free(struct event_loop *loop) {
+    if (!loop)
+        return;
+    for (int number = 1; number < NSIG; number++)
+        signal_unwant(loop, number);
+    while (loop->last) {
+        struct event_source *source = loop->last;
+        event_source_remove(source);
+    }
+    if (loop->signals >= 0)
+        close(loop->signals);
+    close(loop->epoll);
+    free(loop->timers);
+    free(loop);
+}
+
+void event_loop_stop(struct event_loop *loop) {
+    loop->stopped = true;
+}
+
+void event_loop_resume(struct event_loop *loop) {
+    loop->stopped = false;
+}
+
+bool event_loop_is_stopped(const struct event_loop *loop) {
+    return loop->stopped;
+}
+
+int64_t event_loop_now(const struct event_loop *loop) {
+    return loop->now;
+}
+
+/* Waits TIMEOUT nanoseconds (negative: for ever). epoll_wait counts in milliseconds, rounded up so that it
+ * never returns before a timer is due; epoll_pwait2 (Linux 5.11) is exact. */
+static int wait_for_reports(struct event_loop *loop, struct epoll_event *reports, int64_t timeout) {
+    int count;
+#ifdef SYS_epoll_pwait2
+    if (!loop->plain_wait) {
+        struct timespec span = {.tv_sec = (time_t)(timeout / EVENT_SECOND),
+                                .tv_nsec = (long)(timeout % EVENT_SECOND)};
+        count = (int)syscall(SYS_epoll_pwait2, loop->epoll, reports, REPORTS_A_TURN,
+                             timeout < 0 ? NULL : &span, NULL, (size_t)0);
+        if (count >= 0 || errno != ENOSYS)
+            return count >= 0 ? count : errno == EINTR ? 0 : -errno;
+        loop->plain_wait = true;
+    }
+#endif
+    int64_t most = (int64_t)3600 * 1000;
+    int64_t milliseconds = timeout / EVENT_MILLISECOND + (timeout % EVENT_MILLISECOND > 0);
+    count = epoll_wait(loop->epoll, reports, REPORTS_A_TURN,
+                       timeout < 0 ? -1 : (int)(milliseconds < most ? milliseconds : most));
+    return count >= 0 ? count : errno == EINTR ? 0 : -errno;
+}
+
+static int64_t time_to_sleep(const struct event_loop *loop, int64_t timeout) {
+    if (timeout == 0 || loop->deferred)
+        return 0;
+    int64_t earliest = timer_earliest(loop);
+    if (earliest == INT64_MAX)
+        return timeout;
+    int64_t left = earliest - clock_monotonic_ns();
+    if (left < 0)
+        left = 0;
+    return timeout >= 0 && timeout < left ? timeout : left;
+}
+
+static unsigned serve_report(struct event_source *source, uint32_t events, uint64_t turn) {
+    /* A callback that turned the loop itself may have served it with news that are newer than this report. */
+    if (source->removed || source->served > turn)
+        return 0;
+    source->served = source->loop->turn;
+    return source->kind == EVENT_KIND_CHILD ? child_serve(source) : descriptor_serve(source, events);
+}
+
+int event_loop_run_once(struct event_loop *loop, int64_t timeout_ns, struct failure *failure) {
+    if (loop->stopped)
+        return 0;
+    struct epoll_event reports[REPORTS_A_TURN];
+    int count = wait_for_reports(loop, reports, time_to_sleep(loop, timeout_ns));
+    if (count < 0)
+        return failure_set(failure, count, "the event loop cannot wait: %s", strerror(-count));
+    uint64_t turn = ++loop->turn;
+    loop->depth++;
+    loop->now = clock_monotonic_ns();
+    unsigned served = timer_serve(loop);
+    for (int i = 0; i < count && !loop->stopped; i++)
+        served += serve_report(reports[i].data.ptr, reports[i].events, turn);
+    served += deferred_serve(loop);
+    loop->depth--;
+    if (loop->depth == 0 && loop->buried)
+        free_buried(loop);
+    return served > 0;
+}
+
+int event_loop_run(struct event_loop *loop, struct failure *failure) {
+    while (!loop->stopped && (loop->active || loop->timer_count || loop->deferred)) {
+        int r = event_loop_run_once(loop, -1, failure);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* Signals: blocked in the thread and read from one signalfd. */
+#include "engine/event-loop/event-source.h"
+
+#include <errno.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static void on_signals(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)events;
+    struct event_loop *loop = context;
+    struct signalfd_siginfo information;
+    while (!loop->stopped && read(descriptor, &information, sizeof information) == sizeof information) {
+        int number = (int)information.ssi_signo;
+        if (number == SIGCHLD) {
+            child_collect(loop);
+            continue;
+        }
+        for (struct event_source *source = loop->sources; source; source = source->next)
+            if (!source->removed && source->kind == EVENT_KIND_SIGNAL && source->signal.number == number)
+                source->signal.callback(source, number, source->context);
+    }
+}
+
+static int update(struct event_loop *loop) {
+    int descriptor = signalfd(loop->signals, &loop->wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (descriptor < 0)
+        return -errno;
+    if (loop->signals >= 0)
+        return 0;
+    struct event_source *source = event_source_new(loop, EVENT_KIND_DESCRIPTOR, loop);
+    int r = source ? 0 : -ENOMEM;
+    if (source) {
+        source->internal = true;
+        source->descriptor.callback = on_signals;
+        source->descriptor.descriptor = descriptor;
+        r = event_source_set_events(source, EVENT_READ);
+    }
+    if (r < 0) {
+        event_source_remove(source);
+        close(descriptor);
+        return r;
+    }
+    loop->signals = descriptor;
+    loop->signal_source = source;
+    return 0;
+}
+
+int signal_want(struct event_loop *loop, int number) {
+    if (sigismember(&loop->wanted, number))
+        return 0;
+    sigset_t one, before;
+    sigemptyset(&one);
+    if (sigaddset(&one, number) < 0)
+        return -EINVAL;
+    if (sigprocmask(SIG_BLOCK, &one, &before) < 0)
+        return -errno;
+    sigaddset(&loop->wanted, number);
+    int r = update(loop);
+    if (!sigismember(&before, number)) {
+        if (r < 0)
+            sigprocmask(SIG_UNBLOCK, &one, NULL);
+        else
+            sigaddset(&loop->blocked, number);
+    }
+    if (r < 0)
+        sigdelset(&loop->wanted, number);
+    return r;
+}
+
+void signal_unwant(struct event_loop *loop, int number) {
+    if (!sigismember(&loop->wanted, number))
+        return;
+    sigdelset(&loop->wanted, number);
+    (void)update(loop);
+    if (!sigismember(&loop->blocked, number))
+        return;
+    sigdelset(&loop->blocked, number);
+    /* A second Ctrl-C that came while the first was being dealt with must not kill the process now. */
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    while (sigtimedwait(&one, NULL, &(struct timespec){0}) > 0)
+        continue;
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
+
+struct event_source *event_loop_add_signal(struct event_loop *loop, int signal_number,
+                                           event_signal_callback *callback, void *context) {
+    if (signal_number == SIGCHLD) {
+        errno = EINVAL;
+        return NULL;
+    }
+    int r = signal_want(loop, signal_number);
+    if (r < 0) {
+        errno = -r;
+        return NULL;
+    }
+    struct event_source *source = event_source_new(loop, EVENT_KIND_SIGNAL, context);
+    if (!source)
+        return NULL;
+    source->signal.callback = callback;
+    source->signal.number = signal_number;
+    loop->active++;
+    return source;
+}
+
+void signal_remove(struct event_source *source) {
+    struct event_loop *loop = source->loop;
+    loop->active--;
+    for (struct event_source *other = loop->sources; other; other = other->next)
+        if (other != source && !other->removed && other->kind == EVENT_KIND_SIGNAL &&
+            other->signal.number == source->signal.number)
+            return;
+    signal_unwant(loop, source->signal.number);
+}
