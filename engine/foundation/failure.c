@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static int fill(struct failure *failure, enum failure_kind kind, int code, const char *place, const char *format,
-                va_list arguments) {
+__attribute__((format(printf, 5, 0))) static int fill(struct failure *failure, enum failure_kind kind,
+                                                      int code, const char *place, const char *format,
+                                                      va_list arguments) {
     if (!failure)
         return code;
     /* The arguments may point into the failure itself (a sentence quoted by another), so the new text
@@ -36,7 +37,8 @@ int failure_set_kind(struct failure *failure, enum failure_kind kind, int code, 
     return code;
 }
 
-int failure_input(struct failure *failure, const char *file, size_t line, size_t column, const char *format, ...) {
+int failure_input(struct failure *failure, const char *file, size_t line, size_t column, const char *format,
+                  ...) {
     char place[FAILURE_PLACE_SIZE] = "";
     if (file && line && column)
         snprintf(place, sizeof place, "%s:%zu:%zu", file, line, column);
