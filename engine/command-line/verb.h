@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Exit codes (README, "Exit codes"): 0, or the failure_kind. */
+/* Exit codes (README, "Exit codes"): 0, or the failure_kind. Every command also has --help, which main
+ * answers. */
 
 struct verb_option {
     const char *name;     /* "--output"; NULL ends the table */
@@ -31,20 +32,37 @@ struct verb_arguments {
 
 struct verb {
     const char *name;
-    const char *summary;     /* one line */
-    const char *synopsis;    /* "assay fit [METHOD] INPUT... [OPTIONS]" */
-    const char *description; /* paragraphs, parted by blank lines; wrapped when printed */
+    const char *summary;  /* one line */
+    const char *synopsis; /* "assay fit [METHOD] INPUT... [OPTIONS]" */
+    /* Paragraphs, parted by blank lines and wrapped when printed; a line that begins with a blank is an
+     * example and stays as it is. */
+    const char *description;
     const struct verb_option *options;
     size_t operands_least, operands_most; /* SIZE_MAX: any number */
     /* Prints to stdout (results) and stderr (progress); returns 0 or fills FAILURE, which main prints. */
     int (*run)(const struct verb_arguments *arguments, struct failure *failure);
 };
 
-/* The last value given for an option, or NULL; whether a switch was given; the K-th value of a repeatable one. */
+/* The last value given for an option, or NULL; whether a switch was given; the K-th value of a repeatable
+ * one, or NULL when there are not so many. */
 const char *verb_value(const struct verb_arguments *arguments, const char *name);
 bool verb_switch(const struct verb_arguments *arguments, const char *name);
 const char *verb_value_at(const struct verb_arguments *arguments, const char *name, size_t k);
 
 extern const struct verb verb_run, verb_design, verb_fit, verb_predict, verb_archive, verb_help;
+
+/* All of them, in the order in which help lists them, ended by NULL. */
+extern const struct verb *const verb_table[];
+
+/* The command called NAME in *RET, or FAILURE_INPUT with the nearest name. */
+int verb_find(const char *name, const struct verb **ret, struct failure *failure);
+
+/* Sorts the COUNT words after the command's name into options and operands, which may be mixed: --name VALUE,
+ * --name=VALUE, -n VALUE, -nVALUE, switches in one word (-ab), and "--", after which all are operands; "-"
+ * alone is an operand. The values point into WORDS. Returns 1 as soon as --help (or -h, unless the command
+ * has its own) is met, then *RET is untouched; FAILURE_INPUT for what the table does not allow. */
+int verb_parse(const struct verb *verb, size_t count, const char *const *words, struct verb_arguments *ret,
+               struct failure *failure);
+void verb_arguments_clear(struct verb_arguments *arguments);
 
 #endif

@@ -1,0 +1,138 @@
+/*
+ * assay: picks the command, runs it, prints what failed and turns it into an exit code. Nothing below prints
+ * its failures or exits. setlocale is never called: numbers are read and written alike everywhere.
+ */
+#include "engine/command-line/manual.h"
+#include "engine/command-line/verb.h"
+#include "engine/foundation/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void ignore_signal(int signal_number) {
+    (void)signal_number;
+}
+
+/* A broken pipe is an error of write(2), not a death. An empty handler, not SIG_IGN: a handler is not
+ * inherited through exec, so the programs that we start get a broken pipe as they expect it. */
+static void survive_broken_pipes(void) {
+    struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+/* Makes sure that descriptors 0, 1 and 2 are taken, so that no file of ours gets their number and, with it,
+ * our messages. A closed one is opened the wrong way round: its use stays an error. */
+static bool hold_standard_descriptors(void) {
+    for (int descriptor = 0; descriptor <= 2; descriptor++) {
+        if (fcntl(descriptor, F_GETFD) >= 0)
+            continue;
+        int flags = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (open("/dev/null", flags) !=
+            descriptor) /* the lowest free one; inherited, as the standard ones are */
+            return false;
+    }
+    return true;
+}
+
+static bool is_broken_pipe(int descriptor) {
+    struct pollfd state = {.fd = descriptor, .events = POLLOUT};
+    return poll(&state, 1, 0) > 0 && (state.revents & POLLERR);
+}
+
+/* What was printed may still be in a buffer, and the disk under it may be full. When the reader of a pipe has
+ * gone it has seen enough: then only the exit code tells. */
+static int close_standard_output(void) {
+    bool failed_before = ferror(stdout) != 0;
+    bool gone = false;
+    errno = 0;
+    bool failed = fflush(stdout) != 0;
+    int code = errno;
+    if (failed_before || failed)
+        gone = code == EPIPE || is_broken_pipe(STDOUT_FILENO);
+    if (fclose(stdout) != 0 && !failed) {
+        failed = true;
+        code = errno;
+    }
+    if (!failed_before && !failed)
+        return FAILURE_NONE;
+    if (!gone)
+        fprintf(stderr, "assay: cannot write standard output%s%s\n", code ? ": " : "",
+                code ? strerror(code) : "");
+    return FAILURE_SYSTEM;
+}
+
+/* Names from files and archives can hold anything: a control character must not reach the terminal. */
+static void print_failure(const struct failure *failure) {
+    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE + 4];
+    failure_describe(failure, sentence, sizeof sentence);
+    fputs("assay: ", stderr);
+    bool escape_next = false;
+    for (const unsigned char *at = (const unsigned char *)sentence; *at; at++) {
+        bool c1_control = *at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F, in two bytes */
+        bool control = *at == 0x7f || (*at < 0x20 && *at != '\n' && *at != '\t');
+        if (control || c1_control || escape_next)
+            fprintf(stderr, "\\x%02x", *at);
+        else
+            fputc(*at, stderr);
+        escape_next = c1_control;
+    }
+    fputc('\n', stderr);
+}
+
+static int print_help(const struct verb *verb, struct failure *failure) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, MANUAL_BYTES_MOST);
+    int r = manual_text(verb, manual_width(STDOUT_FILENO), &text, failure);
+    if (r == 0)
+        fwrite(text.bytes, 1, text.length, stdout);
+    return r;
+}
+
+static int run_verb(const struct verb *verb, size_t count, const char *const *words,
+                    struct failure *failure) {
+    cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
+    int r = verb_parse(verb, count, words, &arguments, failure);
+    if (r > 0)
+        return print_help(verb, failure);
+    return r < 0 ? r : verb->run(&arguments, failure);
+}
+
+static int run_program(size_t count, const char *const *words, struct failure *failure) {
+    if (count == 0)
+        return failure_input(failure, NULL, 0, 0, "no command given; 'assay --help' lists them");
+    if (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)
+        return print_help(NULL, failure);
+    if (strcmp(words[0], "--version") == 0) {
+        puts("assay " ASSAY_VERSION);
+        return 0;
+    }
+    if (words[0][0] == '-')
+        return failure_input(failure, NULL, 0, 0,
+                             "unknown option '%s'; expected a command, --help or --version first", words[0]);
+    const struct verb *verb = NULL;
+    int r = verb_find(words[0], &verb, failure);
+    return r < 0 ? r : run_verb(verb, count - 1, words + 1, failure);
+}
+
+int main(int argc, char **argv) {
+    if (!hold_standard_descriptors())
+        return FAILURE_SYSTEM;
+    survive_broken_pipes();
+    struct failure failure = {0};
+    size_t count = argc > 1 ? (size_t)argc - 1 : 0;
+    int status = FAILURE_NONE;
+    if (run_program(count, (const char *const *)(argc > 0 ? argv + 1 : argv), &failure) < 0) {
+        status = failure.kind == FAILURE_NONE ? FAILURE_SYSTEM : (int)failure.kind;
+        fflush(stdout); /* results first, when both go to the same place */
+        print_failure(&failure);
+    }
+    int output = close_standard_output();
+    return status != FAILURE_NONE ? status : output;
+}

@@ -1,0 +1,234 @@
+#include "engine/command-line/verb.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct verb *const verb_table[] = {
+#ifdef ASSAY_VERB_RUN
+    &verb_run,
+#endif
+#ifdef ASSAY_VERB_DESIGN
+    &verb_design,
+#endif
+#ifdef ASSAY_VERB_FIT
+    &verb_fit,
+#endif
+#ifdef ASSAY_VERB_PREDICT
+    &verb_predict,
+#endif
+#ifdef ASSAY_VERB_ARCHIVE
+    &verb_archive,
+#endif
+    &verb_help, NULL,
+};
+
+enum { NAMES_MOST = 64 };
+
+int verb_find(const char *name, const struct verb **ret, struct failure *failure) {
+    const char *names[NAMES_MOST];
+    size_t count = 0;
+    for (const struct verb *const *at = verb_table; *at && count < NAMES_MOST; at++) {
+        if (strcmp((*at)->name, name) == 0) {
+            *ret = *at;
+            return 0;
+        }
+        names[count++] = (*at)->name;
+    }
+    const char *nearest = text_nearest(name, names, count);
+    if (nearest)
+        return failure_input(failure, NULL, 0, 0, "there is no command '%s'; did you mean '%s'?", name,
+                             nearest);
+    return failure_input(failure, NULL, 0, 0, "there is no command '%s'; 'assay --help' lists them", name);
+}
+
+/* ---- Reading what was given ------------------------------------------------------------------------------
+ */
+
+const char *verb_value(const struct verb_arguments *arguments, const char *name) {
+    for (size_t i = arguments->option_count; i-- > 0;)
+        if (strcmp(arguments->given[i]->name, name) == 0)
+            return arguments->values[i];
+    return NULL;
+}
+
+bool verb_switch(const struct verb_arguments *arguments, const char *name) {
+    for (size_t i = 0; i < arguments->option_count; i++)
+        if (strcmp(arguments->given[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+const char *verb_value_at(const struct verb_arguments *arguments, const char *name, size_t k) {
+    for (size_t i = 0; i < arguments->option_count; i++)
+        if (strcmp(arguments->given[i]->name, name) == 0 && k-- == 0)
+            return arguments->values[i];
+    return NULL;
+}
+
+/* ---- Parsing ---------------------------------------------------------------------------------------------
+ */
+
+/* The words still to be read, and the lists that grow from them; each list has room for a word each, and a
+ * word of short switches may hold several options. */
+struct parser {
+    const struct verb *verb;
+    const char *const *words;
+    size_t count, next;
+    const struct verb_option **given;
+    const char **values;
+    const char **operands;
+    size_t option_count, operand_count;
+};
+
+void verb_arguments_clear(struct verb_arguments *arguments) {
+    free((void *)arguments->given);
+    free((void *)arguments->values);
+    free((void *)arguments->operands);
+    *arguments = (struct verb_arguments){0};
+}
+
+static void parser_clear(struct parser *parser) {
+    free((void *)parser->given);
+    free((void *)parser->values);
+    free((void *)parser->operands);
+}
+
+static const struct verb_option *find_long(const struct verb *verb, const char *word, size_t length) {
+    for (const struct verb_option *option = verb->options; option && option->name; option++)
+        if (strlen(option->name) == length && memcmp(option->name, word, length) == 0)
+            return option;
+    return NULL;
+}
+
+static const struct verb_option *find_letter(const struct verb *verb, char letter) {
+    for (const struct verb_option *option = verb->options; option && option->name; option++)
+        if (option->letter && option->letter == letter)
+            return option;
+    return NULL;
+}
+
+static int unknown_option(const struct verb *verb, const char *word, struct failure *failure) {
+    const char *names[NAMES_MOST] = {"--help"};
+    size_t count = 1;
+    for (const struct verb_option *option = verb->options; option && option->name && count < NAMES_MOST;
+         option++)
+        names[count++] = option->name;
+    const char *nearest = text_nearest(word, names, count);
+    if (nearest)
+        return failure_input(failure, verb->name, 0, 0, "unknown option '%s'; did you mean '%s'?", word,
+                             nearest);
+    return failure_input(failure, verb->name, 0, 0, "unknown option '%s'; 'assay %s --help' lists them", word,
+                         verb->name);
+}
+
+/* Notes OPTION with the VALUE that came in the same word, or else with the next word. */
+static int take_option(struct parser *parser, const struct verb_option *option, const char *value,
+                       struct failure *failure) {
+    if (option->argument && !value) {
+        if (parser->next == parser->count)
+            return failure_input(failure, parser->verb->name, 0, 0, "option '%s' needs an argument: %s %s",
+                                 option->name, option->name, option->argument);
+        value = parser->words[parser->next++];
+    }
+    parser->given[parser->option_count] = option;
+    parser->values[parser->option_count++] = value;
+    return 0;
+}
+
+static int take_long(struct parser *parser, const char *word, struct failure *failure) {
+    const char *equals = strchr(word, '=');
+    size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    const struct verb_option *option = find_long(parser->verb, word, length);
+    if (!option) {
+        if (strcmp(word, "--help") == 0)
+            return 1;
+        cleanup_free char *name = strndup(word, length);
+        return name ? unknown_option(parser->verb, name, failure) : failure_memory(failure);
+    }
+    if (equals && !option->argument)
+        return failure_input(failure, parser->verb->name, 0, 0, "option '%s' takes no argument; found '%s'",
+                             option->name, equals + 1);
+    return take_option(parser, option, equals ? equals + 1 : NULL, failure);
+}
+
+static int take_letters(struct parser *parser, const char *word, struct failure *failure) {
+    for (const char *at = word + 1; *at; at++) {
+        const struct verb_option *option = find_letter(parser->verb, *at);
+        if (!option && *at == 'h')
+            return 1;
+        if (!option)
+            return failure_input(failure, parser->verb->name, 0, 0,
+                                 "unknown option '-%c'; 'assay %s --help' lists them", *at,
+                                 parser->verb->name);
+        bool rest_is_value = option->argument && at[1];
+        int r = take_option(parser, option, rest_is_value ? at + 1 : NULL, failure);
+        if (r < 0)
+            return r;
+        if (option->argument)
+            break;
+    }
+    return 0;
+}
+
+static int take_words(struct parser *parser, struct failure *failure) {
+    bool only_operands = false;
+    while (parser->next < parser->count) {
+        const char *word = parser->words[parser->next++];
+        int r = 0;
+        if (only_operands || word[0] != '-' || word[1] == '\0')
+            parser->operands[parser->operand_count++] = word;
+        else if (strcmp(word, "--") == 0)
+            only_operands = true;
+        else
+            r = word[1] == '-' ? take_long(parser, word, failure) : take_letters(parser, word, failure);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int check_operands(const struct parser *parser, struct failure *failure) {
+    const struct verb *verb = parser->verb;
+    if (parser->operand_count < verb->operands_least)
+        return failure_input(failure, verb->name, 0, 0, "too few operands; usage: %s", verb->synopsis);
+    if (parser->operand_count > verb->operands_most)
+        return failure_input(failure, verb->name, 0, 0, "unexpected operand '%s'; usage: %s",
+                             parser->operands[verb->operands_most], verb->synopsis);
+    return 0;
+}
+
+int verb_parse(const struct verb *verb, size_t count, const char *const *words, struct verb_arguments *ret,
+               struct failure *failure) {
+    size_t room = 1;
+    for (size_t i = 0; i < count; i++)
+        room += strlen(words[i]) + 1; /* at least the options that the words can hold */
+    cleanup(parser_clear) struct parser parser = {
+        .verb = verb,
+        .words = words,
+        .count = count,
+        .given = calloc(room, sizeof *parser.given),
+        .values = calloc(room, sizeof *parser.values),
+        .operands = calloc(count + 1, sizeof *parser.operands),
+    };
+    if (!parser.given || !parser.values || !parser.operands)
+        return failure_memory(failure);
+    int r = take_words(&parser, failure);
+    if (r == 0)
+        r = check_operands(&parser, failure);
+    if (r != 0)
+        return r;
+    *ret = (struct verb_arguments){
+        .verb = verb,
+        .given = take_pointer(parser.given),
+        .values = take_pointer(parser.values),
+        .option_count = parser.option_count,
+        .operands = take_pointer(parser.operands),
+        .operand_count = parser.operand_count,
+    };
+    return 0;
+}

@@ -1,0 +1,164 @@
+/* How the words of a command line become options and operands, and what is refused. */
+#include "engine/command-line/verb.h"
+
+#include "engine/command-line/manual.h"
+#include "engine/foundation/cleanup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct verb_option options[] = {
+    {"--output", 'o', "FILE", "Where to write.", false},
+    {"--json", 'j', NULL, "JSON.", false},
+    {"--quiet", 'q', NULL, "Say less.", false},
+    {"--terms", 0, "TERM", "A term.", true},
+    {0},
+};
+
+static const struct verb fit = {
+    .name = "fit",
+    .summary = "fit a thing",
+    .synopsis = "assay fit INPUT...",
+    .description = "First paragraph with words.\nIt goes on.\n\n    example --kept  as it is\n\n.start and "
+                   "'quote' and a "
+                   "back\\slash.",
+    .options = options,
+    .operands_least = 1,
+    .operands_most = 3,
+};
+
+#define WORDS(...)                                                                                           \
+    ((const char *const[]){__VA_ARGS__}), sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
+
+static int parse(const char *const *words, size_t count, struct verb_arguments *ret,
+                 struct failure *failure) {
+    return verb_parse(&fit, count, words, ret, failure);
+}
+
+static void refused(const char *const *words, size_t count, const char *expected) {
+    struct verb_arguments arguments = {0};
+    struct failure failure = {0};
+    assert_true(parse(words, count, &arguments, &failure) < 0);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_string_equal(failure.place, "fit");
+    assert_string_equal(failure.text, expected);
+    assert_null(arguments.verb);
+}
+
+static void test_every_spelling(void **state) {
+    (void)state;
+    static const struct {
+        const char *words[3];
+        size_t count;
+    } spellings[] = {
+        {{"--output", "x.json", "in"}, 3}, {{"--output=x.json", "in"}, 2}, {{"-o", "x.json", "in"}, 3},
+        {{"-ox.json", "in"}, 2},           {{"in", "-o", "x.json"}, 3},    {{"in", "--output=x.json"}, 2},
+    };
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
+        struct failure failure = {0};
+        assert_int_equal(parse(spellings[i].words, spellings[i].count, &arguments, &failure), 0);
+        assert_string_equal(verb_value(&arguments, "--output"), "x.json");
+        assert_false(verb_switch(&arguments, "--json"));
+        assert_int_equal(arguments.operand_count, 1);
+        assert_string_equal(arguments.operands[0], "in");
+    }
+}
+
+static void test_mixture(void **state) {
+    (void)state;
+    cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
+    struct failure failure = {0};
+    assert_int_equal(
+        parse(WORDS("a", "-jqoone", "--terms", "m*n", "-", "--output=two=2", "--terms=", "--", "--json"),
+              &arguments, &failure),
+        0);
+    assert_true(verb_switch(&arguments, "--json"));
+    assert_true(verb_switch(&arguments, "--quiet"));
+    assert_string_equal(verb_value(&arguments, "--output"), "two=2");
+    assert_string_equal(verb_value_at(&arguments, "--terms", 0), "m*n");
+    assert_string_equal(verb_value_at(&arguments, "--terms", 1), "");
+    assert_null(verb_value_at(&arguments, "--terms", 2));
+    assert_int_equal(arguments.operand_count, 3);
+    assert_string_equal(arguments.operands[0], "a");
+    assert_string_equal(arguments.operands[1], "-");
+    assert_string_equal(arguments.operands[2], "--json");
+}
+
+static void test_many_switches_in_one_word(void **state) {
+    (void)state;
+    char word[4096] = "-";
+    memset(word + 1, 'j', sizeof word - 2);
+    cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
+    struct failure failure = {0};
+    assert_int_equal(parse(WORDS("in", word), &arguments, &failure), 0);
+    assert_int_equal(arguments.option_count, sizeof word - 2);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    refused(WORDS("in", "--jsno"), "unknown option '--jsno'; did you mean '--json'?");
+    refused(WORDS("in", "--ouput=x"), "unknown option '--ouput'; did you mean '--output'?");
+    refused(WORDS("in", "--frobnicate"), "unknown option '--frobnicate'; 'assay fit --help' lists them");
+    refused(WORDS("in", "-jx"), "unknown option '-x'; 'assay fit --help' lists them");
+    refused(WORDS("in", "-o"), "option '--output' needs an argument: --output FILE");
+    refused(WORDS("in", "--json=yes"), "option '--json' takes no argument; found 'yes'");
+    refused(WORDS("--json"), "too few operands; usage: assay fit INPUT...");
+    refused(WORDS("a", "b", "c", "d"), "unexpected operand 'd'; usage: assay fit INPUT...");
+}
+
+static void test_help_is_asked(void **state) {
+    (void)state;
+    struct verb_arguments arguments = {0};
+    struct failure failure = {0};
+    assert_int_equal(parse(WORDS("--json", "--help", "--no-such-option"), &arguments, &failure), 1);
+    assert_int_equal(parse(WORDS("-qh"), &arguments, &failure), 1);
+    assert_null(arguments.given);
+    cleanup(verb_arguments_clear) struct verb_arguments literal = {0};
+    assert_int_equal(parse(WORDS("--", "--help"), &literal, &failure), 0);
+    assert_string_equal(literal.operands[0], "--help");
+}
+
+static void test_text_keeps_the_width(void **state) {
+    (void)state;
+    for (size_t width = MANUAL_WIDTH_LEAST; width <= MANUAL_WIDTH_MOST; width++) {
+        cleanup(text_clear) struct text text;
+        text_init(&text, MANUAL_BYTES_MOST);
+        struct failure failure = {0};
+        assert_int_equal(manual_text(NULL, width, &text, &failure), 0);
+        assert_int_equal(manual_text(&fit, width, &text, &failure), 0);
+        assert_non_null(strstr(text.bytes, "\n    example --kept  as it is\n"));
+        for (const char *line = text.bytes; *line; line += strcspn(line, "\n") + 1)
+            if (line[0] != ' ' || strncmp(line, "      ", 6) == 0)
+                assert_true(strcspn(line, "\n") <= width);
+    }
+}
+
+static void test_roff_is_escaped(void **state) {
+    (void)state;
+    cleanup(text_clear) struct text text;
+    text_init(&text, MANUAL_BYTES_MOST);
+    struct failure failure = {0};
+    assert_int_equal(manual_roff(&fit, &text, &failure), 0);
+    assert_non_null(strstr(text.bytes, ".TH ASSAY\\-FIT 1 "));
+    assert_non_null(strstr(text.bytes, "\n.EX\n    example \\-\\-kept  as it is\n.EE\n"));
+    assert_non_null(strstr(text.bytes, "\n\\&.start and 'quote' and a back\\eslash.\n"));
+    assert_non_null(strstr(text.bytes, "\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIFILE\\fR\n"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_spelling),
+        cmocka_unit_test(test_mixture),
+        cmocka_unit_test(test_many_switches_in_one_word),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_help_is_asked),
+        cmocka_unit_test(test_text_keeps_the_width),
+        cmocka_unit_test(test_roff_is_escaped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
