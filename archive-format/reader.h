@@ -32,8 +32,9 @@
 /* Limits. Writers keep to them too, so that what was sealed can be opened. */
 #define ARCHIVE_MEMBER_BYTES_MOST ((uint64_t)64 << 30) /* one member, inflated */
 #define ARCHIVE_TOTAL_BYTES_MOST ((uint64_t)256 << 30) /* all members, inflated */
-#define ARCHIVE_RATIO_FREE_BYTES ((uint64_t)1 << 30)   /* below this much content the ratio is not asked for \
-                                                        */
+#define ARCHIVE_RATIO_FREE_BYTES                                                                             \
+    ((uint64_t)1 << 30) /* below this much content the ratio is not asked for                                \
+                         */
 enum {
     ARCHIVE_RATIO_MOST = 200,             /* inflated bytes for a byte of the zip */
     ARCHIVE_ENTRIES_MOST = 1 << 18,       /* members and folders */
@@ -69,9 +70,8 @@ const char *archive_member_name(const struct archive_reader *archive, size_t ind
 uint64_t archive_member_size(const struct archive_reader *archive, size_t index); /* inflated, bytes */
 uint64_t archive_member_stored_size(const struct archive_reader *archive,
                                     size_t index); /* in the zip, bytes */
-/* By the manifest; "" for the manifest and its signature, which are not in it. Writes to and returns HEX. */
-const char *archive_member_sha256(const struct archive_reader *archive, size_t index,
-                                  char hex[static HASH_HEX_SIZE]);
+/* By the manifest; "" for the manifest and its signature, which are not in it. The reader's. */
+const char *archive_member_sha256(const struct archive_reader *archive, size_t index);
 /* Where NAME is. False, with *RET_INDEX untouched, if there is no such member. */
 bool archive_find(const struct archive_reader *archive, const char *name, size_t *ret_index);
 

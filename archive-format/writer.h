@@ -11,17 +11,20 @@
 
 #include <stdint.h>
 
+#define ARCHIVE_DEFAULT_LICENSE "https://creativecommons.org/licenses/by/4.0/"
+
 /* What the archive says about itself in ro-crate-metadata.json and README.md. UTF-8, borrowed. */
 struct archive_description {
     const char *name;           /* a title: "dgemm on paravance-3, 2026-11-20" */
     const char *text;           /* a sentence or more */
-    const char *license;        /* URI; NULL for https://creativecommons.org/licenses/by/4.0/ */
+    const char *license;        /* URI; NULL for ARCHIVE_DEFAULT_LICENSE */
     const char *status;         /* "completed", "failed", "interrupted" or "partial" */
     const char *error;          /* why it is not completed; NULL: a sentence made from the status */
     int64_t started_ns;         /* wall clock, since 1970 */
     int64_t ended_ns;           /* also the time stamp of every member */
     const char *run_id;         /* UUID, without "urn:uuid:" */
     const char *engine_version; /* "0.1.0" */
+    const char *engine_url;     /* where the engine is to be had; NULL when it has no address */
     const char *command;        /* the command line, for people */
     const char *agent;          /* who ran it; NULL when it is not to be told */
 };

@@ -1,0 +1,333 @@
+#include "archive-format/crate.h"
+
+#include "archive-format/reader-private.h"
+#include "engine/documents/json.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROCESS_PROFILE "https://w3id.org/ro/wfrun/process/0.5"
+
+struct crate {
+    const struct staging *staging;
+    const struct archive_description *description;
+    cJSON *graph;
+    char *run;    /* @id of the action */
+    char *engine; /* @id of the instrument */
+    bool failed;  /* out of memory somewhere */
+};
+
+/* ---- Entities
+ * ---------------------------------------------------------------------------------------------- */
+
+/* The object may be NULL after a failure: these take it, so that callers need no test of their own. */
+static void set(struct crate *crate, cJSON *object, const char *key, const char *value) {
+    if (crate->failed || !object || !json_add_string(object, key, value))
+        crate->failed = true;
+}
+
+static void refer(struct crate *crate, cJSON *object, const char *key, const char *id) {
+    set(crate, object ? json_add_object(object, key) : NULL, "@id", id);
+}
+
+static cJSON *array(struct crate *crate, cJSON *object, const char *key) {
+    cJSON *made = object ? json_add_array(object, key) : NULL;
+    crate->failed = crate->failed || !made;
+    return made;
+}
+
+static cJSON *entity(struct crate *crate, const char *id, const char *type, const char *name,
+                     const char *description) {
+    cJSON *object = json_add_object(crate->graph, NULL);
+    set(crate, object, "@id", id);
+    set(crate, object, "@type", type);
+    if (name)
+        set(crate, object, "name", name);
+    if (description)
+        set(crate, object, "description", description);
+    return object;
+}
+
+/* ---- What the files are
+ * ------------------------------------------------------------------------------------ */
+
+struct meaning {
+    const char *path, *name, *description;
+};
+
+static const struct meaning file_meanings[] = {
+    {ARCHIVE_MANIFEST, "Manifest", "SHA-256 of every other file, as sha256sum writes and checks it"},
+    {ARCHIVE_README, "Read me", "How to open, verify, cite and repeat this run"},
+    {ARCHIVE_RUN, "Run record", "The run in short: status, times, seed, counts, nodes, options"},
+    {"campaign.yaml", "Campaign", "What was asked for, byte for byte as the user wrote it"},
+    {"campaign.resolved.json", "Resolved campaign", "The campaign with every default filled in"},
+    {"design.csv", "Design", "The planned rows in the order in which they were to run"},
+    {ARCHIVE_DATAPACKAGE, "Columns", "Type, unit and role of every column of every table (Data Package 2.0)"},
+    {"results/results.csv", "Results",
+     "One row for each unit that was done: factors, place, time, responses"},
+    {"journal.jsonl", "Journal", "What the engine did, in order, one JSON object a line"},
+    {"logs/engine.log", "Engine log", "What the engine told its user"},
+    {"software/versions.json", "Software versions",
+     "Compiler, libraries and programs that the experiment used"},
+};
+
+static const struct meaning folder_meanings[] = {
+    {"experiment", "Experiment", "The experiment's own files: declaration and sources"},
+    {"results", "Results", "The table of results, and what the experiment wrote besides"},
+    {"results/raw", "Raw results",
+     "Files and outputs of the experiment as they were; see the manifest for each"},
+    {"nodes", "Nodes", "What each machine is, one folder a node"},
+    {"logs", "Logs", "Logs of the engine and of the experiment"},
+    {"software", "Software", "The software that the experiment used"},
+};
+
+static const struct meaning *find_meaning(const struct meaning *meanings, size_t count, const char *path) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(meanings[i].path, path) == 0)
+            return &meanings[i];
+    return NULL;
+}
+
+static const char *encoding_of(const char *name) {
+    static const struct {
+        const char *ending, *encoding;
+    } encodings[] = {
+        {".csv", "text/csv"},
+        {".json", "application/json"},
+        {".jsonl", "application/jsonl"},
+        {".yaml", "application/yaml"},
+        {".yml", "application/yaml"},
+        {".md", "text/markdown"},
+        {".txt", "text/plain"},
+        {".log", "text/plain"},
+        {".out", "text/plain"},
+        {".err", "text/plain"},
+        {".xml", "application/xml"},
+        {".c", "text/x-c"},
+        {".h", "text/x-c"},
+        {".py", "text/x-python"},
+        {".sh", "application/x-sh"},
+        {".R", "text/x-r"},
+        {".gz", "application/gzip"},
+        {".zip", "application/zip"},
+        {".html", "text/html"},
+        {".svg", "image/svg+xml"},
+        {".png", "image/png"},
+        {".pdf", "application/pdf"},
+        {".zst", "application/zstd"},
+    };
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
+        size_t ending = strlen(encodings[i].ending);
+        if (length > ending && strcmp(name + length - ending, encodings[i].ending) == 0)
+            return encodings[i].encoding;
+    }
+    return "application/octet-stream";
+}
+
+static void describe_file(struct crate *crate, const struct staged_file *file) {
+    const struct meaning *meaning =
+        find_meaning(file_meanings, sizeof file_meanings / sizeof *file_meanings, file->name);
+    const char *slash = strrchr(file->name, '/');
+    bool facts = strncmp(file->name, "nodes/", 6) == 0 && slash && strcmp(slash, "/facts.json") == 0;
+    char size[24];
+    snprintf(size, sizeof size, "%" PRIu64, file->size);
+    cJSON *object =
+        entity(crate, file->name, "File", meaning ? meaning->name : file->name,
+               meaning ? meaning->description
+                       : (facts ? "What this node is: processor, memory, kernel" : "File of the run"));
+    set(crate, object, "encodingFormat", encoding_of(file->name));
+    set(crate, object, "contentSize", size);
+    if (file->sha256[0] != '\0')
+        set(crate, object, "sha256", file->sha256);
+    if (strcmp(file->name, "journal.jsonl") == 0 || strncmp(file->name, "logs/", 5) == 0)
+        refer(crate, object, "about", crate->run);
+}
+
+static void describe_folder(struct crate *crate, const struct staged_file *folder) {
+    const struct meaning *meaning =
+        find_meaning(folder_meanings, sizeof folder_meanings / sizeof *folder_meanings, folder->name);
+    bool node = strncmp(folder->name, "nodes/", 6) == 0 && !strchr(folder->name + 6, '/');
+    cleanup_free char *id = text_format("%s/", folder->name);
+    entity(crate, id, "Dataset", meaning ? meaning->name : folder->name,
+           meaning ? meaning->description : (node ? "What this node is" : "Folder of the run"));
+}
+
+/* The manifest's size is known before the manifest: each line has two known parts. */
+static struct staged_file foresee_manifest(const struct staging *staging) {
+    const size_t beside_name = HASH_HEX_SIZE - 1 + 2 + 1;
+    struct staged_file manifest = {.name = (char *)ARCHIVE_MANIFEST,
+                                   .size = beside_name + strlen(ARCHIVE_CRATE)};
+    for (size_t i = 0; i < staging->count; i++) {
+        const struct staged_file *file = &staging->files[i];
+        if (!file->folder && strcmp(file->name, ARCHIVE_MANIFEST) != 0 &&
+            strcmp(file->name, ARCHIVE_CRATE) != 0)
+            manifest.size += beside_name + strlen(file->name);
+    }
+    return manifest;
+}
+
+/* The folder that FILE is in; NULL for the root. */
+static struct staged_file *folder_of(const struct staging *staging, const struct staged_file *file) {
+    const char *slash = strrchr(file->name, '/');
+    cleanup_free char *folder = slash ? strndup(file->name, (size_t)(slash - file->name)) : NULL;
+    return folder ? staging_find(staging, folder) : NULL;
+}
+
+/* Marks in DESCRIBED the files and folders that get an entity of their own: all folders, and the files that
+ * are few in their folder and not in one called "raw". */
+static int choose(const struct staging *staging, bool *described) {
+    cleanup_free size_t *files_in = calloc(staging->count + 1, sizeof *files_in);
+    size_t chosen = 0;
+    if (!files_in)
+        return -ENOMEM;
+    for (size_t i = 0; i < staging->count; i++) {
+        struct staged_file *folder = folder_of(staging, &staging->files[i]);
+        if (folder && !staging->files[i].folder)
+            files_in[folder - staging->files]++;
+    }
+    for (size_t i = 0; i < staging->count; i++) {
+        const struct staged_file *file = &staging->files[i];
+        const struct staged_file *folder = folder_of(staging, file);
+        if (strcmp(file->name, ARCHIVE_CRATE) == 0 || strcmp(file->name, ARCHIVE_MANIFEST) == 0)
+            continue;
+        if (file->folder) {
+            described[i] = true;
+            continue;
+        }
+        bool many = folder && files_in[folder - staging->files] > CRATE_FOLDER_FILES_MOST;
+        described[i] = !many && !strstr(file->name, "/raw/") && chosen < CRATE_FILES_MOST;
+        chosen += described[i];
+    }
+    return 0;
+}
+
+/* ---- The run
+ * ----------------------------------------------------------------------------------------------- */
+
+static void refer_to_parts(struct crate *crate, cJSON *parts, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const struct staged_file *part = staging_find(crate->staging, names[i]);
+        if (!part)
+            continue;
+        cleanup_free char *id = text_format(part->folder ? "%s/" : "%s", names[i]);
+        if (id)
+            refer(crate, parts, NULL, id);
+        crate->failed = crate->failed || !id;
+    }
+}
+
+static void describe_run(struct crate *crate) {
+    static const char *const objects[] = {"campaign.yaml", "campaign.resolved.json", "design.csv",
+                                          "experiment"};
+    static const char *const results[] = {"results/results.csv", "results/raw", "nodes", "software"};
+    const struct archive_description *description = crate->description;
+    bool completed = strcmp(description->status, "completed") == 0;
+    char time[CLOCK_TEXT_SIZE];
+    cleanup_free char *name = text_format("Run of %s", description->name);
+    cJSON *run = entity(crate, crate->run, "CreateAction", name, description->command);
+    set(crate, run, "startTime", clock_format(description->started_ns, time));
+    set(crate, run, "endTime", clock_format(description->ended_ns, time));
+    refer(crate, run, "instrument", crate->engine);
+    if (description->agent)
+        refer(crate, run, "agent", "#agent");
+    refer_to_parts(crate, array(crate, run, "object"), objects, sizeof objects / sizeof *objects);
+    refer_to_parts(crate, array(crate, run, "result"), results, sizeof results / sizeof *results);
+    /* A plain string: the profile's checks do not take a reference here. */
+    set(crate, run, "actionStatus",
+        completed ? "http://schema.org/CompletedActionStatus" : "http://schema.org/FailedActionStatus");
+    if (!completed) {
+        cleanup_free char *error = description->error ? strdup(description->error)
+                                                      : text_format("the run is %s", description->status);
+        set(crate, run, "error", error);
+    }
+}
+
+static void describe_others(struct crate *crate) {
+    const struct archive_description *description = crate->description;
+    const char *license = description->license ? description->license : ARCHIVE_DEFAULT_LICENSE;
+    bool by = strcmp(license, ARCHIVE_DEFAULT_LICENSE) == 0;
+    cJSON *profile = entity(crate, PROCESS_PROFILE, "CreativeWork", "Process Run Crate", NULL);
+    set(crate, profile, "version", "0.5");
+    entity(crate, license, "CreativeWork", by ? "CC BY 4.0" : license,
+           by ? "Creative Commons Attribution 4.0 International" : "The licence of this archive");
+    cJSON *engine = entity(crate, crate->engine, "SoftwareApplication", "assay",
+                           "Runs calibration campaigns on machines and archives them");
+    set(crate, engine, "version", description->engine_version);
+    if (description->engine_url)
+        set(crate, engine, "url", description->engine_url);
+    if (description->agent)
+        entity(crate, "#agent", "Person", description->agent, NULL);
+}
+
+static void describe_root(struct crate *crate, const bool *described) {
+    const struct archive_description *description = crate->description;
+    const struct staging *staging = crate->staging;
+    char time[CLOCK_TEXT_SIZE];
+    clock_format(description->ended_ns, time);
+    cJSON *metadata = entity(crate, ARCHIVE_CRATE, "CreativeWork", NULL, NULL);
+    refer(crate, metadata, "about", "./");
+    refer(crate, metadata, "conformsTo", "https://w3id.org/ro/crate/1.1");
+    cJSON *root = entity(crate, "./", "Dataset", description->name, description->text);
+    set(crate, root, "datePublished", time);
+    set(crate, root, "dateCreated", time);
+    refer(crate, root, "license", description->license ? description->license : ARCHIVE_DEFAULT_LICENSE);
+    if (description->agent)
+        refer(crate, root, "author", "#agent");
+    refer(crate, array(crate, root, "conformsTo"), NULL, PROCESS_PROFILE);
+    set(crate, root, "identifier", crate->run);
+    refer(crate, array(crate, root, "mentions"), NULL, crate->run);
+    cJSON *parts = array(crate, root, "hasPart");
+    refer(crate, parts, NULL, ARCHIVE_MANIFEST);
+    for (size_t i = 0; i < staging->count; i++) {
+        cleanup_free char *id =
+            described[i] ? text_format(staging->files[i].folder ? "%s/" : "%s", staging->files[i].name)
+                         : NULL;
+        if (described[i])
+            refer(crate, parts, NULL, id);
+    }
+}
+
+static void free_object(cJSON **object) {
+    cJSON_Delete(*object);
+}
+
+int crate_print(const struct staging *staging, const struct archive_description *description,
+                struct text *ret, struct failure *failure) {
+    cleanup(free_object) cJSON *document = cJSON_CreateObject();
+    cleanup_free bool *described = calloc(staging->count + 1, sizeof *described);
+    cleanup_free char *run = text_format("urn:uuid:%s", description->run_id);
+    cleanup_free char *engine =
+        description->engine_url ? text_format("%s#%s", description->engine_url, description->engine_version)
+                                : text_format("#assay-%s", description->engine_version);
+    if (!document || !described || !run || !engine || choose(staging, described) < 0)
+        return failure_memory(failure);
+    struct crate crate = {.staging = staging, .description = description, .run = run, .engine = engine};
+    cJSON *context = array(&crate, document, "@context");
+    set(&crate, context, NULL, "https://w3id.org/ro/crate/1.1/context");
+    set(&crate, context, NULL, "https://w3id.org/ro/terms/workflow-run/context"); /* has sha256 */
+    crate.graph = array(&crate, document, "@graph");
+    if (crate.failed)
+        return failure_memory(failure);
+    struct staged_file manifest = foresee_manifest(staging);
+    describe_root(&crate, described);
+    describe_others(&crate);
+    describe_run(&crate);
+    describe_file(&crate, &manifest);
+    for (size_t i = 0; i < staging->count; i++)
+        if (described[i] && staging->files[i].folder)
+            describe_folder(&crate, &staging->files[i]);
+        else if (described[i])
+            describe_file(&crate, &staging->files[i]);
+    if (crate.failed)
+        return failure_memory(failure);
+    int r = json_print(document, true, ret);
+    if (r == 0)
+        r = text_append_character(ret, '\n');
+    return r < 0 ? failure_set(failure, r, "cannot write ro-crate-metadata.json: %s", strerror(-r)) : 0;
+}

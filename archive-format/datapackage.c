@@ -1,0 +1,245 @@
+#include "archive-format/datapackage.h"
+
+#include "archive-format/reader-private.h"
+#include "engine/documents/json.h"
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const type_names[] = {
+    [ARCHIVE_INTEGER] = "integer",
+    [ARCHIVE_NUMBER] = "number",
+    [ARCHIVE_STRING] = "string",
+    [ARCHIVE_BOOLEAN] = "boolean",
+};
+
+static const char *const role_names[] = {
+    [ARCHIVE_ROLE_NONE] = "",
+    [ARCHIVE_ROLE_FACTOR] = "factor",
+    [ARCHIVE_ROLE_RESPONSE] = "response",
+    [ARCHIVE_ROLE_COVARIATE] = "covariate",
+    [ARCHIVE_ROLE_ID] = "id",
+    [ARCHIVE_ROLE_TIME] = "time",
+};
+
+const char *archive_column_type_name(enum archive_column_type type) {
+    return type_names[type];
+}
+
+const char *archive_column_role_name(enum archive_column_role role) {
+    return role_names[role];
+}
+
+static size_t index_of(const char *name, const char *const *names, size_t count, size_t otherwise) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return otherwise;
+}
+
+/* ---- Writing
+ * ------------------------------------------------------------------------------------------------- */
+
+static bool is_given(const char *text) {
+    return text && text[0] != '\0';
+}
+
+static bool add_field(cJSON *fields, const struct archive_column *column) {
+    cJSON *field = json_add_object(fields, NULL);
+    const struct unit *unit = is_given(column->unit) ? unit_find(column->unit) : NULL;
+    return field && json_add_string(field, "name", column->name) &&
+           json_add_string(field, "type", type_names[column->type]) &&
+           (!is_given(column->title) || json_add_string(field, "title", column->title)) &&
+           (!is_given(column->description) || json_add_string(field, "description", column->description)) &&
+           (!is_given(column->unit) || json_add_string(field, "unit", column->unit)) &&
+           (!unit || !unit->qudt || json_add_string(field, "unitQudt", unit->qudt)) &&
+           (column->role == ARCHIVE_ROLE_NONE || json_add_string(field, "role", role_names[column->role]));
+}
+
+/* "results/raw/a.csv" -> "results-raw-a": a resource's name may not have slashes. */
+static char *resource_name(const char *path) {
+    char *name = strdup(path);
+    if (!name)
+        return NULL;
+    size_t length = strlen(name);
+    if (length > 4 && strcmp(name + length - 4, ".csv") == 0)
+        name[length - 4] = '\0';
+    for (char *at = name; *at; at++)
+        if (*at == '/')
+            *at = '-';
+        else if (*at >= 'A' && *at <= 'Z')
+            *at = (char)(*at - 'A' + 'a');
+    return name;
+}
+
+static bool add_table(cJSON *resources, const struct archive_table *table) {
+    cJSON *resource = json_add_object(resources, NULL);
+    cleanup_free char *name = resource_name(table->path);
+    if (!resource || !name || !json_add_string(resource, "name", name) ||
+        !json_add_string(resource, "path", table->path) || !json_add_string(resource, "type", "table") ||
+        (is_given(table->description) && !json_add_string(resource, "description", table->description)) ||
+        !json_add_string(resource, "format", "csv") || !json_add_string(resource, "mediatype", "text/csv") ||
+        !json_add_string(resource, "encoding", "utf-8"))
+        return false;
+    cJSON *schema = json_add_object(resource, "schema");
+    cJSON *fields = schema ? json_add_array(schema, "fields") : NULL;
+    if (!fields)
+        return false;
+    for (size_t i = 0; i < table->column_count; i++)
+        if (!add_field(fields, &table->columns[i]))
+            return false;
+    cJSON *missing = json_add_array(schema, "missingValues");
+    return missing && json_add_string(missing, NULL, "");
+}
+
+static int check_table(const struct archive_table *table, struct failure *failure) {
+    for (size_t i = 0; i < table->column_count; i++) {
+        if (!is_given(table->columns[i].name))
+            return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "column %zu of '%s' has no name", i + 1,
+                                    table->path);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(table->columns[i].name, table->columns[k].name) == 0)
+                return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s' has two columns called '%s'",
+                                        table->path, table->columns[i].name);
+    }
+    return 0;
+}
+
+static void free_object(cJSON **object) {
+    cJSON_Delete(*object);
+}
+
+int archive_write_datapackage(const char *path, const char *name, const struct archive_table *tables,
+                              size_t count, struct failure *failure) {
+    cleanup(free_object) cJSON *package = cJSON_CreateObject();
+    cleanup(text_clear) struct text text;
+    text_init(&text, ARCHIVE_RECORD_BYTES_MOST);
+    if (!package ||
+        !json_add_string(package, "$schema", "https://datapackage.org/profiles/2.0/datapackage.json") ||
+        !json_add_string(package, "name", name))
+        return failure_memory(failure);
+    cJSON *resources = json_add_array(package, "resources");
+    for (size_t i = 0; i < count; i++) {
+        int r = check_table(&tables[i], failure);
+        if (r < 0)
+            return r;
+        if (!resources || !add_table(resources, &tables[i]))
+            return failure_memory(failure);
+    }
+    int r = json_print(package, true, &text);
+    if (r == 0)
+        r = text_append_character(&text, '\n');
+    if (r < 0)
+        return failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r));
+    return file_replace(path, text.bytes, text.length, 0644, failure);
+}
+
+/* ---- Reading
+ * ------------------------------------------------------------------------------------------------- */
+
+void archive_columns_clear(struct archive_columns *columns) {
+    for (size_t i = 0; i < columns->count; i++) {
+        free((char *)columns->items[i].name);
+        free((char *)columns->items[i].unit);
+        free((char *)columns->items[i].title);
+        free((char *)columns->items[i].description);
+    }
+    free(columns->items);
+    *columns = (struct archive_columns){0};
+}
+
+const struct archive_column *archive_columns_find(const struct archive_columns *columns, const char *name) {
+    for (size_t i = 0; i < columns->count; i++)
+        if (strcmp(columns->items[i].name, name) == 0)
+            return &columns->items[i];
+    return NULL;
+}
+
+static const char *text_of(const struct document_node *node, const char *key) {
+    const struct document_node *value = document_get(node, key);
+    return value && value->kind == DOCUMENT_TEXT ? value->text : "";
+}
+
+/* Types and roles of later versions are taken for what every reader can do with them: text, and no role. */
+static int take_field(const struct document_node *node, struct archive_column *ret) {
+    enum { TYPES = sizeof type_names / sizeof *type_names, ROLES = sizeof role_names / sizeof *role_names };
+    *ret = (struct archive_column){
+        .name = strdup(text_of(node, "name")),
+        .type = (enum archive_column_type)index_of(text_of(node, "type"), type_names, TYPES, ARCHIVE_STRING),
+        .unit = strdup(text_of(node, "unit")),
+        .role =
+            (enum archive_column_role)index_of(text_of(node, "role"), role_names, ROLES, ARCHIVE_ROLE_NONE),
+        .title = strdup(text_of(node, "title")),
+        .description = strdup(text_of(node, "description")),
+    };
+    return ret->name && ret->unit && ret->title && ret->description ? 0 : -ENOMEM;
+}
+
+static int refuse_at(const struct document *document, const struct document_node *node,
+                     struct failure *failure, const char *what) {
+    failure_input(failure, document->file, node->line, node->column, "%s", what);
+    if (failure)
+        failure->kind = FAILURE_VERIFICATION;
+    return -EINVAL;
+}
+
+static int take_fields(const struct document *document, const struct document_node *resource,
+                       struct archive_columns *ret, struct failure *failure) {
+    const struct document_node *fields = document_get(document_get(resource, "schema"), "fields");
+    if (!fields || fields->kind != DOCUMENT_SEQUENCE || fields->count == 0)
+        return refuse_at(document, resource, failure,
+                         "the table has no schema.fields; expected a list of columns");
+    cleanup(archive_columns_clear) struct archive_columns columns = {0};
+    columns.items = calloc(fields->count, sizeof *columns.items);
+    if (!columns.items)
+        return failure_memory(failure);
+    for (size_t i = 0; i < fields->count; i++) {
+        if (text_of(fields->items[i], "name")[0] == '\0')
+            return refuse_at(document, fields->items[i], failure, "the column has no name");
+        if (take_field(fields->items[i], &columns.items[columns.count++]) < 0)
+            return failure_memory(failure);
+    }
+    *ret = columns;
+    columns = (struct archive_columns){0};
+    return 0;
+}
+
+static int find_columns(const struct document *document, const char *table_path, struct archive_columns *ret,
+                        struct failure *failure) {
+    const struct document_node *resources = document_get(document->root, "resources");
+    cleanup(text_clear) struct text there;
+    text_init(&there, FAILURE_TEXT_SIZE / 2);
+    if (!resources || resources->kind != DOCUMENT_SEQUENCE)
+        return refuse_at(document, document->root, failure,
+                         "there are no resources; expected a list of tables");
+    for (size_t i = 0; i < resources->count; i++) {
+        const char *path = text_of(resources->items[i], "path");
+        if (strcmp(path, table_path) == 0)
+            return take_fields(document, resources->items[i], ret, failure);
+        (void)text_printf(&there, "%s'%s'", i ? ", " : "", path); /* a list that is too long just ends */
+    }
+    return failure_input(failure, document->file, 0, 0, "there is no table '%s'; there is %s", table_path,
+                         there.length ? there.bytes : "none");
+}
+
+static void free_document(struct document **document) {
+    document_free(*document);
+}
+
+int archive_parse_columns(const char *name, const char *bytes, size_t length, const char *table_path,
+                          struct archive_columns *ret, struct failure *failure) {
+    cleanup(free_document) struct document *document = NULL;
+    int r = document_parse_json(name, bytes, length, &document, failure);
+    return r < 0 ? r : find_columns(document, table_path, ret, failure);
+}
+
+int archive_table_columns(struct archive_reader *archive, const char *table_path, struct archive_columns *ret,
+                          struct failure *failure) {
+    cleanup(free_document) struct document *document = NULL;
+    int r = archive_read_document(archive, ARCHIVE_DATAPACKAGE, &document, failure);
+    return r < 0 ? r : find_columns(document, table_path, ret, failure);
+}

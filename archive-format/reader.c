@@ -1,0 +1,335 @@
+#include "archive-format/reader.h"
+
+#include "archive-format/name.h"
+#include "archive-format/reader-private.h"
+#include "archive-format/writer.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    MAJOR_VERSION = 1,
+    MANIFEST_LINE_MOST = HASH_HEX_SIZE - 1 + 2 + ARCHIVE_NAME_MOST,
+};
+
+#define refuse(archive, failure, ...) failure_verification((failure), (archive)->path, __VA_ARGS__)
+
+/* ---- Names
+ * ------------------------------------------------------------------------------------------------- */
+
+static int refuse_name(const struct archive_reader *archive, const char *name, const char *what,
+                       struct failure *failure) {
+    char shown[ARCHIVE_NAME_SHOWN_SIZE];
+    return refuse(archive, failure, "the name '%s' %s", archive_name_show(name, shown), what);
+}
+
+static int compare_indices(const void *a, const void *b, void *context) {
+    const struct zip_entry *entries = context;
+    return archive_name_compare(entries[*(const uint32_t *)a].name, entries[*(const uint32_t *)b].name);
+}
+
+static int check_names(struct archive_reader *archive, struct failure *failure) {
+    const struct zip_directory *zip = &archive->zip;
+    for (size_t i = 0; i < zip->count; i++) {
+        const char *problem = archive_name_problem(zip->entries[i].name);
+        if (problem)
+            return refuse_name(archive, zip->entries[i].name, problem, failure);
+    }
+    for (size_t i = 1; i < zip->count; i++) {
+        const struct zip_entry *a = &zip->entries[archive->by_name[i - 1]],
+                               *b = &zip->entries[archive->by_name[i]];
+        const char *conflict = archive_name_conflict(a->name, a->folder, b->name);
+        if (conflict)
+            return refuse_name(archive, conflict[0] == 'i' ? a->name : b->name, conflict, failure);
+    }
+    return 0;
+}
+
+/* Dangerous names are named first, whatever the file is; then whether it is ours at all; then the finer
+ * rules, for which a stranger's zip should not be blamed. */
+static int check_content(struct archive_reader *archive, struct failure *failure) {
+    const struct zip_directory *zip = &archive->zip;
+    for (size_t i = 0; i < zip->count; i++) {
+        const char *danger = archive_name_danger(zip->entries[i].name);
+        if (danger)
+            return refuse_name(archive, zip->entries[i].name, danger, failure);
+    }
+    const char *needed[] = {ARCHIVE_RUN, ARCHIVE_MANIFEST, ARCHIVE_CRATE};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        const struct zip_entry *entry = archive_entry_called(archive, needed[i]);
+        if (!entry || entry->folder)
+            return refuse(archive, failure, "not an assay archive: no %s in it", needed[i]);
+    }
+    return check_names(archive, failure);
+}
+
+static int index_entries(struct archive_reader *archive) {
+    const struct zip_directory *zip = &archive->zip;
+    archive->by_name = calloc(zip->count + 1, sizeof *archive->by_name);
+    archive->members = calloc(zip->count + 1, sizeof *archive->members);
+    archive->sha256 = calloc(zip->count + 1, sizeof *archive->sha256);
+    if (!archive->by_name || !archive->members || !archive->sha256)
+        return -ENOMEM;
+    for (size_t i = 0; i < zip->count; i++) {
+        archive->by_name[i] = (uint32_t)i;
+        if (!zip->entries[i].folder)
+            archive->members[archive->member_count++] = (uint32_t)i;
+    }
+    qsort_r(archive->by_name, zip->count, sizeof *archive->by_name, compare_indices, zip->entries);
+    return 0;
+}
+
+const struct zip_entry *archive_entry_called(const struct archive_reader *archive, const char *name) {
+    size_t low = 0, high = archive->zip.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct zip_entry *entry = &archive->zip.entries[archive->by_name[middle]];
+        int order = archive_name_compare(name, entry->name);
+        if (order == 0)
+            return strcmp(name, entry->name) == 0 ? entry : NULL;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+/* ---- Manifest
+ * ---------------------------------------------------------------------------------------------- */
+
+static bool in_manifest(const struct zip_entry *entry) {
+    return !entry->folder && strcmp(entry->name, ARCHIVE_MANIFEST) != 0 &&
+           strcmp(entry->name, ARCHIVE_SIGNATURE) != 0;
+}
+
+/* One LINE, NUL-ended, without its newline: "<64 hexadecimal digits>  <name>". */
+static int take_line(struct archive_reader *archive, const char *line, size_t length, size_t number,
+                     struct failure *failure) {
+    const size_t digits = HASH_HEX_SIZE - 1;
+    if (strlen(line) != length || length < digits + 3 || strspn(line, "0123456789abcdef") != digits ||
+        memcmp(line + digits, "  ", 2) != 0)
+        return refuse(archive, failure, "line %zu of the manifest is not a sha256, two blanks and a name",
+                      number);
+    const char *name = line + digits + 2;
+    char shown[ARCHIVE_NAME_SHOWN_SIZE];
+    archive_name_show(name, shown);
+    const struct zip_entry *entry = archive_entry_called(archive, name);
+    if (!entry || !in_manifest(entry))
+        return refuse(archive, failure, "the manifest names '%s', but there is no such member", shown);
+    char *sha256 = archive->sha256[entry - archive->zip.entries];
+    if (sha256[0] != '\0')
+        return refuse(archive, failure, "the manifest names '%s' twice", shown);
+    memcpy(sha256, line, digits);
+    return 0;
+}
+
+/* Splits BYTES into lines; what follows the last newline stays in LINE. */
+static int take_bytes(struct archive_reader *archive, const char *bytes, size_t length, struct text *line,
+                      size_t *number, struct failure *failure) {
+    while (length > 0) {
+        const char *end = memchr(bytes, '\n', length);
+        size_t step = end ? (size_t)(end - bytes) : length;
+        if (line->length + step > MANIFEST_LINE_MOST)
+            return refuse(archive, failure, "line %zu of the manifest is too long", *number);
+        if (text_append(line, bytes, step) < 0)
+            return failure_memory(failure);
+        if (end) {
+            int r = take_line(archive, line->bytes, line->length, *number, failure);
+            if (r < 0)
+                return r;
+            ++*number;
+            text_reset(line);
+            step++;
+        }
+        bytes += step;
+        length -= step;
+    }
+    return 0;
+}
+
+static int read_manifest(struct archive_reader *archive, struct failure *failure) {
+    cleanup(archive_close_member) struct archive_member *member = NULL;
+    cleanup(text_clear) struct text line;
+    text_init(&line, MANIFEST_LINE_MOST);
+    size_t number = 1;
+    int r = archive_member_open(archive, ARCHIVE_MANIFEST, &member, failure);
+    if (r < 0)
+        return r;
+    for (;;) {
+        char buffer[16384];
+        int64_t got = archive_member_read(member, buffer, sizeof buffer);
+        if (got < 0)
+            return archive_member_status(member, failure);
+        if (got == 0)
+            break;
+        r = take_bytes(archive, buffer, (size_t)got, &line, &number, failure);
+        if (r < 0)
+            return r;
+    }
+    if (line.length > 0)
+        return refuse(archive, failure, "line %zu of the manifest has no end", number);
+    for (size_t i = 0; i < archive->zip.count; i++)
+        if (in_manifest(&archive->zip.entries[i]) && archive->sha256[i][0] == '\0') {
+            char shown[ARCHIVE_NAME_SHOWN_SIZE];
+            archive_name_show(archive->zip.entries[i].name, shown);
+            return refuse(archive, failure, "member '%s' is not in the manifest", shown);
+        }
+    return 0;
+}
+
+/* ---- run.json
+ * ---------------------------------------------------------------------------------------------- */
+
+static int check_version(struct archive_reader *archive, struct failure *failure) {
+    const struct document_node *node = document_get(archive->run->root, "archive_version");
+    const char *version = node && node->kind == DOCUMENT_TEXT ? node->text : "";
+    const char *dot = strchr(version, '.');
+    uint64_t major, minor;
+    if (!dot || !number_parse_uint64(version, (size_t)(dot - version), &major) ||
+        !number_parse_uint64(dot + 1, strlen(dot + 1), &minor)) {
+        char shown[ARCHIVE_NAME_SHOWN_SIZE];
+        return refuse(archive, failure,
+                      "run.json has the archive_version '%s'; expected a text such as \"1.0\"",
+                      archive_name_show(node && node->text ? node->text : "", shown));
+    }
+    if (major != MAJOR_VERSION)
+        return refuse(archive, failure,
+                      "the archive is of version %s; this assay reads version %d.x, a newer one is needed",
+                      version, MAJOR_VERSION);
+    return 0;
+}
+
+const struct document *archive_run(const struct archive_reader *archive) {
+    return archive->run;
+}
+
+const char *archive_run_text(const struct archive_reader *archive, const char *key, ...) {
+    const struct document_node *node = archive->run->root;
+    va_list keys;
+    va_start(keys, key);
+    for (; key; key = va_arg(keys, const char *))
+        node = document_get(node, key);
+    va_end(keys);
+    return node && node->kind != DOCUMENT_NULL ? node->text : NULL;
+}
+
+/* ---- Opening
+ * ------------------------------------------------------------------------------------------------- */
+
+void archive_close(struct archive_reader *archive) {
+    if (!archive)
+        return;
+    zip_directory_clear(&archive->zip);
+    document_free(archive->run);
+    free(archive->by_name);
+    free(archive->members);
+    free(archive->sha256);
+    free(archive->path);
+    cleanup_close_descriptor(&archive->descriptor);
+    free(archive);
+}
+
+void archive_close_reader(struct archive_reader **archive) {
+    archive_close(*archive);
+}
+
+int archive_open_descriptor(int given, const char *name, struct archive_reader **ret,
+                            struct failure *failure) {
+    cleanup_close int descriptor = given;
+    cleanup(archive_close_reader) struct archive_reader *archive = calloc(1, sizeof *archive);
+    if (!archive)
+        return failure_memory(failure);
+    archive->descriptor = take_descriptor(descriptor);
+    archive->path = strdup(name);
+    if (!archive->path)
+        return failure_memory(failure);
+    int r = zip_directory_read(archive->descriptor, name, &archive->zip, failure);
+    if (r < 0)
+        return r;
+    if (index_entries(archive) < 0)
+        return failure_memory(failure);
+    r = check_content(archive, failure);
+    if (r == 0)
+        r = read_manifest(archive, failure);
+    if (r == 0)
+        r = archive_read_document(archive, ARCHIVE_RUN, &archive->run, failure);
+    if (r == 0)
+        r = check_version(archive, failure);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(archive);
+    return 0;
+}
+
+int archive_open(const char *path, struct archive_reader **ret, struct failure *failure) {
+    /* Not blocking: a FIFO of that name would hold us until somebody writes to it. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) {
+        enum failure_kind kind = errno == ENOENT || errno == ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
+        return failure_set_kind(failure, kind, -errno, "cannot open '%s': %s", path, strerror(errno));
+    }
+    return archive_open_descriptor(descriptor, path, ret, failure);
+}
+
+/* ---- Members
+ * ----------------------------------------------------------------------------------------------- */
+
+static const struct zip_entry *member_at(const struct archive_reader *archive, size_t index) {
+    return &archive->zip.entries[archive->members[index]];
+}
+
+const char *archive_path(const struct archive_reader *archive) {
+    return archive->path;
+}
+
+uint64_t archive_bytes(const struct archive_reader *archive) {
+    return archive->zip.bytes;
+}
+
+size_t archive_member_count(const struct archive_reader *archive) {
+    return archive->member_count;
+}
+
+const char *archive_member_name(const struct archive_reader *archive, size_t index) {
+    return member_at(archive, index)->name;
+}
+
+uint64_t archive_member_size(const struct archive_reader *archive, size_t index) {
+    return member_at(archive, index)->size;
+}
+
+uint64_t archive_member_stored_size(const struct archive_reader *archive, size_t index) {
+    return member_at(archive, index)->stored_size;
+}
+
+const char *archive_member_sha256(const struct archive_reader *archive, size_t index) {
+    return archive->sha256[archive->members[index]];
+}
+
+bool archive_find(const struct archive_reader *archive, const char *name, size_t *ret_index) {
+    const struct zip_entry *entry = archive_entry_called(archive, name);
+    if (!entry || entry->folder)
+        return false;
+    uint32_t wanted = (uint32_t)(entry - archive->zip.entries);
+    size_t low = 0, high = archive->member_count; /* members[] rises */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (archive->members[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *ret_index = low;
+    return true;
+}
+
+int archive_hash(const char *path, char hex[static HASH_HEX_SIZE], struct failure *failure) {
+    return hash_file(path, hex, NULL, failure);
+}

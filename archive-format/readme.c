@@ -1,0 +1,71 @@
+#include "archive-format/readme.h"
+
+#include "engine/foundation/clock.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name, *description;
+} contents[] = {
+    {"run.json", "the run in short: status, times, seed, counts, nodes, options"},
+    {"campaign.yaml", "what was asked for, byte for byte"},
+    {"campaign.resolved.json", "the same with every default filled in"},
+    {"experiment", "the experiment's own files"},
+    {"design.csv", "the planned rows in the order in which they were to run"},
+    {"datapackage.json", "type, unit and role of every column of every table"},
+    {"results/results.csv", "one row for each unit that was done"},
+    {"results/raw", "what the experiment wrote besides"},
+    {"journal.jsonl", "what the engine did, one JSON object a line"},
+    {"nodes", "what each machine is"},
+    {"software", "compiler, libraries and programs that were used"},
+    {"logs", "logs"},
+};
+
+/* The first two files are made after this one. */
+static const char how_to_use[] =
+    "- `ro-crate-metadata.json`: description for programs: Process Run Crate 0.5 (RO-Crate 1.1)\n"
+    "- `manifest-sha256.txt`: SHA-256 of every other file\n"
+    "\nTimes are nanoseconds since 1970, or UTC; units are UCUM codes.\n\n"
+    "## Open and verify it\n\n"
+    "With assay:\n\n"
+    "    assay archive verify ARCHIVE.zip\n"
+    "    assay archive list ARCHIVE.zip\n"
+    "    assay archive extract ARCHIVE.zip -C FOLDER\n\n"
+    "With what every system has:\n\n"
+    "    unzip ARCHIVE.zip -d FOLDER\n"
+    "    cd FOLDER && sha256sum -c manifest-sha256.txt\n\n"
+    "## Use it\n\n"
+    "    assay fit ARCHIVE.zip\n\n"
+    "## Run it again\n\n"
+    "    assay archive extract ARCHIVE.zip -C FOLDER\n"
+    "    assay run FOLDER/campaign.yaml\n\n"
+    "The order of the rows follows from `seed` in run.json: give it to `assay run` for the same order.\n\n";
+
+int readme_print(const struct staging *staging, const struct archive_description *description,
+                 struct text *ret) {
+    char started[CLOCK_TEXT_SIZE], ended[CLOCK_TEXT_SIZE];
+    clock_format(description->started_ns, started);
+    clock_format(description->ended_ns, ended);
+    int r = text_printf(ret,
+                        "# %s\n\n%s\n\n"
+                        "A sealed run of assay %s, run %s: **%s**%s%s.\n"
+                        "Started %s, ended %s.\n\n## What is in it\n\n",
+                        description->name, description->text, description->engine_version,
+                        description->run_id, description->status, description->error ? ", " : "",
+                        description->error ? description->error : "", started, ended);
+    for (size_t i = 0; r == 0 && i < sizeof contents / sizeof *contents; i++) {
+        const struct staged_file *part = staging_find(staging, contents[i].name);
+        if (part)
+            r = text_printf(ret, "- `%s%s`: %s\n", contents[i].name, part->folder ? "/" : "",
+                            contents[i].description);
+    }
+    if (r == 0)
+        r = text_append_string(ret, how_to_use);
+    if (r == 0)
+        r = text_printf(ret,
+                        "## Cite it\n\n"
+                        "%s. Archive of an assay run, urn:uuid:%s, %s. License: %s\n",
+                        description->name, description->run_id, ended,
+                        description->license ? description->license : ARCHIVE_DEFAULT_LICENSE);
+    return r;
+}

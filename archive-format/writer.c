@@ -1,0 +1,368 @@
+#include "archive-format/writer.h"
+
+#include "archive-format/crate.h"
+#include "archive-format/reader-private.h"
+#include "archive-format/readme.h"
+#include "archive-format/staging.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    BUFFER_SIZE = 128 << 10,
+    README_BYTES_MOST = 1 << 20,
+};
+
+/* One sealing. */
+struct seal {
+    const char *target, *part;
+    const struct archive_description *description;
+    struct staging staging;
+    struct failure *failure;
+    struct archive *packer;
+    int descriptor; /* of the .part file */
+    char *buffer;
+    bool stored; /* members are stored instead of deflated */
+};
+
+static time_t stamp(const struct seal *seal) {
+    return (time_t)(seal->description->ended_ns / 1000000000);
+}
+
+/* ---- Packing
+ * ----------------------------------------------------------------------------------------------- */
+
+static int fail_packing(const struct seal *seal) {
+    int code = archive_errno(seal->packer);
+    const char *reason = archive_error_string(seal->packer);
+    return code > 0 ? failure_set(seal->failure, -code, "cannot write '%s': %s", seal->part, strerror(code))
+                    : failure_set(seal->failure, -EIO, "cannot write '%s': %s", seal->part,
+                                  reason ? reason : "packing failed");
+}
+
+static void free_entry(struct archive_entry **entry) {
+    archive_entry_free(*entry);
+}
+
+/* What does not come from the content is the same for every member: owner, mode, time. */
+static int pack_header(const struct seal *seal, const struct staged_file *file) {
+    cleanup(free_entry) struct archive_entry *entry = archive_entry_new();
+    if (!entry)
+        return failure_memory(seal->failure);
+    archive_entry_set_pathname(entry, file->name);
+    archive_entry_set_filetype(entry, file->folder ? AE_IFDIR : AE_IFREG);
+    archive_entry_set_perm(entry, file->folder ? 0755 : 0644);
+    archive_entry_set_uid(entry, 0);
+    archive_entry_set_gid(entry, 0);
+    archive_entry_set_mtime(entry, stamp(seal), 0);
+    archive_entry_set_size(entry, (la_int64_t)file->size);
+    return archive_write_header(seal->packer, entry) == ARCHIVE_OK ? 0 : fail_packing(seal);
+}
+
+static int pack_content(const struct seal *seal, const struct staged_file *file, const char *path) {
+    cleanup_close int source = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (source < 0)
+        return failure_set(seal->failure, -errno, "cannot open '%s': %s", path, strerror(errno));
+    uint64_t done = 0;
+    for (;;) {
+        ssize_t got = read(source, seal->buffer, BUFFER_SIZE);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return failure_set(seal->failure, -errno, "cannot read '%s': %s", path, strerror(errno));
+        if (got == 0 || (uint64_t)got > file->size - done)
+            break;
+        if (archive_write_data(seal->packer, seal->buffer, (size_t)got) != got)
+            return fail_packing(seal);
+        done += (uint64_t)got;
+        if (done == file->size)
+            break;
+    }
+    return done == file->size
+               ? 0
+               : failure_set(seal->failure, -EBUSY, "'%s' changed while it was being sealed", path);
+}
+
+static int pack(const struct seal *seal, const struct staged_file *file) {
+    cleanup_free char *path = file_join(seal->staging.folder, file->name);
+    if (!path)
+        return failure_memory(seal->failure);
+    int r = pack_header(seal, file);
+    if (r == 0 && !file->folder)
+        r = pack_content(seal, file, path);
+    if (r == 0 && archive_write_finish_entry(seal->packer) != ARCHIVE_OK)
+        r = fail_packing(seal);
+    return r;
+}
+
+/* The members that a reader wants first come first: a cut-off download still shows what it was. */
+static const char *const first_members[] = {ARCHIVE_CRATE, ARCHIVE_MANIFEST, ARCHIVE_RUN};
+enum { FIRST_COUNT = sizeof first_members / sizeof *first_members };
+
+static bool is_first(const struct staged_file *file) {
+    for (size_t i = 0; i < FIRST_COUNT; i++)
+        if (strcmp(first_members[i], file->name) == 0)
+            return true;
+    return false;
+}
+
+static int pack_all(const struct seal *seal) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < FIRST_COUNT; i++)
+        r = pack(seal, staging_find(&seal->staging, first_members[i]));
+    for (size_t i = 0; r == 0 && i < seal->staging.count; i++)
+        if (!is_first(&seal->staging.files[i]))
+            r = pack(seal, &seal->staging.files[i]);
+    if (r == 0 && archive_write_close(seal->packer) != ARCHIVE_OK)
+        r = fail_packing(seal);
+    return r;
+}
+
+static int write_zip(struct seal *seal) {
+    if (ftruncate(seal->descriptor, 0) < 0 || lseek(seal->descriptor, 0, SEEK_SET) < 0)
+        return failure_set(seal->failure, -errno, "cannot write '%s': %s", seal->part, strerror(errno));
+    seal->packer = archive_write_new();
+    if (!seal->packer)
+        return failure_memory(seal->failure);
+    int r = 0;
+    if (archive_write_set_format_zip(seal->packer) != ARCHIVE_OK ||
+        (seal->stored ? archive_write_zip_set_compression_store(seal->packer)
+                      : archive_write_zip_set_compression_deflate(seal->packer)) != ARCHIVE_OK ||
+        archive_write_set_bytes_in_last_block(seal->packer, 1) != ARCHIVE_OK ||
+        archive_write_open_fd(seal->packer, seal->descriptor) != ARCHIVE_OK)
+        r = fail_packing(seal);
+    if (r == 0)
+        r = pack_all(seal);
+    archive_write_free(seal->packer);
+    seal->packer = NULL;
+    return r;
+}
+
+/* ---- What libarchive leaves to the time zone
+ * ------------------------------------------------------------------ */
+
+/* The time of SECONDS in UTC in the two 16-bit fields of a zip header (APPNOTE 4.4.6), little endian. */
+static void dos_time(time_t seconds, unsigned char ret[static 4]) {
+    struct tm fields;
+    gmtime_r(&seconds, &fields);
+    if (fields.tm_year < 80)
+        fields = (struct tm){.tm_year = 80, .tm_mday = 1};
+    if (fields.tm_year > 207)
+        fields.tm_year = 207;
+    unsigned time = (unsigned)(fields.tm_hour << 11 | fields.tm_min << 5 | fields.tm_sec / 2);
+    unsigned date = (unsigned)((fields.tm_year - 80) << 9 | (fields.tm_mon + 1) << 5 | fields.tm_mday);
+    ret[0] = (unsigned char)time;
+    ret[1] = (unsigned char)(time >> 8);
+    ret[2] = (unsigned char)date;
+    ret[3] = (unsigned char)(date >> 8);
+}
+
+/* libarchive writes these fields in local time; the same run would give other bytes in another time zone. */
+static int rewrite_times(const struct seal *seal) {
+    cleanup(zip_directory_clear) struct zip_directory zip = {0};
+    unsigned char time[4];
+    dos_time(stamp(seal), time);
+    int r = zip_directory_read(seal->descriptor, seal->part, &zip, seal->failure);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < zip.count; i++)
+        if (pwrite(seal->descriptor, time, sizeof time, (off_t)(zip.entries[i].header + 10)) != sizeof time ||
+            pwrite(seal->descriptor, time, sizeof time, (off_t)(zip.entries[i].directory_entry + 12)) !=
+                sizeof time)
+            return failure_set(seal->failure, errno ? -errno : -EIO, "cannot write '%s': %s", seal->part,
+                               strerror(errno));
+    return 0;
+}
+
+/* ---- Sealing
+ * ----------------------------------------------------------------------------------------------- */
+
+static int put_readme(struct seal *seal) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, README_BYTES_MOST);
+    int r = readme_print(&seal->staging, seal->description, &text);
+    if (r < 0)
+        return failure_set(seal->failure, r, "cannot write README.md: %s", strerror(-r));
+    return staging_put(&seal->staging, ARCHIVE_README, text.bytes, text.length, seal->failure);
+}
+
+static int put_crate(struct seal *seal) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, CRATE_BYTES_MOST);
+    int r = crate_print(&seal->staging, seal->description, &text, seal->failure);
+    return r < 0 ? r : staging_put(&seal->staging, ARCHIVE_CRATE, text.bytes, text.length, seal->failure);
+}
+
+static int put_manifest(struct seal *seal) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, (size_t)ARCHIVE_ENTRIES_MOST * (HASH_HEX_SIZE + 2 + ARCHIVE_NAME_MOST));
+    for (size_t i = 0; i < seal->staging.count; i++) {
+        const struct staged_file *file = &seal->staging.files[i];
+        if (!file->folder && strcmp(file->name, ARCHIVE_MANIFEST) != 0 &&
+            text_printf(&text, "%s  %s\n", file->sha256, file->name) < 0)
+            return failure_memory(seal->failure);
+    }
+    return staging_put(&seal->staging, ARCHIVE_MANIFEST, text.bytes, text.length, seal->failure);
+}
+
+static int check_staging(const struct seal *seal) {
+    const struct staged_file *run = staging_find(&seal->staging, ARCHIVE_RUN);
+    uint64_t total = 0;
+    for (size_t i = 0; i < seal->staging.count; i++)
+        total += seal->staging.files[i].size;
+    if (!run || run->folder)
+        return failure_set_kind(seal->failure, FAILURE_INPUT, -ENOENT, "'%s' has no run.json to be sealed",
+                                seal->staging.folder);
+    if (staging_find(&seal->staging, ARCHIVE_SIGNATURE))
+        return failure_set_kind(seal->failure, FAILURE_INPUT, -EINVAL,
+                                "'%s' has a file " ARCHIVE_SIGNATURE "; that name is reserved",
+                                seal->staging.folder);
+    if (total > ARCHIVE_TOTAL_BYTES_MOST)
+        return failure_set_kind(seal->failure, FAILURE_INPUT, -EFBIG,
+                                "'%s' has %" PRIu64 " bytes; an archive takes at most %" PRIu64,
+                                seal->staging.folder, total, ARCHIVE_TOTAL_BYTES_MOST);
+    return 0;
+}
+
+/* Content that deflates better than a reader believes (gigabytes of one byte, say) is written again, not
+ * deflated: a run that can be made can be sealed. */
+static int write_believable(struct seal *seal) {
+    uint64_t total = 0;
+    struct stat status;
+    for (size_t i = 0; i < seal->staging.count; i++)
+        total += seal->staging.files[i].size;
+    int r = write_zip(seal);
+    if (r < 0 || total <= ARCHIVE_RATIO_FREE_BYTES)
+        return r;
+    if (fstat(seal->descriptor, &status) < 0)
+        return failure_set(seal->failure, -errno, "cannot write '%s': %s", seal->part, strerror(errno));
+    if (total / (uint64_t)status.st_size < ARCHIVE_RATIO_MOST)
+        return 0;
+    seal->stored = true;
+    return write_zip(seal);
+}
+
+static int write_part(struct seal *seal) {
+    int r = write_believable(seal);
+    if (r == 0)
+        r = rewrite_times(seal);
+    if (r == 0 && fsync(seal->descriptor) < 0)
+        r = failure_set(seal->failure, -errno, "cannot write '%s': %s", seal->part, strerror(errno));
+    if (r < 0)
+        return r;
+    /* So that what is verified is what the disk has, where the system lets us ask for that. */
+    (void)posix_fadvise(seal->descriptor, 0, 0, POSIX_FADV_DONTNEED);
+    if (close(take_descriptor(seal->descriptor)) < 0)
+        return failure_set(seal->failure, -errno, "cannot write '%s': %s", seal->part, strerror(errno));
+    return 0;
+}
+
+static int verify_part(const struct seal *seal, char sha256[static HASH_HEX_SIZE]) {
+    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    int r = archive_open(seal->part, &archive, seal->failure);
+    if (r == 0)
+        r = archive_verify(archive, NULL, NULL, seal->failure);
+    for (size_t i = 0; r == 0 && i < seal->staging.count; i++) {
+        const struct staged_file *file = &seal->staging.files[i];
+        const struct zip_entry *entry = archive_entry_called(archive, file->name);
+        const char *found = entry ? archive->sha256[entry - archive->zip.entries] : "";
+        if (!entry || (!file->folder && found[0] != '\0' && strcmp(found, file->sha256) != 0))
+            r = failure_verification(seal->failure, seal->part, "'%s' is not in it as it was staged",
+                                     file->name);
+    }
+    if (r < 0)
+        return failure_prefix(seal->failure, "the archive that was just written cannot be trusted");
+    return archive_hash(seal->part, sha256, seal->failure);
+}
+
+/* The part becomes the target, unless there is one: then it must be the same. */
+static int publish(const struct seal *seal, const char *sha256) {
+    if (renameat2(AT_FDCWD, seal->part, AT_FDCWD, seal->target, RENAME_NOREPLACE) == 0)
+        return file_sync_folder_of(seal->target, seal->failure);
+    struct stat status;
+    bool unsupported = errno == EINVAL || errno == ENOSYS; /* by the file system, as some network ones */
+    if (unsupported && lstat(seal->target, &status) < 0 && errno == ENOENT) {
+        if (rename(seal->part, seal->target) == 0)
+            return file_sync_folder_of(seal->target, seal->failure);
+    } else if (unsupported) {
+        errno = EEXIST;
+    }
+    if (errno != EEXIST)
+        return failure_set(seal->failure, -errno, "cannot rename '%s' to '%s': %s", seal->part, seal->target,
+                           strerror(errno));
+    char found[HASH_HEX_SIZE];
+    bool same = lstat(seal->target, &status) == 0 && S_ISREG(status.st_mode) &&
+                archive_hash(seal->target, found, NULL) == 0 && strcmp(found, sha256) == 0;
+    if (!same)
+        return failure_set_kind(seal->failure, FAILURE_INPUT, -EEXIST,
+                                "'%s' is already there and is not this run's archive; it is left as it is",
+                                seal->target);
+    unlink(seal->part);
+    return file_sync_folder_of(seal->target, seal->failure);
+}
+
+static void seal_clear(struct seal *seal) {
+    cleanup_close_descriptor(&seal->descriptor);
+    staging_clear(&seal->staging);
+    free(seal->buffer);
+}
+
+static int write_and_publish(struct seal *seal, char sha256[static HASH_HEX_SIZE]) {
+    /* Not through a link, and not over a file that somebody else can see: a part that a crash left is
+     * replaced. */
+    if (unlink(seal->part) < 0 && errno != ENOENT)
+        return failure_set(seal->failure, -errno, "cannot remove '%s': %s", seal->part, strerror(errno));
+    seal->descriptor = open(seal->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (seal->descriptor < 0)
+        return failure_set(seal->failure, -errno, "cannot create '%s': %s", seal->part, strerror(errno));
+    int r = write_part(seal);
+    if (r == 0)
+        r = verify_part(seal, sha256);
+    if (r == 0)
+        r = publish(seal, sha256);
+    if (r < 0)
+        unlink(seal->part);
+    return r;
+}
+
+int archive_seal(const char *staging_folder, const char *target_path,
+                 const struct archive_description *description, char sha256[static HASH_HEX_SIZE],
+                 struct failure *failure) {
+    char found[HASH_HEX_SIZE];
+    cleanup_free char *part = text_format("%s.part", target_path);
+    cleanup(seal_clear) struct seal seal = {.target = target_path,
+                                            .part = part,
+                                            .description = description,
+                                            .failure = failure,
+                                            .descriptor = -1,
+                                            .buffer = malloc(BUFFER_SIZE)};
+    if (!part || !seal.buffer)
+        return failure_memory(failure);
+    int r = staging_scan(staging_folder, &seal.staging, failure);
+    if (r == 0)
+        r = check_staging(&seal);
+    if (r == 0)
+        r = put_readme(&seal);
+    if (r == 0)
+        r = staging_hash(&seal.staging, failure);
+    if (r == 0)
+        r = put_crate(&seal);
+    if (r == 0)
+        r = put_manifest(&seal);
+    if (r == 0)
+        r = write_and_publish(&seal, found);
+    if (r == 0)
+        memcpy(sha256, found, sizeof found);
+    return r;
+}
