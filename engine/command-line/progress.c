@@ -83,8 +83,8 @@ static void show_counts(struct progress *progress, const struct run_event *event
         fprintf(stderr, "\r\033[K  [%s] ", bar);
     else
         fputs("  ", stderr);
-    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " units (%.1f %%), %.4g units/s", event->units_done, event->units_total,
-            100 * share, event->rate);
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " units (%.1f %%), %.4g units/s", event->units_done,
+            event->units_total, 100 * share, event->rate);
     if (event->units_failed)
         fprintf(stderr, ", %" PRIu64 " failed", event->units_failed);
     if (left[0] && !last)

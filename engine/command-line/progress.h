@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 struct progress {
-    bool json;         /* JSON lines on stdout; nothing else is printed */
-    bool quiet;        /* failures and the end only */
-    bool terminal;     /* stderr is one */
-    bool line_drawn;   /* an unfinished progress line is on the terminal */
+    bool json;       /* JSON lines on stdout; nothing else is printed */
+    bool quiet;      /* failures and the end only */
+    bool terminal;   /* stderr is one */
+    bool line_drawn; /* an unfinished progress line is on the terminal */
     int64_t last_shown_ns;
     char phase[64];
 };

@@ -10,6 +10,8 @@
 #include "engine/documents/bind.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
+#include "engine/foundation/installation.h"
+#include "engine/run/experiment-command.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +19,6 @@
 
 enum {
     EXPERIMENT_NAMES_MOST = 256, /* factors, responses, options and maxima, each */
-    EXPERIMENT_COMMANDS_MOST = 256,
 };
 
 enum experiment_option_type {
@@ -44,14 +45,6 @@ struct experiment_response {
     char *pattern; /* POSIX extended regular expression with one group; NULL when streamed */
 };
 
-/* A command: a line for sh -c, to which values come as environment variables, or a vector of arguments in
- * which {name} stands for a value. Never both: values do not become shell text. */
-struct experiment_command {
-    char *line;                  /* NULL for a vector */
-    struct bind_texts arguments; /* empty for a line */
-    uint32_t where_line, where_column;
-};
-
 /* Where the working folder of setup and run comes from, when not from the experiment's own folder. */
 struct experiment_source {
     char *git;    /* URL, or NULL */
@@ -59,10 +52,9 @@ struct experiment_source {
     char *folder; /* absolute path of a folder on this machine, or NULL */
 };
 
-/* A named expression: a maximum over the design. */
+/* A named expression whose largest value over the design commands may use. */
 struct experiment_maximum {
     char *name;
-    char *text;
     struct expression *expression; /* over the factors */
 };
 
@@ -75,15 +67,15 @@ struct experiment_model {
 };
 
 struct experiment {
-    struct document *document; /* owned, unless the campaign wrote it in place; places refer to it */
-    const char *file;          /* for messages */
-    char *folder;              /* absolute; NULL when written in place */
+    struct document *document;              /* owned; NULL when the campaign wrote it in place */
+    const struct document *source_document; /* the one it was bound from: the above, or the campaign's */
+    const char *file;                       /* for messages */
+    char *folder;                           /* absolute; NULL when written in place */
     char *name, *summary;
 
     struct design_factor *factors;
     size_t factor_count;
-    struct experiment_command *conditions; /* .line is the text of a condition over the factors */
-    struct expression **condition_expressions;
+    struct expression **conditions; /* what must hold of every row; over the factors */
     size_t condition_count;
     struct experiment_response *responses;
     size_t response_count;
@@ -91,7 +83,7 @@ struct experiment {
     size_t option_count;
     struct experiment_maximum *maxima;
     size_t maximum_count;
-    struct expression *memory;   /* bytes a process; over maxima, then numeric options; or NULL */
+    struct expression *memory;   /* bytes a process; over the maxima; or NULL */
     struct expression *estimate; /* seconds a unit; over the factors; or NULL */
 
     struct bind_texts packages; /* of Debian, needed on a node */
@@ -99,27 +91,30 @@ struct experiment {
     struct experiment_command *setup, *teardown;
     size_t setup_count, teardown_count;
     struct experiment_command run;
-    bool streamed; /* the run command takes rows on its input; see experiments/dgemm/README.md */
-    enum experiment_placement placement;
-    double timeout; /* seconds for one unit of a command that is not streamed; 0: none */
+    bool streamed;        /* the run command takes rows on its input; see experiments/dgemm/README.md */
+    char *placement_text; /* core, node, {option}, or NULL */
+    uint32_t placement_line, placement_column;
+    enum experiment_placement placement; /* after experiment_resolve */
+    double timeout;                      /* seconds for one unit of a command that is not streamed; 0: none */
 
     struct experiment_model *model;          /* or NULL */
     const struct document_node *design_node; /* the default design, or NULL */
 };
 
-/* Finds NAME (a path with a slash, or the name of a folder in one of SEARCH, each a folder of experiments) and
- * reads its experiment.yaml. PLACE_* say where the name was written. */
-int experiment_find(const char *name, const char *const *search, size_t search_count, const char *place_file,
-                    size_t place_line, size_t place_column, struct experiment **ret, struct failure *failure);
+/* Finds NAME (a path with a slash, relative to BASE_FOLDER, or the name of an experiment of the INSTALLATION)
+ * and reads its experiment.yaml. PLACE_* say where the name was written. */
+int experiment_find(const char *name, const char *base_folder, const struct installation *installation,
+                    const char *place_file, size_t place_line, size_t place_column, struct experiment **ret,
+                    struct failure *failure);
 /* From a mapping inside another document, which must live as long as the experiment. Paths are relative to
  * BASE_FOLDER. */
-int experiment_from_node(const struct document *document, const struct document_node *node, const char *base_folder,
-                         struct experiment **ret, struct failure *failure);
+int experiment_from_node(const struct document *document, const struct document_node *node,
+                         const char *base_folder, struct experiment **ret, struct failure *failure);
 void experiment_free(struct experiment *experiment);
 
 /* Sets an option from the campaign or the command line, checked; messages are about DOCUMENT's NODE. */
-int experiment_set_option(struct experiment *experiment, const char *name, const char *value, const char *file,
-                          size_t line, size_t column, struct failure *failure);
+int experiment_set_option(struct experiment *experiment, const char *name, const char *value,
+                          const char *file, size_t line, size_t column, struct failure *failure);
 /* After the options are set: resolves what depends on them (placement). */
 int experiment_resolve(struct experiment *experiment, struct failure *failure);
 

@@ -59,8 +59,8 @@ static void append_key(struct journal *journal, const char *key) {
 
 void journal_begin(struct journal *journal, const char *event) {
     journal->line_start = journal->file->pending.length;
-    keep(journal, text_printf(&journal->file->pending, "{\"seq\":%" PRIu64 ",\"t\":%" PRId64 ",\"event\":", ++journal->sequence,
-                              clock_wall_ns()));
+    keep(journal, text_printf(&journal->file->pending, "{\"seq\":%" PRIu64 ",\"t\":%" PRId64 ",\"event\":",
+                              ++journal->sequence, clock_wall_ns()));
     keep(journal, json_append_string(&journal->file->pending, event, strlen(event)));
 }
 
@@ -93,8 +93,8 @@ void journal_note(struct journal *journal, const char *event, const char *key, c
 
 int journal_commit(struct journal *journal, struct failure *failure) {
     if (journal->broken < 0)
-        return failure_set(failure, journal->broken, "cannot keep the journal '%s' in memory: %s", journal->file->path,
-                           strerror(-journal->broken));
+        return failure_set(failure, journal->broken, "cannot keep the journal '%s' in memory: %s",
+                           journal->file->path, strerror(-journal->broken));
     return append_file_commit(journal->file, failure);
 }
 
@@ -135,7 +135,8 @@ int journal_check(const char *path, uint64_t *ret_bytes, uint64_t *ret_entries, 
         bool ended = line[length - 1] == '\n';
         size_t content = (size_t)length - ended;
         uint64_t sequence = line_sequence(line, content);
-        if (!ended || content > LINE_BYTES_MOST || !journal_line_is_whole(line, content) || sequence != last + 1)
+        if (!ended || content > LINE_BYTES_MOST || !journal_line_is_whole(line, content) ||
+            sequence != last + 1)
             break;
         last = sequence;
         bytes += (uint64_t)length;

@@ -1,9 +1,10 @@
 /*
- * The journal: a run's append-only, durable record (archive-format/FORMAT.md, "journal.jsonl"). One JSON object
- * a line; its last member is the CRC-32C of everything before it, so that a line torn by a crash is known.
+ * The journal: a run's append-only, durable record (archive-format/FORMAT.md, "journal.jsonl"). One JSON
+ * object a line; its last member is the CRC-32C of everything before it, so that a line torn by a crash is
+ * known.
  *
- * Entries are gathered in memory and reach the disk with journal_commit, many at a time. Whoever shows the user
- * that a unit is done commits first.
+ * Entries are gathered in memory and reach the disk with journal_commit, many at a time. Whoever shows the
+ * user that a unit is done commits first.
  *
  *     journal_begin(journal, "unit");
  *     journal_integer(journal, "row", 12);
@@ -32,7 +33,8 @@ void journal_close(struct journal *journal);
 /* An entry: begin (adds seq, t and event), members, end. Entries do not nest. */
 void journal_begin(struct journal *journal, const char *event);
 void journal_integer(struct journal *journal, const char *key, int64_t value);
-void journal_string(struct journal *journal, const char *key, const char *value); /* any bytes; NULL is null */
+void journal_string(struct journal *journal, const char *key,
+                    const char *value); /* any bytes; NULL is null */
 void journal_end(struct journal *journal);
 /* An entry with one string member, or none when KEY is NULL. */
 void journal_note(struct journal *journal, const char *event, const char *key, const char *value);
@@ -44,7 +46,8 @@ uint64_t journal_committed_bytes(const struct journal *journal);
 
 /* Reading: checks one LINE (LENGTH bytes without its newline). True when its checksum is right. */
 bool journal_line_is_whole(const char *line, size_t length);
-/* How many bytes at the start of the file PATH are whole lines with rising seq, and how many lines those are. */
+/* How many bytes at the start of the file PATH are whole lines with rising seq, and how many lines those are.
+ */
 int journal_check(const char *path, uint64_t *ret_bytes, uint64_t *ret_entries, struct failure *failure);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What a run tells whoever watches it. The run prints nothing itself; the command line shows these events as a
- * progress line, as plain lines, or as JSON.
+ * What a run tells whoever watches it. The run prints nothing itself; the command line shows these events as
+ * a progress line, as plain lines, or as JSON.
  */
 #ifndef ASSAY_RUN_OBSERVER_H
 #define ASSAY_RUN_OBSERVER_H

@@ -19,22 +19,24 @@ struct testbed; /* a reservation in progress or held */
 struct testbed_request {
     const char *run_id;        /* unique; names what the backend makes outside */
     const char *agent_program; /* path of the agent's binary on this machine */
-    const char *workspace;     /* folder on a node in which the agent makes its own; NULL: the node's choice */
+    const char *workspace; /* folder on a node in which the agent makes its own; NULL: the node's choice */
 };
 
 struct testbed_backend {
-    const char *name;    /* as a campaign writes it */
+    const char *name; /* as a campaign writes it */
     const char *summary;
     /* Reserves; on success *RET is held until release. */
     int (*reserve)(const struct testbed_request *request, struct testbed **ret, struct failure *failure);
     size_t (*node_count)(const struct testbed *testbed);
     const char *(*node_name)(const struct testbed *testbed, size_t node);
-    /* The folder on the node that the agent owns: made when the agent starts, removed by the run at the end. */
+    /* The folder on the node that the agent owns: made when the agent starts, removed by the run at the end.
+     */
     const char *(*node_folder)(const struct testbed *testbed, size_t node);
     /* A transport to the agent of a node, not yet started; the caller's. */
     int (*connect)(struct testbed *testbed, size_t node, struct event_loop *loop, struct transport **ret,
                    struct failure *failure);
-    /* Gives the nodes back and frees. What could not be given back is said in FAILURE, after all was tried. */
+    /* Gives the nodes back and frees. What could not be given back is said in FAILURE, after all was tried.
+     */
     int (*release)(struct testbed *testbed, struct failure *failure);
 };
 

@@ -1,0 +1,140 @@
+/* assay run: executes a campaign, or shows what it would do. */
+#include "engine/command-line/progress.h"
+#include "engine/command-line/verb.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
+#include "engine/run/campaign.h"
+#include "engine/run/plan-describe.h"
+#include "engine/run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct verb_option options[] = {
+    {"--output", 'o', "FOLDER", "where the run's folder and its archive are made; default: runs", false},
+    {"--set", 's', "NAME=VALUE", "sets an option of the experiment, over what the campaign says", true},
+    {"--seed", 0, "SEED", "the seed of the design and of its order, from 0 to 18446744073709551615", false},
+    {"--dry-run", 'n', NULL, "prints phases, units, commands, memory and time expected, and touches nothing",
+     false},
+    {"--json", 0, NULL, "prints events as JSON, one a line, on standard output", false},
+    {"--quiet", 'q', NULL, "prints only what went wrong and the archive's path", false},
+    {NULL, 0, NULL, NULL, false},
+};
+
+static void clear_installation(struct installation *installation) {
+    installation_clear(installation);
+}
+
+static void free_campaign(struct campaign **campaign) {
+    campaign_free(*campaign);
+}
+
+static void free_plan(struct plan **plan) {
+    plan_free(*plan);
+}
+
+/* This process's own arguments, for the record: the bytes of /proc/self/cmdline, and a NULL-ended array into
+ * them. */
+static int read_command(struct text *bytes, const char ***ret, struct failure *failure) {
+    int r = file_read("/proc/self/cmdline", bytes, failure);
+    if (r < 0)
+        return r;
+    size_t count = 0;
+    for (size_t i = 0; i < bytes->length; i++)
+        count += bytes->bytes[i] == '\0';
+    const char **words = calloc(count + 1, sizeof *words);
+    if (!words)
+        return failure_memory(failure);
+    const char *at = bytes->bytes;
+    for (size_t i = 0; i < count; i++) {
+        words[i] = at;
+        at += strlen(at) + 1;
+    }
+    *ret = words;
+    return 0;
+}
+
+static int dry_run(const struct campaign *campaign, struct failure *failure) {
+    cleanup(free_plan) struct plan *plan = NULL;
+    int r = plan_new(campaign, &plan, failure);
+    if (r < 0)
+        return r;
+    cleanup(text_clear) struct text description;
+    text_init(&description, 16 << 20);
+    r = plan_describe(plan, &description, failure);
+    if (r == 0)
+        fputs(description.bytes, stdout);
+    return r;
+}
+
+static int execute(const struct verb_arguments *arguments, const struct campaign *campaign,
+                   const struct installation *installation, struct failure *failure) {
+    struct progress progress;
+    progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, 4 << 20);
+    cleanup_free const char **command = NULL;
+    int r = read_command(&bytes, &command, failure);
+    if (r < 0)
+        return r;
+    const char *folder = verb_value(arguments, "--output");
+    struct run_request request = {
+        .campaign = campaign,
+        .installation = installation,
+        .folder = folder ? folder : "runs",
+        .observer = progress_observer(&progress),
+        .command = command,
+    };
+    cleanup_free char *archive = NULL;
+    return run_execute(&request, &archive, failure);
+}
+
+static int run(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(clear_installation) struct installation installation = {0};
+    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    if (r < 0)
+        return r;
+    const char *settings[256];
+    size_t count = 0;
+    const char *setting;
+    while ((setting = verb_value_at(arguments, "--set", count)) && count < sizeof settings / sizeof *settings)
+        settings[count++] = setting;
+    struct campaign_overrides overrides = {
+        .options = settings, .option_count = count, .seed = verb_value(arguments, "--seed")};
+    cleanup(free_campaign) struct campaign *campaign = NULL;
+    r = campaign_read(arguments->operands[0], &installation, &overrides, &campaign, failure);
+    if (r < 0)
+        return r;
+    if (verb_switch(arguments, "--dry-run"))
+        return dry_run(campaign, failure);
+    return execute(arguments, campaign, &installation, failure);
+}
+
+const struct verb verb_run = {
+    .name = "run",
+    .summary = "run a campaign and seal its archive",
+    .synopsis = "assay run CAMPAIGN.yaml [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] [--dry-run]",
+    .description = "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every "
+                   "unit of the design in "
+                   "the order that the design says (random unless it says otherwise), and seals results and "
+                   "provenance into one "
+                   "archive, whose path is printed on standard output.\n\n"
+                   "A unit that is shown as done is on disk. Ctrl-C ends the measurements and seals what "
+                   "there is; a run that "
+                   "fails is sealed too, and its archive says so. The run's folder, beside the archive, "
+                   "keeps the same files.\n\n"
+                   "Without a seed, in the campaign or by --seed, one is drawn from the system; it is "
+                   "printed and recorded, and "
+                   "giving it again gives the same design in the same order.\n\n"
+                   "  assay run examples/quickstart.yaml\n"
+                   "  assay run examples/quickstart.yaml --set blas=reference --seed 42\n"
+                   "  assay run examples/quickstart.yaml --dry-run",
+    .options = options,
+    .operands_least = 1,
+    .operands_most = 1,
+    .run = run,
+};

@@ -1,0 +1,201 @@
+#include "engine/run/campaign.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct written {
+    char *name, *description, *testbed, *license, *author, *workspace;
+    const struct document_node *experiment, *options, *design;
+};
+
+static const struct bind_field fields[] = {
+    {.key = "experiment",
+     .type = BIND_NODE,
+     .offset = offsetof(struct written, experiment),
+     .required = true},
+    {.key = "name", .type = BIND_TEXT, .offset = offsetof(struct written, name)},
+    {.key = "description", .type = BIND_TEXT, .offset = offsetof(struct written, description)},
+    {.key = "testbed", .type = BIND_TEXT, .offset = offsetof(struct written, testbed)},
+    {.key = "options",
+     .type = BIND_NODE,
+     .offset = offsetof(struct written, options),
+     .kinds = 1 << DOCUMENT_MAPPING | 1 << DOCUMENT_NULL},
+    {.key = "design", .type = BIND_NODE, .offset = offsetof(struct written, design)},
+    {.key = "license", .type = BIND_TEXT, .offset = offsetof(struct written, license)},
+    {.key = "author", .type = BIND_TEXT, .offset = offsetof(struct written, author)},
+    {.key = "workspace", .type = BIND_TEXT, .offset = offsetof(struct written, workspace)},
+};
+enum { FIELD_COUNT = sizeof fields / sizeof *fields };
+
+/* The absolute folder that holds PATH. */
+static int folder_of(const char *path, char **ret, struct failure *failure) {
+    cleanup_free char *absolute = realpath(path, NULL);
+    if (!absolute)
+        return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot open '%s': %s", path,
+                                strerror(errno));
+    char *slash = strrchr(absolute, '/');
+    *(slash == absolute ? slash + 1 : slash) = '\0';
+    *ret = take_pointer(absolute);
+    return 0;
+}
+
+static int bind_experiment(struct campaign *campaign, const struct document_node *node,
+                           const struct installation *installation, struct failure *failure) {
+    const char *file = campaign->document->file;
+    if (node->kind == DOCUMENT_MAPPING)
+        return experiment_from_node(campaign->document, node, campaign->folder, &campaign->experiment,
+                                    failure);
+    if (node->kind != DOCUMENT_TEXT)
+        return failure_input(failure, file, node->line, node->column,
+                             "'experiment' is %s, expected a name, a path, or an experiment written in place",
+                             document_kind_name(node->kind));
+    return experiment_find(node->text, campaign->folder, installation, file, node->line, node->column,
+                           &campaign->experiment, failure);
+}
+
+static int set_options(struct campaign *campaign, const struct document_node *node,
+                       const struct campaign_overrides *overrides, struct failure *failure) {
+    const char *file = campaign->document->file;
+    for (size_t i = 0; node && node->kind == DOCUMENT_MAPPING && i < node->count; i++) {
+        const struct document_node *value = node->items[i];
+        if (!value->text)
+            return failure_input(failure, file, value->line, value->column,
+                                 "option '%s' is %s, expected a value", node->keys[i]->text,
+                                 document_kind_name(value->kind));
+        int r = experiment_set_option(
+            campaign->experiment, node->keys[i]->text, value->text, file,
+            /* an unknown name is pointed at, not its value */
+            experiment_option_value(campaign->experiment, node->keys[i]->text) ? value->line
+                                                                               : node->keys[i]->line,
+            experiment_option_value(campaign->experiment, node->keys[i]->text) ? value->column
+                                                                               : node->keys[i]->column,
+            failure);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; overrides && i < overrides->option_count; i++) {
+        const char *setting = overrides->options[i], *equals = strchr(setting, '=');
+        if (!equals || equals == setting)
+            return failure_input(failure, NULL, 0, 0, "'%s' is not a setting, expected NAME=VALUE", setting);
+        cleanup_free char *name = strndup(setting, (size_t)(equals - setting));
+        if (!name)
+            return failure_memory(failure);
+        int r = experiment_set_option(campaign->experiment, name, equals + 1, "--set", 0, 0, failure);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int bind_design(struct campaign *campaign, const struct document_node *node,
+                       const struct campaign_overrides *overrides, struct failure *failure) {
+    const struct experiment *experiment = campaign->experiment;
+    const struct document *document = campaign->document;
+    const char *folder = campaign->folder;
+    if (!node) {
+        node = experiment->design_node;
+        document = experiment->source_document;
+        folder = experiment->folder ? experiment->folder : campaign->folder;
+    }
+    if (!node && experiment->factor_count > 0)
+        return failure_input(
+            failure, campaign->document->file, 1, 1,
+            "no 'design', and experiment '%s' has none of its own; expected a CSV file or a generator",
+            experiment->name);
+    int r = design_specification_from_node(document, node, folder, &campaign->design, failure);
+    if (r == 0 && overrides && overrides->seed)
+        r = design_specification_set_seed(campaign->design, overrides->seed, failure);
+    return r;
+}
+
+static int bind(struct campaign *campaign, struct written *written, const struct installation *installation,
+                const struct campaign_overrides *overrides, struct failure *failure) {
+    const struct document *document = campaign->document;
+    int r = bind_mapping(document, document->root, "campaign", fields, FIELD_COUNT, written, failure);
+    if (r == 0)
+        r = bind_experiment(campaign, written->experiment, installation, failure);
+    if (r == 0)
+        r = set_options(campaign, written->options, overrides, failure);
+    if (r == 0)
+        r = experiment_resolve(campaign->experiment, failure);
+    if (r == 0)
+        r = bind_design(campaign, written->design, overrides, failure);
+    if (r < 0)
+        return r;
+    const struct document_node *testbed = document_get(document->root, "testbed");
+    campaign->testbed_name = written->testbed ? take_pointer(written->testbed) : strdup("local");
+    campaign->name = written->name ? take_pointer(written->name) : strdup(campaign->experiment->name);
+    campaign->description = take_pointer(written->description);
+    campaign->license = take_pointer(written->license);
+    campaign->author = take_pointer(written->author);
+    campaign->workspace = take_pointer(written->workspace);
+    if (!campaign->testbed_name || !campaign->name)
+        return failure_memory(failure);
+    /* The name becomes part of file names. */
+    if (strspn(campaign->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
+            strlen(campaign->name) ||
+        !campaign->name[0] || campaign->name[0] == '.' || campaign->name[0] == '-' ||
+        strlen(campaign->name) > 64) {
+        const struct document_node *at = document_get(document->root, "name");
+        return failure_input(
+            failure, document->file, at ? at->line : 1, at ? at->column : 1,
+            "'%s' cannot name a campaign, expected up to 64 letters, digits, '-', '_' and '.'",
+            campaign->name);
+    }
+    campaign->testbed = testbed_find(campaign->testbed_name, document->file, testbed ? testbed->line : 1,
+                                     testbed ? testbed->column : 1, failure);
+    return campaign->testbed ? 0 : -EINVAL;
+}
+
+static void free_campaign(struct campaign **campaign) {
+    campaign_free(*campaign);
+}
+
+int campaign_read(const char *path, const struct installation *installation,
+                  const struct campaign_overrides *overrides, struct campaign **ret,
+                  struct failure *failure) {
+    cleanup(free_campaign) struct campaign *campaign = calloc(1, sizeof *campaign);
+    if (!campaign)
+        return failure_memory(failure);
+    text_init(&campaign->bytes, CAMPAIGN_BYTES_MOST);
+    campaign->file = strdup(path);
+    if (!campaign->file)
+        return failure_memory(failure);
+    int r = folder_of(path, &campaign->folder, failure);
+    if (r == 0)
+        r = file_read(path, &campaign->bytes, failure);
+    if (r == 0)
+        r = document_parse_yaml(path, campaign->bytes.bytes, campaign->bytes.length, &campaign->document,
+                                failure);
+    if (r < 0)
+        return r;
+    struct written written = {0};
+    r = bind(campaign, &written, installation, overrides, failure);
+    bind_clear(fields, FIELD_COUNT, &written);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(campaign);
+    return 0;
+}
+
+void campaign_free(struct campaign *campaign) {
+    if (!campaign)
+        return;
+    design_specification_free(campaign->design);
+    experiment_free(campaign->experiment);
+    document_free(campaign->document);
+    text_clear(&campaign->bytes);
+    free(campaign->file);
+    free(campaign->folder);
+    free(campaign->name);
+    free(campaign->description);
+    free(campaign->license);
+    free(campaign->author);
+    free(campaign->testbed_name);
+    free(campaign->workspace);
+    free(campaign);
+}

@@ -1,0 +1,50 @@
+/*
+ * A campaign: the YAML file that a user writes, checked and bound before a node is touched. README, "A
+ * campaign", is the user's side of this.
+ *
+ *     experiment: dgemm            # a name, a path, or a mapping: an experiment written in place
+ *     name: quickstart             # default: the experiment's name
+ *     testbed: local
+ *     options: {blas: openblas}
+ *     design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, repetitions: 3, seed: 7}
+ */
+#ifndef ASSAY_RUN_CAMPAIGN_H
+#define ASSAY_RUN_CAMPAIGN_H
+
+#include "engine/design/design.h"
+#include "engine/documents/document.h"
+#include "engine/foundation/failure.h"
+#include "engine/foundation/installation.h"
+#include "engine/foundation/text.h"
+#include "engine/run/experiment.h"
+#include "engine/testbed/testbed.h"
+
+enum { CAMPAIGN_BYTES_MOST = 1 << 20 };
+
+struct campaign {
+    struct document *document;
+    struct text bytes; /* the file, byte for byte */
+    char *file;        /* as the user gave it */
+    char *folder;      /* absolute folder of the file: paths in it are relative to this */
+    char *name, *description;
+    char *license; /* URI of the licence of the results */
+    char *author;  /* a person's name; NULL: not stated */
+    char *testbed_name;
+    const struct testbed_backend *testbed;
+    char *workspace; /* folder on the nodes; NULL: the node's choice */
+    struct experiment *experiment;
+    struct design_specification *design;
+};
+
+struct campaign_overrides {
+    const char *const *options; /* "name=value" from the command line */
+    size_t option_count;
+    const char *seed; /* text of a seed, or NULL */
+};
+
+/* OVERRIDES may be NULL. */
+int campaign_read(const char *path, const struct installation *installation,
+                  const struct campaign_overrides *overrides, struct campaign **ret, struct failure *failure);
+void campaign_free(struct campaign *campaign);
+
+#endif

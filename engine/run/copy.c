@@ -1,0 +1,113 @@
+#include "engine/run/copy.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct copying {
+    const struct copy_target *target;
+    size_t files, left_out;
+};
+
+enum { SMALL_FILE_MOST = 1 << 30 }; /* a file into the run's folder goes through memory */
+
+static int make_folder(const struct copy_target *target, const char *path, struct failure *failure) {
+    return target->link ? agent_link_make_folder_and_wait(target->link, path, failure)
+                        : file_make_folders(path, failure);
+}
+
+static int copy_file(struct copying *copying, const char *from, const char *to, const char *relative,
+                     mode_t mode, struct failure *failure) {
+    const struct copy_target *target = copying->target;
+    if (++copying->files > COPY_FILES_MOST)
+        return failure_set_kind(failure, FAILURE_INPUT, -EFBIG, "'%s' is one file more than the limit of %d",
+                                from, COPY_FILES_MOST);
+    int r;
+    if (target->link) {
+        r = agent_link_send_file_and_wait(target->link, to, from, mode & 0777, failure);
+    } else {
+        struct text bytes;
+        text_init(&bytes, SMALL_FILE_MOST);
+        r = file_read(from, &bytes, failure);
+        if (r == 0)
+            r = file_replace(to, bytes.bytes, bytes.length, mode & 0777, failure);
+        text_clear(&bytes);
+    }
+    if (r == 0 && target->manifest) {
+        char hex[HASH_HEX_SIZE];
+        r = hash_file(from, hex, NULL, failure);
+        if (r == 0 && text_printf(target->manifest, "%s  %s\n", hex, relative) < 0)
+            r = failure_memory(failure);
+    }
+    return r;
+}
+
+static bool is_version_control(const char *name) {
+    return strcmp(name, ".git") == 0 || strcmp(name, ".hg") == 0 || strcmp(name, ".svn") == 0;
+}
+
+static int not_dots(const struct dirent *entry) {
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static int compare_names(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int copy_folder(struct copying *copying, const char *from, const char *to, const char *relative,
+                       int depth, struct failure *failure);
+
+static int copy_entry(struct copying *copying, const char *from, const char *to, const char *relative,
+                      const char *name, int depth, struct failure *failure) {
+    cleanup_free char *source = file_join(from, name);
+    cleanup_free char *destination = file_join(to, name);
+    cleanup_free char *below = relative[0] ? file_join(relative, name) : strdup(name);
+    struct stat status;
+    if (!source || !destination || !below)
+        return failure_memory(failure);
+    if (lstat(source, &status) < 0)
+        return failure_set(failure, -errno, "cannot look at '%s': %s", source, strerror(errno));
+    if (S_ISREG(status.st_mode))
+        return copy_file(copying, source, destination, below, status.st_mode, failure);
+    if (S_ISDIR(status.st_mode))
+        return copy_folder(copying, source, destination, below, depth + 1, failure);
+    copying->left_out++;
+    return 0;
+}
+
+static int copy_folder(struct copying *copying, const char *from, const char *to, const char *relative,
+                       int depth, struct failure *failure) {
+    if (depth > COPY_DEPTH_MOST)
+        return failure_set_kind(failure, FAILURE_INPUT, -ELOOP, "'%s' is nested deeper than %d folders", from,
+                                COPY_DEPTH_MOST);
+    int r = make_folder(copying->target, to, failure);
+    if (r < 0)
+        return r;
+    struct dirent **entries;
+    int count = scandir(from, &entries, not_dots, compare_names);
+    if (count < 0)
+        return failure_set(failure, -errno, "cannot list '%s': %s", from, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        const char *name = entries[i]->d_name;
+        if (r == 0 && !(copying->target->skip_version_control && is_version_control(name)))
+            r = copy_entry(copying, from, to, relative, name, depth, failure);
+        free(entries[i]);
+    }
+    free(entries);
+    return r;
+}
+
+int copy_tree(const char *source, const struct copy_target *target, size_t *ret_left_out,
+              struct failure *failure) {
+    struct copying copying = {.target = target};
+    int r = copy_folder(&copying, source, target->folder, "", 0, failure);
+    if (r == 0 && ret_left_out)
+        *ret_left_out = copying.left_out;
+    return r;
+}

@@ -1,0 +1,172 @@
+/* A lane that runs one command a unit: its output, kept in results/raw/, is read with the responses'
+ * patterns. */
+#include "engine/run/lane.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OUTPUT_MOST = 16 << 20, /* of one unit; what is more is cut, and said */
+    ERRORS_KEPT = 64 << 10,
+    FAILURES_IN_A_ROW_MOST = 3, /* then the lane's experiment is taken to be broken */
+};
+
+static int start_unit(struct lane *lane, struct failure *failure);
+
+/* Keeps what the unit wrote, so that a number can be traced to its text. */
+static int keep_output(struct lane *lane, struct failure *failure) {
+    struct run *run = lane->measurement->run;
+    struct {
+        const char *suffix;
+        const struct text *text;
+    } parts[] = {{"out", &lane->output}, {"err", &lane->errors}};
+    int r = run_make_folder(run, "results/raw", failure);
+    for (size_t i = 0; r == 0 && i < 2; i++) {
+        if (parts[i].text->length == 0)
+            continue;
+        cleanup_free char *name = text_format("results/raw/%zu-%s-%s.%s", lane->next + 1, lane->node->name,
+                                              lane->core, parts[i].suffix);
+        cleanup_free char *path = name ? run_path(run, name) : NULL;
+        r = path ? file_replace(path, parts[i].text->bytes, parts[i].text->length, 0666, failure)
+                 : failure_memory(failure);
+    }
+    return r;
+}
+
+/* The first match of a pattern: its first group must be a number. */
+static bool read_response(const struct lane *lane, size_t i, double *ret, char why[static 512]) {
+    const struct experiment_response *response = &lane->measurement->run->experiment->responses[i];
+    regmatch_t groups[2];
+    if (regexec(&lane->measurement->patterns[i], lane->output.bytes, 2, groups, 0) != 0 ||
+        groups[1].rm_so < 0) {
+        snprintf(why, 512, "nothing in the output matches the pattern of '%s', '%.200s'", response->name,
+                 response->pattern);
+        return false;
+    }
+    const char *text = lane->output.bytes + groups[1].rm_so;
+    size_t length = (size_t)(groups[1].rm_eo - groups[1].rm_so);
+    if (number_parse_double(text, length, ret))
+        return true;
+    snprintf(why, 512, "the pattern of '%s' found '%.*s', expected a number", response->name,
+             (int)(length < 100 ? length : 100), text);
+    return false;
+}
+
+static void record_unit(struct lane *lane, const struct remote_exit *exit) {
+    struct measurement *measurement = lane->measurement;
+    const struct experiment *experiment = measurement->run->experiment;
+    double responses[EXPERIMENT_NAMES_MOST];
+    char why[512] = "", how[128];
+    bool good = !exit->signalled && exit->code == 0 && !exit->timed_out;
+    if (!good)
+        snprintf(why, sizeof why, "the command %s", remote_exit_describe(exit, how, sizeof how));
+    for (size_t i = 0; good && i < experiment->response_count; i++)
+        good = read_response(lane, i, &responses[i], why);
+    measurement_record(measurement, lane, lane->next, lane->unit_started_ns, good ? responses : NULL,
+                       good ? NULL : why);
+    measurement->failures_in_a_row = good ? 0 : measurement->failures_in_a_row + 1;
+    if (good)
+        return;
+    struct run *run = measurement->run;
+    run_note(run, "unit %zu on node %s failed: %s", lane->next + 1, lane->node->name, why);
+    if (!run->first_unit_failure[0])
+        snprintf(run->first_unit_failure, sizeof run->first_unit_failure, "unit %zu on node %s: %s",
+                 lane->next + 1, lane->node->name, why);
+    if (measurement->failures_in_a_row >= FAILURES_IN_A_ROW_MOST) {
+        struct failure failure;
+        failure_set_kind(&failure, FAILURE_EXPERIMENT, -EIO, "%d units in a row failed; the first: %s",
+                         FAILURES_IN_A_ROW_MOST, run->first_unit_failure);
+        measurement_fail(measurement, &failure);
+    }
+}
+
+static void on_started(struct remote_command *command, const struct remote_start *start, void *context) {
+    (void)command;
+    ((struct lane *)context)->unit_started_ns = start->wall_ns;
+}
+
+static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
+                      size_t length, void *context) {
+    (void)command;
+    struct lane *lane = context;
+    struct text *text = stream == REMOTE_STDOUT ? &lane->output : &lane->errors;
+    /* The agent keeps to the limits that start_unit gave it, so this always fits. */
+    text_append(text, bytes, length);
+}
+
+static void on_exit_unit(struct remote_command *command, const struct remote_exit *exit,
+                         const struct failure *failure, void *context) {
+    struct lane *lane = context;
+    struct measurement *measurement = lane->measurement;
+    lane->command = NULL;
+    remote_command_free(command);
+    struct failure why = {0};
+    int r = 0;
+    if (failure) {
+        why = *failure;
+        r = failure->code;
+    } else if (!measurement->ended && !measurement->run->interrupted) {
+        r = keep_output(lane, &why);
+        if (r == 0)
+            record_unit(lane, exit);
+        lane->next++;
+        if (r == 0 && !measurement->ended && lane->next < plan_positions(measurement->run->plan)) {
+            r = start_unit(lane, &why);
+            if (r == 0)
+                return;
+        }
+    }
+    if (r < 0)
+        measurement_fail(measurement, &why);
+    measurement_lane_over(measurement, lane);
+}
+
+static int start_unit(struct lane *lane, struct failure *failure) {
+    struct run *run = lane->measurement->run;
+    text_reset(&lane->output);
+    text_reset(&lane->errors);
+    char **arguments = NULL, **environment = NULL;
+    int r = plan_values_set_unit(&lane->values, run->plan, lane->next, failure);
+    struct experiment_values values = plan_values_view(&lane->values);
+    if (r == 0)
+        r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &values, &arguments,
+                                         failure);
+    if (r == 0)
+        r = plan_values_environment(&lane->values, &environment, failure);
+    if (r == 0) {
+        struct remote_command_specification specification = {
+            .arguments = (const char *const *)arguments,
+            .environment = (const char *const *)environment,
+            .folder = lane->node->work_folder,
+            .pus = lane->pus,
+            .pu_count = lane->pu_count,
+            .output_limit = OUTPUT_MOST,
+            .error_limit = ERRORS_KEPT,
+            .timeout_ms = (uint64_t)(run->experiment->timeout * 1e3),
+        };
+        struct remote_command_callbacks callbacks = {
+            .on_started = on_started, .on_output = on_output, .on_exit = on_exit_unit};
+        if (lane->next == 0) {
+            struct text line;
+            text_init(&line, 64 << 10);
+            experiment_command_describe(arguments, &line);
+            run_log(run, "node %s, core %s, first unit: %s", lane->node->name, lane->core, line.bytes);
+            text_clear(&line);
+        }
+        r = remote_command_start(lane->node->link, &specification, &callbacks, lane, &lane->command, failure);
+    }
+    experiment_arguments_free(arguments);
+    experiment_arguments_free(environment);
+    return r;
+}
+
+int lane_start_commands(struct lane *lane, struct failure *failure) {
+    return start_unit(lane, failure);
+}

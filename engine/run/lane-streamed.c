@@ -1,0 +1,255 @@
+/* A lane of a streamed experiment: one kernel takes the rows in the plan's order and answers a line a row.
+ * The protocol is in experiments/dgemm/README.md. */
+#include "engine/run/lane.h"
+
+#include "engine/documents/csv.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    AHEAD_BYTES = 64 << 10, /* rows waiting on this side for one kernel; the pipe holds more */
+    COALESCE_MS = 50,       /* the agent wakes for answers this often: it shares the measured machine */
+    ERRORS_KEPT = 4 << 10,  /* of what the kernel writes to stderr */
+    FIELDS_MOST = EXPERIMENT_NAMES_MOST + 2,
+};
+
+static void fail(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void fail(struct lane *lane, const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    struct failure failure;
+    failure_set_kind(&failure, FAILURE_EXPERIMENT, -EPROTO, "the kernel on node %s, core %s %s",
+                     lane->node->name, lane->core, sentence);
+    measurement_fail(lane->measurement, &failure);
+}
+
+/* ---- Rows out --------------------------------------------------------------------------------------------
+ */
+
+static int append_header(const struct lane *lane, struct text *rows) {
+    const struct experiment *experiment = lane->measurement->run->experiment;
+    int r = text_append_string(rows, "unit");
+    for (size_t i = 0; r == 0 && i < experiment->factor_count; i++)
+        r = csv_append_field(rows, false, experiment->factors[i].name, strlen(experiment->factors[i].name));
+    return r < 0 ? r : text_append_character(rows, '\n');
+}
+
+/* Writes rows until enough wait; closes the input after the last one. */
+static int send_rows(struct lane *lane, struct failure *failure) {
+    const struct run *run = lane->measurement->run;
+    size_t positions = plan_positions(run->plan);
+    struct text rows;
+    text_init(&rows, 16 << 20);
+    int r = lane->sent == 0 ? append_header(lane, &rows) : 0;
+    size_t queued = remote_command_queued(lane->command);
+    while (r == 0 && lane->sent < positions && queued + rows.length < AHEAD_BYTES) {
+        size_t row = design_order_row(run->plan->order, lane->sent);
+        r = csv_append_int64(&rows, true, (int64_t)++lane->sent);
+        if (r == 0)
+            r = plan_append_factors(run->plan, row, &rows);
+        if (r == 0)
+            r = text_append_character(&rows, '\n');
+    }
+    if (r < 0)
+        r = failure_memory(failure);
+    else if (rows.length > 0)
+        r = remote_command_write(lane->command, rows.bytes, rows.length, NULL, failure);
+    if (r == 0 && lane->sent == positions)
+        r = remote_command_close_input(lane->command, failure);
+    text_clear(&rows);
+    return r == -EPIPE ? 0 : r; /* the kernel has ended: its end says why */
+}
+
+static void on_drain(struct remote_command *command, void *context) {
+    (void)command;
+    struct lane *lane = context;
+    struct failure failure = {0};
+    if (send_rows(lane, &failure) < 0)
+        measurement_fail(lane->measurement, &failure);
+}
+
+/* ---- Answers in ------------------------------------------------------------------------------------------
+ */
+
+/* "#name: value": a fact about the kernel, the same for every core, kept once. */
+static void take_fact(struct lane *lane, const char *line, size_t length) {
+    const char *colon = memchr(line, ':', length);
+    if (!colon || colon == line)
+        return;
+    cleanup_free char *name = strndup(line, (size_t)(colon - line));
+    const char *value = colon + 1;
+    const char *end = line + length;
+    while (value < end && *value == ' ')
+        value++;
+    cJSON *facts = cJSON_GetObjectItemCaseSensitive(lane->node->software, "kernel");
+    if (!facts)
+        facts = json_add_object(lane->node->software, "kernel");
+    if (name && facts && !cJSON_GetObjectItemCaseSensitive(facts, name))
+        json_add_bytes(facts, name, value, (size_t)(end - value));
+}
+
+/* Splits a line at its commas; the answers are numbers, so nothing is quoted. Returns how many fields. */
+static size_t split(const char *line, size_t length, struct csv_field fields[static FIELDS_MOST]) {
+    size_t count = 0;
+    const char *at = line, *end = line + length;
+    while (count < FIELDS_MOST) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const char *stop = comma ? comma : end;
+        fields[count++] = (struct csv_field){.bytes = at, .length = (size_t)(stop - at)};
+        if (!comma)
+            break;
+        at = comma + 1;
+    }
+    return count;
+}
+
+/* The header says in which order the responses come: unit,start, then each response once. */
+static void take_header(struct lane *lane, const char *line, size_t length) {
+    const struct experiment *experiment = lane->measurement->run->experiment;
+    struct csv_field fields[FIELDS_MOST];
+    size_t count = split(line, length, fields);
+    lane->columns = calloc(experiment->response_count, sizeof *lane->columns);
+    bool good = lane->columns && count == experiment->response_count + 2 && fields[0].length == 4 &&
+                memcmp(fields[0].bytes, "unit", 4) == 0 && fields[1].length == 5 &&
+                memcmp(fields[1].bytes, "start", 5) == 0;
+    for (size_t i = 0; good && i < experiment->response_count; i++) {
+        size_t name_length = strlen(experiment->responses[i].name);
+        size_t j = 2;
+        while (j < count && (fields[j].length != name_length ||
+                             memcmp(fields[j].bytes, experiment->responses[i].name, name_length) != 0))
+            j++;
+        good = j < count;
+        lane->columns[i] = j;
+    }
+    lane->header_seen = true;
+    if (!good)
+        fail(lane, "answered the header '%.*s', expected unit,start and the experiment's responses",
+             (int)(length < 200 ? length : 200), line);
+}
+
+static void take_answer(struct lane *lane, const char *line, size_t length) {
+    const struct experiment *experiment = lane->measurement->run->experiment;
+    struct csv_field fields[FIELDS_MOST];
+    size_t count = split(line, length, fields);
+    uint64_t unit = 0;
+    int64_t start = 0;
+    double responses[EXPERIMENT_NAMES_MOST];
+    bool good = count == experiment->response_count + 2 &&
+                number_parse_uint64(fields[0].bytes, fields[0].length, &unit) &&
+                number_parse_int64(fields[1].bytes, fields[1].length, &start);
+    for (size_t i = 0; good && i < experiment->response_count; i++) {
+        const struct csv_field *field = &fields[lane->columns[i]];
+        good = number_parse_double(field->bytes, field->length, &responses[i]);
+    }
+    if (!good)
+        fail(lane, "answered '%.*s', expected a unit, its start in ns and %zu number%s",
+             (int)(length < 200 ? length : 200), line, experiment->response_count,
+             experiment->response_count == 1 ? "" : "s");
+    else if (unit != lane->next + 1 || unit > lane->sent)
+        fail(lane, "answered unit %llu, expected unit %zu", (unsigned long long)unit, lane->next + 1);
+    else
+        measurement_record(lane->measurement, lane, lane->next++, start, responses, NULL);
+}
+
+static void take_line(struct lane *lane, const char *line, size_t length) {
+    if (length > 0 && line[0] == '#')
+        take_fact(lane, line + 1, length - 1);
+    else if (!lane->header_seen)
+        take_header(lane, line, length);
+    else
+        take_answer(lane, line, length);
+}
+
+static void take_output(struct lane *lane, const char *bytes, size_t length) {
+    const char *end = bytes + length;
+    while (bytes < end && !lane->measurement->ended) {
+        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+        size_t part = newline ? (size_t)(newline - bytes) : (size_t)(end - bytes);
+        if (newline && lane->line.length == 0) {
+            take_line(lane, bytes, part);
+        } else if (text_append(&lane->line, bytes, part) < 0) {
+            fail(lane, "wrote a line without an end");
+            return;
+        } else if (newline) {
+            take_line(lane, lane->line.bytes, lane->line.length);
+            text_reset(&lane->line);
+        }
+        bytes += part + 1;
+    }
+}
+
+static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
+                      size_t length, void *context) {
+    (void)command;
+    struct lane *lane = context;
+    if (stream == REMOTE_STDOUT) {
+        take_output(lane, bytes, length);
+        return;
+    }
+    if (lane->errors.length + length > ERRORS_KEPT)
+        text_consume(&lane->errors, lane->errors.length);
+    text_append(&lane->errors, bytes, length < ERRORS_KEPT ? length : ERRORS_KEPT);
+}
+
+static void on_exit_kernel(struct remote_command *command, const struct remote_exit *exit,
+                           const struct failure *failure, void *context) {
+    (void)command;
+    struct lane *lane = context;
+    struct measurement *measurement = lane->measurement;
+    while (lane->errors.length > 0 && lane->errors.bytes[lane->errors.length - 1] == '\n')
+        lane->errors.bytes[--lane->errors.length] = '\0';
+    for (size_t i = 0; i < lane->errors.length; i++)
+        if ((unsigned char)lane->errors.bytes[i] < ' ')
+            lane->errors.bytes[i] = ' ';
+    char how[128];
+    if (failure)
+        measurement_fail(measurement, failure);
+    else if (!measurement->ended && !measurement->run->interrupted &&
+             (exit->signalled || exit->code != 0 || lane->next < plan_positions(measurement->run->plan)))
+        fail(lane, "%s after %zu of %zu units%s%s", remote_exit_describe(exit, how, sizeof how), lane->next,
+             plan_positions(measurement->run->plan), lane->errors.length ? ": " : "", lane->errors.bytes);
+    measurement_lane_over(measurement, lane);
+}
+
+int lane_start_streamed(struct lane *lane, struct failure *failure) {
+    struct run *run = lane->measurement->run;
+    struct experiment_values values = plan_values_view(&lane->values);
+    char **arguments = NULL, **environment = NULL;
+    int r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &values, &arguments,
+                                         failure);
+    if (r == 0)
+        r = plan_values_environment(&lane->values, &environment, failure);
+    if (r == 0) {
+        struct remote_command_specification specification = {
+            .arguments = (const char *const *)arguments,
+            .environment = (const char *const *)environment,
+            .folder = lane->node->work_folder,
+            .pus = lane->pus,
+            .pu_count = lane->pu_count,
+            .input = REMOTE_INPUT_STREAM,
+            .coalesce_ms = COALESCE_MS,
+            .low_mark = AHEAD_BYTES / 2,
+        };
+        struct remote_command_callbacks callbacks = {
+            .on_output = on_output, .on_drain = on_drain, .on_exit = on_exit_kernel};
+        struct text line;
+        text_init(&line, 64 << 10);
+        experiment_command_describe(arguments, &line);
+        run_log(run, "node %s, core %s: %s", lane->node->name, lane->core, line.bytes);
+        text_clear(&line);
+        r = remote_command_start(lane->node->link, &specification, &callbacks, lane, &lane->command, failure);
+    }
+    experiment_arguments_free(arguments);
+    experiment_arguments_free(environment);
+    return r < 0 ? r : send_rows(lane, failure);
+}

@@ -1,0 +1,68 @@
+/*
+ * A lane: one placement (a core, or a whole node) on which the plan's positions are measured one after
+ * another. A streamed experiment has one kernel a lane, which takes all rows on its input; any other runs one
+ * command a unit. Private to this room.
+ */
+#ifndef ASSAY_RUN_LANE_H
+#define ASSAY_RUN_LANE_H
+
+#include "engine/run/run-state.h"
+
+#include <regex.h>
+
+struct measurement;
+
+struct lane {
+    struct measurement *measurement;
+    struct run_node *node;
+    char core[16];       /* the PU's number, or "all" */
+    const unsigned *pus; /* pinned to these; owned */
+    size_t pu_count;
+    struct remote_command *command;
+    struct plan_values values;
+    size_t next;   /* position of the next answer */
+    bool finished; /* every position has its answer, and the command has ended */
+
+    /* streamed */
+    size_t sent;      /* positions written to the kernel */
+    struct text line; /* the answer line that is not whole yet */
+    bool header_seen;
+    size_t *columns; /* of the answer: which response each field is; start and unit apart */
+
+    /* one command a unit */
+    struct text output; /* of the unit that runs; room for OUTPUT_MOST of lane-commands.c */
+    int64_t unit_started_ns;
+    struct text errors; /* the end of what was written to stderr */
+};
+
+/* All lanes of the measure phase. */
+struct measurement {
+    struct run *run;
+    struct lane *lanes;
+    size_t lane_count, lanes_open;
+    regex_t *patterns; /* one a response, compiled; NULL when streamed */
+    uint64_t units_total;
+    double weight_total, weight_done;
+    int64_t started_ns,
+        window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
+    uint64_t window_units;
+    double rate;
+    unsigned failures_in_a_row;
+    bool ended; /* by a failure or an interruption */
+    struct failure why;
+    struct event_source *commit_timer;
+};
+
+/* A unit's line in results.csv and in the journal. RESPONSES: one text a response, in the experiment's order;
+ * NULL for a unit that failed, with WHY. */
+void measurement_record(struct measurement *measurement, const struct lane *lane, size_t position,
+                        int64_t start_ns, const double *responses, const char *why);
+/* Ends all lanes, with the reason; the first reason counts. */
+void measurement_fail(struct measurement *measurement, const struct failure *why);
+
+/* Starts a lane. When it is over it calls measurement_lane_over. */
+int lane_start_streamed(struct lane *lane, struct failure *failure);
+int lane_start_commands(struct lane *lane, struct failure *failure);
+void measurement_lane_over(struct measurement *measurement, struct lane *lane);
+
+#endif

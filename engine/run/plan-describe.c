@@ -1,0 +1,128 @@
+#include "engine/run/plan-describe.h"
+
+#include "engine/foundation/number.h"
+#include "engine/run/experiment-command.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* How many units the listing begins with. */
+enum { UNITS_SHOWN = 10 };
+
+static int append_command(const struct plan *plan, const struct experiment_command *command,
+                          const struct plan_values *values, struct text *ret, struct failure *failure) {
+    struct experiment_values usable = plan_values_view(values);
+    char **arguments;
+    int r =
+        experiment_command_arguments(command, plan->campaign->experiment->file, &usable, &arguments, failure);
+    if (r < 0)
+        return r;
+    text_append_string(ret, "             ");
+    r = experiment_command_describe(arguments, ret);
+    text_append_character(ret, '\n');
+    experiment_arguments_free(arguments);
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
+static void append_preparation(const struct experiment *experiment, struct text *ret) {
+    text_append_string(ret, "  prepare");
+    if (experiment->packages.count) {
+        text_append_string(ret, "    packages:");
+        for (size_t i = 0; i < experiment->packages.count; i++)
+            text_printf(ret, " %s", experiment->packages.items[i]);
+        text_append_string(ret, "\n         ");
+    }
+    if (experiment->source.git)
+        text_printf(ret, "    source: %s%s%s\n", experiment->source.git, experiment->source.at ? " at " : "",
+                    experiment->source.at ? experiment->source.at : "");
+    else if (experiment->source.folder)
+        text_printf(ret, "    source: %s\n", experiment->source.folder);
+    else
+        text_printf(ret, "    files of %s\n", experiment->folder ? experiment->folder : "the campaign");
+}
+
+static void append_units(const struct plan *plan, struct text *ret) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    size_t positions = plan_positions(plan), rows = plan->design->row_count;
+    bool core = experiment->placement == EXPERIMENT_PLACEMENT_CORE;
+    text_printf(
+        ret, "  measure    %zu rows x %zu repetitions = %zu units on each %s, order %s, seed %" PRIu64 "\n",
+        rows, positions / rows, positions, core ? "physical core, all cores at once" : "node",
+        design_order_kind_name(plan->order->kind), plan->order->seed);
+}
+
+static void append_first_units(const struct plan *plan, struct text *ret) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    size_t positions = plan_positions(plan);
+    if (experiment->factor_count == 0)
+        return;
+    text_append_string(ret, "\nThe first units:\n\n  order  row  repetition");
+    for (size_t i = 0; i < experiment->factor_count; i++)
+        text_printf(ret, "  %8s", experiment->factors[i].name);
+    text_append_character(ret, '\n');
+    for (size_t at = 0; at < positions && at < UNITS_SHOWN; at++) {
+        size_t row = design_order_row(plan->order, at);
+        text_printf(ret, "  %5zu  %3zu  %10zu", at + 1, row + 1,
+                    design_order_repetition(plan->order, at) + 1);
+        for (size_t i = 0; i < experiment->factor_count; i++) {
+            char buffer[NUMBER_TEXT_SIZE];
+            text_printf(ret, "  %8s", design_value(plan->design, row, i, buffer));
+        }
+        text_append_character(ret, '\n');
+    }
+    if (positions > UNITS_SHOWN)
+        text_printf(ret, "  ... and %zu more\n", positions - UNITS_SHOWN);
+}
+
+static void append_costs(const struct plan *plan, struct text *ret) {
+    char words[NUMBER_TEXT_SIZE];
+    if (plan->memory > 0)
+        text_printf(ret, "\nMemory: %s a process, checked on every node before anything starts.\n",
+                    number_describe_bytes(plan->memory, words));
+    else
+        text_append_string(ret, "\nMemory: the experiment does not say what it needs.\n");
+    if (plan->seconds >= 0)
+        text_printf(ret,
+                    "Time to measure: about %s by the experiment's own estimate, before anything is known of "
+                    "the machine.\n",
+                    number_describe_duration(plan->seconds, words));
+    else
+        text_append_string(ret, "Time to measure: unknown; the experiment has no estimate.\n");
+}
+
+int plan_describe(const struct plan *plan, struct text *ret, struct failure *failure) {
+    const struct campaign *campaign = plan->campaign;
+    const struct experiment *experiment = campaign->experiment;
+    struct plan_values values = {0};
+    int r = plan_values_new(plan, 1, &values, failure);
+    if (r == 0)
+        r = plan_values_set_unit(&values, plan, 0, failure);
+    if (r < 0)
+        return r;
+    text_printf(ret, "campaign     %s\nexperiment   %s%s%s\ntestbed      %s: %s\n", campaign->name,
+                experiment->name, experiment->summary ? ": " : "",
+                experiment->summary ? experiment->summary : "", campaign->testbed->name,
+                campaign->testbed->summary);
+    for (size_t i = 0; i < experiment->option_count; i++)
+        text_printf(ret, "%-12s %s = %s%s\n", i ? "" : "options", experiment->options[i].name,
+                    experiment->options[i].value, experiment->options[i].given ? "" : " (default)");
+    text_append_string(
+        ret, "\nPhases:\n\n  reserve    the nodes\n  deploy     the agent\n  connect    to the agents\n"
+             "  inspect    what the nodes are\n");
+    append_preparation(experiment, ret);
+    for (size_t i = 0; r == 0 && i < experiment->setup_count; i++)
+        r = append_command(plan, &experiment->setup[i], &values, ret, failure);
+    text_append_string(ret, "  control    nothing is changed on the nodes\n  warm-up    none\n");
+    append_units(plan, ret);
+    if (r == 0)
+        r = append_command(plan, &experiment->run, &values, ret, failure);
+    text_append_string(ret, "  collect    what the agents still have\n");
+    for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
+        r = append_command(plan, &experiment->teardown[i], &values, ret, failure);
+    text_append_string(
+        ret, "  restore    nothing was changed\n  seal       the archive\n  release    the nodes\n");
+    append_first_units(plan, ret);
+    append_costs(plan, ret);
+    plan_values_clear(&values);
+    return r;
+}

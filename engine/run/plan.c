@@ -1,0 +1,209 @@
+#include "engine/run/plan.h"
+
+#include "engine/documents/csv.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void free_plan(struct plan **plan) {
+    plan_free(*plan);
+}
+
+static int check_conditions(const struct plan *plan, struct failure *failure) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < experiment->condition_count; i++)
+        r = design_require(plan->design, experiment->conditions[i], failure);
+    return r;
+}
+
+static int find_maxima(struct plan *plan, struct failure *failure) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    plan->maxima = calloc(experiment->maximum_count + 1, sizeof *plan->maxima);
+    if (!plan->maxima)
+        return failure_memory(failure);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < experiment->maximum_count; i++)
+        r = design_maximum(plan->design, experiment->maxima[i].expression, &plan->maxima[i], failure);
+    if (r < 0 || !experiment->memory)
+        return r;
+    plan->memory = expression_value(experiment->memory, plan->maxima);
+    if (!isfinite(plan->memory) || plan->memory < 0)
+        return expression_failure(experiment->memory, failure,
+                                  "the memory of this design is %g, expected a number of bytes",
+                                  plan->memory);
+    return 0;
+}
+
+static int estimate(struct plan *plan, struct failure *failure) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    plan->seconds = -1;
+    if (!experiment->estimate)
+        return 0;
+    size_t rows = plan->design->row_count;
+    cleanup_free double *values = calloc(experiment->factor_count + 1, sizeof *values);
+    plan->row_seconds = calloc(rows, sizeof *plan->row_seconds);
+    if (!values || !plan->row_seconds)
+        return failure_memory(failure);
+    double sum = 0;
+    for (size_t row = 0; row < rows; row++) {
+        design_numbers(plan->design, row, values);
+        double seconds = expression_value(experiment->estimate, values);
+        if (!isfinite(seconds) || seconds < 0)
+            return design_failure(plan->design, row, failure,
+                                  "the experiment's estimate is %g s, expected a time", seconds);
+        plan->row_seconds[row] = seconds;
+        sum += seconds;
+    }
+    plan->seconds = sum * (double)plan->order->repetitions;
+    return 0;
+}
+
+int plan_new(const struct campaign *campaign, struct plan **ret, struct failure *failure) {
+    cleanup(free_plan) struct plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return failure_memory(failure);
+    plan->campaign = campaign;
+    const struct experiment *experiment = campaign->experiment;
+    struct design_factors factors = {
+        .items = experiment->factors, .count = experiment->factor_count, .file = experiment->file};
+    int r = design_specification_make(campaign->design, &factors, &plan->design, &plan->order, failure);
+    if (r == 0)
+        r = check_conditions(plan, failure);
+    if (r == 0)
+        r = find_maxima(plan, failure);
+    if (r == 0)
+        r = estimate(plan, failure);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(plan);
+    return 0;
+}
+
+void plan_free(struct plan *plan) {
+    if (!plan)
+        return;
+    design_free(plan->design);
+    design_order_free(plan->order);
+    free(plan->maxima);
+    free(plan->row_seconds);
+    free(plan);
+}
+
+size_t plan_positions(const struct plan *plan) {
+    return plan->order->count;
+}
+
+double plan_weight(const struct plan *plan, size_t position) {
+    return plan->row_seconds ? plan->row_seconds[design_order_row(plan->order, position)] : 1;
+}
+
+int plan_append_factors(const struct plan *plan, size_t row, struct text *text) {
+    const struct design *design = plan->design;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < design->column_count; i++) {
+        char buffer[NUMBER_TEXT_SIZE];
+        const char *value = design_value(design, row, i, buffer);
+        r = csv_append_field(text, false, value, strlen(value));
+    }
+    return r;
+}
+
+/* ---- Values of commands -----------------------------------------------------------------------------------
+ */
+
+enum { UNIT_VALUES = 3 }; /* row, repetition, order */
+
+static int set(struct plan_values *values, size_t i, const char *name, const char *value) {
+    char *copy = strdup(value);
+    if (!values->names[i])
+        values->names[i] = strdup(name);
+    if (!copy || !values->names[i]) {
+        free(copy);
+        return -ENOMEM;
+    }
+    free(values->values[i]);
+    values->values[i] = copy;
+    if (values->count <= i)
+        values->count = i + 1;
+    return 0;
+}
+
+int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *ret, struct failure *failure) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    size_t most =
+        1 + experiment->option_count + experiment->maximum_count + UNIT_VALUES + experiment->factor_count;
+    struct plan_values values = {.names = calloc(most, sizeof *values.names),
+                                 .values = calloc(most, sizeof *values.values)};
+    char text[NUMBER_TEXT_SIZE];
+    size_t count = 0;
+    int r = values.names && values.values ? 0 : -ENOMEM;
+    if (r == 0) {
+        number_format_uint64(cpus, text);
+        r = set(&values, count++, "cpus", text);
+    }
+    for (size_t i = 0; r == 0 && i < experiment->option_count; i++)
+        r = set(&values, count++, experiment->options[i].name, experiment->options[i].value);
+    for (size_t i = 0; r == 0 && i < experiment->maximum_count; i++) {
+        number_format_double(ceil(plan->maxima[i]), text);
+        r = set(&values, count++, experiment->maxima[i].name, text);
+    }
+    values.unit_from = count;
+    if (r < 0) {
+        plan_values_clear(&values);
+        return failure_memory(failure);
+    }
+    *ret = values;
+    return 0;
+}
+
+int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t position,
+                         struct failure *failure) {
+    static const char *const names[UNIT_VALUES] = {"row", "repetition", "order"};
+    size_t row = design_order_row(plan->order, position);
+    size_t numbers[UNIT_VALUES] = {row + 1, design_order_repetition(plan->order, position) + 1, position + 1};
+    char buffer[NUMBER_TEXT_SIZE];
+    size_t at = values->unit_from;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < UNIT_VALUES; i++) {
+        number_format_uint64(numbers[i], buffer);
+        r = set(values, at++, names[i], buffer);
+    }
+    for (size_t i = 0; r == 0 && i < plan->design->column_count; i++)
+        r = set(values, at++, plan->design->columns[i].name, design_value(plan->design, row, i, buffer));
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
+void plan_values_clear(struct plan_values *values) {
+    for (size_t i = 0; i < values->count; i++) {
+        free(values->names[i]);
+        free(values->values[i]);
+    }
+    free(values->names);
+    free(values->values);
+    *values = (struct plan_values){0};
+}
+
+struct experiment_values plan_values_view(const struct plan_values *values) {
+    return (struct experiment_values){.names = (const char *const *)values->names,
+                                      .values = (const char *const *)values->values,
+                                      .count = values->count};
+}
+
+int plan_values_environment(const struct plan_values *values, char ***ret, struct failure *failure) {
+    char **environment = calloc(values->count + 1, sizeof *environment);
+    if (!environment)
+        return failure_memory(failure);
+    for (size_t i = 0; i < values->count; i++)
+        if (!(environment[i] = text_format("%s=%s", values->names[i], values->values[i]))) {
+            experiment_arguments_free(environment);
+            return failure_memory(failure);
+        }
+    *ret = environment;
+    return 0;
+}

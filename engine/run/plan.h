@@ -1,0 +1,55 @@
+/*
+ * The plan of a run: the design's rows in the order in which they will be measured, checked against the
+ * experiment, with what they are expected to cost. Made before a node is touched; `--dry-run` prints it.
+ */
+#ifndef ASSAY_RUN_PLAN_H
+#define ASSAY_RUN_PLAN_H
+
+#include "engine/design/design.h"
+#include "engine/foundation/failure.h"
+#include "engine/foundation/text.h"
+#include "engine/run/campaign.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct plan {
+    const struct campaign *campaign;
+    struct design *design;      /* one row a combination of factors */
+    struct design_order *order; /* (row, repetition) of each position */
+    double *maxima;             /* of experiment->maxima, over the design */
+    double memory;              /* bytes a process; 0: not stated */
+    double *row_seconds; /* expected of one unit of each row; NULL when the experiment has no estimate */
+    double seconds;      /* of one placement's whole sequence; negative: unknown */
+};
+
+/* Checks every row: ranges, conditions, and that maxima, memory and estimates are finite and not negative.
+ * Rows that break a condition are refused with their place. */
+int plan_new(const struct campaign *campaign, struct plan **ret, struct failure *failure);
+void plan_free(struct plan *plan);
+
+size_t plan_positions(const struct plan *plan); /* rows times repetitions */
+/* Expected seconds of the unit at a position; 1 where nothing is known, so that positions weigh the same. */
+double plan_weight(const struct plan *plan, size_t position);
+
+/* Appends the factors of a row as CSV fields, each preceded by a comma. */
+int plan_append_factors(const struct plan *plan, size_t row, struct text *text);
+
+/* The values that commands may use, besides those of the unit: options, maxima, and `cpus`, the number of
+ * cores a process is given. Strings owned by the caller: plan_values_free. */
+struct plan_values {
+    char **names, **values;
+    size_t count;
+    size_t unit_from; /* where those of the unit begin */
+};
+int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *ret, struct failure *failure);
+/* Adds the factors of a row, its number, the repetition and the position, replacing those of an earlier call.
+ */
+int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t position,
+                         struct failure *failure);
+void plan_values_clear(struct plan_values *values);
+struct experiment_values plan_values_view(const struct plan_values *values); /* borrowed */
+/* As environment: "name=value" each, NULL-ended, for experiment_arguments_free. */
+int plan_values_environment(const struct plan_values *values, char ***ret, struct failure *failure);
+
+#endif

@@ -1,0 +1,308 @@
+/* What a run writes about itself: its inputs before a node is touched, run.json and datapackage.json. */
+#include "engine/run/run-state.h"
+
+#include "archive-format/datapackage.h"
+#include "archive-format/writer.h"
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/run/copy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void free_json(cJSON **value) {
+    cJSON_Delete(*value);
+}
+
+static int write_file(struct run *run, const char *name, const char *bytes, size_t length,
+                      struct failure *failure) {
+    cleanup_free char *path = run_path(run, name);
+    return path ? file_replace(path, bytes, length, 0666, failure) : failure_memory(failure);
+}
+
+static int write_json(struct run *run, const char *name, const cJSON *value, struct failure *failure) {
+    cleanup_free char *path = run_path(run, name);
+    return path ? run_write_json(path, value, failure) : failure_memory(failure);
+}
+
+/* ---- datapackage.json ------------------------------------------------------------------------------------
+ */
+
+static const struct archive_column unit_columns[] = {
+    {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "row", "line of design.csv, from 1"},
+    {"repetition", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "repetition", "of the row, from 1"},
+    {"order", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "order", "position in the order of measurement, from 1"},
+    {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "node", "host name"},
+    {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "core", "number of the logical CPU, or all"},
+    {"start", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "start",
+     "when the unit began, since 1970-01-01T00:00:00Z"},
+};
+enum { UNIT_COLUMNS = sizeof unit_columns / sizeof *unit_columns };
+
+static struct archive_column factor_column(const struct design_factor *factor) {
+    static const enum archive_column_type types[] = {
+        [DESIGN_INTEGER] = ARCHIVE_INTEGER, [DESIGN_NUMBER] = ARCHIVE_NUMBER, [DESIGN_TEXT] = ARCHIVE_STRING};
+    return (struct archive_column){
+        factor->name,        types[factor->type], factor->type == DESIGN_TEXT ? "" : factor->unit,
+        ARCHIVE_ROLE_FACTOR, factor->name,        factor->description};
+}
+
+static int record_columns(struct run *run, struct failure *failure) {
+    const struct experiment *experiment = run->experiment;
+    size_t factors = experiment->factor_count, responses = experiment->response_count;
+    cleanup_free struct archive_column *columns = calloc(UNIT_COLUMNS + factors + responses, sizeof *columns);
+    if (!columns)
+        return failure_memory(failure);
+    memcpy(columns, unit_columns, sizeof unit_columns);
+    for (size_t i = 0; i < factors; i++)
+        columns[UNIT_COLUMNS + i] = factor_column(&experiment->factors[i]);
+    for (size_t i = 0; i < responses; i++)
+        columns[UNIT_COLUMNS + factors + i] =
+            (struct archive_column){experiment->responses[i].name, ARCHIVE_NUMBER,
+                                    experiment->responses[i].unit, ARCHIVE_ROLE_RESPONSE,
+                                    experiment->responses[i].name, experiment->responses[i].description};
+    struct archive_table tables[] = {
+        {"results/results.csv", "one line a unit that was measured, in the order of the answers", columns,
+         UNIT_COLUMNS + factors + responses},
+        {"design.csv", "one line a row of the design", columns + UNIT_COLUMNS, factors},
+    };
+    cleanup_free char *path = run_path(run, "datapackage.json");
+    if (!path)
+        return failure_memory(failure);
+    return archive_write_datapackage(path, run->campaign->name, tables, factors > 0 ? 2 : 1, failure);
+}
+
+/* ---- campaign.resolved.json ------------------------------------------------------------------------------
+ */
+
+static void add_options(const struct experiment *experiment, cJSON *object) {
+    cJSON *options = json_add_object(object, "options");
+    for (size_t i = 0; i < experiment->option_count; i++)
+        json_add_string(options, experiment->options[i].name, experiment->options[i].value);
+}
+
+static void add_seed(const struct run *run, cJSON *object) {
+    char seed[32];
+    snprintf(seed, sizeof seed, "%" PRIu64, run->plan->order->seed);
+    /* A string: not every reader of JSON keeps 64 bits. */
+    json_add_string(object, "seed", seed);
+    json_add_string(object, "generator", "xoshiro256**");
+    json_add_string(object, "order", design_order_kind_name(run->plan->order->kind));
+}
+
+static int record_resolved(struct run *run, struct failure *failure) {
+    cleanup(free_json) cJSON *object = cJSON_CreateObject();
+    if (!object)
+        return failure_memory(failure);
+    const struct plan *plan = run->plan;
+    json_add_string(object, "name", run->campaign->name);
+    json_add_string(object, "experiment", run->experiment->name);
+    json_add_string(object, "testbed", run->campaign->testbed_name);
+    add_options(run->experiment, object);
+    add_seed(run, object);
+    json_add_uint64(object, "rows", plan->design->row_count);
+    json_add_uint64(object, "positions", plan_positions(plan));
+    json_add_string(object, "placement",
+                    run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? "core" : "node");
+    if (plan->memory > 0)
+        json_add_double(object, "memory_per_process_bytes", plan->memory);
+    if (plan->seconds >= 0)
+        json_add_double(object, "estimated_seconds", plan->seconds);
+    cJSON *maxima = json_add_object(object, "maxima");
+    for (size_t i = 0; i < run->experiment->maximum_count; i++)
+        json_add_double(maxima, run->experiment->maxima[i].name, plan->maxima[i]);
+    return write_json(run, "campaign.resolved.json", object, failure);
+}
+
+int run_record_inputs(struct run *run, struct failure *failure) {
+    int r =
+        write_file(run, "campaign.yaml", run->campaign->bytes.bytes, run->campaign->bytes.length, failure);
+    if (r == 0)
+        r = record_resolved(run, failure);
+    if (r == 0 && run->experiment->factor_count > 0) {
+        struct text table;
+        text_init(&table, 1 << 30);
+        r = design_append(run->plan->design, NULL, &table, failure);
+        if (r == 0)
+            r = write_file(run, "design.csv", table.bytes, table.length, failure);
+        text_clear(&table);
+    }
+    if (r == 0 && run->experiment->folder) {
+        cleanup_free char *folder = run_path(run, "experiment");
+        struct copy_target target = {.folder = folder, .skip_version_control = true};
+        r = folder ? copy_tree(run->experiment->folder, &target, NULL, failure) : failure_memory(failure);
+    }
+    if (r == 0)
+        r = record_columns(run, failure);
+    return r == 0 ? run_record_run(run, failure) : r;
+}
+
+/* ---- run.json --------------------------------------------------------------------------------------------
+ */
+
+static void add_texts(cJSON *object, const char *key, const struct bind_texts *texts) {
+    cJSON *array = json_add_array(object, key);
+    for (size_t i = 0; i < texts->count; i++)
+        json_add_string(array, NULL, texts->items[i]);
+}
+
+static void add_model(const struct experiment *experiment, cJSON *object) {
+    const struct experiment_model *model = experiment->model;
+    if (!model) {
+        json_add_string(object, "model", NULL);
+        return;
+    }
+    cJSON *item = json_add_object(object, "model");
+    json_add_string(item, "method", model->method);
+    json_add_string(item, "response", model->response);
+    if (model->terms)
+        json_add_string(item, "terms", model->terms);
+    if (model->sizes.count)
+        add_texts(item, "sizes", &model->sizes);
+    add_texts(item, "by", &model->by);
+}
+
+static void add_phases(const struct run *run, cJSON *object) {
+    cJSON *phases = json_add_array(object, "phases");
+    for (int i = 0; i < RUN_PHASES; i++) {
+        const struct run_phase_record *record = &run->phases[i];
+        char when[CLOCK_TEXT_SIZE];
+        cJSON *item = json_add_object(phases, NULL);
+        json_add_string(item, "name", run_phase_names[i]);
+        json_add_string(item, "started", record->started_ns ? clock_format(record->started_ns, when) : NULL);
+        json_add_string(item, "ended", record->ended_ns ? clock_format(record->ended_ns, when) : NULL);
+        json_add_string(item, "status",
+                        record->status       ? record->status
+                        : record->started_ns ? "running"
+                                             : "not reached");
+    }
+}
+
+static void add_outcome(const struct run *run, cJSON *object) {
+    char when[CLOCK_TEXT_SIZE], sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
+    json_add_string(object, "status", run_status(run));
+    const char *error = NULL;
+    if (run->failed)
+        error = failure_describe(&run->why, sentence, sizeof sentence);
+    else if (run->interrupted)
+        error = "interrupted by a signal";
+    json_add_string(object, "error", error);
+    json_add_string(object, "started", clock_format(run->started_ns, when));
+    json_add_string(object, "ended", run->ended_ns ? clock_format(run->ended_ns, when) : NULL);
+}
+
+int run_record_run(struct run *run, struct failure *failure) {
+    cleanup(free_json) cJSON *object = cJSON_CreateObject();
+    if (!object)
+        return failure_memory(failure);
+    json_add_string(object, "archive_version", "1.0");
+    json_add_string(object, "run_id", run->id);
+    json_add_string(object, "name", run->campaign->name);
+    cJSON *engine = json_add_object(object, "engine");
+    json_add_string(engine, "name", "assay");
+    json_add_string(engine, "version", ASSAY_VERSION);
+    json_add_string(engine, "commit", ASSAY_COMMIT[0] ? ASSAY_COMMIT : NULL);
+    add_outcome(run, object);
+    add_seed(run, object);
+    cJSON *counts = json_add_object(object, "counts");
+    json_add_uint64(counts, "rows", run->plan->design->row_count);
+    json_add_uint64(counts, "units_planned", run->units_planned);
+    json_add_uint64(counts, "units_done", run->units_done);
+    json_add_uint64(counts, "units_failed", run->units_failed);
+    cJSON *nodes = json_add_array(object, "nodes");
+    for (size_t i = 0; i < run->node_count; i++)
+        json_add_string(nodes, NULL, run->nodes[i].name);
+    json_add_string(object, "testbed", run->campaign->testbed_name);
+    cJSON *experiment = json_add_object(object, "experiment");
+    json_add_string(experiment, "name", run->experiment->name);
+    json_add_string(experiment, "folder", run->experiment->folder ? "experiment" : NULL);
+    add_options(run->experiment, object);
+    add_model(run->experiment, object);
+    cJSON *command = json_add_array(object, "command");
+    for (size_t i = 0; run->request->command && run->request->command[i]; i++)
+        json_add_string(command, NULL, run->request->command[i]);
+    add_phases(run, object);
+    return write_json(run, "run.json", object, failure);
+}
+
+/* ---- seal ------------------------------------------------------------------------------------------------
+ */
+
+/* software/versions.json: what ran on each node, as its package manager, its compiler and its kernel say. */
+static int record_software(struct run *run, struct failure *failure) {
+    cleanup(free_json) cJSON *object = cJSON_CreateObject();
+    cJSON *nodes = object ? json_add_object(object, "nodes") : NULL;
+    if (!nodes)
+        return failure_memory(failure);
+    for (size_t i = 0; i < run->node_count; i++)
+        if (run->nodes[i].software) {
+            cJSON *copy = cJSON_Duplicate(run->nodes[i].software, true);
+            if (!copy || !cJSON_AddItemToObject(nodes, run->nodes[i].name, copy))
+                return failure_memory(failure);
+        }
+    return write_json(run, "software/versions.json", object, failure);
+}
+
+/* The command line as people type it. */
+static char *describe_command(const struct run *run) {
+    struct text line;
+    text_init(&line, 64 << 10);
+    if (run->request->command)
+        experiment_command_describe((char *const *)run->request->command, &line);
+    return text_take(&line);
+}
+
+int run_phase_seal(struct run *run, struct failure *failure) {
+    /* The archive's journal ends with this entry; its own phase cannot be in it. */
+    run->ended_ns = clock_wall_ns();
+    journal_begin(run->journal, "sealing");
+    journal_string(run->journal, "status", run_status(run));
+    journal_integer(run->journal, "units_done", (int64_t)run->units_done);
+    journal_integer(run->journal, "units_failed", (int64_t)run->units_failed);
+    journal_end(run->journal);
+    int r = run_commit(run, failure);
+    if (r == 0)
+        r = record_software(run, failure);
+    if (r == 0)
+        r = run_record_run(run, failure);
+    if (r < 0)
+        return r;
+    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE], sha256[HASH_HEX_SIZE];
+    cleanup_free char *command = describe_command(run);
+    cleanup_free char *title =
+        text_format("%s on %s", run->campaign->name,
+                    run->node_count == 1 ? run->nodes[0].name : run->campaign->testbed_name);
+    if (!command || !title)
+        return failure_memory(failure);
+    struct archive_description description = {
+        .name = title,
+        .text = run->campaign->description ? run->campaign->description
+                : run->experiment->summary ? run->experiment->summary
+                                           : run->experiment->name,
+        .license = run->campaign->license,
+        .status = run_status(run),
+        .error = run->failed ? failure_describe(&run->why, sentence, sizeof sentence) : NULL,
+        .started_ns = run->started_ns,
+        .ended_ns = run->ended_ns,
+        .run_id = run->id,
+        .engine_version = ASSAY_VERSION,
+        .command = command,
+        .agent = run->campaign->author,
+    };
+    r = archive_seal(run->folder, run->archive, &description, sha256, failure);
+    if (r < 0)
+        return r;
+    const struct run_observer *observer = &run->request->observer;
+    if (observer->event)
+        observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_SEALED,
+                                                               .text = run->archive,
+                                                               .sha256 = sha256,
+                                                               .units_done = run->units_done,
+                                                               .units_failed = run->units_failed,
+                                                               .units_total = run->units_planned,
+                                                               .seconds_left = -1});
+    return 0;
+}

@@ -1,0 +1,358 @@
+/* The phases of a run, in their order; those that are more than a few lines have files of their own. */
+#include "engine/run/run.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
+#include "engine/run/run-state.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+const char *const run_phase_names[RUN_PHASES] = {
+    [RUN_RESERVE] = "reserve", [RUN_DEPLOY] = "deploy",   [RUN_CONNECT] = "connect",
+    [RUN_INSPECT] = "inspect", [RUN_PREPARE] = "prepare", [RUN_CONTROL] = "control",
+    [RUN_WARM_UP] = "warm-up", [RUN_MEASURE] = "measure", [RUN_COLLECT] = "collect",
+    [RUN_RESTORE] = "restore", [RUN_SEAL] = "seal",       [RUN_RELEASE] = "release",
+};
+
+/* ---- The small phases ------------------------------------------------------------------------------------
+ */
+
+static int phase_reserve(struct run *run, struct failure *failure) {
+    struct testbed_request request = {
+        .run_id = run->id,
+        .agent_program = run->request->installation->agent,
+        .workspace = run->campaign->workspace,
+    };
+    const struct testbed_backend *backend = run->campaign->testbed;
+    int r = backend->reserve(&request, &run->testbed, failure);
+    if (r < 0)
+        return r;
+    size_t count = backend->node_count(run->testbed);
+    run->nodes = calloc(count, sizeof *run->nodes);
+    if (!run->nodes)
+        return failure_memory(failure);
+    run->node_count = count;
+    for (size_t i = 0; i < count; i++) {
+        run->nodes[i].name = backend->node_name(run->testbed, i);
+        journal_note(run->journal, "node", "name", run->nodes[i].name);
+    }
+    return 0;
+}
+
+/* The agent is delivered. On the local testbed it is where assay was installed. */
+static int phase_deploy(struct run *run, struct failure *failure) {
+    const char *agent = run->request->installation->agent;
+    char hex[HASH_HEX_SIZE];
+    int r = hash_file(agent, hex, NULL, failure);
+    if (r < 0)
+        return failure_prefix(failure, "the agent is not where it should be");
+    run_log(run, "agent %s, sha256 %s", agent, hex);
+    return 0;
+}
+
+static int phase_connect(struct run *run, struct failure *failure) {
+    for (size_t i = 0; i < run->node_count; i++) {
+        struct transport *transport;
+        int r = run->campaign->testbed->connect(run->testbed, i, run->loop, &transport, failure);
+        if (r == 0)
+            r = agent_link_new(run->loop, transport, NULL, &run->nodes[i].link, failure);
+        if (r == 0)
+            r = agent_link_start(run->nodes[i].link, AGENT_LINK_HELLO_TIMEOUT, failure);
+        if (r == 0)
+            r = agent_link_wait_ready(run->nodes[i].link, failure);
+        if (r < 0)
+            return r;
+        const struct agent_greeting *greeting = agent_link_greeting(run->nodes[i].link);
+        run_log(run, "node %s: agent %s, process %ld", run->nodes[i].name, greeting->version,
+                (long)greeting->pid);
+    }
+    return 0;
+}
+
+/* Nothing of the node's state is changed by this version, so there is nothing to set and nothing to restore.
+ */
+static int phase_nothing(struct run *run, struct failure *failure) {
+    (void)run;
+    (void)failure;
+    return 0;
+}
+
+/* Takes what the nodes still have, ends the agents and removes what they wrote. */
+static int phase_collect(struct run *run, struct failure *failure) {
+    int r = run_teardown(run, failure);
+    for (size_t i = 0; i < run->node_count; i++) {
+        struct agent_link *link = run->nodes[i].link;
+        if (!link || agent_link_state(link) != AGENT_LINK_READY)
+            continue;
+        struct agent_statistics statistics;
+        if (agent_link_statistics_and_wait(link, &statistics, NULL) == 0) {
+            journal_begin(run->journal, "agent-cost");
+            journal_string(run->journal, "node", run->nodes[i].name);
+            journal_integer(run->journal, "user_us", statistics.user_us);
+            journal_integer(run->journal, "system_us", statistics.system_us);
+            journal_integer(run->journal, "rss_peak_bytes", (int64_t)statistics.rss_peak_bytes);
+            journal_end(run->journal);
+        }
+    }
+    return r;
+}
+
+static int phase_release(struct run *run, struct failure *failure) {
+    struct failure first = {0};
+    for (size_t i = 0; i < run->node_count; i++) {
+        struct agent_link *link = run->nodes[i].link;
+        if (link && agent_link_state(link) == AGENT_LINK_READY)
+            agent_link_remove_tree_and_wait(link, ".", first.code ? NULL : &first);
+        if (link && agent_link_state(link) == AGENT_LINK_READY)
+            agent_link_close_and_wait(link, 10 * EVENT_SECOND, first.code ? NULL : &first);
+        agent_link_free(link);
+        run->nodes[i].link = NULL;
+    }
+    if (run->testbed)
+        run->campaign->testbed->release(take_pointer(run->testbed), first.code ? NULL : &first);
+    if (first.code && failure)
+        *failure = first;
+    return first.code;
+}
+
+/* ---- The order -------------------------------------------------------------------------------------------
+ */
+
+struct phase {
+    int (*act)(struct run *run, struct failure *failure);
+    bool always; /* also after a failure or an interruption */
+};
+
+static const struct phase phases[RUN_PHASES] = {
+    [RUN_RESERVE] = {phase_reserve, false},     [RUN_DEPLOY] = {phase_deploy, false},
+    [RUN_CONNECT] = {phase_connect, false},     [RUN_INSPECT] = {run_phase_inspect, false},
+    [RUN_PREPARE] = {run_phase_prepare, false}, [RUN_CONTROL] = {phase_nothing, false},
+    [RUN_WARM_UP] = {phase_nothing, false},     [RUN_MEASURE] = {run_phase_measure, false},
+    [RUN_COLLECT] = {phase_collect, true},      [RUN_RESTORE] = {phase_nothing, true},
+    [RUN_SEAL] = {run_phase_seal, true},        [RUN_RELEASE] = {phase_release, true},
+};
+
+static void note_failure(struct run *run, const struct failure *failure) {
+    if (run->interrupted && !run->failed)
+        return; /* what gives up because of the interruption is no failure of its own */
+    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
+    failure_describe(failure, sentence, sizeof sentence);
+    if (!run->failed) {
+        run->failed = true;
+        run->why = *failure;
+        run_tell(run, RUN_EVENT_FAILED, sentence);
+    }
+    run_log(run, "failed: %s", sentence);
+    journal_begin(run->journal, "error");
+    journal_string(run->journal, "phase", run_phase_names[run->phase]);
+    journal_string(run->journal, "sentence", sentence);
+    journal_end(run->journal);
+}
+
+/* One phase: journalled at both ends. Its failure is noted, and decides what follows. */
+static void enter_phase(struct run *run, enum run_phase phase) {
+    struct run_phase_record *record = &run->phases[phase];
+    run->phase = phase;
+    bool stopped = run->failed || run->interrupted;
+    if (stopped && !phases[phase].always) {
+        record->status = "skipped";
+        return;
+    }
+    record->started_ns = clock_wall_ns();
+    if (phases[phase].act != phase_nothing)
+        run_tell(run, RUN_EVENT_PHASE, run_phase_names[phase]);
+    journal_note(run->journal, "phase-started", "phase", run_phase_names[phase]);
+    run_log(run, "phase %s", run_phase_names[phase]);
+    /* An interruption stops the loop, so that whoever waits gives up; the last phases need it again. */
+    if (phases[phase].always)
+        event_loop_resume(run->loop);
+    struct failure failure = {0};
+    bool was_interrupted = run->interrupted;
+    int r = phases[phase].act(run, &failure);
+    if (r < 0)
+        note_failure(run, &failure);
+    record->status = r < 0 ? (run->interrupted && !was_interrupted ? "interrupted" : "failed") : "done";
+    record->ended_ns = clock_wall_ns();
+    journal_begin(run->journal, "phase-ended");
+    journal_string(run->journal, "phase", run_phase_names[phase]);
+    journal_string(run->journal, "status", record->status);
+    journal_end(run->journal);
+    if (phase == RUN_SEAL || phase == RUN_RELEASE)
+        return; /* the archive has the journal as it was when it was sealed; see run_phase_seal */
+    struct failure commit = {0};
+    if (run_commit(run, &commit) < 0)
+        note_failure(run, &commit);
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------------------
+ */
+
+static void on_signal(struct event_source *source, int signal_number, void *context) {
+    (void)source;
+    struct run *run = context;
+    if (run->interrupted || run->phase >= RUN_COLLECT)
+        return; /* it is ending already */
+    run->interrupted = true;
+    run_note(run, "%s: ending the measurements; what there is will be sealed",
+             signal_number == SIGINT ? "interrupted" : "asked to end");
+    event_loop_stop(run->loop);
+}
+
+/* A random UUID (RFC 4122, version 4). */
+static int draw_uuid(char uuid[static 40], struct failure *failure) {
+    unsigned char b[16];
+    if (getrandom(b, sizeof b, 0) != sizeof b)
+        return failure_set(failure, -errno, "the system gives no random numbers: %s", strerror(errno));
+    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+    char *at = uuid;
+    for (int i = 0; i < 16; i++) {
+        *at++ = "0123456789abcdef"[b[i] >> 4];
+        *at++ = "0123456789abcdef"[b[i] & 15];
+        if (i == 3 || i == 5 || i == 7 || i == 9)
+            *at++ = '-';
+    }
+    *at = '\0';
+    return 0;
+}
+
+static int open_folder(struct run *run, struct failure *failure) {
+    const struct run_request *request = run->request;
+    int r = file_make_folders(request->folder, failure);
+    if (r < 0)
+        return r;
+    cleanup_free char *parent = realpath(request->folder, NULL);
+    if (!parent)
+        return failure_set(failure, -errno, "cannot resolve '%s': %s", request->folder, strerror(errno));
+    char stamp[CLOCK_TEXT_SIZE];
+    clock_format_compact(run->started_ns, stamp);
+    run->folder = text_format("%s/%s-%s-%.8s", parent, run->campaign->name, stamp, run->id);
+    run->archive = run->folder ? text_format("%s.zip", run->folder) : NULL;
+    if (!run->archive)
+        return failure_memory(failure);
+    static const char *const inside[] = {"", "results", "logs", "nodes", "software", "experiment"};
+    for (size_t i = 0; r == 0 && i < sizeof inside / sizeof *inside; i++)
+        r = run_make_folder(run, inside[i], failure);
+    return r;
+}
+
+static int create_file(struct run *run, const char *name, struct append_file **ret, struct failure *failure) {
+    cleanup_free char *path = run_path(run, name);
+    return path ? append_file_create(path, ret, failure) : failure_memory(failure);
+}
+
+static int open_records(struct run *run, struct failure *failure) {
+    cleanup_free char *journal = run_path(run, "journal.jsonl");
+    if (!journal)
+        return failure_memory(failure);
+    int r = journal_create(journal, &run->journal, failure);
+    if (r == 0)
+        r = create_file(run, "logs/engine.log", &run->log, failure);
+    if (r == 0)
+        r = create_file(run, "results/results.csv", &run->results, failure);
+    return r;
+}
+
+static int open_run(struct run *run, struct failure *failure) {
+    int r = draw_uuid(run->id, failure);
+    if (r == 0)
+        r = open_folder(run, failure);
+    if (r == 0)
+        r = open_records(run, failure);
+    if (r < 0)
+        return r;
+    run->loop = event_loop_new(failure);
+    if (!run->loop)
+        return failure ? failure->code : -ENOMEM;
+    static const int numbers[] = {SIGINT, SIGTERM};
+    for (size_t i = 0; i < 2; i++)
+        if (!(run->signals[i] = event_loop_add_signal(run->loop, numbers[i], on_signal, run)))
+            return failure_set(failure, -errno, "cannot watch signal %d: %s", numbers[i], strerror(errno));
+    run_tell(run, RUN_EVENT_STARTED, run->folder);
+    journal_begin(run->journal, "run-started");
+    journal_string(run->journal, "run_id", run->id);
+    journal_string(run->journal, "engine", ASSAY_VERSION);
+    journal_string(run->journal, "campaign", run->campaign->name);
+    journal_end(run->journal);
+    r = run_record_inputs(run, failure);
+    return r < 0 ? r : run_commit(run, failure);
+}
+
+static void close_run(struct run *run) {
+    for (size_t i = 0; i < run->node_count; i++) {
+        struct run_node *node = &run->nodes[i];
+        agent_link_free(node->link);
+        node_facts_free(node->facts);
+        free(node->work_folder);
+        free(node->cores);
+        cJSON_Delete(node->software);
+    }
+    free(run->nodes);
+    if (run->testbed)
+        run->campaign->testbed->release(run->testbed, NULL);
+    for (size_t i = 0; i < 2; i++)
+        event_source_remove(run->signals[i]);
+    event_loop_free(run->loop);
+    journal_close(run->journal);
+    append_file_close(run->results);
+    append_file_close(run->log);
+    plan_free(run->plan);
+    free(run->folder);
+    free(run->archive);
+}
+
+const char *run_status(const struct run *run) {
+    uint64_t planned = (uint64_t)plan_positions(run->plan);
+    if (run->failed)
+        return "failed";
+    if (run->interrupted)
+        return "interrupted";
+    return run->units_done > 0 || planned == 0 ? "completed" : "failed";
+}
+
+/* What the caller is told, when the run is over. */
+static int conclude(struct run *run, char **ret_archive, struct failure *failure) {
+    bool sealed = run->phases[RUN_SEAL].status && strcmp(run->phases[RUN_SEAL].status, "done") == 0;
+    run_tell(run, RUN_EVENT_ENDED, run_status(run));
+    if (sealed)
+        *ret_archive = take_pointer(run->archive);
+    if (run->failed) {
+        *failure = run->why;
+        if (!sealed)
+            failure_prefix(failure, "the run could not be sealed and stays in '%s'", run->folder);
+        return failure->code;
+    }
+    if (run->interrupted)
+        return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR,
+                                "interrupted after %llu units; they are sealed",
+                                (unsigned long long)run->units_done);
+    return 0;
+}
+
+int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure) {
+    *ret_archive = NULL;
+    cleanup(close_run) struct run run = {
+        .request = request,
+        .campaign = request->campaign,
+        .experiment = request->campaign->experiment,
+        .started_ns = clock_wall_ns(),
+    };
+    /* The caller may not want the sentence, but the record does. */
+    struct failure own = {0};
+    if (!failure)
+        failure = &own;
+    int r = plan_new(request->campaign, &run.plan, failure);
+    if (r == 0)
+        r = open_run(&run, failure);
+    if (r < 0)
+        return r;
+    for (int phase = 0; phase < RUN_PHASES; phase++)
+        enter_phase(&run, (enum run_phase)phase);
+    return conclude(&run, ret_archive, failure);
+}

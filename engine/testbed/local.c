@@ -1,0 +1,99 @@
+/* The machine at hand: one node, on which the engine runs too. Nothing to reserve. */
+#include "engine/testbed/testbed.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/text.h"
+#include "engine/remote/transport-local.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct testbed {
+    char *name;   /* host name */
+    char *folder; /* of the agent */
+    char *agent_program;
+};
+
+static void free_testbed(struct testbed *testbed) {
+    if (!testbed)
+        return;
+    free(testbed->name);
+    free(testbed->folder);
+    free(testbed->agent_program);
+    free(testbed);
+}
+
+static void free_testbed_pointer(struct testbed **testbed) {
+    free_testbed(*testbed);
+}
+
+static int reserve(const struct testbed_request *request, struct testbed **ret, struct failure *failure) {
+    cleanup(free_testbed_pointer) struct testbed *testbed = calloc(1, sizeof *testbed);
+    if (!testbed)
+        return failure_memory(failure);
+    char host[HOST_NAME_MAX + 1] = "localhost";
+    gethostname(host, sizeof host - 1);
+    /* A host name becomes a folder in the archive, so an odd one is made plain. */
+    for (char *at = host; *at; at++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *at))
+            *at = '_';
+    if (host[0] == '\0' || host[0] == '.')
+        memcpy(host, "localhost", sizeof "localhost");
+    const char *workspace = request->workspace ? request->workspace : getenv("TMPDIR");
+    if (!workspace || !workspace[0])
+        workspace = "/tmp";
+    if (workspace[0] != '/')
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "the workspace '%s' is not an absolute path on the node", workspace);
+    testbed->name = strdup(host);
+    testbed->folder = text_format("%s/assay-%s", workspace, request->run_id);
+    testbed->agent_program = strdup(request->agent_program);
+    if (!testbed->name || !testbed->folder || !testbed->agent_program)
+        return failure_memory(failure);
+    *ret = take_pointer(testbed);
+    return 0;
+}
+
+static size_t node_count(const struct testbed *testbed) {
+    (void)testbed;
+    return 1;
+}
+
+static const char *node_name(const struct testbed *testbed, size_t node) {
+    (void)node;
+    return testbed->name;
+}
+
+static const char *node_folder(const struct testbed *testbed, size_t node) {
+    (void)node;
+    return testbed->folder;
+}
+
+static int connect_node(struct testbed *testbed, size_t node, struct event_loop *loop, struct transport **ret,
+                        struct failure *failure) {
+    (void)node;
+    struct transport_local_options options = {
+        .agent = testbed->agent_program, .directory = testbed->folder, .node = testbed->name};
+    return transport_local_new(loop, &options, ret, failure);
+}
+
+static int release(struct testbed *testbed, struct failure *failure) {
+    int r = file_remove_tree(testbed->folder, failure);
+    free_testbed(testbed);
+    return r;
+}
+
+const struct testbed_backend testbed_local = {
+    .name = "local",
+    .summary = "the machine at hand",
+    .reserve = reserve,
+    .node_count = node_count,
+    .node_name = node_name,
+    .node_folder = node_folder,
+    .connect = connect_node,
+    .release = release,
+};
