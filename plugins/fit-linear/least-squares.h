@@ -1,0 +1,51 @@
+/*
+ * Ordinary or weighted least squares from the sums of moments.h, in double-double from the first sum to the last
+ * digit: centred normal equations, LDL' (Cholesky without square roots), no pivoting.
+ *
+ * With 32 digits the squaring of the condition number, which ruins normal equations in 16, costs nothing
+ * that a double could show: a design whose scaled columns have the condition number 1e8 still leaves 16.
+ *
+ * Conventions are those of R's lm (R 4, stats): see plugins/fit-linear/README.md for every formula.
+ */
+#ifndef ASSAY_FIT_LINEAR_LEAST_SQUARES_H
+#define ASSAY_FIT_LINEAR_LEAST_SQUARES_H
+
+#include "plugins/fit-linear/formula.h"
+#include "plugins/fit-linear/moments.h"
+
+#include <stdint.h>
+
+enum { LEAST_SQUARES_REASON_SIZE = 640 };
+
+enum least_squares_outcome {
+    LEAST_SQUARES_FITTED,
+    LEAST_SQUARES_SKIPPED, /* the reason says why */
+};
+
+/* What one group gives. Values that are not defined are NaN. */
+struct least_squares {
+    uint64_t rows;
+    size_t term_count;
+    struct fit_estimate estimates[FORMULA_TERMS_MOST];
+    double covariance[FORMULA_TERMS_MOST * FORMULA_TERMS_MOST]; /* term_count * term_count are used */
+    bool has_covariance;
+    double degrees, rss, sigma, r2, adjusted_r2, log_likelihood, aic, bic, condition;
+    double variance_inflation; /* the greatest; 1: no term can be told from the others */
+    size_t inflated_term;      /* whose it is */
+    bool saturated;            /* as many rows as terms */
+    bool perfect;              /* nothing but rounding is left unexplained */
+    bool constant_response;
+};
+
+struct least_squares_workspace; /* for the eigenvalues */
+
+struct least_squares_workspace *least_squares_workspace_new(size_t terms); /* NULL when out of memory */
+void least_squares_workspace_free(struct least_squares_workspace *workspace);
+
+/* Fits one group into *RET. REASON is filled when it is skipped. */
+enum least_squares_outcome least_squares_fit(const struct formula *formula, const struct moments *moments,
+                                             uint32_t group, bool weighted,
+                                             struct least_squares_workspace *workspace, struct least_squares *ret,
+                                             char reason[static LEAST_SQUARES_REASON_SIZE]);
+
+#endif

@@ -1,0 +1,429 @@
+#include "plugins/fit-linear/moments.h"
+
+#include "plugins/fit-linear/moments-kernel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SLAB_GROUPS = 64,
+    ALIGNMENT = 64, /* a cache line; records begin on one */
+};
+
+struct record {
+    uint64_t rows, incomplete;
+    double log_weights, log_weights_low;
+    double unused[4]; /* up to MOMENTS_HEADER */
+    double chunks[];
+};
+_Static_assert(sizeof(struct record) == MOMENTS_HEADER * sizeof(double), "the kernel's header");
+
+/* Columns of one tile. */
+struct scratch {
+    double *factors; /* scaled, one for each formula column, then the response, then the weights */
+    double *high, *low;                   /* z0 .. zT+1 */
+    double *weighted_high, *weighted_low; /* w * z */
+    double *zero, *one;
+};
+
+struct moments {
+    const struct formula *formula;
+    const struct moments_kernel *kernel;
+    bool weighted, scaled;
+    size_t width, input_count; /* of z; of columns that are added */
+    size_t terms[FORMULA_TERMS_MOST + 2]; /* which term of the formula each z is; z0 and y have none */
+    double scale[FORMULA_FACTORS_MOST + 2]; /* of each input */
+    int input_exponent[FORMULA_FACTORS_MOST + 2], exponent[FORMULA_TERMS_MOST + 2];
+
+    double *memory; /* what scratch points into */
+    struct scratch scratch;
+    struct moments_product *products;
+    const double **ranges;
+    uint16_t *sum_index;   /* of the pair a, b: width * width */
+    uint16_t *range_index; /* of each z */
+    struct moments_tile tile;
+
+    size_t record_bytes;
+    char **slabs;
+    size_t slab_count, slab_capacity;
+    uint32_t group_count;
+    struct record *padding; /* takes the rows that fill up a tile */
+};
+
+/* ---- Building ----------------------------------------------------------------------------------------------- */
+
+static double *tile_column(double *base, size_t index) {
+    return base + index * MOMENTS_TILE;
+}
+
+static size_t chunks_of(size_t lanes) {
+    return (lanes + MOMENTS_LANES - 1) / MOMENTS_LANES;
+}
+
+static void number_terms(struct moments *moments) {
+    const struct formula *formula = moments->formula;
+    moments->width = 1;
+    for (size_t t = 0; t < formula->term_count; t++)
+        if (formula->terms[t].factor_count > 0)
+            moments->terms[moments->width++] = t;
+    moments->width++;
+    moments->input_count = formula->column_count + 1 + moments->weighted;
+}
+
+static int allocate_scratch(struct moments *moments) {
+    size_t width = moments->width, columns = moments->input_count + 4 * width + 2;
+    moments->memory = aligned_alloc(ALIGNMENT, columns * MOMENTS_TILE * sizeof(double));
+    if (!moments->memory)
+        return -ENOMEM;
+    memset(moments->memory, 0, columns * MOMENTS_TILE * sizeof(double));
+    struct scratch *scratch = &moments->scratch;
+    scratch->factors = moments->memory;
+    scratch->high = tile_column(scratch->factors, moments->input_count);
+    scratch->low = tile_column(scratch->high, width);
+    scratch->weighted_high = tile_column(scratch->low, width);
+    scratch->weighted_low = tile_column(scratch->weighted_high, width);
+    scratch->zero = tile_column(scratch->weighted_low, width);
+    scratch->one = tile_column(scratch->zero, 1);
+    for (size_t r = 0; r < MOMENTS_TILE; r++)
+        scratch->one[r] = 1;
+    return 0;
+}
+
+/* Where z A of the tile lies. */
+static const double *z_high(const struct moments *moments, size_t a) {
+    const struct scratch *scratch = &moments->scratch;
+    const struct formula *formula = moments->formula;
+    if (a == 0)
+        return scratch->one;
+    if (a + 1 == moments->width)
+        return tile_column(scratch->factors, formula->column_count);
+    const struct formula_term *term = &formula->terms[moments->terms[a]];
+    return term->degree == 1 ? tile_column(scratch->factors, term->factors[0].column)
+                             : tile_column(scratch->high, a);
+}
+
+static const double *z_low(const struct moments *moments, size_t a) {
+    bool product = a > 0 && a + 1 < moments->width && moments->formula->terms[moments->terms[a]].degree > 1;
+    return product ? tile_column(moments->scratch.low, a) : moments->scratch.zero;
+}
+
+static struct moments_product product_of(const struct moments *moments, size_t a, size_t b) {
+    struct moments_product product = {z_high(moments, a), z_low(moments, a), z_high(moments, b), z_low(moments, b)};
+    if (moments->weighted) {
+        product.left = tile_column(moments->scratch.weighted_high, a);
+        product.left_low = tile_column(moments->scratch.weighted_low, a);
+    }
+    return product;
+}
+
+/* Lists the sums: all pairs but z0 z0, which without weights is the number of rows. */
+static int list_products(struct moments *moments) {
+    size_t width = moments->width, most = width * (width + 1) / 2 + MOMENTS_LANES;
+    moments->products = calloc(most, sizeof *moments->products);
+    moments->sum_index = calloc(width * width, sizeof *moments->sum_index);
+    if (!moments->products || !moments->sum_index)
+        return -ENOMEM;
+    size_t count = 0;
+    for (size_t a = 0; a < width; a++)
+        for (size_t b = a; b < width; b++) {
+            if (b == 0 && !moments->weighted)
+                continue;
+            moments->sum_index[a * width + b] = moments->sum_index[b * width + a] = (uint16_t)count;
+            moments->products[count++] = product_of(moments, a, b);
+        }
+    const double *zero = moments->scratch.zero;
+    while (count % MOMENTS_LANES != 0)
+        moments->products[count++] = (struct moments_product){zero, zero, zero, zero};
+    moments->tile.products = moments->products;
+    moments->tile.product_chunks = chunks_of(count);
+    return 0;
+}
+
+/* Lists the ranges: every input but the weights, then every term of more than one factor. */
+static int list_ranges(struct moments *moments) {
+    size_t inputs = moments->formula->column_count + 1;
+    moments->ranges = calloc(inputs + moments->width + MOMENTS_LANES, sizeof *moments->ranges);
+    moments->range_index = calloc(moments->width, sizeof *moments->range_index);
+    if (!moments->ranges || !moments->range_index)
+        return -ENOMEM;
+    size_t count = 0;
+    for (; count < inputs; count++)
+        moments->ranges[count] = tile_column(moments->scratch.factors, count);
+    for (size_t a = 1; a + 1 < moments->width; a++) {
+        const struct formula_term *term = &moments->formula->terms[moments->terms[a]];
+        moments->range_index[a] = (uint16_t)(term->degree == 1 ? term->factors[0].column : count);
+        if (term->degree > 1)
+            moments->ranges[count++] = z_high(moments, a);
+    }
+    moments->range_index[moments->width - 1] = (uint16_t)(inputs - 1);
+    while (count % MOMENTS_LANES != 0)
+        moments->ranges[count++] = moments->scratch.zero;
+    moments->tile.ranges = moments->ranges;
+    moments->tile.range_chunks = chunks_of(count);
+    return 0;
+}
+
+static void init_record(const struct moments *moments, struct record *record) {
+    memset(record, 0, moments->record_bytes);
+    double *range = record->chunks + moments->tile.product_chunks * MOMENTS_CHUNK;
+    for (size_t c = 0; c < moments->tile.range_chunks; c++, range += MOMENTS_CHUNK)
+        for (size_t lane = 0; lane < MOMENTS_LANES; lane++) {
+            range[lane] = INFINITY;
+            range[MOMENTS_LANES + lane] = -INFINITY;
+        }
+}
+
+int moments_new(const struct formula *formula, bool weighted, enum moments_kernel_choice choice,
+                struct moments **ret) {
+    struct moments *moments = calloc(1, sizeof *moments);
+    if (!moments)
+        return -ENOMEM;
+    moments->formula = formula;
+    moments->weighted = weighted;
+    moments->kernel = choice == MOMENTS_PORTABLE ? &moments_kernel_portable : moments_kernel_best();
+    number_terms(moments);
+    int r = allocate_scratch(moments);
+    r = r < 0 ? r : list_products(moments);
+    r = r < 0 ? r : list_ranges(moments);
+    if (r == 0) {
+        size_t chunks = moments->tile.product_chunks + moments->tile.range_chunks;
+        moments->record_bytes = (MOMENTS_HEADER + chunks * MOMENTS_CHUNK) * sizeof(double);
+        moments->padding = aligned_alloc(ALIGNMENT, moments->record_bytes);
+        r = moments->padding ? 0 : -ENOMEM;
+    }
+    if (r < 0) {
+        moments_free(moments);
+        return r;
+    }
+    init_record(moments, moments->padding);
+    *ret = moments;
+    return 0;
+}
+
+void moments_free(struct moments *moments) {
+    if (!moments)
+        return;
+    for (size_t i = 0; i < moments->slab_count; i++)
+        free(moments->slabs[i]);
+    free(moments->slabs);
+    free(moments->padding);
+    free(moments->memory);
+    free(moments->products);
+    free(moments->ranges);
+    free(moments->sum_index);
+    free(moments->range_index);
+    free(moments);
+}
+
+/* ---- Adding rows -------------------------------------------------------------------------------------------- */
+
+static struct record *record_of(const struct moments *moments, uint32_t group) {
+    char *slab = moments->slabs[group / SLAB_GROUPS];
+    return (struct record *)(void *)(slab + group % SLAB_GROUPS * moments->record_bytes);
+}
+
+static int make_groups(struct moments *moments, uint32_t count) {
+    size_t slabs = ((size_t)count + SLAB_GROUPS - 1) / SLAB_GROUPS;
+    if (slabs > moments->slab_capacity) {
+        size_t capacity = slabs + slabs / 2;
+        char **grown = realloc(moments->slabs, capacity * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        moments->slabs = grown;
+        moments->slab_capacity = capacity;
+    }
+    while (moments->slab_count < slabs) {
+        char *slab = aligned_alloc(ALIGNMENT, SLAB_GROUPS * moments->record_bytes);
+        if (!slab)
+            return -ENOMEM;
+        for (size_t i = 0; i < SLAB_GROUPS; i++)
+            init_record(moments, (struct record *)(void *)(slab + i * moments->record_bytes));
+        moments->slabs[moments->slab_count++] = slab;
+    }
+    if (count > moments->group_count)
+        moments->group_count = count;
+    return 0;
+}
+
+/* Scales every input but the weights so that its largest magnitude in the first block lies in [1, 2). */
+static void choose_scales(struct moments *moments, size_t rows, const double *const *columns) {
+    size_t inputs = moments->formula->column_count + 1;
+    for (size_t i = 0; i < moments->input_count; i++) {
+        double most = 0;
+        for (size_t r = 0; i < inputs && r < rows; r++)
+            if (isfinite(columns[i][r]) && fabs(columns[i][r]) > most)
+                most = fabs(columns[i][r]);
+        int exponent = most > 0 ? ilogb(most) : 0;
+        /* 2^1074 is more than a double holds; what is that small keeps some of its smallness. */
+        moments->input_exponent[i] = exponent < -1000 ? -1000 : exponent;
+        moments->scale[i] = ldexp(1, -moments->input_exponent[i]);
+    }
+    for (size_t a = 1; a + 1 < moments->width; a++) {
+        const struct formula_term *term = &moments->formula->terms[moments->terms[a]];
+        for (size_t f = 0; f < term->factor_count; f++)
+            moments->exponent[a] += moments->input_exponent[term->factors[f].column] * term->factors[f].power;
+    }
+    moments->exponent[moments->width - 1] = moments->input_exponent[inputs - 1];
+    moments->scaled = true;
+}
+
+/* Takes the rows out of the tile that cannot be used, and counts why. Returns how many stay, or -ERANGE. */
+static int64_t keep_usable(struct moments *moments, size_t rows, struct record **records, size_t *ret_row) {
+    double *factors = moments->scratch.factors;
+    size_t kept = 0;
+    for (size_t r = 0; r < rows; r++) {
+        bool finite = true;
+        for (size_t i = 0; i < moments->input_count; i++)
+            finite = finite && isfinite(tile_column(factors, i)[r]);
+        double weight = moments->weighted ? tile_column(factors, moments->input_count - 1)[r] : 1;
+        if (finite && weight < 0) {
+            *ret_row = r;
+            return -ERANGE;
+        }
+        records[r]->incomplete += !finite;
+        if (!finite || weight == 0)
+            continue;
+        for (size_t i = 0; i < moments->input_count; i++)
+            tile_column(factors, i)[kept] = tile_column(factors, i)[r];
+        records[kept++] = records[r];
+    }
+    return (int64_t)kept;
+}
+
+/* The terms of the tile's rows, and with weights what the products' left sides are. Returns whether all are exact. */
+static bool make_terms(struct moments *moments, size_t rows) {
+    const struct moments_kernel *kernel = moments->kernel;
+    struct scratch *scratch = &moments->scratch;
+    bool exact = !moments->weighted;
+    for (size_t a = 1; a + 1 < moments->width; a++) {
+        const struct formula_term *term = &moments->formula->terms[moments->terms[a]];
+        if (term->degree == 1)
+            continue;
+        double *high = tile_column(scratch->high, a), *low = tile_column(scratch->low, a);
+        memcpy(high, tile_column(scratch->factors, term->factors[0].column), rows * sizeof *high);
+        memset(low, 0, rows * sizeof *low);
+        for (size_t f = 0; f < term->factor_count; f++)
+            for (int power = f == 0; power < term->factors[f].power; power++)
+                exact &= kernel->multiply(rows, high, low,
+                                          tile_column(scratch->factors, term->factors[f].column));
+    }
+    for (size_t a = 0; moments->weighted && a < moments->width; a++) {
+        double *high = tile_column(scratch->weighted_high, a), *low = tile_column(scratch->weighted_low, a);
+        memcpy(high, z_high(moments, a), rows * sizeof *high);
+        memcpy(low, z_low(moments, a), rows * sizeof *low);
+        kernel->multiply(rows, high, low, tile_column(scratch->factors, moments->input_count - 1));
+    }
+    return exact;
+}
+
+static void add_log_weights(struct moments *moments, size_t rows, struct record **records) {
+    const double *weights = tile_column(moments->scratch.factors, moments->input_count - 1);
+    for (size_t r = 0; r < rows; r++) {
+        struct dd sum = dd_two_sum(records[r]->log_weights, log(weights[r]));
+        records[r]->log_weights = sum.high;
+        records[r]->log_weights_low += sum.low;
+    }
+}
+
+static int add_tile(struct moments *moments, size_t start, size_t rows, const double *const *columns,
+                    const uint32_t *groups, size_t *ret_row) {
+    struct record *records[MOMENTS_TILE];
+    bool usable = !moments->weighted; /* weights are looked at one by one */
+    for (size_t i = 0; i < moments->input_count; i++)
+        usable &= moments->kernel->load(rows, columns[i] + start, moments->scale[i],
+                                        tile_column(moments->scratch.factors, i));
+    for (size_t r = 0; r < rows; r++)
+        records[r] = record_of(moments, groups[start + r]);
+    if (!usable) {
+        int64_t kept = keep_usable(moments, rows, records, ret_row);
+        if (kept < 0) {
+            *ret_row += start;
+            return (int)kept;
+        }
+        rows = (size_t)kept;
+    }
+    struct moments_tile *tile = &moments->tile;
+    for (size_t r = 0; r < rows; r++) {
+        records[r]->rows++;
+        tile->records[r] = (double *)(void *)records[r];
+    }
+    if (moments->weighted)
+        add_log_weights(moments, rows, records);
+    for (tile->rows = rows; tile->rows % MOMENTS_LANES != 0; tile->rows++) {
+        tile->records[tile->rows] = (double *)(void *)moments->padding;
+        for (size_t i = 0; i < moments->input_count; i++)
+            tile_column(moments->scratch.factors, i)[tile->rows] = 0;
+    }
+    tile->exact = make_terms(moments, tile->rows);
+    moments->kernel->accumulate(tile);
+    return 0;
+}
+
+int moments_add(struct moments *moments, size_t rows, const double *const *columns, const uint32_t *groups,
+                uint32_t group_count, size_t *ret_row) {
+    int r = make_groups(moments, group_count);
+    if (r == 0 && !moments->scaled && rows > 0)
+        choose_scales(moments, rows, columns);
+    for (size_t start = 0; r == 0 && start < rows; start += MOMENTS_TILE) {
+        size_t count = rows - start < MOMENTS_TILE ? rows - start : MOMENTS_TILE;
+        r = add_tile(moments, start, count, columns, groups, ret_row);
+    }
+    return r;
+}
+
+/* ---- Asking ------------------------------------------------------------------------------------------------- */
+
+uint32_t moments_group_count(const struct moments *moments) {
+    return moments->group_count;
+}
+
+uint64_t moments_rows(const struct moments *moments, uint32_t group) {
+    return record_of(moments, group)->rows;
+}
+
+uint64_t moments_incomplete(const struct moments *moments, uint32_t group) {
+    return record_of(moments, group)->incomplete;
+}
+
+size_t moments_width(const struct moments *moments) {
+    return moments->width;
+}
+
+struct dd moments_sum(const struct moments *moments, uint32_t group, size_t a, size_t b) {
+    const struct record *record = record_of(moments, group);
+    if (a == 0 && b == 0 && !moments->weighted)
+        return dd_from((double)record->rows);
+    size_t index = moments->sum_index[a * moments->width + b];
+    const double *chunk = record->chunks + index / MOMENTS_LANES * MOMENTS_CHUNK;
+    size_t lane = index % MOMENTS_LANES;
+    return dd_two_sum(chunk[lane], chunk[MOMENTS_LANES + lane]);
+}
+
+int moments_exponent(const struct moments *moments, size_t a) {
+    return moments->exponent[a];
+}
+
+double moments_log_weights(const struct moments *moments, uint32_t group) {
+    const struct record *record = record_of(moments, group);
+    return record->log_weights + record->log_weights_low;
+}
+
+static void range_at(const struct moments *moments, uint32_t group, size_t index, int exponent, double *ret_minimum,
+                     double *ret_maximum) {
+    const double *chunk = record_of(moments, group)->chunks +
+                          (moments->tile.product_chunks + index / MOMENTS_LANES) * MOMENTS_CHUNK;
+    size_t lane = index % MOMENTS_LANES;
+    *ret_minimum = ldexp(chunk[lane], exponent);
+    *ret_maximum = ldexp(chunk[MOMENTS_LANES + lane], exponent);
+}
+
+void moments_column_range(const struct moments *moments, uint32_t group, size_t i, double *ret_minimum,
+                          double *ret_maximum) {
+    range_at(moments, group, i, moments->input_exponent[i], ret_minimum, ret_maximum);
+}
+
+void moments_range(const struct moments *moments, uint32_t group, size_t a, double *ret_minimum,
+                   double *ret_maximum) {
+    range_at(moments, group, moments->range_index[a], moments->exponent[a], ret_minimum, ret_maximum);
+}

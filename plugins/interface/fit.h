@@ -1,0 +1,134 @@
+/*
+ * A fit plugin turns a table into a model. The host reads the table (archives and CSV files, several are one
+ * after the other), forms the groups, and streams blocks of rows; the plugin keeps what it must, may ask for the
+ * rows again, and hands its results over piece by piece. Neither side ever holds the table.
+ *
+ *     open(request) -> needs            which columns it wants as numbers
+ *     { block(rows) ... end_of_pass } ...   again while end_of_pass says FIT_AGAIN
+ *     finish(writer)                    formula once, then every group, fitted or skipped
+ *     close
+ *
+ * All calls for one instance come from one thread. After a call failed only close follows.
+ */
+#ifndef ASSAY_INTERFACE_FIT_H
+#define ASSAY_INTERFACE_FIT_H
+
+#include "plugins/interface/plugin.h"
+
+struct fit; /* an instance: the plugin's own */
+
+/* A column that the table has. */
+struct fit_column {
+    const char *name;
+    const char *unit; /* UCUM, or NULL where it is not known */
+};
+
+/* What the user asked for. Everything stays valid until close. */
+struct fit_request {
+    uint32_t size;
+    const char *response;      /* the column to be explained; it exists */
+    const char *terms;         /* formula in the plugin's own language, or NULL for its default */
+    const char *const *sizes;  /* the columns that named models (M-1, M-2) are over; not checked by the host */
+    size_t size_count;         /* 0: not given */
+    const char *weights;       /* column of weights; it exists; NULL for none */
+    const char *const *by;     /* the columns that form the groups; for messages: the host forms them */
+    size_t by_count;           /* 0: all rows are one group */
+    const double *parameters;  /* a value for each entry of fit_operations.parameters */
+    const struct fit_column *columns; /* all that the table has, in its order */
+    size_t column_count;
+};
+
+/* The columns that the plugin wants as numbers, in the order in which blocks shall carry them. Names without
+ * duplicates, each one of request->columns. The plugin's memory, valid until close. */
+struct fit_needs {
+    uint32_t size;
+    const char *const *columns;
+    size_t column_count;
+};
+
+/* Some rows, column by column; valid during the call. A value that the table leaves empty is a NaN; the plugin
+ * decides what becomes of such a row, and says so. */
+struct fit_block {
+    uint32_t size;
+    size_t rows;
+    const double *const *columns; /* one array of ROWS values for each need */
+    const uint32_t *groups;       /* the group of each row: 0, 1, 2 ... in order of first appearance */
+    uint32_t group_count;         /* groups seen so far, this block included; all codes are below it */
+    uint64_t first_row;           /* how many rows of this pass came before this block */
+};
+
+enum fit_pass {
+    FIT_DONE = 0,
+    FIT_AGAIN = 1, /* the same rows once more, in the same order and blocks */
+};
+
+/* ---- Results ---------------------------------------------------------------------------------------------- */
+
+/* A number that says something about a group or one of its parts. */
+struct fit_value {
+    const char *name; /* "sigma", "r2": fixed words of the plugin's README */
+    double value;     /* NaN: not defined here; written as null */
+    int32_t response_power; /* its unit is that of the response to this power; 0: a plain number */
+};
+
+struct fit_estimate {
+    double estimate;
+    double standard_error, t, p; /* NaN where not defined; p two-sided */
+};
+
+/* What holds on one part of a group: on all of it (linear), on a segment, or for a component of a mixture. */
+struct fit_part {
+    uint32_t size;
+    const char *kind;                    /* "whole", "segment", "component" */
+    const struct fit_estimate *estimates; /* one for each term of the formula */
+    const double *covariance;            /* of the estimates, row by row; NULL where not defined */
+    const struct fit_value *values;
+    size_t value_count;
+    const struct plugin_range *domain; /* factors first, then the terms that are more than one factor */
+    size_t domain_count;
+};
+
+struct fit_group {
+    uint32_t size;
+    uint32_t code;
+    uint64_t rows; /* that were used */
+    const struct fit_part *parts;
+    size_t part_count;
+    const char *const *notes; /* what a reader of this group's numbers must know: sentences */
+    size_t note_count;
+};
+
+struct fit_formula {
+    uint32_t size;
+    const char *kind; /* of the model: "linear"; decides how the parts are to be read (MODEL.md) */
+    const struct plugin_term *terms;
+    size_t term_count;
+};
+
+/* The host's ear. What is passed is copied or written before the call returns. Each returns 0 or a negative
+ * errno, which finish passes on as it is; the host then knows the reason. */
+struct fit_writer {
+    uint32_t size;
+    void *context;
+    const uint32_t *order; /* the groups' codes in the order in which they shall be written */
+    uint32_t group_count;
+    int (*formula)(void *context, const struct fit_formula *formula); /* once, before any group */
+    int (*group)(void *context, const struct fit_group *group);
+    /* A group that could not be fitted: ROWS usable rows, and why in one clause. It does not stop the others. */
+    int (*skipped)(void *context, uint32_t code, uint64_t rows, const char *reason);
+};
+
+struct fit_operations {
+    uint32_t size;
+    uint32_t parameter_count;
+    const struct plugin_parameter *parameters;
+    int (*open)(const struct plugin_host *host, const struct fit_request *request, struct fit **ret,
+                struct fit_needs *ret_needs, struct plugin_message *message);
+    int (*block)(struct fit *fit, const struct fit_block *block, struct plugin_message *message);
+    /* FIT_DONE, FIT_AGAIN, or a negative errno. */
+    int (*end_of_pass)(struct fit *fit, struct plugin_message *message);
+    int (*finish)(struct fit *fit, const struct fit_writer *writer, struct plugin_message *message);
+    void (*close)(struct fit *fit); /* NULL is fine */
+};
+
+#endif

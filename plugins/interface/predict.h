@@ -1,0 +1,65 @@
+/*
+ * A predict plugin turns a model and scenarios into times. The host reads the model file and the scenarios, checks
+ * every parameter against the plugin's table, and writes what comes back as CSV or JSON.
+ *
+ *     open(model) ; scenario(parameters) -> values, warnings ... ; close
+ */
+#ifndef ASSAY_INTERFACE_PREDICT_H
+#define ASSAY_INTERFACE_PREDICT_H
+
+#include "plugins/interface/plugin.h"
+
+struct predict; /* an instance: the plugin's own */
+
+/* One group of a model as its file has it. */
+struct predict_group {
+    const char *name;        /* its labels, "/" between them; "all" where the model has no groups */
+    uint64_t rows;           /* that it was fitted to */
+    const double *estimates; /* one for each term */
+    const struct plugin_range *domain;
+    size_t domain_count;
+};
+
+/* The model: the host's memory, valid until close. */
+struct predict_model {
+    uint32_t size;
+    const char *name; /* of the file, for messages */
+    const char *kind; /* "linear" */
+    const char *response;
+    const char *response_unit; /* UCUM, or NULL where it is not known */
+    const struct plugin_term *terms;
+    size_t term_count;
+    const struct predict_group *groups; /* at least one */
+    size_t group_count;
+};
+
+/* A column of the prediction. */
+struct predict_column {
+    const char *name;
+    const char *unit; /* UCUM, for files */
+    const char *label; /* unit for people: "Gflop/s" */
+    const char *help;
+};
+
+/* Takes a warning about the scenario in hand: one sentence, copied. */
+struct predict_warnings {
+    uint32_t size;
+    void *context;
+    void (*add)(void *context, const char *sentence);
+};
+
+struct predict_operations {
+    uint32_t size;
+    uint32_t parameter_count;
+    const struct plugin_parameter *parameters;
+    uint32_t column_count;
+    const struct predict_column *columns;
+    int (*open)(const struct plugin_host *host, const struct predict_model *model, struct predict **ret,
+                struct plugin_message *message);
+    /* PARAMETERS: a value for each entry of the table. RET_VALUES: one for each column, NaN for undefined. */
+    int (*scenario)(struct predict *predict, const double *parameters, double *ret_values,
+                    const struct predict_warnings *warnings, struct plugin_message *message);
+    void (*close)(struct predict *predict); /* NULL is fine */
+};
+
+#endif
