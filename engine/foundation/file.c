@@ -122,9 +122,11 @@ static int remove_at(int parent, const char *name) {
     cleanup_close int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return -errno;
-    DIR *entries = fdopendir(dup(folder));
+    cleanup_close int listed = fcntl(folder, F_DUPFD_CLOEXEC, 3);
+    DIR *entries = listed < 0 ? NULL : fdopendir(listed);
     if (!entries)
         return -errno;
+    (void)take_descriptor(listed); /* closedir closes it */
     int r = 0;
     struct dirent *entry;
     while (r == 0 && (entry = readdir(entries)))
