@@ -1,0 +1,128 @@
+#!/bin/bash
+# How runs end when they do not end well: interrupted, killed, out of disk, out of memory, a kernel that dies or lies.
+. "$(dirname "$0")/../tap.sh"
+command -v cc >/dev/null || plan_skip "no C compiler"
+
+# A kernel by the streamed protocol, in C, that can be told to misbehave.
+mkdir -p "$scratch/experiments/beat"
+export ASSAY_PATH=$scratch TMPDIR=$scratch/tmp
+mkdir -p "$TMPDIR"
+cat >"$scratch/experiments/beat/beat.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    const char *how = argc > 1 ? argv[1] : "well";
+    char line[256];
+    long unit, n;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!strcmp(how, "header")) { printf("nonsense\n"); return pause(); }
+    printf("#kernel: beat\nunit,start,duration\n");
+    if (!fgets(line, sizeof line, stdin)) return 9;
+    while (fgets(line, sizeof line, stdin)) {
+        struct timespec t;
+        if (sscanf(line, "%ld,%ld", &unit, &n) != 2) return 8;
+        usleep((unsigned)n);
+        clock_gettime(CLOCK_REALTIME, &t);
+        if (unit == 7 && !strcmp(how, "die")) { fprintf(stderr, "beat: out of beats\n"); return 5; }
+        if (unit == 7 && !strcmp(how, "crash")) abort();
+        if (unit == 7 && !strcmp(how, "lie")) unit = 70;
+        if (unit == 7 && !strcmp(how, "mumble")) { printf("7,now,1\n"); continue; }
+        if (unit == 7 && !strcmp(how, "stop")) return 0;
+        printf("%ld,%ld%09ld,%g\n", unit, (long)t.tv_sec, t.tv_nsec, (double)n / 1e6);
+    }
+    return 0;
+}
+C
+cat >"$scratch/experiments/beat/experiment.yaml" <<'E2'
+name: beat
+factors: {n: {type: integer, minimum: 0, maximum: 10000000, unit: us}}
+responses: {duration: {unit: s}}
+options: {how: {type: text, default: well}, gib: {type: integer, default: 0}}
+setup: [[cc, -o, beat, beat.c]]
+maxima: {longest: n}
+memory: longest * 1048576
+run: {streamed: [./beat, "{how}"], placement: core}
+E2
+campaign() { # campaign FILE N COUNT
+    printf 'n\n' >"$scratch/$1.csv"; for i in $(seq "$3"); do echo "$2"; done >>"$scratch/$1.csv"
+    printf 'name: %s\nexperiment: beat\ndesign: %s.csv\n' "$1" "$1" >"$scratch/$1.yaml"
+}
+nothing_left() { ! pgrep -f "$TMPDIR/assay-" >/dev/null && test -z "$(ls -A "$TMPDIR")"; }
+lines_of() { "$ASSAY" archive cat "$1" results/results.csv | tail -n +2 | wc -l; }
+
+campaign quick 10 20
+"$ASSAY" run "$scratch/quick.yaml" -q -o "$scratch/quick" >/dev/null 2>"$scratch/err"
+report $? "a kernel that behaves is run to its end"
+lanes=$(($(lines_of "$scratch"/quick/*.zip) / 20))
+check "its facts are kept" grep -q '"kernel": *"beat"' <("$ASSAY" archive cat "$scratch"/quick/*.zip software/versions.json)
+check "nothing is left on the node" nothing_left
+
+misbehave() { # misbehave HOW PATTERN
+    refuse "a kernel that does '$1' fails the run, and why is said" 3 "$2" \
+        "$ASSAY" run "$scratch/quick.yaml" --set how="$1" -o "$scratch/$1"
+    check "... it is sealed with what came before" "$ASSAY" archive verify "$scratch/$1"/*.zip
+    check "... as failed" grep -q '"status": *"failed"' <("$ASSAY" archive cat "$scratch/$1"/*.zip run.json)
+    check "... nothing is left on the node" nothing_left
+}
+misbehave die "exited with status 5 after 6 of 20 units: beat: out of beats"
+check "... the six good units of a core are in it" test "$(lines_of "$scratch"/die/*.zip)" -ge 6
+misbehave crash "killed by signal 6.* after 6 of 20 units"
+misbehave lie "answered unit 70, expected unit 7"
+misbehave mumble "answered '7,now,1'"
+misbehave stop "exited with status 0 after 6 of 20 units"
+misbehave header "answered the header 'nonsense'"
+
+# Interrupted while it measures: 10 ms a unit, 3,000 units.
+campaign long 10000 3000
+for signal in INT TERM; do
+    "$ASSAY" run "$scratch/long.yaml" -o "$scratch/$signal" >"$scratch/out" 2>"$scratch/err" &
+    pid=$!
+    for i in $(seq 300); do grep -q ' of .* units' "$scratch/err" && break; sleep 0.1; done
+    kill -$signal $pid; wait $pid; status=$?
+    report $((status != 4)) "SIG$signal ends a run with exit code 4 (it was $status)"
+    check "... sealed" "$ASSAY" archive verify "$(cat "$scratch/out")"
+    check "... as interrupted" grep -q '"status": *"interrupted"' <("$ASSAY" archive cat "$(cat "$scratch/out")" run.json)
+    done_units=$(lines_of "$(cat "$scratch/out")")
+    check "... with the units that were done" test "$done_units" -gt 0 -a "$done_units" -lt $((3000 * lanes))
+    check "... which is what its journal says" test "$("$ASSAY" archive cat "$(cat "$scratch/out")" journal.jsonl |
+        grep -c '"event":"unit".*"status":"done"')" -eq "$done_units"
+    check "... and nothing is left on the node" nothing_left
+done
+
+# Killed: no chance to do anything. What was shown as done is on disk, and nothing goes on running.
+"$ASSAY" run "$scratch/long.yaml" -o "$scratch/killed" >"$scratch/out" 2>"$scratch/err" &
+pid=$!
+for i in $(seq 300); do grep -q ' of .* units' "$scratch/err" && break; sleep 0.1; done
+kill -9 $pid; wait $pid 2>/dev/null
+shown=$(sed -n 's/^ *\([0-9]*\) of [0-9]* units.*/\1/p' "$scratch/err" | tail -1)
+kept=$(($(wc -l <"$(echo "$scratch"/killed/*/results/results.csv)") - 1))
+check "kill -9: the $shown units that were shown are on disk ($kept are)" test "$kept" -ge "${shown:-1}"
+for i in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1; done
+check "... and no process goes on" test -z "$(pgrep -f "$TMPDIR/assay-")"
+rm -rf "$TMPDIR"/*
+
+# Memory: a MiB for every microsecond, by this experiment's own word.
+campaign big 10000000 1
+refuse "a design that needs more memory than the node has is refused" 2 \
+    "needs [0-9.]+ [MGTP]iB of memory on node .* but .* are available" "$ASSAY" run "$scratch/big.yaml" -o "$scratch/big"
+check "... before anything is compiled" test -z "$("$ASSAY" archive cat "$scratch"/big/*.zip journal.jsonl | grep '"event":"command"')"
+refuse "a workspace that is no absolute path" 2 "workspace" "$ASSAY" run <(cat "$scratch/quick.yaml"; echo 'workspace: here') -o "$scratch/w" 2>/dev/null
+
+# A full disk: a tmpfs of 1 MiB holds the run's folder, not its results.
+if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=1m assay-test "$scratch/full" 2>/dev/null; then
+    campaign many 0 60000
+    refuse "a full disk ends the run, and is named" 1 "cannot write '.*': No space left on device" \
+        "$ASSAY" run "$scratch/many.yaml" -o "$scratch/full"
+    folder=$(echo "$scratch"/full/many-*/)
+    check "... what was committed is whole: the journal's lines" \
+        awk 'substr($0, length($0)-20) !~ /^,"crc32c":"[0-9a-f]+"}$/ {exit 1}' "$folder/journal.jsonl"
+    check "... and the results'" awk -F, 'NF!=8 {exit 1}' "$folder/results/results.csv"
+    check "... nothing is left on the node" nothing_left
+    umount "$scratch/full"
+else
+    skip "a full disk" "mounting a tmpfs needs root"
+fi
+finish

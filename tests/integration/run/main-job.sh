@@ -1,0 +1,78 @@
+#!/bin/bash
+# The main job, small: a dgemm campaign on this machine, its archive, its model, a prediction.
+. "$(dirname "$0")/../tap.sh"
+command -v cc >/dev/null || plan_skip "no C compiler, which the dgemm experiment needs on a node"
+ldconfig -p | grep -q libopenblas || plan_skip "no OpenBLAS, which the dgemm experiment needs"
+
+cat >"$scratch/campaign.yaml" <<'E2'
+name: small
+experiment: dgemm
+design: {generate: uniform-product, factors: [m, n, k], max-product: 2e6, max-size: 400, products: 5, batch: 2, repetitions: 2, seed: 42}
+E2
+cores=$(lscpu -p=CORE,SOCKET,ONLINE 2>/dev/null | grep -v '^#' | sort -u | wc -l)
+
+check "the dry run prints the plan" "$ASSAY" run "$scratch/campaign.yaml" --dry-run -o "$scratch/none"
+check "... with units, seed, memory and time" grep -qE 'rows x 2 repetitions.*seed 42' "$scratch/.out"
+"$ASSAY" run "$scratch/campaign.yaml" --dry-run >"$scratch/plan"
+check "... memory has a unit" grep -qE 'Memory: [0-9.]+ [KMGT]?i?B a process' "$scratch/plan"
+check "... time has a unit" grep -qE 'Time to measure: about [0-9.]+ (ns|us|ms|s|min)' "$scratch/plan"
+check "... and touches nothing" test ! -e "$scratch/none"
+
+"$ASSAY" run "$scratch/campaign.yaml" -o "$scratch/runs" >"$scratch/out" 2>"$scratch/err"
+status=$?
+[ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
+report $status "the campaign runs"
+archive=$(cat "$scratch/out")
+check "standard output is the archive's path, and nothing else" test -f "$archive"
+check "the archive verifies" "$ASSAY" archive verify "$archive"
+check "progress was shown in plain lines" grep -qE '[0-9]+ of [0-9]+ units \(100.0 %\)' "$scratch/err"
+
+"$ASSAY" archive cat "$archive" results/results.csv >"$scratch/results.csv"
+"$ASSAY" archive cat "$archive" design.csv >"$scratch/design.csv"
+rows=$(($(wc -l <"$scratch/design.csv") - 1))
+units=$(($(wc -l <"$scratch/results.csv") - 1))
+check "every unit has its line: rows x repetitions x cores" test "$units" -gt 0 -a $((units % (rows * 2))) -eq 0
+check "... one core at least, and no more than the machine has" test $((units / (rows * 2))) -le "${cores:-1024}"
+check "the header is the documented one" \
+    grep -qx 'row,repetition,order,node,core,start,m,n,k,lda,ldb,ldc,duration' <(head -1 "$scratch/results.csv")
+check "no unit is there twice" \
+    test "$(tail -n +2 "$scratch/results.csv" | cut -d, -f1,2,4,5 | sort -u | wc -l)" -eq "$units"
+check "durations are positive and starts are of today" \
+    awk -F, -v now="$(date +%s)" 'NR>1 && !($13>0 && $6/1e9>now-3600 && $6/1e9<=now+1) {bad=1} END {exit bad}' "$scratch/results.csv"
+check "the factors are the design's" \
+    awk -F, 'NR==FNR {if (FNR>1) d[FNR-1]=$0; next} FNR>1 && d[$1] != $7","$8","$9","$10","$11","$12 {bad=1} END {exit bad}' \
+    "$scratch/design.csv" "$scratch/results.csv"
+check "the order is not the table's" \
+    awk -F, 'NR>1 && $1 < last {shuffled=1} {last=$1} END {exit !shuffled}' "$scratch/results.csv"
+check "each core was measured in the recorded order" \
+    awk -F, 'NR>1 {if ($3 != seen[$5]+1) bad=1; seen[$5]=$3} END {exit bad}' "$scratch/results.csv"
+
+"$ASSAY" archive cat "$archive" run.json >"$scratch/run.json"
+check "run.json has the seed and the generator" grep -q '"seed": *"42"' "$scratch/run.json"
+check "... and the status" grep -q '"status": *"completed"' "$scratch/run.json"
+check "the campaign is there byte for byte" cmp <("$ASSAY" archive cat "$archive" campaign.yaml) "$scratch/campaign.yaml"
+check "the BLAS is named, with its hash" \
+    grep -qE '"blas.path.sha256": *"[0-9a-f]{64}"' <("$ASSAY" archive cat "$archive" software/versions.json)
+check "every column has a role and the response its unit" \
+    grep -q '"unit": *"s"' <("$ASSAY" archive cat "$archive" datapackage.json)
+check "nothing of the agent's is left" test -z "$(ls -d "${TMPDIR:-/tmp}"/assay-????????-????-* 2>/dev/null)"
+
+"$ASSAY" run "$scratch/campaign.yaml" -q -o "$scratch/runs" >"$scratch/out2" 2>/dev/null
+"$ASSAY" archive cat "$(cat "$scratch/out2")" results/results.csv >"$scratch/again.csv"
+check "the same seed gives the same units in the same order" \
+    cmp <(cut -d, -f1-3,5,7-12 "$scratch/results.csv" | sort -t, -k4,4 -k3,3n) <(cut -d, -f1-3,5,7-12 "$scratch/again.csv" | sort -t, -k4,4 -k3,3n)
+
+check "the archive alone is enough to fit" "$ASSAY" fit "$archive" -o "$scratch/model.json"
+check "the model names its archive" grep -q "$(sha256sum "$archive" | cut -c1-64)" "$scratch/model.json"
+check "a prediction comes out of the model" \
+    "$ASSAY" predict hpl "$scratch/model.json" --set N=5000 --set NB=128 --set P=1 --set Q=2 --set latency=1us --set bandwidth=10GB/s -o "$scratch/prediction.csv"
+check "... with a time" awk -F, 'NR==1 {for (i=1;i<=NF;i++) if ($i=="time") t=i} NR==2 {exit !(t && $t>0)}' "$scratch/prediction.csv"
+
+"$ASSAY" run "$scratch/campaign.yaml" --json --set processes=node -o "$scratch/runs" >"$scratch/events" 2>"$scratch/err"
+report $? "one multi-threaded process runs too"
+check "... and --json prints one event a line" \
+    test "$(grep -c '^{.*"event":.*}$' "$scratch/events")" -eq "$(wc -l <"$scratch/events")"
+archive=$(sed -n 's/.*"event":"sealed","text":"\([^"]*\)".*/\1/p' "$scratch/events")
+check "... its core is 'all'" \
+    awk -F, 'NR>1 && $5!="all" {bad=1} END {exit bad || NR<2}' <("$ASSAY" archive cat "$archive" results/results.csv)
+finish

@@ -1,0 +1,102 @@
+#!/bin/bash
+# A user's own experiment in one short file: packages, a clone or a folder, a build, a benchmark, patterns.
+. "$(dirname "$0")/../tap.sh"
+command -v cc >/dev/null || plan_skip "no C compiler"
+command -v git >/dev/null || plan_skip "no git"
+command -v make >/dev/null || plan_skip "no make"
+
+lines=$(grep -c . "$ASSAY_SOURCE/examples/croaring.yaml")
+check "the CRoaring example has at most 14 lines" test "$lines" -le 14
+check "... and is a valid campaign" "$ASSAY" run "$ASSAY_SOURCE/examples/croaring.yaml" --dry-run
+
+# A benchmark in a repository of our own: it sums numbers, and prints what it took, as CRoaring's prints cycles.
+mkdir -p "$scratch/bench/data"
+cat >"$scratch/bench/bench.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int main(int argc, char **argv) {
+    FILE *f = fopen(argv[1], "r");
+    const char *scale = getenv("scale");
+    long rounds = scale ? atol(scale) : 1, n, sum = 0;
+    if (argc < 2 || !f) return 3;
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    while (fscanf(f, "%ld", &n) == 1) for (long i = 0; i < rounds; i++) sum += n * i;
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    printf("loaded\n 3 sums took %ld cycles\nsum %ld\n", (b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec + 1, sum);
+    return 0;
+}
+C
+printf 'bench: bench.c\n\tcc -O1 -o bench bench.c\n' >"$scratch/bench/Makefile"
+printf '1\n2\n3\n' >"$scratch/bench/data/numbers"
+(cd "$scratch/bench" && git init -q . && git add -A && git -c user.name=t -c user.email=t@localhost commit -qm one &&
+    git tag v1 && echo '#error newer than the tag' >>bench.c && git -c user.name=t -c user.email=t@localhost commit -qam two)
+
+cat >"$scratch/git.yaml" <<E2
+experiment:
+  name: sums
+  packages: [make, git]
+  source: {git: 'file://$scratch/bench', at: v1}
+  setup: [make]
+  run: ./bench data/numbers
+  responses:
+    took: {pattern: 'sums took ([0-9]+)', unit: cycles}
+    sum: {pattern: '^sum ([0-9]+)'}
+design: {repetitions: 4}
+E2
+check "its campaign is as short as the listing it stands for" test "$(grep -c . "$scratch/git.yaml")" -le 14
+archive=$("$ASSAY" run "$scratch/git.yaml" -q -o "$scratch/runs" 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+check "it runs from a clone at a tag" test -f "${archive:-none}"
+"$ASSAY" archive cat "$archive" results/results.csv >"$scratch/results.csv" 2>/dev/null
+check "four units, with two responses each" \
+    awk -F, 'NR==1 && $0!="row,repetition,order,node,core,start,took,sum" {bad=1} NR>1 && !($7>0 && $8=="0") {bad=1} END {exit bad || NR!=5}' "$scratch/results.csv"
+check "the commit that was built is recorded" \
+    grep -q "\"commit\": *\"$(git -C "$scratch/bench" rev-parse v1)\"" <("$ASSAY" archive cat "$archive" software/versions.json)
+check "the output of every unit is kept" \
+    test "$("$ASSAY" archive list "$archive" | grep -c 'results/raw/[0-9].*\.out')" -eq 4
+check "the units without factors are still said to be units of cycles" \
+    grep -q '"unit": *"cycles"' <("$ASSAY" archive cat "$archive" datapackage.json)
+
+# The same from a folder, with a factor that reaches the program as an environment variable and as an argument.
+git -C "$scratch/bench" checkout -q v1
+cat >"$scratch/folder.yaml" <<'E2'
+experiment:
+  name: sums
+  source: {folder: bench}
+  factors: {scale: {type: integer, minimum: 1, maximum: 1000}, label: {type: text}}
+  setup: [make]
+  run: {command: [./bench, "data/{label}"]}
+  responses: {sum: {pattern: '^sum ([0-9]+)'}}
+design: factors.csv
+E2
+cat >"$scratch/factors.csv" <<'E2'
+scale,label
+2,numbers
+3,"more; touch pwned $(touch pwned)"
+E2
+cp "$scratch/bench/data/numbers" "$scratch/bench/data/more; touch pwned \$(touch pwned)"
+archive=$("$ASSAY" run "$scratch/folder.yaml" -q -o "$scratch/runs" 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+"$ASSAY" archive cat "$archive" results/results.csv >"$scratch/results.csv" 2>/dev/null
+check "factors reach the program (sum of n*i for i < scale)" \
+    awk -F, 'NR>1 && $NF != ($1==1 ? 6 : 18) {bad=1} END {exit bad || NR!=3}' "$scratch/results.csv"
+check "values never become shell text" test -z "$(find "$scratch" -name pwned)"
+check "the files that were built are listed with their hashes" \
+    grep -q "$(sha256sum "$scratch/bench/bench.c" | cut -c1-64)  bench.c" <("$ASSAY" archive cat "$archive" software/source-sha256.txt)
+
+# Failing, clearly.
+sed 's/sums took/nothing took/' "$scratch/git.yaml" >"$scratch/pattern.yaml"
+refuse "a pattern that matches nothing fails the run, and says so" 3 "nothing in the output matches the pattern of 'took'" \
+    "$ASSAY" run "$scratch/pattern.yaml" -o "$scratch/failed"
+check "... which is sealed all the same" "$ASSAY" archive verify "$scratch"/failed/*.zip
+check "... as failed" grep -q '"status": *"failed"' <("$ASSAY" archive cat "$scratch"/failed/*.zip run.json)
+rm -rf "$scratch/failed"
+sed 's/setup: \[make\]/setup: [make nothing-like-that]/' "$scratch/git.yaml" >"$scratch/setup.yaml"
+refuse "a setup that fails is quoted" 3 "make nothing-like-that.*exited with status 2.*No rule to make target" \
+    "$ASSAY" run "$scratch/setup.yaml" -o "$scratch/failed"
+sed 's/at: v1/at: v99/' "$scratch/git.yaml" >"$scratch/tag.yaml"
+refuse "a tag that does not exist is named" 3 "v99" "$ASSAY" run "$scratch/tag.yaml" -o "$scratch/failed"
+sed 's,data/numbers,data/nothing,' "$scratch/git.yaml" >"$scratch/run.yaml"
+refuse "a command that fails three times in a row ends the run" 3 "3 units in a row failed.*exited with status 3" \
+    "$ASSAY" run "$scratch/run.yaml" -o "$scratch/failed"
+finish

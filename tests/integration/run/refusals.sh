@@ -1,0 +1,68 @@
+#!/bin/bash
+# Bad input gets one clear sentence with its place, exit code 2, and touches nothing.
+. "$(dirname "$0")/../tap.sh"
+export ASSAY_PATH=$scratch/path
+mkdir -p "$ASSAY_PATH/experiments/tiny" "$scratch/bin"
+cat >"$ASSAY_PATH/experiments/tiny/experiment.yaml" <<'E2'
+name: tiny
+factors:
+  n: {type: integer, minimum: 1, maximum: 100}
+  m: {type: integer, minimum: 1, default: 2 * n}
+require: [m >= n]
+responses: {answer: {pattern: '([0-9]+)', unit: s}}
+options: {level: {type: integer, minimum: 0, maximum: 53, default: 0}, kind: {choices: [red, blue], default: red}}
+run: [echo, "{n}"]
+E2
+write() { cat >"$scratch/c.yaml"; }
+bad() { # bad NAME PATTERN: runs c.yaml
+    refuse "$1" 2 "$2" "$ASSAY" run "$scratch/c.yaml" -o "$scratch/runs"
+}
+refuse "a missing campaign" 2 "cannot open '.*none.yaml'" "$ASSAY" run "$scratch/none.yaml"
+write </dev/null; bad "an empty campaign" "c.yaml.*empty"
+write <<<'experiment: tinny'; bad "an experiment that does not exist, nearest named" "c.yaml:1:13: .*'tinny'.*'tiny'"
+write <<<'experiment: ./nowhere'; bad "an experiment's path that leads nowhere" "c.yaml:1:13: .*experiment.yaml"
+write <<<$'experiment: tiny\ndesing: x.csv'; bad "an unknown key, nearest named" "c.yaml:2:1: 'desing'.*'design'"
+write <<<$'experiment: tiny\ntestbed: locale\ndesign: d.csv'; echo $'n\n1' >"$scratch/d.csv"
+bad "an unknown testbed" "c.yaml:2:10: .*'locale'.*'local'"
+write <<<$'experiment: tiny\nexperiment: tiny'; bad "a duplicate key" "c.yaml:2:1: .*experiment.*(twice|already|duplicate)"
+write <<<$'experiment: tiny\noptions: {level: 54}\ndesign: d.csv'; bad "an option out of range" "c.yaml:2:18: option 'level' is '54', expected a whole number from 0 to 53"
+write <<<$'experiment: tiny\noptions: {kind: green}\ndesign: d.csv'; bad "an option that is no choice" "c.yaml:2:17: option 'kind' is 'green', expected one of: red, blue"
+write <<<$'experiment: tiny\noptions: {levl: 1}\ndesign: d.csv'; bad "an option that is not there, nearest named" "c.yaml:2:11: .*no option 'levl'.*'level'"
+write <<<$'experiment: tiny\ndesign: d.csv'
+refuse "--set is checked in the same way" 2 "option 'level' is 'x', expected a whole number" "$ASSAY" run "$scratch/c.yaml" --set level=x
+refuse "--set without a value" 2 "'level' is not a setting" "$ASSAY" run "$scratch/c.yaml" --set level
+refuse "a seed that is none" 2 "seed.*'-1'|'-1'.*seed" "$ASSAY" run "$scratch/c.yaml" --seed -1
+design() { # design NAME PATTERN: the CSV on stdin
+    cat >"$scratch/d.csv"; bad "$1" "$2"
+}
+write <<<$'experiment: tiny\ndesign: nowhere.csv'; bad "a design that is not there" "nowhere.csv"
+write <<<$'experiment: tiny\ndesign: d.csv'
+design "an empty design" "d.csv.*(empty|header)" </dev/null
+design "a design without rows" "d.csv.*row" <<<'n'
+design "a short row" "d.csv:3" <<<$'n,m\n1,2\n3'
+design "a duplicate column" "d.csv:1:3: .*'n'" <<<$'n,n\n1,2'
+design "an unknown column, nearest named" "d.csv:1:3: .*'mm'.*'m'" <<<$'n,mm\n1,2'
+design "a number with trailing junk" "d.csv:2:1: .*'5x'" <<<$'n\n5x'
+design "a value out of range" "d.csv:2:1: .*'101'.*from 1 to 100" <<<$'n\n101'
+design "a fraction where a whole number is expected" "d.csv:2:1: .*'1.5'.*whole" <<<$'n\n1.5'
+design "a row that breaks a condition" "d.csv:2.*m >= n" <<<$'n,m\n5,4'
+design "a quoted newline is no end of row: it is part of a value that is no number" "d.csv:2:1: .*expected a whole number" <<<$'n\n"1\n2"'
+design "a missing column" "d.csv.*'n'" <<<$'m\n5'
+printf 'experiment: tiny\ndesign: d.csv\0\n' >"$scratch/c.yaml"; bad "a NUL byte" "c.yaml:2:14: .*NUL"
+printf 'experiment: tiny\nname: \xff\n' >"$scratch/c.yaml"; bad "invalid UTF-8" "c.yaml:2:7: .*UTF-8"
+write <<<$'experiment: &a {name: *a}'; bad "an anchor that loops" "c.yaml:1:23: .*a"
+inline() { # inline NAME PATTERN: an experiment in place on stdin
+    { echo 'experiment:'; sed 's/^/  /'; } >"$scratch/c.yaml"; bad "$1" "$2"
+}
+inline "an experiment without a run command" "'run'" <<<$'name: x\nresponses: {a: {pattern: "(1)"}}'
+inline "a response without a pattern" "c.yaml:4:.*pattern" <<<$'name: x\nrun: echo\nresponses: {a: {unit: s}}'
+inline "a pattern without a group" "c.yaml:4:.*no group" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "1"}}'
+inline "a pattern that does not compile" "c.yaml:4:.*regular expression" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1"}}'
+inline "a factor that would be an environment variable of the system's" "c.yaml:5:.*'PATH'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {PATH: {}}'
+inline "an expression with an unknown name" "c.yaml:6:.*'k'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {}}\nrequire: [n > k]'
+inline "a placement that is none" "placement.*everywhere" <<<$'name: x\nrun: {command: echo, placement: everywhere}\nresponses: {a: {pattern: "(1)"}}'
+inline "a placeholder that names nothing, nearest named" "\{nn\}.*\{n\}" <<<$'name: x\nrun: [echo, "{nn}"]\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {default: "1"}}\ndesign: {generate: factorial, factors: {n: [1]}}'
+check "nothing was started for any of them" test ! -e "$scratch/runs"
+refuse "no campaign at all" 2 "campaign|CAMPAIGN|operand" "$ASSAY" run
+refuse "two campaigns" 2 "operand|one|CAMPAIGN" "$ASSAY" run a.yaml b.yaml
+finish
