@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 enum {
-    CSV_FIELD_MOST = 1 << 20,  /* bytes of one field */
+    CSV_FIELD_MOST = 1 << 20, /* bytes of one field */
     CSV_COLUMNS_MOST = 4096,
 };
 
@@ -43,22 +43,25 @@ void csv_close(struct csv_reader *reader);
 
 size_t csv_column_count(const struct csv_reader *reader);
 const char *csv_column_name(const struct csv_reader *reader, size_t column);
-/* The column called NAME in *RET; if there is none, a failure that names the nearest one and lists what there is. */
+/* The column called NAME in *RET; if there is none, a failure that names the nearest one and lists what there
+ * is. */
 int csv_find_column(const struct csv_reader *reader, const char *name, size_t *ret, struct failure *failure);
 const char *csv_file(const struct csv_reader *reader);
 
-/* The next row in *RET_FIELDS (csv_column_count of them, the reader's). 1 for a row, 0 at the end, negative on
- * failure. */
+/* The next row in *RET_FIELDS (csv_column_count of them, the reader's). 1 for a row, 0 at the end, negative
+ * on failure. */
 int csv_next(struct csv_reader *reader, const struct csv_field **ret_fields, struct failure *failure);
 /* The line where the last row began. */
 size_t csv_line(const struct csv_reader *reader);
 /* A failure about field COLUMN of the last row: place filled in, sentence given. Returns -EINVAL. */
-int csv_failure(const struct csv_reader *reader, size_t column, struct failure *failure, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-/* Field COLUMN of the last row as a number; trailing junk, blanks and emptiness are refused with the place. */
+int csv_failure(const struct csv_reader *reader, size_t column, struct failure *failure, const char *format,
+                ...) __attribute__((format(printf, 4, 5)));
+/* Field COLUMN of the last row as a number; trailing junk, blanks and emptiness are refused with the place.
+ */
 int csv_number(const struct csv_reader *reader, size_t column, double *ret, struct failure *failure);
 
-/* ---- Fast columns: the road for millions of rows -------------------------------------------------------- */
+/* ---- Fast columns: the road for millions of rows --------------------------------------------------------
+ */
 
 /* A block of rows by columns: what models want. NUMBERS[i] has a double a row for the i-th wanted number
  * column, LABELS[j] a code a row for the j-th wanted label column (see csv_label). */
@@ -74,20 +77,22 @@ enum csv_empty { CSV_EMPTY_IS_ERROR, CSV_EMPTY_IS_NAN };
 
 struct csv_columns;
 
-/* Wants NUMBER_COUNT columns as doubles and LABEL_COUNT as labels (indices of columns), from a reader on which
- * csv_next was not yet called. The reader stays the caller's. */
-int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t number_count, const size_t *labels,
-                     size_t label_count, enum csv_empty empty, struct csv_columns **ret, struct failure *failure);
+/* Wants NUMBER_COUNT columns as doubles and LABEL_COUNT as labels (indices of columns), from a reader on
+ * which csv_next was not yet called. The reader stays the caller's. */
+int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t number_count,
+                     const size_t *labels, size_t label_count, enum csv_empty empty, struct csv_columns **ret,
+                     struct failure *failure);
 void csv_columns_close(struct csv_columns *columns);
 /* The next block (at most a few thousand rows; the reader's memory, until the next call). 1, 0 at the end, or
  * negative on failure. */
 int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct failure *failure);
-/* The text of a label code of the j-th label column (codes count from 0 in order of first appearance), and how
- * many there are so far. At most 2^24 labels a column. */
+/* The text of a label code of the j-th label column (codes count from 0 in order of first appearance), and
+ * how many there are so far. At most 2^24 labels a column. */
 const char *csv_label(const struct csv_columns *columns, size_t j, uint32_t code);
 size_t csv_label_count(const struct csv_columns *columns, size_t j);
 
-/* ---- Writing ---------------------------------------------------------------------------------------------- */
+/* ---- Writing ----------------------------------------------------------------------------------------------
+ */
 
 /* Appends one field, quoted when it must be, preceded by a comma unless it is the first of its row. */
 int csv_append_field(struct text *text, bool first, const char *bytes, size_t length);

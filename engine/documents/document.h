@@ -5,7 +5,12 @@
  * Refused while reading, with the place: duplicate keys, keys that are not plain scalars, an alias inside
  * the node that it names, more than DOCUMENT_NODES_MOST nodes (after aliases are copied), nesting deeper
  * than DOCUMENT_DEPTH_MOST, NUL bytes, invalid UTF-8, more than DOCUMENT_BYTES_MOST bytes, more than one
- * document in a file, an empty file.
+ * document in a file, an empty file. Of YAML also: merge keys ('<<'), tags other than the core schema's, more
+ * than DOCUMENT_ANCHORS_MOST anchors. Of JSON also: whatever RFC 8259 does not allow, and numbers longer than
+ * 63 characters. A byte order mark is skipped.
+ *
+ * An alias becomes a copy of the node that it names: the copy's place is the alias's, those of the nodes in
+ * it are where they were written.
  */
 #ifndef ASSAY_DOCUMENTS_DOCUMENT_H
 #define ASSAY_DOCUMENTS_DOCUMENT_H
@@ -19,7 +24,8 @@
 enum {
     DOCUMENT_BYTES_MOST = 64 << 20,
     DOCUMENT_NODES_MOST = 4 << 20,
-    DOCUMENT_DEPTH_MOST = 64,
+    DOCUMENT_DEPTH_MOST = 64, /* the root is level 1 */
+    DOCUMENT_ANCHORS_MOST = 1024,
 };
 
 enum document_kind {
@@ -33,9 +39,9 @@ enum document_kind {
 
 struct document_node {
     enum document_kind kind;
-    uint32_t line, column; /* from 1 */
-    char *text;            /* scalars: the literal, NUL-ended, no NUL inside; NULL for collections */
-    size_t count;          /* of items (sequence) or of pairs (mapping) */
+    uint32_t line, column;        /* from 1; columns count characters */
+    char *text;                   /* scalars: the literal, NUL-ended, no NUL inside; NULL for collections */
+    size_t count;                 /* of items (sequence) or of pairs (mapping) */
     struct document_node **keys;  /* mapping: DOCUMENT_TEXT or other scalar nodes, in written order */
     struct document_node **items; /* sequence: the items; mapping: the values */
 };
@@ -56,7 +62,7 @@ void document_free(struct document *document);
 
 /* The value of KEY (case counts) in a mapping, or NULL; NULL for a node that is NULL or no mapping. */
 const struct document_node *document_get(const struct document_node *node, const char *key);
-/* "a mapping", "a number", ... for messages. */
+/* "a mapping", "a number", ... for messages: "X is %s", "expected %s". */
 const char *document_kind_name(enum document_kind kind);
 
 #endif

@@ -25,11 +25,16 @@ bool json_add_bytes(cJSON *object, const char *key, const char *bytes, size_t le
 cJSON *json_add_object(cJSON *object, const char *key);
 cJSON *json_add_array(cJSON *object, const char *key);
 
-/* Appends the value as text, pretty (two spaces) or on one line, without a newline at the end. */
+/* Appends the value as text, pretty (two spaces) or on one line, without a newline at the end. 0, -ENOMEM,
+ * -EFBIG at RET's limit, -ELOOP when nested deeper than CJSON_NESTING_LIMIT, -EINVAL for an item of no type;
+ * then nothing was appended. The text is valid UTF-8 and reads back with document_parse_json, literals that a
+ * caller made by cJSON_CreateRaw being the caller's to get right. */
 int json_print(const cJSON *value, bool pretty, struct text *ret);
-/* A document's node as cJSON, literals kept; NULL when out of memory. */
+/* A document's node as cJSON; NULL when out of memory. Numbers keep every digit and are respelled where JSON
+ * would refuse them: YAML's +.5 becomes 0.5. */
 cJSON *json_from_node(const struct document_node *node);
-/* Appends STRING as a JSON string literal with its quotes: for lines written by hand at speed. */
+/* Appends any bytes as a JSON string literal with its quotes, by the rules of json_add_bytes: for lines
+ * written by hand at speed. */
 int json_append_string(struct text *text, const char *bytes, size_t length);
 
 #endif
