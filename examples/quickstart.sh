@@ -1,0 +1,63 @@
+#!/bin/bash
+# The main job, end to end, on the machine at hand: installs what is missing (Debian), builds assay, calibrates dgemm on
+# every core, checks the sealed archive, fits a model and predicts HPL with it. Takes a few minutes.
+#
+#   examples/quickstart.sh [FOLDER]      FOLDER receives the run; default: runs/quickstart
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+case ${1-} in
+-*) sed -n '2,5s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] || [ "$1" = -h ]; exit ;;
+esac
+folder=$(realpath -m -- "${1:-runs/quickstart}")
+cd "$root"
+build=build/release
+assay=$build/bin/assay
+
+step() { printf '\n== %s\n' "$*"; }
+show() { printf '$ %s\n' "$*"; "$@"; }
+
+step "What is needed"
+examples/install-packages.sh examples/packages.txt
+echo "all packages are installed"
+
+step "Build"
+tests=OFF # they need cmocka: tests/run.sh installs it
+if pkg-config --exists cmocka; then tests=ON; fi
+mkdir -p build
+log=build/quickstart.log
+if ! { cmake --preset release -DASSAY_BUILD_TESTS=$tests && cmake --build --preset release; } >"$log" 2>&1; then
+    tail -40 "$log" >&2
+    echo "quickstart: the build failed; all of it is in $root/$log" >&2
+    exit 1
+fi
+show "$assay" --version
+
+step "Calibrate: every physical core runs dgemm, in randomised order"
+printf '$ %s\n' "$assay run examples/quickstart.yaml -o $folder"
+archive=$("$assay" run examples/quickstart.yaml -o "$folder" | tail -n 1)
+[ -f "$archive" ] || { echo "quickstart: the run printed no archive: '$archive'" >&2; exit 1; }
+
+step "Is the archive whole?"
+show "$assay" archive verify "$archive"
+
+step "Fit the model that the experiment suggests"
+model=${archive%.zip}-model.json
+show "$assay" fit "$archive" -o "$model"
+
+step "Predict HPL on this machine"
+prediction=${archive%.zip}-hpl.csv
+show "$assay" predict hpl "$model" -o "$prediction"
+cat "$prediction"
+
+step "Where everything is"
+cat <<END
+  program      $root/$assay
+  campaign     $root/examples/quickstart.yaml
+  archive      $archive
+  model        $model
+  prediction   $prediction
+
+Look into the archive:    $assay archive list $archive
+Predict another machine:  $assay predict --help
+An experiment of yours:   README.md, "An experiment of your own"
+END
