@@ -217,27 +217,7 @@ static int run_commands(struct run *run, struct run_node *node, const struct exp
     return r;
 }
 
-/* The first line that a program prints about its version; a program that is not there is no failure. */
-static int record_version(struct run *run, struct run_node *node, const char *key,
-                          const char *const *arguments, struct failure *failure) {
-    cleanup(remote_result_clear) struct remote_result result = {0};
-    struct failure why = {0};
-    int r = run_command(run, node, arguments, NULL, NULL, false, &result, &why);
-    if (r < 0 && (agent_link_state(node->link) != AGENT_LINK_READY || event_loop_is_stopped(run->loop))) {
-        if (failure)
-            *failure = why;
-        return r;
-    }
-    if (r == 0 && !result.exit.signalled && result.exit.code == 0)
-        json_add_bytes(node->software, key, result.output, strcspn(result.output, "\n"));
-    else
-        json_add_string(node->software, key, NULL);
-    return 0;
-}
-
 int run_phase_prepare(struct run *run, struct failure *failure) {
-    static const char *const compiler[] = {"cc", "--version", NULL};
-    static const char *const library[] = {"getconf", "GNU_LIBC_VERSION", NULL};
     for (size_t i = 0; i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
         node->software = cJSON_CreateObject();
@@ -249,10 +229,6 @@ int run_phase_prepare(struct run *run, struct failure *failure) {
             r = prepare_files(run, node, failure);
         if (r == 0)
             r = run_commands(run, node, run->experiment->setup, run->experiment->setup_count, failure);
-        if (r == 0)
-            r = record_version(run, node, "compiler", compiler, failure);
-        if (r == 0)
-            r = record_version(run, node, "libc", library, failure);
         if (r < 0)
             return r;
     }

@@ -231,21 +231,6 @@ int run_record_run(struct run *run, struct failure *failure) {
 /* ---- seal ------------------------------------------------------------------------------------------------
  */
 
-/* software/versions.json: what ran on each node, as its package manager, its compiler and its kernel say. */
-static int record_software(struct run *run, struct failure *failure) {
-    cleanup(free_json) cJSON *object = cJSON_CreateObject();
-    cJSON *nodes = object ? json_add_object(object, "nodes") : NULL;
-    if (!nodes)
-        return failure_memory(failure);
-    for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].software) {
-            cJSON *copy = cJSON_Duplicate(run->nodes[i].software, true);
-            if (!copy || !cJSON_AddItemToObject(nodes, run->nodes[i].name, copy))
-                return failure_memory(failure);
-        }
-    return write_json(run, "software/versions.json", object, failure);
-}
-
 /* The command line as people type it. */
 static char *describe_command(const struct run *run) {
     struct text line;
@@ -265,7 +250,7 @@ int run_phase_seal(struct run *run, struct failure *failure) {
     journal_end(run->journal);
     int r = run_commit(run, failure);
     if (r == 0)
-        r = record_software(run, failure);
+        r = run_record_software(run, failure);
     if (r == 0)
         r = run_record_run(run, failure);
     if (r < 0)

@@ -106,6 +106,11 @@ int run_teardown(struct run *run, struct failure *failure);
 /* Writes campaign.yaml, campaign.resolved.json, design.csv, experiment/ and datapackage.json: all that is
  * known before a node is touched. */
 int run_record_inputs(struct run *run, struct failure *failure);
+/* Asks the nodes what compiler, libc and libraries they have; part of collect, so that no measurement waits
+ * for it. */
+int run_inspect_software(struct run *run, struct failure *failure);
+/* Writes software/versions.json. */
+int run_record_software(struct run *run, struct failure *failure);
 /* Writes run.json as things stand. */
 int run_record_run(struct run *run, struct failure *failure);
 const char *run_status(const struct run *run);

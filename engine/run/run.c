@@ -85,7 +85,12 @@ static int phase_nothing(struct run *run, struct failure *failure) {
 
 /* Takes what the nodes still have, ends the agents and removes what they wrote. */
 static int phase_collect(struct run *run, struct failure *failure) {
-    int r = run_teardown(run, failure);
+    int r = run_inspect_software(run, failure);
+    struct failure teardown = {0};
+    if (run_teardown(run, &teardown) < 0 && r == 0) {
+        *failure = teardown;
+        r = teardown.code;
+    }
     for (size_t i = 0; i < run->node_count; i++) {
         struct agent_link *link = run->nodes[i].link;
         if (!link || agent_link_state(link) != AGENT_LINK_READY)
