@@ -80,7 +80,7 @@ static const struct meaning folder_meanings[] = {
     {"experiment", "Experiment", "The experiment's own files: declaration and sources"},
     {"results", "Results", "The table of results, and what the experiment wrote besides"},
     {"results/raw", "Raw results",
-     "Files and outputs of the experiment as they were; see the manifest for each"},
+     "Files and outputs of the experiment as they were; the manifest lists each"},
     {"nodes", "Nodes", "What each machine is, one folder a node"},
     {"logs", "Logs", "Logs of the engine and of the experiment"},
     {"software", "Software", "The software that the experiment used"},
@@ -153,9 +153,13 @@ static void describe_folder(struct crate *crate, const struct staged_file *folde
     const struct meaning *meaning =
         find_meaning(folder_meanings, sizeof folder_meanings / sizeof *folder_meanings, folder->name);
     bool node = strncmp(folder->name, "nodes/", 6) == 0 && !strchr(folder->name + 6, '/');
+    bool raw = strcmp(strrchr(folder->name, '/') ? strrchr(folder->name, '/') : "", "/raw") == 0;
+    const char *other = node  ? "What this node is"
+                        : raw ? "Files as they were found; the manifest lists each"
+                              : "Folder of the run";
     cleanup_free char *id = text_format("%s/", folder->name);
     entity(crate, id, "Dataset", meaning ? meaning->name : folder->name,
-           meaning ? meaning->description : (node ? "What this node is" : "Folder of the run"));
+           meaning ? meaning->description : other);
 }
 
 /* The manifest's size is known before the manifest: each line has two known parts. */
@@ -179,8 +183,8 @@ static struct staged_file *folder_of(const struct staging *staging, const struct
     return folder ? staging_find(staging, folder) : NULL;
 }
 
-/* Marks in DESCRIBED the files and folders that get an entity of their own: all folders, and the files that
- * are few in their folder and not in one called "raw". */
+/* Marks in DESCRIBED the files and folders that get an entity of their own: those that are not below a folder
+ * called "raw", and files only where there are few. */
 static int choose(const struct staging *staging, bool *described) {
     cleanup_free size_t *files_in = calloc(staging->count + 1, sizeof *files_in);
     size_t chosen = 0;
@@ -196,12 +200,8 @@ static int choose(const struct staging *staging, bool *described) {
         const struct staged_file *folder = folder_of(staging, file);
         if (strcmp(file->name, ARCHIVE_CRATE) == 0 || strcmp(file->name, ARCHIVE_MANIFEST) == 0)
             continue;
-        if (file->folder) {
-            described[i] = true;
-            continue;
-        }
-        bool many = folder && files_in[folder - staging->files] > CRATE_FOLDER_FILES_MOST;
-        described[i] = !many && !strstr(file->name, "/raw/") && chosen < CRATE_FILES_MOST;
+        bool many = !file->folder && folder && files_in[folder - staging->files] > CRATE_FOLDER_FILES_MOST;
+        described[i] = !many && !strstr(file->name, "/raw/") && chosen < CRATE_ENTITIES_MOST;
         chosen += described[i];
     }
     return 0;

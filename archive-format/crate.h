@@ -14,7 +14,8 @@
 enum {
     CRATE_BYTES_MOST = 64 << 20,
     CRATE_FOLDER_FILES_MOST = 64, /* a folder with more files is described as a whole */
-    CRATE_FILES_MOST = 4096,      /* files described one by one; the others by their folders */
+    CRATE_ENTITIES_MOST =
+        4096, /* files and folders described one by one; the others by the folders above them */
 };
 
 /* Appends the crate's JSON for STAGING, whose files are all hashed but ro-crate-metadata.json and

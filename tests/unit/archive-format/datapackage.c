@@ -1,0 +1,136 @@
+/* datapackage.json: what is written is what is read, and what is not understood. */
+#include "archive-format/datapackage.h"
+#include "engine/documents/document.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char path[] = "/tmp/assay-datapackage.XXXXXX";
+
+static int parse(const char *text, const char *table, struct archive_columns *ret, struct failure *failure) {
+    return archive_parse_columns("datapackage.json", text, strlen(text), table, ret, failure);
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    static const struct archive_column columns[] = {
+        {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, "row of the \"design\""},
+        {"m", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, "", ""},
+        {"start", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "Start", "since 1970"},
+        {"duration", ARCHIVE_NUMBER, "s", ARCHIVE_ROLE_RESPONSE, "Time", NULL},
+        {"speed", ARCHIVE_NUMBER, "furlong/fortnight", ARCHIVE_ROLE_COVARIATE, NULL, NULL},
+        {"ok", ARCHIVE_BOOLEAN, NULL, ARCHIVE_ROLE_NONE, NULL, NULL},
+        {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, NULL, NULL},
+    };
+    enum { COUNT = sizeof columns / sizeof *columns };
+    const struct archive_table tables[] = {{"design.csv", "The design", columns, 2},
+                                           {"results/Results.csv", NULL, columns, COUNT}};
+    struct failure failure = {0};
+    assert_int_equal(archive_write_datapackage(path, "sample", tables, 2, &failure), 0);
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1 << 20);
+    assert_int_equal(file_read(path, &text, &failure), 0);
+    cleanup(archive_columns_clear) struct archive_columns found = {0};
+    assert_int_equal(parse(text.bytes, "results/Results.csv", &found, &failure), 0);
+    assert_int_equal(found.count, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_string_equal(found.items[i].name, columns[i].name);
+        assert_int_equal(found.items[i].type, columns[i].type);
+        assert_int_equal(found.items[i].role, columns[i].role);
+        assert_string_equal(found.items[i].unit, columns[i].unit ? columns[i].unit : "");
+        assert_string_equal(found.items[i].title, columns[i].title ? columns[i].title : "");
+        assert_string_equal(found.items[i].description, columns[i].description ? columns[i].description : "");
+    }
+    assert_null(archive_columns_find(&found, "Duration"));
+    assert_non_null(strstr(text.bytes, "\"http://qudt.org/vocab/unit/SEC\""));
+    assert_non_null(strstr(text.bytes, "\"name\": \"results-results\""));
+    assert_null(strstr(text.bytes, "fieldsMatch"));
+}
+
+static void test_refused_tables(void **state) {
+    (void)state;
+    const struct archive_column twice[] = {{.name = "a"}, {.name = "b"}, {.name = "a"}};
+    const struct archive_column unnamed[] = {{.name = "a"}, {.name = ""}};
+    const struct archive_table tables[] = {{"a.csv", "", twice, 3}, {"b.csv", "", unnamed, 2}};
+    struct failure failure = {0};
+    cleanup_free char *other = text_format("%s.new", path);
+    assert_int_equal(archive_write_datapackage(other, "x", &tables[0], 1, &failure), -EINVAL);
+    assert_string_equal(failure.text, "'a.csv' has two columns called 'a'");
+    assert_int_equal(archive_write_datapackage(other, "x", &tables[1], 1, &failure), -EINVAL);
+    assert_string_equal(failure.text, "column 2 of 'b.csv' has no name");
+    assert_false(file_exists(other));
+}
+
+static void test_later_versions(void **state) {
+    (void)state;
+    static const char text[] = "{\"resources\":[{\"path\":\"r.csv\",\"novelty\":1,\"schema\":{\"fields\":["
+                               "{\"name\":\"a\",\"type\":\"geopoint\",\"role\":\"weight\",\"unit\":7,"
+                               "\"novelty\":[1]},{\"name\":\"b\"}]}}]}";
+    cleanup(archive_columns_clear) struct archive_columns found = {0};
+    struct failure failure = {0};
+    assert_int_equal(parse(text, "r.csv", &found, &failure), 0);
+    assert_int_equal(found.count, 2);
+    assert_int_equal(found.items[0].type, ARCHIVE_STRING);
+    assert_int_equal(found.items[0].role, ARCHIVE_ROLE_NONE);
+    assert_string_equal(found.items[0].unit, "");
+}
+
+static void test_damaged(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+        enum failure_kind kind;
+    } cases[] = {
+        {"{}", "there are no resources", FAILURE_VERIFICATION},
+        {"{\"resources\":{}}", "there are no resources", FAILURE_VERIFICATION},
+        {"[]", "there are no resources", FAILURE_VERIFICATION},
+        {"{\"resources\":[{\"path\":\"r.csv\"}]}", "the table has no schema.fields", FAILURE_VERIFICATION},
+        {"{\"resources\":[{\"path\":\"r.csv\",\"schema\":{\"fields\":[]}}]}",
+         "the table has no schema.fields", FAILURE_VERIFICATION},
+        {"{\"resources\":[{\"path\":\"r.csv\",\"schema\":{\"fields\":[{\"name\":\"a\"},{}]}}]}",
+         "the column has no name", FAILURE_VERIFICATION},
+        {"{\"resources\":[{\"path\":\"r.csv\",\"schema\":{\"fields\":[{\"name\":\"a\"},3]}}]}",
+         "the column has no name", FAILURE_VERIFICATION},
+        {"{\"resources\":[{\"path\":\"x.csv\"},{\"path\":\"y.csv\"}]}",
+         "there is no table 'r.csv'; there is 'x.csv', 'y.csv'", FAILURE_INPUT},
+        {"{\"resources\":[]}", "there is no table 'r.csv'; there is none", FAILURE_INPUT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct archive_columns found = {.count = 77};
+        struct failure failure = {0};
+        assert_true(parse(cases[i].text, "r.csv", &found, &failure) < 0);
+        if (!strstr(failure.text, cases[i].reason) || failure.kind != cases[i].kind)
+            fail_msg("%s: '%s'; expected '%s'", cases[i].text, failure.text, cases[i].reason);
+        assert_int_equal(found.count, 77); /* untouched */
+    }
+}
+
+static int make_path(void **state) {
+    (void)state;
+    int descriptor = mkstemp(path);
+    return descriptor < 0 ? -1 : close(descriptor);
+}
+
+static int remove_path(void **state) {
+    (void)state;
+    return unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_refused_tables),
+        cmocka_unit_test(test_later_versions),
+        cmocka_unit_test(test_damaged),
+    };
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}
