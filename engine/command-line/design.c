@@ -1,0 +1,419 @@
+/* assay design: writes the table of a design, in the order in which it is to be measured. */
+#include "engine/design/design.h"
+#include "engine/command-line/verb.h"
+#include "engine/documents/document.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void free_design(struct design **design) {
+    design_free(*design);
+}
+
+static void free_order(struct design_order **order) {
+    design_order_free(*order);
+}
+
+static void free_specification(struct design_specification **specification) {
+    design_specification_free(*specification);
+}
+
+static void free_document(struct document **document) {
+    document_free(*document);
+}
+
+/* A whole number from 1 to MOST, which may be written as 1e6. */
+static int read_count(const char *option, const char *text, double most, int64_t *ret,
+                      struct failure *failure) {
+    double value;
+    if (!number_parse_double(text, strlen(text), &value) || value != floor(value) || value < 1 ||
+        value > most)
+        return failure_input(failure, NULL, 0, 0, "%s %.64s, expected a whole number from 1 to %.0f", option,
+                             text, most);
+    *ret = (int64_t)value;
+    return 0;
+}
+
+/* ---- Factors on the command line
+ * ---------------------------------------------------------------------------- */
+
+/* "a,b,c" as its parts, which point into a copy of TEXT. */
+struct parts {
+    char *copy;
+    const char **items;
+    size_t count;
+};
+
+static void parts_clear(struct parts *parts) {
+    free(parts->copy);
+    free((void *)parts->items);
+}
+
+static int split(const char *text, struct parts *ret, struct failure *failure) {
+    size_t count = 1;
+    for (const char *at = text; *at; at++)
+        count += *at == ',';
+    struct parts parts = {.copy = strdup(text), .items = calloc(count, sizeof *parts.items)};
+    if (!parts.copy || !parts.items) {
+        parts_clear(&parts);
+        return failure_memory(failure);
+    }
+    char *rest = parts.copy;
+    while (rest)
+        parts.items[parts.count++] = strsep(&rest, ",");
+    *ret = parts;
+    return 0;
+}
+
+/* What stands after the = of NAME=LOW..HIGH[:STEP] or NAME=A,B,C. */
+static int read_levels(const char *name, const char *text, struct levels *ret, struct failure *failure) {
+    const struct levels_place nowhere = {0};
+    const char *dots = strstr(text, "..");
+    if (dots) {
+        cleanup_free char *low = strndup(text, (size_t)(dots - text)), *high = strdup(dots + 2);
+        if (!low || !high)
+            return failure_memory(failure);
+        char *colon = strchr(high, ':');
+        if (colon)
+            *colon = '\0';
+        return levels_from_range(name, low, high, colon ? colon + 1 : NULL, nowhere, ret, failure);
+    }
+    cleanup(parts_clear) struct parts parts = {0};
+    int r = split(text, &parts, failure);
+    return r < 0 ? r : levels_from_list(name, parts.items, parts.count, nowhere, ret, failure);
+}
+
+/* The NAME of "NAME=VALUE", which the caller frees, and the VALUE, a pointer into TEXT. */
+static int split_setting(const char *text, const char *expected, char **ret_name, const char **ret_value,
+                         struct failure *failure) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text)
+        return failure_input(failure, NULL, 0, 0, "'%.64s', expected %s", text, expected);
+    char *name = strndup(text, (size_t)(equals - text));
+    if (!name)
+        return failure_memory(failure);
+    *ret_name = name;
+    *ret_value = equals + 1;
+    return 0;
+}
+
+static int take_factor(struct design_specification *specification, const char *text,
+                       struct failure *failure) {
+    cleanup_free char *name = NULL;
+    const char *value;
+    cleanup(levels_clear) struct levels levels = {0};
+    int r = split_setting(text, "a factor such as n=1..5000, n=100..5000:100 or nb=64,128,256", &name, &value,
+                          failure);
+    if (r == 0)
+        r = read_levels(name, value, &levels, failure);
+    return r < 0 ? r : design_specification_add_levels(specification, &levels, failure);
+}
+
+/* ---- Uniform product
+ * ------------------------------------------------------------------------------------------ */
+
+static int take_product(const struct verb_arguments *arguments, struct uniform_product *product,
+                        struct failure *failure) {
+    static const char *const usual[] = {"m", "n", "k"};
+    bool named = arguments->operand_count > 1;
+    const char *const *names = named ? arguments->operands + 1 : usual;
+    size_t count = named ? arguments->operand_count - 1 : 3;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        if (strchr(names[i], '='))
+            r = failure_input(failure, NULL, 0, 0, "'%.64s', expected only the name of a factor", names[i]);
+        else
+            r = uniform_product_add_factor(product, names[i], failure);
+    }
+    const char *text;
+    if (r == 0 && (text = verb_value(arguments, "--max-product"))) {
+        if (!number_parse_double(text, strlen(text), &product->max_product))
+            r = failure_input(failure, NULL, 0, 0, "--max-product %.64s, expected a number", text);
+    }
+    if (r == 0 && (text = verb_value(arguments, "--max-size")))
+        r = read_count("--max-size", text, (double)DESIGN_INTEGER_MOST, &product->max_size, failure);
+    if (r == 0 && (text = verb_value(arguments, "--products")))
+        r = read_count("--products", text, DESIGN_ROWS_MOST, &product->products, failure);
+    if (r == 0 && (text = verb_value(arguments, "--batch")))
+        r = read_count("--batch", text, DESIGN_ROWS_MOST, &product->batch, failure);
+    for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--fixed", i)); i++) {
+        cleanup_free char *name = NULL;
+        const char *size;
+        r = split_setting(text, "a fixed factor such as k=128", &name, &size, failure);
+        if (r == 0)
+            r = uniform_product_fix(product, name, size, failure);
+    }
+    for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--add", i)); i++) {
+        cleanup(parts_clear) struct parts parts = {0};
+        r = strcmp(text, "none") == 0 ? uniform_product_add_row(product, NULL, 0, failure)
+                                      : split(text, &parts, failure);
+        if (r == 0 && parts.count)
+            r = uniform_product_add_row(product, parts.items, parts.count, failure);
+    }
+    return r;
+}
+
+/* ---- The specification
+ * ------------------------------------------------------------------------------------------ */
+
+enum {
+    DRAWS_ROWS = 1 << DESIGN_KIND_UNIFORM | 1 << DESIGN_KIND_LOG_UNIFORM | 1 << DESIGN_KIND_LATIN_HYPERCUBE,
+    IS_PRODUCT = 1 << DESIGN_KIND_UNIFORM_PRODUCT,
+};
+
+/* The options that not every kind uses, as 1 << kind. */
+static const struct {
+    const char *name;
+    unsigned kinds;
+} uses[] = {
+    {"--rows", DRAWS_ROWS},     {"--max-product", IS_PRODUCT}, {"--max-size", IS_PRODUCT},
+    {"--products", IS_PRODUCT}, {"--batch", IS_PRODUCT},       {"--fixed", IS_PRODUCT},
+    {"--add", IS_PRODUCT},
+};
+
+/* WHAT is made; KINDS has its bit, or none for a design that is described elsewhere. */
+static int check_options(const struct verb_arguments *arguments, unsigned kinds, const char *what,
+                         struct failure *failure) {
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        if (verb_value(arguments, uses[i].name) && !(uses[i].kinds & kinds))
+            return failure_input(failure, NULL, 0, 0, "%s is not used by %s", uses[i].name, what);
+    return 0;
+}
+
+static int find_kind(const char *name, enum design_kind *ret, struct failure *failure) {
+    size_t count = 0;
+    for (; design_kind_names[count]; count++) {
+        if (strcmp(design_kind_names[count], name) != 0)
+            continue;
+        *ret = (enum design_kind)count;
+        return 0;
+    }
+    const char *nearest = text_nearest(name, design_kind_names, count);
+    if (nearest)
+        return failure_input(failure, NULL, 0, 0, "there is no kind of design '%.64s'; did you mean '%s'?",
+                             name, nearest);
+    return failure_input(
+        failure, NULL, 0, 0,
+        "there is no kind of design '%.64s', expected factorial, uniform, log-uniform, latin-hypercube "
+        "or uniform-product",
+        name);
+}
+
+static int specify_kind(const struct verb_arguments *arguments, struct design_specification **ret,
+                        struct failure *failure) {
+    enum design_kind kind = DESIGN_KIND_SINGLE;
+    int r = find_kind(arguments->operands[0], &kind, failure);
+    if (r == 0)
+        r = check_options(arguments, 1u << kind, design_kind_names[kind], failure);
+    cleanup(free_specification) struct design_specification *specification = NULL;
+    if (r == 0)
+        r = design_specification_new(&specification, failure);
+    if (r < 0)
+        return r;
+    specification->kind = kind;
+    const char *rows = verb_value(arguments, "--rows");
+    int64_t count = 0;
+    if (1u << kind & DRAWS_ROWS)
+        r = rows ? read_count("--rows", rows, DESIGN_ROWS_MOST, &count, failure)
+                 : failure_input(failure, NULL, 0, 0, "%s needs --rows", design_kind_names[kind]);
+    specification->rows = (uint64_t)count;
+    if (r == 0 && kind == DESIGN_KIND_UNIFORM_PRODUCT)
+        r = take_product(arguments, &specification->product, failure);
+    else if (r == 0 && arguments->operand_count < 2)
+        r = failure_input(failure, NULL, 0, 0, "%s needs factors, such as n=1..5000",
+                          design_kind_names[kind]);
+    else
+        for (size_t i = 1; r == 0 && i < arguments->operand_count; i++)
+            r = take_factor(specification, arguments->operands[i], failure);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(specification);
+    return 0;
+}
+
+/* FILE is a table, or a document: a campaign, an experiment, or what stands behind their `design:`. */
+static int specify_from(const char *file, struct design_specification **ret, struct failure *failure) {
+    size_t length = strlen(file);
+    cleanup(free_specification) struct design_specification *specification = NULL;
+    int r;
+    if (strcmp(file, "-") == 0 || (length > 4 && strcmp(file + length - 4, ".csv") == 0)) {
+        r = design_specification_new(&specification, failure);
+        if (r < 0)
+            return r;
+        specification->kind = DESIGN_KIND_FILE;
+        specification->file = strdup(file);
+        if (!specification->file)
+            return failure_memory(failure);
+        *ret = take_pointer(specification);
+        return 0;
+    }
+    cleanup(free_document) struct document *document = NULL;
+    r = document_read_yaml(file, &document, failure);
+    if (r < 0)
+        return r;
+    const struct document_node *root = document->root, *node = document_get(root, "design");
+    if (!node)
+        node = document_get(root, "generate") || document_get(root, "file") ? root : NULL;
+    if (!node)
+        return failure_input(failure, file, root->line, root->column, "no 'design', expected one");
+    cleanup_free char *folder = strndup(file, (size_t)(file_base_name(file) - file));
+    if (!folder)
+        return failure_memory(failure);
+    return design_specification_from_node(document, node, folder, ret, failure);
+}
+
+static int specify(const struct verb_arguments *arguments, struct design_specification **ret,
+                   struct failure *failure) {
+    const char *from = verb_value(arguments, "--from");
+    if (from && arguments->operand_count > 0)
+        return failure_input(failure, NULL, 0, 0, "both --from and a kind of design, expected one of them");
+    if (!from && arguments->operand_count == 0)
+        return failure_input(failure, NULL, 0, 0,
+                             "expected a kind of design, or --from FILE; see assay design --help");
+    cleanup(free_specification) struct design_specification *specification = NULL;
+    int r = from ? check_options(arguments, 0, "a design from a file", failure) : 0;
+    if (r == 0)
+        r = from ? specify_from(from, &specification, failure)
+                 : specify_kind(arguments, &specification, failure);
+    const char *text;
+    if (r == 0 && (text = verb_value(arguments, "--seed")))
+        r = design_specification_set_seed(specification, text, failure);
+    if (r == 0 && (text = verb_value(arguments, "--order")))
+        r = design_specification_set_order(specification, text, failure);
+    if (r == 0 && (text = verb_value(arguments, "--repetitions")))
+        r = design_specification_set_repetitions(specification, text, failure);
+    for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--compute", i)); i++) {
+        cleanup_free char *name = NULL;
+        const char *expression;
+        r = split_setting(text, "a column such as 'lda=max(m, n, k)'", &name, &expression, failure);
+        if (r == 0)
+            r = design_specification_add_computed(specification, name, expression, 0, 0, failure);
+    }
+    if (r < 0)
+        return r;
+    *ret = take_pointer(specification);
+    return 0;
+}
+
+/* ---- The verb
+ * ---------------------------------------------------------------------------------------------------- */
+
+enum { OUTPUT_MOST = 1 << 30 };
+
+static int write_design(const struct design *design, const struct design_order *order, const char *output,
+                        struct failure *failure) {
+    if (!output || strcmp(output, "-") == 0)
+        return design_write(design, order, STDOUT_FILENO, "standard output", failure);
+    cleanup(text_clear) struct text text;
+    text_init(&text, OUTPUT_MOST);
+    int r = design_append(design, order, &text, failure);
+    return r < 0 ? r : file_replace(output, text.bytes, text.length, 0666, failure);
+}
+
+static int run(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(free_specification) struct design_specification *specification = NULL;
+    cleanup(free_design) struct design *design = NULL;
+    cleanup(free_order) struct design_order *order = NULL;
+    int r = specify(arguments, &specification, failure);
+    if (r == 0)
+        r = design_specification_make(specification, NULL, &design, &order, failure);
+    if (r == 0 && design->column_count == 0)
+        r = failure_input(failure, verb_value(arguments, "--from"), 0, 0,
+                          "this design has no table, so that there is nothing to write");
+    if (r < 0)
+        return r;
+    uint64_t seed = design_specification_seed(specification);
+    if (design_specification_is_random(specification) && specification->seed_drawn)
+        fprintf(stderr, "seed %" PRIu64 " (drawn from the system; --seed %" PRIu64 " repeats this design)\n",
+                seed, seed);
+    else if (design_specification_is_random(specification))
+        fprintf(stderr, "seed %" PRIu64 "\n", seed);
+    return write_design(design, order, verb_value(arguments, "--output"), failure);
+}
+
+static const struct verb_option options[] = {
+    {"--from", 0, "FILE",
+     "take the design from the 'design:' of a campaign or experiment, or from a table in a file that ends in "
+     ".csv (- is "
+     "standard input)",
+     false},
+    {"--rows", 0, "N", "rows to draw, for uniform, log-uniform and latin-hypercube", false},
+    {"--seed", 0, "SEED",
+     "a whole number from 0 to 18446744073709551615; the same seed gives the same file on every machine "
+     "(default: drawn "
+     "from the system, and printed)",
+     false},
+    {"--order", 0, "ORDER", "random (default): all lines shuffled as one; or as-written", false},
+    {"--repetitions", 0, "R", "have every row R times (default 1)", false},
+    {"--compute", 0, "NAME=EXPRESSION", "add a column, such as 'lda=max(m, n, k)'", true},
+    {"--max-product", 0, "P", "uniform-product: the largest product (default 1e10)", false},
+    {"--max-size", 0, "S", "uniform-product: the largest size (default 15500)", false},
+    {"--products", 0, "N", "uniform-product: how many products, evenly spaced (default 30)", false},
+    {"--batch", 0, "N", "uniform-product: how many sizes are drawn for each product (default 3)", false},
+    {"--fixed", 0, "NAME=SIZE", "uniform-product: give a factor one size, and draw the others", true},
+    {"--add", 0, "SIZES",
+     "uniform-product: add a row, such as 2048,2048,2048, instead of the usual ones; none adds none", true},
+    {"--output", 'o', "FILE", "write to FILE, whole or not at all, instead of standard output", false},
+    {0},
+};
+
+const struct verb verb_design = {
+    .name = "design",
+    .summary = "write the table of a design in random order",
+    .synopsis = "assay design (KIND FACTOR... | --from FILE) [OPTIONS]",
+    .description =
+        "Writes a design as CSV: a line for each measurement, a column for each factor. The lines stand in "
+        "the order in "
+        "which they are to be measured, random unless told otherwise. A campaign takes such a file with "
+        "'design: {file: FILE, order: as-written}'; it takes the same generators itself, as 'design: "
+        "{generate: ...}'.\n\n"
+        "A FACTOR is NAME=LOW..HIGH, NAME=LOW..HIGH:STEP, or a list, NAME=A,B,C. A range whose ends are "
+        "written without a "
+        "decimal point is one of whole numbers: x=0..1 has two values, x=0.0..1.0 all that lie between. "
+        "Sizes may have "
+        "units, as in size=1..64MiB.\n\n"
+        "The kinds are:\n\n"
+        "factorial: every combination of the factors' values; the last factor changes fastest.\n\n"
+        "uniform: --rows independent rows, every value of a factor as likely as any other.\n\n"
+        "log-uniform: the same, uniform in the logarithm: as many values from 1 to 10 as from 1000 to 10000. "
+        "Usual for the "
+        "sizes of messages. Whole numbers are rounded down.\n\n"
+        "latin-hypercube: --rows rows that fill the space more evenly: each factor's range is cut in as many "
+        "parts as there "
+        "are rows, and every part has one row.\n\n"
+        "uniform-product: sizes of matrices (factors m, n and k unless named) whose product goes down from "
+        "--max-product in "
+        "even steps, each with a jitter of a thousandth of --max-product. For each product, --batch sizes "
+        "are drawn, from "
+        "cubes to needles, and all their permutations are rows. 2048,2048,2048 and 1,1,1 to 4,4,4 are "
+        "added.\n\n"
+        "The random numbers are those of xoshiro256**, seeded by splitmix64. The table and the order of its "
+        "lines are drawn "
+        "from two independent streams of the one seed: a table that was written with '--order as-written' "
+        "and is shuffled "
+        "later, with '--from FILE.csv --seed SEED', gets the order that it would have had.\n\n"
+        "Expressions have + - * / % ^, comparisons, and, or, not, and the functions min, max, ceil, floor, "
+        "sqrt, abs and "
+        "log2 over the columns before them.\n\n"
+        "Examples:\n\n"
+        "  assay design uniform-product --compute 'lda=max(m, n, k)' -o sizes.csv\n"
+        "  assay design uniform-product m n k --fixed k=128 --products 20 --seed 42\n"
+        "  assay design log-uniform size=1..1e9 --rows 1000 --repetitions 3\n"
+        "  assay design factorial n=1000..9000:1000 nb=64,128,256 bcast=1ring,long\n"
+        "  assay design latin-hypercube m=1..5000 n=1..5000 alpha=0.0..1.0 --rows 100\n"
+        "  assay design --from campaign.yaml --seed 42",
+    .options = options,
+    .operands_least = 0,
+    .operands_most = SIZE_MAX,
+    .run = run,
+};

@@ -1,0 +1,198 @@
+/* Designs from CSV files. */
+#include "engine/design/design.h"
+#include "engine/documents/csv.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/list.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void free_design(struct design **design) {
+    design_free(*design);
+}
+
+static void close_reader(struct csv_reader **reader) {
+    csv_close(*reader);
+}
+
+/* A table in the reading: its columns, what each must hold, and how many lines there is room for. */
+struct table {
+    struct csv_reader *reader;
+    struct design *design;
+    struct design_factor *expected; /* by column; borrowed members, only the array is owned */
+    size_t line_capacity;
+};
+
+static int refuse_field(const struct table *table, size_t column, const struct csv_field *field,
+                        struct failure *failure) {
+    const struct design_factor *expected = &table->expected[column];
+    char expectation[DESIGN_EXPECTATION_SIZE];
+    design_factor_expectation(expected, expectation);
+    if (field->length == 0)
+        return csv_failure(table->reader, column, failure, "'%s' is empty, expected %s", expected->name,
+                           expectation);
+    return csv_failure(table->reader, column, failure, "'%s' is '%.*s', expected %s", expected->name,
+                       (int)(field->length < 64 ? field->length : 64), field->bytes, expectation);
+}
+
+static int read_field(const struct table *table, size_t column, const struct csv_field *field, size_t row,
+                      struct failure *failure) {
+    const struct design_factor *expected = &table->expected[column];
+    struct design_column *target = &table->design->columns[column];
+    if (expected->type == DESIGN_TEXT) {
+        if (!design_factor_admits_text(expected, field->bytes, field->length))
+            return refuse_field(table, column, field, failure);
+        int r = labels_code(&target->labels, field->bytes, field->length, &target->codes[row]);
+        return r == 0 ? 0
+               : r == -EFBIG
+                   ? csv_failure(table->reader, column, failure, "more than %d different values of '%s'",
+                                 LABELS_MOST, expected->name)
+                   : failure_memory(failure);
+    }
+    double value;
+    if (!number_parse_double(field->bytes, field->length, &value) || !design_factor_admits(expected, value))
+        return refuse_field(table, column, field, failure);
+    if (expected->type == DESIGN_INTEGER)
+        target->integers[row] = (int64_t)value;
+    else
+        target->numbers[row] = value;
+    return 0;
+}
+
+/* Makes room for one row more in every column. */
+static int reserve_row(struct table *table, struct failure *failure) {
+    struct design *design = table->design;
+    size_t count = design->row_count + 1;
+    if (count > DESIGN_ROWS_MOST)
+        return failure_input(failure, csv_file(table->reader), csv_line(table->reader), 0,
+                             "more rows than the limit of %d", DESIGN_ROWS_MOST);
+    int r =
+        list_reserve(&design->lines, &table->line_capacity, count, sizeof *design->lines, DESIGN_ROWS_MOST);
+    for (size_t i = 0; r == 0 && i < design->column_count; i++) {
+        struct design_column *column = &design->columns[i];
+        size_t size = column->type == DESIGN_TEXT ? sizeof *column->codes : sizeof *column->integers;
+        r = list_reserve(&column->items, &column->capacity, count, size, DESIGN_ROWS_MOST);
+    }
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
+static int read_rows(struct table *table, struct failure *failure) {
+    struct design *design = table->design;
+    const struct csv_field *fields;
+    int got;
+    while ((got = csv_next(table->reader, &fields, failure)) > 0) {
+        int r = reserve_row(table, failure);
+        size_t row = design->row_count, line = csv_line(table->reader);
+        for (size_t i = 0; r == 0 && i < design->column_count; i++)
+            r = read_field(table, i, &fields[i], row, failure);
+        if (r < 0)
+            return r;
+        design->lines[row] = line <= UINT32_MAX ? (uint32_t)line : 0;
+        design->row_count++;
+    }
+    if (got == 0 && design->row_count == 0)
+        return failure_input(failure, csv_file(table->reader), 1, 0,
+                             "no rows after the header, expected at least one");
+    return got;
+}
+
+/* Reads the whole of READER; EXPECTED has an entry a column. */
+static int read_table(struct csv_reader *reader, struct design_factor *expected, struct design **ret,
+                      struct failure *failure) {
+    cleanup(free_design) struct design *design = NULL;
+    int r = design_new(0, &design, failure);
+    if (r == 0 && !(design->file = strdup(csv_file(reader))))
+        r = failure_memory(failure);
+    for (size_t i = 0; r == 0 && i < csv_column_count(reader); i++) {
+        struct design_column *column;
+        r = design_add_column(design, csv_column_name(reader, i), expected[i].type, &column, failure);
+    }
+    struct table table = {.reader = reader, .design = design, .expected = expected};
+    if (r == 0)
+        r = read_rows(&table, failure);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(design);
+    return 0;
+}
+
+/* ---- With factors
+ * ------------------------------------------------------------------------------------------------ */
+
+static int read_with_factors(const char *path, const struct design_factors *factors, struct design **ret,
+                             struct failure *failure) {
+    cleanup(close_reader) struct csv_reader *reader = NULL;
+    int r = csv_open(path, &reader, failure);
+    if (r < 0)
+        return r;
+    size_t count = csv_column_count(reader);
+    cleanup_free struct design_factor *expected = calloc(count, sizeof *expected);
+    if (!expected)
+        return failure_memory(failure);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = csv_column_name(reader, i);
+        size_t found = design_factor_find(factors, name);
+        if (found == SIZE_MAX)
+            return design_factor_unknown(factors, name, csv_file(reader), 1, 0, failure);
+        expected[i] = factors->items[found];
+    }
+    return read_table(reader, expected, ret, failure);
+}
+
+/* ---- Without factors
+ * ----------------------------------------------------------------------------------------------- */
+
+/* Reads through all rows to see what each column holds: the narrowest type that all its values have. */
+static int find_types(struct csv_reader *reader, struct design_factor *expected, struct failure *failure) {
+    size_t count = csv_column_count(reader);
+    const struct csv_field *fields;
+    int got;
+    for (size_t i = 0; i < count; i++)
+        expected[i] = (struct design_factor){
+            .type = DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED};
+    while ((got = csv_next(reader, &fields, failure)) > 0) {
+        for (size_t i = 0; i < count; i++) {
+            double value;
+            if (expected[i].type == DESIGN_TEXT)
+                continue;
+            if (!number_parse_double(fields[i].bytes, fields[i].length, &value))
+                expected[i].type = DESIGN_TEXT;
+            else if (!design_factor_admits(&expected[i], value))
+                expected[i].type = fabs(value) <= DESIGN_UNBOUNDED ? DESIGN_NUMBER : DESIGN_TEXT;
+        }
+    }
+    return got;
+}
+
+static int read_without_factors(const char *path, struct design **ret, struct failure *failure) {
+    /* Read twice, so kept in memory: standard input comes only once. */
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, DESIGN_FILE_MOST);
+    int r = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &bytes, failure);
+    if (r < 0)
+        return r;
+    cleanup(close_reader) struct csv_reader *first = NULL, *second = NULL;
+    r = csv_open_memory(path, bytes.bytes, bytes.length, &first, failure);
+    if (r < 0)
+        return r;
+    cleanup_free struct design_factor *expected = calloc(csv_column_count(first), sizeof *expected);
+    if (!expected)
+        return failure_memory(failure);
+    r = find_types(first, expected, failure);
+    if (r == 0)
+        r = csv_open_memory(path, bytes.bytes, bytes.length, &second, failure);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < csv_column_count(second); i++)
+        expected[i].name = (char *)csv_column_name(second, i); /* only borrowed, for messages */
+    return read_table(second, expected, ret, failure);
+}
+
+int design_read(const char *path, const struct design_factors *factors, struct design **ret,
+                struct failure *failure) {
+    return factors ? read_with_factors(path, factors, ret, failure)
+                   : read_without_factors(path, ret, failure);
+}

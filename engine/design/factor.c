@@ -1,0 +1,111 @@
+#include "engine/design/factor.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void design_factor_clear(struct design_factor *factor) {
+    free(factor->name);
+    free(factor->unit);
+    free(factor->description);
+    for (size_t i = 0; i < factor->choice_count; i++)
+        free(factor->choices[i]);
+    free(factor->choices);
+    free(factor->default_text);
+    *factor = (struct design_factor){0};
+}
+
+const char *design_type_name(enum design_type type) {
+    static const char *const names[] = {"integer", "number", "text"};
+    return names[type];
+}
+
+static void describe_choices(const struct design_factor *factor, char *buffer, size_t size) {
+    size_t used = (size_t)snprintf(buffer, size, "one of ");
+    for (size_t i = 0; i < factor->choice_count; i++) {
+        size_t needed = strlen(factor->choices[i]) + 2;
+        if (used + needed + sizeof ", ..." > size) {
+            snprintf(buffer + used, size - used, ", ...");
+            break;
+        }
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? ", " : "", factor->choices[i]);
+    }
+}
+
+const char *design_factor_expectation(const struct design_factor *factor,
+                                      char buffer[static DESIGN_EXPECTATION_SIZE]) {
+    if (factor->type == DESIGN_TEXT) {
+        if (factor->choice_count)
+            describe_choices(factor, buffer, DESIGN_EXPECTATION_SIZE);
+        else
+            snprintf(buffer, DESIGN_EXPECTATION_SIZE, "a text");
+        return buffer;
+    }
+    const char *what = factor->type == DESIGN_INTEGER ? "a whole number" : "a number";
+    bool bounded_below = factor->minimum > -DESIGN_UNBOUNDED,
+         bounded_above = factor->maximum < DESIGN_UNBOUNDED;
+    char minimum[NUMBER_TEXT_SIZE], maximum[NUMBER_TEXT_SIZE];
+    number_format_double(factor->minimum, minimum);
+    number_format_double(factor->maximum, maximum);
+    if (bounded_below && bounded_above)
+        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "%s from %s to %s", what, minimum, maximum);
+    else if (bounded_below)
+        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "%s of at least %s", what, minimum);
+    else if (bounded_above)
+        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "%s of at most %s", what, maximum);
+    else if (factor->type == DESIGN_INTEGER)
+        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "a whole number of at most 2^53 in size");
+    else
+        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "a number");
+    return buffer;
+}
+
+bool design_factor_admits(const struct design_factor *factor, double value) {
+    if (!isfinite(value) || value < factor->minimum || value > factor->maximum)
+        return false;
+    return factor->type != DESIGN_INTEGER ||
+           (value == floor(value) && fabs(value) <= (double)DESIGN_INTEGER_MOST);
+}
+
+bool design_factor_admits_text(const struct design_factor *factor, const char *bytes, size_t length) {
+    if (length == 0)
+        return false;
+    for (size_t i = 0; i < factor->choice_count; i++)
+        if (strlen(factor->choices[i]) == length && memcmp(factor->choices[i], bytes, length) == 0)
+            return true;
+    return factor->choice_count == 0;
+}
+
+size_t design_factor_find(const struct design_factors *factors, const char *name) {
+    for (size_t i = 0; i < factors->count; i++)
+        if (strcmp(factors->items[i].name, name) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+int design_factor_unknown(const struct design_factors *factors, const char *name, const char *file,
+                          size_t line, size_t column, struct failure *failure) {
+    cleanup_free const char **names = calloc(factors->count + 1, sizeof *names);
+    cleanup(text_clear) struct text known;
+    text_init(&known, FAILURE_TEXT_SIZE / 2);
+    if (!names)
+        return failure_memory(failure);
+    for (size_t i = 0; i < factors->count; i++) {
+        names[i] = factors->items[i].name;
+        text_printf(&known, "%s%s", i ? ", " : "", names[i]); /* a list over the limit is cut */
+    }
+    const char *nearest = text_nearest(name, names, factors->count);
+    if (nearest)
+        return failure_input(failure, file, line, column, "'%.64s' is not a factor; did you mean '%s'?", name,
+                             nearest);
+    if (factors->count == 0)
+        return failure_input(failure, file, line, column,
+                             "'%.64s' is not a factor; the experiment has no factors", name);
+    return failure_input(failure, file, line, column, "'%.64s' is not a factor, expected one of %s", name,
+                         known.bytes);
+}

@@ -1,0 +1,72 @@
+/*
+ * Factors: what an experiment says about the columns of its design. A design that is made for an experiment
+ * has exactly its factors as columns, in the declared order, whatever the order in the file.
+ */
+#ifndef ASSAY_DESIGN_FACTOR_H
+#define ASSAY_DESIGN_FACTOR_H
+
+#include "engine/foundation/failure.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum design_type {
+    DESIGN_INTEGER, /* a whole number, at most 2^53 in size: those that doubles, and so expressions, keep
+                       exactly */
+    DESIGN_NUMBER,  /* a finite double */
+    DESIGN_TEXT,    /* not empty, no NUL */
+};
+
+/* 2^53, and the bounds that mean none: as in experiment.yaml, where a factor has no bounds unless it says so.
+ */
+#define DESIGN_INTEGER_MOST INT64_C(9007199254740992)
+#define DESIGN_UNBOUNDED 1e300
+
+struct design_factor {
+    char *name;
+    enum design_type type;
+    char *unit;              /* UCUM code, "1" for none, or any text of the user's own */
+    char *description;       /* or NULL */
+    double minimum, maximum; /* of an integer or number; -DESIGN_UNBOUNDED and DESIGN_UNBOUNDED: none */
+    char **choices;          /* of a text; none: any */
+    size_t choice_count;
+    /* The value where the design has no such column: of a text, the text itself; of others, an expression
+     * over the factors, such as "max(m, n, k)". NULL: the design must have the column. */
+    char *default_text;
+    size_t default_line, default_column; /* where it was written, for messages; 0: unknown */
+};
+
+/* The factors of an experiment, borrowed, and the file that declares them, for messages. */
+struct design_factors {
+    const struct design_factor *items;
+    size_t count;
+    const char *file; /* or NULL */
+};
+
+/* Frees what FACTOR owns and zeroes it. */
+void design_factor_clear(struct design_factor *factor);
+
+/* "integer", "number", "text". */
+const char *design_type_name(enum design_type type);
+
+enum { DESIGN_EXPECTATION_SIZE = 512 };
+/* What a value of the factor must be, for messages: "a whole number from 1 to 46340", "a number of at least
+ * 0", "one of 1ring, 2ring". Returns BUFFER. */
+const char *design_factor_expectation(const struct design_factor *factor,
+                                      char buffer[static DESIGN_EXPECTATION_SIZE]);
+
+/* Whether a number may be a value of a factor that is an integer or a number: finite, whole where it must be,
+ * and within the bounds. */
+bool design_factor_admits(const struct design_factor *factor, double value);
+/* The same for text. */
+bool design_factor_admits_text(const struct design_factor *factor, const char *bytes, size_t length);
+
+/* The index of the factor called NAME, or SIZE_MAX. */
+size_t design_factor_find(const struct design_factors *factors, const char *name);
+
+/* "'nn' is not a factor, did you mean 'n'?" at a place. Returns -EINVAL. */
+int design_factor_unknown(const struct design_factors *factors, const char *name, const char *file,
+                          size_t line, size_t column, struct failure *failure);
+
+#endif

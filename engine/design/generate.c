@@ -1,0 +1,202 @@
+#include "engine/design/generate.h"
+
+#include "engine/design/design.h"
+#include "engine/design/portable-math.h"
+#include "engine/foundation/cleanup.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void free_design(struct design **design) {
+    design_free(*design);
+}
+
+/* A design of ROWS rows with a column for each of the levels; texts have their labels, whose codes are their
+ * indices. */
+static int begin(const struct levels *levels, size_t count, size_t rows, struct design **ret,
+                 struct failure *failure) {
+    cleanup(free_design) struct design *design = NULL;
+    int r = design_new(rows, &design, failure);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        struct design_column *column = NULL;
+        r = design_add_column(design, levels[i].name, levels[i].type, &column, failure);
+        for (size_t j = 0; r == 0 && levels[i].type == DESIGN_TEXT && j < levels[i].count; j++) {
+            uint32_t code;
+            r = labels_code(&column->labels, levels[i].texts[j], strlen(levels[i].texts[j]), &code);
+            if (r < 0)
+                r = failure_memory(failure);
+        }
+    }
+    if (r < 0)
+        return r;
+    *ret = take_pointer(design);
+    return 0;
+}
+
+static void put_number(struct design_column *column, size_t row, double value) {
+    if (column->type == DESIGN_INTEGER)
+        column->integers[row] = (int64_t)value;
+    else
+        column->numbers[row] = value;
+}
+
+static void put_level(struct design_column *column, size_t row, const struct levels *levels, uint64_t index) {
+    if (column->type == DESIGN_TEXT)
+        column->codes[row] = (uint32_t)index;
+    else
+        put_number(column, row, levels_number(levels, index));
+}
+
+/* ---- Full factorial
+ * -------------------------------------------------------------------------------------------- */
+
+int design_generate_factorial(const struct levels *levels, size_t count, struct design **ret,
+                              struct failure *failure) {
+    uint64_t rows = 1;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t each = levels_count(&levels[i]);
+        if (each == 0)
+            return levels_failure(&levels[i], failure,
+                                  "the range of '%s' cannot be counted, expected a step or a list",
+                                  levels[i].name);
+        if (each > DESIGN_ROWS_MOST / rows)
+            return levels_failure(&levels[i], failure,
+                                  "with '%s', the full factorial has more than the limit of %d rows",
+                                  levels[i].name, DESIGN_ROWS_MOST);
+        rows *= each;
+    }
+    struct design *design = NULL;
+    int r = begin(levels, count, (size_t)rows, &design, failure);
+    if (r < 0)
+        return r;
+    uint64_t repeat = 1; /* rows in which the factor keeps its level */
+    for (size_t i = count; i-- > 0;) {
+        uint64_t each = levels_count(&levels[i]);
+        for (size_t row = 0; row < rows; row++)
+            put_level(&design->columns[i], row, &levels[i], row / repeat % each);
+        repeat *= each;
+    }
+    *ret = design;
+    return 0;
+}
+
+/* ---- Independent rows
+ * --------------------------------------------------------------------------------------------- */
+
+/* What one level of a factor is drawn from: prepared once, for millions of rows. */
+struct draw {
+    const struct levels *levels;
+    struct design_column *column;
+    uint64_t count;   /* each as likely; 0: not counted */
+    double from, to;  /* of a uniform number */
+    bool logarithmic; /* whose exp is taken */
+};
+
+static void draw_row(const struct draw *draw, size_t row, struct random_source *source) {
+    const struct levels *levels = draw->levels;
+    if (draw->count) {
+        put_level(draw->column, row, levels, random_below(source, draw->count));
+        return;
+    }
+    double value = draw->from + random_fraction(source) * (draw->to - draw->from);
+    if (draw->logarithmic)
+        value = portable_exp(value);
+    if (levels->type == DESIGN_INTEGER)
+        value = floor(value);
+    /* A rounding error must not leave the range. */
+    put_number(draw->column, row,
+               value < levels->low    ? levels->low
+               : value > levels->high ? levels->high
+                                      : value);
+}
+
+static int draw_rows(const struct levels *levels, struct draw *draws, size_t count, size_t rows,
+                     struct random_source *source, struct design **ret, struct failure *failure) {
+    struct design *design = NULL;
+    int r = begin(levels, count, rows, &design, failure);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++)
+        draws[i].column = &design->columns[i];
+    for (size_t row = 0; row < rows; row++)
+        for (size_t i = 0; i < count; i++)
+            draw_row(&draws[i], row, source);
+    *ret = design;
+    return 0;
+}
+
+int design_generate_uniform(const struct levels *levels, size_t count, size_t rows,
+                            struct random_source *source, struct design **ret, struct failure *failure) {
+    cleanup_free struct draw *draws = calloc(count + 1, sizeof *draws);
+    if (!draws)
+        return failure_memory(failure);
+    for (size_t i = 0; i < count; i++)
+        draws[i] = (struct draw){.levels = &levels[i],
+                                 .count = levels_count(&levels[i]),
+                                 .from = levels[i].low,
+                                 .to = levels[i].high};
+    return draw_rows(levels, draws, count, rows, source, ret, failure);
+}
+
+int design_generate_log_uniform(const struct levels *levels, size_t count, size_t rows,
+                                struct random_source *source, struct design **ret, struct failure *failure) {
+    cleanup_free struct draw *draws = calloc(count + 1, sizeof *draws);
+    if (!draws)
+        return failure_memory(failure);
+    for (size_t i = 0; i < count; i++) {
+        const struct levels *one = &levels[i];
+        draws[i] = (struct draw){.levels = one, .count = one->count};
+        if (!one->is_range)
+            continue;
+        if (one->low <= 0)
+            return levels_failure(
+                one, failure, "the range of '%s' does not begin above 0, as log-uniform needs", one->name);
+        if (one->step > 0)
+            return levels_failure(one, failure, "the range of '%s' has a step, which log-uniform cannot use",
+                                  one->name);
+        draws[i].logarithmic = true;
+        draws[i].from = portable_log(one->low);
+        draws[i].to = portable_log(one->type == DESIGN_INTEGER ? one->high + 1 : one->high);
+    }
+    return draw_rows(levels, draws, count, rows, source, ret, failure);
+}
+
+/* ---- Latin hypercube
+ * ------------------------------------------------------------------------------------------------ */
+
+static void fill_strata(struct design_column *column, const struct levels *levels, const uint32_t *strata,
+                        size_t rows, struct random_source *source) {
+    uint64_t count = levels_count(levels);
+    for (size_t row = 0; row < rows; row++) {
+        double place = ((double)strata[row] + random_fraction(source)) / (double)rows;
+        if (count) {
+            uint64_t index = (uint64_t)(place * (double)count);
+            put_level(column, row, levels, index < count ? index : count - 1);
+        } else {
+            double value = levels->low + place * (levels->high - levels->low);
+            put_number(column, row, value < levels->high ? value : levels->high);
+        }
+    }
+}
+
+int design_generate_latin_hypercube(const struct levels *levels, size_t count, size_t rows,
+                                    struct random_source *source, struct design **ret,
+                                    struct failure *failure) {
+    cleanup(free_design) struct design *design = NULL;
+    int r = begin(levels, count, rows, &design, failure);
+    if (r < 0)
+        return r;
+    cleanup_free uint32_t *strata = calloc(rows, sizeof *strata);
+    if (!strata)
+        return failure_memory(failure);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t row = 0; row < rows; row++)
+            strata[row] = (uint32_t)row;
+        random_shuffle(source, strata, rows);
+        fill_strata(&design->columns[i], &levels[i], strata, rows, source);
+    }
+    *ret = take_pointer(design);
+    return 0;
+}

@@ -1,0 +1,209 @@
+#include "engine/design/levels.h"
+
+#include "engine/design/labels.h"
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A number, or a number with a unit of size; *WHOLE when it is written as a whole number. */
+static bool read_literal(const char *text, double *ret, bool *whole) {
+    double value;
+    if (!number_parse_double(text, strlen(text), &value) &&
+        (!unit_parse(text, UNIT_SIZE, &value) || !isfinite(value)))
+        return false;
+    *whole = value == floor(value) && fabs(value) <= (double)DESIGN_INTEGER_MOST && !strchr(text, '.');
+    *ret = value;
+    return true;
+}
+
+int levels_failure(const struct levels *levels, struct failure *failure, const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    return failure_input(failure, levels->file, levels->line, levels->column, "%s", sentence);
+}
+
+void levels_clear(struct levels *levels) {
+    free(levels->name);
+    for (size_t i = 0; i < levels->count; i++)
+        free(levels->texts[i]);
+    free(levels->texts);
+    free(levels->numbers);
+    free(levels->file);
+    *levels = (struct levels){0};
+}
+
+static int begin(const char *name, struct levels_place place, struct levels *levels,
+                 struct failure *failure) {
+    *levels = (struct levels){.name = strdup(name),
+                              .file = place.file ? strdup(place.file) : NULL,
+                              .line = place.line,
+                              .column = place.column};
+    if (!levels->name || (place.file && !levels->file))
+        return failure_memory(failure);
+    if (name[0] == '\0')
+        return levels_failure(levels, failure, "a factor without a name");
+    return 0;
+}
+
+static int bind_range(struct levels *levels, const char *low, const char *high, const char *step,
+                      struct failure *failure) {
+    const char *const texts[] = {low, high, step};
+    double *const values[] = {&levels->low, &levels->high, &levels->step};
+    bool all_whole = true;
+    for (size_t i = 0; i < (step ? 3 : 2); i++) {
+        bool whole;
+        if (!read_literal(texts[i], values[i], &whole))
+            return levels_failure(levels, failure, "'%.64s' in the range of '%s' is not a number", texts[i],
+                                  levels->name);
+        all_whole = all_whole && whole;
+    }
+    levels->is_range = true;
+    levels->type = all_whole ? DESIGN_INTEGER : DESIGN_NUMBER;
+    if (levels->low > levels->high)
+        return levels_failure(levels, failure,
+                              "the range of '%s' goes from %s down to %s, expected low before high",
+                              levels->name, low, high);
+    if (!isfinite(levels->high - levels->low))
+        return levels_failure(levels, failure, "the range of '%s', %s to %s, is too wide", levels->name, low,
+                              high);
+    if (step && levels->step <= 0)
+        return levels_failure(levels, failure, "the step of '%s' is %s, expected a number above 0",
+                              levels->name, step);
+    return 0;
+}
+
+int levels_from_range(const char *name, const char *low, const char *high, const char *step,
+                      struct levels_place place, struct levels *ret, struct failure *failure) {
+    cleanup(levels_clear) struct levels levels = {0};
+    int r = begin(name, place, &levels, failure);
+    if (r == 0)
+        r = bind_range(&levels, low, high, step, failure);
+    if (r < 0)
+        return r;
+    *ret = levels;
+    levels = (struct levels){0};
+    return 0;
+}
+
+static int bind_list(struct levels *levels, const char *const *texts, size_t count, struct failure *failure) {
+    if (count == 0 || count > LEVELS_MOST)
+        return levels_failure(levels, failure, "%zu values of '%s', expected from 1 to %d", count,
+                              levels->name, LEVELS_MOST);
+    levels->texts = calloc(count, sizeof *levels->texts);
+    levels->numbers = calloc(count, sizeof *levels->numbers);
+    cleanup(labels_clear) struct labels seen = {0};
+    if (!levels->texts || !levels->numbers)
+        return failure_memory(failure);
+    levels->type = DESIGN_INTEGER;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t code;
+        if (texts[i][0] == '\0')
+            return levels_failure(levels, failure, "an empty value of '%s'", levels->name);
+        if (labels_code(&seen, texts[i], strlen(texts[i]), &code) < 0)
+            return failure_memory(failure);
+        if (code != i)
+            return levels_failure(levels, failure, "'%.64s' stands twice among the values of '%s'", texts[i],
+                                  levels->name);
+        bool whole = false;
+        if (!read_literal(texts[i], &levels->numbers[i], &whole)) {
+            levels->numbers[i] = NAN;
+            levels->type = DESIGN_TEXT;
+        } else if (!whole && levels->type == DESIGN_INTEGER) {
+            levels->type = DESIGN_NUMBER;
+        }
+        levels->texts[i] = strdup(texts[i]);
+        if (!levels->texts[i])
+            return failure_memory(failure);
+        levels->count = i + 1;
+    }
+    return 0;
+}
+
+int levels_from_list(const char *name, const char *const *texts, size_t count, struct levels_place place,
+                     struct levels *ret, struct failure *failure) {
+    cleanup(levels_clear) struct levels levels = {0};
+    int r = begin(name, place, &levels, failure);
+    if (r == 0)
+        r = bind_list(&levels, texts, count, failure);
+    if (r < 0)
+        return r;
+    *ret = levels;
+    levels = (struct levels){0};
+    return 0;
+}
+
+/* ---- Types
+ * ------------------------------------------------------------------------------------------------------ */
+
+static int refuse_value(const struct levels *levels, const struct design_factor *factor, const char *text,
+                        struct failure *failure) {
+    char expectation[DESIGN_EXPECTATION_SIZE];
+    return levels_failure(levels, failure, "'%s' is given %.64s, expected %s", levels->name, text,
+                          design_factor_expectation(factor, expectation));
+}
+
+static int check_number(const struct levels *levels, const struct design_factor *factor, double value,
+                        struct failure *failure) {
+    if (design_factor_admits(factor, value))
+        return 0;
+    char text[NUMBER_TEXT_SIZE];
+    number_format_double(value, text);
+    return refuse_value(levels, factor, text, failure);
+}
+
+int levels_adopt(struct levels *levels, const struct design_factor *factor, struct failure *failure) {
+    if (levels->is_range) {
+        if (factor->type == DESIGN_TEXT)
+            return refuse_value(levels, factor, "a range", failure);
+        int r = check_number(levels, factor, levels->low, failure);
+        if (r == 0)
+            r = check_number(levels, factor, levels->high, failure);
+        if (r == 0 && factor->type == DESIGN_INTEGER && levels->step != floor(levels->step))
+            r = levels_failure(levels, failure, "the step of '%s' is not a whole number", levels->name);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i < levels->count; i++) {
+        const char *text = levels->texts[i];
+        bool good = factor->type == DESIGN_TEXT ? design_factor_admits_text(factor, text, strlen(text))
+                                                : design_factor_admits(factor, levels->numbers[i]);
+        if (!good)
+            return refuse_value(levels, factor, text, failure);
+    }
+    levels->type = factor->type;
+    return 0;
+}
+
+/* ---- Counting
+ * ---------------------------------------------------------------------------------------------------- */
+
+static double step_of(const struct levels *levels) {
+    return levels->step > 0 ? levels->step : 1;
+}
+
+uint64_t levels_count(const struct levels *levels) {
+    if (!levels->is_range)
+        return levels->count;
+    if (levels->step == 0 && levels->type != DESIGN_INTEGER)
+        return 0;
+    /* A last step that misses the end by a rounding error is meant to reach it: 0.0 to 1.0 by 0.1 has eleven
+     * levels. */
+    double steps = floor((levels->high - levels->low) / step_of(levels) * (1 + 0x1p-50));
+    return steps < 0x1p62 ? (uint64_t)steps + 1 : UINT64_C(1) << 62;
+}
+
+double levels_number(const struct levels *levels, uint64_t index) {
+    if (!levels->is_range)
+        return levels->numbers[index];
+    double value = levels->low + (double)index * step_of(levels);
+    return value < levels->high ? value : levels->high;
+}

@@ -1,0 +1,247 @@
+#include "engine/design/specification.h"
+
+#include "engine/design/design.h"
+#include "engine/design/generate.h"
+#include "engine/design/random.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/list.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const design_kind_names[] = {"factorial",       "uniform",         "log-uniform",
+                                         "latin-hypercube", "uniform-product", NULL};
+const char *const design_order_names[] = {"random", "as-written", NULL};
+
+static void free_design(struct design **design) {
+    design_free(*design);
+}
+
+static void free_specification(struct design_specification **specification) {
+    design_specification_free(*specification);
+}
+
+int design_specification_new(struct design_specification **ret, struct failure *failure) {
+    cleanup(free_specification) struct design_specification *specification = calloc(1, sizeof *specification);
+    if (!specification)
+        return failure_memory(failure);
+    uniform_product_init(&specification->product);
+    specification->kind = DESIGN_KIND_SINGLE;
+    specification->repetitions = 1;
+    specification->order = DESIGN_ORDER_RANDOM;
+    specification->seed_drawn = true;
+    int r = random_system_seed(&specification->seed, failure);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(specification);
+    return 0;
+}
+
+void design_specification_free(struct design_specification *specification) {
+    if (!specification)
+        return;
+    free(specification->file);
+    for (size_t i = 0; i < specification->level_count; i++)
+        levels_clear(&specification->levels[i]);
+    free(specification->levels);
+    uniform_product_clear(&specification->product);
+    for (size_t i = 0; i < specification->computed_count; i++) {
+        free(specification->computed[i].name);
+        free(specification->computed[i].text);
+    }
+    free(specification->computed);
+    free(specification->place_file);
+    free(specification);
+}
+
+/* ---- Setting
+ * ----------------------------------------------------------------------------------------------------- */
+
+int design_specification_set_seed(struct design_specification *specification, const char *text,
+                                  struct failure *failure) {
+    uint64_t seed;
+    if (!number_parse_uint64(text, strlen(text), &seed))
+        return failure_input(failure, NULL, 0, 0,
+                             "seed '%.64s', expected a whole number from 0 to 18446744073709551615", text);
+    specification->seed = seed;
+    specification->seed_drawn = false;
+    return 0;
+}
+
+int design_specification_set_repetitions(struct design_specification *specification, const char *text,
+                                         struct failure *failure) {
+    uint64_t repetitions;
+    if (!number_parse_uint64(text, strlen(text), &repetitions) || repetitions < 1 ||
+        repetitions > DESIGN_REPETITIONS_MOST)
+        return failure_input(failure, NULL, 0, 0, "repetitions '%.64s', expected a whole number from 1 to %d",
+                             text, DESIGN_REPETITIONS_MOST);
+    specification->repetitions = repetitions;
+    return 0;
+}
+
+int design_specification_set_order(struct design_specification *specification, const char *name,
+                                   struct failure *failure) {
+    for (int i = 0; design_order_names[i]; i++) {
+        if (strcmp(design_order_names[i], name) != 0)
+            continue;
+        specification->order = (enum design_order_kind)i;
+        return 0;
+    }
+    return failure_input(failure, NULL, 0, 0, "order '%.64s', expected random or as-written", name);
+}
+
+int design_specification_add_levels(struct design_specification *specification, struct levels *levels,
+                                    struct failure *failure) {
+    for (size_t i = 0; i < specification->level_count; i++)
+        if (strcmp(specification->levels[i].name, levels->name) == 0)
+            return levels_failure(levels, failure, "factor '%s' stands twice", levels->name);
+    if (specification->level_count == DESIGN_COLUMNS_MOST)
+        return levels_failure(levels, failure, "more than %d factors", DESIGN_COLUMNS_MOST);
+    if (list_reserve(&specification->levels, &specification->level_capacity, specification->level_count + 1,
+                     sizeof *levels, DESIGN_COLUMNS_MOST) < 0)
+        return failure_memory(failure);
+    specification->levels[specification->level_count++] = *levels;
+    *levels = (struct levels){0};
+    return 0;
+}
+
+int design_specification_add_computed(struct design_specification *specification, const char *name,
+                                      const char *text, size_t line, size_t column, struct failure *failure) {
+    if (name[0] == '\0')
+        return failure_input(failure, specification->place_file, line, column,
+                             "a computed column without a name");
+    if (specification->computed_count == DESIGN_COLUMNS_MOST)
+        return failure_input(failure, specification->place_file, line, column,
+                             "more than %d computed columns", DESIGN_COLUMNS_MOST);
+    if (list_reserve(&specification->computed, &specification->computed_capacity,
+                     specification->computed_count + 1, sizeof *specification->computed,
+                     DESIGN_COLUMNS_MOST) < 0)
+        return failure_memory(failure);
+    struct design_computed *computed = &specification->computed[specification->computed_count];
+    *computed =
+        (struct design_computed){.name = strdup(name), .text = strdup(text), .line = line, .column = column};
+    specification->computed_count++;
+    return computed->name && computed->text ? 0 : failure_memory(failure);
+}
+
+/* ---- Asking
+ * ------------------------------------------------------------------------------------------------------ */
+
+uint64_t design_specification_seed(const struct design_specification *specification) {
+    return specification->seed;
+}
+
+const char *design_specification_order_name(const struct design_specification *specification) {
+    return design_order_kind_name(specification->order);
+}
+
+bool design_specification_is_random(const struct design_specification *specification) {
+    bool table_is_drawn =
+        specification->kind >= DESIGN_KIND_UNIFORM && specification->kind <= DESIGN_KIND_UNIFORM_PRODUCT;
+    return table_is_drawn || specification->order == DESIGN_ORDER_RANDOM;
+}
+
+/* ---- Making
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* Gives a failure without a place the specification's. */
+static int at_place(const struct design_specification *specification, int code, struct failure *failure) {
+    if (code < 0 && failure && failure->kind == FAILURE_INPUT && !failure->place[0])
+        failure_input(failure, specification->place_file, specification->line, specification->column, "%s",
+                      failure->text);
+    return code;
+}
+
+/* The levels with the types that FACTORS give them; a shallow copy, of which only the array is freed. */
+static int adopt_levels(const struct design_specification *specification,
+                        const struct design_factors *factors, struct levels **ret, struct failure *failure) {
+    cleanup_free struct levels *levels = calloc(specification->level_count + 1, sizeof *levels);
+    if (!levels)
+        return failure_memory(failure);
+    for (size_t i = 0; i < specification->level_count; i++) {
+        levels[i] = specification->levels[i];
+        if (!factors)
+            continue;
+        size_t found = design_factor_find(factors, levels[i].name);
+        int r = found == SIZE_MAX ? design_factor_unknown(factors, levels[i].name, levels[i].file,
+                                                          levels[i].line, levels[i].column, failure)
+                                  : levels_adopt(&levels[i], &factors->items[found], failure);
+        if (r < 0)
+            return r;
+    }
+    *ret = take_pointer(levels);
+    return 0;
+}
+
+static int generate(const struct design_specification *specification, const struct design_factors *factors,
+                    struct design **ret, struct failure *failure) {
+    struct random_source source;
+    random_start(&source, specification->seed, RANDOM_STREAM_TABLE);
+    cleanup_free struct levels *levels = NULL;
+    int r = adopt_levels(specification, factors, &levels, failure);
+    if (r < 0)
+        return r;
+    size_t count = specification->level_count, rows = (size_t)specification->rows;
+    switch (specification->kind) {
+    case DESIGN_KIND_FACTORIAL:
+        return design_generate_factorial(levels, count, ret, failure);
+    case DESIGN_KIND_UNIFORM:
+        return design_generate_uniform(levels, count, rows, &source, ret, failure);
+    case DESIGN_KIND_LOG_UNIFORM:
+        return design_generate_log_uniform(levels, count, rows, &source, ret, failure);
+    case DESIGN_KIND_LATIN_HYPERCUBE:
+        return design_generate_latin_hypercube(levels, count, rows, &source, ret, failure);
+    case DESIGN_KIND_UNIFORM_PRODUCT:
+        return uniform_product_generate(&specification->product, &source, ret, failure);
+    default:
+        return design_new(1, ret, failure);
+    }
+}
+
+static int make_table(const struct design_specification *specification, const struct design_factors *factors,
+                      struct design **ret, struct failure *failure) {
+    cleanup(free_design) struct design *design = NULL;
+    int r;
+    if (specification->kind == DESIGN_KIND_FILE) {
+        r = design_read(specification->file, factors, &design, failure);
+    } else {
+        r = at_place(specification, generate(specification, factors, &design, failure), failure);
+        if (r == 0 && specification->place_file && !(design->file = strdup(specification->place_file)))
+            r = failure_memory(failure);
+        if (r == 0) {
+            design->line = specification->line;
+            design->column = specification->column;
+        }
+    }
+    for (size_t i = 0; r == 0 && i < specification->computed_count; i++) {
+        const struct design_computed *one = &specification->computed[i];
+        r = design_compute(design, one->name, one->text, specification->place_file, one->line, one->column,
+                           failure);
+    }
+    if (r == 0 && factors)
+        r = design_conform(design, factors, failure);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(design);
+    return 0;
+}
+
+int design_specification_make(const struct design_specification *specification,
+                              const struct design_factors *factors, struct design **ret_design,
+                              struct design_order **ret_order, struct failure *failure) {
+    cleanup(free_design) struct design *design = NULL;
+    struct design_order *order = NULL;
+    int r = make_table(specification, factors, &design, failure);
+    if (r == 0)
+        r = at_place(specification,
+                     design_order_new(specification->order, specification->seed, design->row_count,
+                                      (size_t)specification->repetitions, &order, failure),
+                     failure);
+    if (r < 0)
+        return r;
+    *ret_design = take_pointer(design);
+    *ret_order = order;
+    return 0;
+}

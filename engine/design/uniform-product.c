@@ -1,0 +1,309 @@
+#include "engine/design/uniform-product.h"
+
+#include "engine/design/design.h"
+#include "engine/design/portable-math.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/list.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_CUBE = 2048, DEFAULT_TINY_MOST = 4, JITTER_PARTS = 1000 };
+
+void uniform_product_init(struct uniform_product *product) {
+    *product = (struct uniform_product){.max_product = 1e10, .max_size = 15500, .products = 30, .batch = 3};
+}
+
+void uniform_product_clear(struct uniform_product *product) {
+    for (size_t i = 0; i < product->count; i++)
+        free(product->names[i]);
+    free(product->added);
+    *product = (struct uniform_product){0};
+}
+
+int uniform_product_add_factor(struct uniform_product *product, const char *name, struct failure *failure) {
+    if (product->count == UNIFORM_PRODUCT_FACTORS_MOST)
+        return failure_input(failure, NULL, 0, 0, "more than %d factors", UNIFORM_PRODUCT_FACTORS_MOST);
+    if (name[0] == '\0')
+        return failure_input(failure, NULL, 0, 0, "a factor without a name");
+    for (size_t i = 0; i < product->count; i++)
+        if (strcmp(product->names[i], name) == 0)
+            return failure_input(failure, NULL, 0, 0, "factor '%s' stands twice", name);
+    char *copy = strdup(name);
+    if (!copy)
+        return failure_memory(failure);
+    product->names[product->count++] = copy;
+    return 0;
+}
+
+/* A size: a whole number from 1 to 2^53, which may be written as 1e4. */
+static int read_size(const char *text, int64_t *ret, struct failure *failure) {
+    double value;
+    if (!number_parse_double(text, strlen(text), &value) || value < 1 ||
+        value > (double)DESIGN_INTEGER_MOST || value != floor(value))
+        return failure_input(failure, NULL, 0, 0, "size '%.64s', expected a whole number of at least 1",
+                             text);
+    *ret = (int64_t)value;
+    return 0;
+}
+
+int uniform_product_fix(struct uniform_product *product, const char *name, const char *size,
+                        struct failure *failure) {
+    for (size_t i = 0; i < product->count; i++) {
+        if (strcmp(product->names[i], name) != 0)
+            continue;
+        if (product->fixed[i])
+            return failure_input(failure, NULL, 0, 0, "factor '%s' is fixed twice", name);
+        return read_size(size, &product->fixed[i], failure);
+    }
+    const char *nearest = text_nearest(name, (const char *const *)product->names, product->count);
+    if (nearest)
+        return failure_input(failure, NULL, 0, 0, "'%.64s' cannot be fixed; did you mean '%s'?", name,
+                             nearest);
+    return failure_input(failure, NULL, 0, 0,
+                         "'%.64s' cannot be fixed, expected one of the generated factors", name);
+}
+
+int uniform_product_add_row(struct uniform_product *product, const char *const *sizes, size_t count,
+                            struct failure *failure) {
+    product->adds = true;
+    if (count == 0)
+        return 0;
+    if (count != product->count)
+        return failure_input(failure, NULL, 0, 0, "an added row of %zu sizes, expected %zu", count,
+                             product->count);
+    int r = list_reserve(&product->added, &product->added_capacity, (product->added_count + 1) * count,
+                         sizeof *product->added,
+                         UNIFORM_PRODUCT_ADDED_MOST * (size_t)UNIFORM_PRODUCT_FACTORS_MOST);
+    if (r == -EFBIG || product->added_count == UNIFORM_PRODUCT_ADDED_MOST)
+        return failure_input(failure, NULL, 0, 0, "more than %d added rows", UNIFORM_PRODUCT_ADDED_MOST);
+    if (r < 0)
+        return failure_memory(failure);
+    int64_t *row = product->added + product->added_count * count;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = read_size(sizes[i], &row[i], failure);
+    if (r == 0)
+        product->added_count++;
+    return r;
+}
+
+/* ---- Generating
+ * ---------------------------------------------------------------------------------------------- */
+
+struct drawing {
+    const struct uniform_product *product;
+    struct random_source *source;
+    struct design *design;
+    size_t row;                                       /* the next to write */
+    size_t free_places[UNIFORM_PRODUCT_FACTORS_MOST]; /* of the factors that are not fixed */
+    size_t free_count;
+    double fixed_product;
+};
+
+/* The product of a row's sizes; a double above 2^53 is off by a rounding, which no cap can notice. */
+static double product_of(const int64_t *sizes, size_t count) {
+    double result = 1;
+    for (size_t i = 0; i < count; i++)
+        result *= (double)sizes[i];
+    return result;
+}
+
+static bool within_caps(const struct uniform_product *product, const int64_t *sizes) {
+    for (size_t i = 0; i < product->count; i++)
+        if (sizes[i] > product->max_size)
+            return false;
+    return product_of(sizes, product->count) <= product->max_product;
+}
+
+static void put_row(struct drawing *drawing, const int64_t *sizes) {
+    for (size_t i = 0; i < drawing->product->count; i++)
+        drawing->design->columns[i].integers[drawing->row] = sizes[i];
+    drawing->row++;
+}
+
+/* Draws the free sizes of one tuple, in the order in which they are drawn. */
+static void draw_tuple(struct drawing *drawing, double target, int64_t *ret) {
+    double done = drawing->fixed_product;
+    target /= done;
+    for (size_t i = 0; i < drawing->free_count; i++) {
+        unsigned still = (unsigned)(drawing->free_count - i);
+        double size = target;
+        if (still > 1) {
+            double root = target > 1 ? portable_root(target, still) : 1;
+            size = 1 + random_fraction(drawing->source) * (root - 1);
+        }
+        double whole = portable_round(size);
+        if (still == 1 && done * whole > drawing->product->max_product)
+            whole = floor(size);
+        size = whole < 1 ? 1 : whole;
+        ret[i] = (int64_t)size;
+        target /= size;
+        done *= size;
+    }
+}
+
+/* Writes a row for each order of the free sizes. Place FROM and those after it are still to be chosen from
+ * the sizes that TAKEN does not mark. */
+static void put_orders(struct drawing *drawing, const int64_t *tuple, size_t from, unsigned taken,
+                       int64_t *row) {
+    if (from == drawing->free_count) {
+        put_row(drawing, row);
+        return;
+    }
+    for (size_t i = 0; i < drawing->free_count; i++) {
+        if (taken & 1u << i)
+            continue;
+        row[drawing->free_places[from]] = tuple[i];
+        put_orders(drawing, tuple, from + 1, taken | 1u << i, row);
+    }
+}
+
+static int put_tuple(struct drawing *drawing, double target, struct failure *failure) {
+    const struct uniform_product *product = drawing->product;
+    int64_t tuple[UNIFORM_PRODUCT_FACTORS_MOST] = {0}, row[UNIFORM_PRODUCT_FACTORS_MOST];
+    memcpy(row, product->fixed, sizeof row);
+    for (int attempt = 0; attempt < UNIFORM_PRODUCT_ATTEMPTS_MOST; attempt++) {
+        draw_tuple(drawing, target, tuple);
+        for (size_t i = 0; i < drawing->free_count; i++)
+            row[drawing->free_places[i]] = tuple[i];
+        if (!within_caps(product, row))
+            continue;
+        put_orders(drawing, tuple, 0, 0, row);
+        return 0;
+    }
+    return failure_input(failure, NULL, 0, 0,
+                         "no sizes of at most %" PRId64
+                         " with a product near %.0f (at most %.0f) in %d draws, expected "
+                         "a larger max-size or a smaller max-product",
+                         product->max_size, target, product->max_product, UNIFORM_PRODUCT_ATTEMPTS_MOST);
+}
+
+/* The COUNT rows that are added when there is no list of one's own; RET may be NULL, to count only. */
+static size_t default_rows(const struct uniform_product *product, struct drawing *ret) {
+    size_t count = 0;
+    for (int which = 0; which <= DEFAULT_TINY_MOST; which++) {
+        int64_t row[UNIFORM_PRODUCT_FACTORS_MOST] = {0};
+        for (size_t i = 0; i < product->count; i++)
+            row[i] = product->fixed[i] ? product->fixed[i] : which == 0 ? DEFAULT_CUBE : which;
+        if (!within_caps(product, row))
+            continue;
+        if (ret)
+            put_row(ret, row);
+        count++;
+    }
+    return count;
+}
+
+static int check(const struct uniform_product *product, struct failure *failure) {
+    if (product->count == 0)
+        return failure_input(failure, NULL, 0, 0, "no factors, expected names such as m, n, k");
+    if (!(product->max_product >= 1 && product->max_product <= (double)DESIGN_INTEGER_MOST))
+        return failure_input(failure, NULL, 0, 0, "max-product %g, expected from 1 to 2^53",
+                             product->max_product);
+    if (product->max_size < 1 || product->products < 1 || product->batch < 1)
+        return failure_input(failure, NULL, 0, 0, "max-size, products and batch must be at least 1");
+    for (size_t i = 0; i < product->added_count; i++)
+        if (!within_caps(product, product->added + i * product->count))
+            return failure_input(failure, NULL, 0, 0,
+                                 "added row %zu has a size above %" PRId64
+                                 " or a product above %.0f, the caps",
+                                 i + 1, product->max_size, product->max_product);
+    return 0;
+}
+
+/* Fills what depends on the fixed factors; refuses what no draw could satisfy. */
+static int begin(struct drawing *drawing, struct failure *failure) {
+    const struct uniform_product *product = drawing->product;
+    drawing->fixed_product = 1;
+    for (size_t i = 0; i < product->count; i++) {
+        if (product->fixed[i] > product->max_size)
+            return failure_input(failure, NULL, 0, 0,
+                                 "'%s' is fixed at %" PRId64 ", above the max-size of %" PRId64,
+                                 product->names[i], product->fixed[i], product->max_size);
+        if (product->fixed[i])
+            drawing->fixed_product *= (double)product->fixed[i];
+        else
+            drawing->free_places[drawing->free_count++] = i;
+    }
+    if (drawing->free_count == 0)
+        return failure_input(failure, NULL, 0, 0,
+                             "all factors are fixed, expected at least one that is free");
+    if (drawing->fixed_product > product->max_product)
+        return failure_input(failure, NULL, 0, 0,
+                             "the fixed sizes have a product above the max-product of %.0f",
+                             product->max_product);
+    /* The largest of the sizes is at least the root of what they have to make; half a size and a jitter are
+     * forgiven. */
+    double least = portable_root(product->max_product / drawing->fixed_product * (1 - 1.0 / JITTER_PARTS),
+                                 (unsigned)drawing->free_count);
+    if (least > (double)product->max_size + 0.5)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "%zu sizes of at most %" PRId64 " cannot have a product of %.0f, expected a max-size above %.0f "
+            "or a smaller max-product",
+            drawing->free_count, product->max_size, product->max_product / drawing->fixed_product, least);
+    return 0;
+}
+
+static int make_design(struct drawing *drawing, struct failure *failure) {
+    const struct uniform_product *product = drawing->product;
+    double rows = (double)product->products * (double)product->batch;
+    for (size_t i = 2; i <= drawing->free_count; i++)
+        rows *= (double)i;
+    size_t added = product->adds ? product->added_count : default_rows(product, NULL);
+    rows += (double)added;
+    if (rows > DESIGN_ROWS_MOST)
+        return failure_input(failure, NULL, 0, 0, "a design of %.0f rows, expected at most %d", rows,
+                             DESIGN_ROWS_MOST);
+    int r = design_new((size_t)rows, &drawing->design, failure);
+    struct design_column *column;
+    for (size_t i = 0; r == 0 && i < product->count; i++)
+        r = design_add_column(drawing->design, product->names[i], DESIGN_INTEGER, &column, failure);
+    return r;
+}
+
+static int fill(struct drawing *drawing, struct failure *failure) {
+    const struct uniform_product *product = drawing->product;
+    double jitter_most = product->max_product / JITTER_PARTS;
+    for (int64_t i = 0; i < product->products; i++) {
+        double target = product->max_product * (double)(product->products - i) / (double)product->products;
+        target += (2 * random_fraction(drawing->source) - 1) * jitter_most;
+        if (target > product->max_product)
+            target = product->max_product;
+        if (target < 1)
+            target = 1;
+        for (int64_t j = 0; j < product->batch; j++) {
+            int r = put_tuple(drawing, target, failure);
+            if (r < 0)
+                return r;
+        }
+    }
+    if (!product->adds)
+        default_rows(product, drawing);
+    for (size_t i = 0; i < product->added_count; i++)
+        put_row(drawing, product->added + i * product->count);
+    return 0;
+}
+
+int uniform_product_generate(const struct uniform_product *product, struct random_source *source,
+                             struct design **ret, struct failure *failure) {
+    struct drawing drawing = {.product = product, .source = source};
+    int r = check(product, failure);
+    if (r == 0)
+        r = begin(&drawing, failure);
+    if (r == 0)
+        r = make_design(&drawing, failure);
+    if (r == 0)
+        r = fill(&drawing, failure);
+    if (r < 0) {
+        design_free(drawing.design);
+        return r;
+    }
+    *ret = drawing.design;
+    return 0;
+}
