@@ -1,5 +1,6 @@
 #include "engine/documents/bind.h"
 
+#include "engine/documents/shown-value.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
@@ -10,35 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Sentences ------------------------------------------------------------------------------------------
+/* ---- Sentences -------------------------------------------------------------------------------------------
  */
 
-enum { VALUE_SHOWN_MOST = 80, EXPECTED_SIZE = 512 };
+enum { EXPECTED_SIZE = 512 };
 
-struct shown {
-    char text[VALUE_SHOWN_MOST + 32];
-};
-
-/* A value as a message shows it: quoted, on one line, cut when long; or what kind of thing it is. */
-static struct shown show(const struct document_node *node) {
-    struct shown shown;
-    if (!node->text || node->kind == DOCUMENT_NULL) {
-        snprintf(shown.text, sizeof shown.text, "%s", document_kind_name(node->kind));
-        return shown;
-    }
-    size_t length = strnlen(node->text, VALUE_SHOWN_MOST + 1), out = 0;
-    bool cut = length > VALUE_SHOWN_MOST;
-    if (cut) {
-        length = VALUE_SHOWN_MOST;
-        while (length > 0 && ((unsigned char)node->text[length] & 0xc0) == 0x80)
-            length--;
-    }
-    shown.text[out++] = '\'';
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)node->text[i];
-        shown.text[out++] = byte < ' ' || byte == 0x7f ? ' ' : (char)byte;
-    }
-    snprintf(shown.text + out, sizeof shown.text - out, "%s", cut ? "...'" : "'");
+/* A scalar's text, or what kind of thing the node is. */
+static struct shown_value show(const struct document_node *node) {
+    if (node->text && node->kind != DOCUMENT_NULL)
+        return shown_value(node->text, strlen(node->text));
+    struct shown_value shown;
+    snprintf(shown.text, sizeof shown.text, "%s", document_kind_name(node->kind));
     return shown;
 }
 
@@ -75,7 +58,7 @@ static bool is_in_range(const struct bind_field *field, double value) {
     return !has_range(field) || (value >= field->minimum && value <= field->maximum);
 }
 
-/* ---- Scalars --------------------------------------------------------------------------------------------
+/* ---- Scalars ---------------------------------------------------------------------------------------------
  */
 
 static int bind_text(const struct document *document, const struct document_node *node,
@@ -168,7 +151,7 @@ static int bind_choice(const struct document *document, const struct document_no
     return refuse(document, node, field, expected.bytes, failure);
 }
 
-/* ---- Collections ----------------------------------------------------------------------------------------
+/* ---- Collections -----------------------------------------------------------------------------------------
  */
 
 static void clear_texts(struct bind_texts *texts) {
@@ -222,7 +205,7 @@ static int bind_node(const struct document *document, const struct document_node
     return 0;
 }
 
-/* ---- Mappings -------------------------------------------------------------------------------------------
+/* ---- Mappings --------------------------------------------------------------------------------------------
  */
 
 int bind_value(const struct document *document, const struct document_node *node,

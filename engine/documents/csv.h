@@ -17,7 +17,10 @@
 
 enum {
     CSV_FIELD_MOST = 1 << 20, /* bytes of one field */
+    CSV_ROW_MOST = 16 << 20,  /* bytes of one row, as written */
     CSV_COLUMNS_MOST = 4096,
+    CSV_LABELS_MOST = 1 << 24,      /* different labels of one column */
+    CSV_LABEL_BYTES_MOST = 1 << 30, /* bytes of all the labels of one column */
 };
 
 struct csv_field {
@@ -56,11 +59,11 @@ size_t csv_line(const struct csv_reader *reader);
 /* A failure about field COLUMN of the last row: place filled in, sentence given. Returns -EINVAL. */
 int csv_failure(const struct csv_reader *reader, size_t column, struct failure *failure, const char *format,
                 ...) __attribute__((format(printf, 4, 5)));
-/* Field COLUMN of the last row as a number; trailing junk, blanks and emptiness are refused with the place.
- */
+/* Field COLUMN of the last row as a number; trailing junk, blanks and emptiness are refused with the
+ * place. */
 int csv_number(const struct csv_reader *reader, size_t column, double *ret, struct failure *failure);
 
-/* ---- Fast columns: the road for millions of rows --------------------------------------------------------
+/* ---- Fast columns: the road for millions of rows ---------------------------------------------------------
  */
 
 /* A block of rows by columns: what models want. NUMBERS[i] has a double a row for the i-th wanted number
@@ -91,12 +94,16 @@ int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct 
 const char *csv_label(const struct csv_columns *columns, size_t j, uint32_t code);
 size_t csv_label_count(const struct csv_columns *columns, size_t j);
 
-/* ---- Writing ----------------------------------------------------------------------------------------------
+/* ---- Writing ---------------------------------------------------------------------------------------------
  */
 
-/* Appends one field, quoted when it must be, preceded by a comma unless it is the first of its row. */
+/* Each appends one field, preceded by a comma unless it is the FIRST of its row; the caller ends rows with a
+ * newline. 0, -ENOMEM, or -EFBIG at the text's limit; then nothing was appended. */
+
+/* Any bytes, quoted when they must be. What no CSV can hold (NUL, and what is not UTF-8) becomes U+FFFD. */
 int csv_append_field(struct text *text, bool first, const char *bytes, size_t length);
-int csv_append_double(struct text *text, bool first, double value); /* shortest that reads back the same */
+/* With the fewest digits that read back the same; what is not finite is left empty. */
+int csv_append_double(struct text *text, bool first, double value);
 int csv_append_int64(struct text *text, bool first, int64_t value);
 
 #endif
