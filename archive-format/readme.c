@@ -39,7 +39,8 @@ static const char how_to_use[] =
     "## Run it again\n\n"
     "    assay archive extract ARCHIVE.zip -C FOLDER\n"
     "    assay run FOLDER/campaign.yaml\n\n"
-    "The order of the rows follows from `seed` in run.json: give it to `assay run` for the same order.\n\n";
+    "The order of the rows follows from `seed` in run.json: `assay run --seed SEED` takes the rows in the "
+    "same order.\n\n";
 
 int readme_print(const struct staging *staging, const struct archive_description *description,
                  struct text *ret) {
