@@ -1,0 +1,43 @@
+/* Any bytes as an archive: opened, verified, every member read, the columns of its table parsed. */
+#include "archive-format/datapackage.h"
+#include "archive-format/reader.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { READ_MOST = 4 << 20 };
+
+/* A small bomb is no finding: two megabytes of input can be told to unpack to gigabytes, slowly. */
+static bool go_on(void *context, uint64_t done, uint64_t all) {
+    (void)context;
+    (void)all;
+    return done < READ_MOST;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    cleanup(archive_columns_clear) struct archive_columns columns = {0};
+    struct failure failure = {0};
+    int descriptor = memfd_create("fuzz", MFD_CLOEXEC);
+    if (descriptor < 0 || file_write_all(descriptor, data, size) < 0)
+        abort();
+    if (archive_open_descriptor(descriptor, "fuzz.zip", &archive, &failure) < 0)
+        return failure.text[0] == '\0' ? (abort(), 0) : 0; /* a failure always says why */
+    (void)archive_verify(archive, go_on, NULL, &failure);
+    (void)archive_run_text(archive, "experiment", "name", NULL);
+    for (size_t i = 0; i < archive_member_count(archive); i++) {
+        cleanup(text_clear) struct text text;
+        size_t found = SIZE_MAX;
+        text_init(&text, READ_MOST);
+        if (!archive_find(archive, archive_member_name(archive, i), &found) || found != i)
+            abort();
+        if (archive_read_member(archive, archive_member_name(archive, i), &text, &failure) == 0 &&
+            text.length != archive_member_size(archive, i))
+            abort();
+    }
+    (void)archive_table_columns(archive, "results/results.csv", &columns, &failure);
+    return 0;
+}
