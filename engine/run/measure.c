@@ -232,7 +232,7 @@ static int measure(struct measurement *measurement, struct failure *failure) {
              measurement->lane_count,
              run->experiment->placement == EXPERIMENT_PLACEMENT_NODE ? "node" : "core",
              measurement->lane_count == 1 ? "" : "s", design_order_kind_name(run->plan->order->kind),
-             run->plan->order->seed);
+             design_specification_seed(run->campaign->design));
     measurement->commit_timer =
         event_loop_add_timer(run->loop, commit_period_ns, commit_period_ns, on_commit_timer, measurement);
     if (!measurement->commit_timer)

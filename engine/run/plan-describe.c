@@ -48,7 +48,7 @@ static void append_units(const struct plan *plan, struct text *ret) {
     text_printf(
         ret, "  measure    %zu rows x %zu repetitions = %zu units on each %s, order %s, seed %" PRIu64 "\n",
         rows, positions / rows, positions, core ? "physical core, all cores at once" : "node",
-        design_order_kind_name(plan->order->kind), plan->order->seed);
+        design_order_kind_name(plan->order->kind), design_specification_seed(plan->campaign->design));
 }
 
 static void append_first_units(const struct plan *plan, struct text *ret) {

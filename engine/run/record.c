@@ -86,7 +86,7 @@ static void add_options(const struct experiment *experiment, cJSON *object) {
 
 static void add_seed(const struct run *run, cJSON *object) {
     char seed[32];
-    snprintf(seed, sizeof seed, "%" PRIu64, run->plan->order->seed);
+    snprintf(seed, sizeof seed, "%" PRIu64, design_specification_seed(run->campaign->design));
     /* A string: not every reader of JSON keeps 64 bits. */
     json_add_string(object, "seed", seed);
     json_add_string(object, "generator", "xoshiro256**");
