@@ -1,0 +1,373 @@
+#include "engine/agent/command.h"
+
+#include "engine/agent/spawn.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINGER (100 * EVENT_MILLISECOND)
+#define DEFAULT_GRACE (2 * EVENT_SECOND)
+#define AFTER_KILL                                                                                           \
+    (5 * EVENT_SECOND) /* a process that the kernel cannot end (state D) is not waited for longer */
+
+/* ---- life */
+
+static void command_free(struct command *command) {
+    struct agent *agent = command->agent;
+    command_close_streams(command);
+    event_source_remove(command->report_source);
+    event_source_remove(command->child_source);
+    event_source_remove(command->timeout);
+    event_source_remove(command->killer);
+    event_source_remove(command->tick);
+    cleanup_close_descriptor(&command->report);
+    text_clear(&command->input.queue);
+    protocol_run_clear(&command->run);
+    free(command->payload);
+    if (command->previous)
+        command->previous->next = command->next;
+    else
+        agent->commands = command->next;
+    if (command->next)
+        command->next->previous = command->previous;
+    agent->command_count--;
+    free(command);
+    if (agent->state == AGENT_LEAVING)
+        event_source_defer(agent->settle);
+}
+
+static struct command *find(struct agent *agent, uint32_t number) {
+    struct command *command = agent->commands;
+    while (command && command->number != number)
+        command = command->next;
+    return command;
+}
+
+/* Before setsid() the group does not exist yet, but the process does. */
+static void send_signal(struct command *command, int number) {
+    if (command->state == COMMAND_FAILED || command->state == COMMAND_DRAINING)
+        return;
+    if (kill(-command->pid, number) < 0 && errno == ESRCH && command->state == COMMAND_STARTING)
+        kill(command->pid, number);
+}
+
+/* SIGTERM now, SIGKILL after the grace. */
+static void command_end(struct command *command) {
+    if (command->terminated || command->state == COMMAND_FAILED || command->state == COMMAND_DRAINING)
+        return;
+    command->terminated = true;
+    send_signal(command, SIGTERM);
+    event_source_set_timer(command->killer, command->grace_ns, 0);
+}
+
+static void finish(struct command *command) {
+    struct protocol_exited *exited = &command->exited;
+    const struct command_output *output = &command->outputs[0], *error = &command->outputs[1];
+    exited->command = command->number;
+    exited->flags |= (command->timed_out ? PROTOCOL_EXIT_TIMED_OUT : 0u) |
+                     (command->left_others ? PROTOCOL_EXIT_LEFT_OTHERS : 0u) |
+                     (output->cut ? PROTOCOL_EXIT_OUTPUT_CUT : 0u) |
+                     (error->cut ? PROTOCOL_EXIT_ERROR_CUT : 0u);
+    exited->output_bytes = output->total;
+    exited->error_bytes = error->total;
+    exited->input_bytes = command->input.written;
+    struct protocol_writer writer;
+    agent_begin(command->agent, &writer, PROTOCOL_EXITED);
+    protocol_put_exited(&writer, exited);
+    agent_end(command->agent, &writer);
+    command_free(command);
+}
+
+/* Gone with its group; its pipes may still hold something. */
+static void drain(struct command *command) {
+    if (command->state != COMMAND_DRAINING) {
+        command->state = COMMAND_DRAINING;
+        event_source_set_timer(command->timeout, -1, 0);
+        event_source_set_timer(command->killer, LINGER, 0);
+    }
+    if (command_drain(command))
+        finish(command);
+}
+
+/* Its first process has ended and is reaped: is the group empty? While anyone is in it, its number is taken.
+ */
+static void settle(struct command *command) {
+    if (command->state == COMMAND_DRAINING) {
+        drain(command);
+        return;
+    }
+    if (command->state != COMMAND_LINGERING)
+        return;
+    if (kill(-command->pid, 0) < 0 && errno == ESRCH) {
+        drain(command);
+        return;
+    }
+    if (!command->left_others) {
+        command->left_others = true;
+        if (!command->terminated)
+            event_source_set_timer(command->killer, LINGER, 0);
+    }
+}
+
+static void on_killer(struct event_source *self, void *context) {
+    struct command *command = context;
+    if (command->state == COMMAND_DRAINING) {
+        if (command_drain(command) || !command_is_held_back(command))
+            finish(command); /* somebody outside the group holds a pipe open */
+        else
+            event_source_set_timer(self, LINGER, 0);
+        return;
+    }
+    if (!command->terminated) {
+        command_end(command);
+    } else if (!command->killed) {
+        command->killed = true;
+        send_signal(command, SIGKILL);
+        event_source_set_timer(self, AFTER_KILL, 0);
+    } else if (command->state == COMMAND_LINGERING) {
+        drain(command);
+        return;
+    }
+    settle(command);
+}
+
+static void on_timeout(struct event_source *self, void *context) {
+    (void)self;
+    struct command *command = context;
+    command->timed_out = true;
+    command_end(command);
+}
+
+/* ---- exec or not */
+
+static void started(struct command *command) {
+    command->state = COMMAND_RUNNING;
+    event_source_remove(take_pointer(command->report_source));
+    cleanup_close_descriptor(&command->report);
+    command->report = -1;
+    protocol_run_clear(&command->run);
+    free(take_pointer(command->payload));
+    struct protocol_writer writer;
+    agent_begin(command->agent, &writer, PROTOCOL_STARTED);
+    protocol_put_started(&writer, &(struct protocol_started){.command = command->number,
+                                                             .pid = (uint32_t)command->pid,
+                                                             .wall_ns = command->wall_ns,
+                                                             .monotonic_ns = command->monotonic_ns,
+                                                             .credit = command->input.granted});
+    agent_end(command->agent, &writer);
+}
+
+static void failed(struct command *command, const struct spawn_report *report) {
+    struct failure own = {0};
+    spawn_explain(&command->run, report, &own);
+    command->state = COMMAND_FAILED;
+    event_source_set_events(command->report_source, 0);
+    command_close_streams(command);
+    agent_send_error(command->agent, PROTOCOL_FAILED, command->number, &own);
+}
+
+static void on_report(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)events;
+    struct command *command = context;
+    struct spawn_report report;
+    ssize_t got = read(descriptor, &report, sizeof report);
+    if (got == sizeof report)
+        failed(command, &report);
+    else if (got >= 0 || (errno != EAGAIN && errno != EINTR))
+        started(command);
+}
+
+static int64_t microseconds(struct timeval time) {
+    return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
+}
+
+static void on_exit_of(struct event_source *self, const struct event_child_exit *exit, void *context) {
+    (void)self;
+    struct command *command = context;
+    command->child_source = NULL;
+    struct protocol_exited *exited = &command->exited;
+    exited->wall_ns = clock_wall_ns();
+    exited->monotonic_ns = clock_monotonic_ns();
+    exited->flags =
+        (exit->signalled ? PROTOCOL_EXIT_SIGNALLED : 0u) | (exit->core_dumped ? PROTOCOL_EXIT_CORE : 0u);
+    exited->code = (uint32_t)exit->code & 0xff;
+    exited->user_us = microseconds(exit->usage.ru_utime);
+    exited->system_us = microseconds(exit->usage.ru_stime);
+    exited->rss_peak_bytes = (uint64_t)exit->usage.ru_maxrss * 1024;
+    /* Its report may have come in the same turn and not have been read. */
+    if (command->state == COMMAND_STARTING)
+        on_report(command->report_source, command->report, 0, command);
+    if (command->state == COMMAND_FAILED) {
+        command_free(command);
+        return;
+    }
+    if (command->state == COMMAND_STARTING)
+        started(command);
+    command->state = COMMAND_LINGERING;
+    /* It is a zombie until this returns, and would count as a member of its group. */
+    event_source_defer(command->agent->settle);
+}
+
+/* ---- messages */
+
+static int set_up(struct command *command, struct failure *failure) {
+    struct event_loop *loop = command->agent->loop;
+    command->timeout = event_loop_add_timer(loop, -1, 0, on_timeout, command);
+    command->killer = event_loop_add_timer(loop, -1, 0, on_killer, command);
+    if (!command->timeout || !command->killer)
+        return failure_memory(failure);
+    struct spawn_folders folders = {.directory = command->agent->directory, .null = command->agent->null};
+    struct spawned spawned;
+    int r = spawn(&command->run, &folders, &spawned, failure);
+    if (r < 0)
+        return r;
+    command->pid = spawned.pid;
+    command->wall_ns = spawned.wall_ns;
+    command->monotonic_ns = spawned.monotonic_ns;
+    command->report = take_descriptor(spawned.report);
+    command->child_source = event_loop_add_child(loop, command->pid, on_exit_of, command);
+    command->report_source = event_loop_add_descriptor(loop, command->report, EVENT_READ, on_report, command);
+    r = command->child_source && command->report_source ? 0 : -errno;
+    if (r == 0)
+        r = command_open_streams(command, spawned.input, spawned.output, spawned.error);
+    else
+        spawned_clear(&spawned);
+    if (r < 0) {
+        kill(command->pid, SIGKILL); /* reaped as an orphan */
+        return failure_set(failure, r, "cannot watch '%.64s': %s", command->run.arguments[0], strerror(-r));
+    }
+    if (command->run.timeout_ms > 0)
+        event_source_set_timer(command->timeout, (int64_t)command->run.timeout_ms * EVENT_MILLISECOND, 0);
+    return 0;
+}
+
+static struct command *command_new(struct agent *agent, uint32_t number) {
+    struct command *command = calloc(1, sizeof *command);
+    if (!command)
+        return NULL;
+    command->agent = agent;
+    command->number = number;
+    command->report = -1;
+    text_init(&command->input.queue, PROTOCOL_INPUT_WINDOW);
+    command->input.pipe = command->outputs[0].pipe = command->outputs[1].pipe = -1;
+    command->next = agent->commands;
+    if (command->next)
+        command->next->previous = command;
+    agent->commands = command;
+    agent->command_count++;
+    return command;
+}
+
+int command_run(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    /* The frame's bytes go when the next is read; the sentence of a failed exec needs them later. */
+    cleanup_free char *payload = malloc(frame->length + 1);
+    if (!payload)
+        return failure_memory(failure);
+    memcpy(payload, frame->payload, frame->length);
+    struct protocol_frame copy = *frame;
+    copy.payload = payload;
+    struct protocol_run run;
+    int r = protocol_get_run(&copy, &run, failure);
+    if (r < 0)
+        return r;
+    struct command *command = NULL;
+    if (find(agent, run.command))
+        r = failure_set(failure, -EPROTO, "a RUN message with number %u, which is running", run.command);
+    else if (agent->command_count >= PROTOCOL_COMMAND_LIMIT)
+        r = failure_set(failure, -EPROTO, "more than %d commands at once", PROTOCOL_COMMAND_LIMIT);
+    else if (run.timeout_ms > INT64_MAX / EVENT_MILLISECOND)
+        r = failure_set(failure, -EPROTO, "a RUN message with a timeout of %llu ms",
+                        (unsigned long long)run.timeout_ms);
+    else if (!(command = command_new(agent, run.command)))
+        r = failure_memory(failure);
+    if (r < 0) {
+        protocol_run_clear(&run);
+        return r;
+    }
+    command->run = run;
+    command->payload = take_pointer(payload);
+    command->grace_ns = run.grace_ms ? run.grace_ms * EVENT_MILLISECOND : DEFAULT_GRACE;
+    command->coalesce_ns = run.coalesce_ms * EVENT_MILLISECOND;
+    struct failure own = {0};
+    r = protocol_check_run(&run, &own);
+    if (r == 0)
+        r = set_up(command, &own);
+    if (r < 0) {
+        agent_send_error(agent, PROTOCOL_FAILED, command->number, &own);
+        command_free(command);
+    }
+    return 0;
+}
+
+int command_input(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    struct protocol_data data;
+    int r = protocol_get_data(frame, &data, failure);
+    if (r < 0)
+        return r;
+    struct command *command = find(agent, data.number);
+    if (!command)
+        return 0; /* it ended while this was on its way */
+    if (data.length > command->input.granted - command->input.received || command->input.ended)
+        return failure_set(failure, -EPROTO, "INPUT for command %u %s", data.number,
+                           command->input.ended ? "after its end" : "beyond its credit");
+    command_feed(command, data.bytes, data.length);
+    return 0;
+}
+
+int command_input_end(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    uint32_t number;
+    int r = protocol_get_number(frame, &number, failure);
+    if (r < 0)
+        return r;
+    struct command *command = find(agent, number);
+    if (command)
+        command_end_input(command);
+    return 0;
+}
+
+int command_kill(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    struct protocol_amount amount;
+    int r = protocol_get_amount(frame, &amount, failure);
+    if (r < 0)
+        return r;
+    struct command *command = find(agent, amount.command);
+    if (command)
+        send_signal(command, (int)amount.amount);
+    return 0;
+}
+
+/* ---- all of them */
+
+void command_end_all(struct agent *agent) {
+    for (struct command *command = agent->commands; command; command = command->next)
+        command_end(command);
+}
+
+void command_settle_all(struct agent *agent) {
+    for (struct command *command = agent->commands, *next; command; command = next) {
+        next = command->next;
+        settle(command);
+    }
+}
+
+void command_continue_all(struct agent *agent) {
+    for (struct command *command = agent->commands, *next; command; command = next) {
+        next = command->next;
+        command_continue(command);
+        if (command->state == COMMAND_DRAINING)
+            drain(command);
+    }
+}
+
+void command_clear_all(struct agent *agent) {
+    while (agent->commands) {
+        send_signal(agent->commands, SIGKILL);
+        command_free(agent->commands);
+    }
+}

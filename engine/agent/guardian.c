@@ -1,0 +1,126 @@
+#include "engine/agent/guardian.h"
+
+#include "engine/foundation/clock.h"
+#include "engine/foundation/number.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { GRACE_MS = 1000, GIVE_UP_MS = 6000, ROUND_MS = 20 };
+
+/* The parent of PID, from /proc/PID/stat: "12 (name) S 1 ...", where the name may hold anything. 0 if it is
+ * gone. */
+static pid_t parent_of(const char *pid) {
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%.16s/stat", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    ssize_t length = read(file, line, sizeof line - 1);
+    close(file);
+    if (length <= 0)
+        return 0;
+    line[length] = '\0';
+    const char *at = strrchr(line, ')');
+    uint64_t parent;
+    if (!at || strlen(at) < 5 || !number_parse_uint64(at + 4, strspn(at + 4, "0123456789"), &parent))
+        return 0;
+    return (pid_t)parent;
+}
+
+static void signal_children(int number) {
+    DIR *processes = opendir("/proc");
+    if (!processes)
+        return;
+    struct dirent *entry;
+    uint64_t pid;
+    while ((entry = readdir(processes)))
+        if (number_parse_uint64(entry->d_name, strlen(entry->d_name), &pid) &&
+            parent_of(entry->d_name) == getpid())
+            kill((pid_t)pid, number);
+    closedir(processes);
+}
+
+/* True when there is no child left. Each that dies may leave us its own children, so it is asked again and
+ * again. */
+static bool reap(void) {
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        continue;
+    return pid < 0 && errno == ECHILD;
+}
+
+static void sweep(void) {
+    int64_t start = clock_monotonic_ns();
+    while (!reap()) {
+        int64_t passed = (clock_monotonic_ns() - start) / 1000000;
+        if (passed > GIVE_UP_MS)
+            return; /* the kernel itself does not let go of them */
+        signal_children(passed < GRACE_MS ? SIGTERM : SIGKILL);
+        nanosleep(&(struct timespec){.tv_nsec = ROUND_MS * 1000000L}, NULL);
+    }
+}
+
+static _Noreturn void end_as(int status) {
+    if (WIFSIGNALED(status)) {
+        int number = WTERMSIG(status);
+        signal(number, SIG_DFL);
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, number);
+        sigprocmask(SIG_UNBLOCK, &one, NULL);
+        prctl(PR_SET_DUMPABLE, 0); /* the worker's core is the one to look at */
+        kill(getpid(), number);
+    }
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128);
+}
+
+static _Noreturn void guard(pid_t worker, const sigset_t *signals) {
+    close(0);
+    close(1);
+    for (;;) {
+        int number = sigwaitinfo(signals, NULL);
+        if (number > 0 && number != SIGCHLD)
+            kill(worker, SIGTERM);
+        int status;
+        pid_t pid;
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+            if (pid == worker) {
+                sweep();
+                end_as(status);
+            }
+    }
+}
+
+int guardian_start(struct failure *failure) {
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t guardian = getpid(), worker = fork();
+    if (worker > 0)
+        guard(worker, &signals);
+    int r = worker < 0 ? failure_set(failure, -errno, "cannot fork: %s", strerror(errno)) : 0;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (r < 0)
+        return r;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != guardian)
+        raise(SIGTERM);
+    return 0;
+}

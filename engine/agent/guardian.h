@@ -1,0 +1,19 @@
+/*
+ * Two processes make an agent: the one that works and, above it, a guardian that sleeps. Whatever is started
+ * on the node descends from the guardian, which adopts what loses its parent (PR_SET_CHILD_SUBREAPER). When
+ * the worker ends, in whatever way, the guardian ends all that is left of that family: SIGTERM, a grace,
+ * SIGKILL. When the guardian is killed, the kernel sends the worker SIGTERM (PR_SET_PDEATHSIG), which makes
+ * it leave in order. Only when both are killed at once can a grandchild outlive them; children of the worker
+ * get SIGKILL from the kernel even then.
+ */
+#ifndef ASSAY_AGENT_GUARDIAN_H
+#define ASSAY_AGENT_GUARDIAN_H
+
+#include "engine/foundation/failure.h"
+
+/* Forks. Returns in the worker: 0, or a negative errno when there is no second process to be had. The
+ * guardian never returns: it closes stdin and stdout, waits, cleans up and ends as the worker did. To be
+ * called before any other descriptor is open. */
+int guardian_start(struct failure *failure);
+
+#endif

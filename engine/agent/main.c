@@ -1,0 +1,101 @@
+/* assay-agent: the node side. Speaks PROTOCOL.md on stdin and stdout; stderr is for its last words. */
+#include "engine/agent/agent.h"
+#include "engine/agent/guardian.h"
+#include "engine/event-loop/event-loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef ASSAY_VERSION
+#define ASSAY_VERSION "unversioned"
+#endif
+
+static const char usage[] =
+    "usage: assay-agent --directory DIR [--root DIR]\n"
+    "\n"
+    "Serves an assay engine on stdin and stdout until they are closed.\n"
+    "\n"
+    "  --directory DIR  the run directory: all that is written goes below it; made (mode 0700) if it is not "
+    "there\n"
+    "  --root DIR       a captured tree that stands for / when the machine is inspected\n"
+    "  --version        print version and protocol, and exit\n"
+    "  --help           print this, and exit\n";
+
+static _Noreturn void complain(const char *sentence) {
+    fprintf(stderr, "assay-agent: %s\n", sentence);
+    exit(2);
+}
+
+static void parse(int count, char **arguments, struct agent_options *options) {
+    for (int i = 1; i < count; i++) {
+        const char *name = arguments[i];
+        if (strcmp(name, "--help") == 0) {
+            fputs(usage, stdout);
+            exit(0);
+        }
+        if (strcmp(name, "--version") == 0) {
+            printf("assay-agent %s protocol %d\n", ASSAY_VERSION, PROTOCOL_VERSION);
+            exit(0);
+        }
+        const char **value = strcmp(name, "--directory") == 0 ? &options->directory
+                             : strcmp(name, "--root") == 0    ? &options->root
+                                                              : NULL;
+        if (!value)
+            complain("unknown option; see --help");
+        if (++i == count)
+            complain("an option lacks its value; see --help");
+        *value = arguments[i];
+    }
+    if (!options->directory)
+        complain("no --directory; see --help");
+}
+
+static void on_signal(struct event_source *self, int number, void *context) {
+    (void)self;
+    (void)number;
+    agent_leave(context, "the agent was asked to end by a signal");
+}
+
+static int serve(const struct agent_options *options, struct failure *failure) {
+    struct event_loop *loop = event_loop_new(failure);
+    if (!loop)
+        return failure->code;
+    static struct agent agent;
+    int r = agent_init(&agent, loop, options, failure);
+    if (r < 0) {
+        event_loop_free(loop);
+        return r;
+    }
+    static const int ending[] = {SIGTERM, SIGINT, SIGHUP};
+    for (size_t i = 0; i < sizeof ending / sizeof *ending && r == 0; i++)
+        if (!event_loop_add_signal(loop, ending[i], on_signal, &agent))
+            r = failure_set(failure, -errno, "cannot watch signals: %s", strerror(errno));
+    while (r >= 0 && !event_loop_is_stopped(loop)) {
+        r = event_loop_run_once(loop, -1, failure);
+        agent.wakeups++;
+    }
+    agent_clear(&agent);
+    event_loop_free(loop);
+    return r < 0 ? r : 0;
+}
+
+int main(int count, char **arguments) {
+    /* A descriptor below 3 that is free would be given to a pipe, and then be taken for stdin or stdout. */
+    for (int descriptor = 0; descriptor < 3; descriptor++)
+        if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+            return 1;
+    struct agent_options options = {.input = 0, .output = 1};
+    parse(count, arguments, &options);
+    signal(SIGPIPE, SIG_IGN);
+    struct failure failure = {0};
+    if (guardian_start(&failure) < 0 || serve(&options, &failure) < 0) {
+        fprintf(stderr, "assay-agent: %s\n", failure.text);
+        return 1;
+    }
+    return 0;
+}
