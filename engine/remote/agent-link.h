@@ -103,8 +103,9 @@ typedef void agent_done_callback(struct agent_link *link, const struct failure *
 int agent_link_write_file(struct agent_link *link, const char *path, const void *bytes, size_t length,
                           unsigned mode, agent_done_callback *callback, void *context,
                           struct failure *failure);
-/* The same from a regular file of the engine's machine, streamed: memory is bounded whatever its size. A file
- * that changes its size meanwhile is refused. */
+/* The same from a regular file of the engine's machine, streamed: memory is bounded whatever its size. Its
+ * size is taken now; a file that is shorter by the time it is read is refused. At most 64 files may be on
+ * their way at once in each direction (-EBUSY). */
 int agent_link_send_file(struct agent_link *link, const char *path, const char *local_path, unsigned mode,
                          agent_done_callback *callback, void *context, struct failure *failure);
 /* mkdir -p, mode 0777 less the umask of the agent. */
