@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Sentences -------------------------------------------------------------------------------------------
- */
+/* ---- Sentences --------------------------------------------------------------------------------- */
 
 enum { EXPECTED_SIZE = 512 };
 
@@ -58,8 +57,7 @@ static bool is_in_range(const struct bind_field *field, double value) {
     return !has_range(field) || (value >= field->minimum && value <= field->maximum);
 }
 
-/* ---- Scalars ---------------------------------------------------------------------------------------------
- */
+/* ---- Scalars ----------------------------------------------------------------------------------- */
 
 static int bind_text(const struct document *document, const struct document_node *node,
                      const struct bind_field *field, char **target, struct failure *failure) {
@@ -151,8 +149,7 @@ static int bind_choice(const struct document *document, const struct document_no
     return refuse(document, node, field, expected.bytes, failure);
 }
 
-/* ---- Collections -----------------------------------------------------------------------------------------
- */
+/* ---- Collections ------------------------------------------------------------------------------- */
 
 static void clear_texts(struct bind_texts *texts) {
     for (size_t i = 0; i < texts->count; i++)
@@ -205,8 +202,7 @@ static int bind_node(const struct document *document, const struct document_node
     return 0;
 }
 
-/* ---- Mappings --------------------------------------------------------------------------------------------
- */
+/* ---- Mappings ---------------------------------------------------------------------------------- */
 
 int bind_value(const struct document *document, const struct document_node *node,
                const struct bind_field *field, void *target, struct failure *failure) {

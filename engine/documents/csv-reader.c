@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The buffer ------------------------------------------------------------------------------------------
- */
+/* ---- The buffer -------------------------------------------------------------------------------- */
 
 static bool set_capacity(struct csv_reader *reader, size_t capacity) {
     char *allocation = calloc(1, capacity + 2 * CSV_SCAN_PADDING);
@@ -56,8 +55,7 @@ int csv_reader_fill(struct csv_reader *reader, struct failure *failure) {
     return got > 0;
 }
 
-/* ---- One row ---------------------------------------------------------------------------------------------
- */
+/* ---- One row ----------------------------------------------------------------------------------- */
 
 /* A row as it is read. Offsets count from its first byte, for the buffer may move under it. */
 struct row {
@@ -329,8 +327,7 @@ int csv_next(struct csv_reader *reader, const struct csv_field **ret_fields, str
     return r;
 }
 
-/* ---- Opening ---------------------------------------------------------------------------------------------
- */
+/* ---- Opening ----------------------------------------------------------------------------------- */
 
 static int skip_byte_order_mark(struct csv_reader *reader, struct failure *failure) {
     struct row row = {.reader = reader, .failure = failure};

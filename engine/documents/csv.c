@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- Opening ---------------------------------------------------------------------------------------------
- */
+/* ---- Opening ----------------------------------------------------------------------------------- */
 
 struct csv_source {
     int descriptor; /* -1 when the bytes are in memory */
@@ -108,8 +107,7 @@ void csv_reader_cleanup(struct csv_reader **reader) {
     csv_close(*reader);
 }
 
-/* ---- Columns ---------------------------------------------------------------------------------------------
- */
+/* ---- Columns ----------------------------------------------------------------------------------- */
 
 size_t csv_column_count(const struct csv_reader *reader) {
     return reader->column_count;
@@ -145,8 +143,7 @@ int csv_find_column(const struct csv_reader *reader, const char *name, size_t *r
                          listed.bytes);
 }
 
-/* ---- Fields of the last row ------------------------------------------------------------------------------
- */
+/* ---- Fields of the last row -------------------------------------------------------------------- */
 
 size_t csv_line(const struct csv_reader *reader) {
     return reader->row_line;

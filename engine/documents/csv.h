@@ -63,8 +63,7 @@ int csv_failure(const struct csv_reader *reader, size_t column, struct failure *
  * place. */
 int csv_number(const struct csv_reader *reader, size_t column, double *ret, struct failure *failure);
 
-/* ---- Fast columns: the road for millions of rows ---------------------------------------------------------
- */
+/* ---- Fast columns: the road for millions of rows ----------------------------------------------- */
 
 /* A block of rows by columns: what models want. NUMBERS[i] has a double a row for the i-th wanted number
  * column, LABELS[j] a code a row for the j-th wanted label column (see csv_label). */
@@ -94,8 +93,7 @@ int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct 
 const char *csv_label(const struct csv_columns *columns, size_t j, uint32_t code);
 size_t csv_label_count(const struct csv_columns *columns, size_t j);
 
-/* ---- Writing ---------------------------------------------------------------------------------------------
- */
+/* ---- Writing ----------------------------------------------------------------------------------- */
 
 /* Each appends one field, preceded by a comma unless it is the FIRST of its row; the caller ends rows with a
  * newline. 0, -ENOMEM, or -EFBIG at the text's limit; then nothing was appended. */

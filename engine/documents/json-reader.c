@@ -62,8 +62,7 @@ static bool take(struct walk *walk, char character) {
     return true;
 }
 
-/* ---- Strings ---------------------------------------------------------------------------------------------
- */
+/* ---- Strings ----------------------------------------------------------------------------------- */
 
 /* The four hexadecimal digits at AT, or -1. */
 static int hexadecimal(const struct walk *walk, const char *at) {
@@ -127,8 +126,7 @@ static int skip_string(struct walk *walk) {
     }
 }
 
-/* ---- Values ----------------------------------------------------------------------------------------------
- */
+/* ---- Values ------------------------------------------------------------------------------------ */
 
 static int walk_value(struct walk *walk, const cJSON *item, size_t level, struct document_node **ret);
 

@@ -12,8 +12,7 @@
 /* Most bytes of one string or literal that is made here. */
 enum { STRING_BYTES_MOST = 1 << 30 };
 
-/* ---- Adding ----------------------------------------------------------------------------------------------
- */
+/* ---- Adding ------------------------------------------------------------------------------------ */
 
 /* BYTES as a C string of valid UTF-8, each byte that cannot stand replaced by U+FFFD; NULL when out of
  * memory. */
@@ -92,8 +91,7 @@ cJSON *json_add_array(cJSON *object, const char *key) {
     return add(object, key, item) ? item : NULL;
 }
 
-/* ---- Printing --------------------------------------------------------------------------------------------
- */
+/* ---- Printing ---------------------------------------------------------------------------------- */
 
 /* How many of BYTES need no escape, valid UTF-8 being taken for granted. */
 static size_t plain_length(const char *bytes, size_t length) {
@@ -221,8 +219,7 @@ int json_print(const cJSON *value, bool pretty, struct text *ret) {
     return keep_or_cut(ret, before, append_value(ret, value, pretty, 0));
 }
 
-/* ---- From documents --------------------------------------------------------------------------------------
- */
+/* ---- From documents ---------------------------------------------------------------------------- */
 
 static cJSON *from_number(const struct document_node *node) {
     cleanup(text_clear) struct text literal;

@@ -56,8 +56,7 @@ static int next_event(struct yaml *yaml, yaml_event_t *ret) {
     return yaml_parser_parse(&yaml->parser, ret) ? 0 : refuse_syntax(yaml);
 }
 
-/* ---- Scalars ---------------------------------------------------------------------------------------------
- */
+/* ---- Scalars ----------------------------------------------------------------------------------- */
 
 static bool is_one_of(const char *text, const char *const *words) {
     for (; *words; words++)
@@ -124,8 +123,7 @@ static int make_scalar(struct yaml *yaml, const yaml_event_t *event, struct docu
     return 0;
 }
 
-/* ---- Anchors and aliases ---------------------------------------------------------------------------------
- */
+/* ---- Anchors and aliases ----------------------------------------------------------------------- */
 
 static struct anchor *find_anchor(struct yaml *yaml, const char *name) {
     for (size_t i = 0; i < yaml->anchor_count; i++)
@@ -189,8 +187,7 @@ static int make_alias(struct yaml *yaml, const yaml_event_t *event, size_t depth
     return 0;
 }
 
-/* ---- Collections -----------------------------------------------------------------------------------------
- */
+/* ---- Collections ------------------------------------------------------------------------------- */
 
 static int make_node(struct yaml *yaml, const yaml_event_t *event, size_t depth, struct document_node **ret);
 
@@ -297,8 +294,7 @@ static int make_node(struct yaml *yaml, const yaml_event_t *event, size_t depth,
     return 0;
 }
 
-/* ---- The stream ------------------------------------------------------------------------------------------
- */
+/* ---- The stream -------------------------------------------------------------------------------- */
 
 /* Stream start, document start, a node, document end, stream end. */
 static int make_root(struct yaml *yaml, struct document_node **ret) {
