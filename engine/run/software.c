@@ -31,17 +31,15 @@ static int record_line(struct run *run, struct run_node *node, cJSON *object, co
     return 0;
 }
 
-/* A fact of the kernel's whose name ends in "path" names a library that it loaded: its hash, and the package
- * that it came in, decide whether two archives measured the same code. */
+/* A fact of the kernel's that is a path names a library that it loaded: its hash, and the package that it came in,
+ * decide whether two archives measured the same code. */
 static int inspect_libraries(struct run *run, struct run_node *node, struct failure *failure) {
     cJSON *facts = cJSON_GetObjectItemCaseSensitive(node->software, "kernel");
     cJSON *libraries = facts ? json_add_object(node->software, "libraries") : NULL;
     int r = 0;
     const cJSON *fact;
     cJSON_ArrayForEach(fact, facts) {
-        size_t length = fact->string ? strlen(fact->string) : 0;
-        if (length < 4 || strcmp(fact->string + length - 4, "path") != 0 || !cJSON_IsString(fact) ||
-            fact->valuestring[0] != '/')
+        if (!cJSON_IsString(fact) || fact->valuestring[0] != '/')
             continue;
         const char *hash[] = {"sha256sum", "--", fact->valuestring, NULL};
         const char *package[] = {"dpkg-query", "-S", fact->valuestring, NULL};
