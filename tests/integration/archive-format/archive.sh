@@ -1,0 +1,97 @@
+# assay archive list|cat|extract|verify on right and wrong zips, and other programs on ours.
+. "$(dirname "$0")/../tap.sh"
+
+samples=$ASSAY_SOURCE/archive-format/samples
+good=$samples/valid/small-1.0.zip
+tab=$(printf '\t')
+cd "$scratch" || exit 1
+# As check, and keeps what was printed in the file shown.
+check_shown() { check "$@"; cp .out shown; }
+
+# ---- what works ------------------------------------------------------------------------------------------------
+check_shown "verify takes the valid sample" "$ASSAY" archive verify "$good"
+check "and says what it is" grep -q "verified: completed run of dgemm, 17 files" shown
+check_shown "verify --json" "$ASSAY" archive verify --json "$good"
+check "gives one line" test "$(wc -l <shown)" -eq 1
+sha256=$(sha256sum <"$good"); sha256=${sha256%% *}
+check "with the sha256 of the zip" grep -q "\"sha256\":\"$sha256\"" shown
+check_shown "list" "$ASSAY" archive list "$good"
+check "names members" grep -q " results/results.csv\$" shown
+check "and the status" grep -qx "status  *completed" shown
+check_shown "list --json" "$ASSAY" archive list "$good" --json
+check "has every member" test "$(grep -c '"packed"' shown)" -eq 17
+
+"$ASSAY" archive cat "$good" campaign.yaml >campaign.yaml
+check "cat gives the bytes" test "$(sha256sum <campaign.yaml)" = "$(unzip -p "$good" campaign.yaml | sha256sum)"
+refuse "cat of a member that is not there" 2 "there is no member 'nothing'" "$ASSAY" archive cat "$good" nothing
+"$ASSAY" archive cat "$good" ro-crate-metadata.json | head -c 1 >first
+check "a reader of a pipe may stop early" test "$(cat first)" = "{"
+
+check_shown "extract" "$ASSAY" archive extract "$good"
+check "tells the folder" grep -qx small-1.0 shown
+check "which sha256sum -c takes" sh -c 'cd small-1.0 && sha256sum --quiet -c manifest-sha256.txt'
+refuse "not twice to the same place" 2 "is not empty" "$ASSAY" archive extract "$good"
+mkdir empty
+check "an empty folder is taken" "$ASSAY" archive extract "$good" -C empty
+check "and gets the same" diff -r small-1.0 empty
+check "some members" "$ASSAY" archive extract "$good" nodes/ results/results.csv -C deep/some
+check "and only these" test "$(cd deep/some && find . -type f | sort | tr '\n' ' ')" = \
+    "./nodes/n-1.site.example/facts.json ./nodes/n-1.site.example/raw/cpuinfo ./results/results.csv "
+refuse "a member that is not there" 2 "no member or folder 'nothing'" "$ASSAY" archive extract "$good" nothing -C no
+check "makes no folder" test ! -e no
+ln -s "$scratch/elsewhere" link
+refuse "a folder that is a dangling link" 1 "" "$ASSAY" archive extract "$good" -C link
+check "nothing is written through it" test ! -e elsewhere
+
+# ---- other programs --------------------------------------------------------------------------------------------
+if command -v unzip >/dev/null; then check "unzip -t" unzip -tq "$good"
+else skip "unzip -t" "unzip is not installed"; fi
+if command -v bsdtar >/dev/null; then check "bsdtar" sh -c 'bsdtar -tf "$1" | grep -qx run.json' - "$good"
+else skip "bsdtar" "bsdtar is not installed"; fi
+if command -v python3 >/dev/null; then
+    check "python's zipfile" python3 -c 'import sys, zipfile; sys.exit(zipfile.ZipFile(sys.argv[1]).testzip() is not None)' "$good"
+else skip "python's zipfile" "python3 is not installed"; fi
+if command -v zip >/dev/null; then
+    (cd small-1.0 && zip -qr -X ../again.zip ro-crate-metadata.json manifest-sha256.txt run.json .)
+    check "an archive that zip made anew is still one" "$ASSAY" archive verify again.zip
+else skip "an archive that zip made anew" "zip is not installed"; fi
+
+# ---- what is refused -------------------------------------------------------------------------------------------
+mkdir wrong
+while IFS=$tab read -r name reason; do
+    [ "$name" = sample ] && continue
+    zip=$samples/invalid/$name.zip
+    refuse "verify: $name" 5 "$(printf '%s' "$reason" | sed 's/[][().*^$+?{}|\\]/\\&/g')" "$ASSAY" archive verify "$zip"
+    refuse "extract: $name" 5 "" "$ASSAY" archive extract "$zip" -C wrong/folder
+    [ ! -e wrong/folder ] || report 1 "extract of $name wrote something"
+done <"$samples/invalid/reasons.tsv"
+check "nothing was written" test -z "$(ls -A wrong)"
+check "nor beside it" test ! -e escaped.txt -a ! -e wrong/escaped.txt -a ! -e /tmp/absolute.txt
+"$ASSAY" archive cat "$samples/invalid/hash-wrong.zip" results/results.csv >printed 2>/dev/null
+check "cat prints nothing of a damaged member" test ! -s printed
+
+head -c 5000 "$good" >half.zip
+refuse "a truncated archive" 5 "truncated" "$ASSAY" archive verify half.zip
+: >empty.zip
+refuse "an empty file" 5 "not a zip file: empty" "$ASSAY" archive list empty.zip
+echo "row,duration" >table.csv
+refuse "a file that is no zip" 5 "table.csv: not a zip file" "$ASSAY" archive list table.csv
+refuse "a missing file" 2 "No such file" "$ASSAY" archive verify absent.zip
+refuse "a folder" 2 "not a regular file" "$ASSAY" archive verify .
+refuse "one of several" 5 "1 of 2 archives are refused" "$ASSAY" archive verify "$good" half.zip
+check "each with its line" test "$(wc -l <.out)" -eq 2
+refuse "one of several in JSON" 5 "1 of 2" "$ASSAY" archive verify --json half.zip "$good"
+check "each with its line there too" test "$(grep -c '"verified":' .out)" -eq 2
+peanut=$data/peanut/peanut_yeti.zip
+if [ -f "$peanut" ]; then
+    refuse "somebody else's zip" 5 "not an assay archive: no run.json in it" "$ASSAY" archive list "$peanut"
+else skip "somebody else's zip" "the test data are not here"; fi
+
+refuse "no action" 2 "" "$ASSAY" archive
+refuse "another action" 2 "expected 'list'" "$ASSAY" archive lst "$good"
+refuse "an option of another action" 2 "has no option '--folder'" "$ASSAY" archive list "$good" -C x
+refuse "too few operands" 2 "expected an archive and one of its members" "$ASSAY" archive cat "$good"
+check "help" "$ASSAY" archive --help
+if [ -w /dev/full ]; then refuse "a full standard output" 1 "No space left" sh -c '"$1" archive cat "$2" run.json >/dev/full' - "$ASSAY" "$good"
+else skip "a full standard output" "/dev/full is not there"; fi
+finish
