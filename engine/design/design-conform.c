@@ -305,7 +305,7 @@ int design_require(const struct design *design, const struct expression *conditi
     if (!values)
         return failure_memory(failure);
     for (size_t row = 0; row < design->row_count; row++) {
-        double value;
+        double value = 0;
         int r = finite_value(design, row, condition, values, &value, failure);
         if (r < 0)
             return r;
@@ -326,7 +326,7 @@ int design_maximum(const struct design *design, const struct expression *express
         return failure_memory(failure);
     double most = -INFINITY;
     for (size_t row = 0; row < design->row_count; row++) {
-        double value;
+        double value = 0;
         int r = finite_value(design, row, expression, values, &value, failure);
         if (r < 0)
             return r;
