@@ -1,7 +1,7 @@
 /*
- * Rows to columns at speed. A row that is as plain as nearly all rows are (no doubled quote, no newline in
- * quotes, nothing to complain of) is taken in one pass over its bytes; any other is left to csv_next, which
- * knows every rule and every complaint. Both roads give the same values; a fuzz target holds them to it.
+ * Rows to columns at speed. A row that is as plain as nearly all rows are (ASCII, without quotes, nothing to
+ * complain of) is taken here; any other is left to csv_next, which knows every rule and every complaint. Both
+ * roads give the same values; a fuzz target holds them to it.
  */
 #include "engine/documents/csv-labels.h"
 #include "engine/documents/csv-reader.h"
@@ -16,24 +16,27 @@
 
 enum { BLOCK_ROWS = 2048 };
 
-/* What becomes of a column. */
-struct use {
+/* A column that is wanted, as a number or as a label. One that is wanted twice is read once. */
+struct wanted {
+    size_t column;
     double *numbers; /* BLOCK_ROWS of them, or NULL */
     uint32_t *codes; /* BLOCK_ROWS of them, or NULL */
-    struct csv_labels *labels;
+    struct csv_labels labels;
 };
 
 struct csv_columns {
     struct csv_reader *reader;
-    enum csv_empty empty;
-    struct use *uses; /* by column */
     size_t column_count;
-    const double **numbers;
-    const uint32_t **codes;
-    size_t *label_columns; /* the column of each wanted label */
-    size_t label_count;
+    enum csv_empty empty;
+    struct wanted *numbers, *labels; /* in the order in which they were first wanted */
+    size_t number_count, label_count;
+    const double **number_lists; /* as the caller wanted them, also twice */
+    const uint32_t **code_lists;
+    struct wanted **label_order;
     uint64_t *lines;
-    size_t rows;    /* in the block that is being filled */
+    size_t rows; /* in the block that is being filled */
+    uint32_t *
+        starts; /* where the row's fields begin, from its first byte, and one more: where the next row does */
     size_t safe;    /* buffer offset behind the last newline in it */
     uint64_t fills; /* the reader's, when that was found */
 };
@@ -41,206 +44,181 @@ struct csv_columns {
 /* ---- Numbers ----------------------------------------------------------------------------------- */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* Eight bytes with the first in the lowest, and each digit as its value. */
-static inline uint64_t load_digits(const char *at) {
+/* Eight bytes with the first in the lowest. */
+static inline uint64_t load_eight(const char *at) {
     uint64_t word;
     memcpy(&word, at, 8);
-    return word ^ UINT64_C(0x3030303030303030);
+    return word;
 }
 
-static inline bool are_digits(uint64_t digits) {
-    return ((digits | (digits + UINT64_C(0x0606060606060606))) & UINT64_C(0xf0f0f0f0f0f0f0f0)) == 0;
-}
-
-/* The number that eight digits make: neighbours are joined into pairs, fours and all eight. */
-static inline uint64_t join_digits(uint64_t digits) {
+/* The number that LENGTH digits (1 to 8) at AT make. There is no branch on how many they are: zeros are
+ * shifted in before them, then neighbours are joined into pairs, fours and all eight. False if they are no
+ * digits. */
+static inline bool join_eight(const char *at, size_t length, uint64_t *ret) {
+    uint64_t digits = (load_eight(at) ^ UINT64_C(0x3030303030303030)) << (64 - 8 * length);
+    if ((digits | (digits + UINT64_C(0x0606060606060606))) & UINT64_C(0xf0f0f0f0f0f0f0f0))
+        return false;
     digits = digits * 10 + (digits >> 8);
     const uint64_t pairs = UINT64_C(0x000000ff000000ff);
-    return ((digits & pairs) * UINT64_C(0x000f424000000064) +
+    *ret = ((digits & pairs) * UINT64_C(0x000f424000000064) +
             ((digits >> 16) & pairs) * UINT64_C(0x0000271000000001)) >>
            32;
-}
-
-/* A whole number of one to eight digits, without a branch on how many: the missing ones are shifted in as
- * zeros. */
-static inline bool parse_short(const char *at, size_t length, double *ret) {
-    if (length - 1 >= 8)
-        return false;
-    uint64_t digits = load_digits(at) << (64 - 8 * length);
-    if (!are_digits(digits))
-        return false;
-    *ret = (double)join_digits(digits);
     return true;
 }
 
-/* Eight digits at AT into MANTISSA, if they are there. */
-static inline bool take_eight(const char *at, uint64_t *mantissa) {
-    uint64_t digits = load_digits(at);
-    if (!are_digits(digits))
+/* The same for 1 to 16 digits. */
+static inline bool join_sixteen(const char *at, size_t length, uint64_t *ret) {
+    if (length <= 8)
+        return join_eight(at, length, ret);
+    uint64_t high, low;
+    if (!join_eight(at, length - 8, &high) || !join_eight(at + length - 8, 8, &low))
         return false;
-    *mantissa = *mantissa * 100000000 + join_digits(digits);
+    *ret = high * 100000000 + low;
     return true;
 }
-#else
-static inline bool parse_short(const char *at, size_t length, double *ret) {
-    (void)at, (void)length, (void)ret;
-    return false;
+
+/* Where the first point among the eight bytes at AT is, or 8. */
+static inline size_t find_point(const char *at) {
+    uint64_t other = load_eight(at) ^ UINT64_C(0x2e2e2e2e2e2e2e2e); /* zero where a point is */
+    uint64_t zeros = (other - UINT64_C(0x0101010101010101)) & ~other & UINT64_C(0x8080808080808080);
+    return zeros ? (size_t)__builtin_ctzll(zeros) >> 3 : 8;
 }
 
-static inline bool take_eight(const char *at, uint64_t *mantissa) {
-    (void)at, (void)mantissa;
-    return false;
-}
-#endif
-
-/* Digits from AT on, added to MANTISSA, which may overflow when there are more than 19. */
-static inline const char *take_digits(const char *at, uint64_t *mantissa) {
-    while (take_eight(at, mantissa))
-        at += 8;
-    for (unsigned digit; (digit = (unsigned)(unsigned char)*at - '0') < 10; at++)
-        *mantissa = *mantissa * 10 + digit;
-    return at;
-}
-
-/*
- * What number_parse_double makes of BYTES, the byte behind which is no part of a number. Whatever is not
- * short is left to it: more than 19 digits, a mantissa over 2^53 or a power of ten that is no exact double
- * (Clinger 1990).
- */
-static bool parse_number(const char *bytes, size_t length, double *ret) {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    if (parse_short(bytes, length, ret))
-        return true;
-    const char *at = bytes + (bytes[0] == '-');
-    uint64_t mantissa = 0;
-    const char *whole = at;
-    at = take_digits(at, &mantissa);
-    ptrdiff_t digits = at - whole;
+/* Numbers of the usual shapes: 848, -3, 0.25, 5.803674000e-01. False for others, which may be numbers too. */
+static inline bool parse_usual(const char *bytes, size_t length, double *ret) {
+    static const uint64_t powers[] = {1,
+                                      10,
+                                      100,
+                                      1000,
+                                      10000,
+                                      100000,
+                                      1000000,
+                                      10000000,
+                                      100000000,
+                                      1000000000,
+                                      10000000000,
+                                      100000000000,
+                                      1000000000000,
+                                      10000000000000,
+                                      100000000000000,
+                                      1000000000000000,
+                                      10000000000000000};
+    static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *at = bytes + (bytes[0] == '-'), *end = bytes + length;
     int scale = 0;
-    if (*at == '.') {
-        const char *fraction = ++at;
-        at = take_digits(at, &mantissa);
-        digits += at - fraction;
-        scale = -(int)(at - fraction);
+    if (length > 6 && (end[-4] | 0x20) == 'e' && (end[-3] == '-' || end[-3] == '+')) {
+        unsigned tens = (unsigned char)end[-2] - '0', ones = (unsigned char)end[-1] - '0';
+        if (tens > 9 || ones > 9)
+            return false;
+        scale = (int)(10 * tens + ones);
+        scale = end[-3] == '-' ? -scale : scale;
+        end -= 4;
     }
-    if ((*at | 0x20) == 'e') {
-        bool negative = at[1] == '-';
-        const char *first = at + 1 + (negative || at[1] == '+');
-        int exponent = 0;
-        for (at = first; (unsigned)(unsigned char)*at - '0' < 10 && at - first < 4; at++)
-            exponent = exponent * 10 + (*at - '0');
-        scale += negative ? -exponent : exponent;
-        digits = at == first ? 0 : digits;
+    uint64_t mantissa;
+    size_t whole = find_point(at), digits = (size_t)(end - at);
+    if (whole >= digits) { /* no point before the end */
+        if (digits - 1 >= 16 || !join_sixteen(at, digits, &mantissa))
+            return false;
+    } else {
+        uint64_t before;
+        size_t behind = digits - whole - 1;
+        if (whole == 0 || behind - 1 >= 16 || whole + behind > 19 || !join_eight(at, whole, &before) ||
+            !join_sixteen(at + whole + 1, behind, &mantissa))
+            return false;
+        mantissa += before * powers[behind];
+        scale -= (int)behind;
     }
-    if (at != bytes + length || digits == 0 || digits > 19 || mantissa > UINT64_C(1) << 53 || scale < -22 ||
-        scale > 22)
-        return number_parse_double(bytes, length, ret);
+    /* Both are exact doubles, so that one operation rounds once (Clinger 1990). */
+    if (mantissa > UINT64_C(1) << 53 || scale < -22 || scale > 22)
+        return false;
     double value = (double)mantissa;
-    value = scale < 0 ? value / powers[-scale] : value * powers[scale];
+    value = scale < 0 ? value / exact[-scale] : value * exact[scale];
     *ret = bytes[0] == '-' ? -value : value;
     return true;
 }
 
+static inline bool parse_number(const char *bytes, size_t length, double *ret) {
+    uint64_t whole;
+    if (length - 1 < 8 && join_eight(bytes, length, &whole)) {
+        *ret = (double)whole;
+        return true;
+    }
+    return parse_usual(bytes, length, ret) || number_parse_double(bytes, length, ret);
+}
+#else
+static inline bool parse_number(const char *bytes, size_t length, double *ret) {
+    return number_parse_double(bytes, length, ret);
+}
+#endif
+
 /* ---- The fast road ----------------------------------------------------------------------------- */
 
-/* Where the special bytes of a row are, one after the other. */
-struct specials {
-    const char *base;
-    uint64_t mask;
-};
-
-static inline const char *next_special(struct specials *specials) {
-    while (specials->mask == 0) {
-        specials->base += 64;
-        specials->mask = csv_scan_64(specials->base);
-    }
-    const char *at = specials->base + __builtin_ctzll(specials->mask);
-    specials->mask &= specials->mask - 1;
-    return at;
+/* Takes a wanted number into the block's row. False when it is none. */
+static inline bool take_number(const struct csv_columns *columns, const struct wanted *wanted,
+                               const char *bytes, size_t length) {
+    double *number = &wanted->numbers[columns->rows];
+    if (length > 0 || columns->empty == CSV_EMPTY_IS_ERROR)
+        return parse_number(bytes, length, number);
+    *number = NAN;
+    return true;
 }
 
-/* What comes of a field: 0 when it must be taken the slow road. */
-static inline bool use_field(const struct csv_columns *columns, const struct use *use, const char *bytes,
+static inline int take_label(const struct csv_columns *columns, struct wanted *wanted, const char *bytes,
                              size_t length) {
-    if (use->numbers) {
-        double *number = &use->numbers[columns->rows];
-        if (length == 0 && columns->empty == CSV_EMPTY_IS_NAN)
-            *number = NAN;
-        else if (!parse_number(bytes, length, number))
-            return false;
-    }
-    return !use->codes || csv_labels_code(use->labels, bytes, length, &use->codes[columns->rows]) == 0;
+    return csv_labels_code(&wanted->labels, bytes, length, &wanted->codes[columns->rows]);
 }
 
-/* The end of the field that begins at AT: the comma or the line's end behind it, NULL when the field is not
- * plain. A newline lies ahead, which ends the search at last. */
-static inline const char *find_end(struct specials *specials, const char *at) {
-    bool ascii = true;
-    for (;;) {
-        const char *special = next_special(specials);
-        unsigned char byte = (unsigned char)*special;
-        if (byte == ',' || byte == '\n' || (byte == '\r' && special[1] == '\n')) {
-            size_t length = (size_t)(special - at);
-            return length <= CSV_FIELD_MOST && (ascii || text_invalid_utf8(at, length) == length) ? special
-                                                                                                  : NULL;
-        }
-        if (byte == '"' || byte == '\r' || byte == '\0')
-            return NULL;
-        ascii = ascii && byte < 0x80;
-    }
+/* The end of a line at AT: how many bytes it has, or 0 when there is none. */
+static inline size_t line_end(const char *at) {
+    return *at == '\n' ? 1 : *at == '\r' && at[1] == '\n' ? 2 : 0;
 }
 
-/* The same for a field in quotes, AT being behind the first: the end is the closing quote. */
-static inline const char *find_closing(struct specials *specials, const char *at) {
-    bool ascii = true;
-    for (;;) {
-        const char *special = next_special(specials);
-        unsigned char byte = (unsigned char)*special;
-        if (byte == '"') {
-            size_t length = (size_t)(special - at);
-            return length <= CSV_FIELD_MOST && (ascii || text_invalid_utf8(at, length) == length) ? special
-                                                                                                  : NULL;
+/*
+ * Finds the fields of the row at AT, a newline being somewhere ahead. False for a row that is not plain: with
+ * quotes, control characters, bytes that are not ASCII, more or fewer fields than columns.
+ */
+static inline bool split_plain(const struct csv_columns *columns, const char *at, uint32_t *ret_end) {
+    uint32_t *starts = columns->starts;
+    size_t count = 1;
+    starts[0] = 0;
+    for (uint32_t base = 0; base < CSV_FIELD_MOST; base += 64) {
+        struct csv_scan scan = csv_scan_64(at + base);
+        uint64_t others = scan.special & ~scan.comma;
+        uint64_t before = others ? (others & -others) - 1 : UINT64_MAX; /* what is before the first of them */
+        for (uint64_t commas = scan.comma & before; commas; commas &= commas - 1) {
+            if (count == columns->column_count)
+                return false;
+            starts[count++] = base + (uint32_t)__builtin_ctzll(commas) + 1;
         }
-        if (byte == '\n' || byte == '\0')
-            return NULL;
-        ascii = ascii && byte < 0x80;
+        if (others == 0)
+            continue;
+        uint32_t end = base + (uint32_t)__builtin_ctzll(others);
+        size_t length = line_end(at + end);
+        starts[count] = end + 1; /* as if a comma had been there */
+        *ret_end = end + (uint32_t)length;
+        return length > 0 && count == columns->column_count;
     }
+    return false;
 }
 
-/* Takes the row at AT into the block. Returns where the next begins, or NULL for the slow road, nothing being
- * changed then but what the row that is taken again writes the same. */
-static const char *take_row(const struct csv_columns *columns, const char *at) {
-    struct specials specials = {at, csv_scan_64(at)};
-    size_t count = columns->column_count;
-    for (size_t column = 0;; column++) {
-        const struct use *use = &columns->uses[column];
-        const char *bytes = at, *end;
-        if (*at == '"') {
-            next_special(&specials);
-            bytes = at + 1;
-            const char *closing = find_closing(&specials, bytes);
-            if (!closing)
-                return NULL;
-            end = next_special(&specials);
-            if (end != closing + 1 || (*end != ',' && *end != '\n' && (*end != '\r' || end[1] != '\n')))
-                return NULL;
-            if ((use->numbers || use->codes) && !use_field(columns, use, bytes, (size_t)(closing - bytes)))
-                return NULL;
-        } else {
-            end = find_end(&specials, at);
-            if (!end)
-                return NULL;
-            if ((use->numbers || use->codes) && !use_field(columns, use, bytes, (size_t)(end - bytes)))
-                return NULL;
-        }
-        bool is_last = column + 1 == count;
-        if (*end == ',' ? is_last : !is_last)
+/* Takes the row at AT into the block. Returns where the next begins, or NULL for a row that must take the
+ * slow road; what was done until then will be done again and the same. */
+static inline const char *take_row(const struct csv_columns *columns, const char *at) {
+    uint32_t end;
+    if (!split_plain(columns, at, &end))
+        return NULL;
+    for (size_t i = 0; i < columns->number_count; i++) {
+        const uint32_t *start = &columns->starts[columns->numbers[i].column];
+        if (!take_number(columns, &columns->numbers[i], at + start[0], start[1] - start[0] - 1))
             return NULL;
-        if (is_last)
-            return end + 1 + (*end == '\r');
-        at = end + 1;
     }
+    for (size_t j = 0; j < columns->label_count; j++) {
+        const uint32_t *start = &columns->starts[columns->labels[j].column];
+        if (take_label(columns, &columns->labels[j], at + start[0], start[1] - start[0] - 1) < 0)
+            return NULL;
+    }
+    return at + end;
 }
 
 /* As many rows as can be taken from what is in the buffer. */
@@ -259,24 +237,14 @@ static void take_rows(struct csv_columns *columns) {
 
 /* ---- The slow road ----------------------------------------------------------------------------- */
 
-static int use_slowly(const struct csv_columns *columns, size_t column, const struct csv_field *field,
-                      struct failure *failure) {
+static int take_label_slowly(const struct csv_columns *columns, struct wanted *wanted,
+                             const struct csv_field *field, struct failure *failure) {
     const struct csv_reader *reader = columns->reader;
-    const struct use *use = &columns->uses[column];
-    if (use->numbers) {
-        double *number = &use->numbers[columns->rows];
-        if (field->length == 0 && columns->empty == CSV_EMPTY_IS_NAN)
-            *number = NAN;
-        else if (csv_number(reader, column, number, failure) < 0)
-            return -EINVAL;
-    }
-    if (!use->codes)
-        return 0;
-    int r = csv_labels_code(use->labels, field->bytes, field->length, &use->codes[columns->rows]);
+    int r = take_label(columns, wanted, field->bytes, field->length);
     if (r == -EFBIG)
-        return csv_failure(reader, column, failure,
+        return csv_failure(reader, wanted->column, failure,
                            "column '%s' has too many different values, expected at most %d",
-                           reader->names[column], CSV_LABELS_MOST);
+                           reader->names[wanted->column], CSV_LABELS_MOST);
     return r < 0 ? failure_memory(failure) : 0;
 }
 
@@ -287,12 +255,19 @@ static int take_row_slowly(struct csv_columns *columns, struct failure *failure)
     int r = csv_next(reader, &fields, failure);
     if (r <= 0)
         return r;
-    for (size_t column = 0; column < reader->column_count; column++) {
-        r = use_slowly(columns, column, &fields[column], failure);
-        if (r < 0) {
-            reader->broken = true;
-            return r;
+    r = 0;
+    for (size_t i = 0; r == 0 && i < columns->number_count; i++) {
+        const struct csv_field *field = &fields[columns->numbers[i].column];
+        if (!take_number(columns, &columns->numbers[i], field->bytes, field->length)) {
+            double none;
+            r = csv_number(reader, columns->numbers[i].column, &none, failure);
         }
+    }
+    for (size_t j = 0; r == 0 && j < columns->label_count; j++)
+        r = take_label_slowly(columns, &columns->labels[j], &fields[columns->labels[j].column], failure);
+    if (r < 0) {
+        reader->broken = true;
+        return r;
     }
     columns->lines[columns->rows++] = reader->row_line;
     return 1;
@@ -341,7 +316,7 @@ int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct 
     }
     if (columns->rows == 0)
         return 0;
-    *ret = (struct csv_block){columns->rows, columns->numbers, columns->codes, columns->lines};
+    *ret = (struct csv_block){columns->rows, columns->number_lists, columns->code_lists, columns->lines};
     return 1;
 }
 
@@ -350,19 +325,19 @@ int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct 
 void csv_columns_close(struct csv_columns *columns) {
     if (!columns)
         return;
-    for (size_t i = 0; columns->uses && i < columns->column_count; i++) {
-        struct use *use = &columns->uses[i];
-        free(use->numbers);
-        free(use->codes);
-        if (use->labels)
-            csv_labels_clear(use->labels);
-        free(use->labels);
+    for (size_t i = 0; i < columns->number_count; i++)
+        free(columns->numbers[i].numbers);
+    for (size_t j = 0; j < columns->label_count; j++) {
+        free(columns->labels[j].codes);
+        csv_labels_clear(&columns->labels[j].labels);
     }
-    free(columns->uses);
     free(columns->numbers);
-    free(columns->codes);
-    free(columns->label_columns);
+    free(columns->labels);
+    free(columns->number_lists);
+    free(columns->code_lists);
+    free(columns->label_order);
     free(columns->lines);
+    free(columns->starts);
     free(columns);
 }
 
@@ -370,25 +345,33 @@ static void cleanup_columns(struct csv_columns **columns) {
     csv_columns_close(*columns);
 }
 
-/* A column that is wanted twice is read once. */
+static struct wanted *find_wanted(struct wanted *list, size_t count, size_t column) {
+    for (size_t i = 0; i < count; i++)
+        if (list[i].column == column)
+            return &list[i];
+    return NULL;
+}
+
 static bool want_number(struct csv_columns *columns, size_t i, size_t column) {
-    struct use *use = &columns->uses[column];
-    if (!use->numbers)
-        use->numbers = calloc(BLOCK_ROWS, sizeof *use->numbers);
-    columns->numbers[i] = use->numbers;
-    return use->numbers;
+    struct wanted *wanted = find_wanted(columns->numbers, columns->number_count, column);
+    if (!wanted) {
+        wanted = &columns->numbers[columns->number_count++];
+        *wanted = (struct wanted){.column = column, .numbers = calloc(BLOCK_ROWS, sizeof(double))};
+    }
+    columns->number_lists[i] = wanted->numbers;
+    return wanted->numbers;
 }
 
 static bool want_label(struct csv_columns *columns, size_t j, size_t column) {
-    struct use *use = &columns->uses[column];
-    if (!use->labels) {
-        use->codes = calloc(BLOCK_ROWS, sizeof *use->codes);
-        use->labels = calloc(1, sizeof *use->labels);
-        if (!use->codes || !use->labels || csv_labels_init(use->labels) < 0)
+    struct wanted *wanted = find_wanted(columns->labels, columns->label_count, column);
+    if (!wanted) {
+        wanted = &columns->labels[columns->label_count++];
+        *wanted = (struct wanted){.column = column, .codes = calloc(BLOCK_ROWS, sizeof(uint32_t))};
+        if (!wanted->codes || csv_labels_init(&wanted->labels) < 0)
             return false;
     }
-    columns->codes[j] = use->codes;
-    columns->label_columns[j] = column;
+    columns->code_lists[j] = wanted->codes;
+    columns->label_order[j] = wanted;
     return true;
 }
 
@@ -401,17 +384,18 @@ int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t nu
     if (!columns)
         return failure_memory(failure);
     columns->reader = reader;
+    columns->column_count = reader->column_count;
     columns->empty = empty;
     columns->fills = UINT64_MAX;
-    columns->label_count = label_count;
-    columns->column_count = reader->column_count;
-    columns->uses = calloc(reader->column_count, sizeof *columns->uses);
     columns->numbers = calloc(number_count + 1, sizeof *columns->numbers);
-    columns->codes = calloc(label_count + 1, sizeof *columns->codes);
-    columns->label_columns = calloc(label_count + 1, sizeof *columns->label_columns);
+    columns->labels = calloc(label_count + 1, sizeof *columns->labels);
+    columns->number_lists = calloc(number_count + 1, sizeof *columns->number_lists);
+    columns->code_lists = calloc(label_count + 1, sizeof *columns->code_lists);
+    columns->label_order = calloc(label_count + 1, sizeof *columns->label_order);
     columns->lines = calloc(BLOCK_ROWS, sizeof *columns->lines);
-    bool good =
-        columns->uses && columns->numbers && columns->codes && columns->label_columns && columns->lines;
+    columns->starts = calloc(reader->column_count + 1, sizeof *columns->starts);
+    bool good = columns->numbers && columns->labels && columns->number_lists && columns->code_lists &&
+                columns->label_order && columns->lines && columns->starts;
     for (size_t i = 0; good && i < number_count; i++)
         good = want_number(columns, i, numbers[i]);
     for (size_t j = 0; good && j < label_count; j++)
@@ -423,9 +407,9 @@ int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t nu
 }
 
 const char *csv_label(const struct csv_columns *columns, size_t j, uint32_t code) {
-    return columns->uses[columns->label_columns[j]].labels->texts[code];
+    return columns->label_order[j]->labels.texts[code];
 }
 
 size_t csv_label_count(const struct csv_columns *columns, size_t j) {
-    return columns->uses[columns->label_columns[j]].labels->count;
+    return columns->label_order[j]->labels.count;
 }

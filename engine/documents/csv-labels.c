@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { FIRST_SLOTS = 64, CHUNK_BYTES = 64 << 10 };
+/* Few labels to a slot: each probe that fails is a branch that nobody foresaw. */
+enum { SLOTS_A_LABEL = 4, FIRST_SLOTS = 512, CHUNK_BYTES = 64 << 10 };
 
 /* The two halves of a product, mixed: every bit of both factors reaches every bit of the result. */
 static uint64_t mix(uint64_t a, uint64_t b) {
@@ -108,7 +109,8 @@ static int add(struct csv_labels *labels, uint64_t word, const char *bytes, size
     labels->slots[at] = (struct csv_label_slot){word, (uint32_t)length, *ret + 1};
     labels->last = labels->slots[at];
     /* A table that cannot grow any more only gets slower, as long as one slot is free. */
-    if (2 * labels->count > labels->slot_mask && grow_slots(labels) < 0 && labels->count >= labels->slot_mask)
+    if (SLOTS_A_LABEL * labels->count > labels->slot_mask && grow_slots(labels) < 0 &&
+        labels->count >= labels->slot_mask)
         return -ENOMEM;
     return 0;
 }

@@ -15,7 +15,7 @@ struct csv_label_slot {
 };
 
 struct csv_labels {
-    struct csv_label_slot *slots; /* open addressing, at most half full */
+    struct csv_label_slot *slots; /* open addressing, a quarter full at most */
     size_t slot_mask;
     struct csv_label_slot last; /* of the last text asked for */
     uint64_t secret;            /* so that no file can be made to collide */
