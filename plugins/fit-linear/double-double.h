@@ -1,10 +1,12 @@
 /*
- * Double-double arithmetic: an unevaluated sum of two doubles, about 32 digits. What a least squares fit loses by
- * working on sums of products instead of on the rows (half of its digits) is more than regained by it.
+ * Double-double arithmetic: an unevaluated sum of two doubles, about 32 digits. What a least squares fit
+ * loses by working on sums of products instead of on the rows (half of its digits) is more than regained by
+ * it.
  *
- * Sources: T. J. Dekker, Numer. Math. 18 (1971), the product and the split; D. E. Knuth, TAOCP 2, 4.2.2, the sum;
- * T. Ogita, S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26 (2005), 1955, error bounds of sums and dot products in
- * twice the working precision. Needs round-to-nearest and no contraction of a*b+c (-ffp-contract=off).
+ * Sources: T. J. Dekker, Numer. Math. 18 (1971), the product and the split; D. E. Knuth, TAOCP 2, 4.2.2, the
+ * sum; T. Ogita, S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26 (2005), 1955, error bounds of sums and dot
+ * products in twice the working precision. Needs round-to-nearest and no contraction of a*b+c
+ * (-ffp-contract=off).
  */
 #ifndef ASSAY_FIT_LINEAR_DOUBLE_DOUBLE_H
 #define ASSAY_FIT_LINEAR_DOUBLE_DOUBLE_H

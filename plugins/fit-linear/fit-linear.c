@@ -17,7 +17,8 @@ enum {
     NOTE_SIZE = 512,
 };
 
-/* Belsley, Kuh and Welsch (1980) call condition numbers from 30 on the sign of moderate to strong collinearity. */
+/* Belsley, Kuh and Welsch (1980) call condition numbers from 30 on the sign of moderate to strong
+ * collinearity. */
 static const double collinear = 30;
 
 struct fit {
@@ -26,12 +27,14 @@ struct fit {
     struct moments *moments;
     const char *needs[NEEDS_MOST];
     size_t need_count;
-    size_t input_need[NEEDS_MOST]; /* which need each input of the moments is: the same column may be two of them */
+    size_t input_need[NEEDS_MOST]; /* which need each input of the moments is: the same column may be two of
+                                      them */
     size_t input_count;
     uint64_t rows;
 };
 
-/* ---- Beginning ---------------------------------------------------------------------------------------------- */
+/* ---- Beginning
+ * ---------------------------------------------------------------------------------------------- */
 
 static void add_input(struct fit *fit, const char *column) {
     size_t need = 0;
@@ -75,7 +78,8 @@ static void linear_close(struct fit *fit) {
     free(fit);
 }
 
-/* ---- Rows --------------------------------------------------------------------------------------------------- */
+/* ---- Rows
+ * --------------------------------------------------------------------------------------------------- */
 
 static int linear_block(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
     const double *columns[NEEDS_MOST];
@@ -84,8 +88,9 @@ static int linear_block(struct fit *fit, const struct fit_block *block, struct p
     size_t row;
     int r = moments_add(fit->moments, block->rows, columns, block->groups, block->group_count, &row);
     if (r == -ERANGE) {
-        snprintf(message->text, sizeof message->text, "the weight '%s' of data row %" PRIu64 " is %g; expected 0 or more",
-                 fit->request->weights, block->first_row + row + 1, columns[fit->input_count - 1][row]);
+        snprintf(message->text, sizeof message->text,
+                 "the weight '%s' of data row %" PRIu64 " is %g; expected 0 or more", fit->request->weights,
+                 block->first_row + row + 1, columns[fit->input_count - 1][row]);
         return -EINVAL;
     }
     fit->rows += block->rows;
@@ -99,7 +104,8 @@ static int linear_end_of_pass(struct fit *fit, struct plugin_message *message) {
     return -EINVAL;
 }
 
-/* ---- Results ------------------------------------------------------------------------------------------------ */
+/* ---- Results
+ * ------------------------------------------------------------------------------------------------ */
 
 struct notes {
     char texts[NOTES_MOST][NOTE_SIZE];
@@ -117,19 +123,21 @@ static void make_notes(const struct fit *fit, const struct least_squares *result
                        struct notes *notes) {
     notes->count = 0;
     if (incomplete > 0)
-        snprintf(add_note(notes), NOTE_SIZE, "%" PRIu64 " row%s left out: a value is empty or not finite", incomplete,
-                 incomplete == 1 ? "" : "s");
+        snprintf(add_note(notes), NOTE_SIZE, "%" PRIu64 " row%s left out: a value is empty or not finite",
+                 incomplete, incomplete == 1 ? "" : "s");
     if (result->constant_response)
         snprintf(add_note(notes), NOTE_SIZE, "the response is constant: R2 is not defined");
     if (result->saturated)
         snprintf(add_note(notes), NOTE_SIZE, "as many rows as terms: no residuals, so no standard errors");
     else if (result->perfect)
         snprintf(add_note(notes), NOTE_SIZE,
-                 "the terms explain the response to its last digit: standard errors are zero, t and p not defined");
+                 "the terms explain the response to its last digit: standard errors are zero, t and p not "
+                 "defined");
     if (result->condition >= collinear)
         snprintf(add_note(notes), NOTE_SIZE,
                  "collinear terms: condition number %.3g; %s, the worst, has a variance inflated by %.3g",
-                 result->condition, fit->formula.terms[result->inflated_term].name, result->variance_inflation);
+                 result->condition, fit->formula.terms[result->inflated_term].name,
+                 result->variance_inflation);
 }
 
 /* Factors first, then the terms that are more than one factor. Returns how many. */
@@ -214,7 +222,8 @@ static int write_formula(const struct fit *fit, const struct fit_writer *writer)
     for (size_t t = 0; t < formula->term_count; t++) {
         const struct formula_term *term = &formula->terms[t];
         for (size_t f = 0; f < term->factor_count; f++)
-            factors[t][f] = (struct plugin_factor){formula->columns[term->factors[f].column], term->factors[f].power};
+            factors[t][f] =
+                (struct plugin_factor){formula->columns[term->factors[f].column], term->factors[f].power};
         terms[t] = (struct plugin_term){term->name, factors[t], term->factor_count};
     }
     const struct fit_formula written = {sizeof written, "linear", terms, formula->term_count};
@@ -229,8 +238,8 @@ static int linear_finish(struct fit *fit, const struct fit_writer *writer, struc
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++) {
         uint32_t group = writer->order[i];
         char reason[LEAST_SQUARES_REASON_SIZE];
-        if (least_squares_fit(&fit->formula, fit->moments, group, fit->request->weights != NULL, workspace, result,
-                              reason) == LEAST_SQUARES_FITTED)
+        if (least_squares_fit(&fit->formula, fit->moments, group, fit->request->weights != NULL, workspace,
+                              result, reason) == LEAST_SQUARES_FITTED)
             r = write_group(fit, writer, group, result);
         else
             r = write_skipped(fit, writer, group, reason);

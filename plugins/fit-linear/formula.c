@@ -30,8 +30,8 @@ static void skip_blanks(struct parser *parser) {
 }
 
 static bool is_name_byte(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           (unsigned char)c >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || (unsigned char)c >= 0x80;
 }
 
 /* The table's own copy of the column name that WORD is, or NULL. */
@@ -85,12 +85,14 @@ static int multiply(struct parser *parser, struct formula_term *term, const char
 }
 
 /* A word that is no column: the product of its letters where each is one. */
-static int multiply_letters(struct parser *parser, struct formula_term *term, const char *word, size_t length) {
+static int multiply_letters(struct parser *parser, struct formula_term *term, const char *word,
+                            size_t length) {
     for (size_t i = 0; i < length; i++)
         if (!find_column(parser->request, word + i, 1))
             return no_such_column(parser, word);
     if (*parser->at == '^')
-        return refuse(parser, "a power after '%s' could mean the last letter or the whole; write it with '*'", word);
+        return refuse(parser, "a power after '%s' could mean the last letter or the whole; write it with '*'",
+                      word);
     for (size_t i = 0; i < length; i++) {
         int r = multiply(parser, term, find_column(parser->request, word + i, 1), 1);
         if (r < 0)
@@ -146,7 +148,8 @@ static int read_factor(struct parser *parser, struct formula_term *term) {
         r = (r = read_power(parser, &power)) < 0 ? r : multiply(parser, term, name, power);
     else if (quoted || (start[0] >= '0' && start[0] <= '9'))
         r = quoted ? no_such_column(parser, word)
-                   : refuse(parser, "'%s' where a column or 1 was expected (only the constant 1 is a number)", word);
+                   : refuse(parser, "'%s' where a column or 1 was expected (only the constant 1 is a number)",
+                            word);
     else
         r = multiply_letters(parser, term, word, length);
     free(word);
@@ -205,7 +208,9 @@ static int read_term(struct parser *parser) {
     if (r < 0)
         return r;
     if ((r = make_name(formula, term, &term->name)) < 0)
-        return r == -ENOMEM ? r : refuse(parser, "the name of a term is longer than %d bytes", FORMULA_BYTES_MOST);
+        return r == -ENOMEM
+                   ? r
+                   : refuse(parser, "the name of a term is longer than %d bytes", FORMULA_BYTES_MOST);
     formula->term_count++;
     for (size_t i = 0; i + 1 < formula->term_count; i++)
         if (same_product(&formula->terms[i], term)) {
@@ -226,8 +231,9 @@ static int read_terms(struct parser *parser) {
         if (*parser->at == '\0')
             return 0;
         if (*parser->at != '+')
-            return refuse(parser, "'%c' where '+' or '*' was expected (names with other characters go between "
-                                  "backquotes)",
+            return refuse(parser,
+                          "'%c' where '+' or '*' was expected (names with other characters go between "
+                          "backquotes)",
                           *parser->at);
         parser->at++;
     }
@@ -263,10 +269,11 @@ static int expand_named(const struct fit_request *request, int degree, char *tex
     for (size_t i = 0; degree > 0 && i < count; i++)
         if (!find_column(request, sizes[i], strlen(sizes[i]))) {
             snprintf(message->text, sizeof message->text,
-                     "M-%d is over the sizes %s%s%s%s%s%s, and there is no column '%s'; say which columns they are "
+                     "M-%d is over the sizes %s%s%s%s%s%s, and there is no column '%s'; say which columns "
+                     "they are "
                      "with --sizes, or write the --terms",
-                     degree, sizes[0], count > 1 ? ", " : "", count > 1 ? sizes[1] : "", count > 2 ? ", " : "",
-                     count > 2 ? sizes[2] : "", count > 3 ? ", ..." : "", sizes[i]);
+                     degree, sizes[0], count > 1 ? ", " : "", count > 1 ? sizes[1] : "",
+                     count > 2 ? ", " : "", count > 2 ? sizes[2] : "", count > 3 ? ", ..." : "", sizes[i]);
             return -EINVAL;
         }
     snprintf(text, size, "1");

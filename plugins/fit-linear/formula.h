@@ -9,11 +9,9 @@
  * Blanks do not count. There is an intercept only where "1" is written. A word that is no column, but whose
  * every letter is one, is their product: mnk is m*n*k. Two terms that are the same product are refused.
  *
- * Named models over sizes s1 ... sd (the thesis of T. Cornebize, 2021, chapter 4, where the sizes are m, n, k):
- *     M-0   1
- *     M-1   1 + s1*...*sd
- *     M-2   1 + s1*...*sd + every product that leaves out one size: 1 + m*n*k + m*n + m*k + n*k;
- *           of two sizes: 1 + m*n + m + n; of one: 1 + m
+ * Named models over sizes s1 ... sd (the thesis of T. Cornebize, 2021, chapter 4, where the sizes are m, n,
+ * k): M-0   1 M-1   1 + s1*...*sd M-2   1 + s1*...*sd + every product that leaves out one size: 1 + m*n*k +
+ * m*n + m*k + n*k; of two sizes: 1 + m*n + m + n; of one: 1 + m
  */
 #ifndef ASSAY_FIT_LINEAR_FORMULA_H
 #define ASSAY_FIT_LINEAR_FORMULA_H

@@ -15,8 +15,8 @@ static const double cancelled = 0x1p-94;
 /* A residual sum of squares below this share of the response's own is rounding of the response, not noise. */
 static const double perfect = 0x1p-96;
 
-/* Matrices are square, row by row, as wide as z (moments.h), so that a column has one index everywhere. Without an
- * intercept row and column 0 are not used. */
+/* Matrices are square, row by row, as wide as z (moments.h), so that a column has one index everywhere.
+ * Without an intercept row and column 0 are not used. */
 struct least_squares_workspace {
     size_t width;
     struct dd *normal;  /* centred (or raw) sums of products */
@@ -91,7 +91,8 @@ static const char *term_name(const struct problem *problem, size_t a) {
     return problem->formula->terms[problem->term_of[a]].name;
 }
 
-/* ---- Normal equations --------------------------------------------------------------------------------------- */
+/* ---- Normal equations
+ * --------------------------------------------------------------------------------------- */
 
 /* Sums of squares and products, about the means when there is an intercept. False when one is not finite. */
 static bool form_normal(struct problem *problem) {
@@ -156,7 +157,8 @@ static void regress_on_earlier(struct problem *problem, size_t j, struct dd *x) 
     }
 }
 
-/* ---- Saying why not ----------------------------------------------------------------------------------------- */
+/* ---- Saying why not
+ * ----------------------------------------------------------------------------------------- */
 
 struct sentence {
     char *text;
@@ -166,7 +168,8 @@ struct sentence {
 __attribute__((format(printf, 2, 3))) static void say(struct sentence *sentence, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int written = vsnprintf(sentence->text + sentence->length, sentence->size - sentence->length, format, arguments);
+    int written =
+        vsnprintf(sentence->text + sentence->length, sentence->size - sentence->length, format, arguments);
     va_end(arguments);
     size_t left = sentence->size - sentence->length - 1;
     sentence->length += written < 0 ? 0 : (size_t)written < left ? (size_t)written : left;
@@ -176,7 +179,8 @@ static double length_of(const struct problem *problem, size_t a) {
     return sqrt(raw_sum(problem, a, a).high);
 }
 
-/* "m*k is a linear combination of 1 and m*n": the terms that matter by more than 1e-9 of the column itself. */
+/* "m*k is a linear combination of 1 and m*n": the terms that matter by more than 1e-9 of the column itself.
+ */
 static void say_combination(struct problem *problem, size_t j, struct sentence *sentence) {
     struct least_squares_workspace *work = problem->work;
     double minimum, maximum;
@@ -196,8 +200,7 @@ static void say_combination(struct problem *problem, size_t j, struct sentence *
         if (fabs(work->slopes[i].high) * length_of(problem, i) > 1e-9 * size)
             parts[count++] = i;
     }
-    bool shifted = problem->intercept &&
-                   fabs(constant.high) / sqrt(problem->weight.high) > 1e-9 * size;
+    bool shifted = problem->intercept && fabs(constant.high) / sqrt(problem->weight.high) > 1e-9 * size;
     if (shifted) {
         memmove(parts + 1, parts, count * sizeof *parts);
         parts[0] = 0;
@@ -224,7 +227,8 @@ static void say_rank(struct problem *problem, size_t rank, size_t terms, char *r
     }
 }
 
-/* ---- Results ------------------------------------------------------------------------------------------------ */
+/* ---- Results
+ * ------------------------------------------------------------------------------------------------ */
 
 /* inverse = (L D L')^-1 over the slopes. */
 static void invert(struct problem *problem) {
@@ -235,11 +239,13 @@ static void invert(struct problem *problem) {
         for (size_t i = j; i <= count; i++) {
             struct dd sum = dd_from(i == j);
             for (size_t k = j; k < i; k++)
-                sum = dd_subtract(sum, dd_multiply(*at(work->lower, problem, i, k), *at(work->inverse, problem, k, j)));
+                sum = dd_subtract(
+                    sum, dd_multiply(*at(work->lower, problem, i, k), *at(work->inverse, problem, k, j)));
             *at(work->inverse, problem, i, j) = sum;
         }
-    /* A^-1 = L^-T D^-1 L^-1. Element (i, j) needs rows max(i, j) and below: overwriting upwards is safe in the
-     * upper triangle, which L^-1 does not use. The diagonal is 1 in L^-1 and needs to be kept until the end. */
+    /* A^-1 = L^-T D^-1 L^-1. Element (i, j) needs rows max(i, j) and below: overwriting upwards is safe in
+     * the upper triangle, which L^-1 does not use. The diagonal is 1 in L^-1 and needs to be kept until the
+     * end. */
     for (size_t i = 1; i <= count; i++)
         for (size_t j = i; j <= count; j++) {
             struct dd sum = dd_from(0);
@@ -277,7 +283,8 @@ static void estimate(struct problem *problem, struct least_squares *ret) {
     moments_range(problem->moments, problem->group, y, &minimum, &maximum);
     regress_on_earlier(problem, y, work->slopes);
     for (size_t i = 1; problem->intercept && minimum == maximum && i <= problem->slopes; i++)
-        work->slopes[i] = dd_from(0); /* a constant is explained by the constant alone, without a trace of rounding */
+        work->slopes[i] =
+            dd_from(0); /* a constant is explained by the constant alone, without a trace of rounding */
     struct dd intercept = raw_sum(problem, 0, y);
     int response = moments_exponent(problem->moments, y);
     for (size_t i = 1; i <= problem->slopes; i++) {
@@ -318,9 +325,9 @@ static double greatest_eigenvalue(struct least_squares_workspace *work) {
     return gsl_vector_max(work->eigenvalues);
 }
 
-/* The 2-norm condition number of the design with its columns scaled to length 1, intercept included (Belsley, Kuh,
- * Welsch 1980): the root of the greatest eigenvalue of G = S X'X S times that of its inverse, which is known to
- * all digits, so that it is right beyond 1e8 as well. And the greatest variance inflation factor. */
+/* The 2-norm condition number of the design with its columns scaled to length 1, intercept included (Belsley,
+ * Kuh, Welsch 1980): the root of the greatest eigenvalue of G = S X'X S times that of its inverse, which is
+ * known to all digits, so that it is right beyond 1e8 as well. And the greatest variance inflation factor. */
 static void judge_collinearity(struct problem *problem, struct least_squares *ret) {
     struct least_squares_workspace *work = problem->work;
     size_t first = problem->intercept ? 0 : 1;
@@ -330,7 +337,8 @@ static void judge_collinearity(struct problem *problem, struct least_squares *re
     for (size_t i = first; i <= problem->slopes; i++)
         for (size_t j = first; j <= problem->slopes; j++)
             gsl_matrix_set(work->symmetric, i - first, j - first,
-                           (i + j == 0 ? problem->weight.high : raw_sum(problem, i, j).high) / length[i] / length[j]);
+                           (i + j == 0 ? problem->weight.high : raw_sum(problem, i, j).high) / length[i] /
+                               length[j]);
     double greatest = greatest_eigenvalue(work);
     for (size_t i = first; i <= problem->slopes; i++)
         for (size_t j = first; j <= problem->slopes; j++)
@@ -390,20 +398,23 @@ static void begin(struct problem *problem, struct least_squares *ret) {
 
 enum least_squares_outcome least_squares_fit(const struct formula *formula, const struct moments *moments,
                                              uint32_t group, bool weighted,
-                                             struct least_squares_workspace *workspace, struct least_squares *ret,
+                                             struct least_squares_workspace *workspace,
+                                             struct least_squares *ret,
                                              char reason[static LEAST_SQUARES_REASON_SIZE]) {
     struct problem problem = {
         .formula = formula, .moments = moments, .group = group, .weighted = weighted, .work = workspace};
     begin(&problem, ret);
     size_t y = problem.width - 1;
     if (ret->rows < ret->term_count) {
-        snprintf(reason, LEAST_SQUARES_REASON_SIZE, "%llu row%s for %zu term%s", (unsigned long long)ret->rows,
-                 ret->rows == 1 ? "" : "s", ret->term_count, ret->term_count == 1 ? "" : "s");
+        snprintf(reason, LEAST_SQUARES_REASON_SIZE, "%llu row%s for %zu term%s",
+                 (unsigned long long)ret->rows, ret->rows == 1 ? "" : "s", ret->term_count,
+                 ret->term_count == 1 ? "" : "s");
         return LEAST_SQUARES_SKIPPED;
     }
     problem.weight = raw_sum(&problem, 0, 0);
     if (!form_normal(&problem)) {
-        snprintf(reason, LEAST_SQUARES_REASON_SIZE, "the sums of its products are beyond the range of a double");
+        snprintf(reason, LEAST_SQUARES_REASON_SIZE,
+                 "the sums of its products are beyond the range of a double");
         return LEAST_SQUARES_SKIPPED;
     }
     size_t rank = factorise(&problem);

@@ -1,6 +1,6 @@
 /*
- * Ordinary or weighted least squares from the sums of moments.h, in double-double from the first sum to the last
- * digit: centred normal equations, LDL' (Cholesky without square roots), no pivoting.
+ * Ordinary or weighted least squares from the sums of moments.h, in double-double from the first sum to the
+ * last digit: centred normal equations, LDL' (Cholesky without square roots), no pivoting.
  *
  * With 32 digits the squaring of the condition number, which ruins normal equations in 16, costs nothing
  * that a double could show: a design whose scaled columns have the condition number 1e8 still leaves 16.
@@ -45,7 +45,8 @@ void least_squares_workspace_free(struct least_squares_workspace *workspace);
 /* Fits one group into *RET. REASON is filled when it is skipped. */
 enum least_squares_outcome least_squares_fit(const struct formula *formula, const struct moments *moments,
                                              uint32_t group, bool weighted,
-                                             struct least_squares_workspace *workspace, struct least_squares *ret,
+                                             struct least_squares_workspace *workspace,
+                                             struct least_squares *ret,
                                              char reason[static LEAST_SQUARES_REASON_SIZE]);
 
 #endif

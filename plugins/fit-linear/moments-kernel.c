@@ -23,7 +23,8 @@ __attribute__((always_inline)) static inline bool load_rows(size_t rows, const d
     return odd == 0;
 }
 
-/* ---- Plain C ------------------------------------------------------------------------------------------------ */
+/* ---- Plain C
+ * ------------------------------------------------------------------------------------------------ */
 
 static bool load_portable(size_t rows, const double *values, double scale, double *scaled) {
     return load_rows(rows, values, scale, scaled);
@@ -71,7 +72,8 @@ static void accumulate_portable(const struct moments_tile *tile) {
 
 const struct moments_kernel moments_kernel_portable = {load_portable, multiply_portable, accumulate_portable};
 
-/* ---- AVX2 and FMA ------------------------------------------------------------------------------------------- */
+/* ---- AVX2 and FMA
+ * ------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -106,15 +108,17 @@ AVX2_INLINE void transpose(__m256d v[4]) {
     v[3] = _mm256_permute2f128_pd(b, d, 0x31);
 }
 
-/* Adds four rows of four products, errors beside them, to four records. The same record may come more than once. */
-AVX2_INLINE void add_rows(double *const *records, size_t offset, const __m256d value[4], const __m256d low[4]) {
+/* Adds four rows of four products, errors beside them, to four records. The same record may come more than
+ * once. */
+AVX2_INLINE void add_rows(double *const *records, size_t offset, const __m256d value[4],
+                          const __m256d low[4]) {
     for (int row = 0; row < 4; row++) {
         double *chunk = records[row] + offset;
         __m256d before = _mm256_load_pd(chunk);
         __m256d sum = _mm256_add_pd(before, value[row]);
         __m256d part = _mm256_sub_pd(sum, before);
-        __m256d error = _mm256_add_pd(_mm256_sub_pd(before, _mm256_sub_pd(sum, part)),
-                                      _mm256_sub_pd(value[row], part));
+        __m256d error =
+            _mm256_add_pd(_mm256_sub_pd(before, _mm256_sub_pd(sum, part)), _mm256_sub_pd(value[row], part));
         _mm256_store_pd(chunk, sum);
         _mm256_store_pd(chunk + 4, _mm256_add_pd(_mm256_load_pd(chunk + 4), _mm256_add_pd(error, low[row])));
     }

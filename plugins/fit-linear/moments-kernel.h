@@ -1,6 +1,6 @@
 /*
- * The inner loop of moments.h, in two forms that give the same bits. A kernel takes a tile of rows, whose columns
- * lie in arrays, and adds each row to its own record.
+ * The inner loop of moments.h, in two forms that give the same bits. A kernel takes a tile of rows, whose
+ * columns lie in arrays, and adds each row to its own record.
  *
  * A record is a run of doubles: a header of 8, then chunks of 8 for four sums each (four high parts, four low
  * parts), then chunks of 8 for four ranges each (four minima, four maxima).
@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 enum {
-    MOMENTS_TILE = 128,  /* rows; a multiple of 4 */
-    MOMENTS_HEADER = 8,  /* doubles */
-    MOMENTS_CHUNK = 8,   /* doubles */
+    MOMENTS_TILE = 128, /* rows; a multiple of 4 */
+    MOMENTS_HEADER = 8, /* doubles */
+    MOMENTS_CHUNK = 8,  /* doubles */
     MOMENTS_LANES = 4,
 };
 
@@ -29,9 +29,9 @@ struct moments_tile {
     size_t product_chunks;
     const double *const *ranges; /* MOMENTS_LANES for each chunk */
     size_t range_chunks;
-    bool exact;                       /* no low part is anything but zero */
-    double *records[MOMENTS_TILE];    /* of each row; rows that pad the last four have a record of their own */
-    size_t rows;                      /* a multiple of 4 */
+    bool exact;                    /* no low part is anything but zero */
+    double *records[MOMENTS_TILE]; /* of each row; rows that pad the last four have a record of their own */
+    size_t rows;                   /* a multiple of 4 */
 };
 
 struct moments_kernel {

@@ -21,8 +21,8 @@ _Static_assert(sizeof(struct record) == MOMENTS_HEADER * sizeof(double), "the ke
 
 /* Columns of one tile. */
 struct scratch {
-    double *factors; /* scaled, one for each formula column, then the response, then the weights */
-    double *high, *low;                   /* z0 .. zT+1 */
+    double *factors;    /* scaled, one for each formula column, then the response, then the weights */
+    double *high, *low; /* z0 .. zT+1 */
     double *weighted_high, *weighted_low; /* w * z */
     double *zero, *one;
 };
@@ -31,8 +31,8 @@ struct moments {
     const struct formula *formula;
     const struct moments_kernel *kernel;
     bool weighted, scaled;
-    size_t width, input_count; /* of z; of columns that are added */
-    size_t terms[FORMULA_TERMS_MOST + 2]; /* which term of the formula each z is; z0 and y have none */
+    size_t width, input_count;              /* of z; of columns that are added */
+    size_t terms[FORMULA_TERMS_MOST + 2];   /* which term of the formula each z is; z0 and y have none */
     double scale[FORMULA_FACTORS_MOST + 2]; /* of each input */
     int input_exponent[FORMULA_FACTORS_MOST + 2], exponent[FORMULA_TERMS_MOST + 2];
 
@@ -51,7 +51,8 @@ struct moments {
     struct record *padding; /* takes the rows that fill up a tile */
 };
 
-/* ---- Building ----------------------------------------------------------------------------------------------- */
+/* ---- Building
+ * ----------------------------------------------------------------------------------------------- */
 
 static double *tile_column(double *base, size_t index) {
     return base + index * MOMENTS_TILE;
@@ -109,7 +110,8 @@ static const double *z_low(const struct moments *moments, size_t a) {
 }
 
 static struct moments_product product_of(const struct moments *moments, size_t a, size_t b) {
-    struct moments_product product = {z_high(moments, a), z_low(moments, a), z_high(moments, b), z_low(moments, b)};
+    struct moments_product product = {z_high(moments, a), z_low(moments, a), z_high(moments, b),
+                                      z_low(moments, b)};
     if (moments->weighted) {
         product.left = tile_column(moments->scratch.weighted_high, a);
         product.left_low = tile_column(moments->scratch.weighted_low, a);
@@ -216,7 +218,8 @@ void moments_free(struct moments *moments) {
     free(moments);
 }
 
-/* ---- Adding rows -------------------------------------------------------------------------------------------- */
+/* ---- Adding rows
+ * -------------------------------------------------------------------------------------------- */
 
 static struct record *record_of(const struct moments *moments, uint32_t group) {
     char *slab = moments->slabs[group / SLAB_GROUPS];
@@ -291,7 +294,8 @@ static int64_t keep_usable(struct moments *moments, size_t rows, struct record *
     return (int64_t)kept;
 }
 
-/* The terms of the tile's rows, and with weights what the products' left sides are. Returns whether all are exact. */
+/* The terms of the tile's rows, and with weights what the products' left sides are. Returns whether all are
+ * exact. */
 static bool make_terms(struct moments *moments, size_t rows) {
     const struct moments_kernel *kernel = moments->kernel;
     struct scratch *scratch = &moments->scratch;
@@ -305,8 +309,8 @@ static bool make_terms(struct moments *moments, size_t rows) {
         memset(low, 0, rows * sizeof *low);
         for (size_t f = 0; f < term->factor_count; f++)
             for (int power = f == 0; power < term->factors[f].power; power++)
-                exact &= kernel->multiply(rows, high, low,
-                                          tile_column(scratch->factors, term->factors[f].column));
+                exact &=
+                    kernel->multiply(rows, high, low, tile_column(scratch->factors, term->factors[f].column));
     }
     for (size_t a = 0; moments->weighted && a < moments->width; a++) {
         double *high = tile_column(scratch->weighted_high, a), *low = tile_column(scratch->weighted_low, a);
@@ -372,7 +376,8 @@ int moments_add(struct moments *moments, size_t rows, const double *const *colum
     return r;
 }
 
-/* ---- Asking ------------------------------------------------------------------------------------------------- */
+/* ---- Asking
+ * ------------------------------------------------------------------------------------------------- */
 
 uint32_t moments_group_count(const struct moments *moments) {
     return moments->group_count;
@@ -409,8 +414,8 @@ double moments_log_weights(const struct moments *moments, uint32_t group) {
     return record->log_weights + record->log_weights_low;
 }
 
-static void range_at(const struct moments *moments, uint32_t group, size_t index, int exponent, double *ret_minimum,
-                     double *ret_maximum) {
+static void range_at(const struct moments *moments, uint32_t group, size_t index, int exponent,
+                     double *ret_minimum, double *ret_maximum) {
     const double *chunk = record_of(moments, group)->chunks +
                           (moments->tile.product_chunks + index / MOMENTS_LANES) * MOMENTS_CHUNK;
     size_t lane = index % MOMENTS_LANES;

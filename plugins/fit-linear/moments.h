@@ -1,14 +1,15 @@
 /*
  * Sums of products, group by group, in twice the working precision: all that least squares needs of the rows.
  *
- * For the columns z0 = 1, z1 .. zT (the terms without the constant) and zT+1 = y, every group keeps the sums over
- * its rows of w*za*zb for all pairs (w = 1 without weights), and the ranges of what went in. Each sum is a pair of
- * doubles: products by an exact product, sums by an exact sum, their errors summed beside (Dot2 of T. Ogita,
- * S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26 (2005), 1955). Terms whose product of factors is not exact carry
- * their rounding error along, so that x^10 is as good as x.
+ * For the columns z0 = 1, z1 .. zT (the terms without the constant) and zT+1 = y, every group keeps the sums
+ * over its rows of w*za*zb for all pairs (w = 1 without weights), and the ranges of what went in. Each sum is
+ * a pair of doubles: products by an exact product, sums by an exact sum, their errors summed beside (Dot2 of
+ * T. Ogita, S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26 (2005), 1955). Terms whose product of factors is
+ * not exact carry their rounding error along, so that x^10 is as good as x.
  *
- * Columns are scaled by powers of two, chosen from the first block, so that values of any usual size neither over-
- * nor underflow when they are multiplied; moments_sum and the ranges give them back unscaled or say the exponent.
+ * Columns are scaled by powers of two, chosen from the first block, so that values of any usual size neither
+ * over- nor underflow when they are multiplied; moments_sum and the ranges give them back unscaled or say the
+ * exponent.
  *
  * Memory: one fixed-size record a group (M-2: 576 bytes), in slabs that never move.
  */
@@ -30,18 +31,20 @@ enum moments_kernel_choice {
 struct moments;
 
 /* FORMULA must outlive it. */
-int moments_new(const struct formula *formula, bool weighted, enum moments_kernel_choice choice, struct moments **ret);
+int moments_new(const struct formula *formula, bool weighted, enum moments_kernel_choice choice,
+                struct moments **ret);
 void moments_free(struct moments *moments);
 
-/* Adds ROWS rows. COLUMNS: one array for each formula column, then the response, then (if weighted) the weights.
- * Rows with a value that is not finite are counted as incomplete; weights of zero leave a row out, as if it were
- * not there. Returns 0, -ENOMEM, or -ERANGE with *RET_ROW set for a negative weight. */
+/* Adds ROWS rows. COLUMNS: one array for each formula column, then the response, then (if weighted) the
+ * weights. Rows with a value that is not finite are counted as incomplete; weights of zero leave a row out,
+ * as if it were not there. Returns 0, -ENOMEM, or -ERANGE with *RET_ROW set for a negative weight. */
 int moments_add(struct moments *moments, size_t rows, const double *const *columns, const uint32_t *groups,
                 uint32_t group_count, size_t *ret_row);
 
 uint32_t moments_group_count(const struct moments *moments);
-uint64_t moments_rows(const struct moments *moments, uint32_t group);       /* used */
-uint64_t moments_incomplete(const struct moments *moments, uint32_t group); /* left out: empty or not finite */
+uint64_t moments_rows(const struct moments *moments, uint32_t group); /* used */
+uint64_t moments_incomplete(const struct moments *moments,
+                            uint32_t group); /* left out: empty or not finite */
 
 /* How many columns z there are, z0 and y included. */
 size_t moments_width(const struct moments *moments);

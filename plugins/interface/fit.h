@@ -1,7 +1,7 @@
 /*
  * A fit plugin turns a table into a model. The host reads the table (archives and CSV files, several are one
- * after the other), forms the groups, and streams blocks of rows; the plugin keeps what it must, may ask for the
- * rows again, and hands its results over piece by piece. Neither side ever holds the table.
+ * after the other), forms the groups, and streams blocks of rows; the plugin keeps what it must, may ask for
+ * the rows again, and hands its results over piece by piece. Neither side ever holds the table.
  *
  *     open(request) -> needs            which columns it wants as numbers
  *     { block(rows) ... end_of_pass } ...   again while end_of_pass says FIT_AGAIN
@@ -26,14 +26,14 @@ struct fit_column {
 /* What the user asked for. Everything stays valid until close. */
 struct fit_request {
     uint32_t size;
-    const char *response;      /* the column to be explained; it exists */
-    const char *terms;         /* formula in the plugin's own language, or NULL for its default */
-    const char *const *sizes;  /* the columns that named models (M-1, M-2) are over; not checked by the host */
-    size_t size_count;         /* 0: not given */
-    const char *weights;       /* column of weights; it exists; NULL for none */
-    const char *const *by;     /* the columns that form the groups; for messages: the host forms them */
-    size_t by_count;           /* 0: all rows are one group */
-    const double *parameters;  /* a value for each entry of fit_operations.parameters */
+    const char *response;     /* the column to be explained; it exists */
+    const char *terms;        /* formula in the plugin's own language, or NULL for its default */
+    const char *const *sizes; /* the columns that named models (M-1, M-2) are over; not checked by the host */
+    size_t size_count;        /* 0: not given */
+    const char *weights;      /* column of weights; it exists; NULL for none */
+    const char *const *by;    /* the columns that form the groups; for messages: the host forms them */
+    size_t by_count;          /* 0: all rows are one group */
+    const double *parameters; /* a value for each entry of fit_operations.parameters */
     const struct fit_column *columns; /* all that the table has, in its order */
     size_t column_count;
 };
@@ -46,8 +46,8 @@ struct fit_needs {
     size_t column_count;
 };
 
-/* Some rows, column by column; valid during the call. A value that the table leaves empty is a NaN; the plugin
- * decides what becomes of such a row, and says so. */
+/* Some rows, column by column; valid during the call. A value that the table leaves empty is a NaN; the
+ * plugin decides what becomes of such a row, and says so. */
 struct fit_block {
     uint32_t size;
     size_t rows;
@@ -62,12 +62,13 @@ enum fit_pass {
     FIT_AGAIN = 1, /* the same rows once more, in the same order and blocks */
 };
 
-/* ---- Results ---------------------------------------------------------------------------------------------- */
+/* ---- Results ----------------------------------------------------------------------------------------------
+ */
 
 /* A number that says something about a group or one of its parts. */
 struct fit_value {
-    const char *name; /* "sigma", "r2": fixed words of the plugin's README */
-    double value;     /* NaN: not defined here; written as null */
+    const char *name;       /* "sigma", "r2": fixed words of the plugin's README */
+    double value;           /* NaN: not defined here; written as null */
     int32_t response_power; /* its unit is that of the response to this power; 0: a plain number */
 };
 
@@ -79,9 +80,9 @@ struct fit_estimate {
 /* What holds on one part of a group: on all of it (linear), on a segment, or for a component of a mixture. */
 struct fit_part {
     uint32_t size;
-    const char *kind;                    /* "whole", "segment", "component" */
+    const char *kind;                     /* "whole", "segment", "component" */
     const struct fit_estimate *estimates; /* one for each term of the formula */
-    const double *covariance;            /* of the estimates, row by row; NULL where not defined */
+    const double *covariance;             /* of the estimates, row by row; NULL where not defined */
     const struct fit_value *values;
     size_t value_count;
     const struct plugin_range *domain; /* factors first, then the terms that are more than one factor */
@@ -114,7 +115,8 @@ struct fit_writer {
     uint32_t group_count;
     int (*formula)(void *context, const struct fit_formula *formula); /* once, before any group */
     int (*group)(void *context, const struct fit_group *group);
-    /* A group that could not be fitted: ROWS usable rows, and why in one clause. It does not stop the others. */
+    /* A group that could not be fitted: ROWS usable rows, and why in one clause. It does not stop the others.
+     */
     int (*skipped)(void *context, uint32_t code, uint64_t rows, const char *reason);
 };
 

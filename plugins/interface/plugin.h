@@ -7,18 +7,19 @@
  *         .operations = &operations, // struct fit_operations of fit.h
  *     };
  *
- * A plugin includes the headers of this folder and links nothing of ours. What it needs from its host comes as
- * arguments; memory is plain malloc and stays with the side that allocated it.
+ * A plugin includes the headers of this folder and links nothing of ours. What it needs from its host comes
+ * as arguments; memory is plain malloc and stays with the side that allocated it.
  *
- * Growth. Every struct here that starts with `size` is filled by one side with its sizeof; the other side uses only the
- * members that this size covers (PLUGIN_HAS). Within one ABI number members are only ever added at the end. Any
- * other change raises ASSAY_PLUGIN_ABI, and the loader refuses what was built for another number, aloud. The first
- * two members of struct assay_plugin keep their place for good, so that this refusal can say both numbers.
+ * Growth. Every struct here that starts with `size` is filled by one side with its sizeof; the other side
+ * uses only the members that this size covers (PLUGIN_HAS). Within one ABI number members are only ever added
+ * at the end. Any other change raises ASSAY_PLUGIN_ABI, and the loader refuses what was built for another
+ * number, aloud. The first two members of struct assay_plugin keep their place for good, so that this refusal
+ * can say both numbers.
  *
- * Errors. A function that can fail returns 0 or a negative errno and writes one sentence for the user into the
- * struct plugin_message that it was given: lower case, no full stop, what was found before what was expected.
- * -EINVAL means that what the user gave is wrong; anything else that the machine failed. A plugin neither prints nor
- * exits, and starts no threads that outlive a call.
+ * Errors. A function that can fail returns 0 or a negative errno and writes one sentence for the user into
+ * the struct plugin_message that it was given: lower case, no full stop, what was found before what was
+ * expected. -EINVAL means that what the user gave is wrong; anything else that the machine failed. A plugin
+ * neither prints nor exits, and starts no threads that outlive a call.
  */
 #ifndef ASSAY_INTERFACE_PLUGIN_H
 #define ASSAY_INTERFACE_PLUGIN_H
@@ -67,8 +68,9 @@ struct plugin_host {
     const char *(*nearest)(const char *word, const char *const *names, size_t count);
 };
 
-/* A knob that the user may set (--set NAME=VALUE, or a column of a scenario table). The plugin declares a table
- * of these; it gets one double for each, checked by the host: a number in UNIT, or the index of a word. */
+/* A knob that the user may set (--set NAME=VALUE, or a column of a scenario table). The plugin declares a
+ * table of these; it gets one double for each, checked by the host: a number in UNIT, or the index of a word.
+ */
 struct plugin_parameter {
     const char *name;
     const char *unit;         /* UCUM code ("1", "s", "By/s"); plain numbers are in it; NULL for words */

@@ -1,8 +1,8 @@
 /*
- * A predict plugin turns a model and scenarios into times. The host reads the model file and the scenarios, checks
- * every parameter against the plugin's table, and writes what comes back as CSV or JSON.
+ * A predict plugin turns a model and scenarios into times. The host reads the model file and the scenarios,
+ * checks every parameter against the plugin's table, and writes what comes back as CSV or JSON.
  *
- *     open(model) ; scenario(parameters) -> values, warnings ... ; close
+ *     open(model) ; scenario(parameters) -> values, remarks ... ; close
  */
 #ifndef ASSAY_INTERFACE_PREDICT_H
 #define ASSAY_INTERFACE_PREDICT_H
@@ -27,6 +27,7 @@ struct predict_model {
     const char *kind; /* "linear" */
     const char *response;
     const char *response_unit; /* UCUM, or NULL where it is not known */
+    double response_seconds; /* one unit of the response in seconds; NaN: it is no time; 0: it is not known */
     const struct plugin_term *terms;
     size_t term_count;
     const struct predict_group *groups; /* at least one */
@@ -36,16 +37,21 @@ struct predict_model {
 /* A column of the prediction. */
 struct predict_column {
     const char *name;
-    const char *unit; /* UCUM, for files */
+    const char *unit;  /* UCUM, for files */
     const char *label; /* unit for people: "Gflop/s" */
     const char *help;
 };
 
-/* Takes a warning about the scenario in hand: one sentence, copied. */
-struct predict_warnings {
+enum predict_remark {
+    PREDICT_NOTE,    /* how the number came about */
+    PREDICT_WARNING, /* why it may be wrong */
+};
+
+/* Takes remarks on the scenario in hand: one sentence each, copied. */
+struct predict_remarks {
     uint32_t size;
     void *context;
-    void (*add)(void *context, const char *sentence);
+    void (*add)(void *context, enum predict_remark kind, const char *sentence);
 };
 
 struct predict_operations {
@@ -58,7 +64,7 @@ struct predict_operations {
                 struct plugin_message *message);
     /* PARAMETERS: a value for each entry of the table. RET_VALUES: one for each column, NaN for undefined. */
     int (*scenario)(struct predict *predict, const double *parameters, double *ret_values,
-                    const struct predict_warnings *warnings, struct plugin_message *message);
+                    const struct predict_remarks *remarks, struct plugin_message *message);
     void (*close)(struct predict *predict); /* NULL is fine */
 };
 

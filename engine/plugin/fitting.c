@@ -1,0 +1,343 @@
+#include "engine/plugin/fitting.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/text.h"
+#include "engine/plugin/grouping.h"
+#include "engine/plugin/natural-order.h"
+#include "engine/plugin/plugin-library.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fitting {
+    struct fitting_options options;
+    struct table *table; /* borrowed */
+    struct plugin_library *library;
+    const struct fit_operations *operations;
+    struct fit *instance;
+    struct fit_needs needs;
+    struct grouping *grouping;
+    uint64_t rows;
+
+    /* What the plugin sees until it is closed. */
+    struct plugin_host host;
+    struct fit_request request;
+    struct fit_column *columns;
+    double *parameters;
+    fitting_note note;
+    void *note_context;
+
+    /* While it finishes. */
+    const struct fitting_listener *const *listeners;
+    size_t listener_count;
+    struct failure *failure;
+};
+
+void fitting_free(struct fitting *fitting) {
+    if (!fitting)
+        return;
+    if (fitting->operations)
+        fitting->operations->close(fitting->instance);
+    grouping_free(fitting->grouping);
+    free(fitting->columns);
+    free(fitting->parameters);
+    plugin_library_close(fitting->library);
+    free(fitting);
+}
+
+void fitting_cleanup(struct fitting **fitting) {
+    fitting_free(*fitting);
+}
+
+/* ---- Beginning
+ * ---------------------------------------------------------------------------------------------- */
+
+static void pass_note(void *context, const char *sentence) {
+    struct fitting *fitting = context;
+    if (fitting->note)
+        fitting->note(fitting->note_context, sentence);
+}
+
+static int check_options(const struct fitting *fitting, struct failure *failure) {
+    const struct fitting_options *options = &fitting->options;
+    size_t column;
+    int r = table_find(fitting->table, "response", options->response, &column, failure);
+    if (r == 0 && options->weights)
+        r = table_find(fitting->table, "weights", options->weights, &column, failure);
+    for (size_t i = 0; r == 0 && i < options->by_count; i++) {
+        r = table_find(fitting->table, "group", options->by[i], &column, failure);
+        for (size_t j = 0; r == 0 && j < i; j++)
+            if (strcmp(options->by[i], options->by[j]) == 0)
+                r = failure_input(failure, NULL, 0, 0, "the group column '%s' is given twice",
+                                  options->by[i]);
+    }
+    return r;
+}
+
+static int fill_request(struct fitting *fitting, struct failure *failure) {
+    const struct fitting_options *options = &fitting->options;
+    const struct fit_operations *operations = fitting->operations;
+    size_t count = table_column_count(fitting->table);
+    fitting->columns = calloc(count, sizeof *fitting->columns);
+    fitting->parameters = calloc(operations->parameter_count + 1, sizeof *fitting->parameters);
+    if (!fitting->columns || !fitting->parameters)
+        return failure_memory(failure);
+    for (size_t i = 0; i < count; i++) {
+        const struct table_column *column = table_column(fitting->table, i);
+        fitting->columns[i] = (struct fit_column){column->name, column->unit};
+    }
+    for (size_t i = 0; i < operations->parameter_count; i++)
+        fitting->parameters[i] = operations->parameters[i].fallback;
+    fitting->host = (struct plugin_host){sizeof fitting->host, fitting, pass_note, text_nearest};
+    fitting->request = (struct fit_request){
+        .size = sizeof fitting->request,
+        .response = options->response,
+        .terms = options->terms,
+        .sizes = options->sizes,
+        .size_count = options->size_count,
+        .weights = options->weights,
+        .by = options->by,
+        .by_count = options->by_count,
+        .parameters = fitting->parameters,
+        .columns = fitting->columns,
+        .column_count = count,
+    };
+    return 0;
+}
+
+/* Every need must be a column, so that a plugin's slip is told as its own. */
+static int check_needs(const struct fitting *fitting, struct failure *failure) {
+    for (size_t i = 0; i < fitting->needs.column_count; i++) {
+        size_t column;
+        int r = table_find(fitting->table, "needed", fitting->needs.columns[i], &column, failure);
+        if (r < 0)
+            return failure_prefix(failure, "%s", plugin_library_plugin(fitting->library)->name);
+    }
+    return 0;
+}
+
+static int open_plugin(struct fitting *fitting, const struct installation *installation,
+                       struct failure *failure) {
+    int r = plugin_library_open(installation, ASSAY_PLUGIN_FIT, fitting->options.method, &fitting->library,
+                                failure);
+    if (r < 0)
+        return r;
+    fitting->operations = plugin_library_fit(fitting->library);
+    r = fill_request(fitting, failure);
+    if (r < 0)
+        return r;
+    struct plugin_message message = {0};
+    struct fit_needs needs = {0};
+    r = fitting->operations->open(&fitting->host, &fitting->request, &fitting->instance, &needs, &message);
+    if (r < 0)
+        return plugin_library_failure(fitting->library, r, &message, failure);
+    fitting->needs = needs;
+    return check_needs(fitting, failure);
+}
+
+/* ---- Rows
+ * --------------------------------------------------------------------------------------------------- */
+
+static int stream_rows(struct fitting *fitting, struct failure *failure) {
+    const struct fitting_options *options = &fitting->options;
+    int r = table_begin(fitting->table, fitting->needs.columns, fitting->needs.column_count, options->by,
+                        options->by_count, failure);
+    struct table_block rows;
+    fitting->rows = 0;
+    while (r >= 0 && (r = table_next(fitting->table, &rows, failure)) > 0) {
+        struct fit_block block = {
+            .size = sizeof block, .rows = rows.rows, .columns = rows.numbers, .first_row = fitting->rows};
+        r = grouping_assign(fitting->grouping, rows.rows, rows.labels, &block.groups, failure);
+        if (r < 0)
+            return r;
+        block.group_count = grouping_count(fitting->grouping);
+        struct plugin_message message = {0};
+        r = fitting->operations->block(fitting->instance, &block, &message);
+        if (r < 0)
+            return plugin_library_failure(fitting->library, r, &message, failure);
+        fitting->rows += rows.rows;
+    }
+    return r;
+}
+
+static int stream_passes(struct fitting *fitting, struct failure *failure) {
+    for (int pass = 0; pass < FITTING_PASSES_MOST; pass++) {
+        int r = stream_rows(fitting, failure);
+        if (r < 0)
+            return r;
+        struct plugin_message message = {0};
+        r = fitting->operations->end_of_pass(fitting->instance, &message);
+        if (r < 0)
+            return plugin_library_failure(fitting->library, r, &message, failure);
+        if (r != FIT_AGAIN)
+            return 0;
+    }
+    return failure_set(failure, -ELOOP, "%s asked for the rows more than %d times",
+                       plugin_library_plugin(fitting->library)->name, (int)FITTING_PASSES_MOST);
+}
+
+int fitting_run(const struct installation *installation, struct table *table,
+                const struct fitting_options *options, fitting_note note, void *note_context,
+                struct fitting **ret, struct failure *failure) {
+    cleanup(fitting_cleanup) struct fitting *fitting = calloc(1, sizeof *fitting);
+    if (!fitting)
+        return failure_memory(failure);
+    fitting->options = *options;
+    fitting->table = table;
+    fitting->note = note;
+    fitting->note_context = note_context;
+    int r = check_options(fitting, failure);
+    r = r < 0 ? r : open_plugin(fitting, installation, failure);
+    r = r < 0 ? r : grouping_new(options->by_count, &fitting->grouping, failure);
+    r = r < 0 ? r : stream_passes(fitting, failure);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(fitting);
+    return 0;
+}
+
+/* ---- Results
+ * ------------------------------------------------------------------------------------------------ */
+
+static int hear_formula(void *context, const struct fit_formula *formula) {
+    struct fitting *fitting = context;
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
+        r = fitting->listeners[i]->formula(fitting->listeners[i]->context, formula, fitting->failure);
+    return r;
+}
+
+static int hear_group(void *context, const struct fit_group *group) {
+    struct fitting *fitting = context;
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
+        r = fitting->listeners[i]->group(fitting->listeners[i]->context, group, fitting->failure);
+    return r;
+}
+
+static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char *reason) {
+    struct fitting *fitting = context;
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
+        r = fitting->listeners[i]->skipped(fitting->listeners[i]->context, code, rows, reason,
+                                           fitting->failure);
+    return r;
+}
+
+/* The place of every label in the natural order of its column: groups are then compared by whole numbers. */
+static int rank_labels(const struct fitting *fitting, size_t j, uint32_t **ret) {
+    size_t count = table_label_count(fitting->table, j);
+    cleanup_free const char **labels = calloc(count + 1, sizeof *labels);
+    if (!labels)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        labels[i] = table_label(fitting->table, j, (uint32_t)i);
+    return natural_order_ranks(labels, count, ret);
+}
+
+struct ranked_group {
+    const struct fitting *fitting;
+    uint32_t *const *ranks;
+    uint32_t group;
+};
+
+static int compare_groups(const void *a, const void *b) {
+    const struct ranked_group *left = a, *right = b;
+    const struct fitting *fitting = left->fitting;
+    for (size_t j = 0; j < fitting->options.by_count; j++) {
+        uint32_t x = left->ranks[j][grouping_label(fitting->grouping, left->group, j)];
+        uint32_t y = left->ranks[j][grouping_label(fitting->grouping, right->group, j)];
+        if (x != y)
+            return x < y ? -1 : 1;
+    }
+    return left->group < right->group ? -1 : left->group > right->group;
+}
+
+static int order_groups(const struct fitting *fitting, uint32_t **ret) {
+    uint32_t count = grouping_count(fitting->grouping);
+    uint32_t *ranks[TABLE_LABELS_MOST] = {NULL};
+    int r = 0;
+    for (size_t j = 0; r == 0 && j < fitting->options.by_count; j++)
+        r = rank_labels(fitting, j, &ranks[j]);
+    cleanup_free struct ranked_group *groups = calloc((size_t)count + 1, sizeof *groups);
+    uint32_t *order = calloc((size_t)count + 1, sizeof *order);
+    if (r == 0 && (!groups || !order))
+        r = -ENOMEM;
+    for (uint32_t i = 0; r == 0 && i < count; i++)
+        groups[i] = (struct ranked_group){fitting, ranks, i};
+    if (r == 0 && fitting->options.by_count > 0)
+        qsort(groups, count, sizeof *groups, compare_groups);
+    for (uint32_t i = 0; r == 0 && i < count; i++)
+        order[i] = groups[i].group;
+    for (size_t j = 0; j < TABLE_LABELS_MOST; j++)
+        free(ranks[j]);
+    if (r < 0)
+        free(order);
+    else
+        *ret = order;
+    return r;
+}
+
+int fitting_finish(struct fitting *fitting, const struct fitting_listener *const *listeners, size_t count,
+                   struct failure *failure) {
+    cleanup_free uint32_t *order = NULL;
+    if (order_groups(fitting, &order) < 0)
+        return failure_memory(failure);
+    struct failure heard = {0};
+    fitting->listeners = listeners;
+    fitting->listener_count = count;
+    fitting->failure = &heard;
+    const struct fit_writer writer = {
+        .size = sizeof writer,
+        .context = fitting,
+        .order = order,
+        .group_count = grouping_count(fitting->grouping),
+        .formula = hear_formula,
+        .group = hear_group,
+        .skipped = hear_skipped,
+    };
+    struct plugin_message message = {0};
+    int r = fitting->operations->finish(fitting->instance, &writer, &message);
+    fitting->failure = NULL;
+    if (r >= 0)
+        return 0;
+    if (heard.kind == FAILURE_NONE) /* it was the plugin's own */
+        return plugin_library_failure(fitting->library, r, &message, failure);
+    if (failure)
+        *failure = heard;
+    return heard.code;
+}
+
+const struct assay_plugin *fitting_plugin(const struct fitting *fitting) {
+    return plugin_library_plugin(fitting->library);
+}
+
+const struct fitting_options *fitting_options(const struct fitting *fitting) {
+    return &fitting->options;
+}
+
+const struct table *fitting_table(const struct fitting *fitting) {
+    return fitting->table;
+}
+
+uint64_t fitting_rows(const struct fitting *fitting) {
+    return fitting->rows;
+}
+
+uint32_t fitting_group_count(const struct fitting *fitting) {
+    return grouping_count(fitting->grouping);
+}
+
+const char *fitting_label(const struct fitting *fitting, uint32_t group, size_t j) {
+    return table_label(fitting->table, j, grouping_label(fitting->grouping, group, j));
+}
+
+const char *fitting_unit(const struct fitting *fitting, const char *name) {
+    for (size_t i = 0; i < table_column_count(fitting->table); i++) {
+        const struct table_column *column = table_column(fitting->table, i);
+        if (strcmp(column->name, name) == 0)
+            return column->unit;
+    }
+    return NULL;
+}

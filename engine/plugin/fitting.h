@@ -1,0 +1,66 @@
+/*
+ * A fit under way: a table, its groups and a fit plugin. fitting_run streams the rows through the plugin as
+ * often as it asks; fitting_finish lets it tell its results to listeners: a model file, a table for people,
+ * or both.
+ */
+#ifndef ASSAY_PLUGIN_FITTING_H
+#define ASSAY_PLUGIN_FITTING_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/installation.h"
+#include "engine/plugin/table.h"
+#include "plugins/interface/fit.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FITTING_PASSES_MOST = 10000 }; /* over the rows: more means a plugin that does not end */
+
+/* What is asked for; names are looked for in the table. Borrowed for the life of the fitting. */
+struct fitting_options {
+    const char *method;   /* "linear": the plugin fit-linear */
+    const char *response; /* a column */
+    const char *terms;    /* or NULL for the plugin's default */
+    const char *const *sizes;
+    size_t size_count;
+    const char *const *by;
+    size_t by_count;
+    const char *weights; /* or NULL */
+};
+
+/* Hears the results in this order: the formula once; every group, fitted or skipped, in the natural order of
+ * their labels (numbers by value, dahu-2 before dahu-10). Each returns 0, or negative with FAILURE filled,
+ * which ends it. */
+struct fitting_listener {
+    void *context;
+    int (*formula)(void *context, const struct fit_formula *formula, struct failure *failure);
+    int (*group)(void *context, const struct fit_group *group, struct failure *failure);
+    int (*skipped)(void *context, uint32_t group, uint64_t rows, const char *reason, struct failure *failure);
+};
+
+/* Takes what the plugin notes while it works: one sentence. */
+typedef void (*fitting_note)(void *context, const char *sentence);
+
+struct fitting;
+
+/* Loads the plugin and reads the table, which stays the caller's and must live longer. NOTE may be NULL. */
+int fitting_run(const struct installation *installation, struct table *table,
+                const struct fitting_options *options, fitting_note note, void *note_context,
+                struct fitting **ret, struct failure *failure);
+/* Once. With no group fitted it still ends well: the listeners know. */
+int fitting_finish(struct fitting *fitting, const struct fitting_listener *const *listeners, size_t count,
+                   struct failure *failure);
+void fitting_free(struct fitting *fitting);
+void fitting_cleanup(struct fitting **fitting); /* for cleanup() */
+
+const struct assay_plugin *fitting_plugin(const struct fitting *fitting);
+const struct fitting_options *fitting_options(const struct fitting *fitting);
+const struct table *fitting_table(const struct fitting *fitting);
+uint64_t fitting_rows(const struct fitting *fitting);
+uint32_t fitting_group_count(const struct fitting *fitting);
+/* The label of GROUP in the J-th column of options->by. */
+const char *fitting_label(const struct fitting *fitting, uint32_t group, size_t j);
+/* The unit of column NAME (UCUM), or NULL where it is not known. */
+const char *fitting_unit(const struct fitting *fitting, const char *name);
+
+#endif

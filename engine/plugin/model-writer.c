@@ -1,0 +1,423 @@
+#include "engine/plugin/model-writer.h"
+
+#include "engine/documents/json.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
+#include "engine/plugin/model-unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    FLUSH_BYTES = 1 << 16,
+    PENDING_BYTES_MOST = 1 << 28, /* one group's line; all skipped groups */
+};
+
+struct model_writer {
+    const struct fitting *fitting;
+    struct fitting_listener listener;
+    char *path, *temporary; /* NULL when writing to a descriptor */
+    int descriptor;
+    bool owns_descriptor;
+    struct text pending;   /* not yet written */
+    struct text skipped;   /* lines for the end of the file */
+    char **names, **units; /* of the terms */
+    size_t term_count;
+    uint64_t group_count, skipped_count;
+    int error; /* the first append that failed; looked at in flush() */
+};
+
+/* ---- JSON by hand: a tree of a million groups would not fit
+ * ------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static void put(struct model_writer *writer, struct text *text,
+                                                      const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int r = text_vprintf(text, format, arguments);
+    va_end(arguments);
+    if (r < 0 && !writer->error)
+        writer->error = r;
+}
+
+static void put_string(struct model_writer *writer, struct text *text, const char *string) {
+    int r = string ? json_append_string(text, string, strlen(string)) : text_append_string(text, "null");
+    if (r < 0 && !writer->error)
+        writer->error = r;
+}
+
+static void put_number(struct model_writer *writer, struct text *text, double value) {
+    char digits[NUMBER_TEXT_SIZE];
+    if (isfinite(value))
+        number_format_double(value, digits);
+    int r = text_append_string(text, isfinite(value) ? digits : "null");
+    if (r < 0 && !writer->error)
+        writer->error = r;
+}
+
+/* Writes out what is pending once there is enough of it, or ALL. */
+static int flush(struct model_writer *writer, bool all, struct failure *failure) {
+    if (writer->error == -EFBIG)
+        return failure_set(failure, -EFBIG, "one part of the model is larger than %d bytes",
+                           (int)PENDING_BYTES_MOST);
+    if (writer->error)
+        return failure_memory(failure);
+    if (!all && writer->pending.length < FLUSH_BYTES)
+        return 0;
+    int r = file_write_all(writer->descriptor, writer->pending.bytes, writer->pending.length);
+    if (r < 0)
+        return failure_set(failure, r, "cannot write %s%s%s: %s", writer->path ? "'" : "",
+                           writer->path ? writer->path : "the model", writer->path ? "'" : "", strerror(-r));
+    text_reset(&writer->pending);
+    return 0;
+}
+
+/* ---- The head
+ * ----------------------------------------------------------------------------------------------- */
+
+static void put_strings(struct model_writer *writer, const char *const *strings, size_t count) {
+    struct text *text = &writer->pending;
+    put(writer, text, "[");
+    for (size_t i = 0; i < count; i++) {
+        put(writer, text, "%s", i ? ", " : "");
+        put_string(writer, text, strings[i]);
+    }
+    put(writer, text, "]");
+}
+
+static void put_term(struct model_writer *writer, const struct plugin_term *term, const char *unit) {
+    struct text *text = &writer->pending;
+    put(writer, text, "{\"name\": ");
+    put_string(writer, text, term->name);
+    put(writer, text, ", \"unit\": ");
+    put_string(writer, text, unit);
+    put(writer, text, ", \"factors\": [");
+    for (size_t i = 0; i < term->factor_count; i++) {
+        put(writer, text, "%s{\"factor\": ", i ? ", " : "");
+        put_string(writer, text, term->factors[i].name);
+        put(writer, text, ", \"power\": %d}", term->factors[i].power);
+    }
+    put(writer, text, "]}");
+}
+
+/* Every column that a term uses, with its unit. */
+static void put_factors(struct model_writer *writer, const struct fit_formula *formula) {
+    struct text *text = &writer->pending;
+    bool first = true;
+    for (size_t i = 0; i < table_column_count(fitting_table(writer->fitting)); i++) {
+        const struct table_column *column = table_column(fitting_table(writer->fitting), i);
+        bool used = false;
+        for (size_t t = 0; t < formula->term_count; t++)
+            for (size_t f = 0; f < formula->terms[t].factor_count; f++)
+                used |= strcmp(formula->terms[t].factors[f].name, column->name) == 0;
+        if (!used)
+            continue;
+        put(writer, text, "%s{\"name\": ", first ? "" : ", ");
+        put_string(writer, text, column->name);
+        put(writer, text, ", \"unit\": ");
+        put_string(writer, text, column->unit);
+        put(writer, text, "}");
+        first = false;
+    }
+}
+
+static void put_origin(struct model_writer *writer) {
+    struct text *text = &writer->pending;
+    const struct table *table = fitting_table(writer->fitting);
+    char created[CLOCK_TEXT_SIZE];
+    put(writer, text, "  \"origin\": {\n    \"plugin\": ");
+    put_string(writer, text, fitting_plugin(writer->fitting)->name);
+    put(writer, text, ",\n    \"version\": ");
+    put_string(writer, text, fitting_plugin(writer->fitting)->version);
+    put(writer, text, ",\n    \"engine\": ");
+    put_string(writer, text, ASSAY_VERSION);
+    put(writer, text, ",\n    \"created\": ");
+    put_string(writer, text, clock_format(clock_wall_ns(), created));
+    put(writer, text, ",\n    \"rows\": %llu,\n    \"inputs\": [",
+        (unsigned long long)fitting_rows(writer->fitting));
+    for (size_t i = 0; i < table_input_count(table); i++) {
+        const struct table_input *input = table_input(table, i);
+        put(writer, text, "%s\n      {\"file\": ", i ? "," : "");
+        put_string(writer, text, input->name);
+        put(writer, text, ", \"sha256\": ");
+        put_string(writer, text, input->sha256[0] ? input->sha256 : NULL);
+        put(writer, text, ", \"run_id\": ");
+        put_string(writer, text, input->run_id);
+        put(writer, text, ", \"rows\": %llu}", (unsigned long long)input->rows);
+    }
+    put(writer, text, "\n    ]\n  },\n");
+}
+
+static int keep_terms(struct model_writer *writer, const struct fit_formula *formula) {
+    writer->names = calloc(formula->term_count + 1, sizeof *writer->names);
+    writer->units = calloc(formula->term_count + 1, sizeof *writer->units);
+    if (!writer->names || !writer->units)
+        return -ENOMEM;
+    for (size_t t = 0; t < formula->term_count; t++) {
+        writer->term_count = t + 1;
+        writer->names[t] = strdup(formula->terms[t].name);
+        if (!writer->names[t] ||
+            model_unit_of_term(writer->fitting, &formula->terms[t], &writer->units[t]) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
+    struct model_writer *writer = context;
+    const struct fitting_options *options = fitting_options(writer->fitting);
+    if (keep_terms(writer, formula) < 0)
+        return failure_memory(failure);
+    struct text *text = &writer->pending;
+    put(writer, text, "{\n  \"assay_model\": %d,\n  \"kind\": ", MODEL_FORMAT);
+    put_string(writer, text, formula->kind);
+    put(writer, text, ",\n  \"response\": {\"name\": ");
+    put_string(writer, text, options->response);
+    put(writer, text, ", \"unit\": ");
+    put_string(writer, text, fitting_unit(writer->fitting, options->response));
+    put(writer, text, "},\n  \"formula\": [");
+    for (size_t t = 0; t < formula->term_count; t++) {
+        put(writer, text, "%s\n    ", t ? "," : "");
+        put_term(writer, &formula->terms[t], writer->units[t]);
+    }
+    put(writer, text, "\n  ],\n  \"factors\": [");
+    put_factors(writer, formula);
+    put(writer, text, "],\n  \"weights\": ");
+    put_string(writer, text, options->weights);
+    put(writer, text, ",\n  \"by\": ");
+    put_strings(writer, options->by, options->by_count);
+    put(writer, text, ",\n");
+    put_origin(writer);
+    put(writer, text, "  \"groups\": [");
+    return flush(writer, false, failure);
+}
+
+/* ---- Groups
+ * ------------------------------------------------------------------------------------------------- */
+
+static void put_labels(struct model_writer *writer, struct text *text, uint32_t group) {
+    const struct fitting_options *options = fitting_options(writer->fitting);
+    put(writer, text, "{\"labels\": {");
+    for (size_t j = 0; j < options->by_count; j++) {
+        put(writer, text, "%s", j ? ", " : "");
+        put_string(writer, text, options->by[j]);
+        put(writer, text, ": ");
+        put_string(writer, text, fitting_label(writer->fitting, group, j));
+    }
+    put(writer, text, "}");
+}
+
+static void put_estimates(struct model_writer *writer, const struct fit_part *part) {
+    struct text *text = &writer->pending;
+    put(writer, text, ", \"terms\": [");
+    for (size_t t = 0; t < writer->term_count; t++) {
+        const struct fit_estimate *estimate = &part->estimates[t];
+        put(writer, text, "%s{\"name\": ", t ? ", " : "");
+        put_string(writer, text, writer->names[t]);
+        put(writer, text, ", \"unit\": ");
+        put_string(writer, text, writer->units[t]);
+        const struct {
+            const char *name;
+            double value;
+        } members[] = {{"estimate", estimate->estimate},
+                       {"standard_error", estimate->standard_error},
+                       {"t", estimate->t},
+                       {"p", estimate->p}};
+        for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+            put(writer, text, ", \"%s\": ", members[i].name);
+            put_number(writer, text, members[i].value);
+        }
+        put(writer, text, "}");
+    }
+    put(writer, text, "]");
+}
+
+static void put_covariance(struct model_writer *writer, const struct fit_part *part) {
+    struct text *text = &writer->pending;
+    put(writer, text, ", \"covariance\": ");
+    if (!part->covariance) {
+        put(writer, text, "null");
+        return;
+    }
+    for (size_t i = 0; i < writer->term_count; i++) {
+        put(writer, text, i ? ", [" : "[[");
+        for (size_t j = 0; j < writer->term_count; j++) {
+            put(writer, text, "%s", j ? ", " : "");
+            put_number(writer, text, part->covariance[i * writer->term_count + j]);
+        }
+        put(writer, text, "]");
+    }
+    put(writer, text, "]");
+}
+
+static void put_part(struct model_writer *writer, const struct fit_part *part) {
+    struct text *text = &writer->pending;
+    put_estimates(writer, part);
+    for (size_t i = 0; i < part->value_count; i++) {
+        put(writer, text, ", ");
+        put_string(writer, text, part->values[i].name);
+        put(writer, text, ": ");
+        put_number(writer, text, part->values[i].value);
+    }
+    put(writer, text, ", \"domain\": [");
+    for (size_t i = 0; i < part->domain_count; i++) {
+        put(writer, text, "%s{\"name\": ", i ? ", " : "");
+        put_string(writer, text, part->domain[i].name);
+        put(writer, text, ", \"minimum\": ");
+        put_number(writer, text, part->domain[i].minimum);
+        put(writer, text, ", \"maximum\": ");
+        put_number(writer, text, part->domain[i].maximum);
+        put(writer, text, "}");
+    }
+    put(writer, text, "]");
+    put_covariance(writer, part);
+}
+
+/* The members of the one part of a group are the group's own; several stand in "parts". */
+static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
+    struct model_writer *writer = context;
+    struct text *text = &writer->pending;
+    put(writer, text, "%s\n    ", writer->group_count++ ? "," : "");
+    put_labels(writer, text, group->code);
+    put(writer, text, ", \"n\": %llu", (unsigned long long)group->rows);
+    if (group->part_count == 1)
+        put_part(writer, &group->parts[0]);
+    for (size_t i = 0; group->part_count != 1 && i < group->part_count; i++) {
+        put(writer, text, "%s{\"kind\": ", i ? ", " : ", \"parts\": [");
+        put_string(writer, text, group->parts[i].kind);
+        put_part(writer, &group->parts[i]);
+        put(writer, text, i + 1 < group->part_count ? "}" : "}]");
+    }
+    put(writer, text, ", \"notes\": ");
+    put_strings(writer, group->notes, group->note_count);
+    put(writer, text, "}");
+    return flush(writer, false, failure);
+}
+
+static int hear_skipped(void *context, uint32_t group, uint64_t rows, const char *reason,
+                        struct failure *failure) {
+    struct model_writer *writer = context;
+    struct text *text = &writer->skipped;
+    put(writer, text, "%s\n    ", writer->skipped_count++ ? "," : "");
+    put_labels(writer, text, group);
+    put(writer, text, ", \"n\": %llu, \"reason\": ", (unsigned long long)rows);
+    put_string(writer, text, reason);
+    put(writer, text, "}");
+    return flush(writer, false, failure);
+}
+
+/* ---- Files
+ * -------------------------------------------------------------------------------------------------- */
+
+static struct model_writer *new_writer(const struct fitting *fitting) {
+    struct model_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return NULL;
+    writer->fitting = fitting;
+    writer->descriptor = -1;
+    writer->listener = (struct fitting_listener){writer, hear_formula, hear_group, hear_skipped};
+    text_init(&writer->pending, PENDING_BYTES_MOST);
+    text_init(&writer->skipped, PENDING_BYTES_MOST);
+    return writer;
+}
+
+int model_writer_open_descriptor(int descriptor, const struct fitting *fitting, struct model_writer **ret,
+                                 struct failure *failure) {
+    struct model_writer *writer = new_writer(fitting);
+    if (!writer)
+        return failure_memory(failure);
+    writer->descriptor = descriptor;
+    *ret = writer;
+    return 0;
+}
+
+int model_writer_open(const char *path, const struct fitting *fitting, struct model_writer **ret,
+                      struct failure *failure) {
+    cleanup(model_writer_cleanup) struct model_writer *writer = new_writer(fitting);
+    if (!writer || !(writer->path = strdup(path)) || !(writer->temporary = text_format("%s.XXXXXX", path)))
+        return failure_memory(failure);
+    writer->descriptor = mkostemp(writer->temporary, O_CLOEXEC);
+    if (writer->descriptor < 0) {
+        int code = -errno;
+        free(take_pointer(writer->temporary)); /* there is nothing to remove */
+        return failure_set(failure, code, "cannot create '%s': %s", path, strerror(-code));
+    }
+    writer->owns_descriptor = true;
+    *ret = take_pointer(writer);
+    return 0;
+}
+
+const struct fitting_listener *model_writer_listener(const struct model_writer *writer) {
+    return &writer->listener;
+}
+
+/* mkostemp makes files for the owner alone; a model is a file like any other. */
+static int give_usual_mode(int descriptor) {
+    mode_t mask = umask(0);
+    umask(mask);
+    return fchmod(descriptor, 0666 & ~mask) < 0 ? -errno : 0;
+}
+
+static int publish(struct model_writer *writer, struct failure *failure) {
+    int r = give_usual_mode(writer->descriptor);
+    if (r == 0 && fsync(writer->descriptor) < 0)
+        r = -errno;
+    int closed = close(writer->descriptor);
+    writer->descriptor = -1;
+    if (r == 0 && closed < 0)
+        r = -errno;
+    if (r == 0 && rename(writer->temporary, writer->path) < 0)
+        r = -errno;
+    if (r < 0)
+        return failure_set(failure, r, "cannot write '%s': %s", writer->path, strerror(-r));
+    free(take_pointer(writer->temporary));
+    return file_sync_folder_of(writer->path, failure);
+}
+
+int model_writer_commit(struct model_writer *writer, struct failure *failure) {
+    struct text *text = &writer->pending;
+    put(writer, text, "%s],\n  \"skipped\": [", writer->group_count ? "\n  " : "");
+    int r = flush(writer, true, failure);
+    if (r < 0)
+        return r;
+    r = file_write_all(writer->descriptor, writer->skipped.bytes, writer->skipped.length);
+    if (r < 0)
+        return failure_set(failure, r, "cannot write '%s': %s", writer->path ? writer->path : "the model",
+                           strerror(-r));
+    put(writer, text, "%s]\n}\n", writer->skipped_count ? "\n  " : "");
+    r = flush(writer, true, failure);
+    return r == 0 && writer->owns_descriptor ? publish(writer, failure) : r;
+}
+
+void model_writer_free(struct model_writer *writer) {
+    if (!writer)
+        return;
+    if (writer->owns_descriptor && writer->descriptor >= 0)
+        close(writer->descriptor);
+    if (writer->temporary)
+        unlink(writer->temporary);
+    free(writer->temporary);
+    free(writer->path);
+    text_clear(&writer->pending);
+    text_clear(&writer->skipped);
+    for (size_t t = 0; t < writer->term_count; t++) {
+        free(writer->names[t]);
+        free(writer->units[t]);
+    }
+    free(writer->names);
+    free(writer->units);
+    free(writer);
+}
+
+void model_writer_cleanup(struct model_writer **writer) {
+    model_writer_free(*writer);
+}

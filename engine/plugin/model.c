@@ -1,0 +1,295 @@
+#include "engine/plugin/model.h"
+
+#include "engine/documents/document.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
+#include "engine/plugin/model-writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUP_NAME_MOST = 4096 };
+
+struct model {
+    struct document *document; /* owns the texts that the view points to */
+    struct predict_model view;
+    struct plugin_term *terms;
+    struct predict_group *groups;
+    size_t skipped_count;
+};
+
+/* ---- Members, each with its place
+ * --------------------------------------------------------------------------- */
+
+struct reading {
+    const struct document *document;
+    struct failure *failure;
+};
+
+static int refuse(const struct reading *reading, const struct document_node *node, const char *key,
+                  const char *expected) {
+    return failure_input(reading->failure, reading->document->file, node->line, node->column,
+                         "'%s' is missing or is not %s", key, expected);
+}
+
+static int need(const struct reading *reading, const struct document_node *node, const char *key,
+                enum document_kind kind, const struct document_node **ret) {
+    const struct document_node *value = document_get(node, key);
+    if (!value || value->kind != kind)
+        return refuse(reading, value ? value : node, key, document_kind_name(kind));
+    *ret = value;
+    return 0;
+}
+
+static int need_text(const struct reading *reading, const struct document_node *node, const char *key,
+                     const char **ret) {
+    const struct document_node *value = NULL;
+    int r = need(reading, node, key, DOCUMENT_TEXT, &value);
+    if (r == 0)
+        *ret = value->text;
+    return r;
+}
+
+static int need_number(const struct reading *reading, const struct document_node *node, const char *key,
+                       double *ret) {
+    const struct document_node *value = NULL;
+    int r = need(reading, node, key, DOCUMENT_NUMBER, &value);
+    if (r == 0 && !number_parse_double(value->text, strlen(value->text), ret))
+        return refuse(reading, value, key, "a number that a double can hold");
+    return r;
+}
+
+static int need_whole(const struct reading *reading, const struct document_node *node, const char *key,
+                      int64_t minimum, int64_t maximum, int64_t *ret) {
+    const struct document_node *value = NULL;
+    int64_t whole = 0;
+    int r = need(reading, node, key, DOCUMENT_NUMBER, &value);
+    if (r == 0 &&
+        (!number_parse_int64(value->text, strlen(value->text), &whole) || whole < minimum || whole > maximum))
+        return refuse(reading, value, key, "a whole number in range");
+    if (r == 0)
+        *ret = whole;
+    return r;
+}
+
+/* ---- Parts
+ * -------------------------------------------------------------------------------------------------- */
+
+static int read_term(const struct reading *reading, const struct document_node *node,
+                     struct plugin_term *ret) {
+    const struct document_node *factors = NULL;
+    int r = need_text(reading, node, "name", &ret->name);
+    r = r < 0 ? r : need(reading, node, "factors", DOCUMENT_SEQUENCE, &factors);
+    if (r < 0)
+        return r;
+    struct plugin_factor *items = calloc(factors->count + 1, sizeof *items);
+    if (!items)
+        return failure_memory(reading->failure);
+    ret->factors = items;
+    ret->factor_count = factors->count;
+    for (size_t i = 0; r == 0 && i < factors->count; i++) {
+        int64_t power = 0;
+        r = need_text(reading, factors->items[i], "factor", &items[i].name);
+        r = r < 0 ? r : need_whole(reading, factors->items[i], "power", 1, 1000, &power);
+        items[i].power = (int32_t)power;
+    }
+    return r;
+}
+
+static int read_formula(const struct reading *reading, const struct document_node *root,
+                        struct model *model) {
+    const struct document_node *formula = NULL;
+    int r = need(reading, root, "formula", DOCUMENT_SEQUENCE, &formula);
+    if (r < 0)
+        return r;
+    model->terms = calloc(formula->count + 1, sizeof *model->terms);
+    if (!model->terms)
+        return failure_memory(reading->failure);
+    model->view.terms = model->terms;
+    model->view.term_count = formula->count;
+    for (size_t i = 0; r == 0 && i < formula->count; i++)
+        r = read_term(reading, formula->items[i], &model->terms[i]);
+    return r;
+}
+
+/* The labels' values with "/" between them. */
+static int read_group_name(const struct reading *reading, const struct document_node *node,
+                           const char **ret) {
+    const struct document_node *labels = NULL;
+    int r = need(reading, node, "labels", DOCUMENT_MAPPING, &labels);
+    if (r < 0)
+        return r;
+    cleanup(text_clear) struct text name;
+    text_init(&name, GROUP_NAME_MOST);
+    for (size_t i = 0; r == 0 && i < labels->count; i++) {
+        const char *label = labels->items[i]->text ? labels->items[i]->text : "";
+        r = text_printf(&name, "%s%s", i ? "/" : "", label);
+    }
+    if (r == 0 && labels->count == 0)
+        r = text_append_string(&name, "all");
+    char *taken = r == 0 ? text_take(&name) : NULL;
+    if (r == -EFBIG)
+        return refuse(reading, labels, "labels", "a mapping of texts of a usual length");
+    if (!taken)
+        return failure_memory(reading->failure);
+    *ret = taken;
+    return 0;
+}
+
+/* The estimates, which must be those of the formula in its order. */
+static int read_estimates(const struct reading *reading, const struct document_node *node,
+                          const struct model *model, struct predict_group *ret) {
+    const struct document_node *terms = NULL;
+    int r = need(reading, node, "terms", DOCUMENT_SEQUENCE, &terms);
+    if (r < 0)
+        return r;
+    if (terms->count != model->view.term_count)
+        return refuse(reading, terms, "terms", "as long as the formula");
+    double *estimates = calloc(terms->count + 1, sizeof *estimates);
+    if (!estimates)
+        return failure_memory(reading->failure);
+    ret->estimates = estimates;
+    for (size_t t = 0; r == 0 && t < terms->count; t++) {
+        const char *name;
+        r = need_text(reading, terms->items[t], "name", &name);
+        if (r == 0 && strcmp(name, model->terms[t].name) != 0)
+            r = refuse(reading, terms->items[t], "name", "the formula's term at this place");
+        r = r < 0 ? r : need_number(reading, terms->items[t], "estimate", &estimates[t]);
+    }
+    return r;
+}
+
+static int read_domain(const struct reading *reading, const struct document_node *node,
+                       struct predict_group *ret) {
+    const struct document_node *domain = NULL;
+    int r = need(reading, node, "domain", DOCUMENT_SEQUENCE, &domain);
+    if (r < 0)
+        return r;
+    struct plugin_range *ranges = calloc(domain->count + 1, sizeof *ranges);
+    if (!ranges)
+        return failure_memory(reading->failure);
+    ret->domain = ranges;
+    ret->domain_count = domain->count;
+    for (size_t i = 0; r == 0 && i < domain->count; i++) {
+        r = need_text(reading, domain->items[i], "name", &ranges[i].name);
+        r = r < 0 ? r : need_number(reading, domain->items[i], "minimum", &ranges[i].minimum);
+        r = r < 0 ? r : need_number(reading, domain->items[i], "maximum", &ranges[i].maximum);
+    }
+    return r;
+}
+
+static int read_group(const struct reading *reading, const struct document_node *node,
+                      const struct model *model, struct predict_group *ret) {
+    int64_t rows = 0;
+    int r = read_group_name(reading, node, &ret->name);
+    r = r < 0 ? r : need_whole(reading, node, "n", 0, INT64_MAX, &rows);
+    ret->rows = (uint64_t)rows;
+    r = r < 0 ? r : read_estimates(reading, node, model, ret);
+    return r < 0 ? r : read_domain(reading, node, ret);
+}
+
+static int read_groups(const struct reading *reading, const struct document_node *root, struct model *model) {
+    const struct document_node *groups = NULL;
+    int r = need(reading, root, "groups", DOCUMENT_SEQUENCE, &groups);
+    if (r < 0)
+        return r;
+    if (groups->count == 0)
+        return failure_input(reading->failure, reading->document->file, groups->line, groups->column,
+                             "the model has no groups; expected at least one");
+    model->groups = calloc(groups->count, sizeof *model->groups);
+    if (!model->groups)
+        return failure_memory(reading->failure);
+    model->view.groups = model->groups;
+    model->view.group_count = groups->count;
+    for (size_t i = 0; r == 0 && i < groups->count; i++)
+        r = read_group(reading, groups->items[i], model, &model->groups[i]);
+    const struct document_node *skipped = document_get(root, "skipped");
+    model->skipped_count = skipped && skipped->kind == DOCUMENT_SEQUENCE ? skipped->count : 0;
+    return r;
+}
+
+static int read_head(const struct reading *reading, const struct document_node *root, struct model *model) {
+    const struct document_node *format = document_get(root, "assay_model");
+    if (root->kind != DOCUMENT_MAPPING || !format)
+        return failure_input(reading->failure, reading->document->file, root->line, root->column,
+                             "this is not a model file of assay: it has no member 'assay_model'");
+    char known[NUMBER_TEXT_SIZE];
+    number_format_int64(MODEL_FORMAT, known);
+    if (!format->text || strcmp(format->text, known) != 0)
+        return failure_input(reading->failure, reading->document->file, format->line, format->column,
+                             "the model file is of format %s; this assay reads format %s",
+                             format->text ? format->text : "?", known);
+    const struct document_node *response = NULL;
+    int r = need_text(reading, root, "kind", &model->view.kind);
+    r = r < 0 ? r : need(reading, root, "response", DOCUMENT_MAPPING, &response);
+    r = r < 0 ? r : need_text(reading, response, "name", &model->view.response);
+    if (r < 0)
+        return r;
+    const struct document_node *unit = document_get(response, "unit");
+    model->view.response_unit = unit && unit->kind == DOCUMENT_TEXT ? unit->text : NULL;
+    return 0;
+}
+
+/* Takes DOCUMENT over, also when it fails. */
+static int from_document(struct document *document, struct model **ret, struct failure *failure) {
+    cleanup(model_cleanup) struct model *model = calloc(1, sizeof *model);
+    if (!model) {
+        document_free(document);
+        return failure_memory(failure);
+    }
+    model->document = document;
+    model->view.size = sizeof model->view;
+    model->view.name = file_base_name(document->file);
+    const struct reading reading = {document, failure};
+    int r = read_head(&reading, document->root, model);
+    r = r < 0 ? r : read_formula(&reading, document->root, model);
+    r = r < 0 ? r : read_groups(&reading, document->root, model);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(model);
+    return 0;
+}
+
+int model_read(const char *path, struct model **ret, struct failure *failure) {
+    struct document *document;
+    int r = document_read_json(path, &document, failure);
+    return r < 0 ? r : from_document(document, ret, failure);
+}
+
+int model_parse(const char *name, const char *bytes, size_t length, struct model **ret,
+                struct failure *failure) {
+    struct document *document;
+    int r = document_parse_json(name, bytes, length, &document, failure);
+    return r < 0 ? r : from_document(document, ret, failure);
+}
+
+void model_free(struct model *model) {
+    if (!model)
+        return;
+    for (size_t t = 0; t < model->view.term_count; t++)
+        free((void *)model->terms[t].factors);
+    for (size_t i = 0; i < model->view.group_count; i++) {
+        free((char *)model->groups[i].name);
+        free((void *)model->groups[i].estimates);
+        free((void *)model->groups[i].domain);
+    }
+    free(model->terms);
+    free(model->groups);
+    document_free(model->document);
+    free(model);
+}
+
+void model_cleanup(struct model **model) {
+    model_free(*model);
+}
+
+const struct predict_model *model_view(const struct model *model) {
+    return &model->view;
+}
+
+size_t model_skipped_count(const struct model *model) {
+    return model->skipped_count;
+}

@@ -1,0 +1,26 @@
+/*
+ * A model file as it was read (plugins/interface/MODEL.md): what a predictor needs of it, checked. Members
+ * that this version does not know are passed over; a number that is missing where one is needed is refused
+ * with its place.
+ */
+#ifndef ASSAY_PLUGIN_MODEL_H
+#define ASSAY_PLUGIN_MODEL_H
+
+#include "engine/foundation/failure.h"
+#include "plugins/interface/predict.h"
+
+struct model;
+
+int model_read(const char *path, struct model **ret, struct failure *failure);
+/* The same from memory; NAME is for messages. */
+int model_parse(const char *name, const char *bytes, size_t length, struct model **ret,
+                struct failure *failure);
+void model_free(struct model *model);     /* NULL is fine */
+void model_cleanup(struct model **model); /* for cleanup() */
+
+/* Valid until model_free. */
+const struct predict_model *model_view(const struct model *model);
+/* How many groups the fit had to skip. */
+size_t model_skipped_count(const struct model *model);
+
+#endif

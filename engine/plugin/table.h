@@ -1,0 +1,89 @@
+/*
+ * The table that a fit reads: archives (their results/results.csv) and plain CSV files, one after the other,
+ * as blocks of columns in bounded memory. An archive is known by its first bytes, whatever its name. Every
+ * input must have the columns that are used, in the same units; others may differ.
+ *
+ *     table_open(paths) ; table_begin(columns) ; while (table_next(&block) > 0) ... ; table_begin again for a
+ *     second pass ; table_close
+ *
+ * Archives are verified whole before their first row is used. Plain CSV files are hashed as their bytes pass.
+ */
+#ifndef ASSAY_PLUGIN_TABLE_H
+#define ASSAY_PLUGIN_TABLE_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/hash.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TABLE_INPUTS_MOST = 4096,
+    TABLE_LABELS_MOST = 8, /* label columns of one pass */
+};
+
+#define TABLE_ARCHIVE_MEMBER "results/results.csv"
+
+struct table;
+
+struct table_column {
+    const char *name;
+    const char *unit; /* UCUM; NULL where it is not known (plain CSV) */
+    bool response;    /* its role in the archive */
+};
+
+/* What an archive's experiment suggests (run.json, "model"); members are NULL or 0 where it says nothing. */
+struct table_suggestion {
+    const char *method, *response, *terms;
+    const char *const *sizes, *const *by;
+    size_t size_count, by_count;
+};
+
+struct table_input {
+    const char *path; /* as given */
+    const char *name; /* base name, for provenance */
+    bool archive;
+    const char *run_id;         /* of an archive; or NULL */
+    char sha256[HASH_HEX_SIZE]; /* of the file; of a plain CSV "" until it was read to its end with hashing on
+                                 */
+    uint64_t rows;              /* read in the last whole pass */
+};
+
+struct table_block {
+    size_t rows;
+    const double *const *numbers;  /* empty fields are NaN */
+    const uint32_t *const *labels; /* codes from 0 in order of first appearance, the same in all inputs */
+};
+
+/* Opens every input once, to see its columns. HASH: plain CSV files are hashed while they are read first. "-"
+ * is standard input, which can be read once only. */
+int table_open(const char *const *paths, size_t count, bool hash, struct table **ret,
+               struct failure *failure);
+void table_close(struct table *table);
+void table_cleanup(struct table **table); /* for cleanup() */
+
+size_t table_input_count(const struct table *table);
+const struct table_input *table_input(const struct table *table, size_t i);
+/* The columns of the first input. */
+size_t table_column_count(const struct table *table);
+const struct table_column *table_column(const struct table *table, size_t i);
+/* The column called NAME, or FAILURE_INPUT with the nearest one or all that there are. WHAT says what it was
+ * to be: "response", "group". */
+int table_find(const struct table *table, const char *what, const char *name, size_t *ret,
+               struct failure *failure);
+/* Of the first input that is an archive with a suggestion; NULL if there is none. */
+const struct table_suggestion *table_suggestion(const struct table *table);
+
+/* Starts a pass over the columns NUMBERS and LABELS (names; the pointers stay in use until the next pass).
+ * LABELS must be the same in every pass over a table. */
+int table_begin(struct table *table, const char *const *numbers, size_t number_count,
+                const char *const *labels, size_t label_count, struct failure *failure);
+/* 1 and the next block (valid until the next call), 0 at the end, or negative. */
+int table_next(struct table *table, struct table_block *ret, struct failure *failure);
+
+/* The text of a code of the J-th label column, and how many there are so far. */
+const char *table_label(const struct table *table, size_t j, uint32_t code);
+size_t table_label_count(const struct table *table, size_t j);
+
+#endif
