@@ -110,7 +110,7 @@ static int split_setting(const char *text, const char *expected, char **ret_name
 static int take_factor(struct design_specification *specification, const char *text,
                        struct failure *failure) {
     cleanup_free char *name = NULL;
-    const char *value;
+    const char *value = NULL;
     cleanup(levels_clear) struct levels levels = {0};
     int r = split_setting(text, "a factor such as n=1..5000, n=100..5000:100 or nb=64,128,256", &name, &value,
                           failure);
@@ -148,7 +148,7 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
         r = read_count("--batch", text, DESIGN_ROWS_MOST, &product->batch, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--fixed", i)); i++) {
         cleanup_free char *name = NULL;
-        const char *size;
+        const char *size = NULL;
         r = split_setting(text, "a fixed factor such as k=128", &name, &size, failure);
         if (r == 0)
             r = uniform_product_fix(product, name, size, failure);
@@ -294,7 +294,7 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
         r = design_specification_set_repetitions(specification, text, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--compute", i)); i++) {
         cleanup_free char *name = NULL;
-        const char *expression;
+        const char *expression = NULL;
         r = split_setting(text, "a column such as 'lda=max(m, n, k)'", &name, &expression, failure);
         if (r == 0)
             r = design_specification_add_computed(specification, name, expression, 0, 0, failure);
