@@ -265,9 +265,9 @@ const struct verb verb_predict = {
         "processes are like). Where a scenario leaves the sizes that the model was fitted to, a warning says "
         "so.\n"
         "\n"
-        "    assay predict hpl dgemm-model.json --set N=20000 --set NB=128 --set P=4 --set Q=4 \\\n"
-        "        --set latency=1us --set bandwidth=10GB/s\n"
-        "    assay predict hpl dgemm-model.json --scenario scenarios.csv -o prediction.csv\n",
+        "    assay predict hpl model.json --set N=20000 --set NB=128 \\\n"
+        "        --set P=4 --set Q=4 --set latency=1us --set bandwidth=10GB/s\n"
+        "    assay predict hpl model.json --scenario scenarios.csv -o prediction.csv\n",
     .options = options,
     .operands_least = 2,
     .operands_most = 2,

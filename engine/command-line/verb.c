@@ -9,22 +9,7 @@
 #include <string.h>
 
 const struct verb *const verb_table[] = {
-#ifdef ASSAY_VERB_RUN
-    &verb_run,
-#endif
-#ifdef ASSAY_VERB_DESIGN
-    &verb_design,
-#endif
-#ifdef ASSAY_VERB_FIT
-    &verb_fit,
-#endif
-#ifdef ASSAY_VERB_PREDICT
-    &verb_predict,
-#endif
-#ifdef ASSAY_VERB_ARCHIVE
-    &verb_archive,
-#endif
-    &verb_help, NULL,
+    &verb_run, &verb_design, &verb_fit, &verb_predict, &verb_archive, &verb_help, NULL,
 };
 
 enum { NAMES_MOST = 64 };
