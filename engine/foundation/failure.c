@@ -5,9 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
-__attribute__((format(printf, 5, 0))) static int fill(struct failure *failure, enum failure_kind kind,
-                                                      int code, const char *place, const char *format,
-                                                      va_list arguments) {
+__attribute__((format(
+    printf, 5,
+    0))) /* Writes TEXT into BUFFER with control characters made visible: a sentence that quotes a value stays
+          * one line, and what somebody else wrote does not reach the terminal as commands. */
+static void
+copy_visibly(const char *text, char *buffer, size_t size) {
+    size_t length = 0;
+    for (; *text && length + 5 < size; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '\n')
+            length += (size_t)snprintf(buffer + length, size - length, "\\n");
+        else if (c == '\t')
+            length += (size_t)snprintf(buffer + length, size - length, "\\t");
+        else if (c < ' ' || c == 0x7f)
+            length += (size_t)snprintf(buffer + length, size - length, "\\x%02x", c);
+        else
+            buffer[length++] = *text;
+    }
+    buffer[length] = '\0';
+}
+
+static int fill(struct failure *failure, enum failure_kind kind, int code, const char *place,
+                const char *format, va_list arguments) {
     if (!failure)
         return code;
     /* The arguments may point into the failure itself (a sentence quoted by another), so the new text
@@ -17,7 +37,7 @@ __attribute__((format(printf, 5, 0))) static int fill(struct failure *failure, e
     failure->kind = kind;
     failure->code = code;
     snprintf(failure->place, sizeof failure->place, "%s", place);
-    memcpy(failure->text, text, sizeof text);
+    copy_visibly(text, failure->text, sizeof failure->text);
     return code;
 }
 

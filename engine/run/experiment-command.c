@@ -154,6 +154,15 @@ int experiment_command_arguments(const struct experiment_command *command, const
     return 0;
 }
 
+int experiment_command_check(const struct experiment_command *command, const char *file,
+                             struct experiment_values values, struct failure *failure) {
+    char **arguments;
+    int r = experiment_command_arguments(command, file, &values, &arguments, failure);
+    if (r == 0)
+        experiment_arguments_free(arguments);
+    return r;
+}
+
 int experiment_command_describe(char *const *arguments, struct text *ret) {
     int r = 0;
     for (size_t i = 0; r == 0 && arguments[i]; i++) {

@@ -95,8 +95,6 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
     const struct experiment *experiment = campaign->experiment;
     struct plan_values values = {0};
     int r = plan_values_new(plan, 1, &values, failure);
-    if (r == 0)
-        r = plan_values_set_unit(&values, plan, 0, failure);
     if (r < 0)
         return r;
     text_printf(ret, "campaign     %s\nexperiment   %s%s%s\ntestbed      %s: %s\n", campaign->name,
@@ -114,6 +112,8 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
         r = append_command(plan, &experiment->setup[i], &values, ret, failure);
     text_append_string(ret, "  control    nothing is changed on the nodes\n  warm-up    none\n");
     append_units(plan, ret);
+    if (r == 0 && !experiment->streamed)
+        r = plan_values_set_unit(&values, plan, 0, failure);
     if (r == 0)
         r = append_command(plan, &experiment->run, &values, ret, failure);
     text_append_string(ret, "  collect    what the agents still have\n");

@@ -64,6 +64,25 @@ static int estimate(struct plan *plan, struct failure *failure) {
     return 0;
 }
 
+/* Whether every command finds the values that it asks for: better said now than after an hour of setup. */
+static int check_commands(const struct plan *plan, struct failure *failure) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    struct plan_values values = {0};
+    int r = plan_values_new(plan, 1, &values, failure);
+    for (size_t i = 0; r == 0 && i < experiment->setup_count; i++)
+        r = experiment_command_check(&experiment->setup[i], experiment->file, plan_values_view(&values),
+                                     failure);
+    for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
+        r = experiment_command_check(&experiment->teardown[i], experiment->file, plan_values_view(&values),
+                                     failure);
+    if (r == 0 && !experiment->streamed)
+        r = plan_values_set_unit(&values, plan, 0, failure);
+    if (r == 0)
+        r = experiment_command_check(&experiment->run, experiment->file, plan_values_view(&values), failure);
+    plan_values_clear(&values);
+    return r;
+}
+
 int plan_new(const struct campaign *campaign, struct plan **ret, struct failure *failure) {
     cleanup(free_plan) struct plan *plan = calloc(1, sizeof *plan);
     if (!plan)
@@ -79,6 +98,8 @@ int plan_new(const struct campaign *campaign, struct plan **ret, struct failure 
         r = find_maxima(plan, failure);
     if (r == 0)
         r = estimate(plan, failure);
+    if (r == 0)
+        r = check_commands(plan, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(plan);

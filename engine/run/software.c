@@ -31,8 +31,8 @@ static int record_line(struct run *run, struct run_node *node, cJSON *object, co
     return 0;
 }
 
-/* A fact of the kernel's that is a path names a library that it loaded: its hash, and the package that it came in,
- * decide whether two archives measured the same code. */
+/* A fact of the kernel's that is a path names a library that it loaded: its hash, and the package that it
+ * came in, decide whether two archives measured the same code. */
 static int inspect_libraries(struct run *run, struct run_node *node, struct failure *failure) {
     cJSON *facts = cJSON_GetObjectItemCaseSensitive(node->software, "kernel");
     cJSON *libraries = facts ? json_add_object(node->software, "libraries") : NULL;

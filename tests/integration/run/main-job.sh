@@ -4,6 +4,8 @@
 command -v cc >/dev/null || plan_skip "no C compiler, which the dgemm experiment needs on a node"
 ldconfig -p | grep -q libopenblas || plan_skip "no OpenBLAS, which the dgemm experiment needs"
 
+export TMPDIR=$scratch/tmp
+mkdir "$TMPDIR"
 cat >"$scratch/campaign.yaml" <<'E2'
 name: small
 experiment: dgemm
@@ -11,9 +13,10 @@ design: {generate: uniform-product, factors: [m, n, k], max-product: 2e6, max-si
 E2
 cores=$(lscpu -p=CORE,SOCKET,ONLINE 2>/dev/null | grep -v '^#' | sort -u | wc -l)
 
-check "the dry run prints the plan" "$ASSAY" run "$scratch/campaign.yaml" --dry-run -o "$scratch/none"
-check "... with units, seed, memory and time" grep -qE 'rows x 2 repetitions.*seed 42' "$scratch/.out"
-"$ASSAY" run "$scratch/campaign.yaml" --dry-run >"$scratch/plan"
+"$ASSAY" run "$scratch/campaign.yaml" --dry-run -o "$scratch/none" >"$scratch/plan"
+report $? "the dry run prints the plan"
+check "... with units and seed" grep -qE 'rows x 2 repetitions.*seed 42' "$scratch/plan"
+check "... and the kernel's command" grep -q './dgemm --blas openblas' "$scratch/plan"
 check "... memory has a unit" grep -qE 'Memory: [0-9.]+ [KMGT]?i?B a process' "$scratch/plan"
 check "... time has a unit" grep -qE 'Time to measure: about [0-9.]+ (ns|us|ms|s|min)' "$scratch/plan"
 check "... and touches nothing" test ! -e "$scratch/none"
@@ -55,7 +58,7 @@ check "the BLAS is named, with its hash" \
     grep -qE '"blas_library.sha256": *"[0-9a-f]{64}"' <("$ASSAY" archive cat "$archive" software/versions.json)
 check "every column has a role and the response its unit" \
     grep -q '"unit": *"s"' <("$ASSAY" archive cat "$archive" datapackage.json)
-check "nothing of the agent's is left" test -z "$(ls -d "${TMPDIR:-/tmp}"/assay-????????-????-* 2>/dev/null)"
+check "nothing of the agent's is left" test -z "$(ls -A "$TMPDIR")"
 
 "$ASSAY" run "$scratch/campaign.yaml" -q -o "$scratch/runs" >"$scratch/out2" 2>/dev/null
 "$ASSAY" archive cat "$(cat "$scratch/out2")" results/results.csv >"$scratch/again.csv"

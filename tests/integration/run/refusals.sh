@@ -18,7 +18,7 @@ bad() { # bad NAME PATTERN: runs c.yaml
     refuse "$1" 2 "$2" "$ASSAY" run "$scratch/c.yaml" -o "$scratch/runs"
 }
 refuse "a missing campaign" 2 "cannot open '.*none.yaml'" "$ASSAY" run "$scratch/none.yaml"
-write </dev/null; bad "an empty campaign" "c.yaml.*empty"
+write </dev/null; bad "an empty campaign" "c.yaml:1:1: nothing, expected a document"
 write <<<'experiment: tinny'; bad "an experiment that does not exist, nearest named" "c.yaml:1:13: .*'tinny'.*'tiny'"
 write <<<'experiment: ./nowhere'; bad "an experiment's path that leads nowhere" "c.yaml:1:13: .*experiment.yaml"
 write <<<$'experiment: tiny\ndesing: x.csv'; bad "an unknown key, nearest named" "c.yaml:2:1: 'desing'.*'design'"
@@ -46,7 +46,7 @@ design "a number with trailing junk" "d.csv:2:1: .*'5x'" <<<$'n\n5x'
 design "a value out of range" "d.csv:2:1: .*'101'.*from 1 to 100" <<<$'n\n101'
 design "a fraction where a whole number is expected" "d.csv:2:1: .*'1.5'.*whole" <<<$'n\n1.5'
 design "a row that breaks a condition" "d.csv:2.*m >= n" <<<$'n,m\n5,4'
-design "a quoted newline is no end of row: it is part of a value that is no number" "d.csv:2:1: .*expected a whole number" <<<$'n\n"1\n2"'
+design "a quoted newline is no end of row: it is part of a value that is no number" "d.csv:2:1: 'n' is '1.n2', expected a whole number" <<<$'n\n"1\n2"'
 design "a missing column" "d.csv.*'n'" <<<$'m\n5'
 printf 'experiment: tiny\ndesign: d.csv\0\n' >"$scratch/c.yaml"; bad "a NUL byte" "c.yaml:2:14: .*NUL"
 printf 'experiment: tiny\nname: \xff\n' >"$scratch/c.yaml"; bad "invalid UTF-8" "c.yaml:2:7: .*UTF-8"
