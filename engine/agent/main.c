@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef ASSAY_VERSION
@@ -84,11 +85,23 @@ static int serve(const struct agent_options *options, struct failure *failure) {
     return r < 0 ? r : 0;
 }
 
+/* Whatever our parent left open would reach every program that we run. */
+static void close_what_was_inherited(void) {
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, 3u, ~0u, 0u) == 0)
+        return;
+#endif
+    long limit = sysconf(_SC_OPEN_MAX);
+    for (int descriptor = 3; descriptor < (limit > 0 && limit < 65536 ? (int)limit : 65536); descriptor++)
+        close(descriptor);
+}
+
 int main(int count, char **arguments) {
     /* A descriptor below 3 that is free would be given to a pipe, and then be taken for stdin or stdout. */
     for (int descriptor = 0; descriptor < 3; descriptor++)
         if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
             return 1;
+    close_what_was_inherited();
     struct agent_options options = {.input = 0, .output = 1};
     parse(count, arguments, &options);
     signal(SIGPIPE, SIG_IGN);

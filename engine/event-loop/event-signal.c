@@ -48,12 +48,12 @@ static int update(struct event_loop *loop) {
 }
 
 int signal_want(struct event_loop *loop, int number) {
-    if (sigismember(&loop->wanted, number))
-        return 0;
     sigset_t one, before;
     sigemptyset(&one);
     if (sigaddset(&one, number) < 0)
         return -EINVAL;
+    if (sigismember(&loop->wanted, number) > 0)
+        return 0;
     if (sigprocmask(SIG_BLOCK, &one, &before) < 0)
         return -errno;
     sigaddset(&loop->wanted, number);
@@ -70,7 +70,7 @@ int signal_want(struct event_loop *loop, int number) {
 }
 
 void signal_unwant(struct event_loop *loop, int number) {
-    if (!sigismember(&loop->wanted, number))
+    if (sigismember(&loop->wanted, number) <= 0)
         return;
     sigdelset(&loop->wanted, number);
     (void)update(loop);
@@ -92,17 +92,18 @@ struct event_source *event_loop_add_signal(struct event_loop *loop, int signal_n
         errno = EINVAL;
         return NULL;
     }
-    int r = signal_want(loop, signal_number);
-    if (r < 0) {
-        errno = -r;
-        return NULL;
-    }
     struct event_source *source = event_source_new(loop, EVENT_KIND_SIGNAL, context);
     if (!source)
         return NULL;
     source->signal.callback = callback;
     source->signal.number = signal_number;
     loop->active++;
+    int r = signal_want(loop, signal_number);
+    if (r < 0) {
+        event_source_remove(source);
+        errno = -r;
+        return NULL;
+    }
     return source;
 }
 

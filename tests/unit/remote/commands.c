@@ -1,0 +1,695 @@
+/* Programs on a node, through the real agent. */
+#include "tests/unit/remote/fixture.h"
+
+#include "engine/foundation/hash.h"
+
+#include <fcntl.h>
+#include <sched.h>
+
+static struct fixture f;
+
+static int set_up(void **state) {
+    (void)state;
+    fixture_open(&f, NULL);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    fixture_close(&f);
+    return 0;
+}
+
+static struct remote_result run(const char *const *arguments, const char *input) {
+    struct remote_result result;
+    struct remote_command_specification specification = {.arguments = arguments};
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, input, input ? strlen(input) : 0, &result,
+                                            &f.failure));
+    return result;
+}
+
+static void streams_and_status_come_back(void **state) {
+    (void)state;
+    struct remote_result result = run(SHELL("cat; echo err >&2; exit 3"), "hello\n");
+    assert_string_equal(result.output, "hello\n");
+    assert_string_equal(result.error, "err\n");
+    assert_false(result.exit.signalled);
+    assert_int_equal(result.exit.code, 3);
+    assert_int_equal(result.exit.output_bytes, 6);
+    assert_int_equal(result.exit.error_bytes, 4);
+    assert_int_equal(result.exit.input_bytes, 6);
+    assert_true(result.start.pid > 0);
+    assert_true(result.exit.monotonic_ns > result.start.monotonic_ns);
+    assert_true(result.exit.wall_ns > result.start.wall_ns);
+    assert_true(result.exit.rss_peak_bytes > 100000);
+    assert_false(result.exit.left_others);
+    char text[128];
+    assert_string_equal(remote_exit_describe(&result.exit, text, sizeof text), "exited with status 3");
+    remote_result_clear(&result);
+
+    result = run(SHELL("kill -SEGV $$"), NULL);
+    assert_true(result.exit.signalled);
+    assert_int_equal(result.exit.code, SIGSEGV);
+    assert_string_equal(remote_exit_describe(&result.exit, text, sizeof text),
+                        "was killed by signal 11 (Segmentation fault)");
+    remote_result_clear(&result);
+}
+
+static void without_input_stdin_is_empty(void **state) {
+    (void)state;
+    struct remote_result result = run((const char *const[]){"cat", NULL}, NULL);
+    assert_int_equal(result.exit.code, 0);
+    assert_int_equal(result.output_length, 0);
+    remote_result_clear(&result);
+}
+
+static void arguments_are_never_a_shell_line(void **state) {
+    (void)state;
+    const char *const arguments[] = {"printf", "%s|", "a b", "$(id)", "*", "'\"", "", "x\ny", NULL};
+    struct remote_result result = run(arguments, NULL);
+    assert_string_equal(result.output, "a b|$(id)|*|'\"||x\ny|");
+    remote_result_clear(&result);
+}
+
+static void the_environment_is_added_to(void **state) {
+    (void)state;
+    setenv("ASSAY_TEST_GONE", "1", 1);
+    fixture_close(&f);
+    fixture_open(&f, NULL); /* an agent that has the variable */
+    const char *const environment[] = {"OMP_NUM_THREADS=4", "LATER=1", "LATER=2", "ASSAY_TEST_GONE", NULL};
+    struct remote_command_specification specification = {
+        .arguments = SHELL("echo $OMP_NUM_THREADS $LATER ${ASSAY_TEST_GONE-gone}"),
+        .environment = environment};
+    struct remote_result result;
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    assert_string_equal(result.output, "4 2 gone\n");
+    remote_result_clear(&result);
+    unsetenv("ASSAY_TEST_GONE");
+}
+
+static void the_folder_is_below_the_run_directory(void **state) {
+    (void)state;
+    assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b", &f.failure));
+    struct remote_command_specification specification = {.arguments = (const char *const[]){"pwd", NULL},
+                                                         .folder = "a/b"};
+    struct remote_result result;
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    result.output[result.output_length - 1] = '\0';
+    assert_string_equal(result.output, fixture_path(&f, "a/b"));
+    remote_result_clear(&result);
+}
+
+static void refused(const struct remote_command_specification *specification, int code,
+                    const char *sentence) {
+    struct remote_result result;
+    memset(&f.failure, 0, sizeof f.failure);
+    assert_int_equal(agent_link_run_and_wait(f.link, specification, NULL, 0, &result, &f.failure), code);
+    assert_string_equal(f.failure.place, "node testnode");
+    if (!strstr(f.failure.text, sentence)) {
+        print_error("got: %s\nexpected: %s\n", f.failure.text, sentence);
+        fail();
+    }
+}
+
+static void what_cannot_start_says_why(void **state) {
+    (void)state;
+    refused(
+        &(struct remote_command_specification){.arguments = (const char *const[]){"no-such-program", NULL}},
+        -ENOENT, "cannot run 'no-such-program': No such file or directory; PATH is '");
+    refused(&(struct remote_command_specification){.arguments = (const char *const[]){"./nothing", NULL}},
+            -ENOENT,
+            "cannot run './nothing' in folder '.': No such file or directory (or the interpreter that it "
+            "names is "
+            "missing)");
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "plain", "x", 1, 0644, &f.failure));
+    refused(&(struct remote_command_specification){.arguments = (const char *const[]){"./plain", NULL}},
+            -EACCES, "cannot run './plain' in folder '.': Permission denied");
+    refused(&(struct remote_command_specification){.arguments = SHELL("true"), .folder = "missing"}, -ENOENT,
+            "cannot run 'sh': cannot open 'missing': No such file or directory");
+    refused(&(struct remote_command_specification){.arguments = SHELL("true"), .folder = "../.."}, -EXDEV,
+            "cannot run 'sh': '../..' leaves the run directory");
+    refused(&(struct remote_command_specification){.arguments = SHELL("true"), .folder = "/tmp"}, -EXDEV,
+            "cannot run 'sh': '/tmp' is absolute; expected a path below the run directory");
+    refused(
+        &(struct remote_command_specification){
+            .arguments = SHELL("true"), .pus = (unsigned[]){0, 8191}, .pu_count = 2},
+        -EINVAL, "cannot run 'sh': cannot pin it to PUs 0,8191: Invalid argument; the agent may use PUs 0");
+    refused(&(struct remote_command_specification){.arguments = (const char *const[]){NULL}}, -EINVAL,
+            "a command has no program");
+    refused(&(struct remote_command_specification){.arguments = SHELL("true"),
+                                                   .pus = (unsigned[]){8192},
+                                                   .pu_count = 1},
+            -EINVAL, "there is no PU 8192");
+    refused(&(struct remote_command_specification){.arguments = SHELL("true"),
+                                                   .environment = (const char *const[]){"=x", NULL}},
+            -EINVAL, "an environment variable has no name: '=x'");
+    static char long_argument[300 << 10];
+    memset(long_argument, 'a', sizeof long_argument - 1);
+    refused(&(struct remote_command_specification){.arguments =
+                                                       (const char *const[]){"echo", long_argument, NULL}},
+            -E2BIG, "the arguments of 'echo' have more than 262144 bytes");
+    /* None of it has harmed the link. */
+    struct remote_result result = run(SHELL("echo well"), NULL);
+    assert_string_equal(result.output, "well\n");
+    remote_result_clear(&result);
+}
+
+static void a_program_is_pinned(void **state) {
+    (void)state;
+    struct node_facts *facts;
+    assert_done(&f, agent_link_inspect_and_wait(f.link, &facts, &f.failure));
+    for (size_t i = 0; i < facts->pu_count; i++) {
+        if (!facts->pus[i].allowed)
+            continue;
+        unsigned pu = facts->pus[i].index;
+        struct remote_command_specification specification = {
+            .arguments = (const char *const[]){"grep", "Cpus_allowed_list", "/proc/self/status", NULL},
+            .pus = &pu,
+            .pu_count = 1};
+        struct remote_result result;
+        char expected[64];
+        snprintf(expected, sizeof expected, "Cpus_allowed_list:\t%u\n", pu);
+        assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+        assert_string_equal(result.output, expected);
+        remote_result_clear(&result);
+    }
+    node_facts_free(facts);
+}
+
+static void signals_and_streams_are_as_a_program_expects(void **state) {
+    (void)state;
+    struct remote_result result =
+        run(SHELL("grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd | wc -l; "
+                  "[ $(ps -o sid= -p $$) = $$ ] && echo leader"),
+            NULL);
+    unsigned long long blocked, ignored;
+    int descriptors, end = 0;
+    assert_int_equal(sscanf(result.output, "SigBlk: %llx SigIgn: %llx %d leader%n", &blocked, &ignored,
+                            &descriptors, &end),
+                     3);
+    assert_true(end > 0);
+    assert_int_equal(blocked, 0);
+    /* Signals 32 and 33 are libc's own; its posix_spawn leaves them ignored, and no program uses them. */
+    assert_int_equal(ignored & ~(3ull << 31), 0);
+    assert_int_equal(descriptors, 4); /* ls itself opens one beside the three */
+    remote_result_clear(&result);
+}
+
+/* ---- time and ends */
+
+static void a_time_limit_ends_it(void **state) {
+    (void)state;
+    struct remote_command_specification specification = {
+        .arguments = SHELL("echo begun; sleep 60"), .timeout_ms = 200, .grace_ms = 500};
+    struct remote_result result;
+    int64_t start = clock_monotonic_ns();
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    int64_t passed = clock_monotonic_ns() - start;
+    assert_true(result.exit.timed_out);
+    assert_true(result.exit.signalled);
+    assert_int_equal(result.exit.code, SIGTERM);
+    assert_string_equal(result.output, "begun\n");
+    assert_true(passed >= 200 * EVENT_MILLISECOND && passed < 5 * EVENT_SECOND);
+    char text[128];
+    assert_string_equal(remote_exit_describe(&result.exit, text, sizeof text),
+                        "ran past its time limit and was killed by signal 15 (Terminated)");
+    remote_result_clear(&result);
+}
+
+static void who_ignores_sigterm_gets_sigkill_after_the_grace(void **state) {
+    (void)state;
+    struct remote_command_specification specification = {
+        .arguments = SHELL("trap '' TERM; while :; do sleep 0.05; done"), .timeout_ms = 100, .grace_ms = 300};
+    struct remote_result result;
+    int64_t start = clock_monotonic_ns();
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    assert_true(result.exit.timed_out);
+    assert_int_equal(result.exit.code, SIGKILL);
+    assert_true(clock_monotonic_ns() - start >= 400 * EVENT_MILLISECOND);
+    remote_result_clear(&result);
+}
+
+static void what_is_left_of_a_group_is_ended(void **state) {
+    (void)state;
+    struct remote_command_specification specification = {
+        .arguments = SHELL("trap '' TERM; (sleep 61 & echo $!; trap '' TERM; sleep 62 & echo $!) ; exit 5"),
+        .grace_ms = 200};
+    struct remote_result result;
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    assert_int_equal(result.exit.code, 5);
+    assert_true(result.exit.left_others);
+    long first, second;
+    assert_int_equal(sscanf(result.output, "%ld %ld", &first, &second), 2);
+    assert_false(process_lives((pid_t)first));
+    assert_false(process_lives((pid_t)second));
+    remote_result_clear(&result);
+}
+
+static void late_writers_of_a_group_finish_what_they_write(void **state) {
+    (void)state;
+    /* The shell ends before the other side of its pipe has written everything down. */
+    struct remote_result result = run(SHELL("(sleep 0.03; echo late) & exit 0"), NULL);
+    assert_string_equal(result.output, "late\n");
+    remote_result_clear(&result);
+}
+
+static void who_left_the_group_does_not_hold_its_end_up(void **state) {
+    (void)state;
+    int64_t start = clock_monotonic_ns();
+    struct remote_result result = run(SHELL("setsid sleep 30 & echo $!; sleep 0.1; exit 0"), NULL);
+    assert_true(clock_monotonic_ns() - start < 5 * EVENT_SECOND);
+    assert_int_equal(result.exit.code, 0);
+    long daemon;
+    assert_int_equal(sscanf(result.output, "%ld", &daemon), 1);
+    assert_true(process_lives((pid_t)daemon)); /* it left on purpose, and may serve the next command */
+    remote_result_clear(&result);
+    /* But it does not outlive the agent. */
+    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    assert_true(process_ends((pid_t)daemon));
+}
+
+struct watch {
+    struct remote_command *command;
+    struct text output;
+    int started, drained, exited;
+    struct remote_exit exit;
+    struct failure failure;
+};
+
+static void on_started(struct remote_command *command, const struct remote_start *start, void *context) {
+    struct watch *watch = context;
+    assert_int_equal(remote_command_pid(command), start->pid);
+    watch->started++;
+}
+
+static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
+                      size_t length, void *context) {
+    (void)command;
+    (void)stream;
+    struct watch *watch = context;
+    assert_int_equal(text_append(&watch->output, bytes, length), 0);
+}
+
+static void on_exit_of(struct remote_command *command, const struct remote_exit *exit,
+                       const struct failure *failure, void *context) {
+    struct watch *watch = context;
+    assert_true(!exit != !failure);
+    assert_true(remote_command_ended(command));
+    watch->exited++;
+    if (exit)
+        watch->exit = *exit;
+    else
+        watch->failure = *failure;
+}
+
+static void on_drain(struct remote_command *command, void *context) {
+    (void)command;
+    struct watch *watch = context;
+    watch->drained++;
+}
+
+static const struct remote_command_callbacks watching = {
+    .on_started = on_started, .on_output = on_output, .on_drain = on_drain, .on_exit = on_exit_of};
+
+static void watch_start(struct watch *watch, const struct remote_command_specification *specification) {
+    memset(watch, 0, sizeof *watch);
+    text_init(&watch->output, 64 << 20);
+    assert_done(&f,
+                remote_command_start(f.link, specification, &watching, watch, &watch->command, &f.failure));
+    assert_int_equal(watch->started, 0); /* never from within the call */
+}
+
+static void watch_until(struct watch *watch, const int *count, int64_t milliseconds) {
+    (void)watch;
+    int64_t end = clock_monotonic_ns() + milliseconds * EVENT_MILLISECOND;
+    while (*count == 0 && clock_monotonic_ns() < end)
+        assert_true(event_loop_run_once(f.loop, 10 * EVENT_MILLISECOND, NULL) >= 0);
+    assert_int_equal(*count, 1);
+}
+
+static void watch_clear(struct watch *watch) {
+    remote_command_free(watch->command);
+    text_clear(&watch->output);
+}
+
+static void kill_reaches_the_whole_group(void **state) {
+    (void)state;
+    struct watch watch;
+    watch_start(&watch, &(struct remote_command_specification){
+                            .arguments = SHELL("sleep 63 & (sleep 64 & echo $!; wait) & echo $!; wait")});
+    while (!memchr(watch.output.bytes, '\n', watch.output.length) ||
+           !strchr(strchr(watch.output.bytes, '\n') + 1, '\n'))
+        assert_true(event_loop_run_once(f.loop, EVENT_SECOND, NULL) >= 0);
+    long first, second;
+    assert_int_equal(sscanf(watch.output.bytes, "%ld %ld", &first, &second), 2);
+    assert_true(process_lives((pid_t)first) && process_lives((pid_t)second));
+    assert_done(&f, remote_command_kill(watch.command, SIGKILL, &f.failure));
+    watch_until(&watch, &watch.exited, 5000);
+    assert_int_equal(watch.exit.code, SIGKILL);
+    assert_true(process_ends((pid_t)first) && process_ends((pid_t)second));
+    assert_int_equal(remote_command_kill(watch.command, SIGKILL, NULL), 0); /* fine after its end */
+    watch_clear(&watch);
+}
+
+static void a_kill_before_it_has_started_is_not_lost(void **state) {
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct watch watch;
+        watch_start(&watch, &(struct remote_command_specification){.arguments = SHELL("sleep 65")});
+        assert_done(&f, remote_command_kill(watch.command, SIGTERM, &f.failure));
+        watch_until(&watch, &watch.exited, 5000);
+        assert_int_equal(watch.exit.code, SIGTERM);
+        watch_clear(&watch);
+    }
+}
+
+static void a_freed_command_is_killed_and_silent(void **state) {
+    (void)state;
+    struct watch watch;
+    watch_start(&watch, &(struct remote_command_specification){.arguments = SHELL("sleep 66")});
+    watch_until(&watch, &watch.started, 5000);
+    pid_t pid = remote_command_pid(watch.command);
+    remote_command_free(watch.command);
+    watch.command = NULL;
+    fixture_turn(&f, 100);
+    assert_true(process_ends(pid));
+    assert_int_equal(watch.exited, 0);
+    watch_clear(&watch);
+}
+
+static void a_command_may_be_freed_in_each_of_its_callbacks(void **state);
+
+/* ---- output */
+
+static void output_over_its_limit_is_counted_and_dropped(void **state) {
+    (void)state;
+    struct remote_command_specification specification = {
+        .arguments = SHELL("head -c 1000000 /dev/zero; printf abc >&2"),
+        .output_limit = 1000,
+        .error_limit = 3};
+    struct remote_result result;
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    assert_int_equal(result.output_length, 1000);
+    assert_int_equal(result.exit.output_bytes, 1000000);
+    assert_true(result.exit.output_cut);
+    assert_int_equal(result.error_length, 3);
+    assert_false(result.exit.error_cut);
+    remote_result_clear(&result);
+}
+
+static void streams_can_be_merged_and_dropped(void **state) {
+    (void)state;
+    struct remote_command_specification specification = {
+        .arguments = SHELL("echo one; echo two >&2; echo three"), .error = REMOTE_OUTPUT_MERGE};
+    struct remote_result result;
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    assert_string_equal(result.output, "one\ntwo\nthree\n");
+    assert_string_equal(result.error, "");
+    remote_result_clear(&result);
+    specification.output = REMOTE_OUTPUT_NULL;
+    specification.error = REMOTE_OUTPUT_STREAM;
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    assert_string_equal(result.output, "");
+    assert_string_equal(result.error, "two\n");
+    remote_result_clear(&result);
+}
+
+static void coalescing_keeps_order_and_loses_nothing(void **state) {
+    (void)state;
+    /* In bursts, slowly, and faster than any pipe, with an end in the middle of a wait. */
+    struct remote_command_specification specification = {
+        .arguments = SHELL("seq 1 20000; for i in 20001 20002 20003; do echo $i; sleep 0.03; done; "
+                           "seq 20004 300000; echo last"),
+        .coalesce_ms = 50};
+    struct remote_result result;
+    int64_t start = clock_monotonic_ns();
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    assert_true(clock_monotonic_ns() - start < 20 * EVENT_SECOND);
+    const char *at = result.output;
+    for (long i = 1; i <= 300000; i++) {
+        char *end;
+        assert_int_equal(strtol(at, &end, 10), i);
+        assert_int_equal(*end, '\n');
+        at = end + 1;
+    }
+    assert_string_equal(at, "last\n");
+    remote_result_clear(&result);
+}
+
+static void coalescing_wakes_the_agent_seldom(void **state) {
+    (void)state;
+    struct agent_statistics before, after;
+    const char *const arguments[] = {"sh", "-c", "for i in $(seq 200); do echo $i; sleep 0.002; done", NULL};
+    unsigned long wakeups[2];
+    for (int coalesced = 0; coalesced < 2; coalesced++) {
+        struct remote_command_specification specification = {.arguments = arguments,
+                                                             .coalesce_ms = coalesced ? 100 : 0};
+        struct remote_result result;
+        assert_done(&f, agent_link_statistics_and_wait(f.link, &before, &f.failure));
+        assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+        assert_done(&f, agent_link_statistics_and_wait(f.link, &after, &f.failure));
+        assert_int_equal(result.output_length, 9 * 2 + 90 * 3 + 101 * 4);
+        remote_result_clear(&result);
+        wakeups[coalesced] = after.wakeups - before.wakeups;
+    }
+    assert_true(wakeups[0] > 150);
+    assert_true(wakeups[1] < wakeups[0] / 3);
+}
+
+/* ---- input */
+
+static void fifty_megabytes_go_through_a_program_unchanged(void **state) {
+    (void)state;
+    enum { SIZE = 50 << 20 };
+    char *bytes = malloc(SIZE);
+    uint64_t seed = 12345;
+    for (size_t i = 0; i < SIZE; i += 8) {
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        memcpy(bytes + i, &seed, 8);
+    }
+    char sent[HASH_HEX_SIZE], came[HASH_HEX_SIZE];
+    assert_int_equal(hash_bytes(bytes, SIZE, sent), 0);
+    for (unsigned coalesce = 0; coalesce <= 20; coalesce += 20) {
+        struct remote_command_specification specification = {.arguments = (const char *const[]){"cat", NULL},
+                                                             .output_limit = SIZE + 1,
+                                                             .coalesce_ms = coalesce};
+        struct remote_result result;
+        assert_done(&f, agent_link_run_and_wait(f.link, &specification, bytes, SIZE, &result, &f.failure));
+        assert_int_equal(result.output_length, SIZE);
+        assert_int_equal(result.exit.input_bytes, SIZE);
+        assert_int_equal(hash_bytes(result.output, result.output_length, came), 0);
+        assert_string_equal(came, sent);
+        remote_result_clear(&result);
+    }
+    free(bytes);
+    struct agent_statistics statistics;
+    assert_done(&f, agent_link_statistics_and_wait(f.link, &statistics, &f.failure));
+    /* What is on its way is bounded: by the window, the queues and the frames, not by what passes through. (A
+     * sanitized agent is larger by itself.) */
+    if (!getenv("ASAN_OPTIONS") && !getenv("ASSAY_SANITIZED"))
+        assert_true(statistics.rss_peak_bytes < (uint64_t)64 << 20);
+}
+
+static void a_program_that_does_not_read_blocks_nobody(void **state) {
+    (void)state;
+    static char bytes[8 << 20];
+    struct watch idle;
+    watch_start(&idle, &(struct remote_command_specification){.arguments = SHELL("sleep 67"),
+                                                              .input = REMOTE_INPUT_STREAM});
+    size_t queued = 0;
+    assert_done(&f, remote_command_write(idle.command, bytes, sizeof bytes, &queued, &f.failure));
+    assert_int_equal(queued, sizeof bytes);
+    struct remote_result result = run((const char *const[]){"cat", NULL}, "through\n");
+    assert_string_equal(result.output, "through\n");
+    remote_result_clear(&result);
+    /* The pipe and the window have taken their share and no more. */
+    assert_true(remote_command_queued(idle.command) > sizeof bytes - (4 << 20));
+    assert_int_equal(idle.drained, 0);
+    assert_int_equal(remote_command_write(idle.command, bytes, REMOTE_INPUT_LIMIT, NULL, &f.failure),
+                     -ENOBUFS);
+    assert_done(&f, remote_command_kill(idle.command, SIGKILL, &f.failure));
+    watch_until(&idle, &idle.exited, 5000);
+    assert_int_equal(remote_command_write(idle.command, "x", 1, NULL, &f.failure), -EPIPE);
+    watch_clear(&idle);
+}
+
+static void a_program_that_closes_its_stdin_loses_nothing_else(void **state) {
+    (void)state;
+    static char bytes[4 << 20];
+    struct remote_command_specification specification = {.arguments =
+                                                             SHELL("exec <&-; sleep 0.2; echo done")};
+    struct remote_result result;
+    assert_done(&f,
+                agent_link_run_and_wait(f.link, &specification, bytes, sizeof bytes, &result, &f.failure));
+    assert_string_equal(result.output, "done\n");
+    assert_int_equal(result.exit.code, 0);
+    assert_true(result.exit.input_bytes < sizeof bytes);
+    remote_result_clear(&result);
+}
+
+/* ---- many */
+
+enum { MANY = 64, ROWS = 400 };
+
+struct row_stream {
+    struct remote_command *command;
+    int sent, received, exited;
+    char line[32];
+    size_t length;
+    int code;
+};
+
+static int streams_left;
+
+static void send_rows(struct row_stream *stream) {
+    size_t queued = remote_command_queued(stream->command);
+    while (stream->sent < ROWS && queued < 512) {
+        char row[32];
+        int length = snprintf(row, sizeof row, "%d\n", stream->sent++);
+        assert_done(&f, remote_command_write(stream->command, row, (size_t)length, &queued, &f.failure));
+    }
+    if (stream->sent == ROWS)
+        assert_done(&f, remote_command_close_input(stream->command, &f.failure));
+}
+
+static void on_rows_drain(struct remote_command *command, void *context) {
+    (void)command;
+    send_rows(context);
+}
+
+static void on_row_output(struct remote_command *command, enum remote_stream stream_name, const char *bytes,
+                          size_t length, void *context) {
+    (void)command;
+    (void)stream_name;
+    struct row_stream *stream = context;
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] != '\n') {
+            assert_true(stream->length + 1 < sizeof stream->line);
+            stream->line[stream->length++] = bytes[i];
+            continue;
+        }
+        stream->line[stream->length] = '\0';
+        assert_int_equal(atol(stream->line), stream->received++);
+        stream->length = 0;
+    }
+}
+
+static void on_row_exit(struct remote_command *command, const struct remote_exit *exit,
+                        const struct failure *failure, void *context) {
+    (void)command;
+    struct row_stream *stream = context;
+    assert_null(failure);
+    stream->exited++;
+    stream->code = exit->code;
+    streams_left--;
+}
+
+static void sixty_four_programs_stream_at_once(void **state) {
+    (void)state;
+    static const struct remote_command_callbacks callbacks = {
+        .on_output = on_row_output, .on_drain = on_rows_drain, .on_exit = on_row_exit};
+    static struct row_stream streams[MANY];
+    memset(streams, 0, sizeof streams);
+    streams_left = MANY;
+    for (int i = 0; i < MANY; i++) {
+        char code[16];
+        snprintf(code, sizeof code, "%d", i);
+        struct remote_command_specification specification = {.arguments = SHELL("cat; exit $0", code),
+                                                             .input = REMOTE_INPUT_STREAM,
+                                                             .coalesce_ms = 20,
+                                                             .low_mark = 256};
+        assert_done(&f, remote_command_start(f.link, &specification, &callbacks, &streams[i],
+                                             &streams[i].command, &f.failure));
+        send_rows(&streams[i]);
+    }
+    while (streams_left > 0)
+        assert_true(event_loop_run_once(f.loop, 10 * EVENT_SECOND, NULL) > 0);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(streams[i].received, ROWS);
+        assert_int_equal(streams[i].code, i);
+        remote_command_free(streams[i].command);
+    }
+}
+
+static int free_at; /* 1: started, 2: output, 3: exit */
+static int freed;
+
+static void free_when(struct remote_command *command, int now) {
+    if (free_at == now) {
+        remote_command_free(command);
+        freed++;
+    }
+}
+
+static void on_started_free(struct remote_command *command, const struct remote_start *start, void *context) {
+    (void)start;
+    (void)context;
+    free_when(command, 1);
+}
+
+static void on_output_free(struct remote_command *command, enum remote_stream stream, const char *bytes,
+                           size_t length, void *context) {
+    (void)stream;
+    (void)bytes;
+    (void)length;
+    (void)context;
+    free_when(command, 2);
+}
+
+static void on_exit_free(struct remote_command *command, const struct remote_exit *exit,
+                         const struct failure *failure, void *context) {
+    (void)exit;
+    (void)failure;
+    (void)context;
+    free_when(command, 3);
+}
+
+static void a_command_may_be_freed_in_each_of_its_callbacks(void **state) {
+    (void)state;
+    static const struct remote_command_callbacks callbacks = {
+        .on_started = on_started_free, .on_output = on_output_free, .on_exit = on_exit_free};
+    for (free_at = 1; free_at <= 3; free_at++) {
+        struct remote_command *command;
+        freed = 0;
+        assert_done(&f, remote_command_start(
+                            f.link, &(struct remote_command_specification){.arguments = SHELL("echo x")},
+                            &callbacks, NULL, &command, &f.failure));
+        while (!freed)
+            assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        fixture_turn(&f, 50);
+        assert_int_equal(freed, 1);
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(streams_and_status_come_back),
+        TEST(without_input_stdin_is_empty),
+        TEST(arguments_are_never_a_shell_line),
+        TEST(the_environment_is_added_to),
+        TEST(the_folder_is_below_the_run_directory),
+        TEST(what_cannot_start_says_why),
+        TEST(a_program_is_pinned),
+        TEST(signals_and_streams_are_as_a_program_expects),
+        TEST(a_time_limit_ends_it),
+        TEST(who_ignores_sigterm_gets_sigkill_after_the_grace),
+        TEST(what_is_left_of_a_group_is_ended),
+        TEST(late_writers_of_a_group_finish_what_they_write),
+        TEST(who_left_the_group_does_not_hold_its_end_up),
+        TEST(kill_reaches_the_whole_group),
+        TEST(a_kill_before_it_has_started_is_not_lost),
+        TEST(a_freed_command_is_killed_and_silent),
+        TEST(a_command_may_be_freed_in_each_of_its_callbacks),
+        TEST(output_over_its_limit_is_counted_and_dropped),
+        TEST(streams_can_be_merged_and_dropped),
+        TEST(coalescing_keeps_order_and_loses_nothing),
+        TEST(coalescing_wakes_the_agent_seldom),
+        TEST(fifty_megabytes_go_through_a_program_unchanged),
+        TEST(a_program_that_does_not_read_blocks_nobody),
+        TEST(a_program_that_closes_its_stdin_loses_nothing_else),
+        TEST(sixty_four_programs_stream_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

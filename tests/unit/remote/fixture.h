@@ -1,0 +1,116 @@
+/* What the tests of this folder share: a link to a real agent in a fresh folder. */
+#ifndef ASSAY_TESTS_UNIT_REMOTE_FIXTURE_H
+#define ASSAY_TESTS_UNIT_REMOTE_FIXTURE_H
+
+#include "engine/event-loop/event-loop.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/text.h"
+#include "engine/remote/agent-link.h"
+#include "engine/remote/remote-command.h"
+#include "engine/remote/transport-local.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    struct event_loop *loop;
+    struct agent_link *link;
+    struct failure failure;
+    char folder[64];
+};
+
+/* $ASSAY_AGENT, or the agent of the build tree. */
+static const char *agent_program(void) {
+    static char path[4096];
+    const char *given = getenv("ASSAY_AGENT"), *build = getenv("ASSAY_BUILD");
+    if (given)
+        return given;
+    if (!build) {
+        fprintf(stderr, "neither ASSAY_AGENT nor ASSAY_BUILD is set\n");
+        exit(1);
+    }
+    snprintf(path, sizeof path, "%s/libexec/assay/assay-agent", build);
+    return path;
+}
+
+#define assert_done(fixture, call)                                                                           \
+    do {                                                                                                     \
+        if ((call) < 0) {                                                                                    \
+            print_error("%s: %s\n", (fixture)->failure.place, (fixture)->failure.text);                      \
+            fail();                                                                                          \
+        }                                                                                                    \
+    } while (0)
+
+static void fixture_open(struct fixture *fixture, const char *root) {
+    memset(fixture, 0, sizeof *fixture);
+    snprintf(fixture->folder, sizeof fixture->folder, "/tmp/assay-test-XXXXXX");
+    assert_non_null(mkdtemp(fixture->folder));
+    fixture->loop = event_loop_new(&fixture->failure);
+    assert_non_null(fixture->loop);
+    struct transport *transport;
+    struct transport_local_options options = {
+        .agent = agent_program(), .directory = fixture->folder, .root = root, .node = "testnode"};
+    assert_done(fixture, transport_local_new(fixture->loop, &options, &transport, &fixture->failure));
+    assert_done(fixture, agent_link_new(fixture->loop, transport, NULL, &fixture->link, &fixture->failure));
+    assert_done(fixture, agent_link_start(fixture->link, AGENT_LINK_HELLO_TIMEOUT, &fixture->failure));
+    assert_done(fixture, agent_link_wait_ready(fixture->link, &fixture->failure));
+}
+
+static void fixture_close(struct fixture *fixture) {
+    agent_link_free(fixture->link);
+    event_loop_free(fixture->loop);
+    assert_int_equal(file_remove_tree(fixture->folder, NULL), 0);
+}
+
+/* The path of a file in the run directory; valid until the next call. */
+static const char *fixture_path(const struct fixture *fixture, const char *name) {
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
+    return path;
+}
+
+/* Turns the loop for so long. */
+static inline void fixture_turn(struct fixture *fixture, int64_t milliseconds) {
+    int64_t end = clock_monotonic_ns() + milliseconds * EVENT_MILLISECOND;
+    for (int64_t left; (left = end - clock_monotonic_ns()) > 0;)
+        assert_true(event_loop_run_once(fixture->loop, left, NULL) >= 0);
+}
+
+/* Is the process there, and no zombie? */
+static inline bool process_lives(pid_t pid) {
+    char path[64], line[512] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool got = fgets(line, sizeof line, file);
+    fclose(file);
+    const char *state = got ? strrchr(line, ')') : NULL;
+    return state && state[2] != 'Z';
+}
+
+/* Waits up to two seconds for it to be gone. */
+static inline bool process_ends(pid_t pid) {
+    for (int i = 0; i < 200; i++) {
+        if (!process_lives(pid))
+            return true;
+        usleep(10000);
+    }
+    return false;
+}
+
+#define SHELL(...)                                                                                           \
+    (const char *const[]) {                                                                                  \
+        "sh", "-c", __VA_ARGS__, NULL                                                                        \
+    }
+
+#endif
