@@ -5,12 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-__attribute__((format(
-    printf, 5,
-    0))) /* Writes TEXT into BUFFER with control characters made visible: a sentence that quotes a value stays
-          * one line, and what somebody else wrote does not reach the terminal as commands. */
-static void
-copy_visibly(const char *text, char *buffer, size_t size) {
+/* Writes TEXT into BUFFER with control characters made visible: a sentence that quotes a value stays one
+ * line, and what somebody else wrote does not reach the terminal as commands. */
+static void copy_visibly(const char *text, char *buffer, size_t size) {
     size_t length = 0;
     for (; *text && length + 5 < size; text++) {
         unsigned char c = (unsigned char)*text;
@@ -26,8 +23,9 @@ copy_visibly(const char *text, char *buffer, size_t size) {
     buffer[length] = '\0';
 }
 
-static int fill(struct failure *failure, enum failure_kind kind, int code, const char *place,
-                const char *format, va_list arguments) {
+__attribute__((format(printf, 5, 0))) static int fill(struct failure *failure, enum failure_kind kind,
+                                                      int code, const char *place, const char *format,
+                                                      va_list arguments) {
     if (!failure)
         return code;
     /* The arguments may point into the failure itself (a sentence quoted by another), so the new text

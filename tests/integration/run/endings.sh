@@ -109,7 +109,9 @@ campaign big 10000000 1
 refuse "a design that needs more memory than the node has is refused" 2 \
     "needs [0-9.]+ [MGTP]iB of memory on node .* but .* are available" "$ASSAY" run "$scratch/big.yaml" -o "$scratch/big"
 check "... before anything is compiled" test -z "$("$ASSAY" archive cat "$scratch"/big/*.zip journal.jsonl | grep '"event":"command"')"
-refuse "a workspace that is no absolute path" 2 "workspace" "$ASSAY" run <(cat "$scratch/quick.yaml"; echo 'workspace: here') -o "$scratch/w" 2>/dev/null
+(cat "$scratch/quick.yaml"; echo 'workspace: here') >"$scratch/workspace.yaml"
+refuse "a workspace that is no absolute path" 2 "the workspace 'here' is not an absolute path" \
+    "$ASSAY" run "$scratch/workspace.yaml" -o "$scratch/workspace"
 
 # A full disk: a tmpfs of 1 MiB holds the run's folder, not its results.
 if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=1m assay-test "$scratch/full" 2>/dev/null; then
