@@ -135,8 +135,12 @@ static int read_with_factors(const char *path, const struct design_factors *fact
     for (size_t i = 0; i < count; i++) {
         const char *name = csv_column_name(reader, i);
         size_t found = design_factor_find(factors, name);
-        if (found == SIZE_MAX)
-            return design_factor_unknown(factors, name, csv_file(reader), 1, 0, failure);
+        if (found == SIZE_MAX) {
+            struct failure unknown = {0};
+            if (design_factor_unknown(factors, name, NULL, 0, 0, &unknown) == -ENOMEM)
+                return failure_memory(failure);
+            return csv_failure(reader, i, failure, "%s", unknown.text); /* the header is the last row read */
+        }
         expected[i] = factors->items[found];
     }
     return read_table(reader, expected, ret, failure);

@@ -1,0 +1,48 @@
+/* Any text as an expression: it is refused with a place inside it, or it is parsed and then has one value,
+ * which parsing it again does not change. */
+#include "engine/design/expression.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+    static const char *const names[] = {"m", "n", "k", "lda", "size_of_block"};
+    static const double values[] = {1, -2.5, 1e300, 0, 4096};
+    enum { NAME_COUNT = 5, LENGTH_MOST = 2 * EXPRESSION_LENGTH_MOST };
+    if (length > LENGTH_MOST)
+        return 0;
+    char *text = malloc(length + 1);
+    if (!text)
+        return 0;
+    memcpy(text, bytes, length);
+    text[length] = '\0';
+    struct expression *expression = NULL, *again = NULL;
+    struct failure failure = {0};
+    int r = expression_parse(text, names, NAME_COUNT, "f", 1, 1, &expression, &failure);
+    if (r < 0) {
+        if (failure.kind != FAILURE_INPUT || failure.text[0] == '\0' ||
+            strncmp(failure.place, "f:1:", 4) != 0)
+            abort();
+        unsigned long column = strtoul(failure.place + 4, NULL, 10);
+        if (column < 1 || column > strlen(text) + 1)
+            abort();
+    } else {
+        double value = expression_value(expression, values);
+        if (expression_parse(expression_text(expression), names, NAME_COUNT, NULL, 0, 0, &again, &failure) <
+            0)
+            abort();
+        double same = expression_value(again, values);
+        if (value != same && (value == value || same == same))
+            abort();
+        for (size_t i = 0; i < NAME_COUNT; i++) /* a name that is used is in the text */
+            if (expression_uses(expression, i) && !strstr(text, names[i]))
+                abort();
+    }
+    expression_free(expression);
+    expression_free(again);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,155 @@
+#!/bin/bash
+# assay design: the table that it writes, the seed that repeats it, and what it refuses.
+. "$(dirname "$0")/../tap.sh"
+cd "$scratch" || exit 1
+
+rows() { tail -n +2 "$1" | wc -l; }
+is() { [ "$1" = "$2" ] || { echo "found '$1', expected '$2'" >&2; return 1; }; }
+sorted() { (head -1 "$1"; tail -n +2 "$1" | sort); }
+design() { "$ASSAY" design "$@"; }
+
+# ---- Kinds
+full_factorial() {
+    design factorial n=1000..3000:1000 nb=64,128 bcast=ring,long --order as-written >f.csv 2>f.err || return
+    is "$(sed -n '1p;2p;5p;13p' f.csv | tr '\n' ' ')" "n,nb,bcast 1000,64,ring 1000,128,long 3000,128,long " &&
+        is "$(rows f.csv)" 12 && is "$(tail -n +2 f.csv | sort -u | wc -l)" 12 && is "$(cat f.err)" ""
+}
+check "factorial has every combination, and needs no seed as written" full_factorial
+
+drawn_ranges() {
+    design uniform n=5..9 x=0.0..1.0 nb=64,128 --rows 500 >u.csv 2>/dev/null || return
+    awk -F, 'NR > 1 && !($1 >= 5 && $1 <= 9 && $1 == int($1) && $2 >= 0 && $2 <= 1 && ($3 == 64 || $3 == 128)) {bad = 1}
+        END {exit bad || NR != 501}' u.csv
+}
+check "uniform keeps to ranges, integers and choices" drawn_ranges
+
+decades() {
+    design log-uniform size=1..1e9 --rows 9000 --seed 1 >l.csv 2>/dev/null || return
+    awk 'NR > 1 {count[length($1)]++} END {for (d = 1; d <= 9; d++) if (count[d] < 880 || count[d] > 1120) exit 1}' l.csv
+}
+check "log-uniform has as many values in each decade" decades
+
+strata() {
+    design latin-hypercube m=1..200 alpha=0.0..1.0 --rows 200 >h.csv 2>/dev/null || return
+    is "$(tail -n +2 h.csv | cut -d, -f1 | sort -un | wc -l)" 200 &&
+        is "$(awk -F, 'NR > 1 {print int($2 * 200)}' h.csv | sort -un | wc -l)" 200
+}
+check "latin-hypercube has every stratum once" strata
+
+product() {
+    design uniform-product --compute 'lda=max(m, n, k)' --seed 7 >p.csv 2>/dev/null || return
+    is "$(head -1 p.csv)" m,n,k,lda && is "$(rows p.csv)" 545 && grep -qx 2048,2048,2048,2048 p.csv &&
+        awk -F, 'NR > 1 {if ($1 > 15500 || $2 > 15500 || $3 > 15500 || $1 * $2 * $3 > 1e10) bad = 1
+            l = $1 > $2 ? $1 : $2; if ($4 != (l > $3 ? l : $3)) bad = 1} END {exit bad}' p.csv &&
+        tail -n +2 p.csv | sort >one && awk -F, -v OFS=, 'NR > 1 {print $2, $3, $1, $4}' p.csv | sort >turned && cmp one turned
+}
+check "uniform-product has all permutations within the caps" product
+
+fixed() {
+    design uniform-product m n k --fixed k=128 --products 4 --batch 2 --max-size 20000 --max-product 1e8 --add 5,6,7 --add 8,9,10 \
+        >k.csv 2>/dev/null || return
+    is "$(rows k.csv)" 18 && is "$(grep -c ',128$' k.csv)" 16 && grep -qx 5,6,7 k.csv && grep -qx 8,9,10 k.csv &&
+        is "$(design uniform-product --products 1 --batch 1 --add none 2>/dev/null | wc -l)" 7
+}
+check "uniform-product fixes a factor and adds rows" fixed
+
+# ---- Seeds and orders
+repeats() {
+    design log-uniform size=1..1e9 --rows 50 >a.csv 2>a.err || return
+    local seed
+    seed=$(sed -n 's/^seed \([0-9]*\) (drawn from the system; --seed \([0-9]*\) repeats this design)$/\1/p' a.err)
+    [ -n "$seed" ] && design log-uniform size=1..1e9 --rows 50 --seed "$seed" -o b.csv 2>b.err && cmp a.csv b.csv &&
+        is "$(cat b.err)" "seed $seed" && design log-uniform size=1..1e9 --rows 50 >c.csv 2>/dev/null && ! cmp -s a.csv c.csv
+}
+check "the seed that was drawn is printed and repeats the file" repeats
+
+same_everywhere() {
+    is "$(design uniform-product --seed 42 2>/dev/null | sha256sum | cut -c1-64)" fd5d2e9630495866e77d3ba4197aaf9f1220cfe5c7a7859d5a7000f8f7d03b27
+}
+check "a seed gives the same bytes on every machine" same_everywhere
+
+shuffled_later() {
+    design uniform-product --seed 5 --repetitions 3 >all.csv 2>/dev/null &&
+        design uniform-product --seed 5 --order as-written -o table.csv 2>/dev/null &&
+        design --from table.csv --seed 5 --repetitions 3 >later.csv 2>/dev/null && cmp all.csv later.csv &&
+        design --from - --seed 5 --repetitions 3 <table.csv >piped.csv 2>/dev/null && cmp all.csv piped.csv
+}
+check "a table that is shuffled later gets the same order" shuffled_later
+
+repetitions() {
+    design factorial n=1..3 --repetitions 4 >r.csv 2>/dev/null || return
+    is "$(tail -n +2 r.csv | sort | uniq -c | tr -s ' ' | tr '\n' ';')" " 4 1; 4 2; 4 3;" &&
+        is "$(design factorial n=1..3 --repetitions 2 --order as-written 2>/dev/null | tr '\n' ' ')" "n 1 2 3 1 2 3 "
+}
+check "repetitions repeat every row" repetitions
+
+# ---- From documents
+from_campaign() {
+    mkdir -p campaign && printf 'n,x\n1,0.50\n2,1e-3\n' >campaign/sizes.csv &&
+        printf 'experiment: dgemm\ndesign: {file: sizes.csv, order: as-written, repetitions: 2}\n' >campaign/c.yaml &&
+        is "$(design --from campaign/c.yaml 2>/dev/null | tr '\n' ' ')" "n,x 1,0.5 2,0.001 1,0.5 2,0.001 " &&
+        is "$(design --from campaign/c.yaml --repetitions 1 2>/dev/null | tr '\n' ' ')" "n,x 1,0.5 2,0.001 " &&
+        printf '{generate: factorial, factors: {n: [1, 2]}, seed: 3}\n' >bare.yaml &&
+        design --from bare.yaml 2>bare.err >/dev/null && is "$(cat bare.err)" "seed 3"
+}
+check "a campaign's design is taken, and what the command says goes first" from_campaign
+
+# ---- Output
+whole_or_not() {
+    echo before >kept.csv
+    ! design factorial n=1..3 n=4 -o kept.csv 2>/dev/null && is "$(cat kept.csv)" before &&
+        ! design factorial n=1..3 -o missing/there.csv 2>/dev/null
+}
+check "a design that fails leaves the file as it was" whole_or_not
+
+full_disk() {
+    [ -w /dev/full ] || return 0
+    design uniform n=1..9 --rows 100000 >/dev/full 2>full.err
+    [ $? -eq 1 ] && grep -q "cannot write 'standard output': No space left on device" full.err
+}
+check "a full disk is said" full_disk
+
+check "help tells about kinds" sh -c '"$ASSAY" design --help | grep -q latin-hypercube'
+
+# ---- Refusals
+refuse "no kind" 2 "expected a kind of design, or --from FILE" design
+refuse "a kind that is not there" 2 "no kind of design 'unifrom'; did you mean 'uniform'" design unifrom n=1..2
+refuse "a kind unlike any" 2 "expected factorial, uniform, log-uniform" design sobol n=1..2
+refuse "no rows" 2 "uniform needs --rows" design uniform n=1..2
+refuse "rows that are no number" 2 "rows 1.5, expected a whole number from 1 to" design uniform n=1..2 --rows 1.5
+refuse "rows where none are drawn" 2 "rows is not used by factorial" design factorial n=1..2 --rows 4
+refuse "a batch where there is no product" 2 "batch is not used by uniform" design uniform n=1..2 --rows 4 --batch 3
+refuse "no factors" 2 "factorial needs factors" design factorial
+refuse "a factor without values" 2 "'n', expected a factor such as" design factorial n
+refuse "a factor twice" 2 "factor 'n' stands twice" design factorial n=1 n=2
+refuse "a value twice" 2 "'64' stands twice" design factorial nb=64,128,64
+refuse "a range upside down" 2 "goes from 9 down to 1" design uniform n=9..1 --rows 3
+refuse "a range of words" 2 "'a' in the range of 'n' is not a number" design uniform n=a..b --rows 3
+refuse "a range that cannot be counted" 2 "cannot be counted" design factorial x=0.0..1.0
+refuse "a logarithm of zero" 2 "does not begin above 0" design log-uniform n=0..9 --rows 3
+refuse "too many rows" 2 "more than the limit of 134217728 rows" design factorial a=1..1000 b=1..1000 c=1..1000
+refuse "too many repetitions" 2 "more than the limit" design factorial a=1..1000 --repetitions 1000000
+refuse "a seed with a sign" 2 "seed '-1', expected a whole number from 0" design factorial a=1 --seed=-1
+refuse "a seed too large" 2 "seed '18446744073709551616'" design factorial a=1 --seed 18446744073709551616
+refuse "an order that is not there" 2 "order 'sorted', expected random or as-written" design factorial a=1 --order sorted
+refuse "a cap that nothing meets" 2 "cannot have a product of 10000000000, expected a max-size above" design uniform-product --max-size 10
+refuse "a fixed factor that is not there" 2 "'q' cannot be fixed" design uniform-product --fixed q=4
+refuse "an added row too short" 2 "an added row of 2 sizes, expected 3" design uniform-product --add 1,2
+refuse "a range for a product" 2 "'m=1..4', expected only the name" design uniform-product m=1..4
+refuse "an expression with an unknown name" 2 "unknown name 'q'" design factorial n=1 --compute 'a=q+1'
+refuse "a computed column that divides by zero" 2 "row 1 of the design: 1 / \(n - n\) is inf here" design factorial n=1 --compute 'a=1 / (n - n)'
+refuse "both --from and a kind" 2 "both --from and a kind" design factorial n=1 --from table.csv
+refuse "a file that is not there" 2 "nowhere.yaml" design --from nowhere.yaml
+refuse "a table that is not there" 2 "nowhere.csv" design --from nowhere.csv
+echo 'experiment: dgemm' >none.yaml
+refuse "a document without a design" 2 "none.yaml:1:1: no 'design'" design --from none.yaml
+echo 'design: {repetitions: 3}' >single.yaml
+refuse "a design without a table" 2 "has no table" design --from single.yaml
+printf 'design: {generate: uniform, rows: 3, factor: {n: 1}}\n' >typo.yaml
+refuse "a document with a typo" 2 "typo.yaml:1:[0-9]+: .*factors" design --from typo.yaml
+printf 'a,b\n1,2\n3\n' >short.csv
+refuse "a short row" 2 "short.csv:3" design --from short.csv
+: >empty.csv
+refuse "an empty table" 2 "empty.csv:1" design --from empty.csv
+
+finish

@@ -1,0 +1,500 @@
+/* The table: reading CSV with and without factors, defaults, conditions, maxima, writing; every refusal with
+ * its place. */
+#include "engine/design/design.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A literal where a factor owns a string: nothing here changes or frees it. */
+#define WORD(literal) ((char *)(literal))
+
+static char path[64];
+
+static int make_path(void **state) {
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/assay-design-%ld.csv", (long)getpid());
+    return 0;
+}
+
+static int remove_path(void **state) {
+    (void)state;
+    unlink(path);
+    return 0;
+}
+
+static void write_bytes(const char *bytes, size_t length) {
+    struct failure failure = {0};
+    assert_int_equal(file_replace(path, bytes, length, 0600, &failure), 0);
+}
+
+/* What an experiment would declare: sizes, leading dimensions that follow from them, a number and a text. */
+static char *choices[] = {WORD("ring"), WORD("long")};
+static struct design_factor items[] = {
+    {.name = WORD("m"), .type = DESIGN_INTEGER, .unit = WORD("1"), .minimum = 1, .maximum = 46340},
+    {.name = WORD("k"), .type = DESIGN_INTEGER, .unit = WORD("1"), .minimum = 1, .maximum = 46340},
+    {.name = WORD("ldb"),
+     .type = DESIGN_INTEGER,
+     .unit = WORD("1"),
+     .minimum = 1,
+     .maximum = DESIGN_UNBOUNDED,
+     .default_text = WORD("lda + 1"),
+     .default_line = 8,
+     .default_column = 20},
+    {.name = WORD("lda"),
+     .type = DESIGN_INTEGER,
+     .unit = WORD("1"),
+     .minimum = 1,
+     .maximum = DESIGN_UNBOUNDED,
+     .default_text = WORD("max(m, k)"),
+     .default_line = 7,
+     .default_column = 20},
+    {.name = WORD("alpha"),
+     .type = DESIGN_NUMBER,
+     .unit = WORD("1"),
+     .minimum = -DESIGN_UNBOUNDED,
+     .maximum = 2,
+     .default_text = WORD("1"),
+     .default_line = 9,
+     .default_column = 20},
+    {.name = WORD("bcast"),
+     .type = DESIGN_TEXT,
+     .unit = WORD("1"),
+     .choices = choices,
+     .choice_count = 2,
+     .default_text = WORD("ring")},
+};
+static struct design_factors factors = {.items = items, .count = 6, .file = "experiment.yaml"};
+
+static struct design *read_good(const char *csv, const struct design_factors *with) {
+    write_bytes(csv, strlen(csv));
+    struct design *design = NULL;
+    struct failure failure = {0};
+    if (design_read(path, with, &design, &failure) < 0)
+        fail_msg("%s: %s", failure.place, failure.text);
+    return design;
+}
+
+static void conform(struct design *design) {
+    struct failure failure = {0};
+    if (design_conform(design, &factors, &failure) < 0)
+        fail_msg("%s: %s", failure.place, failure.text);
+}
+
+/* ---- Reading
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void test_read_with_factors(void **state) {
+    (void)state;
+    struct design *design = read_good("\xef\xbb\xbf"
+                                      "bcast,k,m,alpha\r\nlong,1e3,20,0.5\r\n\"ring\",40.0,46340,-1e300\r\n",
+                                      &factors);
+    conform(design);
+    assert_int_equal(design->row_count, 2);
+    assert_int_equal(design->column_count, 6);
+    for (size_t i = 0; i < 6; i++) {
+        assert_string_equal(design->columns[i].name, items[i].name);
+        assert_int_equal(design->columns[i].type, items[i].type);
+    }
+    static const char *const expected[2][6] = {{"20", "1000", "1001", "1000", "0.5", "long"},
+                                               {"46340", "40", "46341", "46340", "-1e+300", "ring"}};
+    for (size_t row = 0; row < 2; row++)
+        for (size_t i = 0; i < 6; i++) {
+            char buffer[NUMBER_TEXT_SIZE];
+            assert_string_equal(design_value(design, row, i, buffer), expected[row][i]);
+        }
+    double numbers[6];
+    design_numbers(design, 0, numbers);
+    assert_true(numbers[0] == 20 && numbers[4] == 0.5 && isnan(numbers[5]));
+    design_free(design);
+}
+
+static void test_read_without_factors(void **state) {
+    (void)state;
+    struct design *design = read_good("a,b,c,d,e\n1,0.5,x,1e400,9007199254740993\n2,1,007,1,2\n", NULL);
+    enum design_type expected[] = {DESIGN_INTEGER, DESIGN_NUMBER, DESIGN_TEXT, DESIGN_TEXT, DESIGN_INTEGER};
+    /* 2^53 + 1 is read as 2^53, which is admitted; 1e400 is no double, and stays what it is. */
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(design->columns[i].type, expected[i]);
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1000);
+    struct failure failure = {0};
+    assert_int_equal(design_append(design, NULL, &text, &failure), 0);
+    assert_string_equal(text.bytes, "a,b,c,d,e\n1,0.5,x,1e400,9007199254740992\n2,1,007,1,2\n");
+    design_free(design);
+}
+
+static void refuse_read(const char *csv, const struct design_factors *with, const char *place,
+                        const char *sentence) {
+    write_bytes(csv, strlen(csv));
+    struct design *design = NULL;
+    struct failure failure = {0};
+    char expected[128];
+    snprintf(expected, sizeof expected, "%s%s", path, place);
+    int r = design_read(path, with, &design, &failure);
+    if (r == 0)
+        r = design_conform(design, with, &failure);
+    else
+        assert_null(design);
+    if (r == 0 || strcmp(failure.place, expected) != 0 || !strstr(failure.text, sentence))
+        print_message("%s: %s; expected %s: %s\n", failure.place, failure.text, expected, sentence);
+    assert_true(r < 0);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_string_equal(failure.place, expected);
+    assert_non_null(strstr(failure.text, sentence));
+    if (design)
+        design_free(design);
+}
+
+static void test_read_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *csv, *place, *sentence;
+    } cases[] = {
+        {"", ":1:1", "expected a header row"},
+        {"m,k\n", ":1", "no rows after the header, expected at least one"},
+        {"m,kk\n1,2\n", ":1:3", "'kk' is not a factor; did you mean 'k'?"},
+        {"m,frequency\n1,2\n", ":1:3",
+         "'frequency' is not a factor, expected one of m, k, ldb, lda, alpha, bcast"},
+        {"m,k,m\n1,2,3\n", ":1:5", "two columns"},
+        {"m,k\n1,2\n3\n", ":3:1", "expected"},
+        {"m,k\n1,2\n0,4\n", ":3:1", "'m' is '0', expected a whole number from 1 to 46340"},
+        {"m,k\n1,46341\n", ":2:3", "'k' is '46341', expected a whole number from 1 to 46340"},
+        {"m,k\n1,2.5\n", ":2:3", "'k' is '2.5', expected a whole number from 1 to 46340"},
+        {"m,k\n1,12x\n", ":2:3", "'k' is '12x', expected a whole number"},
+        {"m,k\n1, 2\n", ":2:3", "'k' is ' 2', expected a whole number"},
+        {"m,k\n1,\n", ":2:3", "'k' is empty, expected a whole number"},
+        {"m,k\n1,nan\n", ":2:3", "'k' is 'nan', expected a whole number"},
+        {"m,k\n1,\"2\n\"\n", ":2:3", "expected a whole number"},
+        {"m,k,alpha\n1,2,3\n", ":2:5", "'alpha' is '3', expected a number of at most 2"},
+        {"m,k,lda\n1,2,0\n", ":2:5", "'lda' is '0', expected a whole number of at least 1"},
+        {"m,k,lda\n1,2,9007199254740994\n", ":2:5", "'lda' is '9007199254740994', expected a whole number"},
+        {"m,k,bcast\n1,2,3ring\n", ":2:5", "'bcast' is '3ring', expected one of ring, long"},
+        {"m,k,bcast\n1,2,\n", ":2:5", "'bcast' is empty, expected one of ring, long"},
+        {"m\n1\n", ":1", "no column 'k', expected one, since this factor has no default"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        refuse_read(cases[i].csv, &factors, cases[i].place, cases[i].sentence);
+    }
+    struct design *design = NULL;
+    struct failure failure = {0};
+    assert_true(design_read("/nonexistent/sizes.csv", &factors, &design, &failure) < 0);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_true(design_read("/nonexistent/sizes.csv", NULL, &design, &failure) < 0);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+}
+
+/* Many labels: the table of texts has to grow, and codes stay those of their texts. */
+static void test_many_labels(void **state) {
+    (void)state;
+    cleanup(text_clear) struct text csv;
+    text_init(&csv, 1 << 20);
+    text_append_string(&csv, "name\n");
+    for (int i = 0; i < 10000; i++)
+        text_printf(&csv, "run-%d\n", i % 5000);
+    struct design *design = read_good(csv.bytes, NULL);
+    assert_int_equal(design->columns[0].labels.count, 5000);
+    for (size_t row = 0; row < 10000; row++) {
+        char expected[32], buffer[NUMBER_TEXT_SIZE];
+        snprintf(expected, sizeof expected, "run-%zu", row % 5000);
+        assert_string_equal(design_value(design, row, 0, buffer), expected);
+    }
+    design_free(design);
+}
+
+/* ---- Conforming
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* A generated design of one column. */
+static struct design *one_column(const char *name, enum design_type type, double value) {
+    struct design *design = NULL;
+    struct design_column *column = NULL;
+    struct failure failure = {0};
+    assert_int_equal(design_new(1, &design, &failure), 0);
+    design->file = strdup("campaign.yaml");
+    design->line = 3;
+    design->column = 9;
+    assert_int_equal(design_add_column(design, name, type, &column, &failure), 0);
+    uint32_t code;
+    if (type == DESIGN_INTEGER)
+        column->integers[0] = (int64_t)value;
+    else if (type == DESIGN_NUMBER)
+        column->numbers[0] = value;
+    else
+        assert_int_equal(labels_code(&column->labels, "word", 4, &code), 0);
+    return design;
+}
+
+static void refuse_conform(struct design *design, struct design_factor *list, size_t count, const char *place,
+                           const char *sentence) {
+    struct design_factors some = {.items = list, .count = count, .file = "experiment.yaml"};
+    struct failure failure = {0};
+    int r = design_conform(design, &some, &failure);
+    if (r == 0 || strcmp(failure.place, place) != 0 || !strstr(failure.text, sentence))
+        print_message("%s: %s; expected %s: %s\n", failure.place, failure.text, place, sentence);
+    assert_int_equal(r, -22);
+    assert_string_equal(failure.place, place);
+    assert_non_null(strstr(failure.text, sentence));
+    design_free(design);
+}
+
+static void test_conform_types(void **state) {
+    (void)state;
+    struct design_factor integer = {
+        .name = WORD("x"), .type = DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED};
+    struct design_factor number = integer, text = {.name = WORD("x"), .type = DESIGN_TEXT};
+    number.type = DESIGN_NUMBER;
+    struct failure failure = {0};
+    struct design *design = one_column("x", DESIGN_NUMBER, -7);
+    assert_int_equal(
+        design_conform(design, &(struct design_factors){.items = &integer, .count = 1}, &failure), 0);
+    assert_true(design->columns[0].type == DESIGN_INTEGER && design->columns[0].integers[0] == -7);
+    assert_int_equal(design_conform(design, &(struct design_factors){.items = &number, .count = 1}, &failure),
+                     0);
+    assert_true(design->columns[0].type == DESIGN_NUMBER && design->columns[0].numbers[0] == -7);
+    design_free(design);
+    const char *place = "campaign.yaml:3:9";
+    refuse_conform(one_column("x", DESIGN_NUMBER, 0.5), &integer, 1, place,
+                   "row 1 of the design: 'x' is 0.5, expected a whole number of at most 2^53 in size");
+    refuse_conform(one_column("x", DESIGN_NUMBER, NAN), &number, 1, place, "'x' is nan, expected a number");
+    refuse_conform(one_column("x", DESIGN_TEXT, 0), &integer, 1, place,
+                   "'x' is word, expected a whole number");
+    refuse_conform(one_column("x", DESIGN_INTEGER, 5), &text, 1, place, "'x' is 5, expected a text");
+    refuse_conform(one_column("y", DESIGN_INTEGER, 5), &integer, 1, place,
+                   "'y' is not a factor, expected one of x");
+    refuse_conform(one_column("y", DESIGN_INTEGER, 5), NULL, 0, place,
+                   "'y' is not a factor; the experiment has no factors");
+}
+
+static void test_default_refusals(void **state) {
+    (void)state;
+    struct design_factor list[3] = {
+        {.name = WORD("x"),
+         .type = DESIGN_INTEGER,
+         .minimum = -DESIGN_UNBOUNDED,
+         .maximum = DESIGN_UNBOUNDED},
+        {.name = WORD("a"),
+         .type = DESIGN_NUMBER,
+         .minimum = 0,
+         .maximum = 10,
+         .default_line = 5,
+         .default_column = 12},
+        {.name = WORD("b"),
+         .type = DESIGN_NUMBER,
+         .minimum = 0,
+         .maximum = 10,
+         .default_text = WORD("1"),
+         .default_line = 6,
+         .default_column = 12},
+    };
+    static const struct {
+        const char *a, *b, *place, *sentence;
+    } cases[] = {
+        {"x / 0", "1", "campaign.yaml:3:9",
+         "row 1 of the design: the default of 'a', x / 0, is inf here, expected a number from 0 to 10"},
+        {"x + 6", "1", "campaign.yaml:3:9",
+         "the default of 'a', x + 6, is 11 here, expected a number from 0 to 10"},
+        {"x +", "1", "experiment.yaml:5:15", "the default of 'a': found the end"},
+        {"y", "1", "experiment.yaml:5:12", "the default of 'a': unknown name 'y'"},
+        {"a", "1", "experiment.yaml:5:12", "the default of 'a', a, needs itself"},
+        {"b", "a", "experiment.yaml:6:12",
+         "the default of 'b', a, needs itself, directly or by way of other defaults"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        list[1].default_text = (char *)cases[i].a;
+        list[2].default_text = (char *)cases[i].b;
+        refuse_conform(one_column("x", DESIGN_INTEGER, 5), list, 3, cases[i].place, cases[i].sentence);
+    }
+    list[1].default_text = WORD("x");
+    list[2] = (struct design_factor){.name = WORD("b"),
+                                     .type = DESIGN_TEXT,
+                                     .choices = choices,
+                                     .choice_count = 2,
+                                     .default_text = WORD("star"),
+                                     .default_line = 6,
+                                     .default_column = 12};
+    refuse_conform(one_column("x", DESIGN_INTEGER, 5), list, 3, "experiment.yaml:6:12",
+                   "the default of 'b' is 'star', expected one of ring, long");
+    list[2].default_text = WORD("ring");
+    list[1].default_text = WORD("b");
+    refuse_conform(one_column("x", DESIGN_INTEGER, 5), list, 3, "experiment.yaml:5:12",
+                   "the default of 'a' uses 'b', which is a text");
+}
+
+static void test_all_defaults(void **state) {
+    (void)state;
+    struct design *design = NULL;
+    struct failure failure = {0};
+    struct design_factor list[] = {
+        {.name = WORD("x"), .type = DESIGN_INTEGER, .minimum = 0, .maximum = 9, .default_text = WORD("3")},
+        {.name = WORD("name"), .type = DESIGN_TEXT, .default_text = WORD("max(no expression")},
+    };
+    assert_int_equal(design_new(1, &design, &failure), 0);
+    assert_int_equal(design_conform(design, &(struct design_factors){.items = list, .count = 2}, &failure),
+                     0);
+    char buffer[NUMBER_TEXT_SIZE];
+    assert_string_equal(design_value(design, 0, 0, buffer), "3");
+    assert_string_equal(design_value(design, 0, 1, buffer), "max(no expression");
+    design_free(design);
+}
+
+/* ---- Expressions over rows
+ * ------------------------------------------------------------------------------------------ */
+
+static struct expression *parse(const char *text) {
+    static const char *const names[] = {"m", "k", "ldb", "lda", "alpha", "bcast"};
+    struct expression *expression = NULL;
+    struct failure failure = {0};
+    assert_int_equal(expression_parse(text, names, 6, "experiment.yaml", 20, 5, &expression, &failure), 0);
+    return expression;
+}
+
+static void test_conditions(void **state) {
+    (void)state;
+    struct design *design = read_good("m,k,lda\n10,20,20\n30,40,35\n", &factors);
+    conform(design);
+    struct expression *good = parse("lda >= m"), *bad = parse("lda >= k"),
+                      *not_finite = parse("m / (m - 30) > 0"), *of_text = parse("bcast == 1");
+    struct failure failure = {0};
+    char place[128];
+    snprintf(place, sizeof place, "%s:3", path);
+    assert_int_equal(design_require(design, good, &failure), 0);
+    assert_int_equal(design_require(design, bad, &failure), -22);
+    assert_string_equal(failure.place, place);
+    assert_string_equal(failure.text, "m 30, k 40, ldb 36, lda 35, alpha 1, bcast ring; expected lda >= k");
+    double most = 0;
+    struct expression *product = parse("lda * k"), *quotient = parse("1 / (m - 30)");
+    assert_int_equal(design_maximum(design, product, &most, &failure), 0);
+    assert_true(most == 1400);
+    assert_int_equal(design_maximum(design, quotient, &most, &failure), -22);
+    assert_true(most == 1400);
+    assert_string_equal(failure.place, place);
+    assert_string_equal(failure.text, "1 / (m - 30) is inf here, expected a finite number");
+    assert_int_equal(design_require(design, of_text, &failure), -22);
+    assert_string_equal(failure.text, "bcast == 1 is nan here, expected a finite number");
+    struct expression *all[] = {good, bad, not_finite, of_text, product, quotient};
+    for (size_t i = 0; i < 6; i++)
+        expression_free(all[i]);
+    design_free(design);
+}
+
+static void test_compute(void **state) {
+    (void)state;
+    struct design *design = read_good("m,name\n10,x\n30,y\n", NULL);
+    struct failure failure = {0};
+    assert_int_equal(design_compute(design, "lda", "m + 1", NULL, 0, 0, &failure), 0);
+    assert_int_equal(design_compute(design, "half", "lda / 2", NULL, 0, 0, &failure), 0);
+    assert_true(design->columns[2].type == DESIGN_INTEGER && design->columns[2].integers[1] == 31);
+    assert_true(design->columns[3].type == DESIGN_NUMBER && design->columns[3].numbers[0] == 5.5);
+    assert_int_equal(design_compute(design, "m", "1", NULL, 0, 0, &failure), -22);
+    assert_string_equal(failure.text, "two columns called 'm'");
+    assert_int_equal(design_compute(design, "z", "name + 1", "c.yaml", 4, 3, &failure), -22);
+    assert_string_equal(failure.place, "c.yaml:4:3");
+    assert_string_equal(failure.text, "'z' is computed from 'name', which is a text");
+    assert_int_equal(design_compute(design, "z", "1 / (m - 30)", NULL, 0, 0, &failure), -22);
+    assert_non_null(strstr(failure.text, "is inf here, expected a finite number"));
+    assert_non_null(strstr(failure.place, ":3"));
+    design_free(design);
+}
+
+/* ---- Writing
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static void test_write(void **state) {
+    (void)state;
+    const char *csv = "n,x,\"a,b\"\n1,0.1,\"say \"\"hi\"\"\"\n2,1e-300,\"two\nlines\"\n3,5,plain\n";
+    struct design *design = read_good(csv, NULL);
+    struct design_order *order = NULL;
+    struct failure failure = {0};
+    cleanup(text_clear) struct text text, again;
+    text_init(&text, 1 << 20);
+    text_init(&again, 1 << 20);
+    assert_int_equal(design_write_file(design, path, &failure), 0);
+    assert_int_equal(file_read(path, &text, &failure), 0);
+    assert_string_equal(text.bytes, csv);
+    /* The same by pieces, to a descriptor; and with an order that repeats. */
+    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 3, 20000, &order, &failure), 0);
+    FILE *stream = fopen(path, "w");
+    assert_non_null(stream);
+    assert_int_equal(design_write(design, order, fileno(stream), "the file", &failure), 0);
+    fclose(stream);
+    text_reset(&text);
+    text.limit = again.limit = 4 << 20;
+    assert_int_equal(file_read(path, &text, &failure), 0);
+    assert_int_equal(design_append(design, order, &again, &failure), 0);
+    assert_int_equal(text.length, again.length);
+    assert_memory_equal(text.bytes, again.bytes, text.length);
+    assert_int_equal(design_write(design, order, -1, "nowhere", &failure), -9);
+    assert_int_equal(failure.kind, FAILURE_SYSTEM);
+    assert_non_null(strstr(failure.text, "cannot write 'nowhere'"));
+    text_clear(&again);
+    text_init(&again, 10);
+    assert_int_equal(design_append(design, NULL, &again, &failure), -27);
+    design_order_free(order);
+    design_free(design);
+}
+
+static void test_new_refusals(void **state) {
+    (void)state;
+    struct design *design = NULL;
+    struct failure failure = {0};
+    assert_int_equal(design_new((size_t)DESIGN_ROWS_MOST + 1, &design, &failure), -22);
+    assert_null(design);
+    design = one_column("x", DESIGN_INTEGER, 1);
+    struct design_column *column = NULL;
+    char name[16];
+    for (int i = 1; i < DESIGN_COLUMNS_MOST; i++) {
+        snprintf(name, sizeof name, "c%d", i);
+        assert_int_equal(design_add_column(design, name, DESIGN_NUMBER, &column, &failure), 0);
+    }
+    assert_int_equal(design_add_column(design, "last", DESIGN_NUMBER, &column, &failure), -22);
+    assert_string_equal(failure.text, "more columns than the limit of 256");
+    assert_int_equal(design_find(design, "c7"), 7);
+    assert_true(design_find(design, "c") == SIZE_MAX);
+    design_free(design);
+    design_free(NULL);
+}
+
+static void test_expectation(void **state) {
+    (void)state;
+    char buffer[DESIGN_EXPECTATION_SIZE];
+    char *many[200];
+    for (size_t i = 0; i < 200; i++)
+        many[i] = WORD("choice");
+    struct design_factor factor = {
+        .name = WORD("x"), .type = DESIGN_TEXT, .choices = many, .choice_count = 200};
+    assert_true(strlen(design_factor_expectation(&factor, buffer)) < DESIGN_EXPECTATION_SIZE);
+    assert_non_null(strstr(buffer, "choice, choice, ..."));
+    struct design_factor owned = {.name = strdup("x"),
+                                  .unit = strdup("s"),
+                                  .choices = calloc(1, sizeof(char *)),
+                                  .choice_count = 1,
+                                  .default_text = strdup("1"),
+                                  .description = strdup("d")};
+    owned.choices[0] = strdup("y");
+    design_factor_clear(&owned);
+    assert_null(owned.name);
+    assert_string_equal(design_type_name(DESIGN_NUMBER), "number");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_read_with_factors), cmocka_unit_test(test_read_without_factors),
+        cmocka_unit_test(test_read_refusals),     cmocka_unit_test(test_many_labels),
+        cmocka_unit_test(test_conform_types),     cmocka_unit_test(test_default_refusals),
+        cmocka_unit_test(test_all_defaults),      cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_compute),           cmocka_unit_test(test_write),
+        cmocka_unit_test(test_new_refusals),      cmocka_unit_test(test_expectation),
+    };
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}

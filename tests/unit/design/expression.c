@@ -1,0 +1,233 @@
+/* Expressions: values, precedence, nan, and every refusal with its place. */
+#include "engine/design/expression.h"
+#include "engine/foundation/cleanup.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const names[] = {"m", "n", "k", "lda", "and_so", "min"};
+static const double values[] = {3, 4, 5, 100, 7, 11};
+enum { NAME_COUNT = 6 };
+
+static struct expression *parse(const char *text) {
+    struct expression *expression = NULL;
+    struct failure failure = {0};
+    if (expression_parse(text, names, NAME_COUNT, "e.yaml", 3, 10, &expression, &failure) < 0) {
+        print_message("'%s': %s: %s\n", text, failure.place, failure.text);
+        fail();
+    }
+    return expression;
+}
+
+static double value_of(const char *text) {
+    struct expression *expression = parse(text);
+    double value = expression_value(expression, values);
+    expression_free(expression);
+    return value;
+}
+
+static void test_values(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } cases[] = {
+        {"1", 1},
+        {" .5 ", 0.5},
+        {"1e3", 1000},
+        {"1.5e-2", 0.015},
+        {"64MiB", 67108864},
+        {"1kB+1KiB", 2024},
+        {"0.5GiB", 536870912},
+        {"2B", 2},
+        {"m", 3},
+        {"m+n*k", 23},
+        {"(m+n)*k", 35},
+        {"10-3-2", 5},
+        {"100/10/5", 2},
+        {"17 % 5", 2},
+        {"-17 % 5", -2},
+        {"7 % -4", 3},
+        {"2^3^2", 512},
+        {"-2^2", -4},
+        {"(-2)^2", 4},
+        {"2^-3", 0.125},
+        {"--m", 3},
+        {"+m", 3},
+        {"2^0.5^2", 0x1.306fe0a31b715p+0}, /* 2^(0.25), rounded */
+        {"m<n", 1},
+        {"m>n", 0},
+        {"m<=3", 1},
+        {"m>=4", 0},
+        {"m==3", 1},
+        {"m!=3", 0},
+        {"m+1==n", 1},
+        {"not m==3", 0},
+        {"not 0", 1},
+        {"not not 5", 1},
+        {"m<n and n<k", 1},
+        {"m>n or n<k", 1},
+        {"0 or 0 and 1", 0},
+        {"1 or 0 and 0", 1},
+        {"not 0 and 0", 0},
+        {"min(m,n,k)", 3},
+        {"max(m,n,k)", 5},
+        {"max( m )", 3},
+        {"min", 11}, /* a name, since no parenthesis follows */
+        {"min(min, m)", 3},
+        {"ceil(2.1)+floor(2.9)", 5},
+        {"ceil(-2.5)", -2},
+        {"sqrt(16)", 4},
+        {"abs(-3.5)", 3.5},
+        {"log2(1024)", 10},
+        {"and_so", 7},
+        {"8 * (m * n + n * k + m * k) + 64MiB", 8 * 47 + 67108864.0},
+        {"\tm\n+\r1 ", 4},
+        {"1.7976931348623157e308*10", INFINITY},
+        {"1/0", INFINITY},
+        {"-1/0", -INFINITY},
+        {"lda >= max(m, k)", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double value = value_of(cases[i].text);
+        if (value != cases[i].value)
+            print_message("%s is %.17g, expected %.17g\n", cases[i].text, value, cases[i].value);
+        assert_true(value == cases[i].value);
+    }
+}
+
+static void test_nan(void **state) {
+    (void)state;
+    static const char *const nans[] = {"0/0",         "sqrt(-1)",    "log2(-1)",    "0/0 < 1",
+                                       "not 0/0",     "1 and 0/0",   "0/0 and 1",   "0 or 0/0",
+                                       "0/0 or 0",    "min(1, 0/0)", "min(0/0, 1)", "max(1, 0/0)",
+                                       "max(0/0, 1)", "5 % 0",       "0/0 == 0/0",  "0/0 != 0/0"};
+    for (size_t i = 0; i < sizeof nans / sizeof *nans; i++)
+        assert_true(isnan(value_of(nans[i])));
+    /* The side that decides decides, whichever it is. */
+    assert_true(value_of("0 and 0/0") == 0 && value_of("0/0 and 0") == 0);
+    assert_true(value_of("1 or 0/0") == 1 && value_of("0/0 or 1") == 1);
+    assert_true(value_of("m - 3 == 0 or (m - 3) / (m - 3) > 1") == 1);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t column; /* in the file: 10 is the first of the text */
+        const char *sentence;
+    } cases[] = {
+        {"", 10, "found the end, expected a number, a name or '('"},
+        {"m +", 13, "found the end, expected a number, a name or '('"},
+        {"m + * n", 14, "found '*', expected a number, a name or '('"},
+        {"m n", 12, "found 'n', expected an operator or the end"},
+        {"(m", 12, "found the end, expected ')' or an operator"},
+        {"m)", 11, "found ')', expected an operator or the end"},
+        {"max(m, n", 18, "found the end, expected ')' or an operator"},
+        {"max()", 14, "found ')', expected a number, a name or '('"},
+        {"max(m,)", 16, "found ')', expected a number"},
+        {"sqrt(m, n)", 10, "more than one argument of 'sqrt', expected one"},
+        {"ldb + 1", 10, "unknown name 'ldb', did you mean 'lda'"},
+        {"m * frequency", 14, "unknown name 'frequency', expected one of m, n, k, lda, and_so, min"},
+        {"maxx(m)", 10, "unknown function 'maxx', did you mean 'max'"},
+        {"m(n)", 10, "unknown function 'm', expected one of min, max, ceil, floor, sqrt, abs, log2"},
+        {"2 * 64Mib", 14, "'64Mib' is not a number, expected one such as 12, 0.5, 1e9 or 64MiB"},
+        {"1.2.3", 10, "'1.2.3' is not a number"},
+        {"1e", 10, "'1e' is not a number"},
+        {"1e999", 10, "'1e999' is not a number"},
+        {"12m", 10, "'12m' is not a number"},
+        {"0x10", 10, "'0x10' is not a number"},
+        {"m < n < k", 16, "a second comparison, expected 'and' between two"},
+        {"m = n", 12, "found '=', expected an operator or the end"},
+        {"m && n", 12, "found '&', expected an operator or the end"},
+        {"m and", 15, "found the end"},
+        {"and", 10, "found 'and', expected a number"},
+        {"m + not n", 14, "found 'not', expected a number"},
+        {"m \xc3\xa9", 12, "found '\xc3\xa9', expected an operator"},
+        {"m; n", 11, "found ';', expected an operator"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct expression *expression = NULL;
+        struct failure failure = {0};
+        char place[64];
+        snprintf(place, sizeof place, "e.yaml:3:%zu", cases[i].column);
+        int r = expression_parse(cases[i].text, names, NAME_COUNT, "e.yaml", 3, 10, &expression, &failure);
+        if (r == 0 || strcmp(failure.place, place) != 0 || !strstr(failure.text, cases[i].sentence))
+            print_message("'%s': %s: %s; expected %s: %s\n", cases[i].text, failure.place, failure.text,
+                          place, cases[i].sentence);
+        assert_int_equal(r, -22);
+        assert_int_equal(failure.kind, FAILURE_INPUT);
+        assert_string_equal(failure.place, place);
+        assert_non_null(strstr(failure.text, cases[i].sentence));
+        assert_null(expression);
+    }
+}
+
+/* PREFIX COUNT times, MIDDLE, SUFFIX COUNT times. */
+static char *nested(const char *prefix, const char *middle, const char *suffix, size_t count) {
+    char *text = calloc(1, count * (strlen(prefix) + strlen(suffix)) + strlen(middle) + 1);
+    for (size_t i = 0; i < count; i++)
+        strcat(text, prefix);
+    strcat(text, middle);
+    for (size_t i = 0; i < count; i++)
+        strcat(text, suffix);
+    return text;
+}
+
+static void check_limit(const char *prefix, const char *suffix, size_t good, size_t bad,
+                        const char *sentence) {
+    struct failure failure = {0};
+    struct expression *expression = NULL;
+    cleanup_free char *fits = nested(prefix, "1", suffix, good), *too_deep = nested(prefix, "1", suffix, bad);
+    assert_int_equal(expression_parse(fits, NULL, 0, NULL, 0, 0, &expression, &failure), 0);
+    assert_true(isfinite(expression_value(expression, NULL)));
+    expression_free(expression);
+    expression = NULL;
+    assert_int_equal(expression_parse(too_deep, NULL, 0, NULL, 0, 0, &expression, &failure), -22);
+    assert_null(expression);
+    assert_non_null(strstr(failure.text, sentence));
+}
+
+static void test_limits(void **state) {
+    (void)state;
+    const char *deep = "more than 64 levels of nesting";
+    check_limit("(", ")", EXPRESSION_DEPTH_MOST - 1, EXPRESSION_DEPTH_MOST, deep);
+    check_limit("-", "", EXPRESSION_DEPTH_MOST - 1, 4000, deep);
+    check_limit("not ", "", EXPRESSION_DEPTH_MOST - 1, 1000, deep);
+    check_limit("1^", "", EXPRESSION_DEPTH_MOST - 1, 2000, deep);
+    check_limit("max(", ")", EXPRESSION_DEPTH_MOST - 1, 800, deep);
+    /* Six values wait at each level: the stack is full before the nesting is. */
+    check_limit("1 or 1 and 1 < 1 + 1 * (", ")", 50, 60, "too many unfinished operations");
+    /* A long chain needs neither. */
+    check_limit("1 + ", "", 1000, 1024, "expected at most 4096");
+}
+
+static void test_questions(void **state) {
+    (void)state;
+    struct expression *expression = parse("max(m, k) + m");
+    assert_true(expression_uses(expression, 0));
+    assert_false(expression_uses(expression, 1));
+    assert_true(expression_uses(expression, 2));
+    assert_string_equal(expression_text(expression), "max(m, k) + m");
+    struct failure failure = {0};
+    assert_int_equal(expression_failure(expression, &failure, "%d is odd", 3), -22);
+    assert_string_equal(failure.place, "e.yaml:3:10");
+    assert_string_equal(failure.text, "3 is odd");
+    expression_free(expression);
+    expression_free(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values), cmocka_unit_test(test_nan),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_questions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

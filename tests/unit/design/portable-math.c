@@ -1,0 +1,153 @@
+/* The portable functions against the C library's in long double, and against fixed bits. */
+#include "engine/design/portable-math.h"
+#include "engine/design/random.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The distance of VALUE from EXACT in units of the last place of a double near EXACT. */
+static double error_in_ulp(double value, long double exact) {
+    int exponent = ilogbl(exact) - 52;
+    if (exponent < -1074)
+        exponent = -1074; /* subnormal */
+    return (double)(fabsl(value - exact) / ldexpl(1, exponent));
+}
+
+/* A double from LOW to HIGH, uniform. */
+static double between(struct random_source *source, double low, double high) {
+    return low + random_fraction(source) * (high - low);
+}
+
+enum { TRIALS = 400000 };
+
+static void test_log(void **state) {
+    (void)state;
+    struct random_source source;
+    random_start(&source, 1, RANDOM_STREAM_TABLE);
+    double worst = 0, worst2 = 0;
+    for (int i = 0; i < TRIALS; i++) {
+        double x =
+            ldexp(between(&source, 1, 2), i % 3 == 0 ? (int)random_below(&source, 2000) - 1000 : i % 7 - 3);
+        if (i % 5 == 0)
+            x = 1 + between(&source, -1e-3, 1e-3); /* where log x is small */
+        worst = fmax(worst, error_in_ulp(portable_log(x), logl(x)));
+        worst2 = fmax(worst2, error_in_ulp(portable_log2(x), log2l(x)));
+    }
+    print_message("log %.3f ulp, log2 %.3f ulp\n", worst, worst2);
+    assert_true(worst <= 1);
+    assert_true(worst2 <= 2);
+    assert_true(worst > 0.4 && worst2 > 0.4); /* rounding alone does that: the test measures something */
+}
+
+static void test_exp(void **state) {
+    (void)state;
+    struct random_source source;
+    random_start(&source, 2, RANDOM_STREAM_TABLE);
+    double worst = 0;
+    for (int i = 0; i < TRIALS; i++) {
+        double x = i % 2 ? between(&source, -745, 709.7) : between(&source, -2, 25);
+        worst = fmax(worst, error_in_ulp(portable_exp(x), expl(x)));
+    }
+    print_message("exp %.3f ulp\n", worst);
+    assert_true(worst <= 1);
+    assert_true(worst > 0.4);
+}
+
+static void test_root(void **state) {
+    (void)state;
+    struct random_source source;
+    random_start(&source, 3, RANDOM_STREAM_TABLE);
+    double worst = 0;
+    for (int i = 0; i < TRIALS; i++) {
+        double x = between(&source, 1, 1e10);
+        unsigned degree = 1 + (unsigned)i % 6;
+        worst = fmax(worst, error_in_ulp(portable_root(x, degree), powl(x, 1.0L / degree)));
+    }
+    print_message("root %.3f ulp\n", worst);
+    assert_true(worst <= 16); /* half of log x / degree + 1 */
+}
+
+static void test_power(void **state) {
+    (void)state;
+    assert_true(portable_power(2, 10) == 1024);
+    assert_true(portable_power(10, 22) == 1e22);
+    assert_true(portable_power(2, -3) == 0.125);
+    assert_true(portable_power(-3, 3) == -27);
+    assert_true(portable_power(2, 1023) == 0x1p1023);
+    assert_true(portable_power(2, 1024) == INFINITY);
+    assert_true(portable_power(0, 0) == 1 && portable_power(0, 2) == 0 && portable_power(0, -1) == INFINITY);
+    assert_true(portable_power(16, 0.5) == 4);
+    assert_true(isnan(portable_power(-2, 0.5)) && isnan(portable_power(-2, 0.3)));
+    struct random_source source;
+    random_start(&source, 4, RANDOM_STREAM_TABLE);
+    double worst = 0;
+    for (int i = 0; i < TRIALS; i++) {
+        double x = between(&source, 0.01, 1000), y = between(&source, -3, 3);
+        worst = fmax(worst, error_in_ulp(portable_power(x, y), powl(x, y)) / (fabs(y * log(x)) + 1));
+    }
+    print_message("power %.3f ulp for each |y log x| + 1\n", worst);
+    assert_true(worst <= 2);
+}
+
+static void test_special(void **state) {
+    (void)state;
+    assert_true(portable_log(1) == 0 && portable_log2(1) == 0 && portable_exp(0) == 1 &&
+                portable_exp(-0.0) == 1);
+    assert_true(portable_log(0) == -INFINITY && portable_log(-0.0) == -INFINITY && isnan(portable_log(-1)));
+    assert_true(portable_log(INFINITY) == INFINITY && isnan(portable_log(NAN)) &&
+                isnan(portable_log(-INFINITY)));
+    assert_true(isnan(portable_log2(-1)) && portable_log2(0) == -INFINITY &&
+                portable_log2(INFINITY) == INFINITY);
+    assert_true(portable_exp(-INFINITY) == 0 && portable_exp(INFINITY) == INFINITY &&
+                isnan(portable_exp(NAN)));
+    assert_true(portable_exp(710) == INFINITY && portable_exp(1e300) == INFINITY);
+    assert_true(portable_exp(709.782712893384) > 1.797e308 && isfinite(portable_exp(709.782712893384)));
+    assert_true(portable_exp(-745.2) == 0 && portable_exp(-745.1) == DBL_TRUE_MIN);
+    for (int e = -1074; e < 1024; e++)
+        assert_true(portable_log2(ldexp(1, e)) == e);
+}
+
+static void test_round(void **state) {
+    (void)state;
+    assert_true(portable_round(0.5) == 1 && portable_round(-0.5) == -1 && portable_round(1.5) == 2);
+    assert_true(portable_round(0.49999999999999994) == 0); /* where floor(x + 0.5) is wrong */
+    assert_true(portable_round(4503599627370497.5) == 4503599627370498.0);
+    assert_true(portable_round(1e300) == 1e300 && portable_round(-2.4) == -2);
+}
+
+/* The bits themselves, here those of the exact values rounded once (50 decimal digits): whoever changes the
+ * method changes every design of every seed, and must want to. */
+static void test_bits(void **state) {
+    (void)state;
+    static const struct {
+        double (*function)(double);
+        double x, expected;
+    } cases[] = {
+        {portable_log, 10, 0x1.26bb1bbb55516p+1},    {portable_log, 1e9, 0x1.4b927f32bffb8p+4},
+        {portable_log, 0.7, -0x1.6d3c324e13f50p-2},  {portable_exp, 1, 0x1.5bf0a8b145769p+1},
+        {portable_exp, 20.7, 0x1.d1df072e9d819p+29}, {portable_exp, -1e-3, 0x1.ff7cfe56f1a9ep-1},
+        {portable_log2, 10, 0x1.a934f0979a371p+1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double value = cases[i].function(cases[i].x);
+        if (value != cases[i].expected)
+            print_message("case %zu: %a, expected %a\n", i, value, cases[i].expected);
+        assert_true(value == cases[i].expected);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_log),   cmocka_unit_test(test_exp),     cmocka_unit_test(test_root),
+        cmocka_unit_test(test_power), cmocka_unit_test(test_special), cmocka_unit_test(test_round),
+        cmocka_unit_test(test_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,403 @@
+/* The `design:` of a document: every form, what it makes, and every refusal with its place. */
+#include "engine/design/specification.h"
+#include "engine/design/design.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A literal where a factor owns a string: nothing here changes or frees it. */
+#define WORD(literal) ((char *)(literal))
+
+static char folder[] = "/tmp/assay-specification.XXXXXX";
+
+static void write_file(const char *name, const char *bytes) {
+    struct failure failure = {0};
+    cleanup_free char *path = file_join(folder, name);
+    assert_int_equal(file_replace(path, bytes, strlen(bytes), 0600, &failure), 0);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    return file_remove_tree(folder, &failure);
+}
+
+/* A design made from YAML. */
+struct made {
+    struct design_specification *specification;
+    struct design *design;
+    struct design_order *order;
+};
+
+static int try_make(const char *yaml, const struct design_factors *factors, struct made *ret,
+                    struct failure *failure) {
+    struct document *document = NULL;
+    *ret = (struct made){0};
+    int r = document_parse_yaml("c.yaml", yaml, strlen(yaml), &document, failure);
+    if (r == 0)
+        r = design_specification_from_node(document, document_get(document->root, "design"), folder,
+                                           &ret->specification, failure);
+    document_free(document);
+    if (r == 0)
+        r = design_specification_make(ret->specification, factors, &ret->design, &ret->order, failure);
+    return r;
+}
+
+static void clear(struct made *made) {
+    design_order_free(made->order);
+    design_free(made->design);
+    design_specification_free(made->specification);
+}
+
+static struct made make(const char *yaml, const struct design_factors *factors) {
+    struct made made;
+    struct failure failure = {0};
+    if (try_make(yaml, factors, &made, &failure) < 0)
+        fail_msg("%s: %s: %s", yaml, failure.place, failure.text);
+    return made;
+}
+
+/* The whole as CSV, which the caller frees. */
+static char *csv_of(const struct made *made, bool in_order) {
+    struct text text;
+    struct failure failure = {0};
+    text_init(&text, 1 << 24);
+    assert_int_equal(design_append(made->design, in_order ? made->order : NULL, &text, &failure), 0);
+    return text_take(&text);
+}
+
+static void check_csv(const char *yaml, const char *expected) {
+    struct made made = make(yaml, NULL);
+    cleanup_free char *csv = csv_of(&made, true);
+    assert_string_equal(csv, expected);
+    clear(&made);
+}
+
+/* ---- Forms
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void test_files(void **state) {
+    (void)state;
+    write_file("sizes.csv", "n,nb\n1000,64\n2000,128\n");
+    check_csv("design: {file: sizes.csv, order: as-written, repetitions: 2}",
+              "n,nb\n1000,64\n2000,128\n1000,64\n2000,128\n");
+    struct made made = make("design: sizes.csv", NULL);
+    assert_int_equal(made.design->row_count, 2);
+    assert_int_equal(made.order->kind, DESIGN_ORDER_RANDOM);
+    assert_int_equal(made.order->repetitions, 1);
+    assert_true(made.specification->seed_drawn);
+    assert_true(made.order->seed == design_specification_seed(made.specification));
+    assert_string_equal(design_specification_order_name(made.specification), "random");
+    clear(&made);
+    cleanup_free char *absolute = text_format("design: {file: %s/sizes.csv, order: as-written}", folder);
+    check_csv(absolute, "n,nb\n1000,64\n2000,128\n");
+}
+
+static void test_factorial(void **state) {
+    (void)state;
+    check_csv("design: {generate: factorial, order: as-written, factors: {n: [1000, 2e3], nb: {from: 64, to: "
+              "192, step: "
+              "64}, bcast: ring}}",
+              "n,nb,bcast\n1000,64,ring\n1000,128,ring\n1000,192,ring\n2000,64,ring\n2000,128,ring\n2000,192,"
+              "ring\n");
+    check_csv("design:\n  generate: factorial\n  order: as-written\n  factors: {m: [3, 5]}\n  compute:\n    "
+              "lda: m + 1\n"
+              "    half: lda / 4\n",
+              "m,lda,half\n3,4,1\n5,6,1.5\n");
+}
+
+static void test_single(void **state) {
+    (void)state;
+    static const char *const forms[] = {"design: {repetitions: 10}", "design:\nx: 1", "x: 1"};
+    for (size_t i = 0; i < 3; i++) {
+        struct made made = make(forms[i], NULL);
+        assert_int_equal(made.design->row_count, 1);
+        assert_int_equal(made.design->column_count, 0);
+        assert_int_equal(made.order->count, i == 0 ? 10 : 1);
+        clear(&made);
+    }
+}
+
+static void test_draws(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"uniform", "log-uniform", "latin-hypercube"};
+    for (size_t i = 0; i < 3; i++) {
+        cleanup_free char *yaml = text_format("design: {generate: %s, rows: 50, seed: 18446744073709551615, "
+                                              "factors: {m: [1, 5000], alpha: {from: "
+                                              "0.5, to: 1.5}, nb: {choices: [64, 128]}, p: 4}}",
+                                              kinds[i]);
+        struct made made = make(yaml, NULL);
+        assert_int_equal(made.design->row_count, 50);
+        assert_int_equal(made.design->column_count, 4);
+        assert_true(design_specification_seed(made.specification) == UINT64_MAX);
+        assert_false(made.specification->seed_drawn);
+        for (size_t row = 0; row < 50; row++) {
+            int64_t m = made.design->columns[0].integers[row], nb = made.design->columns[2].integers[row];
+            double alpha = made.design->columns[1].numbers[row];
+            assert_true(m >= 1 && m <= 5000 && alpha >= 0.5 && alpha <= 1.5 && (nb == 64 || nb == 128));
+            assert_int_equal(made.design->columns[3].integers[row], 4);
+        }
+        clear(&made);
+    }
+}
+
+static void test_uniform_product(void **state) {
+    (void)state;
+    struct made made =
+        make("design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, max-size: 4000, "
+             "products: 4, batch: 2, fixed: {k: 128}, add: [[10, 20, 128], [30, 40, 128]], seed: 1, "
+             "compute: {lda: 'max(m, n, k)'}}",
+             NULL);
+    assert_int_equal(made.design->row_count, 4 * 2 * 2 + 2);
+    assert_int_equal(made.design->column_count, 4);
+    assert_int_equal(made.design->columns[1].integers[17], 40);
+    for (size_t row = 0; row < 18; row++) {
+        int64_t m = made.design->columns[0].integers[row], n = made.design->columns[1].integers[row];
+        assert_int_equal(made.design->columns[2].integers[row], 128);
+        assert_true(m <= 4000 && n <= 4000);
+        int64_t lda = made.design->columns[3].integers[row];
+        assert_true(lda >= m && lda >= n && lda >= 128 && (lda == m || lda == n || lda == 128));
+    }
+    clear(&made);
+}
+
+/* ---- Seeds
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* What was generated and shuffled equals what was generated, written, read and then shuffled. */
+static void test_streams_are_independent(void **state) {
+    (void)state;
+    struct made generated =
+        make("design: {generate: uniform-product, factors: [m, n, k], repetitions: 3, seed: 99}", NULL);
+    cleanup_free char *table = csv_of(&generated, false), *ordered = csv_of(&generated, true);
+    write_file("written.csv", table);
+    struct made read = make("design: {file: written.csv, repetitions: 3, seed: 99}", NULL);
+    cleanup_free char *again = csv_of(&read, true);
+    assert_string_equal(again, ordered);
+    assert_string_not_equal(table, ordered);
+    clear(&generated);
+    clear(&read);
+}
+
+static void test_drawn_seeds_differ(void **state) {
+    (void)state;
+    const char *yaml = "design: {generate: log-uniform, rows: 20, factors: {size: [1, 1e9]}}";
+    struct made one = make(yaml, NULL), other = make(yaml, NULL);
+    cleanup_free char *first = csv_of(&one, true), *second = csv_of(&other, true);
+    assert_string_not_equal(first, second);
+    /* The seed that was drawn repeats the design. */
+    cleanup_free char *seed =
+        text_format("%llu", (unsigned long long)design_specification_seed(one.specification));
+    struct failure failure = {0};
+    assert_int_equal(design_specification_set_seed(other.specification, seed, &failure), 0);
+    design_free(other.design);
+    design_order_free(other.order);
+    assert_int_equal(
+        design_specification_make(other.specification, NULL, &other.design, &other.order, &failure), 0);
+    cleanup_free char *third = csv_of(&other, true);
+    assert_string_equal(first, third);
+    clear(&one);
+    clear(&other);
+}
+
+static void test_is_random(void **state) {
+    (void)state;
+    struct made made = make("design: {generate: factorial, factors: {n: 1}, order: as-written}", NULL);
+    assert_false(design_specification_is_random(made.specification));
+    struct failure failure = {0};
+    assert_int_equal(design_specification_set_order(made.specification, "random", &failure), 0);
+    assert_true(design_specification_is_random(made.specification));
+    clear(&made);
+    made = make("design: {generate: uniform, rows: 2, factors: {n: [1, 9]}, order: as-written}", NULL);
+    assert_true(design_specification_is_random(made.specification));
+    clear(&made);
+}
+
+/* ---- Against an experiment
+ * ------------------------------------------------------------------------------------------ */
+
+static char *choices[] = {WORD("1"), WORD("2")};
+static struct design_factor items[] = {
+    {.name = WORD("n"), .type = DESIGN_INTEGER, .minimum = 1, .maximum = 5000},
+    {.name = WORD("x"), .type = DESIGN_NUMBER, .minimum = 0, .maximum = 10, .default_text = WORD("n / 1000")},
+    {.name = WORD("depth"),
+     .type = DESIGN_TEXT,
+     .choices = choices,
+     .choice_count = 2,
+     .default_text = WORD("1")},
+};
+static struct design_factors factors = {.items = items, .count = 3, .file = "e.yaml"};
+
+static void test_with_factors(void **state) {
+    (void)state;
+    /* Types are the experiment's, not those of the literals: x is a number, depth a text. */
+    struct made made =
+        make("design: {generate: factorial, factors: {depth: [1, 2], x: [1, 2], n: 7}}", &factors);
+    assert_int_equal(made.design->column_count, 3);
+    assert_int_equal(made.design->columns[0].type, DESIGN_INTEGER);
+    assert_int_equal(made.design->columns[1].type, DESIGN_NUMBER);
+    assert_int_equal(made.design->columns[2].type, DESIGN_TEXT);
+    cleanup_free char *csv = csv_of(&made, false);
+    assert_string_equal(csv, "n,x,depth\n7,1,1\n7,2,1\n7,1,2\n7,2,2\n");
+    clear(&made);
+    made = make("design: {generate: uniform, rows: 300, factors: {n: [1, 5000], x: [0, 1]}}", &factors);
+    size_t whole = 0;
+    for (size_t row = 0; row < 300; row++)
+        whole += design_number(made.design, row, 1) == (double)(int)design_number(made.design, row, 1);
+    assert_true(whole < 3);
+    clear(&made);
+    made = make("design: {generate: uniform-product, factors: [n], max-product: 5000, products: 5, batch: 1, "
+                "add: []}",
+                &factors);
+    assert_int_equal(made.design->row_count, 5);
+    assert_true(design_number(made.design, 4, 1) == design_number(made.design, 4, 0) / 1000);
+    clear(&made);
+}
+
+/* ---- Refusals
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void refuse(const char *yaml, const struct design_factors *with, const char *place,
+                   const char *sentence) {
+    struct made made;
+    struct failure failure = {0};
+    int r = try_make(yaml, with, &made, &failure);
+    if (r == 0 || strcmp(failure.place, place) != 0 || !strstr(failure.text, sentence))
+        print_message("%s\n  %s: %s\n  expected %s: %s\n", yaml, failure.place, failure.text, place,
+                      sentence);
+    assert_true(r < 0);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_string_equal(failure.place, place);
+    assert_non_null(strstr(failure.text, sentence));
+    clear(&made);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *yaml, *place, *sentence;
+    } cases[] = {
+        {"design: [a]", "c.yaml:1:9", "'design' is a sequence, expected the path of a CSV file or a mapping"},
+        {"design: 12", "c.yaml:1:9", "'design' is a number"},
+        {"design: ''", "c.yaml:1:9", "an empty path"},
+        {"design: {genrate: uniform}", "c.yaml:1:10", "generate"},
+        {"design: {generate: unifrom}", "c.yaml:1:20", "uniform"},
+        {"design: {generate: uniform, file: a.csv}", "c.yaml:1:35", "both 'file' and 'generate'"},
+        {"design: {rows: 5}", "c.yaml:1:16", "'rows' without 'generate'"},
+        {"design: {file: a.csv, rows: 5}", "c.yaml:1:29", "'rows' is not used by a design from a file"},
+        {"design: {generate: factorial, rows: 5, factors: {n: 1}}", "c.yaml:1:37",
+         "'rows' is not used by factorial"},
+        {"design: {generate: uniform, batch: 5, rows: 1, factors: {n: 1}}", "c.yaml:1:36",
+         "'batch' is not used by uniform"},
+        {"design: {generate: uniform, factors: {n: [1, 2]}}", "c.yaml:1:9", "'uniform' needs 'rows'"},
+        {"design: {generate: factorial}", "c.yaml:1:9", "'factorial' needs 'factors'"},
+        {"design: {generate: factorial, factors: {}}", "c.yaml:1:40", "'factors' is empty"},
+        {"design: {generate: factorial, factors: [n]}", "c.yaml:1:40",
+         "'factors' is a sequence, expected a mapping"},
+        {"design: {generate: uniform-product, factors: {n: 1}}", "c.yaml:1:46",
+         "'factors' is a mapping, expected a list"},
+        {"design: {generate: uniform, rows: 5, factors: {n: [1, 2, 3]}}", "c.yaml:1:51",
+         "the range of 'n' has 3 values, expected two, low and high, or {choices: [...]}"},
+        {"design: {generate: uniform, rows: 5, factors: {n: [5, 1]}}", "c.yaml:1:51",
+         "goes from 5 down to 1"},
+        {"design: {generate: uniform, rows: 5, factors: {n: {from: 1}}}", "c.yaml:1:51",
+         "'n' expects either 'from' and 'to'"},
+        {"design: {generate: uniform, rows: 5, factors: {n: {from: 1, to: 2, choices: [1]}}}", "c.yaml:1:51",
+         "'n' expects either"},
+        {"design: {generate: uniform, rows: 5, factors: {n: {form: 1, to: 2}}}", "c.yaml:1:52", "from"},
+        {"design: {generate: uniform, rows: 5, factors: {n: [[1], 2]}}", "c.yaml:1:52",
+         "n has a sequence, expected plain"},
+        {"design: {generate: uniform, rows: 5, factors: {n: null}}", "c.yaml:1:51",
+         "expected a list of values or a range"},
+        {"design: {generate: factorial, factors: {n: []}}", "c.yaml:1:44", "0 values of 'n'"},
+        {"design: {generate: log-uniform, rows: 5, factors: {n: [0, 5]}}", "c.yaml:1:55",
+         "does not begin above 0"},
+        {"design: {generate: uniform, rows: 0, factors: {n: 1}}", "c.yaml:1:35", "rows"},
+        {"design: {generate: uniform, rows: 1.5, factors: {n: 1}}", "c.yaml:1:35", "rows"},
+        {"design: {repetitions: 0}", "c.yaml:1:23", "repetitions"},
+        {"design: {order: shuffled}", "c.yaml:1:17", "random"},
+        {"design: {seed: -1}", "c.yaml:1:16",
+         "seed '-1', expected a whole number from 0 to 18446744073709551615"},
+        {"design: {seed: 18446744073709551616}", "c.yaml:1:16", "seed '18446744073709551616'"},
+        {"design: {seed: 1.0}", "c.yaml:1:16", "seed '1.0'"},
+        {"design: {generate: uniform-product, factors: [m, m]}", "c.yaml:1:50", "factor 'm' stands twice"},
+        {"design: {generate: uniform-product, factors: [m, n, k], fixed: {kk: 5}}", "c.yaml:1:69",
+         "did you mean 'k'"},
+        {"design: {generate: uniform-product, factors: [m, n, k], fixed: {k: 0}}", "c.yaml:1:68", "size '0'"},
+        {"design: {generate: uniform-product, factors: [m, n, k], add: [[1, 2]]}", "c.yaml:1:63",
+         "an added row of 2 sizes, expected 3"},
+        {"design: {generate: uniform-product, factors: [m, n, k], add: [5]}", "c.yaml:1:63",
+         "'add' has a number"},
+        {"design: {generate: uniform-product, factors: [m, n, k], max-size: 50}", "c.yaml:1:9",
+         "3 sizes of at most 50 cannot have a product of 10000000000"},
+        {"design: {generate: factorial, factors: {n: 1}, compute: {a: n + x}}", "c.yaml:1:65",
+         "unknown name 'x'"},
+        {"design: {generate: factorial, factors: {n: 1}, compute: {a: [n]}}", "c.yaml:1:61",
+         "expected an expression"},
+        {"design: {generate: factorial, factors: {n: 1}, compute: {n: 5}}", "c.yaml:1:9",
+         "two columns called 'n'"},
+        {"design: {generate: uniform, rows: 100, repetitions: 16777216, factors: {n: 1}}", "c.yaml:1:9",
+         "are more than the limit of 268435456 measurements"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refuse(cases[i].yaml, NULL, cases[i].place, cases[i].sentence);
+}
+
+static void test_refusals_of_factors(void **state) {
+    (void)state;
+    refuse("design: {generate: factorial, factors: {nn: 1}}", &factors, "c.yaml:1:45",
+           "'nn' is not a factor; did you mean 'n'?");
+    refuse("design: {generate: factorial, factors: {n: [1, 6000]}}", &factors, "c.yaml:1:44",
+           "'n' is given 6000, expected a whole number from 1 to 5000");
+    refuse("design: {generate: factorial, factors: {n: [1.5]}}", &factors, "c.yaml:1:44",
+           "'n' is given 1.5, expected a whole");
+    refuse("design: {generate: uniform, rows: 3, factors: {n: [0, 10]}}", &factors, "c.yaml:1:51",
+           "'n' is given 0, expected");
+    refuse("design: {generate: uniform, rows: 3, factors: {n: 1, depth: [1, 2]}}", &factors, "c.yaml:1:61",
+           "'depth' is given a range, expected one of 1, 2");
+    refuse("design: {generate: factorial, factors: {n: 1, depth: 3}}", &factors, "c.yaml:1:54",
+           "expected one of 1, 2");
+    refuse("design: {generate: factorial, factors: {n: {from: 1, to: 5, step: 0.5}}}", &factors,
+           "c.yaml:1:44", "the step of 'n' is not a whole number");
+    refuse("design: {generate: uniform-product, factors: [n, x], max-product: 1e6, seed: 1}", &factors, "c.yaml:1:9",
+           "expected a ");
+    refuse("design: {generate: uniform-product, factors: [nn]}", &factors, "c.yaml:1:9",
+           "'nn' is not a factor");
+    refuse("design: {repetitions: 3}", &factors, "c.yaml:1:9", "no column 'n', expected one");
+    write_file("bad.csv", "n\n1\n7000\n");
+    cleanup_free char *place = text_format("%s/bad.csv:3:1", folder);
+    refuse("design: bad.csv", &factors, place, "'n' is '7000', expected a whole number from 1 to 5000");
+    cleanup_free char *file = text_format("%s/missing.csv", folder);
+    refuse("design: missing.csv", &factors, "", "missing.csv");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_factorial),
+        cmocka_unit_test(test_single),
+        cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_uniform_product),
+        cmocka_unit_test(test_streams_are_independent),
+        cmocka_unit_test(test_drawn_seeds_differ),
+        cmocka_unit_test(test_is_random),
+        cmocka_unit_test(test_with_factors),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals_of_factors),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
