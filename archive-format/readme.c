@@ -2,7 +2,6 @@
 
 #include "engine/foundation/clock.h"
 
-#include <string.h>
 
 static const struct {
     const char *name, *description;

@@ -31,7 +31,8 @@ struct seal {
     struct staging staging;
     struct failure *failure;
     struct archive *packer;
-    int descriptor; /* of the .part file */
+    int descriptor;  /* of the .part file */
+    int write_error; /* negative errno of the first write to it that failed */
     char *buffer;
     bool stored; /* members are stored instead of deflated */
 };
@@ -40,15 +41,26 @@ static time_t stamp(const struct seal *seal) {
     return (time_t)(seal->description->ended_ns / 1000000000);
 }
 
-/* ---- Packing
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Packing ---------------------------------------------------------------------------------- */
+
+/* libarchive's sink. It takes everything: told of a failed write, libarchive 3.6 forgets the memory of the
+ * deflate stream. What failed is kept, and pack_content looks. */
+static la_ssize_t take(struct archive *packer, void *context, const void *bytes, size_t length) {
+    struct seal *seal = context;
+    (void)packer;
+    if (seal->write_error == 0)
+        seal->write_error = file_write_all(seal->descriptor, bytes, length);
+    return (la_ssize_t)length;
+}
+
+static int fail_writing(const struct seal *seal, int code) {
+    return failure_set(seal->failure, code, "cannot write '%s': %s", seal->part, strerror(-code));
+}
 
 static int fail_packing(const struct seal *seal) {
-    int code = archive_errno(seal->packer);
     const char *reason = archive_error_string(seal->packer);
-    return code > 0 ? failure_set(seal->failure, -code, "cannot write '%s': %s", seal->part, strerror(code))
-                    : failure_set(seal->failure, -EIO, "cannot write '%s': %s", seal->part,
-                                  reason ? reason : "packing failed");
+    return failure_set(seal->failure, -EIO, "cannot write '%s': %s", seal->part,
+                       reason ? reason : "packing failed");
 }
 
 static void free_entry(struct archive_entry **entry) {
@@ -85,6 +97,8 @@ static int pack_content(const struct seal *seal, const struct staged_file *file,
             break;
         if (archive_write_data(seal->packer, seal->buffer, (size_t)got) != got)
             return fail_packing(seal);
+        if (seal->write_error < 0)
+            return fail_writing(seal, seal->write_error);
         done += (uint64_t)got;
         if (done == file->size)
             break;
@@ -126,12 +140,12 @@ static int pack_all(const struct seal *seal) {
             r = pack(seal, &seal->staging.files[i]);
     if (r == 0 && archive_write_close(seal->packer) != ARCHIVE_OK)
         r = fail_packing(seal);
-    return r;
+    return r == 0 && seal->write_error < 0 ? fail_writing(seal, seal->write_error) : r;
 }
 
 static int write_zip(struct seal *seal) {
     if (ftruncate(seal->descriptor, 0) < 0 || lseek(seal->descriptor, 0, SEEK_SET) < 0)
-        return failure_set(seal->failure, -errno, "cannot write '%s': %s", seal->part, strerror(errno));
+        return fail_writing(seal, -errno);
     seal->packer = archive_write_new();
     if (!seal->packer)
         return failure_memory(seal->failure);
@@ -140,7 +154,7 @@ static int write_zip(struct seal *seal) {
         (seal->stored ? archive_write_zip_set_compression_store(seal->packer)
                       : archive_write_zip_set_compression_deflate(seal->packer)) != ARCHIVE_OK ||
         archive_write_set_bytes_in_last_block(seal->packer, 1) != ARCHIVE_OK ||
-        archive_write_open_fd(seal->packer, seal->descriptor) != ARCHIVE_OK)
+        archive_write_open(seal->packer, seal, NULL, take, NULL) != ARCHIVE_OK)
         r = fail_packing(seal);
     if (r == 0)
         r = pack_all(seal);
@@ -149,8 +163,7 @@ static int write_zip(struct seal *seal) {
     return r;
 }
 
-/* ---- What libarchive leaves to the time zone
- * ------------------------------------------------------------------ */
+/* ---- What libarchive leaves to the time zone -------------------------------------------------- */
 
 /* The time of SECONDS in UTC in the two 16-bit fields of a zip header (APPNOTE 4.4.6), little endian. */
 static void dos_time(time_t seconds, unsigned char ret[static 4]) {
@@ -180,13 +193,11 @@ static int rewrite_times(const struct seal *seal) {
         if (pwrite(seal->descriptor, time, sizeof time, (off_t)(zip.entries[i].header + 10)) != sizeof time ||
             pwrite(seal->descriptor, time, sizeof time, (off_t)(zip.entries[i].directory_entry + 12)) !=
                 sizeof time)
-            return failure_set(seal->failure, errno ? -errno : -EIO, "cannot write '%s': %s", seal->part,
-                               strerror(errno));
+            return fail_writing(seal, errno ? -errno : -EIO);
     return 0;
 }
 
-/* ---- Sealing
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Sealing ---------------------------------------------------------------------------------- */
 
 static int put_readme(struct seal *seal) {
     cleanup(text_clear) struct text text;
@@ -246,7 +257,7 @@ static int write_believable(struct seal *seal) {
     if (r < 0 || total <= ARCHIVE_RATIO_FREE_BYTES)
         return r;
     if (fstat(seal->descriptor, &status) < 0)
-        return failure_set(seal->failure, -errno, "cannot write '%s': %s", seal->part, strerror(errno));
+        return fail_writing(seal, -errno);
     if (total / (uint64_t)status.st_size < ARCHIVE_RATIO_MOST)
         return 0;
     seal->stored = true;
@@ -258,13 +269,13 @@ static int write_part(struct seal *seal) {
     if (r == 0)
         r = rewrite_times(seal);
     if (r == 0 && fsync(seal->descriptor) < 0)
-        r = failure_set(seal->failure, -errno, "cannot write '%s': %s", seal->part, strerror(errno));
+        r = fail_writing(seal, -errno);
     if (r < 0)
         return r;
     /* So that what is verified is what the disk has, where the system lets us ask for that. */
     (void)posix_fadvise(seal->descriptor, 0, 0, POSIX_FADV_DONTNEED);
     if (close(take_descriptor(seal->descriptor)) < 0)
-        return failure_set(seal->failure, -errno, "cannot write '%s': %s", seal->part, strerror(errno));
+        return fail_writing(seal, -errno);
     return 0;
 }
 
