@@ -71,19 +71,26 @@ static void print_list(const struct predict_operations *operations,
     print_remarks(scenario, "");
 }
 
+static int width_of(const char *name, int least) {
+    int length = (int)strlen(name);
+    return (length > least ? length : least) + 1;
+}
+
 /* Names over units; numbers under them. */
 static void print_heads(const struct predict_operations *operations) {
-    printf("%-12s", "name");
-    for (size_t i = 0; i < operations->parameter_count; i++)
-        printf(" %11s", operations->parameters[i].name);
-    for (size_t i = 0; i < operations->column_count; i++)
-        printf(" %13s", operations->columns[i].name);
-    printf("\n%-12s", "");
-    for (size_t i = 0; i < operations->parameter_count; i++)
-        printf(" %11s", parameter_unit(&operations->parameters[i]));
-    for (size_t i = 0; i < operations->column_count; i++)
-        printf(" %13s", operations->columns[i].label);
-    printf("\n");
+    for (int line = 0; line < 2; line++) {
+        printf("%-12s", line == 0 ? "name" : "");
+        for (size_t i = 0; i < operations->parameter_count; i++) {
+            const struct plugin_parameter *parameter = &operations->parameters[i];
+            printf("%*s", width_of(parameter->name, 8),
+                   line == 0 ? parameter->name : parameter_unit(parameter));
+        }
+        for (size_t i = 0; i < operations->column_count; i++)
+            if (!operations->columns[i].minor)
+                printf("%*s", width_of(operations->columns[i].name, 10),
+                       line == 0 ? operations->columns[i].name : operations->columns[i].label);
+        printf("\n");
+    }
 }
 
 static void print_line(const struct predict_operations *operations,
@@ -95,18 +102,18 @@ static void print_line(const struct predict_operations *operations,
             *at = '?';
     printf("%-12.40s", scenario->name ? scenario->name : name);
     for (size_t i = 0; i < operations->parameter_count; i++) {
-        printf(" ");
-        if (operations->parameters[i].words)
-            printf("%11s", operations->parameters[i].words[(size_t)scenario->parameters[i]]);
+        const struct plugin_parameter *parameter = &operations->parameters[i];
+        int width = width_of(parameter->name, 8);
+        if (parameter->words)
+            printf("%*s", width, parameter->words[(size_t)scenario->parameters[i]]);
         else
-            print_value(11, 8, scenario->parameters[i]);
+            print_value(width, 8, scenario->parameters[i]);
     }
-    for (size_t i = 0; i < operations->column_count; i++) {
-        printf(" ");
-        print_value(13, 6, scenario->values[i]);
-    }
+    for (size_t i = 0; i < operations->column_count; i++)
+        if (!operations->columns[i].minor)
+            print_value(width_of(operations->columns[i].name, 10), 5, scenario->values[i]);
     printf("\n");
-    print_remarks(scenario, "             ");
+    print_remarks(scenario, "    ");
 }
 
 /* ---- For programs

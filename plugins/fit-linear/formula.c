@@ -42,7 +42,9 @@ static const char *find_column(const struct fit_request *request, const char *wo
     return NULL;
 }
 
-static int no_such_column(struct parser *parser, const char *word) {
+/* WORD, read just before, is no column: the place is where it began. */
+static int no_such_column(struct parser *parser, const char *word, const char *start) {
+    parser->at = start;
     const struct fit_request *request = parser->request;
     const char *names[256] = {NULL};
     size_t count = 0;
@@ -85,11 +87,11 @@ static int multiply(struct parser *parser, struct formula_term *term, const char
 }
 
 /* A word that is no column: the product of its letters where each is one. */
-static int multiply_letters(struct parser *parser, struct formula_term *term, const char *word,
-                            size_t length) {
+static int multiply_letters(struct parser *parser, struct formula_term *term, const char *start,
+                            const char *word, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (!find_column(parser->request, word + i, 1))
-            return no_such_column(parser, word);
+            return no_such_column(parser, word, start);
     if (*parser->at == '^')
         return refuse(parser, "a power after '%s' could mean the last letter or the whole; write it with '*'",
                       word);
@@ -147,11 +149,11 @@ static int read_factor(struct parser *parser, struct formula_term *term) {
     if (name)
         r = (r = read_power(parser, &power)) < 0 ? r : multiply(parser, term, name, power);
     else if (quoted || (start[0] >= '0' && start[0] <= '9'))
-        r = quoted ? no_such_column(parser, word)
+        r = quoted ? no_such_column(parser, word, start)
                    : refuse(parser, "'%s' where a column or 1 was expected (only the constant 1 is a number)",
                             word);
     else
-        r = multiply_letters(parser, term, word, length);
+        r = multiply_letters(parser, term, start, word, length);
     free(word);
     return r;
 }

@@ -11,7 +11,7 @@
  * over- nor underflow when they are multiplied; moments_sum and the ranges give them back unscaled or say the
  * exponent.
  *
- * Memory: one fixed-size record a group (M-2: 576 bytes), in slabs that never move.
+ * Memory: one fixed-size record a group (M-2: 512 bytes), in slabs that never move.
  */
 #ifndef ASSAY_FIT_LINEAR_MOMENTS_H
 #define ASSAY_FIT_LINEAR_MOMENTS_H

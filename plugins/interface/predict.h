@@ -40,6 +40,7 @@ struct predict_column {
     const char *unit;  /* UCUM, for files */
     const char *label; /* unit for people: "Gflop/s" */
     const char *help;
+    bool minor; /* left out of a printed table of many scenarios */
 };
 
 enum predict_remark {

@@ -76,16 +76,16 @@ enum column {
 };
 
 static const struct predict_column columns[COLUMN_COUNT] = {
-    [TIME] = {"time", "s", "s", "sum over the panels: factorisation + broadcast + update + swap"},
-    [GFLOPS] = {"gflops", "10*9/s", "Gflop/s", "(2/3 N^3 + 3/2 N^2) / time, as HPL counts"},
-    [FACTORISATION] = {"factorisation", "s", "s", "of the panels"},
-    [BROADCAST] = {"broadcast", "s", "s", "of the panels along the rows of the grid"},
-    [UPDATE] = {"update", "s", "s", "of the trailing matrix: dgemm by the model, and dtrsm"},
-    [SWAP] = {"swap", "s", "s", "of rows, and broadcast of U along the columns of the grid"},
-    [TIME_CLOSED] = {"time_closed", "s", "s", "the closed form, with gamma3 for all computing"},
-    [GAMMA] = {"gamma3", "s", "s/flop", "half the model's coefficient of m*n*k"},
-    [MEMORY] = {"memory", "By", "byte", "of the matrix in one process: 8 N (N + 1) / (P Q)"},
-    [OUTSIDE] = {"outside", "1", "", "share of the dgemm time that lies outside the model's domain"},
+    [TIME] = {"time", "s", "s", "sum over the panels: factorisation + broadcast + update + swap", false},
+    [GFLOPS] = {"gflops", "10*9/s", "Gflop/s", "(2/3 N^3 + 3/2 N^2) / time, as HPL counts", false},
+    [FACTORISATION] = {"factorisation", "s", "s", "of the panels", false},
+    [BROADCAST] = {"broadcast", "s", "s", "of the panels along the rows of the grid", false},
+    [UPDATE] = {"update", "s", "s", "of the trailing matrix: dgemm by the model, and dtrsm", false},
+    [SWAP] = {"swap", "s", "s", "of rows, and broadcast of U along the columns of the grid", false},
+    [TIME_CLOSED] = {"time_closed", "s", "s", "the closed form, with gamma3 for all computing", true},
+    [GAMMA] = {"gamma3", "s", "s/flop", "half the model's coefficient of m*n*k", true},
+    [MEMORY] = {"memory", "By", "byte", "of the matrix in one process: 8 N (N + 1) / (P Q)", true},
+    [OUTSIDE] = {"outside", "1", "", "share of the dgemm time that lies outside the model's domain", false},
 };
 
 struct predict {
