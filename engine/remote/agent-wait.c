@@ -51,12 +51,14 @@ static int wait_for(struct agent_link *link, int r, struct waiting *waiting, str
 
 int agent_link_wait_ready(struct agent_link *link, struct failure *failure) {
     while (link->state != AGENT_LINK_READY) {
-        int r = link_check(link, failure);
-        if (r < 0) {
-            if (failure && link->failed)
+        if (link->failed) {
+            if (failure)
                 *failure = link->failure;
-            return r;
+            return link->failure.code;
         }
+        int r = link_check(link, failure);
+        if (r < 0)
+            return r;
         r = event_loop_is_stopped(link->loop) ? interrupted(failure)
                                               : event_loop_run_once(link->loop, -1, failure);
         if (r < 0)

@@ -1,0 +1,489 @@
+/* The link itself, files and folders, and every way in which an agent can fail to be there. */
+#include "tests/unit/remote/fixture.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static struct fixture f;
+
+static int set_up(void **state) {
+    (void)state;
+    fixture_open(&f, NULL);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    fixture_close(&f);
+    return 0;
+}
+
+#define assert_failure(code, call, part)                                                                     \
+    do {                                                                                                     \
+        memset(&f.failure, 0, sizeof f.failure);                                                             \
+        assert_int_equal(call, code);                                                                        \
+        if (!strstr(f.failure.text, part)) {                                                                 \
+            print_error("got: %s\nexpected: %s\n", f.failure.text, part);                                    \
+            fail();                                                                                          \
+        }                                                                                                    \
+    } while (0)
+
+/* ---- greeting and leaving */
+
+static void the_agent_greets(void **state) {
+    (void)state;
+    assert_int_equal(agent_link_state(f.link), AGENT_LINK_READY);
+    const struct agent_greeting *greeting = agent_link_greeting(f.link);
+    char host[256];
+    gethostname(host, sizeof host);
+    assert_string_equal(greeting->host_name, host);
+    assert_int_equal(greeting->protocol, 1);
+    assert_true(process_lives(greeting->pid));
+    struct stat status;
+    assert_int_equal(stat(f.folder, &status), 0);
+}
+
+static void closing_in_order_ends_commands_and_leaves_files(void **state) {
+    (void)state;
+    static const struct remote_command_callbacks none = {0};
+    struct remote_command *command;
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "kept", "x", 1, 0600, &f.failure));
+    assert_done(
+        &f, remote_command_start(f.link,
+                                 &(struct remote_command_specification){
+                                     .arguments = SHELL("trap '' TERM; sleep 71 & wait"), .grace_ms = 100},
+                                 &none, NULL, &command, &f.failure));
+    while (!remote_command_pid(command))
+        event_loop_run_once(f.loop, -1, NULL);
+    pid_t pid = remote_command_pid(command), agent = agent_link_greeting(f.link)->pid;
+    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    assert_int_equal(agent_link_state(f.link), AGENT_LINK_CLOSED);
+    assert_null(agent_link_failure(f.link));
+    assert_true(remote_command_ended(command));
+    assert_false(process_lives(pid));
+    assert_false(process_lives(agent));
+    assert_true(file_exists(fixture_path(&f, "kept")));
+    assert_failure(-ENOTCONN, agent_link_make_folder_and_wait(f.link, "x", &f.failure),
+                   "there is no connection: it was closed");
+    assert_string_equal(f.failure.place, "node testnode");
+    remote_command_free(command);
+}
+
+static void freeing_a_link_ends_everything(void **state) {
+    (void)state;
+    static const struct remote_command_callbacks none = {0};
+    struct remote_command *command;
+    assert_done(&f, remote_command_start(
+                        f.link, &(struct remote_command_specification){.arguments = SHELL("sleep 72")}, &none,
+                        NULL, &command, &f.failure));
+    while (!remote_command_pid(command))
+        event_loop_run_once(f.loop, -1, NULL);
+    pid_t pid = remote_command_pid(command);
+    agent_link_free(f.link);
+    f.link = NULL;
+    assert_false(process_lives(pid));
+    assert_int_equal(remote_command_write(command, "x", 1, NULL, NULL), -EPIPE);
+    remote_command_free(command);
+}
+
+/* ---- an agent that dies */
+
+struct ends {
+    int facts, done, bytes, exits, closed;
+    struct failure why;
+};
+
+static void on_facts(struct agent_link *link, struct node_facts *facts, const struct failure *failure,
+                     void *context) {
+    (void)link;
+    struct ends *ends = context;
+    assert_null(facts);
+    ends->facts += failure != NULL;
+}
+
+static void on_done(struct agent_link *link, const struct failure *failure, void *context) {
+    struct ends *ends = context;
+    ends->done += failure != NULL;
+    /* A callback may ask again; it is told at once that there is no use. */
+    assert_true(agent_link_make_folder(link, "again", on_done, context, NULL) < 0);
+}
+
+static void on_bytes(struct agent_link *link, const char *bytes, size_t length, const struct failure *failure,
+                     void *context) {
+    (void)link;
+    (void)length;
+    struct ends *ends = context;
+    assert_null(bytes);
+    ends->bytes += failure != NULL;
+}
+
+static void on_exit_of(struct remote_command *command, const struct remote_exit *exit,
+                       const struct failure *failure, void *context) {
+    (void)command;
+    struct ends *ends = context;
+    assert_null(exit);
+    ends->why = *failure;
+    ends->exits++;
+}
+
+static void a_killed_agent_fails_all_that_is_pending(void **state) {
+    (void)state;
+    struct ends ends = {0};
+    struct remote_command *commands[3];
+    static const struct remote_command_callbacks callbacks = {.on_exit = on_exit_of};
+    for (int i = 0; i < 3; i++)
+        assert_done(&f,
+                    remote_command_start(f.link,
+                                         &(struct remote_command_specification){
+                                             .arguments = SHELL("(setsid sleep 73 &) ; sleep 74 & sleep 75")},
+                                         &callbacks, &ends, &commands[i], &f.failure));
+    while (!remote_command_pid(commands[0]) || !remote_command_pid(commands[1]) ||
+           !remote_command_pid(commands[2]))
+        event_loop_run_once(f.loop, -1, NULL);
+    fixture_turn(&f, 100);
+    pid_t agent = agent_link_greeting(f.link)->pid;
+    kill(agent, SIGSTOP); /* so that the requests cannot be answered first */
+    assert_done(&f, agent_link_inspect(f.link, on_facts, &ends, &f.failure));
+    assert_done(&f, agent_link_make_folder(f.link, "x", on_done, &ends, &f.failure));
+    assert_done(&f, agent_link_read_file(f.link, "/proc/version", 1000, on_bytes, &ends, &f.failure));
+    fixture_turn(&f, 20);
+    kill(agent, SIGKILL);
+    while (agent_link_state(f.link) != AGENT_LINK_CLOSED)
+        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+    assert_int_equal(ends.facts + ends.done + ends.bytes, 3);
+    assert_int_equal(ends.exits, 3);
+    assert_string_equal(ends.why.place, "node testnode");
+    assert_non_null(agent_link_failure(f.link));
+    assert_string_equal(agent_link_failure(f.link)->text, ends.why.text);
+    if (strcmp(ends.why.text, "the agent was killed by signal 9 (Killed)") != 0 &&
+        strcmp(ends.why.text, "the agent closed the connection") != 0)
+        fail_msg("%s", ends.why.text);
+    assert_failure(-ENOTCONN, agent_link_make_folder_and_wait(f.link, "x", &f.failure),
+                   "there is no connection: the agent ");
+    for (int i = 0; i < 3; i++)
+        remote_command_free(commands[i]);
+    /* Nothing of its family is left: the guardian has seen to it. */
+    agent_link_free(f.link);
+    f.link = NULL;
+    FILE *list = popen("pgrep -x -f 'sleep 7[345]'", "re");
+    char line[64];
+    assert_null(fgets(line, sizeof line, list));
+    pclose(list);
+}
+
+static void a_killed_agent_without_family_is_told_by_its_signal(void **state) {
+    (void)state;
+    kill(agent_link_greeting(f.link)->pid, SIGKILL);
+    struct node_facts *facts;
+    assert_failure(-ECONNRESET, agent_link_inspect_and_wait(f.link, &facts, &f.failure),
+                   "the agent was killed by signal 9 (Killed)");
+    assert_string_equal(f.failure.place, "node testnode");
+}
+
+static void a_stopped_loop_interrupts_the_waiting(void **state) {
+    (void)state;
+    event_loop_stop(f.loop);
+    struct node_facts *facts;
+    assert_failure(-EINTR, agent_link_inspect_and_wait(f.link, &facts, &f.failure), "interrupted");
+    assert_int_equal(f.failure.kind, FAILURE_INTERRUPTED);
+    event_loop_resume(f.loop);
+    /* The answer to the first comes, and harms nobody. */
+    assert_done(&f, agent_link_inspect_and_wait(f.link, &facts, &f.failure));
+    node_facts_free(facts);
+}
+
+/* ---- agents that are none */
+
+static int start_false_agent(const char *script, int64_t timeout_ns) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/false-agent", f.folder);
+    char content[512];
+    int length = snprintf(content, sizeof content, "#!/bin/sh\n%s\n", script);
+    assert_int_equal(file_replace(path, content, (size_t)length, 0700, NULL), 0);
+    agent_link_free(f.link);
+    f.link = NULL;
+    struct transport *transport;
+    struct transport_local_options options = {.agent = path, .directory = f.folder, .node = "testnode"};
+    assert_int_equal(transport_local_new(f.loop, &options, &transport, NULL), 0);
+    assert_int_equal(agent_link_new(f.loop, transport, NULL, &f.link, NULL), 0);
+    memset(&f.failure, 0, sizeof f.failure);
+    int r = agent_link_start(f.link, timeout_ns, &f.failure);
+    return r < 0 ? r : agent_link_wait_ready(f.link, &f.failure);
+}
+
+static void what_is_no_agent_is_told_from_one(void **state) {
+    (void)state;
+    assert_failure(-ECONNRESET, start_false_agent("echo 'no disk' >&2; exit 3", 5 * EVENT_SECOND),
+                   "the agent ended with exit status 3: no disk");
+    assert_string_equal(f.failure.place, "node testnode");
+    assert_failure(-EPROTO,
+                   start_false_agent("echo 'Welcome to this machine, enjoy'; sleep 1", 5 * EVENT_SECOND),
+                   "the agent broke the protocol: a frame of ");
+    int64_t start = clock_monotonic_ns();
+    assert_failure(-ETIMEDOUT, start_false_agent("exec sleep 3", EVENT_SECOND / 5),
+                   "the agent did not answer within 0.2 s");
+    assert_true(clock_monotonic_ns() - start < 2 * EVENT_SECOND);
+    /* A header that says HELLO, version 77. */
+    assert_failure(
+        -EPROTO,
+        start_false_agent("printf '\\006\\0\\0\\0\\001\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0"
+                          "\\0ASAYM\\0'; cat >/dev/null",
+                          5 * EVENT_SECOND),
+        "the agent speaks protocol 77");
+    /* REFUSE, "sorry". */
+    assert_failure(
+        -ECONNREFUSED,
+        start_false_agent("printf '\\012\\0\\0\\0\\002\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0"
+                          "\\0\\005\\0\\0\\0sorry\\0'; cat >/dev/null",
+                          5 * EVENT_SECOND),
+        "sorry");
+}
+
+static void an_agent_that_cannot_be_started_is_named(void **state) {
+    (void)state;
+    struct transport *transport;
+    struct transport_local_options options = {
+        .agent = "/nowhere/assay-agent", .directory = f.folder, .node = "n"};
+    struct agent_link *link;
+    assert_int_equal(transport_local_new(f.loop, &options, &transport, NULL), 0);
+    assert_int_equal(agent_link_new(f.loop, transport, NULL, &link, NULL), 0);
+    assert_failure(-ENOENT, agent_link_start(link, EVENT_SECOND, &f.failure),
+                   "cannot start the agent '/nowhere/assay-agent': No such file or directory");
+    assert_string_equal(f.failure.place, "node n");
+    assert_int_equal(agent_link_state(link), AGENT_LINK_CLOSED);
+    agent_link_free(link);
+}
+
+static void a_run_directory_that_cannot_be_made_is_told(void **state) {
+    (void)state;
+    agent_link_free(f.link);
+    f.link = NULL;
+    struct transport *transport;
+    struct transport_local_options options = {
+        .agent = agent_program(), .directory = "/proc/nowhere", .node = "n"};
+    assert_int_equal(transport_local_new(f.loop, &options, &transport, NULL), 0);
+    assert_int_equal(agent_link_new(f.loop, transport, NULL, &f.link, NULL), 0);
+    assert_done(&f, agent_link_start(f.link, EVENT_SECOND, &f.failure));
+    assert_failure(-ECONNRESET, agent_link_wait_ready(f.link, &f.failure),
+                   "the agent ended with exit status 1: cannot make the run directory '/proc/nowhere': ");
+}
+
+/* ---- files */
+
+static void files_go_and_come(void **state) {
+    (void)state;
+    static const char content[] = "a\0b\nc";
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "one", content, sizeof content, 0640, &f.failure));
+    struct stat status;
+    assert_int_equal(stat(fixture_path(&f, "one"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0640);
+    struct text text;
+    text_init(&text, 100);
+    assert_done(&f, agent_link_read_file_and_wait(f.link, "one", &text, &f.failure));
+    assert_int_equal(text.length, sizeof content);
+    assert_memory_equal(text.bytes, content, sizeof content);
+    text_reset(&text);
+    /* Over what was there, and an empty one. */
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "one", "", 0, 0600, &f.failure));
+    assert_done(&f, agent_link_read_file_and_wait(f.link, "one", &text, &f.failure));
+    assert_int_equal(text.length, 0);
+    text_clear(&text);
+    text_init(&text, 65536);
+    assert_done(&f, agent_link_read_file_and_wait(f.link, "/proc/version", &text, &f.failure));
+    assert_memory_equal(text.bytes, "Linux version", 13);
+    text_clear(&text);
+    /* No part of anything is left lying about. */
+    DIR *folder = opendir(f.folder);
+    int entries = 0;
+    while (readdir(folder))
+        entries++;
+    closedir(folder);
+    assert_int_equal(entries, 3); /* ".", "..", "one" */
+}
+
+static void a_large_file_is_streamed(void **state) {
+    (void)state;
+    enum { SIZE = 20 << 20 };
+    char *bytes = malloc(SIZE), local[128];
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (char)(i * 2654435761u >> 13);
+    snprintf(local, sizeof local, "%s/local", f.folder);
+    assert_int_equal(file_replace(local, bytes, SIZE, 0600, NULL), 0);
+    assert_done(&f, agent_link_send_file_and_wait(f.link, "copy", local, 0755, &f.failure));
+    struct text text;
+    text_init(&text, SIZE);
+    assert_done(&f, agent_link_read_file_and_wait(f.link, "copy", &text, &f.failure));
+    assert_int_equal(text.length, SIZE);
+    assert_memory_equal(text.bytes, bytes, SIZE);
+    text_clear(&text);
+    free(bytes);
+    text_init(&text, SIZE - 1);
+    assert_failure(-EFBIG, agent_link_read_file_and_wait(f.link, "copy", &text, &f.failure),
+                   "'copy' has 20971520 bytes; at most 20971519 were asked for");
+    text_init(&text, 10);
+    assert_failure(-EFBIG, agent_link_read_file_and_wait(f.link, "/proc/version", &text, &f.failure),
+                   "'/proc/version' has more than the 10 bytes that were asked for");
+    assert_int_equal(text.length, 0);
+    text_clear(&text);
+    assert_failure(-ENOENT, agent_link_send_file_and_wait(f.link, "x", "/nowhere", 0600, &f.failure),
+                   "cannot read '/nowhere': No such file or directory");
+}
+
+struct shrinking {
+    int done;
+    struct failure failure;
+};
+
+static void on_shrunk(struct agent_link *link, const struct failure *failure, void *context) {
+    (void)link;
+    struct shrinking *shrinking = context;
+    assert_non_null(failure);
+    shrinking->failure = *failure;
+    shrinking->done = 1;
+}
+
+static void a_file_that_shrinks_is_refused(void **state) {
+    (void)state;
+    char local[128];
+    snprintf(local, sizeof local, "%s/local", f.folder);
+    assert_int_equal(file_replace(local, "0123456789", 10, 0600, NULL), 0);
+    struct shrinking shrinking = {0};
+    assert_done(&f, agent_link_send_file(f.link, "copy", local, 0600, on_shrunk, &shrinking, &f.failure));
+    assert_int_equal(truncate(local, 4), 0);
+    while (!shrinking.done)
+        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+    assert_string_equal(shrinking.failure.text, "cannot write 'copy': 4 of its 10 bytes came");
+    assert_false(file_exists(fixture_path(&f, "copy")));
+}
+
+static void many_files_at_once(void **state) {
+    (void)state;
+    struct ends ends = {0};
+    int accepted = 0;
+    for (int i = 0; i < 70; i++)
+        accepted += agent_link_read_file(f.link, "/nowhere", 10, on_bytes, &ends, &f.failure) == 0;
+    assert_int_equal(accepted, 64);
+    assert_int_equal(f.failure.code, -EBUSY);
+    while (ends.bytes < 64)
+        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+}
+
+static void folders_are_made_and_removed(void **state) {
+    (void)state;
+    assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b/c", &f.failure));
+    assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b/c", &f.failure));
+    assert_done(&f, agent_link_make_folder_and_wait(f.link, "a//b/./d/", &f.failure));
+    assert_true(file_is_folder(fixture_path(&f, "a/b/d")));
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "a/b/c/file", "x", 1, 0600, &f.failure));
+    assert_int_equal(symlink("/", fixture_path(&f, "a/link")), 0);
+    assert_failure(-ENOTDIR, agent_link_make_folder_and_wait(f.link, "a/b/c/file/x", &f.failure),
+                   "cannot make folder 'a/b/c/file': Not a directory");
+    assert_failure(-EISDIR, agent_link_write_file_and_wait(f.link, "a/b", "x", 1, 0600, &f.failure),
+                   "cannot write 'a/b': it is a folder");
+    assert_done(&f, agent_link_remove_tree_and_wait(f.link, "a", &f.failure));
+    assert_false(file_exists(fixture_path(&f, "a")));
+    assert_true(file_exists("/proc")); /* the link was removed, not what it led to */
+    assert_done(&f, agent_link_remove_tree_and_wait(f.link, "a", &f.failure));
+    assert_done(&f, agent_link_make_folder_and_wait(f.link, "...", &f.failure));
+    assert_done(&f, agent_link_make_folder_and_wait(f.link, "other", &f.failure));
+    assert_done(&f, agent_link_remove_tree_and_wait(f.link, "...", &f.failure));
+    assert_true(file_is_folder(fixture_path(&f, "other")));
+    assert_done(&f, agent_link_remove_tree_and_wait(f.link, ".", &f.failure));
+    assert_false(file_exists(fixture_path(&f, "other")));
+    assert_true(file_is_folder(f.folder));
+}
+
+static void paths_do_not_escape(void **state) {
+    (void)state;
+    char outside[128];
+    snprintf(outside, sizeof outside, "%s-outside", f.folder);
+    assert_int_equal(mkdir(outside, 0700), 0);
+    assert_int_equal(symlink(outside, fixture_path(&f, "out")), 0);
+    assert_int_equal(symlink("..", fixture_path(&f, "up")), 0);
+    assert_int_equal(mkdir(fixture_path(&f, "in"), 0700), 0);
+    assert_int_equal(symlink("in", fixture_path(&f, "alias")), 0);
+    static const char *const paths[] = {"../x", "a/../../x",    "..",     "out/x",
+                                        "up/x", "/tmp/assay-x", "in/../x"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct text text;
+        text_init(&text, 100);
+        assert_true(agent_link_write_file_and_wait(f.link, paths[i], "x", 1, 0600, &f.failure) < 0);
+        assert_true(agent_link_make_folder_and_wait(f.link, paths[i], &f.failure) < 0);
+        if (strncmp(paths[i], "out", 3) != 0 && strncmp(paths[i], "up", 2) != 0)
+            assert_true(agent_link_remove_tree_and_wait(f.link, paths[i], &f.failure) < 0);
+        if (paths[i][0] != '/')
+            assert_true(agent_link_read_file_and_wait(f.link, paths[i], &text, &f.failure) < 0);
+        text_clear(&text);
+    }
+    assert_failure(-EXDEV, agent_link_write_file_and_wait(f.link, "out/x", "x", 1, 0600, &f.failure),
+                   "'out' leaves the run directory through a link");
+    assert_failure(-EXDEV, agent_link_make_folder_and_wait(f.link, "../x", &f.failure),
+                   "'../x' leaves the run directory");
+    assert_failure(-EXDEV, agent_link_remove_tree_and_wait(f.link, "out/x", &f.failure),
+                   "'out' leaves the run directory through a link");
+    assert_failure(-EINVAL, agent_link_make_folder_and_wait(f.link, "", &f.failure), "a path is empty");
+    /* A link that stays inside is a link like any other. */
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "alias/x", "x", 1, 0600, &f.failure));
+    assert_true(file_exists(fixture_path(&f, "in/x")));
+    /* Writing over a link replaces the link. */
+    char target[160];
+    snprintf(target, sizeof target, "%s/target", outside);
+    assert_int_equal(file_replace(target, "before", 6, 0600, NULL), 0);
+    assert_int_equal(symlink(target, fixture_path(&f, "file-link")), 0);
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "file-link", "x", 1, 0600, &f.failure));
+    struct text text;
+    text_init(&text, 100);
+    assert_int_equal(file_read(target, &text, NULL), 0);
+    assert_string_equal(text.bytes, "before");
+    text_clear(&text);
+    DIR *folder = opendir(outside);
+    int entries = 0;
+    while (readdir(folder))
+        entries++;
+    closedir(folder);
+    assert_int_equal(entries, 3);
+    assert_int_equal(file_remove_tree(outside, NULL), 0);
+}
+
+static void odd_files_are_refused(void **state) {
+    (void)state;
+    struct text text;
+    text_init(&text, 100);
+    assert_int_equal(mkfifo(fixture_path(&f, "fifo"), 0600), 0);
+    assert_failure(-EINVAL, agent_link_read_file_and_wait(f.link, "fifo", &text, &f.failure),
+                   "cannot read 'fifo': it is not a file");
+    assert_failure(-EISDIR, agent_link_read_file_and_wait(f.link, "/", &text, &f.failure),
+                   "cannot read '/': it is not a file");
+    assert_failure(-ENOENT, agent_link_read_file_and_wait(f.link, "/nowhere", &text, &f.failure),
+                   "cannot read '/nowhere': No such file or directory");
+    static char long_path[5000];
+    memset(long_path, 'a', sizeof long_path - 1);
+    assert_failure(-ENAMETOOLONG, agent_link_read_file_and_wait(f.link, long_path, &text, &f.failure),
+                   "is longer than 4095 bytes");
+    text_clear(&text);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(the_agent_greets),
+        TEST(closing_in_order_ends_commands_and_leaves_files),
+        TEST(freeing_a_link_ends_everything),
+        TEST(a_killed_agent_fails_all_that_is_pending),
+        TEST(a_killed_agent_without_family_is_told_by_its_signal),
+        TEST(a_stopped_loop_interrupts_the_waiting),
+        TEST(what_is_no_agent_is_told_from_one),
+        TEST(an_agent_that_cannot_be_started_is_named),
+        TEST(a_run_directory_that_cannot_be_made_is_told),
+        TEST(files_go_and_come),
+        TEST(a_large_file_is_streamed),
+        TEST(a_file_that_shrinks_is_refused),
+        TEST(many_files_at_once),
+        TEST(folders_are_made_and_removed),
+        TEST(paths_do_not_escape),
+        TEST(odd_files_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
