@@ -2,7 +2,6 @@
 
 #include "engine/foundation/clock.h"
 
-
 static const struct {
     const char *name, *description;
 } contents[] = {

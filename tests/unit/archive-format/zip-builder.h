@@ -2,8 +2,8 @@
  * Zip files byte by byte, as wrong as wanted: every field of every header can be set to something else than
  * what is true. For tests, and for archive-format/samples/invalid.
  */
-#ifndef ASSAY_TESTS_ARCHIVE_FORMAT_ZIP_BUILDER_H
-#define ASSAY_TESTS_ARCHIVE_FORMAT_ZIP_BUILDER_H
+#ifndef ASSAY_ARCHIVE_FORMAT_ZIP_BUILDER_H
+#define ASSAY_ARCHIVE_FORMAT_ZIP_BUILDER_H
 
 #include "engine/foundation/hash.h"
 #include "engine/foundation/text.h"
