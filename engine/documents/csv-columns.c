@@ -6,6 +6,7 @@
 #include "engine/documents/csv-labels.h"
 #include "engine/documents/csv-reader.h"
 #include "engine/documents/csv-scan.h"
+#include "engine/documents/shown-value.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 
@@ -117,7 +118,7 @@ static inline bool parse_usual(const char *bytes, size_t length, double *ret) {
     }
     uint64_t mantissa;
     size_t whole = find_point(at), digits = (size_t)(end - at);
-    if (whole >= digits) { /* no point before the end */
+    if (whole == 8 || whole >= digits) { /* no point, or one that is far off and no digit */
         if (digits - 1 >= 16 || !join_sixteen(at, digits, &mantissa))
             return false;
     } else {
@@ -242,9 +243,10 @@ static int take_label_slowly(const struct csv_columns *columns, struct wanted *w
     const struct csv_reader *reader = columns->reader;
     int r = take_label(columns, wanted, field->bytes, field->length);
     if (r == -EFBIG)
-        return csv_failure(reader, wanted->column, failure,
-                           "column '%s' has too many different values, expected at most %d",
-                           reader->names[wanted->column], CSV_LABELS_MOST);
+        return csv_failure(
+            reader, wanted->column, failure, "column %s has too many different values, expected at most %d",
+            shown_value(reader->names[wanted->column], strlen(reader->names[wanted->column])).text,
+            CSV_LABELS_MOST);
     return r < 0 ? failure_memory(failure) : 0;
 }
 

@@ -130,7 +130,8 @@ int csv_find_column(const struct csv_reader *reader, const char *name, size_t *r
     cleanup(text_clear) struct text listed;
     text_init(&listed, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < reader->column_count; i++)
-        if (text_printf(&listed, "%s'%s'", i ? ", " : "", reader->names[i]) < 0) {
+        if (text_printf(&listed, "%s%s", i ? ", " : "",
+                        shown_value(reader->names[i], strlen(reader->names[i])).text) < 0) {
             text_append_string(&listed, ", ...");
             break;
         }

@@ -1,5 +1,6 @@
 #include "engine/documents/document-builder.h"
 
+#include "engine/documents/shown-value.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@ struct shown_value {
     char text[SHOWN_VALUE_MOST + 8];
 };
 
-/* BYTES (UTF-8) in quotes, on one line, cut after SHOWN_VALUE_MOST bytes. */
+/* BYTES (UTF-8) in quotes, cut after SHOWN_VALUE_MOST bytes. */
 struct shown_value shown_value(const char *bytes, size_t length);
 
 #endif

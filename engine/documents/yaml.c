@@ -1,6 +1,7 @@
 /* YAML by libyaml's events: typing by the core schema of YAML 1.2, and our own limits. */
 #include "engine/documents/document-builder.h"
 #include "engine/documents/number-literal.h"
+#include "engine/documents/shown-value.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/text.h"
 
@@ -98,7 +99,8 @@ static int kind_of_tagged(struct yaml *yaml, const yaml_event_t *event, enum doc
         return 0;
     }
     return failure_input(builder->failure, builder->file, line, column,
-                         "tag '%.100s' is not known, expected a value without a tag", tag);
+                         "tag %s is not known, expected a value without a tag",
+                         shown_value(tag, strlen(tag)).text);
 }
 
 static int make_scalar(struct yaml *yaml, const yaml_event_t *event, struct document_node **ret) {
@@ -196,7 +198,8 @@ static int check_collection_tag(struct yaml *yaml, const yaml_char_t *tag, const
     if (!tag || strcmp((const char *)tag, own) == 0)
         return 0;
     return failure_input(yaml->builder.failure, yaml->builder.file, mark->line + 1, mark->column + 1,
-                         "tag '%.100s' is not known, expected a value without a tag", (const char *)tag);
+                         "tag %s is not known, expected a value without a tag",
+                         shown_value((const char *)tag, strlen((const char *)tag)).text);
 }
 
 static int make_key(struct yaml *yaml, const yaml_event_t *event, struct document_node **ret) {
