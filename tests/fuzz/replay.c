@@ -169,11 +169,12 @@ int main(int argc, char **argv) {
         fprintf(stderr, "ASSAY_FUZZ_MUTATIONS is not a number: '%s'\n", wanted);
         return 2;
     }
+    signal(SIGABRT, on_signal); /* sanitizers leave it alone */
     if (__sanitizer_set_death_callback)
         __sanitizer_set_death_callback(save_current);
     else
-        for (size_t i = 0; i < 5; i++)
-            signal((const int[]){SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}[i], on_signal);
+        for (size_t i = 0; i < 4; i++)
+            signal((const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL}[i], on_signal);
     struct paths paths = {0};
     int status = 0;
     for (int i = 1; i < argc && status == 0; i++)
