@@ -1,5 +1,6 @@
 #include "engine/run/copy.h"
 
+#include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
@@ -22,13 +23,27 @@ static int make_folder(const struct copy_target *target, const char *path, struc
                         : file_make_folders(path, failure);
 }
 
+static int check_archive_name(const struct copy_target *target, const char *from, const char *relative,
+                              struct failure *failure) {
+    if (!target->archive_folder)
+        return 0;
+    cleanup_free char *name = file_join(target->archive_folder, relative);
+    if (!name)
+        return failure_memory(failure);
+    const char *problem = archive_name_problem(name);
+    return problem ? failure_input(failure, from, 0, 0, "this name cannot be kept in an archive: %s", problem)
+                   : 0;
+}
+
 static int copy_file(struct copying *copying, const char *from, const char *to, const char *relative,
                      mode_t mode, struct failure *failure) {
     const struct copy_target *target = copying->target;
     if (++copying->files > COPY_FILES_MOST)
         return failure_set_kind(failure, FAILURE_INPUT, -EFBIG, "'%s' is one file more than the limit of %d",
                                 from, COPY_FILES_MOST);
-    int r;
+    int r = check_archive_name(target, from, relative, failure);
+    if (r < 0)
+        return r;
     if (target->link) {
         r = agent_link_send_file_and_wait(target->link, to, from, mode & 0777, failure);
     } else {

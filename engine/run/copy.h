@@ -15,6 +15,9 @@ struct copy_target {
     /* Where to: a folder below the run directory of this link's agent, or, with link NULL, a folder here. */
     struct agent_link *link;
     const char *folder;
+    /* When not NULL: the copy will be a member of the archive under this folder, and a name that cannot be
+     * one is refused as bad input. */
+    const char *archive_folder;
     bool skip_version_control; /* leave .git and its kind out */
     /* When not NULL: a line "sha256  path" a file, sorted by path, is appended. */
     struct text *manifest;

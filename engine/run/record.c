@@ -132,7 +132,8 @@ int run_record_inputs(struct run *run, struct failure *failure) {
     }
     if (r == 0 && run->experiment->folder) {
         cleanup_free char *folder = run_path(run, "experiment");
-        struct copy_target target = {.folder = folder, .skip_version_control = true};
+        struct copy_target target = {
+            .folder = folder, .archive_folder = "experiment", .skip_version_control = true};
         r = folder ? copy_tree(run->experiment->folder, &target, NULL, failure) : failure_memory(failure);
     }
     if (r == 0)

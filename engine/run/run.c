@@ -355,8 +355,12 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
     int r = plan_new(request->campaign, &run.plan, failure);
     if (r == 0)
         r = open_run(&run, failure);
-    if (r < 0)
+    if (r < 0) {
+        /* No node was touched and nothing was measured: there is nothing to keep. */
+        if (run.folder)
+            file_remove_tree(run.folder, NULL);
         return r;
+    }
     for (int phase = 0; phase < RUN_PHASES; phase++)
         enter_phase(&run, (enum run_phase)phase);
     return conclude(&run, ret_archive, failure);
