@@ -279,14 +279,17 @@ static int open_run(struct run *run, struct failure *failure) {
     for (size_t i = 0; i < 2; i++)
         if (!(run->signals[i] = event_loop_add_signal(run->loop, numbers[i], on_signal, run)))
             return failure_set(failure, -errno, "cannot watch signal %d: %s", numbers[i], strerror(errno));
-    run_tell(run, RUN_EVENT_STARTED, run->folder);
     journal_begin(run->journal, "run-started");
     journal_string(run->journal, "run_id", run->id);
     journal_string(run->journal, "engine", ASSAY_VERSION);
     journal_string(run->journal, "campaign", run->campaign->name);
     journal_end(run->journal);
     r = run_record_inputs(run, failure);
-    return r < 0 ? r : run_commit(run, failure);
+    if (r == 0)
+        r = run_commit(run, failure);
+    if (r == 0)
+        run_tell(run, RUN_EVENT_STARTED, run->folder);
+    return r;
 }
 
 static void close_run(struct run *run) {
