@@ -179,10 +179,3 @@ int design_write(const struct design *design, const struct design_order *order, 
     }
     return r < 0 ? failure_append(r, piece.limit, failure) : 0;
 }
-
-int design_write_file(const struct design *design, const char *path, struct failure *failure) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, DESIGN_FILE_MOST);
-    int r = design_append(design, NULL, &text, failure);
-    return r < 0 ? r : file_replace(path, text.bytes, text.length, 0666, failure);
-}

@@ -99,9 +99,6 @@ int design_append(const struct design *design, const struct design_order *order,
 int design_write(const struct design *design, const struct design_order *order, int descriptor,
                  const char *name, struct failure *failure);
 
-/* The table to PATH, each row once, as they stand; whole or not at all. */
-int design_write_file(const struct design *design, const char *path, struct failure *failure);
-
 /* ---- Against an experiment
  * ------------------------------------------------------------------------------------- */
 

@@ -175,12 +175,24 @@ static int adopt_levels(const struct design_specification *specification,
     return 0;
 }
 
+/* A name that the experiment does not know is said before anything is drawn for it. */
+static int check_names(const struct design_specification *specification, const struct design_factors *factors,
+                       struct failure *failure) {
+    const struct uniform_product *product = &specification->product;
+    for (size_t i = 0; factors && i < product->count; i++)
+        if (design_factor_find(factors, product->names[i]) == SIZE_MAX)
+            return design_factor_unknown(factors, product->names[i], NULL, 0, 0, failure);
+    return 0;
+}
+
 static int generate(const struct design_specification *specification, const struct design_factors *factors,
                     struct design **ret, struct failure *failure) {
     struct random_source source;
     random_start(&source, specification->seed, RANDOM_STREAM_TABLE);
     cleanup_free struct levels *levels = NULL;
-    int r = adopt_levels(specification, factors, &levels, failure);
+    int r = check_names(specification, factors, failure);
+    if (r == 0)
+        r = adopt_levels(specification, factors, &levels, failure);
     if (r < 0)
         return r;
     size_t count = specification->level_count, rows = (size_t)specification->rows;

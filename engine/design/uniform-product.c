@@ -242,11 +242,11 @@ static int begin(struct drawing *drawing, struct failure *failure) {
     double least = portable_root(product->max_product / drawing->fixed_product * (1 - 1.0 / JITTER_PARTS),
                                  (unsigned)drawing->free_count);
     if (least > (double)product->max_size + 0.5)
-        return failure_input(
-            failure, NULL, 0, 0,
-            "%zu sizes of at most %" PRId64 " cannot have a product of %.0f, expected a max-size above %.0f "
-            "or a smaller max-product",
-            drawing->free_count, product->max_size, product->max_product / drawing->fixed_product, least);
+        return failure_input(failure, NULL, 0, 0,
+                             "sizes of at most %" PRId64
+                             " cannot have a product of %.0f, expected a max-size of about %.0f or more, "
+                             "or a smaller max-product",
+                             product->max_size, product->max_product / drawing->fixed_product, least);
     return 0;
 }
 

@@ -132,7 +132,7 @@ refuse "too many repetitions" 2 "more than the limit" design factorial a=1..1000
 refuse "a seed with a sign" 2 "seed '-1', expected a whole number from 0" design factorial a=1 --seed=-1
 refuse "a seed too large" 2 "seed '18446744073709551616'" design factorial a=1 --seed 18446744073709551616
 refuse "an order that is not there" 2 "order 'sorted', expected random or as-written" design factorial a=1 --order sorted
-refuse "a cap that nothing meets" 2 "cannot have a product of 10000000000, expected a max-size above" design uniform-product --max-size 10
+refuse "a cap that nothing meets" 2 "cannot have a product of 10000000000, expected a max-size of about" design uniform-product --max-size 10
 refuse "a fixed factor that is not there" 2 "'q' cannot be fixed" design uniform-product --fixed q=4
 refuse "an added row too short" 2 "an added row of 2 sizes, expected 3" design uniform-product --add 1,2
 refuse "a range for a product" 2 "'m=1..4', expected only the name" design uniform-product m=1..4

@@ -1,6 +1,7 @@
 /* Expressions: values, precedence, nan, and every refusal with its place. */
 #include "engine/design/expression.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/text.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -172,13 +173,14 @@ static void test_refusals(void **state) {
 
 /* PREFIX COUNT times, MIDDLE, SUFFIX COUNT times. */
 static char *nested(const char *prefix, const char *middle, const char *suffix, size_t count) {
-    char *text = calloc(1, count * (strlen(prefix) + strlen(suffix)) + strlen(middle) + 1);
+    struct text text;
+    text_init(&text, 1 << 20);
     for (size_t i = 0; i < count; i++)
-        strcat(text, prefix);
-    strcat(text, middle);
+        assert_int_equal(text_append_string(&text, prefix), 0);
+    assert_int_equal(text_append_string(&text, middle), 0);
     for (size_t i = 0; i < count; i++)
-        strcat(text, suffix);
-    return text;
+        assert_int_equal(text_append_string(&text, suffix), 0);
+    return text_take(&text);
 }
 
 static void check_limit(const char *prefix, const char *suffix, size_t good, size_t bad,
