@@ -26,6 +26,11 @@ void agent_begin(struct agent *agent, struct protocol_writer *writer, enum proto
 }
 
 void agent_end(struct agent *agent, struct protocol_writer *writer) {
+    /* REFUSE is the last word, and a stream that has ended has no reader. */
+    if (agent->state >= AGENT_LEAVING && writer->type != PROTOCOL_REFUSE) {
+        protocol_cancel(writer);
+        return;
+    }
     int r = outbox_end(&agent->outbox, writer);
     if (r < 0)
         agent_leave(agent, NULL);

@@ -80,9 +80,9 @@ int protocol_decode_frame(const void *bytes, size_t length, struct protocol_fram
     if (!name)
         return failure_set(failure, -EPROTO, "a frame of unknown type %u", type);
     if (load(header + 5, 3) != 0)
-        return failure_set(failure, -EPROTO, "a %s frame whose reserved bytes are not zero", name);
+        return failure_set(failure, -EPROTO, "a frame of type %s whose reserved bytes are not zero", name);
     if ((sequence != 0) != protocol_type_is_numbered(type))
-        return failure_set(failure, -EPROTO, "a %s frame with sequence number %llu", name,
+        return failure_set(failure, -EPROTO, "a frame of type %s with sequence number %llu", name,
                            (unsigned long long)sequence);
     if (length - PROTOCOL_HEADER_SIZE < payload)
         return 0;

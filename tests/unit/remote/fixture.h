@@ -72,7 +72,7 @@ static void fixture_close(struct fixture *fixture) {
 }
 
 /* The path of a file in the run directory; valid until the next call. */
-static const char *fixture_path(const struct fixture *fixture, const char *name) {
+static inline const char *fixture_path(const struct fixture *fixture, const char *name) {
     static char path[512];
     snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
     return path;

@@ -1,0 +1,128 @@
+/* The parts of the agent that need no process of their own: PU sets, the environment's allow-list, and paths
+ * where the kernel has no openat2. */
+#include "engine/agent/beneath.h"
+#include "engine/agent/facts.h"
+#include "engine/agent/pu-set.h"
+#include "engine/foundation/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void sets_are_read_and_written(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *again;
+    } good[] = {
+        {"0", "0"},
+        {"0-3,8,10-11\n", "0-3,8,10-11"},
+        {"", ""},
+        {"\n", ""},
+        {"5-5", "5"},
+        {"3,1,2", "1-3"},
+        {"0-8191", "0-8191"},
+        {"7,0-3\nsecond line", "0-3,7"},
+    };
+    static const char *const bad[] = {"a",    "-1",     "3-1", "1,", ",1",  "1--2",
+                                      "8192", "0-8192", " 1",  "1 ", "0x3", "1-2-3"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct pu_set set;
+        char text[64];
+        assert_int_equal(pu_set_parse(good[i].text, &set), 0);
+        assert_string_equal(pu_set_format(&set, text, sizeof text), good[i].again);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct pu_set set = {.bits = {42}};
+        assert_int_equal(pu_set_parse(bad[i], &set), -EINVAL);
+        assert_int_equal(set.bits[0], 42); /* untouched */
+    }
+    struct pu_set set = {0};
+    assert_int_equal(pu_set_first(&set), PROTOCOL_PU_LIMIT);
+    for (unsigned pu = 1; pu < PROTOCOL_PU_LIMIT; pu += 2)
+        pu_set_add(&set, pu);
+    pu_set_add(&set, 100000); /* outside: nothing happens */
+    char text[32];
+    assert_true(strlen(pu_set_format(&set, text, sizeof text)) < sizeof text); /* cut, and no further */
+    assert_memory_equal(text, "1,3,5,7,9,", 10);
+}
+
+static void the_environment_that_is_told(void **state) {
+    (void)state;
+    static const char *const told[] = {"PATH=/bin",
+                                       "LANG=C",
+                                       "LC_ALL=C",
+                                       "TZ=UTC",
+                                       "OMP_NUM_THREADS=4",
+                                       "KMP_AFFINITY=x",
+                                       "GOMP_CPU_AFFINITY=0",
+                                       "OPENBLAS_NUM_THREADS=1",
+                                       "GOTO_NUM_THREADS=1",
+                                       "MKL_NUM_THREADS=1",
+                                       "BLIS_NUM_THREADS=1",
+                                       "LD_LIBRARY_PATH=",
+                                       "LD_PRELOAD=x",
+                                       "MALLOC_ARENA_MAX=1",
+                                       "OMPI_MCA_btl=self",
+                                       "MPI_HOME=/x",
+                                       "MPICH_VERSION=1",
+                                       "SLURM_JOB_ID=5"};
+    static const char *const kept[] = {
+        "HOME=/root",  "USER=x",         "PATHS=x",           "path=x",          "AWS_SECRET_ACCESS_KEY=x",
+        "OMP_TOKEN=x", "MPI_PASSWORD=x", "MKL_LICENSE_KEY=x", "OMPI_MCA_auth=x", "LC_Credential=x",
+        "=x",          "PATH",           "LD_AUDIT=x",        "SSH_AUTH_SOCK=x", "OPENBLAS_secret_x=1"};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (!facts_environment_is_public(told[i]))
+            fail_msg("%s is not told", told[i]);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (facts_environment_is_public(kept[i]))
+            fail_msg("%s is told", kept[i]);
+}
+
+static void without_openat2_every_link_is_refused(void **state) {
+    (void)state;
+    char folder[] = "/tmp/assay-test-XXXXXX", path[128];
+    assert_non_null(mkdtemp(folder));
+    int top = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(mkdirat(top, "a", 0700), 0);
+    assert_int_equal(mkdirat(top, "a/b", 0700), 0);
+    assert_int_equal(symlinkat("/", top, "out"), 0);
+    assert_int_equal(symlinkat("a", top, "in"), 0);
+    assert_int_equal(symlinkat("/etc/passwd", top, "file"), 0);
+    int file = beneath_walk(top, "a//b/./new", O_WRONLY | O_CREAT, 0600);
+    assert_true(file >= 0);
+    assert_true(fcntl(file, F_GETFD) & FD_CLOEXEC);
+    close(file);
+    snprintf(path, sizeof path, "%s/a/b/new", folder);
+    assert_true(file_exists(path));
+    file = beneath_walk(top, ".", O_RDONLY | O_DIRECTORY, 0);
+    assert_true(file >= 0);
+    close(file);
+    assert_int_equal(beneath_walk(top, "out/etc", O_RDONLY, 0), -EXDEV);
+    assert_int_equal(beneath_walk(top, "in/b", O_RDONLY, 0), -EXDEV);
+    assert_int_equal(beneath_walk(top, "file", O_RDONLY, 0), -EXDEV);
+    assert_int_equal(beneath_walk(top, "nothing/x", O_RDONLY, 0), -ENOENT);
+    assert_int_equal(beneath_walk(top, "a/b/new/x", O_RDONLY, 0), -ENOTDIR);
+    char long_name[400];
+    memset(long_name, 'x', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    assert_int_equal(beneath_walk(top, long_name, O_RDONLY, 0), -ENAMETOOLONG);
+    close(top);
+    assert_int_equal(file_remove_tree(folder, NULL), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sets_are_read_and_written),
+        cmocka_unit_test(the_environment_that_is_told),
+        cmocka_unit_test(without_openat2_every_link_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,637 @@
+/* Every message there and back, every prefix and every extension of it refused, every limit. */
+#include "engine/agent/protocol.h"
+#include "engine/agent/mailbox.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct text out;
+static struct protocol_writer writer;
+static struct protocol_frame frame;
+static struct failure failure;
+
+static int set_up(void **state) {
+    (void)state;
+    text_init(&out, 8 << 20);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    text_clear(&out);
+    return 0;
+}
+
+static void begin(enum protocol_type type) {
+    text_reset(&out);
+    protocol_begin(&writer, &out, type);
+}
+
+/* Ends the frame that was begun and decodes it. */
+static void take(void) {
+    uint64_t sequence = protocol_type_is_numbered(writer.type) ? 7 : 0;
+    assert_int_equal(protocol_end(&writer, sequence, 5), 0);
+    assert_int_equal(protocol_decode_frame(out.bytes, out.length, &frame, &failure), 1);
+    assert_int_equal(frame.type, writer.type);
+    assert_int_equal(frame.sequence, sequence);
+    assert_int_equal(frame.acknowledged, 5);
+    assert_int_equal(frame.length, out.length - PROTOCOL_HEADER_SIZE);
+}
+
+/* A decoder of any kind; it must leave nothing allocated when it fails. */
+typedef int decoder(const struct protocol_frame *frame, struct failure *failure);
+
+/* OPEN: the message ends with `rest`, so that a longer one is well-formed. LEAST: shorter ones are malformed.
+ * The payload is copied to memory of its exact size, where a sanitizer sees every byte that is read beyond.
+ */
+static void check_lengths(decoder *decode, bool open, size_t least) {
+    for (size_t length = 0; length <= frame.length + 1; length++) {
+        char *payload = malloc(length ? length : 1);
+        memcpy(payload, frame.payload, length < frame.length ? length : frame.length);
+        if (length > frame.length)
+            payload[length - 1] = 'x';
+        struct protocol_frame cut = frame;
+        cut.payload = payload;
+        cut.length = length;
+        int expected = length == frame.length || (open && length >= least) ? 0 : -EPROTO;
+        failure.text[0] = '\0';
+        assert_int_equal(decode(&cut, &failure), expected);
+        if (expected < 0) {
+            char prefix[64];
+            snprintf(prefix, sizeof prefix, "a malformed %s message: it ", protocol_type_name(frame.type));
+            assert_memory_equal(failure.text, prefix, strlen(prefix));
+        }
+        free(payload);
+    }
+}
+
+#define DECODER(name, type, getter)                                                                          \
+    static int name(const struct protocol_frame *given, struct failure *why) {                               \
+        type ignored;                                                                                        \
+        return getter(given, &ignored, why);                                                                 \
+    }
+DECODER(decode_hello, struct protocol_hello, protocol_get_hello)
+DECODER(decode_refuse, const char *, protocol_get_refuse)
+DECODER(decode_number, uint32_t, protocol_get_number)
+DECODER(decode_path_request, struct protocol_path_request, protocol_get_path_request)
+DECODER(decode_data, struct protocol_data, protocol_get_data)
+DECODER(decode_error, struct protocol_error, protocol_get_error)
+DECODER(decode_statistics, struct protocol_statistics, protocol_get_statistics)
+DECODER(decode_amount, struct protocol_amount, protocol_get_amount)
+DECODER(decode_started, struct protocol_started, protocol_get_started)
+DECODER(decode_exited, struct protocol_exited, protocol_get_exited)
+
+static int decode_run(const struct protocol_frame *given, struct failure *why) {
+    struct protocol_run run;
+    int r = protocol_get_run(given, &run, why);
+    if (r == 0)
+        protocol_run_clear(&run);
+    return r;
+}
+
+static void the_link_messages(void **state) {
+    (void)state;
+    struct protocol_hello hello = {.version = PROTOCOL_VERSION,
+                                   .capabilities = 0x8000000000000001,
+                                   .session = 42,
+                                   .payload_limit = 1 << 20,
+                                   .pid = 99,
+                                   .program = "0.1.0",
+                                   .host = "dahu-3"};
+    begin(PROTOCOL_HELLO);
+    protocol_put_hello(&writer, &hello);
+    take();
+    struct protocol_hello got;
+    assert_int_equal(protocol_get_hello(&frame, &got, &failure), 0);
+    assert_int_equal(got.version, PROTOCOL_VERSION);
+    assert_true(got.capabilities == hello.capabilities);
+    assert_int_equal(got.session, 42);
+    assert_int_equal(got.payload_limit, 1 << 20);
+    assert_int_equal(got.pid, 99);
+    assert_string_equal(got.program, "0.1.0");
+    assert_string_equal(got.host, "dahu-3");
+    check_lengths(decode_hello, false, 0);
+
+    /* Of another version only the version is understood, whatever follows. */
+    hello.version = 77;
+    begin(PROTOCOL_HELLO);
+    protocol_put_hello(&writer, &hello);
+    protocol_put_bytes(&writer, "the future", 10);
+    take();
+    assert_int_equal(protocol_get_hello(&frame, &got, &failure), 0);
+    assert_int_equal(got.version, 77);
+
+    begin(PROTOCOL_HELLO);
+    protocol_put_u32(&writer, 0x12345678);
+    protocol_put_u16(&writer, PROTOCOL_VERSION);
+    take();
+    assert_int_equal(protocol_get_hello(&frame, &got, &failure), -EPROTO);
+    assert_string_equal(failure.text, "a malformed HELLO message: it does not begin with the magic number");
+
+    begin(PROTOCOL_REFUSE);
+    protocol_put_refuse(&writer, "no");
+    take();
+    const char *sentence;
+    assert_int_equal(protocol_get_refuse(&frame, &sentence, &failure), 0);
+    assert_string_equal(sentence, "no");
+    check_lengths(decode_refuse, false, 0);
+}
+
+static void the_requests(void **state) {
+    (void)state;
+    begin(PROTOCOL_INSPECT);
+    protocol_put_number(&writer, 0xfedcba98);
+    take();
+    uint32_t number;
+    assert_int_equal(protocol_get_number(&frame, &number, &failure), 0);
+    assert_int_equal(number, 0xfedcba98);
+    check_lengths(decode_number, false, 0);
+
+    struct protocol_path_request request = {
+        .request = 1, .mode = 0755, .size = UINT64_C(0x123456789a), .path = "a/b"};
+    begin(PROTOCOL_WRITE_BEGIN);
+    protocol_put_path_request(&writer, &request);
+    take();
+    struct protocol_path_request got_request;
+    assert_int_equal(protocol_get_path_request(&frame, &got_request, &failure), 0);
+    assert_int_equal(got_request.mode, 0755);
+    assert_true(got_request.size == UINT64_C(0x123456789a));
+    assert_string_equal(got_request.path, "a/b");
+    check_lengths(decode_path_request, false, 0);
+    request.mode = 04755;
+    begin(PROTOCOL_WRITE_BEGIN);
+    protocol_put_path_request(&writer, &request);
+    take();
+    assert_int_equal(protocol_get_path_request(&frame, &got_request, &failure), -EPROTO);
+
+    struct protocol_error error = {9, -ENOENT, "no such thing"}, got_error;
+    begin(PROTOCOL_ERROR);
+    protocol_put_error(&writer, &error);
+    take();
+    assert_int_equal(protocol_get_error(&frame, &got_error, &failure), 0);
+    assert_int_equal(got_error.code, -ENOENT);
+    assert_string_equal(got_error.sentence, "no such thing");
+    check_lengths(decode_error, false, 0);
+    const int codes[] = {0, 5, -4096, INT32_MIN};
+    for (size_t i = 0; i < 4; i++) {
+        error.code = codes[i];
+        begin(PROTOCOL_FAILED);
+        protocol_put_error(&writer, &error);
+        take();
+        assert_int_equal(protocol_get_error(&frame, &got_error, &failure), -EPROTO);
+    }
+
+    struct protocol_statistics statistics = {1, -2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, got_statistics;
+    begin(PROTOCOL_STATISTICS_REPLY);
+    protocol_put_statistics(&writer, &statistics);
+    take();
+    assert_int_equal(protocol_get_statistics(&frame, &got_statistics, &failure), 0);
+    assert_int_equal(got_statistics.user_us, -2);
+    assert_int_equal(got_statistics.wakeups, 10);
+    assert_int_equal(got_statistics.commands, 11);
+    check_lengths(decode_statistics, false, 0);
+}
+
+static void the_data(void **state) {
+    (void)state;
+    begin(PROTOCOL_OUTPUT);
+    protocol_put_number(&writer, 3);
+    protocol_put_u8(&writer, 2);
+    char *space = protocol_put_space(&writer, 100);
+    memcpy(space, "a\0b", 3);
+    protocol_trim(&writer, 97);
+    take();
+    struct protocol_data data;
+    assert_int_equal(protocol_get_data(&frame, &data, &failure), 0);
+    assert_int_equal(data.number, 3);
+    assert_int_equal(data.stream, 2);
+    assert_int_equal(data.length, 3);
+    assert_memory_equal(data.bytes, "a\0b", 3);
+    check_lengths(decode_data, true, 5);
+    for (unsigned stream = 0; stream < 256; stream += stream == 0 ? 3 : 1) {
+        begin(PROTOCOL_OUTPUT);
+        protocol_put_number(&writer, 3);
+        protocol_put_u8(&writer, (uint8_t)stream);
+        take();
+        assert_int_equal(protocol_get_data(&frame, &data, &failure), -EPROTO);
+    }
+    begin(PROTOCOL_INPUT);
+    protocol_put_number(&writer, 4);
+    protocol_put_bytes(&writer, "xyz", 3);
+    take();
+    assert_int_equal(protocol_get_data(&frame, &data, &failure), 0);
+    assert_int_equal(data.stream, 0);
+    assert_memory_equal(data.bytes, "xyz", 3);
+    check_lengths(decode_data, true, 4);
+}
+
+static void the_commands(void **state) {
+    (void)state;
+    struct protocol_amount amount = {1, UINT64_C(1) << 40}, got_amount;
+    begin(PROTOCOL_CREDIT);
+    protocol_put_amount(&writer, &amount);
+    take();
+    assert_int_equal(protocol_get_amount(&frame, &got_amount, &failure), 0);
+    assert_true(got_amount.amount == UINT64_C(1) << 40);
+    check_lengths(decode_amount, false, 0);
+    const uint64_t signals[] = {0, 65, UINT64_C(1) << 40};
+    for (size_t i = 0; i < 3; i++) {
+        begin(PROTOCOL_KILL);
+        protocol_put_amount(&writer, &(struct protocol_amount){1, signals[i]});
+        take();
+        assert_int_equal(protocol_get_amount(&frame, &got_amount, &failure), -EPROTO);
+    }
+
+    struct protocol_started started = {1, 2, -3, 4, 5}, got_started;
+    begin(PROTOCOL_STARTED);
+    protocol_put_started(&writer, &started);
+    take();
+    assert_int_equal(protocol_get_started(&frame, &got_started, &failure), 0);
+    assert_memory_equal(&got_started, &started, sizeof started);
+    check_lengths(decode_started, false, 0);
+
+    struct protocol_exited exited = {1, PROTOCOL_EXIT_FLAGS, 255, 4, 5, 6, 7, 8, 9, 10, 11}, got_exited;
+    begin(PROTOCOL_EXITED);
+    protocol_put_exited(&writer, &exited);
+    take();
+    assert_int_equal(protocol_get_exited(&frame, &got_exited, &failure), 0);
+    assert_int_equal(got_exited.flags, PROTOCOL_EXIT_FLAGS);
+    assert_int_equal(got_exited.code, 255);
+    assert_int_equal(got_exited.rss_peak_bytes, 8);
+    assert_int_equal(got_exited.input_bytes, 11);
+    check_lengths(decode_exited, false, 0);
+    exited.flags = PROTOCOL_EXIT_FLAGS + 1;
+    begin(PROTOCOL_EXITED);
+    protocol_put_exited(&writer, &exited);
+    take();
+    assert_int_equal(protocol_get_exited(&frame, &got_exited, &failure), -EPROTO);
+}
+
+static const char *arguments[] = {"printf", "%s", "", NULL};
+static const char *environment[] = {"A=1", "B", NULL};
+static uint32_t pus[] = {0, 5, 8191};
+
+static struct protocol_run sample_run(void) {
+    return (struct protocol_run){.command = 12,
+                                 .input = PROTOCOL_MODE_STREAM,
+                                 .output = PROTOCOL_MODE_NULL,
+                                 .error = PROTOCOL_MODE_MERGE,
+                                 .grace_ms = 1,
+                                 .coalesce_ms = 2,
+                                 .timeout_ms = 3,
+                                 .output_limit = 4,
+                                 .error_limit = 5,
+                                 .folder = ".",
+                                 .arguments = arguments,
+                                 .argument_count = 3,
+                                 .environment = environment,
+                                 .environment_count = 2,
+                                 .pus = pus,
+                                 .pu_count = 3};
+}
+
+static void run_there_and_back(void **state) {
+    (void)state;
+    struct protocol_run run = sample_run(), got;
+    assert_int_equal(protocol_check_run(&run, &failure), 0);
+    begin(PROTOCOL_RUN);
+    protocol_put_run(&writer, &run);
+    take();
+    assert_int_equal(protocol_get_run(&frame, &got, &failure), 0);
+    assert_int_equal(got.command, 12);
+    assert_int_equal(got.error, PROTOCOL_MODE_MERGE);
+    assert_int_equal(got.error_limit, 5);
+    assert_string_equal(got.folder, ".");
+    assert_int_equal(got.argument_count, 3);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(got.arguments[i], arguments[i]);
+    assert_null(got.arguments[3]);
+    assert_int_equal(got.environment_count, 2);
+    assert_string_equal(got.environment[1], "B");
+    assert_null(got.environment[2]);
+    assert_int_equal(got.pu_count, 3);
+    assert_memory_equal(got.pus, pus, sizeof pus);
+    assert_int_equal(protocol_check_run(&got, &failure), 0);
+    protocol_run_clear(&got);
+    check_lengths(decode_run, false, 0);
+}
+
+static void run_limits(void **state) {
+    (void)state;
+    struct protocol_run run = sample_run();
+    run.argument_count = 0;
+    assert_int_equal(protocol_check_run(&run, &failure), -EINVAL);
+    run = sample_run();
+    run.input = PROTOCOL_MODE_MERGE;
+    assert_int_equal(protocol_check_run(&run, &failure), -EINVAL);
+    run = sample_run();
+    run.error = 3;
+    assert_int_equal(protocol_check_run(&run, &failure), -EINVAL);
+    uint32_t far = PROTOCOL_PU_LIMIT;
+    run = sample_run();
+    run.pus = &far;
+    run.pu_count = 1;
+    assert_int_equal(protocol_check_run(&run, &failure), -EINVAL);
+
+    static const char *many[PROTOCOL_ARGUMENT_LIMIT + 2];
+    for (int i = 0; i <= PROTOCOL_ARGUMENT_LIMIT; i++)
+        many[i] = "a=";
+    run = sample_run();
+    run.arguments = many;
+    run.argument_count = PROTOCOL_ARGUMENT_LIMIT;
+    assert_int_equal(protocol_check_run(&run, &failure), 0);
+    run.argument_count++;
+    assert_int_equal(protocol_check_run(&run, &failure), -E2BIG);
+    begin(PROTOCOL_RUN);
+    protocol_put_run(&writer, &run);
+    take();
+    assert_int_equal(decode_run(&frame, &failure), -EPROTO);
+    assert_string_equal(failure.text, "a malformed RUN message: it has too many strings");
+    run = sample_run();
+    run.environment = many;
+    run.environment_count = PROTOCOL_ENVIRONMENT_LIMIT + 1;
+    assert_int_equal(protocol_check_run(&run, &failure), -E2BIG);
+
+    static char large[PROTOCOL_ARGUMENT_BYTES];
+    memset(large, 'a', sizeof large - 1);
+    const char *one[] = {large, NULL};
+    run = sample_run();
+    run.arguments = one;
+    run.argument_count = 1;
+    assert_int_equal(protocol_check_run(&run, &failure), 0); /* with its NUL exactly the limit */
+    const char *two[] = {large, "", NULL};
+    run.arguments = two;
+    run.argument_count = 2;
+    assert_int_equal(protocol_check_run(&run, &failure), -E2BIG);
+}
+
+static void counts_that_lie_cost_no_memory(void **state) {
+    (void)state;
+    /* A RUN of 40 bytes that says that it has four thousand million arguments. */
+    struct protocol_run run = sample_run();
+    run.argument_count = run.environment_count = run.pu_count = 0;
+    begin(PROTOCOL_RUN);
+    protocol_put_run(&writer, &run);
+    take();
+    for (int which = 0; which < 3; which++) {
+        memset((char *)frame.payload + frame.length - 12 + 4 * which, 0xff, 4);
+        assert_int_equal(decode_run(&frame, &failure), -EPROTO);
+        memset((char *)frame.payload + frame.length - 12 + 4 * which, 0, 4);
+    }
+}
+
+static void strings(void **state) {
+    (void)state;
+    struct protocol_reader reader;
+    static const char inner_nul[] = "\3\0\0\0a\0c", no_end[] = "\3\0\0\0abcX", huge[] = "\xff\xff\xff\xff";
+    protocol_read(&reader, inner_nul, 8);
+    assert_string_equal(protocol_get_string(&reader, 10), "");
+    assert_string_equal(reader.wrong, "a string has a NUL inside, or none at its end");
+    protocol_read(&reader, no_end, 8);
+    assert_string_equal(protocol_get_string(&reader, 10), "");
+    assert_non_null(reader.wrong);
+    protocol_read(&reader, huge, 4);
+    assert_string_equal(protocol_get_string(&reader, 10), "");
+    assert_string_equal(reader.wrong, "a string is longer than its limit");
+    protocol_read(&reader, "\3\0\0\0abc", 8);
+    assert_string_equal(protocol_get_string(&reader, 2), "");
+    assert_non_null(reader.wrong);
+    /* After the first error nothing more is read. */
+    assert_int_equal(protocol_get_u64(&reader), 0);
+    assert_string_equal(reader.wrong, "a string is longer than its limit");
+    /* A sentence over its limit is cut when it is written. */
+    char longer[3000];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    begin(PROTOCOL_REFUSE);
+    protocol_put_refuse(&writer, longer);
+    take();
+    const char *sentence;
+    assert_int_equal(protocol_get_refuse(&frame, &sentence, &failure), 0);
+    assert_int_equal(strlen(sentence), PROTOCOL_SENTENCE_LIMIT);
+}
+
+/* ---- frames */
+
+static void patch(size_t offset, unsigned char value) {
+    out.bytes[offset] = (char)value;
+}
+
+static void frames_that_are_none(void **state) {
+    (void)state;
+    begin(PROTOCOL_INSPECT);
+    protocol_put_number(&writer, 1);
+    take();
+    for (size_t length = 0; length < out.length; length++)
+        assert_int_equal(protocol_decode_frame(out.bytes, length, &frame, &failure), 0);
+    patch(5, 1);
+    assert_int_equal(protocol_decode_frame(out.bytes, out.length, &frame, &failure), -EPROTO);
+    assert_string_equal(failure.text, "a frame of type INSPECT whose reserved bytes are not zero");
+    patch(5, 0);
+    patch(4, 200);
+    assert_int_equal(protocol_decode_frame(out.bytes, out.length, &frame, &failure), -EPROTO);
+    assert_string_equal(failure.text, "a frame of unknown type 200");
+    patch(4, PROTOCOL_ACK);
+    assert_int_equal(protocol_decode_frame(out.bytes, out.length, &frame, &failure), -EPROTO);
+    assert_string_equal(failure.text, "a frame of type ACK with sequence number 7");
+    patch(4, PROTOCOL_INSPECT);
+    patch(8, 0);
+    assert_int_equal(protocol_decode_frame(out.bytes, out.length, &frame, &failure), -EPROTO);
+    patch(8, 7);
+    /* A length over the limit is refused at the header, before it is waited for. */
+    patch(2, 0x10);
+    patch(0, 1);
+    assert_int_equal(protocol_decode_frame(out.bytes, PROTOCOL_HEADER_SIZE, &frame, &failure), -EPROTO);
+    assert_string_equal(failure.text, "a frame of 1048577 bytes; at most 1048576 are allowed");
+    patch(0, 0);
+    assert_int_equal(protocol_decode_frame(out.bytes, PROTOCOL_HEADER_SIZE, &frame, &failure), 0);
+    for (unsigned type = 0; type < 256; type++)
+        assert_true((protocol_type_name(type) != NULL) ==
+                    ((type >= 1 && type <= 3) || (type >= 16 && type <= 23) || (type >= 32 && type <= 35) ||
+                     (type >= 64 && type <= 68) || (type >= 80 && type <= 84)));
+}
+
+static void a_frame_over_the_limit_is_not_written(void **state) {
+    (void)state;
+    begin(PROTOCOL_INSPECT);
+    protocol_put_number(&writer, 1);
+    assert_int_equal(protocol_end(&writer, 1, 0), 0);
+    size_t before = out.length;
+    struct protocol_writer second;
+    protocol_begin(&second, &out, PROTOCOL_INPUT);
+    assert_non_null(protocol_put_space(&second, PROTOCOL_PAYLOAD_LIMIT + 1));
+    assert_int_equal(protocol_end(&second, 2, 0), -EMSGSIZE);
+    assert_int_equal(out.length, before);
+    struct text small;
+    text_init(&small, 30);
+    protocol_begin(&second, &small, PROTOCOL_INPUT);
+    protocol_put_bytes(&second, "0123456789", 10);
+    assert_null(protocol_put_space(&second, 1));
+    assert_int_equal(protocol_end(&second, 2, 0), -EFBIG);
+    assert_int_equal(small.length, 0);
+    text_clear(&small);
+}
+
+/* ---- mailboxes */
+
+static void carry(struct outbox *from, struct inbox *to, size_t most) {
+    size_t length, size;
+    const char *bytes = outbox_unsent(from, &length);
+    char *space;
+    if (length > most)
+        length = most;
+    assert_int_equal(inbox_reserve(to, &space, &size), 0);
+    if (length > size)
+        length = size;
+    if (length)
+        memcpy(space, bytes, length);
+    inbox_fill(to, length);
+    outbox_sent(from, length);
+}
+
+static void put(struct outbox *outbox, unsigned number, size_t padding) {
+    struct protocol_writer local;
+    outbox_begin(outbox, &local, PROTOCOL_INPUT);
+    protocol_put_number(&local, number);
+    memset(protocol_put_space(&local, padding), (int)number, padding);
+    assert_int_equal(outbox_end(outbox, &local), 0);
+}
+
+static void mailboxes_carry_in_order_through_any_cut(void **state) {
+    (void)state;
+    struct inbox in, other_in;
+    struct outbox box;
+    inbox_init(&in);
+    inbox_init(&other_in);
+    outbox_init(&box, &other_in, 8 << 20);
+    unsigned sent = 0, came = 0;
+    srand(3);
+    while (came < 2000) {
+        if (sent < 2000 && outbox_kept(&box) < (256 << 10))
+            put(&box, sent++, (size_t)(rand() % 3000));
+        carry(&box, &in, (size_t)(1 + rand() % 5000));
+        struct protocol_frame got;
+        struct protocol_data data;
+        int r;
+        while ((r = inbox_next(&in, &got, &failure)) > 0) {
+            assert_int_equal(protocol_get_data(&got, &data, &failure), 0);
+            assert_int_equal(data.number, came++);
+            assert_int_equal(got.sequence, came);
+            for (size_t i = 0; i < data.length; i++)
+                assert_int_equal((unsigned char)data.bytes[i], (unsigned char)data.number);
+        }
+        assert_int_equal(r, 0);
+        assert_int_equal(in.received, came);
+        if (rand() % 4 == 0)
+            assert_int_equal(outbox_acknowledge(&box, in.received, &failure), 0);
+    }
+    assert_int_equal(outbox_acknowledge(&box, 2000, &failure), 0);
+    assert_int_equal(outbox_kept(&box), 0);
+    inbox_clear(&in);
+    outbox_clear(&box);
+}
+
+static void what_is_not_acknowledged_is_kept(void **state) {
+    (void)state;
+    struct inbox in, other_in;
+    struct outbox box;
+    inbox_init(&in);
+    inbox_init(&other_in);
+    outbox_init(&box, &other_in, 1000);
+    put(&box, 1, 100);
+    put(&box, 2, 100);
+    size_t one = PROTOCOL_HEADER_SIZE + 104;
+    assert_int_equal(outbox_kept(&box), 2 * one);
+    carry(&box, &in, 10000);
+    assert_int_equal(outbox_kept(&box), 2 * one);
+    assert_int_equal(outbox_acknowledge(&box, 1, &failure), 0);
+    assert_int_equal(outbox_kept(&box), one);
+    assert_int_equal(outbox_acknowledge(&box, 1, &failure), 0); /* again, or an older one, is fine */
+    assert_int_equal(outbox_acknowledge(&box, 0, &failure), 0);
+    assert_int_equal(outbox_acknowledge(&box, 3, &failure), -EPROTO);
+    assert_string_equal(failure.text, "frame 3 was acknowledged, but 2 is the last that was sent");
+    struct protocol_writer local;
+    outbox_begin(&box, &local, PROTOCOL_INPUT);
+    assert_null(protocol_put_space(&local, 2000));
+    assert_int_equal(outbox_end(&box, &local), -EFBIG);
+    put(&box, 3, 100); /* and the number was not used up */
+    assert_int_equal(box.next, 4);
+    inbox_clear(&in);
+    outbox_clear(&box);
+}
+
+static void a_gap_in_the_numbers_is_noticed(void **state) {
+    (void)state;
+    struct inbox in, other_in;
+    struct outbox box;
+    inbox_init(&in);
+    inbox_init(&other_in);
+    outbox_init(&box, &other_in, 1000);
+    box.next = 3;
+    put(&box, 1, 0);
+    carry(&box, &in, 1000);
+    struct protocol_frame got;
+    assert_int_equal(inbox_next(&in, &got, &failure), -EPROTO);
+    assert_string_equal(failure.text, "frame 3 came where frame 1 was due");
+    inbox_clear(&in);
+    outbox_clear(&box);
+}
+
+static void an_acknowledgement_is_owed_after_much(void **state) {
+    (void)state;
+    struct inbox in;
+    struct outbox box, answer;
+    struct inbox other_in;
+    inbox_init(&in);
+    inbox_init(&other_in);
+    outbox_init(&box, &other_in, 8 << 20);
+    outbox_init(&answer, &in, 1000);
+    struct protocol_frame got;
+    size_t carried = 0;
+    for (unsigned i = 0; !inbox_owes(&in); i++) {
+        put(&box, i, 50000);
+        for (size_t length; (outbox_unsent(&box, &length), length) > 0;)
+            carry(&box, &in, 65536);
+        while (inbox_next(&in, &got, &failure) > 0)
+            carried += PROTOCOL_HEADER_SIZE + got.length;
+    }
+    assert_true(carried >= PROTOCOL_ACKNOWLEDGE_BYTES && carried < PROTOCOL_ACKNOWLEDGE_BYTES + 60000);
+    assert_int_equal(outbox_put_acknowledgement(&answer), 0);
+    assert_false(inbox_owes(&in));
+    size_t length;
+    const char *bytes = outbox_unsent(&answer, &length);
+    assert_int_equal(protocol_decode_frame(bytes, length, &got, &failure), 1);
+    assert_int_equal(got.type, PROTOCOL_ACK);
+    assert_int_equal(got.acknowledged, in.received);
+    inbox_clear(&in);
+    outbox_clear(&box);
+    outbox_clear(&answer);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(the_link_messages),
+        TEST(the_requests),
+        TEST(the_data),
+        TEST(the_commands),
+        TEST(run_there_and_back),
+        TEST(run_limits),
+        TEST(counts_that_lie_cost_no_memory),
+        TEST(strings),
+        TEST(frames_that_are_none),
+        TEST(a_frame_over_the_limit_is_not_written),
+        TEST(mailboxes_carry_in_order_through_any_cut),
+        TEST(what_is_not_acknowledged_is_kept),
+        TEST(a_gap_in_the_numbers_is_noticed),
+        TEST(an_acknowledgement_is_owed_after_much),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
