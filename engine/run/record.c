@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static void free_json(cJSON **value) {
     cJSON_Delete(*value);
@@ -241,7 +242,22 @@ static char *describe_command(const struct run *run) {
     return text_take(&line);
 }
 
+/* What the engine itself cost, beside the agents': a measured machine that it shares should know. */
+static void record_own_cost(struct run *run) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) < 0)
+        return;
+    journal_begin(run->journal, "engine-cost");
+    journal_integer(run->journal, "user_us",
+                    (int64_t)usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec);
+    journal_integer(run->journal, "system_us",
+                    (int64_t)usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec);
+    journal_integer(run->journal, "rss_peak_bytes", (int64_t)usage.ru_maxrss * 1024);
+    journal_end(run->journal);
+}
+
 int run_phase_seal(struct run *run, struct failure *failure) {
+    record_own_cost(run);
     /* The archive's journal ends with this entry; its own phase cannot be in it. */
     run->ended_ns = clock_wall_ns();
     journal_begin(run->journal, "sealing");
