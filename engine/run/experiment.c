@@ -531,6 +531,17 @@ static const struct bind_field source_fields[] = {
     {.key = "folder", .type = BIND_TEXT, .offset = offsetof(struct experiment_source, folder)},
 };
 
+/* "https://name:token@host/...": the campaign goes into the archive byte for byte, and secrets never do. */
+static bool has_password(const char *url) {
+    const char *authority = strstr(url, "://");
+    if (!authority)
+        return false;
+    authority += 3;
+    size_t length = strcspn(authority, "/?#");
+    const char *at = memchr(authority, '@', length);
+    return at && memchr(authority, ':', (size_t)(at - authority));
+}
+
 static int bind_source(struct experiment *experiment, const struct document *document,
                        const struct document_node *node, const char *base_folder, struct failure *failure) {
     if (!node)
@@ -546,6 +557,12 @@ static int bind_source(struct experiment *experiment, const struct document *doc
     if ((source->git && source->git[0] == '-') || (source->at && source->at[0] == '-'))
         return failure_input(failure, document->file, node->line, node->column,
                              "'source' begins with a dash");
+    if (source->git && has_password(source->git)) {
+        const struct document_node *at = document_get(node, "git");
+        return failure_input(failure, document->file, at->line, at->column,
+                             "the URL has a password in it, which would be kept in the archive; expected one "
+                             "without (git's credential helpers keep passwords)");
+    }
     if (source->folder && source->folder[0] != '/') {
         char *absolute = file_join(base_folder, source->folder);
         if (!absolute)

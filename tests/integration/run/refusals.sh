@@ -62,6 +62,7 @@ inline "a factor that would be an environment variable of the system's" "c.yaml:
 inline "an expression with an unknown name" "c.yaml:6:.*'k'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {}}\nrequire: [n > k]'
 inline "a placement that is none" "placement.*everywhere" <<<$'name: x\nrun: {command: echo, placement: everywhere}\nresponses: {a: {pattern: "(1)"}}'
 inline "a placeholder that names nothing, nearest named" "\{nn\}.*\{n\}" <<<$'name: x\nrun: [echo, "{nn}"]\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {default: "1"}}\ndesign: {generate: factorial, factors: {n: [1]}}'
+inline "a password in a URL, which is not repeated" "c.yaml:5:.*has a password in it, which" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://me:hunter2@example.org/x.git"}'
 check "nothing was started for any of them" test ! -e "$scratch/runs"
 refuse "no campaign at all" 2 "campaign|CAMPAIGN|operand" "$ASSAY" run
 refuse "two campaigns" 2 "operand|one|CAMPAIGN" "$ASSAY" run a.yaml b.yaml
