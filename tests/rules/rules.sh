@@ -186,13 +186,14 @@ names() {
         sed 's/$/:1: a file is named after the noun it is about/'
 }
 
-# ASSAY_<FOLDER>_<FILE>_H.
+# ASSAY_<FOLDER>_<FILE>_H; in tests anything may stand before the file's name.
 guards() {
     grep '\.h$' "$scratch/files" | while read -r path; do
         folder=${path%/*} file=${path##*/}
-        expected=$(printf 'ASSAY_%s_%s_H' "${folder##*/}" "${file%.h}" | tr 'a-z-' 'A-Z_')
-        if ! grep -q "^#ifndef $expected\$" "$path" || ! grep -q "^#define $expected\$" "$path"; then
-            echo "$path:1: no include guard $expected"
+        folder=$(tr 'a-z-' 'A-Z_' <<<"${folder##*/}") file=$(tr 'a-z-' 'A-Z_' <<<"${file%.h}")
+        case $path in tests/*) guard="ASSAY_([A-Z0-9_]*_)?${file}_H" ;; *) guard="ASSAY_${folder}_${file}_H" ;; esac
+        if ! grep -qE "^#ifndef $guard\$" "$path" || ! grep -qE "^#define $guard\$" "$path"; then
+            echo "$path:1: no include guard $guard"
         fi
     done
 }
