@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,11 +56,25 @@ static void put_string(struct model_writer *writer, struct text *text, const cha
         writer->error = r;
 }
 
+/* What a fit computed has no short form: its 17 digits at once, which read back as the same double, rather
+ * than a search for fewer of them that would cost more than the fit. Whole numbers and what was read from a
+ * table are short. */
 static void put_number(struct model_writer *writer, struct text *text, double value) {
-    char digits[NUMBER_TEXT_SIZE];
+    char digits[NUMBER_TEXT_SIZE] = "null";
+    if (isfinite(value) && value == rint(value))
+        number_format_double(value, digits);
+    else if (isfinite(value))
+        snprintf(digits, sizeof digits, "%.17g", value);
+    int r = text_append_string(text, digits);
+    if (r < 0 && !writer->error)
+        writer->error = r;
+}
+
+static void put_measured(struct model_writer *writer, struct text *text, double value) {
+    char digits[NUMBER_TEXT_SIZE] = "null";
     if (isfinite(value))
         number_format_double(value, digits);
-    int r = text_append_string(text, isfinite(value) ? digits : "null");
+    int r = text_append_string(text, digits);
     if (r < 0 && !writer->error)
         writer->error = r;
 }
@@ -273,9 +288,9 @@ static void put_part(struct model_writer *writer, const struct fit_part *part) {
         put(writer, text, "%s{\"name\": ", i ? ", " : "");
         put_string(writer, text, part->domain[i].name);
         put(writer, text, ", \"minimum\": ");
-        put_number(writer, text, part->domain[i].minimum);
+        put_measured(writer, text, part->domain[i].minimum);
         put(writer, text, ", \"maximum\": ");
-        put_number(writer, text, part->domain[i].maximum);
+        put_measured(writer, text, part->domain[i].maximum);
         put(writer, text, "}");
     }
     put(writer, text, "]");

@@ -1,0 +1,129 @@
+#!/bin/bash
+# assay fit: tables in, models out; and everything that can be wrong with what it is given.
+. "$(dirname "$0")/../tap.sh"
+cd "$scratch" || exit 1
+export ASSAY_PATH=$ASSAY_BUILD/tests/plugins
+contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -20; return 1; } >&2; }
+output() { contains "$scratch/.out" "$1"; } # of the last `check`
+
+# y = 2 + 3*a*b + 5*b + noise that the terms cannot explain, in two groups; group z is too small, q is singular.
+{
+    echo "host,core,a,b,duration"
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        echo "node-10,$((i % 2)),$i,$((i * i % 7 + 1)),$((2 + 3 * i * (i * i % 7 + 1) + 5 * (i * i % 7 + 1) + i % 3))"
+        echo "node-2,$((i % 2)),$i,$((i * i % 5 + 1)),$((2 + 3 * i * (i * i % 5 + 1) + i % 2)).5"
+    done
+    echo "node-z,0,1,2,3"
+    for i in 1 2 3 4 5; do echo "node-q,0,$i,64,$((i * i))"; done
+} >calls.csv
+
+check "a table for people" "$ASSAY" fit calls.csv --terms '1+a*b+b' --by host
+report $(output '^fit-linear: duration = 1 \+ a\*b \+ b; by host$'; echo $?) "it says the formula and the groups"
+report $(output '^30 rows from calls.csv; 4 groups$'; echo $?) "it says how many rows and groups"
+report $(output '^  node|^host node-2: 12 rows, R2 0\.9'; echo $?) "it shows each of a few groups"
+report $([ "$(grep -n 'host node-2' .out | head -1 | cut -d: -f1)" -lt "$(grep -n 'host node-10' .out | head -1 | cut -d: -f1)" ]; echo $?) \
+    "groups come in natural order"
+report $(output 'host node-z: 1 row for 3 terms'; echo $?) "a group that is too small is named"
+report $(output 'host node-q: rank 2 of 3: b is always 64'; echo $?) "a singular group is named with the reason"
+
+check "a model file" "$ASSAY" fit linear calls.csv --terms '1+a*b+b' --by host,core -o model.json
+report $(contains model.json '"sha256": "'"$(sha256sum calls.csv | cut -d' ' -f1)"'"'; echo $?) "it has the hash of its input"
+report $(contains model.json '"labels": \{"host": "node-10", "core": "1"\}, "n": 6'; echo $?) "it has the groups' labels"
+report $([ "$(stat -c %a model.json)" = "$(printf '%o' $((0666 & ~$(umask))))" ]; echo $?) "it has the usual mode"
+report $([ "$(find . -name 'model.json.*' | wc -l)" -eq 0 ]; echo $?) "nothing is left beside it"
+check "the same as JSON on standard output" "$ASSAY" fit calls.csv --terms '1+a*b+b' --by host,core --json
+sed '/"created"/d' model.json >1; sed '/"created"/d' .out >2
+report $(cmp -s 1 2; echo $?) "JSON on standard output is the model file"
+
+check "pooled by default" "$ASSAY" fit calls.csv --terms '1+a*b'
+report $(output '^30 rows from calls.csv; 1 group$'; echo $?) "without --by all rows are one group"
+
+# Several inputs are one table; columns may stand elsewhere; labels keep their groups.
+awk -F, 'NR == 1 || NR % 2 == 0' calls.csv >even.csv
+awk -F, 'NR == 1 || NR % 2 == 1 {print $5 "," $3 "," $1 "," $4}' calls.csv >odd.csv
+check "two files are one table" "$ASSAY" fit even.csv odd.csv --terms '1+a*b+b' --by host --json
+sed '/"created"\|"file"/d' .out | grep -o '"labels.*"estimate": [^,]*' >1
+"$ASSAY" fit calls.csv --terms '1+a*b+b' --by host --json | grep -o '"labels.*"estimate": [^,]*' >2
+report $([ -s 1 ] && cmp -s 1 2; echo $?) "the result does not depend on how the rows are parted"
+refuse "an input that lacks a column" 2 "odd.csv: there is no group column 'core'; there are: duration, a, host, b" \
+    "$ASSAY" fit even.csv odd.csv --terms 1+a --by core
+check "standard input" sh -c "'$ASSAY' fit - --terms 1+a --json <calls.csv"
+report $(output '"file": "standard input", "sha256": "'"$(sha256sum calls.csv | cut -d' ' -f1)"; echo $?) \
+    "standard input is hashed too"
+
+# Many groups: how they spread, and which are worst.
+awk 'BEGIN {print "g,x,duration"; for (i = 0; i < 4000; i++) print i % 40 "," i % 13 "," 3 * (i % 13) + i % (2 + i % 40)}' >many.csv
+check "many groups" "$ASSAY" fit many.csv --terms 1+x --by g
+report $(output '^  term +minimum +median +maximum'; echo $?) "their spread"
+report $(output 'g 39: R2 '; echo $?) "the worst ones"
+report $(output "'-o MODEL.json' keeps all of it"; echo $?) "where the whole is"
+check "a plugin may read the rows twice" "$ASSAY" fit passes many.csv --by g --json
+report $(grep -q 'assay: note: once more' .err; echo $?) "what a plugin notes is passed on"
+awk -F, '$1 == "0" {n++; s += $3; v[n] = $3} END {for (i in v) q += (v[i] - s / n) ^ 2
+    printf "\"estimate\": %.12g\n\"squares\": %.12g\n", s / n, q}' many.csv >1
+grep '{"g": "0"}' .out | grep -oE '"(estimate|squares)": [0-9.]*' | awk '{printf "%s %.12g\n", $1, $2}' >2
+report $([ -s 1 ] && cmp 1 2 >&2; echo $?) "its result is right"
+check "over several inputs too" "$ASSAY" fit passes many.csv calls.csv --json
+refuse "but not standard input" 2 "standard input cannot be; give a file" sh -c "'$ASSAY' fit passes - <many.csv"
+
+# What cannot be read.
+refuse "a missing file" 2 "cannot open 'nothing.csv': No such file" "$ASSAY" fit nothing.csv
+: >empty.csv
+refuse "an empty file" 2 "empty.csv.*expected a header row" "$ASSAY" fit empty.csv
+echo 'a,duration' >header.csv
+refuse "a header and no rows" 2 "there are no rows" "$ASSAY" fit header.csv --terms 1+a
+printf 'a,duration\n1,2\n3\n' >short.csv
+refuse "a short row" 2 "short.csv:3" "$ASSAY" fit short.csv --terms 1+a
+printf 'name,a,duration\n"two\nlines",1,2\n"x ""y""",2,3\nplain,3,5\n' >quoted.csv
+check "quotes and newlines inside fields" "$ASSAY" fit quoted.csv --terms 1+a
+check "also in labels" "$ASSAY" fit quoted.csv --terms 1 --by name
+report $(output '^name two\?lines: 1 rows'; echo $?) "a label's newline does not break the table"
+printf 'a,duration\n1,2x\n' >junk.csv
+refuse "a number with trailing junk" 2 "junk.csv:2:3.*2x" "$ASSAY" fit junk.csv --terms 1+a
+printf 'a,a,duration\n1,1,2\n' >twice.csv
+refuse "a column given twice" 2 "twice.csv:1.*'a'" "$ASSAY" fit twice.csv --terms 1+a
+printf 'a,duration\n1,2\n2,\n3,4\n4,7\n' >hole.csv
+check "an empty field leaves its row out" "$ASSAY" fit hole.csv --terms 1+a
+report $(output 'note: 1 row left out'; echo $?) "and that is said"
+refuse "a folder" 2 "Is a directory" "$ASSAY" fit "$scratch"
+printf 'PK\003\004nonsense' >broken.zip
+refuse "a zip that is none" 5 "broken.zip" "$ASSAY" fit broken.zip
+cp broken.zip broken.csv
+refuse "whatever it is called" 5 "broken.csv" "$ASSAY" fit broken.csv
+
+# What makes no sense.
+refuse "an unknown response" 2 "there is no response column 'durations'; did you mean 'duration'" \
+    "$ASSAY" fit calls.csv --response durations
+refuse "no response to be guessed" 2 "say it with --response; there are: g, x" \
+    sh -c "cut -d, -f1,2 many.csv >no.csv; '$ASSAY' fit no.csv"
+refuse "an unknown group column" 2 "there is no group column 'hosts'; did you mean 'host'" "$ASSAY" fit calls.csv --by hosts
+refuse "a group column given twice" 2 "'host' is given twice" "$ASSAY" fit calls.csv --by host,host
+refuse "an unknown column of weights" 2 "there is no weights column 'w'" "$ASSAY" fit calls.csv --weights w --terms 1
+refuse "a bad term" 2 "terms '1\+a\*\+b', column 5: '\+' where a column or 1 was expected" \
+    "$ASSAY" fit calls.csv --terms '1+a*+b'
+refuse "sizes that are not there" 2 "M-2 is over the sizes m, n, k, and there is no column 'm'" "$ASSAY" fit calls.csv
+refuse "an empty name in a list" 2 "--by 'host,' has an empty name" "$ASSAY" fit calls.csv --by host,
+refuse "a method without input" 2 "the method 'linear' is given no input" "$ASSAY" fit linear
+refuse "a method that does not exist" 2 "there is no plugin 'fit-linaer'; did you mean 'fit-linear'" \
+    "$ASSAY" fit linaer calls.csv
+refuse "no group that can be fitted" 2 "could not be fitted: rank 1 of 2: b is always 64" \
+    sh -c "grep 'duration\|node-q' calls.csv >q.csv; '$ASSAY' fit q.csv --terms 1+b -o q.json"
+report $([ ! -e q.json ]; echo $?) "then no model is written"
+refuse "no group of several" 2 "none of the 12 groups could be fitted; the first because of 1 row for 2 terms" \
+    sh -c "head -13 many.csv >few.csv; '$ASSAY' fit few.csv --terms 1+x --by g"
+refuse "a folder that is not there" 1 "cannot create 'no/model.json'" "$ASSAY" fit calls.csv --terms 1+a -o no/model.json
+echo old >kept.json
+refuse "a failure" 2 "column" "$ASSAY" fit calls.csv --terms 1+zz -o kept.json
+report $([ "$(cat kept.json)" = old ]; echo $?) "leaves the file that was there"
+if [ -e /dev/full ]; then
+    refuse "a full disk" 1 "No space left" sh -c "'$ASSAY' fit calls.csv --terms 1+a --json >/dev/full"
+fi
+
+# Plugins that must be refused.
+refuse "a plugin of another ABI" 2 "it has ABI 7 and this assay speaks ABI 1" "$ASSAY" fit other-abi calls.csv
+refuse "a plugin without the symbol" 2 "has no symbol 'assay_plugin'" "$ASSAY" fit no-symbol calls.csv
+refuse "a plugin of the wrong kind" 2 "of the kind 'predict'" "$ASSAY" fit predicts calls.csv
+refuse "a plugin with another's name" 2 "calls itself 'fit-otherwise'" "$ASSAY" fit misnamed calls.csv
+refuse "a plugin that cannot be linked" 2 "undefined symbol" "$ASSAY" fit unresolved calls.csv
+refuse "a plugin's own refusal" 2 "fit-fails: the first of [0-9]+ rows is odd" "$ASSAY" fit fails calls.csv
+finish
