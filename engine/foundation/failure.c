@@ -5,6 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A sentence that was too long may end inside a UTF-8 character: takes off what there is of it. */
+static void cut_broken_character(char *text) {
+    size_t length = strlen(text), start = length;
+    while (start > 0 && length - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
+        start--;
+    if (start == 0)
+        return;
+    unsigned char first = (unsigned char)text[start - 1];
+    size_t needed = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+    if (needed > 1 && length - (start - 1) < needed)
+        text[start - 1] = '\0';
+}
+
 /* Writes TEXT into BUFFER with control characters made visible: a sentence that quotes a value stays one
  * line, and what somebody else wrote does not reach the terminal as commands. */
 static void copy_visibly(const char *text, char *buffer, size_t size) {
@@ -21,6 +34,7 @@ static void copy_visibly(const char *text, char *buffer, size_t size) {
             buffer[length++] = *text;
     }
     buffer[length] = '\0';
+    cut_broken_character(buffer);
 }
 
 __attribute__((format(printf, 5, 0))) static int fill(struct failure *failure, enum failure_kind kind,
@@ -34,7 +48,7 @@ __attribute__((format(printf, 5, 0))) static int fill(struct failure *failure, e
     vsnprintf(text, sizeof text, format, arguments);
     failure->kind = kind;
     failure->code = code;
-    snprintf(failure->place, sizeof failure->place, "%s", place);
+    copy_visibly(place, failure->place, sizeof failure->place);
     copy_visibly(text, failure->text, sizeof failure->text);
     return code;
 }
@@ -91,7 +105,7 @@ int failure_prefix(struct failure *failure, const char *format, ...) {
     va_end(arguments);
     char text[2 * FAILURE_TEXT_SIZE + 8];
     snprintf(text, sizeof text, "%s: %s", prefix, failure->text);
-    snprintf(failure->text, sizeof failure->text, "%.*s", (int)sizeof failure->text - 1, text);
+    copy_visibly(text, failure->text, sizeof failure->text);
     return failure->code;
 }
 

@@ -33,13 +33,14 @@ struct failure {
 };
 
 /* All four return CODE (negative), or -EINVAL for the input ones; FAILURE may be NULL. */
-int failure_set(struct failure *failure, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int failure_set(struct failure *failure, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 int failure_set_kind(struct failure *failure, enum failure_kind kind, int code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Bad input at a place in a file. LINE and COLUMN count from 1; 0 means unknown. FILE may be NULL. */
-int failure_input(struct failure *failure, const char *file, size_t line, size_t column, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+int failure_input(struct failure *failure, const char *file, size_t line, size_t column, const char *format,
+                  ...) __attribute__((format(printf, 5, 6)));
 
 /* A verification failure: the archive FILE is not what it says. Returns -EBADMSG. */
 int failure_verification(struct failure *failure, const char *file, const char *format, ...)

@@ -13,11 +13,19 @@
 
 static int failure_errno(struct failure *failure, const char *what, const char *path) {
     int code = -errno;
-    enum failure_kind kind = code == -ENOENT || code == -EISDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
+    enum failure_kind kind =
+        code == -ENOENT || code == -ENOTDIR || code == -EISDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
     return failure_set_kind(failure, kind, code, "cannot %s '%s': %s", what, path, strerror(-code));
 }
 
-int file_read(const char *path, struct text *ret, struct failure *failure) {
+/* Takes back what was appended after LENGTH. */
+static void cut(struct text *text, size_t length) {
+    text->length = length;
+    if (text->capacity)
+        text->bytes[length] = '\0';
+}
+
+static int append_content(const char *path, struct text *ret, struct failure *failure) {
     cleanup_close int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return failure_errno(failure, "open", path);
@@ -36,13 +44,20 @@ int file_read(const char *path, struct text *ret, struct failure *failure) {
         if (got == 0)
             break;
         if (step == 0)
-            return failure_set_kind(failure, FAILURE_INPUT, -EFBIG, "'%s' is larger than the limit of %zu bytes", path,
-                                    ret->limit);
+            return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
+                                    "'%s' is larger than the limit of %zu bytes", path, ret->limit);
         ret->length += (size_t)got;
     }
-    if (ret->capacity)
-        ret->bytes[ret->length] = '\0';
+    cut(ret, ret->length);
     return 0;
+}
+
+int file_read(const char *path, struct text *ret, struct failure *failure) {
+    size_t before = ret->length;
+    int r = append_content(path, ret, failure);
+    if (r < 0)
+        cut(ret, before);
+    return r;
 }
 
 int file_write_all(int descriptor, const void *bytes, size_t length) {
@@ -61,7 +76,8 @@ int file_write_all(int descriptor, const void *bytes, size_t length) {
 
 int file_sync_folder_of(const char *path, struct failure *failure) {
     const char *slash = strrchr(path, '/');
-    cleanup_free char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    cleanup_free char *folder =
+        slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
     if (!folder)
         return failure_memory(failure);
     cleanup_close int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -76,7 +92,8 @@ int file_replace(const char *path, const void *bytes, size_t length, unsigned mo
     cleanup_free char *staged = text_format("%s.%ld.part", path, (long)getpid());
     if (!staged)
         return failure_memory(failure);
-    cleanup_close int descriptor = open(staged, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
+    cleanup_close int descriptor =
+        open(staged, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
     if (descriptor < 0)
         return failure_errno(failure, "create", staged);
     int r = file_write_all(descriptor, bytes, length);
@@ -94,6 +111,8 @@ int file_replace(const char *path, const void *bytes, size_t length, unsigned mo
 }
 
 int file_make_folders(const char *path, struct failure *failure) {
+    if (path[0] == '\0')
+        return failure_set(failure, -ENOENT, "cannot make folder '': no name");
     cleanup_free char *partial = strdup(path);
     if (!partial)
         return failure_memory(failure);
@@ -119,9 +138,11 @@ static int remove_at(int parent, const char *name) {
         return 0;
     if (errno != EISDIR && errno != EPERM)
         return errno == ENOENT ? 0 : -errno;
+    int code = -errno;
     cleanup_close int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
-        return -errno;
+        return errno == ENOTDIR || errno == ELOOP ? code
+                                                  : -errno; /* no folder: why it was not unlinked counts */
     cleanup_close int listed = fcntl(folder, F_DUPFD_CLOEXEC, 3);
     DIR *entries = listed < 0 ? NULL : fdopendir(listed);
     if (!entries)

@@ -21,12 +21,14 @@ int list_reserve(void *items, size_t *capacity, size_t count, size_t item_size, 
     size_t bytes;
     if (!number_multiply_size(grown, item_size, &bytes))
         return -ENOMEM;
-    char **slot = items;
-    char *memory = realloc(*slot, bytes);
+    /* The caller's pointer has another type than char *, and so is copied, not looked at as one. */
+    char *memory;
+    memcpy(&memory, items, sizeof memory);
+    memory = realloc(memory, bytes);
     if (!memory)
         return -ENOMEM;
     memset(memory + *capacity * item_size, 0, bytes - *capacity * item_size);
-    *slot = memory;
+    memcpy(items, &memory, sizeof memory);
     *capacity = grown;
     return 0;
 }

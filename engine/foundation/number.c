@@ -73,12 +73,12 @@ bool number_parse_double(const char *bytes, size_t length, double *ret) {
     int digits = 0, significant = 0, scale = 0;
     for (; at < end && (unsigned char)(*at - '0') < 10; at++, digits++) {
         mantissa = mantissa * 10 + (uint64_t)(*at - '0');
-        significant += mantissa != 0;
+        significant += significant > 0 || *at != '0'; /* the mantissa may overflow to zero */
     }
     if (at < end && *at == '.') {
         for (at++; at < end && (unsigned char)(*at - '0') < 10; at++, digits++, scale--) {
             mantissa = mantissa * 10 + (uint64_t)(*at - '0');
-            significant += mantissa != 0;
+            significant += significant > 0 || *at != '0';
         }
     }
     if (digits == 0)

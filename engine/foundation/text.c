@@ -116,7 +116,10 @@ static size_t utf8_sequence(const unsigned char *bytes, size_t available) {
     unsigned char first = bytes[0];
     if (first < 0x80)
         return 1;
-    size_t length = first >= 0xc2 && first <= 0xdf ? 2 : (first & 0xf0) == 0xe0 ? 3 : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+    size_t length = first >= 0xc2 && first <= 0xdf   ? 2
+                    : (first & 0xf0) == 0xe0         ? 3
+                    : first >= 0xf0 && first <= 0xf4 ? 4
+                                                     : 0;
     if (length == 0 || length > available)
         return 0;
     for (size_t i = 1; i < length; i++)
@@ -179,7 +182,7 @@ const char *text_nearest(const char *word, const char *const *names, size_t coun
             continue;
         size_t longer = length > name_length ? length : name_length;
         size_t distance = edit_distance(word, length, names[i], name_length);
-        size_t allowed = longer <= 3 ? 1 : (longer + 2) / 3;
+        size_t allowed = longer < 3 ? 1 : longer / 3;
         if (distance <= allowed && distance < longer && distance < best_distance) {
             best_distance = distance;
             best = names[i];

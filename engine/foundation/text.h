@@ -28,22 +28,27 @@ int text_append(struct text *text, const void *bytes, size_t length);
 int text_append_string(struct text *text, const char *string);
 int text_append_character(struct text *text, char character);
 int text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int text_vprintf(struct text *text, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
-/* Makes room for LENGTH more bytes and returns where they go in RET; text->length is the caller's to raise. */
+int text_vprintf(struct text *text, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+/* Makes room for LENGTH more bytes and returns where they go in RET; text->length is the caller's to raise.
+ */
 int text_reserve(struct text *text, size_t length, char **ret);
 /* Drops the first COUNT bytes. */
 void text_consume(struct text *text, size_t count);
-/* Hands the bytes over as a C string that the caller frees; the text is empty again. NULL when out of memory. */
+/* Hands the bytes over as a C string that the caller frees; the text is empty again. NULL when out of memory.
+ */
 char *text_take(struct text *text);
 
-/* Offset of the first byte that is not valid UTF-8 (RFC 3629: no overlong forms, no surrogates), or LENGTH. */
+/* Offset of the first byte that is not valid UTF-8 (RFC 3629: no overlong forms, no surrogates), or LENGTH.
+ */
 size_t text_invalid_utf8(const char *bytes, size_t length);
 
 /* printf into fresh memory; NULL when out of memory. The caller frees. */
 char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Which of the COUNT names is nearest to WORD by edit distance (transpositions count one), when it is near
- * enough to be meant: at most a third of the longer word, and at least one letter in common. NULL if none. */
+ * enough to be meant: at most a third of the longer word (or one letter), and at least one letter in common.
+ * NULL if none. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
 
 #endif

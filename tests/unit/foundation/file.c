@@ -1,0 +1,221 @@
+/* Whole files and folders, in a folder that the test makes itself. */
+#include "engine/foundation/file.h"
+
+#include "engine/foundation/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char root[64];
+
+static int set_up(void **state) {
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/assay-file.XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    return file_remove_tree(root, &failure);
+}
+
+static char *in_root(const char *name) {
+    return file_join(root, name);
+}
+
+static void put(const char *name, const char *content) {
+    cleanup_free char *path = in_root(name);
+    struct failure failure = {0};
+    assert_int_equal(file_replace(path, content, strlen(content), 0644, &failure), 0);
+}
+
+static void test_read_and_replace(void **state) {
+    (void)state;
+    cleanup_free char *path = in_root("a");
+    struct failure failure = {0};
+    struct text text;
+    text_init(&text, 1 << 20);
+    put("a", "one");
+    put("a", "two");
+    text_append_string(&text, "before ");
+    assert_int_equal(file_read(path, &text, &failure), 0);
+    assert_string_equal(text.bytes, "before two");
+    uint64_t size = 0;
+    assert_int_equal(file_size(path, &size, &failure), 0);
+    assert_int_equal(size, 3);
+    /* Nothing is left beside it. */
+    cleanup_free char *beside = text_format("%s.%ld.part", path, (long)getpid());
+    assert_false(file_exists(beside));
+    text_clear(&text);
+}
+
+static void test_read_big_and_empty(void **state) {
+    (void)state;
+    size_t length = 300000;
+    cleanup_free char *content = malloc(length);
+    for (size_t i = 0; i < length; i++)
+        content[i] = (char)(i * 7);
+    cleanup_free char *path = in_root("big");
+    struct failure failure = {0};
+    assert_int_equal(file_replace(path, content, length, 0600, &failure), 0);
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    struct text text;
+    text_init(&text, length); /* just as large as it may be */
+    assert_int_equal(file_read(path, &text, &failure), 0);
+    assert_int_equal(text.length, length);
+    assert_memory_equal(text.bytes, content, length);
+    text_reset(&text);
+    put("empty", "");
+    cleanup_free char *empty = in_root("empty");
+    assert_int_equal(file_read(empty, &text, &failure), 0);
+    assert_int_equal(text.length, 0);
+    text_clear(&text);
+}
+
+static void test_read_limit(void **state) {
+    (void)state;
+    put("limit", "12345");
+    cleanup_free char *path = in_root("limit");
+    struct failure failure = {0};
+    struct text text;
+    text_init(&text, 6);
+    text_append_string(&text, "ab");
+    assert_int_equal(file_read(path, &text, &failure), -EFBIG);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_non_null(strstr(failure.text, path));
+    assert_non_null(strstr(failure.text, "6 bytes"));
+    assert_string_equal(text.bytes, "ab"); /* untouched */
+    text_clear(&text);
+}
+
+static void test_read_refusals(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct text text;
+    text_init(&text, 100);
+    cleanup_free char *missing = in_root("missing");
+    assert_int_equal(file_read(missing, &text, &failure), -ENOENT);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_int_equal(file_read(root, &text, &failure), -EISDIR);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    put("plain", "x");
+    cleanup_free char *below = in_root("plain/x");
+    assert_int_equal(file_read(below, &text, &failure), -ENOTDIR);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    text_clear(&text);
+}
+
+/* Files of /proc say that they are empty. */
+static void test_read_proc(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct text text;
+    text_init(&text, 1 << 20);
+    assert_int_equal(file_read("/proc/self/status", &text, &failure), 0);
+    assert_non_null(strstr(text.bytes, "Pid:"));
+    text_clear(&text);
+}
+
+static void test_replace_fails_whole(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    cleanup_free char *path = in_root("no-folder/x");
+    assert_int_equal(file_replace(path, "x", 1, 0644, &failure), -ENOENT);
+    /* A folder of that name stays, and nothing is left beside it. */
+    cleanup_free char *folder = in_root("folder/inside");
+    assert_int_equal(file_make_folders(folder, &failure), 0);
+    cleanup_free char *taken = in_root("folder");
+    assert_true(file_replace(taken, "x", 1, 0644, &failure) < 0);
+    cleanup_free char *beside = text_format("%s.%ld.part", taken, (long)getpid());
+    assert_false(file_exists(beside));
+    assert_true(file_is_folder(folder));
+}
+
+static void test_make_folders(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    cleanup_free char *path = in_root("a1/b/c//d/");
+    assert_int_equal(file_make_folders(path, &failure), 0);
+    assert_true(file_is_folder(path));
+    assert_int_equal(file_make_folders(path, &failure), 0);
+    assert_int_equal(file_make_folders("/", &failure), 0);
+    assert_int_equal(file_make_folders("", &failure), -ENOENT);
+    put("file", "x");
+    cleanup_free char *taken = in_root("file"), *below = in_root("file/x");
+    assert_int_equal(file_make_folders(taken, &failure), -ENOTDIR);
+    assert_int_equal(file_make_folders(below, &failure), -ENOTDIR);
+}
+
+static void test_remove_tree_stays_inside(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    cleanup_free char *outside = in_root("outside"), *tree = in_root("tree"), *deep = in_root("tree/a/b/c");
+    assert_int_equal(file_make_folders(outside, &failure), 0);
+    put("outside/kept", "x");
+    assert_int_equal(file_make_folders(deep, &failure), 0);
+    put("tree/a/b/c/file", "x");
+    cleanup_free char *link_out = in_root("tree/a/out"), *dangling = in_root("tree/dangling");
+    assert_int_equal(symlink(outside, link_out), 0);
+    assert_int_equal(symlink("/nowhere", dangling), 0);
+    assert_int_equal(file_remove_tree(tree, &failure), 0);
+    assert_false(file_exists(tree));
+    cleanup_free char *kept = in_root("outside/kept");
+    assert_true(file_exists(kept));
+    /* A link given by name goes, what it names stays. */
+    cleanup_free char *named = in_root("link");
+    assert_int_equal(symlink(outside, named), 0);
+    assert_int_equal(file_remove_tree(named, &failure), 0);
+    assert_true(file_exists(kept));
+    assert_int_equal(file_remove_tree(tree, &failure), 0); /* missing is fine */
+}
+
+static void test_names(void **state) {
+    (void)state;
+    static const char *const cases[][3] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}, {"", "b", "/b"}};
+    for (size_t i = 0; i < 4; i++) {
+        cleanup_free char *joined = file_join(cases[i][0], cases[i][1]);
+        assert_string_equal(joined, cases[i][2]);
+    }
+    assert_string_equal(file_base_name("a/b/c.yaml"), "c.yaml");
+    assert_string_equal(file_base_name("c.yaml"), "c.yaml");
+    assert_string_equal(file_base_name("a/"), "");
+}
+
+static void test_write_all_reports(void **state) {
+    (void)state;
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    if (full < 0)
+        skip();
+    assert_int_equal(file_write_all(full, "x", 1), -ENOSPC);
+    close(full);
+    assert_int_equal(file_write_all(-1, "x", 1), -EBADF);
+    assert_int_equal(file_write_all(-1, "", 0), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_read_and_replace),
+                                       cmocka_unit_test(test_read_big_and_empty),
+                                       cmocka_unit_test(test_read_limit),
+                                       cmocka_unit_test(test_read_refusals),
+                                       cmocka_unit_test(test_read_proc),
+                                       cmocka_unit_test(test_replace_fails_whole),
+                                       cmocka_unit_test(test_make_folders),
+                                       cmocka_unit_test(test_remove_tree_stays_inside),
+                                       cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_write_all_reports)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

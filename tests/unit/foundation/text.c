@@ -1,0 +1,189 @@
+/* Bytes that grow, UTF-8, and the nearest name. */
+#include "engine/foundation/text.h"
+
+#include "engine/foundation/cleanup.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_empty_text_is_a_string(void **state) {
+    (void)state;
+    struct text text;
+    text_init(&text, 10);
+    assert_string_equal(text.bytes, "");
+    text_reset(&text);
+    text_consume(&text, 0);
+    text_consume(&text, 5);
+    assert_string_equal(text.bytes, "");
+    char *taken = text_take(&text);
+    assert_string_equal(taken, "");
+    free(taken);
+    text_clear(&text);
+    text_clear(&text);
+}
+
+static void test_growth_keeps_content(void **state) {
+    (void)state;
+    struct text text;
+    text_init(&text, 1 << 20);
+    for (int i = 0; i < 10000; i++)
+        assert_int_equal(text_printf(&text, "%d,", i), 0);
+    size_t at = 0;
+    for (int i = 0; i < 10000; i++) {
+        char expected[16];
+        size_t length = (size_t)snprintf(expected, sizeof expected, "%d,", i);
+        assert_memory_equal(text.bytes + at, expected, length);
+        at += length;
+    }
+    assert_int_equal(at, text.length);
+    assert_int_equal(text.bytes[at], '\0');
+    text_clear(&text);
+}
+
+static void test_limit_is_exact_and_leaves_what_was(void **state) {
+    (void)state;
+    struct text text;
+    text_init(&text, 5);
+    assert_int_equal(text_append(&text, "abc", 3), 0);
+    assert_int_equal(text_append(&text, "def", 3), -EFBIG);
+    assert_int_equal(text_printf(&text, "%d", 123), -EFBIG);
+    assert_string_equal(text.bytes, "abc");
+    assert_int_equal(text_append_string(&text, "de"), 0);
+    assert_int_equal(text_append_character(&text, 'f'), -EFBIG);
+    assert_int_equal(text_append(&text, "", 0), 0);
+    assert_string_equal(text.bytes, "abcde");
+    char *end;
+    assert_int_equal(text_reserve(&text, SIZE_MAX, &end), -EFBIG);
+    text_clear(&text);
+    assert_int_equal(text.limit, 5);
+}
+
+static void test_nuls_count(void **state) {
+    (void)state;
+    struct text text;
+    text_init(&text, 100);
+    assert_int_equal(text_append(&text, "a\0b", 3), 0);
+    assert_int_equal(text.length, 3);
+    assert_memory_equal(text.bytes, "a\0b", 4);
+    text_clear(&text);
+}
+
+static void test_consume_and_reset(void **state) {
+    (void)state;
+    struct text text;
+    text_init(&text, 100);
+    text_append_string(&text, "hello world");
+    text_consume(&text, 6);
+    assert_string_equal(text.bytes, "world");
+    text_consume(&text, 5);
+    assert_int_equal(text.length, 0);
+    assert_string_equal(text.bytes, "");
+    text_append_string(&text, "again");
+    text_consume(&text, 99);
+    assert_string_equal(text.bytes, "");
+    text_append_string(&text, "kept");
+    cleanup_free char *taken = text_take(&text);
+    assert_string_equal(taken, "kept");
+    assert_int_equal(text.length, 0);
+    assert_int_equal(text.capacity, 0);
+}
+
+static void test_format(void **state) {
+    (void)state;
+    cleanup_free char *formatted = text_format("%s-%03d", "dahu", 7);
+    assert_string_equal(formatted, "dahu-007");
+}
+
+/* Whether BYTES is one valid sequence, by the table of RFC 3629, section 4. */
+static bool is_sequence(const unsigned char *b, size_t length) {
+#define TAIL(i) (b[i] >= 0x80 && b[i] <= 0xbf)
+    if (length == 1)
+        return b[0] <= 0x7f;
+    if (length == 2)
+        return b[0] >= 0xc2 && b[0] <= 0xdf && TAIL(1);
+    if (length == 3)
+        return TAIL(2) &&
+               ((b[0] == 0xe0 && b[1] >= 0xa0 && b[1] <= 0xbf) || (b[0] >= 0xe1 && b[0] <= 0xec && TAIL(1)) ||
+                (b[0] == 0xed && b[1] >= 0x80 && b[1] <= 0x9f) || (b[0] >= 0xee && b[0] <= 0xef && TAIL(1)));
+    return TAIL(2) && TAIL(3) &&
+           ((b[0] == 0xf0 && b[1] >= 0x90 && b[1] <= 0xbf) || (b[0] >= 0xf1 && b[0] <= 0xf3 && TAIL(1)) ||
+            (b[0] == 0xf4 && b[1] >= 0x80 && b[1] <= 0x8f));
+}
+
+/* Every sequence of one to three bytes, and every first three bytes with some fourth ones. */
+static void test_utf8_against_the_table(void **state) {
+    (void)state;
+    unsigned char b[4];
+    for (unsigned code = 0; code < 1U << 24; code++) {
+        b[0] = (unsigned char)(code >> 16), b[1] = (unsigned char)(code >> 8), b[2] = (unsigned char)code;
+        if (b[0] >= 0xe0 && b[0] <= 0xef) {
+            bool good = text_invalid_utf8((char *)b, 3) == 3;
+            if (good != is_sequence(b, 3))
+                fail_msg("%02x %02x %02x", b[0], b[1], b[2]);
+        }
+        if (b[0] >= 0xf0) {
+            static const unsigned char fourths[] = {0x00, 0x7f, 0x80, 0xbf, 0xc0, 0xff};
+            for (size_t i = 0; i < sizeof fourths; i++) {
+                b[3] = fourths[i];
+                if ((text_invalid_utf8((char *)b, 4) == 4) != is_sequence(b, 4))
+                    fail_msg("%02x %02x %02x %02x", b[0], b[1], b[2], b[3]);
+            }
+        }
+        if (b[2] == 0) {
+            bool both = is_sequence(b, 2) || (is_sequence(b, 1) && is_sequence(b + 1, 1));
+            if ((text_invalid_utf8((char *)b, 2) == 2) != both)
+                fail_msg("%02x %02x", b[0], b[1]);
+        }
+    }
+}
+
+static void test_utf8_offsets(void **state) {
+    (void)state;
+    assert_int_equal(text_invalid_utf8("", 0), 0);
+    assert_int_equal(text_invalid_utf8("abc\xff", 4), 3);
+    assert_int_equal(text_invalid_utf8("a\xc3", 2), 1); /* cut short */
+    assert_int_equal(text_invalid_utf8("\xe2\x82\xac\xe2\x82", 5), 3);
+    assert_int_equal(text_invalid_utf8("a\0b", 3), 3);
+}
+
+static void test_nearest(void **state) {
+    (void)state;
+    static const char *const names[] = {"turbo", "frequency", "governor", "repetitions", "m"};
+    assert_string_equal(text_nearest("tubro", names, 5), "turbo"); /* neighbours swapped count one */
+    assert_string_equal(text_nearest("turbos", names, 5), "turbo");
+    assert_string_equal(text_nearest("frequncy", names, 5), "frequency");
+    assert_string_equal(text_nearest("repetition", names, 5), "repetitions");
+    assert_string_equal(text_nearest("reptition", names, 5), "repetitions");
+    assert_null(text_nearest("xyz", names, 5));
+    assert_null(text_nearest("n", names, 5)); /* no letter in common */
+    assert_null(text_nearest("", names, 5));
+    assert_null(text_nearest("turbo", names, 0));
+    static const char *const nodes[] = {"node"};
+    assert_null(text_nearest("core", nodes, 1)); /* two of four letters: over a third */
+    assert_string_equal(text_nearest("nodes", nodes, 1), "node");
+    char longest[200];
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_null(text_nearest(longest, names, 5));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_empty_text_is_a_string),
+                                       cmocka_unit_test(test_growth_keeps_content),
+                                       cmocka_unit_test(test_limit_is_exact_and_leaves_what_was),
+                                       cmocka_unit_test(test_nuls_count),
+                                       cmocka_unit_test(test_consume_and_reset),
+                                       cmocka_unit_test(test_format),
+                                       cmocka_unit_test(test_utf8_against_the_table),
+                                       cmocka_unit_test(test_utf8_offsets),
+                                       cmocka_unit_test(test_nearest)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
