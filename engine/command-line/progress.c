@@ -100,7 +100,7 @@ static void show(void *context, const struct run_event *event) {
         print_json(event);
         return;
     }
-    if (progress->quiet && event->kind != RUN_EVENT_FAILED && event->kind != RUN_EVENT_SEALED)
+    if (progress->quiet && event->kind != RUN_EVENT_SEALED)
         return;
     if (event->kind == RUN_EVENT_PROGRESS) {
         show_counts(progress, event);
@@ -115,7 +115,8 @@ static void show(void *context, const struct run_event *event) {
         fprintf(stderr, "%s\n", event->text);
         break;
     case RUN_EVENT_FAILED:
-        fprintf(stderr, "  failed: %s\n", event->text);
+        /* Why is said once, at the end, by the command line. */
+        fputs("  failed; what there is will be sealed\n", stderr);
         break;
     case RUN_EVENT_SEALED:
         printf("%s\n", event->text);

@@ -9,7 +9,7 @@
 
 struct progress {
     bool json;       /* JSON lines on stdout; nothing else is printed */
-    bool quiet;      /* failures and the end only */
+    bool quiet;      /* the archive's path only */
     bool terminal;   /* stderr is one */
     bool line_drawn; /* an unfinished progress line is on the terminal */
     int64_t last_shown_ns;

@@ -78,4 +78,9 @@ check "... and --json prints one event a line" \
 archive=$(sed -n 's/.*"event":"sealed","text":"\([^"]*\)".*/\1/p' "$scratch/events")
 check "... its core is 'all'" \
     awk -F, 'NR>1 && $5!="all" {bad=1} END {exit bad || NR<2}' <("$ASSAY" archive cat "$archive" results/results.csv)
+refuse "a BLAS that is not installed is named, with what was tried" 3 "cannot load BLAS.*libnosuchblas" \
+    "$ASSAY" run "$scratch/campaign.yaml" --set blas=/nowhere/libnosuchblas.so -o "$scratch/noblas"
+check "... before anything is measured" test "$("$ASSAY" archive cat "$scratch"/noblas/*.zip results/results.csv | wc -l)" -eq 0
+refuse "an option out of range" 2 "option 'mask' is '54', expected a whole number from 0 to 53" \
+    "$ASSAY" run "$scratch/campaign.yaml" --set mask=54 -o "$scratch/noblas"
 finish
