@@ -1,5 +1,6 @@
 #!/bin/bash
 # assay fit: tables in, models out; and everything that can be wrong with what it is given.
+# shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
 export ASSAY_PATH=$ASSAY_BUILD/tests/plugins
@@ -65,6 +66,30 @@ grep '{"g": "0"}' .out | grep -oE '"(estimate|squares)": [0-9.]*' | awk '{printf
 report $([ -s 1 ] && cmp 1 2 >&2; echo $?) "its result is right"
 check "over several inputs too" "$ASSAY" fit passes many.csv calls.csv --json
 refuse "but not standard input" 2 "standard input cannot be; give a file" sh -c "'$ASSAY' fit passes - <many.csv"
+
+# An archive suggests its model and knows its units.
+check "archives to fit" "$ASSAY_BUILD/tests/unit/test-plugin-archive" --make "$scratch"
+check "an archive alone" "$ASSAY" fit dgemm.zip -o dgemm.json
+report $(output '^fit-linear: duration = 1 \+ m\*n\*k \+ m\*n \+ m\*k \+ n\*k; by node, core$'; echo $?) "the suggested model"
+report $(output '^120 rows from dgemm.zip; 4 groups$'; echo $?) "the suggested groups"
+report $(output '^  m\*n\*k .* s$'; echo $?) "coefficients have units"
+report $(output '^node n-2, core 0: 30 rows, R2 0.99.* sigma [0-9.e-]+ s, '; echo $?) "so has sigma"
+report $(contains dgemm.json '"response": \{"name": "duration", "unit": "s"\}'; echo $?) "the model has them"
+report $(contains dgemm.json '"file": "dgemm.zip", "sha256": "'"$(sha256sum dgemm.zip | cut -d' ' -f1)"'", "run_id": "3f0e6d2c'; echo $?) \
+    "the model names the archive by hash and run"
+check "an option goes before the suggestion" "$ASSAY" fit dgemm.zip --terms M-1 --by none
+report $(output '^fit-linear: duration = 1 \+ m\*n\*k$'; echo $?) "terms and groups"
+check "an archive without a suggestion" "$ASSAY" fit plain.zip
+report $(output '^fit-linear: duration = 1 \+ m\*n\*k \+ .* n\*k$'; echo $?) "its response is known by its role"
+cp dgemm.zip calls.txt
+check "an archive is known by its bytes" "$ASSAY" fit calls.txt
+check "two archives" "$ASSAY" fit dgemm.zip plain.zip
+report $(output '^240 rows from dgemm.zip, plain.zip; 4 groups$'; echo $?) "are one table"
+check "a prediction from it" "$ASSAY" predict hpl dgemm.json --set N=500 --set NB=64 --set P=1 --set Q=1
+report $(! grep -q 'does not say the unit' .err; echo $?) "needs no guess at units"
+head -c 3000 dgemm.zip >cut.zip
+refuse "a truncated archive" 5 "cut.zip" "$ASSAY" fit cut.zip -o cut.json
+report $([ ! -e cut.json ]; echo $?) "gives no model"
 
 # What cannot be read.
 refuse "a missing file" 2 "cannot open 'nothing.csv': No such file" "$ASSAY" fit nothing.csv

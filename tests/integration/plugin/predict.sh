@@ -1,5 +1,6 @@
 #!/bin/bash
 # assay predict hpl: a dgemm model and scenarios in, times out.
+# shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
 contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -20; return 1; } >&2; }
