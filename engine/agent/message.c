@@ -253,6 +253,10 @@ int protocol_check_run(const struct protocol_run *run, struct failure *failure) 
     if (run->input > PROTOCOL_MODE_NULL || run->output > PROTOCOL_MODE_NULL ||
         run->error > PROTOCOL_MODE_MERGE)
         return failure_set(failure, -EINVAL, "a stream of '%.64s' has an unknown mode", run->arguments[0]);
+    if (run->coalesce_ms > PROTOCOL_COALESCE_LIMIT_MS)
+        return failure_set(failure, -EINVAL,
+                           "the output of '%.64s' is to gather for %u ms; at most %d are allowed",
+                           run->arguments[0], run->coalesce_ms, PROTOCOL_COALESCE_LIMIT_MS);
     if (run->pu_count > PROTOCOL_PU_LIMIT)
         return failure_set(failure, -E2BIG, "a command is pinned to %u PUs; at most %d are allowed",
                            run->pu_count, PROTOCOL_PU_LIMIT);

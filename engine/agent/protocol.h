@@ -31,7 +31,8 @@ enum {
     PROTOCOL_ARGUMENT_BYTES = 256 << 10, /* of all arguments, each with its NUL */
     PROTOCOL_ENVIRONMENT_LIMIT = 1024,
     PROTOCOL_ENVIRONMENT_BYTES = 256 << 10,
-    PROTOCOL_PU_LIMIT = 8192,               /* PUs of a command; also the first PU index that is refused */
+    PROTOCOL_PU_LIMIT = 8192, /* PUs of a command; also the first PU index that is refused */
+    PROTOCOL_COALESCE_LIMIT_MS = 60000,
     PROTOCOL_COMMAND_LIMIT = 1024,          /* running at once */
     PROTOCOL_WRITE_LIMIT = 64,              /* files being written at once */
     PROTOCOL_READ_LIMIT = 64,               /* files being read at once */

@@ -49,7 +49,8 @@ struct remote_command_specification {
         error_limit;      /* bytes that are passed on; the rest is counted and dropped; 0: no limit */
     uint64_t timeout_ms;  /* then SIGTERM, the grace, SIGKILL; 0: none */
     unsigned grace_ms;    /* between SIGTERM and SIGKILL; 0: 2,000 */
-    unsigned coalesce_ms; /* the agent lets output gather for so long before it wakes; 0: at once */
+    unsigned coalesce_ms; /* output may gather for so long, so that the agent seldom wakes; 60,000 at most; 0:
+                             at once */
     size_t low_mark;      /* of on_drain; 0: REMOTE_LOW_MARK */
 };
 

@@ -333,6 +333,9 @@ static void run_limits(void **state) {
     run = sample_run();
     run.error = 3;
     assert_int_equal(protocol_check_run(&run, &failure), -EINVAL);
+    run = sample_run();
+    run.coalesce_ms = PROTOCOL_COALESCE_LIMIT_MS + 1;
+    assert_int_equal(protocol_check_run(&run, &failure), -EINVAL);
     uint32_t far = PROTOCOL_PU_LIMIT;
     run = sample_run();
     run.pus = &far;

@@ -302,7 +302,8 @@ static void more_bytes_than_announced(void **state) {
     is_refused("more bytes came for a file than were announced");
     /* And the half that was written is gone. */
     assert_int_equal(rmdir(folder), 0);
-    assert_non_null(mkdtemp(strcpy(folder, "/tmp/assay-test-XXXXXX")));
+    snprintf(folder, sizeof folder, "/tmp/assay-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
 }
 
 /* ---- an engine that does not read */

@@ -3,9 +3,6 @@
 
 #include "engine/foundation/hash.h"
 
-#include <fcntl.h>
-#include <sched.h>
-
 static struct fixture f;
 
 static int set_up(void **state) {
@@ -484,10 +481,10 @@ static void fifty_megabytes_go_through_a_program_unchanged(void **state) {
     free(bytes);
     struct agent_statistics statistics;
     assert_done(&f, agent_link_statistics_and_wait(f.link, &statistics, &f.failure));
-    /* What is on its way is bounded: by the window, the queues and the frames, not by what passes through. (A
-     * sanitized agent is larger by itself.) */
-    if (!getenv("ASAN_OPTIONS") && !getenv("ASSAY_SANITIZED"))
-        assert_true(statistics.rss_peak_bytes < (uint64_t)64 << 20);
+    /* What is on its way is bounded by windows and queues, not by what passes through. */
+    if (!SANITIZED)
+        assert_true(statistics.rss_peak_bytes < (uint64_t)32 << 20);
+    print_message("agent's peak %.1f MiB\n", (double)statistics.rss_peak_bytes / 1048576);
 }
 
 static void a_program_that_does_not_read_blocks_nobody(void **state) {
@@ -527,89 +524,7 @@ static void a_program_that_closes_its_stdin_loses_nothing_else(void **state) {
     remote_result_clear(&result);
 }
 
-/* ---- many */
-
-enum { MANY = 64, ROWS = 400 };
-
-struct row_stream {
-    struct remote_command *command;
-    int sent, received, exited;
-    char line[32];
-    size_t length;
-    int code;
-};
-
-static int streams_left;
-
-static void send_rows(struct row_stream *stream) {
-    size_t queued = remote_command_queued(stream->command);
-    while (stream->sent < ROWS && queued < 512) {
-        char row[32];
-        int length = snprintf(row, sizeof row, "%d\n", stream->sent++);
-        assert_done(&f, remote_command_write(stream->command, row, (size_t)length, &queued, &f.failure));
-    }
-    if (stream->sent == ROWS)
-        assert_done(&f, remote_command_close_input(stream->command, &f.failure));
-}
-
-static void on_rows_drain(struct remote_command *command, void *context) {
-    (void)command;
-    send_rows(context);
-}
-
-static void on_row_output(struct remote_command *command, enum remote_stream stream_name, const char *bytes,
-                          size_t length, void *context) {
-    (void)command;
-    (void)stream_name;
-    struct row_stream *stream = context;
-    for (size_t i = 0; i < length; i++) {
-        if (bytes[i] != '\n') {
-            assert_true(stream->length + 1 < sizeof stream->line);
-            stream->line[stream->length++] = bytes[i];
-            continue;
-        }
-        stream->line[stream->length] = '\0';
-        assert_int_equal(atol(stream->line), stream->received++);
-        stream->length = 0;
-    }
-}
-
-static void on_row_exit(struct remote_command *command, const struct remote_exit *exit,
-                        const struct failure *failure, void *context) {
-    (void)command;
-    struct row_stream *stream = context;
-    assert_null(failure);
-    stream->exited++;
-    stream->code = exit->code;
-    streams_left--;
-}
-
-static void sixty_four_programs_stream_at_once(void **state) {
-    (void)state;
-    static const struct remote_command_callbacks callbacks = {
-        .on_output = on_row_output, .on_drain = on_rows_drain, .on_exit = on_row_exit};
-    static struct row_stream streams[MANY];
-    memset(streams, 0, sizeof streams);
-    streams_left = MANY;
-    for (int i = 0; i < MANY; i++) {
-        char code[16];
-        snprintf(code, sizeof code, "%d", i);
-        struct remote_command_specification specification = {.arguments = SHELL("cat; exit $0", code),
-                                                             .input = REMOTE_INPUT_STREAM,
-                                                             .coalesce_ms = 20,
-                                                             .low_mark = 256};
-        assert_done(&f, remote_command_start(f.link, &specification, &callbacks, &streams[i],
-                                             &streams[i].command, &f.failure));
-        send_rows(&streams[i]);
-    }
-    while (streams_left > 0)
-        assert_true(event_loop_run_once(f.loop, 10 * EVENT_SECOND, NULL) > 0);
-    for (int i = 0; i < MANY; i++) {
-        assert_int_equal(streams[i].received, ROWS);
-        assert_int_equal(streams[i].code, i);
-        remote_command_free(streams[i].command);
-    }
-}
+/* ---- letting go */
 
 static int free_at; /* 1: started, 2: output, 3: exit */
 static int freed;
@@ -689,7 +604,6 @@ int main(void) {
         TEST(fifty_megabytes_go_through_a_program_unchanged),
         TEST(a_program_that_does_not_read_blocks_nobody),
         TEST(a_program_that_closes_its_stdin_loses_nothing_else),
-        TEST(sixty_four_programs_stream_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "engine/remote/remote-command.h"
 #include "engine/remote/transport-local.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,9 +18,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+/* A sanitized agent is larger and slower by itself: its figures say nothing. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { SANITIZED = 1 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+#else
+enum { SANITIZED = 0 };
+#endif
 
 struct fixture {
     struct event_loop *loop;
@@ -96,6 +111,24 @@ static inline bool process_lives(pid_t pid) {
     fclose(file);
     const char *state = got ? strrchr(line, ')') : NULL;
     return state && state[2] != 'Z';
+}
+
+/* How many processes were started with just these arguments, each with its NUL. */
+static inline int count_processes(const char *arguments, size_t length) {
+    int count = 0;
+    DIR *processes = opendir("/proc");
+    assert_non_null(processes);
+    for (struct dirent *entry; (entry = readdir(processes));) {
+        char path[300];
+        struct text line;
+        text_init(&line, 1 << 20);
+        snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && file_read(path, &line, NULL) == 0)
+            count += line.length == length && memcmp(line.bytes, arguments, length) == 0;
+        text_clear(&line);
+    }
+    closedir(processes);
+    return count;
 }
 
 /* Waits up to two seconds for it to be gone. */
