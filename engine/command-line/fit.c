@@ -234,7 +234,7 @@ static const struct verb_option options[] = {
     {"--sizes", 0, "COLUMNS", "The columns that M-1 and M-2 are over (m,n,k).", false},
     {"--by", 'b', "COLUMNS", "One fit for each combination of these columns' values; 'none' for one in all.",
      false},
-    {"--weights", 'w', "COLUMN", "Weights of the rows: a row of weight 2 counts like two.", false},
+    {"--weights", 'w', "COLUMN", "Weights of the rows in the sum of squares; 0 leaves a row out.", false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
     {"--json", 0, NULL, "Print the model as JSON instead of a table.", false},
     {0},
