@@ -1,4 +1,5 @@
-/* CRC-32C (Castagnoli, RFC 3720), for lines that must show whether they are whole; not against an attacker. */
+/* CRC-32C (Castagnoli, RFC 3720), for lines that must show whether they are whole; not against an attacker.
+ */
 #ifndef ASSAY_FOUNDATION_CHECKSUM_H
 #define ASSAY_FOUNDATION_CHECKSUM_H
 

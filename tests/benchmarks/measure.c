@@ -1,5 +1,6 @@
-/* measure COMMAND [ARGUMENT...]: runs it and then prints, on descriptor 3, its CPU time (user and system, with that of
- * the children that it waited for) in s, its largest resident memory in MiB, and its wall time in s. Exits as it did. */
+/* measure COMMAND [ARGUMENT...]: runs it and then prints, on descriptor 3, its CPU time (user and system,
+ * with that of the children that it waited for) in s, its largest resident memory in MiB, and its wall time
+ * in s. Exits as it did. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,7 @@ int main(int argc, char **argv) {
     }
     clock_gettime(CLOCK_MONOTONIC, &after);
     double wall = (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) * 1e-9;
-    dprintf(3, "%.3f %.1f %.3f\n", seconds(usage.ru_utime) + seconds(usage.ru_stime), (double)usage.ru_maxrss / 1024,
-            wall);
+    dprintf(3, "%.3f %.1f %.3f\n", seconds(usage.ru_utime) + seconds(usage.ru_stime),
+            (double)usage.ru_maxrss / 1024, wall);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
