@@ -145,7 +145,7 @@ banned() {
             match($0, /^[^:]*:[0-9]*:/); place = substr($0, 1, RLENGTH); text = " " substr($0, RLENGTH + 1)
             while (match(text, /[^A-Za-z0-9_.>](strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atoll|atof|system|popen|gets|setlocale)[ \t]*\(/)) {
                 name = substr(text, RSTART + 1, RLENGTH - 1); sub(/[ \t]*\($/, "", name)
-                print place " calls " name
+                if (name != "setlocale" || place !~ /^tests\//) print place " calls " name # a test may change the locale
                 text = substr(text, RSTART + RLENGTH)
             }
         }' "$scratch/code"
