@@ -55,7 +55,7 @@ for ((i = 1; i * i <= cores; i++)); do
 done
 scenarios=${archive%.zip}-scenarios.csv
 printf 'name,N,NB,P,Q,latency,bandwidth\n' >"$scenarios"
-for n in 4000 8000 16000; do
+for n in 2000 4000 8000; do
     printf 'N = %d,%d,128,%d,%d,1e-6,10e9\n' $n $n "$p" $((cores / p)) >>"$scenarios"
 done
 prediction=${archive%.zip}-hpl.csv
