@@ -1,5 +1,6 @@
 #include "engine/documents/bind.h"
 
+#include "engine/documents/number-literal.h"
 #include "engine/documents/shown-value.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
@@ -24,10 +25,18 @@ static struct shown_value show(const struct document_node *node) {
     return shown;
 }
 
+/* Text that would be another kind of scalar without its quotes, which the reader of a message must be told
+ * of. */
+static bool is_text_by_quotes(const struct document_node *node) {
+    return node->kind == DOCUMENT_TEXT &&
+           (number_literal_is_decimal(node->text, strlen(node->text)) || strcmp(node->text, "true") == 0 ||
+            strcmp(node->text, "false") == 0);
+}
+
 static int refuse(const struct document *document, const struct document_node *node,
                   const struct bind_field *field, const char *expected, struct failure *failure) {
-    return failure_input(failure, document->file, node->line, node->column, "'%s' is %s, expected %s",
-                         field->key, show(node).text, expected);
+    return failure_input(failure, document->file, node->line, node->column, "'%s' is %s%s, expected %s",
+                         field->key, show(node).text, is_text_by_quotes(node) ? " in quotes" : "", expected);
 }
 
 static bool has_range(const struct bind_field *field) {
@@ -121,9 +130,14 @@ static int bind_quantity(const struct document *document, const struct document_
     bool is_scalar = node->kind == DOCUMENT_NUMBER || node->kind == DOCUMENT_TEXT;
     if (!is_scalar || !unit_parse(node->text, field->dimension, &value))
         return refuse(document, node, field, unit_expectation(field->dimension), failure);
-    if (!is_in_range(field, value))
+    if (!is_in_range(field, value)) {
+        /* "a time, such as 10min" is not needed by one who wrote a time. */
+        const char *what = unit_expectation(field->dimension);
+        char noun[32];
+        snprintf(noun, sizeof noun, "%.*s", (int)strcspn(what, ","), what);
         return refuse(document, node, field,
-                      describe_range(field, "a value", unit_symbol(field->dimension), expected), failure);
+                      describe_range(field, noun, unit_symbol(field->dimension), expected), failure);
+    }
     *target = value;
     return 0;
 }

@@ -79,8 +79,8 @@ int document_builder_add(struct document_builder *builder, struct document_node 
 static int refuse_duplicate(struct document_builder *builder, const struct document_node *first,
                             const struct document_node *second) {
     return failure_input(builder->failure, builder->file, second->line, second->column,
-                         "key '%.100s' is written twice, the first time in line %u", second->text,
-                         first->line);
+                         "key %s is written twice, the first time in line %u",
+                         shown_value(second->text, strlen(second->text)).text, first->line);
 }
 
 struct keyed {

@@ -93,8 +93,8 @@ static int kind_of_tagged(struct yaml *yaml, const yaml_event_t *event, enum doc
         if (strcmp(tags[i].name, tag) != 0)
             continue;
         if (tags[i].kind != DOCUMENT_TEXT && kind_of_plain(text, event->data.scalar.length) != tags[i].kind)
-            return failure_input(builder->failure, builder->file, line, column, "'%.100s' is tagged as %s",
-                                 text, document_kind_name(tags[i].kind));
+            return failure_input(builder->failure, builder->file, line, column, "%s is tagged as %s",
+                                 shown_value(text, strlen(text)).text, document_kind_name(tags[i].kind));
         *ret = tags[i].kind;
         return 0;
     }

@@ -1,0 +1,371 @@
+/* JSON: what is read and written, digits and all, and every refusal with its line and column. */
+#include "engine/documents/json.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct document *parse(const char *json) {
+    struct document *document = NULL;
+    struct failure failure = {0};
+    if (document_parse_json("m.json", json, strlen(json), &document, &failure) < 0)
+        fail_msg("%s: %s", failure.place, failure.text);
+    return document;
+}
+
+static void refuse_bytes(const char *bytes, size_t length, const char *expected) {
+    struct document *document = NULL;
+    struct failure failure = {0};
+    char text[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
+    /* Exactly as long as it is said to be, for a sanitizer to see. */
+    cleanup_free char *copy = malloc(length ? length : 1);
+    memcpy(copy, bytes, length);
+    assert_int_equal(document_parse_json("m.json", copy, length, &document, &failure), -EINVAL);
+    assert_null(document);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_string_equal(failure_describe(&failure, text, sizeof text), expected);
+}
+
+static void refuse(const char *json, const char *expected) {
+    refuse_bytes(json, strlen(json), expected);
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------ */
+
+static void test_values_and_places(void **state) {
+    (void)state;
+    struct document *document =
+        parse("\xef\xbb\xbf{\n \"name\": \"dgemm\",\r\n\t\"é\": [1, -0.5e-3, true, null],\n"
+              " \"nested\": {\"a\": {}, \"b\": []}\n}\n");
+    const struct document_node *root = document->root;
+    assert_true(root->line == 1 && root->column == 1);
+    assert_int_equal(root->count, 3);
+    const struct document_node *list = document_get(root, "é");
+    assert_true(list->line == 3 && list->column == 7); /* a tab is one character, é too */
+    assert_int_equal(list->count, 4);
+    assert_string_equal(list->items[1]->text, "-0.5e-3");
+    assert_int_equal(list->items[1]->kind, DOCUMENT_NUMBER);
+    assert_int_equal(list->items[2]->kind, DOCUMENT_BOOLEAN);
+    assert_int_equal(list->items[3]->kind, DOCUMENT_NULL);
+    assert_string_equal(list->items[3]->text, "null");
+    assert_int_equal(document_get(document_get(root, "nested"), "a")->kind, DOCUMENT_MAPPING);
+    assert_int_equal(document_get(document_get(root, "nested"), "b")->kind, DOCUMENT_SEQUENCE);
+    assert_null(document_get(root, "Name")); /* cJSON's own search would find it */
+    document_free(document);
+}
+
+static void test_strings(void **state) {
+    (void)state;
+    struct document *document =
+        parse("[\"\", \"\\\"\\\\\\/\\b\\f\\n\\r\\t\", \"\\u00e9\\u20AC\\ud83d\\ude00\", \"é€😀\"]");
+    const struct document_node *root = document->root;
+    assert_string_equal(root->items[0]->text, "");
+    assert_string_equal(root->items[1]->text, "\"\\/\b\f\n\r\t");
+    assert_string_equal(root->items[2]->text, "é€😀");
+    assert_string_equal(root->items[3]->text, "é€😀");
+    assert_int_equal(root->items[3]->column, 54);
+    document_free(document);
+}
+
+static void test_root_may_be_anything(void **state) {
+    (void)state;
+    static const char *const texts[] = {"1", " null ", "\"x\"", "[]", "\n{}\n", "-0"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        document_free(parse(texts[i]));
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    refuse("", "m.json:1:1: the text ends here, expected a value");
+    refuse(" \n ", "m.json:2:2: the text ends here, expected a value");
+    refuse("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}",
+           "m.json:3:2: key 'a' is written twice, the first time in line 1");
+    refuse("{\"a\": 1, \"\\u0061\": 2}", "m.json:1:10: key 'a' is written twice, the first time in line 1");
+    refuse("[01]", "m.json:1:2: '0', expected a number as JSON writes it, such as -1.5e3");
+    refuse("[-]", "m.json:1:2: '-', expected a number as JSON writes it, such as -1.5e3");
+    refuse("[.5]", "m.json:1:2: '.', expected a number as JSON writes it, such as -1.5e3");
+    refuse("[+1]", "m.json:1:2: '+', expected a number as JSON writes it, such as -1.5e3");
+    refuse("[1.]", "m.json:1:2: '1', expected a number as JSON writes it, such as -1.5e3");
+    refuse("[1e]", "m.json:1:2: '1', expected a number as JSON writes it, such as -1.5e3");
+    refuse("[1x]", "m.json:1:3: 'x', expected ',' or ']'");
+    refuse("[0x10]", "m.json:1:3: 'x', expected ',' or ']'");
+    refuse("[NaN]", "m.json:1:2: 'N', expected a value");
+    refuse("[nul]", "m.json:1:2: 'n', expected a value");
+    refuse("[True]", "m.json:1:2: 'T', expected a value");
+    refuse("[1,]", "m.json:1:4: ']', expected a value");
+    refuse("[1 2]", "m.json:1:4: '2', expected ',' or ']'");
+    refuse("[1", "m.json:1:3: the text ends here, expected ',' or ']'");
+    refuse("[", "m.json:1:2: the text ends here, expected a value");
+    refuse("{a: 1}", "m.json:1:2: 'a', expected a key in double quotes");
+    refuse("{\"a\": 1,}", "m.json:1:9: '}', expected a key in double quotes");
+    refuse("{\"a\" 1}", "m.json:1:6: '1', expected ':' after the key");
+    refuse("{\"a\": }", "m.json:1:7: '}', expected a value");
+    refuse("{\"a\": 1 \"b\"}", "m.json:1:9: '\"', expected ',' or '}'");
+    refuse("[1] x", "m.json:1:5: 'x', expected nothing after the value");
+    refuse("{}{}", "m.json:1:3: '{', expected nothing after the value");
+    refuse("1 é", "m.json:1:3: 'é', expected nothing after the value");
+    refuse("// comment\n1", "m.json:1:1: '/', expected a value");
+    refuse("[\"a\nb\"]", "m.json:1:4: control character 0x0a, expected '\"' at the end of the string");
+    refuse("[\"a]", "m.json:1:5: the text ends here, expected '\"' at the end of the string");
+    refuse("[\"\\x\"]",
+           "m.json:1:4: 'x', expected one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
+    refuse("[\"\\u12g4\"]", "m.json:1:5: '1', expected four hexadecimal digits");
+    refuse("[\"\\u12", "m.json:1:5: '1', expected four hexadecimal digits");
+    refuse("[\"\\u0000\"]", "m.json:1:3: '\\', expected text without NULs (\\u0000)");
+    refuse("[\"\\ud800\"]", "m.json:1:9: '\"', expected the second half of a surrogate pair");
+    refuse("[\"\\ud800\\u0041\"]", "m.json:1:9: '\\', expected the second half of a surrogate pair");
+    refuse("[\"\\udc00\"]",
+           "m.json:1:3: '\\', expected the first half of a surrogate pair before the second");
+    refuse("\v1", "m.json:1:1: control character 0x0b, expected a value"); /* cJSON takes it for a blank */
+    refuse_bytes("[1]\0", 4, "m.json:1:4: a NUL byte, expected text");
+    refuse_bytes("[\"\xc3\"]", 5, "m.json:1:3: byte 0xc3 is not UTF-8 here, expected UTF-8 text");
+}
+
+static void test_numbers_have_a_length(void **state) {
+    (void)state;
+    char json[100];
+    memset(json, '1', sizeof json);
+    json[63] = '\0';
+    struct document *document = parse(json);
+    assert_string_equal(document->root->text, json);
+    document_free(document);
+    json[63] = '1';
+    json[64] = '\0';
+    refuse(json, "m.json:1:1: '1', expected a number of at most 63 characters");
+}
+
+static void test_depth(void **state) {
+    (void)state;
+    cleanup_free char *json = calloc(1, 300000);
+    memset(json, '[', DOCUMENT_DEPTH_MOST);
+    memset(json + DOCUMENT_DEPTH_MOST, ']', DOCUMENT_DEPTH_MOST);
+    document_free(parse(json));
+    memset(json, '[', 200000); /* deeper than cJSON goes */
+    refuse(json, "m.json:1:65: nested deeper than 64 levels");
+}
+
+/* A line of half a million values takes no longer for being one line. */
+static void test_one_long_line(void **state) {
+    (void)state;
+    struct text json;
+    text_init(&json, 64 << 20);
+    text_append_character(&json, '[');
+    for (int i = 0; i < 500000; i++)
+        text_printf(&json, "%s%d", i ? "," : "", i % 10);
+    text_append_character(&json, ']');
+    struct document *document = parse(json.bytes);
+    assert_int_equal(document->root->count, 500000);
+    assert_int_equal(document->root->items[499999]->column, 2 + 2 * 499999);
+    document_free(document);
+    text_clear(&json);
+}
+
+/* ---- Writing ------------------------------------------------------------------------------------ */
+
+static void check_printed(const cJSON *value, bool pretty, const char *expected) {
+    struct text text;
+    text_init(&text, 1 << 20);
+    assert_int_equal(json_print(value, pretty, &text), 0);
+    assert_string_equal(text.bytes, expected);
+    text_clear(&text);
+}
+
+static void test_print(void **state) {
+    (void)state;
+    cJSON *root = cJSON_CreateObject();
+    assert_true(json_add_string(root, "name", "dgemm"));
+    assert_true(json_add_string(root, "none", NULL));
+    assert_true(json_add_boolean(root, "valid", true));
+    assert_true(json_add_boolean(root, "wrong", false));
+    cJSON *list = json_add_array(root, "list");
+    assert_true(json_add_double(list, NULL, 0.1));
+    assert_true(json_add_double(list, NULL, NAN));
+    assert_true(json_add_double(list, NULL, -INFINITY));
+    assert_true(json_add_int64(list, NULL, INT64_MIN));
+    assert_true(json_add_uint64(list, NULL, UINT64_MAX));
+    cJSON *inner = json_add_object(list, NULL);
+    json_add_array(inner, "empty");
+    json_add_object(inner, "bare");
+    cJSON_AddNumberToObject(inner, "plain", 0.30000000000000004); /* cJSON's own, all digits too */
+    check_printed(root, false,
+                  "{\"name\":\"dgemm\",\"none\":null,\"valid\":true,\"wrong\":false,\"list\":[0.1,null,null,"
+                  "-9223372036854775808,18446744073709551615,{\"empty\":[],\"bare\":{},\"plain\":0."
+                  "30000000000000004}]}");
+    check_printed(root, true,
+                  "{\n  \"name\": \"dgemm\",\n  \"none\": null,\n  \"valid\": true,\n  \"wrong\": false,\n  "
+                  "\"list\": [\n    0.1,\n"
+                  "    null,\n    null,\n    -9223372036854775808,\n    18446744073709551615,\n    {\n      "
+                  "\"empty\": [],\n"
+                  "      \"bare\": {},\n      \"plain\": 0.30000000000000004\n    }\n  ]\n}");
+    cJSON_Delete(root);
+}
+
+static void check_literal(const char *bytes, size_t length, const char *expected) {
+    struct text text;
+    text_init(&text, 1000);
+    assert_int_equal(json_append_string(&text, bytes, length), 0);
+    assert_string_equal(text.bytes, expected);
+    text_clear(&text);
+}
+
+static void test_string_literals(void **state) {
+    (void)state;
+    check_literal("", 0, "\"\"");
+    check_literal("a\"b\\c/", 6, "\"a\\\"b\\\\c/\"");
+    check_literal("\b\t\n\f\r\x01\x1f\x7f", 8, "\"\\b\\t\\n\\f\\r\\u0001\\u001f\x7f\"");
+    check_literal("é€😀", 9, "\"é€😀\"");
+    check_literal("a\0b", 3,
+                  "\"a\xef\xbf\xbd"
+                  "b\"");
+    check_literal("\xff\xc3", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\"");
+    check_literal("\xe2\x82x", 3, "\"\xef\xbf\xbd\xef\xbf\xbdx\"");
+}
+
+static void test_any_bytes_in_values_and_keys(void **state) {
+    (void)state;
+    cJSON *root = cJSON_CreateObject();
+    assert_true(json_add_bytes(root, "bytes", "a\0\xff", 3));
+    assert_true(json_add_string(root, "k\xff", "v\xfe"));
+    check_printed(root, false,
+                  "{\"bytes\":\"a\xef\xbf\xbd\xef\xbf\xbd\",\"k\xef\xbf\xbd\":\"v\xef\xbf\xbd\"}");
+    cJSON_Delete(root);
+}
+
+static void test_print_leaves_what_was(void **state) {
+    (void)state;
+    struct text text;
+    text_init(&text, 10);
+    text_append_string(&text, "ab");
+    cJSON *root = cJSON_CreateArray();
+    json_add_string(root, NULL, "too long for ten");
+    assert_int_equal(json_print(root, false, &text), -EFBIG);
+    assert_string_equal(text.bytes, "ab");
+    assert_int_equal(json_append_string(&text, "12345678", 8), -EFBIG);
+    assert_string_equal(text.bytes, "ab");
+    assert_int_equal(json_append_string(&text, "123456", 6), 0);
+    assert_string_equal(text.bytes, "ab\"123456\"");
+    cJSON_Delete(root);
+    /* Nested beyond reason: an error, not a crash. */
+    root = cJSON_CreateArray();
+    cJSON *deepest = root;
+    for (int i = 0; i < CJSON_NESTING_LIMIT + 5; i++)
+        deepest = json_add_array(deepest, NULL);
+    struct text big;
+    text_init(&big, 1 << 20);
+    assert_int_equal(json_print(root, true, &big), -ELOOP);
+    assert_int_equal(big.length, 0);
+    cJSON_Delete(root);
+    text_clear(&text);
+    text_clear(&big);
+}
+
+/* ---- There and back ------------------------------------------------------------------------------ */
+
+static uint64_t draw(void) {
+    static uint64_t random_state = 7;
+    uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* A million doubles of any bits, twenty thousand at a time. */
+static void test_doubles_round_trip(void **state) {
+    (void)state;
+    enum { BATCH = 20000 };
+    static uint64_t expected[BATCH];
+    for (int batch = 0; batch < 50; batch++) {
+        cJSON *list = cJSON_CreateArray();
+        for (int i = 0; i < BATCH; i++) {
+            double value;
+            do {
+                expected[i] = draw();
+                memcpy(&value, &expected[i], sizeof value);
+            } while (!isfinite(value));
+            assert_true(json_add_double(list, NULL, value));
+        }
+        struct text text;
+        text_init(&text, 16 << 20);
+        assert_int_equal(json_print(list, batch % 2, &text), 0);
+        cJSON_Delete(list);
+        struct document *document = parse(text.bytes);
+        assert_int_equal(document->root->count, BATCH);
+        for (int i = 0; i < BATCH; i++) {
+            const char *literal = document->root->items[i]->text;
+            double value;
+            assert_true(number_parse_double(literal, strlen(literal), &value));
+            if (memcmp(&value, &expected[i], sizeof value) != 0)
+                fail_msg("%s", literal);
+        }
+        document_free(document);
+        text_clear(&text);
+    }
+}
+
+static void test_integers_round_trip(void **state) {
+    (void)state;
+    static const int64_t values[] = {0,
+                                     -1,
+                                     INT64_MAX,
+                                     INT64_MIN,
+                                     INT64_MAX - 1,
+                                     INT64_MIN + 1,
+                                     9007199254740993,
+                                     -9007199254740993,
+                                     1763658000123456789};
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        json_add_int64(list, NULL, values[i]);
+    json_add_uint64(list, NULL, UINT64_MAX);
+    struct text text;
+    text_init(&text, 1000);
+    assert_int_equal(json_print(list, false, &text), 0);
+    cJSON_Delete(list);
+    struct document *document = parse(text.bytes);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        int64_t value;
+        const char *literal = document->root->items[i]->text;
+        assert_true(number_parse_int64(literal, strlen(literal), &value));
+        assert_true(value == values[i]);
+    }
+    assert_string_equal(document->root->items[sizeof values / sizeof *values]->text, "18446744073709551615");
+    document_free(document);
+    text_clear(&text);
+}
+
+/* What YAML allows and JSON does not is respelled, digits kept. */
+static void test_from_yaml(void **state) {
+    (void)state;
+    static const char yaml[] = "{a: [+1, .5, -.5e3, 5., 007, -0, 00.10, 1e5], b: [True, FALSE, ~, yes], c: "
+                               "{'1': \"é\"}, d: {}, e: []}";
+    struct document *document = NULL;
+    struct failure failure = {0};
+    assert_int_equal(document_parse_yaml("c.yaml", yaml, sizeof yaml - 1, &document, &failure), 0);
+    cJSON *tree = json_from_node(document->root);
+    check_printed(tree, false,
+                  "{\"a\":[1,0.5,-0.5e3,5,7,-0,0.10,1e5],\"b\":[true,false,null,\"yes\"],\"c\":{\"1\":\"é\"},"
+                  "\"d\":{},\"e\":[]}");
+    cJSON_Delete(tree);
+    document_free(document);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values_and_places),     cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_root_may_be_anything),  cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_numbers_have_a_length), cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_one_long_line),         cmocka_unit_test(test_print),
+        cmocka_unit_test(test_string_literals),       cmocka_unit_test(test_any_bytes_in_values_and_keys),
+        cmocka_unit_test(test_print_leaves_what_was), cmocka_unit_test(test_doubles_round_trip),
+        cmocka_unit_test(test_integers_round_trip),   cmocka_unit_test(test_from_yaml)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

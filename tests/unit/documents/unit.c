@@ -1,0 +1,125 @@
+/* Numbers with units, and the table of units for archives. */
+#include "engine/documents/unit.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void check(const char *text, enum unit_dimension dimension, double expected) {
+    double value = -42;
+    if (!unit_parse(text, dimension, &value) || value != expected)
+        fail_msg("'%s' is %.17g, expected %.17g", text, value, expected);
+}
+
+static void refuse(const char *text, enum unit_dimension dimension) {
+    double value = -42;
+    if (unit_parse(text, dimension, &value) || value != -42)
+        fail_msg("'%s' was taken as %.17g", text, value);
+}
+
+static void test_values(void **state) {
+    (void)state;
+    check("10min", UNIT_TIME, 600);
+    check("10 min", UNIT_TIME, 600);
+    check("10   min", UNIT_TIME, 600);
+    check("3", UNIT_TIME, 3);
+    check("1.5 s", UNIT_TIME, 1.5);
+    check("1e3ms", UNIT_TIME, 1);
+    check("5ns", UNIT_TIME, 5e-9);
+    check("3us", UNIT_TIME, 3e-6);
+    check("7ms", UNIT_TIME, 7e-3);
+    check("2h", UNIT_TIME, 7200);
+    check("2d", UNIT_TIME, 172800);
+    check("-2s", UNIT_TIME, -2);
+    check("2.4GHz", UNIT_FREQUENCY, 2.4e9);
+    check("100 kHz", UNIT_FREQUENCY, 1e5);
+    check("1200000000", UNIT_FREQUENCY, 1.2e9);
+    check("64MiB", UNIT_SIZE, 67108864);
+    check("64MB", UNIT_SIZE, 64e6);
+    check("1kB", UNIT_SIZE, 1000);
+    check("1KiB", UNIT_SIZE, 1024);
+    check("2TiB", UNIT_SIZE, 2199023255552.0);
+    check("7%", UNIT_RATIO, 0.07); /* and not 7 * 0.01 */
+    check("2 %", UNIT_RATIO, 0.02);
+    check("0.5", UNIT_RATIO, 0.5);
+    check("10 GB/s", UNIT_BANDWIDTH, 1e10);
+    check("1GiB/s", UNIT_BANDWIDTH, 1073741824);
+    check("250W", UNIT_POWER, 250);
+    check("1.2kW", UNIT_POWER, 1200);
+    check("75Cel", UNIT_TEMPERATURE, 75);
+    check("75 °C", UNIT_TEMPERATURE, 75);
+    check("1kWh", UNIT_ENERGY, 3.6e6);
+    check("2e3", UNIT_NONE, 2000);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const char *const never[] = {
+        "",   " ",      "min", " 10min", "10min ", "10mins", "10 parsec", "1 0min", "0x10s",  "10m",
+        "1e", "1.2.3s", "nan", "inf s",  "5MIN",   "-",      "10min10s",  "5 ",     "1e400s", "1e308h"};
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        refuse(never[i], UNIT_TIME);
+    refuse("5s", UNIT_NONE);
+    refuse("5s", UNIT_FREQUENCY);
+    refuse("5Mb", UNIT_SIZE); /* bits, or a slip: case counts */
+    refuse("5KB", UNIT_SIZE);
+    refuse("5 mhz", UNIT_FREQUENCY);
+    refuse("5%", UNIT_TIME);
+    refuse("5 ", UNIT_RATIO); /* the ratio's SI unit has no name to follow the blank */
+    refuse("5GB", UNIT_BANDWIDTH);
+}
+
+static void test_expectations(void **state) {
+    (void)state;
+    assert_string_equal(unit_expectation(UNIT_TIME), "a time, such as 10min or 1.5 s");
+    assert_string_equal(unit_symbol(UNIT_TIME), "s");
+    assert_string_equal(unit_symbol(UNIT_NONE), "");
+    assert_string_equal(unit_symbol(UNIT_RATIO), "");
+    assert_string_equal(unit_symbol(UNIT_BANDWIDTH), "B/s");
+    for (enum unit_dimension dimension = UNIT_NONE; dimension <= UNIT_ENERGY; dimension++)
+        assert_non_null(unit_expectation(dimension));
+}
+
+/* What the table says of a unit is what a person gets who writes it. */
+static void test_table_agrees_with_parsing(void **state) {
+    (void)state;
+    static const char *const codes[] = {
+        "s",      "ns",     "us",     "ms",   "min", "h",   "d",   "Hz", "kHz",  "MHz",   "GHz",   "kBy",
+        "KiBy",   "MiBy",   "GiBy",   "TiBy", "MBy", "GBy", "TBy", "%",  "By/s", "kBy/s", "MBy/s", "GBy/s",
+        "KiBy/s", "MiBy/s", "GiBy/s", "W",    "mW",  "kW",  "J",   "uJ", "mJ",   "kJ",    "W.h",   "kW.h"};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        const struct unit *unit = unit_find(codes[i]);
+        assert_non_null(unit);
+        assert_string_equal(unit->code, codes[i]);
+        char text[32] = "1";
+        strncat(text, unit->label, sizeof text - 2);
+        double value;
+        if (!unit_parse(text, unit->dimension, &value) || fabs(value - unit->scale) > 1e-15 * unit->scale)
+            fail_msg("%s", codes[i]);
+    }
+}
+
+static void test_table(void **state) {
+    (void)state;
+    const struct unit *second = unit_find("s");
+    assert_string_equal(second->qudt, "http://qudt.org/vocab/unit/SEC");
+    assert_true(second->scale == 1 && second->dimension == UNIT_TIME);
+    assert_string_equal(unit_find("1")->qudt, "http://qudt.org/vocab/unit/UNITLESS");
+    assert_string_equal(unit_find("1")->label, "");
+    assert_string_equal(unit_find("By")->label, "byte");
+    assert_null(unit_find("furlong"));
+    assert_null(unit_find(""));
+    assert_null(unit_find("S"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values), cmocka_unit_test(test_refusals), cmocka_unit_test(test_expectations),
+        cmocka_unit_test(test_table_agrees_with_parsing), cmocka_unit_test(test_table)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
