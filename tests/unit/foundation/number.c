@@ -92,7 +92,9 @@ static void test_parse_double_random_texts(void **state) {
                 text[at++] = '.';
             text[at++] = (char)('0' + draw() % 10);
         }
-        snprintf(text + at, sizeof text - at, draw() & 1 ? "e%d" : "", exponent);
+        text[at] = '\0';
+        if (draw() & 1)
+            snprintf(text + at, sizeof text - at, "e%d", exponent);
         check_like_strtod(text);
     }
 }
