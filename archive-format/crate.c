@@ -22,7 +22,7 @@ struct crate {
     bool failed;  /* out of memory somewhere */
 };
 
-/* ---- Entities --------------------------------------------------------------------------------- */
+/* ---- Entities */
 
 /* The object may be NULL after a failure: these take it, so that callers need no test of their own. */
 static void set(struct crate *crate, cJSON *object, const char *key, const char *value) {
@@ -52,7 +52,7 @@ static cJSON *entity(struct crate *crate, const char *id, const char *type, cons
     return object;
 }
 
-/* ---- What the files are ----------------------------------------------------------------------- */
+/* ---- What the files are */
 
 struct meaning {
     const char *path, *name, *description;
@@ -205,7 +205,7 @@ static int choose(const struct staging *staging, bool *described) {
     return 0;
 }
 
-/* ---- The run ---------------------------------------------------------------------------------- */
+/* ---- The run */
 
 static void refer_to_parts(struct crate *crate, cJSON *parts, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++) {

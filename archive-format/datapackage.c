@@ -41,7 +41,7 @@ static size_t index_of(const char *name, const char *const *names, size_t count,
     return otherwise;
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------- */
+/* ---- Writing */
 
 static bool is_given(const char *text) {
     return text && text[0] != '\0';
@@ -137,7 +137,7 @@ int archive_write_datapackage(const char *path, const char *name, const struct a
     return file_replace(path, text.bytes, text.length, 0644, failure);
 }
 
-/* ---- Reading ---------------------------------------------------------------------------------- */
+/* ---- Reading */
 
 void archive_columns_clear(struct archive_columns *columns) {
     for (size_t i = 0; i < columns->count; i++) {

@@ -16,7 +16,7 @@
 
 enum { BUFFER_SIZE = 128 << 10 };
 
-/* ---- Verifying -------------------------------------------------------------------------------- */
+/* ---- Verifying */
 
 struct verification {
     archive_progress progress;
@@ -57,7 +57,7 @@ int archive_verify(struct archive_reader *archive, archive_progress progress, vo
     return 0;
 }
 
-/* ---- Extracting ------------------------------------------------------------------------------- */
+/* ---- Extracting */
 
 struct extraction {
     struct archive_reader *archive;

@@ -20,7 +20,7 @@ enum {
 
 #define refuse(archive, failure, ...) failure_verification((failure), (archive)->path, __VA_ARGS__)
 
-/* ---- Names ------------------------------------------------------------------------------------ */
+/* ---- Names */
 
 static int refuse_name(const struct archive_reader *archive, const char *name, const char *what,
                        struct failure *failure) {
@@ -100,7 +100,7 @@ const struct zip_entry *archive_entry_called(const struct archive_reader *archiv
     return NULL;
 }
 
-/* ---- Manifest --------------------------------------------------------------------------------- */
+/* ---- Manifest */
 
 static bool in_manifest(const struct zip_entry *entry) {
     return !entry->folder && strcmp(entry->name, ARCHIVE_MANIFEST) != 0 &&
@@ -182,7 +182,7 @@ static int read_manifest(struct archive_reader *archive, struct failure *failure
     return 0;
 }
 
-/* ---- run.json --------------------------------------------------------------------------------- */
+/* ---- run.json */
 
 static int check_version(struct archive_reader *archive, struct failure *failure) {
     const struct document_node *node = document_get(archive->run->root, "archive_version");
@@ -217,7 +217,7 @@ const char *archive_run_text(const struct archive_reader *archive, const char *k
     return node && node->kind != DOCUMENT_NULL ? node->text : NULL;
 }
 
-/* ---- Opening ---------------------------------------------------------------------------------- */
+/* ---- Opening */
 
 void archive_close(struct archive_reader *archive) {
     if (!archive)
@@ -274,7 +274,7 @@ int archive_open(const char *path, struct archive_reader **ret, struct failure *
     return archive_open_descriptor(descriptor, path, ret, failure);
 }
 
-/* ---- Members ---------------------------------------------------------------------------------- */
+/* ---- Members */
 
 static const struct zip_entry *member_at(const struct archive_reader *archive, size_t index) {
     return &archive->zip.entries[archive->members[index]];

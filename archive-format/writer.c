@@ -41,7 +41,7 @@ static time_t stamp(const struct seal *seal) {
     return (time_t)(seal->description->ended_ns / 1000000000);
 }
 
-/* ---- Packing ---------------------------------------------------------------------------------- */
+/* ---- Packing */
 
 /* libarchive's sink. It takes everything: told of a failed write, libarchive 3.6 forgets the memory of the
  * deflate stream. What failed is kept, and pack_content looks. */
@@ -163,7 +163,7 @@ static int write_zip(struct seal *seal) {
     return r;
 }
 
-/* ---- What libarchive leaves to the time zone -------------------------------------------------- */
+/* ---- What libarchive leaves to the time zone */
 
 /* The time of SECONDS in UTC in the two 16-bit fields of a zip header (APPNOTE 4.4.6), little endian. */
 static void dos_time(time_t seconds, unsigned char ret[static 4]) {
@@ -197,7 +197,7 @@ static int rewrite_times(const struct seal *seal) {
     return 0;
 }
 
-/* ---- Sealing ---------------------------------------------------------------------------------- */
+/* ---- Sealing */
 
 static int put_readme(struct seal *seal) {
     cleanup(text_clear) struct text text;

@@ -82,7 +82,7 @@ static int refuse_entry(const struct scan *scan, const char *name, const char *w
     return refuse(scan, "member '%s' %s", archive_name_show(name, shown), what);
 }
 
-/* ---- The end records -------------------------------------------------------------------------- */
+/* ---- The end records */
 
 /* Looks at the Zip64 records before the end record at END; END's own fields are either too small for the
  * values, or the same. On success END moves to where the Zip64 records begin. */
@@ -155,7 +155,7 @@ static int read_end(struct scan *scan) {
     return 0;
 }
 
-/* ---- Headers ---------------------------------------------------------------------------------- */
+/* ---- Headers */
 
 /* Takes the sizes that did not fit the header's own fields from a Zip64 extra field (APPNOTE 4.5.3). */
 static bool widen(struct header *header, const unsigned char *field, size_t length, bool central) {
@@ -349,7 +349,7 @@ static int check_local(struct scan *scan, struct zip_entry *entry, const struct 
     return end == next ? 0 : refuse_entry(scan, entry->name, "is followed by bytes that belong to no member");
 }
 
-/* ---- The whole -------------------------------------------------------------------------------- */
+/* ---- The whole */
 
 /* An entry and its header, sorted together by place in the file. */
 struct found {

@@ -63,7 +63,7 @@ static bool add_head(cJSON *object, const struct archive_reader *archive) {
     return added;
 }
 
-/* ---- list ------------------------------------------------------------------------------------- */
+/* ---- list */
 
 static void print_pair(const char *key, const char *value) {
     printf("%-11s ", key);
@@ -121,7 +121,7 @@ static int list(const struct verb_arguments *arguments, struct failure *failure)
     return 0;
 }
 
-/* ---- cat -------------------------------------------------------------------------------------- */
+/* ---- cat */
 
 /* Reads the member to its end; with PRINT to standard output, as long as somebody takes it. */
 static int read_through(struct archive_reader *archive, const char *name, bool print,
@@ -147,7 +147,7 @@ static int cat(const struct verb_arguments *arguments, struct failure *failure) 
     return r < 0 ? r : read_through(archive, arguments->operands[2], true, failure);
 }
 
-/* ---- extract ---------------------------------------------------------------------------------- */
+/* ---- extract */
 
 /* "runs/dgemm.zip" -> "dgemm", in the working folder. */
 static char *folder_for(const char *path) {
@@ -171,7 +171,7 @@ static int extract(const struct verb_arguments *arguments, struct failure *failu
     return r;
 }
 
-/* ---- verify ----------------------------------------------------------------------------------- */
+/* ---- verify */
 
 static void verified_text(const struct archive_reader *archive) {
     char bytes[NUMBER_TEXT_SIZE];
@@ -251,7 +251,7 @@ static int verify(const struct verb_arguments *arguments, struct failure *failur
     return worst.code;
 }
 
-/* ---- The command ------------------------------------------------------------------------------ */
+/* ---- The command */
 
 static const struct action {
     const char *name;

@@ -44,8 +44,7 @@ static int read_count(const char *option, const char *text, double most, int64_t
     return 0;
 }
 
-/* ---- Factors on the command line
- * ---------------------------------------------------------------------------- */
+/* ---- Factors on the command line */
 
 /* "a,b,c" as its parts, which point into a copy of TEXT. */
 struct parts {
@@ -119,8 +118,7 @@ static int take_factor(struct design_specification *specification, const char *t
     return r < 0 ? r : design_specification_add_levels(specification, &levels, failure);
 }
 
-/* ---- Uniform product
- * ------------------------------------------------------------------------------------------ */
+/* ---- Uniform product */
 
 static int take_product(const struct verb_arguments *arguments, struct uniform_product *product,
                         struct failure *failure) {
@@ -163,8 +161,7 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
     return r;
 }
 
-/* ---- The specification
- * ------------------------------------------------------------------------------------------ */
+/* ---- The specification */
 
 enum {
     DRAWS_ROWS = 1 << DESIGN_KIND_UNIFORM | 1 << DESIGN_KIND_LOG_UNIFORM | 1 << DESIGN_KIND_LATIN_HYPERCUBE,
@@ -305,8 +302,7 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
     return 0;
 }
 
-/* ---- The verb
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- The verb */
 
 enum { OUTPUT_MOST = 1 << 30 };
 

@@ -36,7 +36,8 @@ struct fit_report {
     const struct fitting *fitting;
     struct fitting_listener listener;
     FILE *stream;
-    char **names, **units; /* of the terms */
+    char **names, **units; /* of the terms: units are those of their coefficients */
+    char **products;       /* units of the terms themselves */
     size_t term_count;
     int width;           /* of the longest term's name */
     char *response_unit; /* or NULL */
@@ -56,11 +57,13 @@ void fit_report_free(struct fit_report *report) {
     for (size_t t = 0; t < report->term_count; t++) {
         free(report->names[t]);
         free(report->units[t]);
+        free(report->products[t]);
     }
     for (size_t i = 0; i < report->skipped_count && i < SKIPPED_SHOWN; i++)
         free(report->skipped[i].reason);
     free(report->names);
     free(report->units);
+    free(report->products);
     free(report->response_unit);
     free(report->groups);
     free(report->estimates);
@@ -74,8 +77,7 @@ void fit_report_cleanup(struct fit_report **report) {
     fit_report_free(*report);
 }
 
-/* ---- Pieces
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Pieces */
 
 /* "node dahu-3, core 7"; control characters of a label become '?'. */
 static const char *group_name(const struct fit_report *report, uint32_t group, char name[static NAME_MOST]) {
@@ -126,8 +128,7 @@ static double value_of(const struct fit_part *part, const char *name) {
     return NAN;
 }
 
-/* ---- Listening
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Listening */
 
 static void print_head(const struct fit_report *report) {
     const struct fitting_options *options = fitting_options(report->fitting);
@@ -154,13 +155,15 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
     struct fit_report *report = context;
     report->names = calloc(formula->term_count + 1, sizeof *report->names);
     report->units = calloc(formula->term_count + 1, sizeof *report->units);
-    if (!report->names || !report->units)
+    report->products = calloc(formula->term_count + 1, sizeof *report->products);
+    if (!report->names || !report->units || !report->products)
         return failure_memory(failure);
     for (size_t t = 0; t < formula->term_count; t++) {
         report->term_count = t + 1;
         report->names[t] = strdup(formula->terms[t].name);
         if (!report->names[t] ||
-            model_unit_of_term(report->fitting, &formula->terms[t], &report->units[t]) < 0)
+            model_unit_of_term(report->fitting, &formula->terms[t], &report->units[t]) < 0 ||
+            model_unit_of_product(report->fitting, &formula->terms[t], &report->products[t]) < 0)
             return failure_memory(failure);
         if ((int)strlen(report->names[t]) > report->width)
             report->width = (int)strlen(report->names[t]);
@@ -170,6 +173,23 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
     if (report->stream)
         print_head(report);
     return 0;
+}
+
+/* The unit of a factor or a term, "" for plain numbers and where it is not known. */
+static const char *domain_unit(const struct fit_report *report, const char *name) {
+    const char *unit = fitting_unit(report->fitting, name);
+    for (size_t t = 0; !unit && t < report->term_count; t++)
+        if (strcmp(report->names[t], name) == 0)
+            unit = report->products[t];
+    return unit && strcmp(unit, "1") != 0 ? unit : "";
+}
+
+/* A p that is too small for a double is not zero. */
+static void print_p(FILE *stream, double p) {
+    if (p == 0)
+        fprintf(stream, "%11s", "<1e-300");
+    else
+        print_number(stream, 11, 3, p);
 }
 
 static void print_group(const struct fit_report *report, const struct fit_group *group) {
@@ -194,12 +214,14 @@ static void print_group(const struct fit_report *report, const struct fit_group 
         print_number(stream, 15, 7, estimate->estimate);
         print_number(stream, 15, 4, estimate->standard_error);
         print_number(stream, 11, 4, estimate->t);
-        print_number(stream, 11, 3, estimate->p);
+        print_p(stream, estimate->p);
         fprintf(stream, "  %s\n", unit_or_dash(report->units[t]));
     }
-    for (size_t i = 0; i < part->domain_count; i++)
-        fprintf(stream, "%s%s %.6g to %.6g", i ? ", " : "  valid for ", part->domain[i].name,
-                part->domain[i].minimum, part->domain[i].maximum);
+    for (size_t i = 0; i < part->domain_count; i++) {
+        const char *unit = domain_unit(report, part->domain[i].name);
+        fprintf(stream, "%s%s %.6g to %.6g%s%s", i ? ", " : "  valid for ", part->domain[i].name,
+                part->domain[i].minimum, part->domain[i].maximum, unit[0] ? " " : "", unit);
+    }
     fprintf(stream, "%s", part->domain_count ? "\n" : "");
     for (size_t i = 0; i < group->note_count; i++)
         fprintf(stream, "  note: %s\n", group->notes[i]);
@@ -286,8 +308,7 @@ const char *fit_report_first_reason(const struct fit_report *report) {
     return report->skipped_count > 0 ? report->skipped[0].reason : NULL;
 }
 
-/* ---- The spread
- * --------------------------------------------------------------------------------------------- */
+/* ---- The spread */
 
 /* Undefined values last. */
 static int compare_doubles(const void *a, const void *b) {
@@ -310,7 +331,7 @@ static void print_spread(const struct fit_report *report, const char *name, doub
     print_number(report->stream, 15, 7, median);
     print_number(report->stream, 15, 7, defined ? values[defined - 1] : NAN);
     if (has_p)
-        print_number(report->stream, 11, 3, largest_p);
+        print_p(report->stream, largest_p);
     else
         fprintf(report->stream, "%11s", "");
     fprintf(report->stream, "  %s\n", unit);

@@ -15,8 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- What was asked
- * ----------------------------------------------------------------------------------------- */
+/* ---- What was asked */
 
 /* "m,n,k" as names; the texts are the list's. */
 struct name_list {
@@ -161,8 +160,7 @@ static int complete(const struct verb_arguments *arguments, const struct table *
     return options->response ? 0 : default_response(table, &options->response, failure);
 }
 
-/* ---- Doing it
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Doing it */
 
 static void print_note(void *context, const char *sentence) {
     (void)context;

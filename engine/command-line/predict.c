@@ -29,8 +29,7 @@ struct outputs {
     size_t count;
 };
 
-/* ---- For people
- * --------------------------------------------------------------------------------------------- */
+/* ---- For people */
 
 static const char *parameter_unit(const struct plugin_parameter *parameter) {
     const struct unit *unit = parameter->unit ? unit_find(parameter->unit) : NULL;
@@ -116,8 +115,7 @@ static void print_line(const struct predict_operations *operations,
     print_remarks(scenario, "    ");
 }
 
-/* ---- For programs
- * ------------------------------------------------------------------------------------------- */
+/* ---- For programs */
 
 static bool describe_columns(const struct predict_operations *operations, cJSON *root) {
     cJSON *columns = json_add_array(root, "columns");
@@ -168,8 +166,7 @@ static int append_json_head(const struct prediction *prediction, const char *mod
     return text_append_string(text, ",\n  \"scenarios\": [") < 0 ? failure_memory(failure) : 0;
 }
 
-/* ---- Doing it
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Doing it */
 
 static int hear(void *context, const struct prediction_scenario *scenario, struct failure *failure) {
     struct outputs *outputs = context;

@@ -11,8 +11,7 @@ static void free_expression(struct expression **expression) {
     expression_free(*expression);
 }
 
-/* ---- Types
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Types */
 
 static int refuse_value(const struct design *design, size_t row, const struct design_factor *factor,
                         const char *value, struct failure *failure) {
@@ -49,8 +48,7 @@ static int adopt_column(struct design *design, size_t i, const struct design_fac
     return 0;
 }
 
-/* ---- Defaults
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Defaults */
 
 /* The factors that the design does not have, and the expressions of their defaults. */
 struct missing {
@@ -234,8 +232,7 @@ int design_conform(struct design *design, const struct design_factors *factors, 
     return 0;
 }
 
-/* ---- Expressions over a design
- * ------------------------------------------------------------------------------------ */
+/* ---- Expressions over a design */
 
 /* The value of EXPRESSION in a row; refused when it is not finite. VALUES has room for a number a column. */
 static int finite_value(const struct design *design, size_t row, const struct expression *expression,

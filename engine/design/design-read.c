@@ -119,8 +119,7 @@ static int read_table(struct csv_reader *reader, struct design_factor *expected,
     return 0;
 }
 
-/* ---- With factors
- * ------------------------------------------------------------------------------------------------ */
+/* ---- With factors */
 
 static int read_with_factors(const char *path, const struct design_factors *factors, struct design **ret,
                              struct failure *failure) {
@@ -146,8 +145,7 @@ static int read_with_factors(const char *path, const struct design_factors *fact
     return read_table(reader, expected, ret, failure);
 }
 
-/* ---- Without factors
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Without factors */
 
 /* Reads through all rows to see what each column holds: the narrowest type that all its values have. */
 static int find_types(struct csv_reader *reader, struct design_factor *expected, struct failure *failure) {

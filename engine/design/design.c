@@ -63,8 +63,7 @@ int design_add_column(struct design *design, const char *name, enum design_type 
     return 0;
 }
 
-/* ---- Values
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Values */
 
 size_t design_find(const struct design *design, const char *name) {
     for (size_t i = 0; i < design->column_count; i++)
@@ -110,8 +109,7 @@ int design_failure(const struct design *design, size_t row, struct failure *fail
                          row + 1, sentence);
 }
 
-/* ---- Writing
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Writing */
 
 int design_append_header(const struct design *design, struct text *text) {
     for (size_t i = 0; i < design->column_count; i++) {

@@ -60,8 +60,7 @@ void design_free(struct design *design);
 int design_add_column(struct design *design, const char *name, enum design_type type,
                       struct design_column **ret, struct failure *failure);
 
-/* ---- Values
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Values */
 
 /* The index of the column called NAME, or SIZE_MAX. */
 size_t design_find(const struct design *design, const char *name);
@@ -76,8 +75,7 @@ const char *design_value(const struct design *design, size_t row, size_t column,
 int design_failure(const struct design *design, size_t row, struct failure *failure, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* ---- Reading and writing
- * ------------------------------------------------------------------------------------- */
+/* ---- Reading and writing */
 
 /* Reads a CSV file (csv.h), "-" for standard input; columns are as in the file. With FACTORS, columns get the
  * types that the factors say; a column that is no factor, a value of another type or outside its factor's
@@ -99,8 +97,7 @@ int design_append(const struct design *design, const struct design_order *order,
 int design_write(const struct design *design, const struct design_order *order, int descriptor,
                  const char *name, struct failure *failure);
 
-/* ---- Against an experiment
- * ------------------------------------------------------------------------------------- */
+/* ---- Against an experiment */
 
 /* Makes the design conform: afterwards its columns are exactly the factors, in their order and types; missing
  * columns have been computed from the factors' defaults, which may use one another. Refused, with the place:

@@ -289,8 +289,7 @@ static int parse_atom(struct parser *parser) {
     return r;
 }
 
-/* ---- Levels of precedence, tightest first
- * ------------------------------------------------------------------- */
+/* ---- Levels of precedence, tightest first */
 
 static int descend(struct parser *parser) {
     if (++parser->depth > EXPRESSION_DEPTH_MOST)

@@ -49,8 +49,7 @@ static void put_level(struct design_column *column, size_t row, const struct lev
         put_number(column, row, levels_number(levels, index));
 }
 
-/* ---- Full factorial
- * -------------------------------------------------------------------------------------------- */
+/* ---- Full factorial */
 
 int design_generate_factorial(const struct levels *levels, size_t count, struct design **ret,
                               struct failure *failure) {
@@ -82,8 +81,7 @@ int design_generate_factorial(const struct levels *levels, size_t count, struct 
     return 0;
 }
 
-/* ---- Independent rows
- * --------------------------------------------------------------------------------------------- */
+/* ---- Independent rows */
 
 /* What one level of a factor is drawn from: prepared once, for millions of rows. */
 struct draw {
@@ -163,8 +161,7 @@ int design_generate_log_uniform(const struct levels *levels, size_t count, size_
     return draw_rows(levels, draws, count, rows, source, ret, failure);
 }
 
-/* ---- Latin hypercube
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Latin hypercube */
 
 static void fill_strata(struct design_column *column, const struct levels *levels, const uint32_t *strata,
                         size_t rows, struct random_source *source) {

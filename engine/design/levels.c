@@ -141,8 +141,7 @@ int levels_from_list(const char *name, const char *const *texts, size_t count, s
     return 0;
 }
 
-/* ---- Types
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Types */
 
 static int refuse_value(const struct levels *levels, const struct design_factor *factor, const char *text,
                         struct failure *failure) {
@@ -183,8 +182,7 @@ int levels_adopt(struct levels *levels, const struct design_factor *factor, stru
     return 0;
 }
 
-/* ---- Counting
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Counting */
 
 static double step_of(const struct levels *levels) {
     return levels->step > 0 ? levels->step : 1;

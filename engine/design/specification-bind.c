@@ -104,8 +104,7 @@ static int scalars_of(const struct binding *binding, const struct document_node 
     return 0;
 }
 
-/* ---- Levels
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Levels */
 
 struct written_levels {
     char *from, *to, *step;
@@ -190,8 +189,7 @@ static int bind_factors(const struct binding *binding, const struct document_nod
     return r;
 }
 
-/* ---- Uniform product
- * --------------------------------------------------------------------------------------------- */
+/* ---- Uniform product */
 
 static int bind_added(const struct binding *binding, const struct document_node *add) {
     struct uniform_product *product = &binding->specification->product;
@@ -237,8 +235,7 @@ static int bind_product(const struct binding *binding, const struct written *wri
     return r == 0 && written->add ? bind_added(binding, written->add) : r;
 }
 
-/* ---- The whole
- * --------------------------------------------------------------------------------------------------- */
+/* ---- The whole */
 
 static int check_kind(const struct binding *binding, const struct written *written) {
     const struct document_node *node = binding->node;

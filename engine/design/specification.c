@@ -56,8 +56,7 @@ void design_specification_free(struct design_specification *specification) {
     free(specification);
 }
 
-/* ---- Setting
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Setting */
 
 int design_specification_set_seed(struct design_specification *specification, const char *text,
                                   struct failure *failure) {
@@ -126,8 +125,7 @@ int design_specification_add_computed(struct design_specification *specification
     return computed->name && computed->text ? 0 : failure_memory(failure);
 }
 
-/* ---- Asking
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Asking */
 
 uint64_t design_specification_seed(const struct design_specification *specification) {
     return specification->seed;
@@ -143,8 +141,7 @@ bool design_specification_is_random(const struct design_specification *specifica
     return table_is_drawn || specification->order == DESIGN_ORDER_RANDOM;
 }
 
-/* ---- Making
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Making */
 
 /* Gives a failure without a place the specification's. */
 static int at_place(const struct design_specification *specification, int code, struct failure *failure) {

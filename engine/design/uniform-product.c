@@ -92,8 +92,7 @@ int uniform_product_add_row(struct uniform_product *product, const char *const *
     return r;
 }
 
-/* ---- Generating
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Generating */
 
 struct drawing {
     const struct uniform_product *product;

@@ -9,7 +9,7 @@
 #include <sys/random.h>
 
 /* Few labels to a slot: each probe that fails is a branch that nobody foresaw. */
-enum { SLOTS_A_LABEL = 4, FIRST_SLOTS = 512, CHUNK_BYTES = 64 << 10 };
+enum { SLOTS_A_LABEL = 4, FIRST_SLOT_BITS = 9, FIRST_SLOTS = 1 << FIRST_SLOT_BITS, CHUNK_BYTES = 64 << 10 };
 
 /* The two halves of a product, mixed: every bit of both factors reaches every bit of the result. */
 static uint64_t mix(uint64_t a, uint64_t b) {
@@ -21,20 +21,17 @@ uint64_t csv_labels_hash(const struct csv_labels *labels, const char *bytes, siz
     uint64_t hash = labels->secret ^ length;
     for (size_t at = 0; at < length; at += 8) {
         uint64_t word = csv_labels_word(bytes + at, length - at < 8 ? length - at : 8);
-        hash = mix(hash ^ word, labels->secret | 1);
+        hash = mix(hash ^ word, labels->secret);
     }
     return hash;
 }
 
-static size_t first_slot(const struct csv_labels *labels, uint64_t word, size_t length) {
-    return (size_t)mix(word ^ labels->secret, UINT64_C(0x9e3779b97f4a7c15) + 2 * length) & labels->slot_mask;
-}
-
 int csv_labels_init(struct csv_labels *labels) {
-    *labels = (struct csv_labels){.slot_mask = FIRST_SLOTS - 1};
+    *labels = (struct csv_labels){.slot_mask = FIRST_SLOTS - 1, .slot_shift = 64 - FIRST_SLOT_BITS};
     /* Without randomness (a very early boot) the labels are right all the same. */
     if (getrandom(&labels->secret, sizeof labels->secret, GRND_NONBLOCK) != sizeof labels->secret)
         labels->secret = UINT64_C(0xd1b54a32d192ed03);
+    labels->secret |= 1;
     labels->slots = calloc(FIRST_SLOTS, sizeof *labels->slots);
     return labels->slots ? 0 : -ENOMEM;
 }
@@ -78,6 +75,7 @@ static int keep(struct csv_labels *labels, const char *bytes, size_t length, cha
 static int grow_slots(struct csv_labels *labels) {
     struct csv_labels grown = *labels;
     grown.slot_mask = 2 * labels->slot_mask + 1;
+    grown.slot_shift = labels->slot_shift - 1;
     grown.slots = calloc(grown.slot_mask + 1, sizeof *grown.slots);
     if (!grown.slots)
         return -ENOMEM;
@@ -85,7 +83,7 @@ static int grow_slots(struct csv_labels *labels) {
         const struct csv_label_slot *slot = &labels->slots[i];
         if (!slot->next)
             continue;
-        size_t at = first_slot(&grown, slot->word, slot->length);
+        size_t at = csv_labels_first_slot(&grown, slot->word);
         while (grown.slots[at].next)
             at = (at + 1) & grown.slot_mask;
         grown.slots[at] = *slot;
@@ -107,7 +105,6 @@ static int add(struct csv_labels *labels, uint64_t word, const char *bytes, size
         return r;
     *ret = (uint32_t)labels->count++;
     labels->slots[at] = (struct csv_label_slot){word, (uint32_t)length, *ret + 1};
-    labels->last = labels->slots[at];
     /* A table that cannot grow any more only gets slower, as long as one slot is free. */
     if (SLOTS_A_LABEL * labels->count > labels->slot_mask && grow_slots(labels) < 0 &&
         labels->count >= labels->slot_mask)
@@ -117,12 +114,11 @@ static int add(struct csv_labels *labels, uint64_t word, const char *bytes, size
 
 int csv_labels_find(struct csv_labels *labels, uint64_t word, const char *bytes, size_t length,
                     uint32_t *ret) {
-    size_t at = first_slot(labels, word, length);
+    size_t at = csv_labels_first_slot(labels, word);
     for (; labels->slots[at].next; at = (at + 1) & labels->slot_mask) {
         const struct csv_label_slot *slot = &labels->slots[at];
         if (slot->word == word && slot->length == length &&
             (length <= 8 || memcmp(labels->texts[slot->next - 1], bytes, length) == 0)) {
-            labels->last = *slot;
             *ret = slot->next - 1;
             return 0;
         }

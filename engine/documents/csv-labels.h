@@ -17,9 +17,9 @@ struct csv_label_slot {
 struct csv_labels {
     struct csv_label_slot *slots; /* open addressing, a quarter full at most */
     size_t slot_mask;
-    struct csv_label_slot last; /* of the last text asked for */
-    uint64_t secret;            /* so that no file can be made to collide */
-    char **texts;               /* by code; they do not move */
+    unsigned slot_shift; /* what is left of 64 bits when a slot's number is taken */
+    uint64_t secret;     /* odd, and drawn, so that no file can be made to collide */
+    char **texts;        /* by code; they do not move */
     size_t count, capacity;
     char **chunks; /* hold the texts */
     size_t chunk_count, chunk_capacity, chunk_left;
@@ -29,9 +29,7 @@ struct csv_labels {
 int csv_labels_init(struct csv_labels *labels);
 void csv_labels_clear(struct csv_labels *labels);
 
-/* The code of a text that is new, or was not the last one. Eight bytes before and after BYTES must be
- * readable, as they are around a reader's buffer. 0, -ENOMEM, or -EFBIG over CSV_LABELS_MOST or
- * CSV_LABEL_BYTES_MOST. */
+/* As csv_labels_code, of a text that is not in its first slot. */
 int csv_labels_find(struct csv_labels *labels, uint64_t word, const char *bytes, size_t length,
                     uint32_t *ret);
 /* The hash of a text of more than eight bytes. */
@@ -49,12 +47,19 @@ static inline uint64_t csv_labels_word(const char *bytes, size_t length) {
 #endif
 }
 
-/* The code of a text. As csv_labels_find. */
+/* The slot to begin with: the high bits of a product, into which all lower ones were carried. */
+static inline size_t csv_labels_first_slot(const struct csv_labels *labels, uint64_t word) {
+    return (size_t)(word * labels->secret >> labels->slot_shift);
+}
+
+/* The code of a text, a new one if it is new. Eight bytes before and after BYTES must be readable, as they
+ * are around a reader's buffer. 0, -ENOMEM, or -EFBIG over CSV_LABELS_MOST or CSV_LABEL_BYTES_MOST. */
 static inline int csv_labels_code(struct csv_labels *labels, const char *bytes, size_t length,
                                   uint32_t *ret) {
     uint64_t word = length <= 8 ? csv_labels_word(bytes, length) : csv_labels_hash(labels, bytes, length);
-    if (length <= 8 && labels->last.next && labels->last.word == word && labels->last.length == length) {
-        *ret = labels->last.next - 1;
+    const struct csv_label_slot *slot = &labels->slots[csv_labels_first_slot(labels, word)];
+    if (length <= 8 && slot->next && slot->word == word && slot->length == length) {
+        *ret = slot->next - 1;
         return 0;
     }
     return csv_labels_find(labels, word, bytes, length, ret);

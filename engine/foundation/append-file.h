@@ -26,8 +26,8 @@ int append_file_create(const char *path, struct append_file **ret, struct failur
 /* Does not commit. NULL is fine. */
 void append_file_close(struct append_file *file);
 
-/* Writes what is pending and syncs it. On failure (a full disk, say) the file is cut back to its last committed
- * byte, and what is pending stays, for another try. */
+/* Writes what is pending and syncs it. On failure (a full disk, say) the file is cut back to its last
+ * committed byte, and what is pending stays, for another try. */
 int append_file_commit(struct append_file *file, struct failure *failure);
 
 #endif

@@ -50,8 +50,7 @@ void fitting_cleanup(struct fitting **fitting) {
     fitting_free(*fitting);
 }
 
-/* ---- Beginning
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Beginning */
 
 static void pass_note(void *context, const char *sentence) {
     struct fitting *fitting = context;
@@ -136,8 +135,7 @@ static int open_plugin(struct fitting *fitting, const struct installation *insta
     return check_needs(fitting, failure);
 }
 
-/* ---- Rows
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Rows */
 
 static int stream_rows(struct fitting *fitting, struct failure *failure) {
     const struct fitting_options *options = &fitting->options;
@@ -197,8 +195,7 @@ int fitting_run(const struct installation *installation, struct table *table,
     return 0;
 }
 
-/* ---- Results
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Results */
 
 static int hear_formula(void *context, const struct fit_formula *formula) {
     struct fitting *fitting = context;

@@ -36,6 +36,29 @@ int model_unit_of_term(const struct fitting *fitting, const struct plugin_term *
     return 0;
 }
 
+int model_unit_of_product(const struct fitting *fitting, const struct plugin_term *term, char **ret) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, UNIT_BYTES_MOST);
+    int r = 0;
+    bool known = true;
+    for (size_t i = 0; r == 0 && known && i < term->factor_count; i++) {
+        const char *unit = fitting_unit(fitting, term->factors[i].name);
+        known = unit != NULL;
+        if (!known || strcmp(unit, "1") == 0)
+            continue;
+        if (text.length > 0)
+            r = text_append_character(&text, '.');
+        r = r < 0 ? r : append_power(&text, unit, term->factors[i].power);
+    }
+    if (r == 0 && text.length == 0)
+        r = text_append_character(&text, '1');
+    char *unit = r == 0 && known ? text_take(&text) : NULL;
+    if (r < 0 || (known && !unit))
+        return -ENOMEM;
+    *ret = unit;
+    return 0;
+}
+
 int model_unit_of_power(const struct fitting *fitting, int power, char **ret) {
     const char *response = fitting_unit(fitting, fitting_options(fitting)->response);
     if (!response) {

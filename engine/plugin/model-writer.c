@@ -37,8 +37,7 @@ struct model_writer {
     int error; /* the first append that failed; looked at in flush() */
 };
 
-/* ---- JSON by hand: a tree of a million groups would not fit
- * ------------------------------------------------- */
+/* ---- JSON by hand: a tree of a million groups would not fit */
 
 __attribute__((format(printf, 3, 4))) static void put(struct model_writer *writer, struct text *text,
                                                       const char *format, ...) {
@@ -96,8 +95,7 @@ static int flush(struct model_writer *writer, bool all, struct failure *failure)
     return 0;
 }
 
-/* ---- The head
- * ----------------------------------------------------------------------------------------------- */
+/* ---- The head */
 
 static void put_strings(struct model_writer *writer, const char *const *strings, size_t count) {
     struct text *text = &writer->pending;
@@ -216,8 +214,7 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
     return flush(writer, false, failure);
 }
 
-/* ---- Groups
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Groups */
 
 static void put_labels(struct model_writer *writer, struct text *text, uint32_t group) {
     const struct fitting_options *options = fitting_options(writer->fitting);
@@ -330,8 +327,7 @@ static int hear_skipped(void *context, uint32_t group, uint64_t rows, const char
     return flush(writer, false, failure);
 }
 
-/* ---- Files
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Files */
 
 static struct model_writer *new_writer(const struct fitting *fitting) {
     struct model_writer *writer = calloc(1, sizeof *writer);

@@ -21,8 +21,7 @@ struct model {
     size_t skipped_count;
 };
 
-/* ---- Members, each with its place
- * --------------------------------------------------------------------------- */
+/* ---- Members, each with its place */
 
 struct reading {
     const struct document *document;
@@ -75,8 +74,7 @@ static int need_whole(const struct reading *reading, const struct document_node 
     return r;
 }
 
-/* ---- Parts
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Parts */
 
 static int read_term(const struct reading *reading, const struct document_node *node,
                      struct plugin_term *ret) {

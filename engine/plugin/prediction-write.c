@@ -60,8 +60,7 @@ int prediction_append_csv(const struct prediction *prediction, const struct pred
     return r < 0 ? r : text_append_character(text, '\n');
 }
 
-/* ---- JSON
- * --------------------------------------------------------------------------------------------------- */
+/* ---- JSON */
 
 static int append_key(struct text *text, bool first, const char *key) {
     int r = first ? 0 : text_append_string(text, ", ");

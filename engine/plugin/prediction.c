@@ -121,8 +121,7 @@ const struct predict_operations *prediction_operations(const struct prediction *
     return prediction->operations;
 }
 
-/* ---- Parameters
- * --------------------------------------------------------------------------------------------- */
+/* ---- Parameters */
 
 int prediction_set(struct prediction *prediction, const char *assignment, struct failure *failure) {
     const struct predict_operations *operations = prediction->operations;
@@ -213,8 +212,7 @@ static int read_row(struct prediction *prediction, const struct csv_reader *csv,
     return prediction->scenario.name ? 0 : failure_memory(failure);
 }
 
-/* ---- Running
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Running */
 
 static void keep_remark(void *context, enum predict_remark kind, const char *sentence) {
     struct prediction *prediction = context;

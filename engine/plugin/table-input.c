@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- Plain files
- * -------------------------------------------------------------------------------------------- */
+/* ---- Plain files */
 
 /* A csv_read_function: the file's bytes, hashed as they pass. */
 static int64_t read_plain(void *context, char *buffer, size_t size) {
@@ -56,8 +55,7 @@ static int is_zip(const char *path, bool *ret, struct failure *failure) {
     return 0;
 }
 
-/* ---- Archives
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Archives */
 
 static int open_member(struct table_source *source, struct failure *failure) {
     int r = archive_open(source->input.path, &source->archive, failure);
@@ -131,8 +129,7 @@ static int read_run(struct table_source *source, struct failure *failure) {
     return r < 0 ? failure_memory(failure) : 0;
 }
 
-/* ---- Either
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Either */
 
 int table_source_failure(const struct table_source *source, int code, struct failure *failure) {
     if (source->member) {

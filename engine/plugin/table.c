@@ -155,8 +155,7 @@ const struct table_suggestion *table_suggestion(const struct table *table) {
     return NULL;
 }
 
-/* ---- Passes
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Passes */
 
 static int check_columns(const struct table *table, struct failure *failure) {
     for (size_t i = 0; i < table->number_count + table->label_count; i++) {

@@ -75,7 +75,7 @@ static int check_count(const struct document *document, const struct document_no
                          node->count, what, EXPERIMENT_NAMES_MOST);
 }
 
-/* ---- Factors ------------------------------------------------------------------------------------------- */
+/* ---- Factors */
 
 struct written_factor {
     int type;

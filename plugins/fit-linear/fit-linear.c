@@ -33,8 +33,7 @@ struct fit {
     uint64_t rows;
 };
 
-/* ---- Beginning
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Beginning */
 
 static void add_input(struct fit *fit, const char *column) {
     size_t need = 0;
@@ -78,8 +77,7 @@ static void linear_close(struct fit *fit) {
     free(fit);
 }
 
-/* ---- Rows
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Rows */
 
 static int linear_block(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
     const double *columns[NEEDS_MOST];
@@ -104,8 +102,7 @@ static int linear_end_of_pass(struct fit *fit, struct plugin_message *message) {
     return -EINVAL;
 }
 
-/* ---- Results
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Results */
 
 struct notes {
     char texts[NOTES_MOST][NOTE_SIZE];

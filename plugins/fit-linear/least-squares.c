@@ -91,8 +91,7 @@ static const char *term_name(const struct problem *problem, size_t a) {
     return problem->formula->terms[problem->term_of[a]].name;
 }
 
-/* ---- Normal equations
- * --------------------------------------------------------------------------------------- */
+/* ---- Normal equations */
 
 /* Sums of squares and products, about the means when there is an intercept. False when one is not finite. */
 static bool form_normal(struct problem *problem) {
@@ -157,8 +156,7 @@ static void regress_on_earlier(struct problem *problem, size_t j, struct dd *x) 
     }
 }
 
-/* ---- Saying why not
- * ----------------------------------------------------------------------------------------- */
+/* ---- Saying why not */
 
 struct sentence {
     char *text;
@@ -227,8 +225,7 @@ static void say_rank(struct problem *problem, size_t rank, size_t terms, char *r
     }
 }
 
-/* ---- Results
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Results */
 
 /* inverse = (L D L')^-1 over the slopes. */
 static void invert(struct problem *problem) {

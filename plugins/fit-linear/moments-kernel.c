@@ -23,8 +23,7 @@ __attribute__((always_inline)) static inline bool load_rows(size_t rows, const d
     return odd == 0;
 }
 
-/* ---- Plain C
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Plain C */
 
 static bool load_portable(size_t rows, const double *values, double scale, double *scaled) {
     return load_rows(rows, values, scale, scaled);
@@ -72,8 +71,7 @@ static void accumulate_portable(const struct moments_tile *tile) {
 
 const struct moments_kernel moments_kernel_portable = {load_portable, multiply_portable, accumulate_portable};
 
-/* ---- AVX2 and FMA
- * ------------------------------------------------------------------------------------------- */
+/* ---- AVX2 and FMA */
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -51,8 +51,7 @@ struct moments {
     struct record *padding; /* takes the rows that fill up a tile */
 };
 
-/* ---- Building
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Building */
 
 static double *tile_column(double *base, size_t index) {
     return base + index * MOMENTS_TILE;
@@ -218,8 +217,7 @@ void moments_free(struct moments *moments) {
     free(moments);
 }
 
-/* ---- Adding rows
- * -------------------------------------------------------------------------------------------- */
+/* ---- Adding rows */
 
 static struct record *record_of(const struct moments *moments, uint32_t group) {
     char *slab = moments->slabs[group / SLAB_GROUPS];
@@ -376,8 +374,7 @@ int moments_add(struct moments *moments, size_t rows, const double *const *colum
     return r;
 }
 
-/* ---- Asking
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Asking */
 
 uint32_t moments_group_count(const struct moments *moments) {
     return moments->group_count;

@@ -108,8 +108,7 @@ static void hpl_close(struct predict *predict) {
     free(predict);
 }
 
-/* ---- The model
- * ---------------------------------------------------------------------------------------------- */
+/* ---- The model */
 
 __attribute__((format(printf, 2, 3))) static int refuse(struct plugin_message *message, const char *format,
                                                         ...) {
@@ -234,8 +233,7 @@ static int hpl_open(const struct plugin_host *host, const struct predict_model *
     return 0;
 }
 
-/* ---- Leaving the domain
- * ------------------------------------------------------------------------------------- */
+/* ---- Leaving the domain */
 
 enum { RANGES_MOST = 128 };
 
@@ -318,8 +316,7 @@ static void warn_of_domain(const struct watch *watch, const struct predict_remar
     }
 }
 
-/* ---- A scenario
- * --------------------------------------------------------------------------------------------- */
+/* ---- A scenario */
 
 static int read_scenario(const double *values, struct hpl_scenario *ret, struct plugin_message *message) {
     bool alone = values[P] == 1 && values[Q] == 1;

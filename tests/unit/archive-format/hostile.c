@@ -383,7 +383,7 @@ static void make_sample(const struct sample *sample, struct text *zip) {
     build_archive(&build, zip);
 }
 
-/* ---- Opening bytes ---------------------------------------------------------------------------- */
+/* ---- Opening bytes */
 
 static int descriptor_of(const char *bytes, size_t length) {
     int descriptor = memfd_create("archive", MFD_CLOEXEC);
@@ -398,7 +398,7 @@ static int open_and_verify(const char *bytes, size_t length, struct failure *fai
     return r < 0 ? r : archive_verify(archive, NULL, NULL, failure);
 }
 
-/* ---- Tests ------------------------------------------------------------------------------------ */
+/* ---- Tests */
 
 static char scratch[] = "/tmp/assay-hostile.XXXXXX";
 

@@ -167,7 +167,7 @@ static void expect_failure(const char *staging, const char *target, const char *
     assert_false(file_exists(part));
 }
 
-/* ---- What is sealed --------------------------------------------------------------------------- */
+/* ---- What is sealed */
 
 static void test_round_trip(void **state) {
     (void)state;
@@ -307,7 +307,7 @@ static void test_members_that_are_not_there(void **state) {
     assert_int_equal(failure.kind, FAILURE_INPUT);
 }
 
-/* ---- What is not sealed ----------------------------------------------------------------------- */
+/* ---- What is not sealed */
 
 static void test_refused_staging(void **state) {
     (void)state;
@@ -388,7 +388,7 @@ static void test_failed_run_says_why(void **state) {
     assert_null(strstr(crate.bytes, "#agent"));
 }
 
-/* ---- Failing at any byte ---------------------------------------------------------------------- */
+/* ---- Failing at any byte */
 
 /* The staged files that sealing does not make, as one text. */
 static void read_staging(const char *staging, struct text *ret) {

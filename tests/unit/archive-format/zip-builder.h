@@ -262,7 +262,7 @@ static inline void build_zip(const struct build *build, struct text *zip) {
     build_end(zip, build, count, start);
 }
 
-/* ---- Archives --------------------------------------------------------------------------------- */
+/* ---- Archives */
 
 #define BUILD_RUN                                                                                            \
     "{\"archive_version\":\"1.0\",\"run_id\":\"00000000-0000-4000-8000-000000000000\",\"name\":\"sample\","  \

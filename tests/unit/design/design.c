@@ -90,8 +90,7 @@ static void conform(struct design *design) {
         fail_msg("%s: %s", failure.place, failure.text);
 }
 
-/* ---- Reading
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Reading */
 
 static void test_read_with_factors(void **state) {
     (void)state;
@@ -211,8 +210,7 @@ static void test_many_labels(void **state) {
     design_free(design);
 }
 
-/* ---- Conforming
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Conforming */
 
 /* A generated design of one column. */
 static struct design *one_column(const char *name, enum design_type type, double value) {
@@ -347,8 +345,7 @@ static void test_all_defaults(void **state) {
     design_free(design);
 }
 
-/* ---- Expressions over rows
- * ------------------------------------------------------------------------------------------ */
+/* ---- Expressions over rows */
 
 static struct expression *parse(const char *text) {
     static const char *const names[] = {"m", "k", "ldb", "lda", "alpha", "bcast"};

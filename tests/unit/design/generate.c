@@ -42,8 +42,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* ---- Levels
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Levels */
 
 static void test_level_types(void **state) {
     (void)state;
@@ -114,8 +113,7 @@ static void test_level_refusals(void **state) {
     assert_non_null(strstr(failure.text, "0 values of 'nb', expected from 1"));
 }
 
-/* ---- Factorial
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Factorial */
 
 static void test_factorial(void **state) {
     (void)state;
@@ -154,8 +152,7 @@ static void test_factorial_refusals(void **state) {
     clear(many, 3);
 }
 
-/* ---- Uniform and log-uniform
- * ------------------------------------------------------------------------------------- */
+/* ---- Uniform and log-uniform */
 
 /* Kolmogorov and Smirnov's distance of COUNT sorted values, mapped to [0, 1] by the law that they should
  * have. */
@@ -278,8 +275,7 @@ static void test_uniform_continues(void **state) {
     clear(levels, 2);
 }
 
-/* ---- Latin hypercube
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Latin hypercube */
 
 static void test_latin_hypercube(void **state) {
     (void)state;
@@ -314,8 +310,7 @@ static void test_latin_hypercube(void **state) {
     clear(levels, 5);
 }
 
-/* ---- The bytes
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- The bytes */
 
 static void check_hash(const struct design *design, const struct design_order *order, const char *expected) {
     cleanup(text_clear) struct text text;

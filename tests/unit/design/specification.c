@@ -87,8 +87,7 @@ static void check_csv(const char *yaml, const char *expected) {
     clear(&made);
 }
 
-/* ---- Forms
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Forms */
 
 static void test_files(void **state) {
     (void)state;
@@ -175,8 +174,7 @@ static void test_uniform_product(void **state) {
     clear(&made);
 }
 
-/* ---- Seeds
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Seeds */
 
 /* What was generated and shuffled equals what was generated, written, read and then shuffled. */
 static void test_streams_are_independent(void **state) {
@@ -227,8 +225,7 @@ static void test_is_random(void **state) {
     clear(&made);
 }
 
-/* ---- Against an experiment
- * ------------------------------------------------------------------------------------------ */
+/* ---- Against an experiment */
 
 static char *choices[] = {WORD("1"), WORD("2")};
 static struct design_factor items[] = {
@@ -268,8 +265,7 @@ static void test_with_factors(void **state) {
     clear(&made);
 }
 
-/* ---- Refusals
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Refusals */
 
 static void refuse(const char *yaml, const struct design_factors *with, const char *place,
                    const char *sentence) {

@@ -230,8 +230,7 @@ static void test_same_bytes(void **state) {
     uniform_product_clear(&product);
 }
 
-/* ---- Refusals
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Refusals */
 
 static void refuse(const struct uniform_product *product, const char *sentence) {
     struct random_source source;

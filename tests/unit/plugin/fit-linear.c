@@ -271,8 +271,7 @@ static void weights(void **state) {
     assert_true(strstr(result.message.text, "data row 4 is -1") != NULL);
 }
 
-/* ---- Groups that cannot be fitted, by name and without stopping the others
- * ---------------------------------- */
+/* ---- Groups that cannot be fitted, by name and without stopping the others */
 
 static void odd_groups(void **state) {
     (void)state;
@@ -437,8 +436,7 @@ static void domain(void **state) {
     assert_true(group->domain[2].minimum == 6 && group->domain[2].maximum == 50);
 }
 
-/* ---- The language of terms
- * ---------------------------------------------------------------------------------- */
+/* ---- The language of terms */
 
 static const char *terms_of(const char *terms, const char *const *sizes, size_t size_count) {
     static double numbers[6][8];

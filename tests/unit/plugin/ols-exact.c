@@ -93,8 +93,7 @@ static void assert_close(double found, double expected, double tolerance, const 
                  error);
 }
 
-/* ---- Listening
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Listening */
 
 struct listening {
     const struct fitting *fitting;
