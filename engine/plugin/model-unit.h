@@ -1,4 +1,5 @@
-/* Units of a model. That of a coefficient is that of the response divided by those of the term's factors, as a UCUM code. */
+/* Units of a model. That of a coefficient is that of the response divided by those of the term's factors, as
+ * a UCUM code. */
 #ifndef ASSAY_PLUGIN_MODEL_UNIT_H
 #define ASSAY_PLUGIN_MODEL_UNIT_H
 
