@@ -71,6 +71,7 @@ check "columns may come in another order" test \
 check "lines may end in CRLF" feed "$header\r\n1,2,2,2,2,2,2\r\n"
 check "no rows is no error" feed "$header\n"
 coproc KERNEL { "$kernel" --a-elements 100 --b-elements 100 --c-elements 100 2>/dev/null; }
+kernel_pid=$KERNEL_PID # bash forgets KERNEL_PID the moment that it ends
 echo "$header" >&"${KERNEL[1]}"
 answered=0
 for unit in 1 2 3; do
@@ -79,8 +80,8 @@ for unit in 1 2 3; do
         case $line in $unit,*) answered=$((answered + 1)); break ;; esac
     done
 done
-kill "$KERNEL_PID" 2>/dev/null
-wait "$KERNEL_PID" 2>/dev/null
+kill "$kernel_pid" 2>/dev/null
+wait "$kernel_pid" 2>/dev/null
 check "each row is answered at once, before the next one comes" test "$answered" -eq 3
 
 # ---- The call ----
