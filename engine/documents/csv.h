@@ -79,17 +79,18 @@ enum csv_empty { CSV_EMPTY_IS_ERROR, CSV_EMPTY_IS_NAN };
 
 struct csv_columns;
 
-/* Wants NUMBER_COUNT columns as doubles and LABEL_COUNT as labels (indices of columns), from a reader on
- * which csv_next was not yet called. The reader stays the caller's. */
+/* Wants NUMBER_COUNT columns as doubles and LABEL_COUNT as labels (indices of columns; one may be wanted
+ * twice, and as both), from a reader on which csv_next was not yet called. The reader stays the caller's, and
+ * must be there until the last csv_columns_next. */
 int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t number_count,
                      const size_t *labels, size_t label_count, enum csv_empty empty, struct csv_columns **ret,
                      struct failure *failure);
 void csv_columns_close(struct csv_columns *columns);
-/* The next block (at most a few thousand rows; the reader's memory, until the next call). 1, 0 at the end, or
- * negative on failure. */
+/* The next block (at most a few thousand rows; valid until the next call). 1, 0 at the end, or negative on
+ * failure: a row that csv_next would refuse, or a wanted number that csv_number would. */
 int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct failure *failure);
-/* The text of a label code of the j-th label column (codes count from 0 in order of first appearance), and
- * how many there are so far. At most 2^24 labels a column. */
+/* The text of a label code of the j-th label column (codes count from 0 in order of first appearance; the
+ * text stays where it is until csv_columns_close), and how many there are so far. */
 const char *csv_label(const struct csv_columns *columns, size_t j, uint32_t code);
 size_t csv_label_count(const struct csv_columns *columns, size_t j);
 
