@@ -70,18 +70,20 @@ check "columns may come in another order" test \
     calls | cut -d' ' -f2-7)" = "$(printf '9\nm=3 n=4 k=5 lda=6 ldb=7 ldc=8')"
 check "lines may end in CRLF" feed "$header\r\n1,2,2,2,2,2,2\r\n"
 check "no rows is no error" feed "$header\n"
-coproc KERNEL { "$kernel" --a-elements 100 --b-elements 100 --c-elements 100 2>/dev/null; }
-kernel_pid=$KERNEL_PID # bash forgets KERNEL_PID the moment that it ends
-echo "$header" >&"${KERNEL[1]}"
+mkfifo "$scratch/rows" "$scratch/answers"
+"$kernel" --a-elements 100 --b-elements 100 --c-elements 100 <"$scratch/rows" >"$scratch/answers" 2>"$scratch/.err" &
+kernel_pid=$!
+exec 4>"$scratch/rows" 5<"$scratch/answers"
+echo "$header" >&4
 answered=0
 for unit in 1 2 3; do
-    echo "$unit,4,4,4,4,4,4" >&"${KERNEL[1]}"
-    while read -r -t 20 line <&"${KERNEL[0]}"; do
+    echo "$unit,4,4,4,4,4,4" >&4
+    while read -r -t 20 line <&5; do
         case $line in $unit,*) answered=$((answered + 1)); break ;; esac
     done
 done
-kill "$kernel_pid" 2>/dev/null
-wait "$kernel_pid" 2>/dev/null
+exec 4>&- 5<&-
+wait "$kernel_pid"
 check "each row is answered at once, before the next one comes" test "$answered" -eq 3
 
 # ---- The call ----
