@@ -9,7 +9,7 @@ mkdir "$TMPDIR"
 cat >"$scratch/campaign.yaml" <<'E2'
 name: small
 experiment: dgemm
-design: {generate: uniform-product, factors: [m, n, k], max-product: 2e6, max-size: 400, products: 5, batch: 2, repetitions: 2, seed: 42}
+design: {generate: uniform-product, factors: [m, n, k], max-product: 1e7, max-size: 600, products: 5, batch: 2, repetitions: 2, seed: 42}
 E2
 cores=$(lscpu -p=CORE,SOCKET,ONLINE 2>/dev/null | grep -v '^#' | sort -u | wc -l)
 
@@ -65,8 +65,10 @@ check "nothing of the agent's is left" test -z "$(ls -A "$TMPDIR")"
 check "the same seed gives the same units in the same order" \
     cmp <(cut -d, -f1-3,5,7-12 "$scratch/results.csv" | sort -t, -k4,4 -k3,3n) <(cut -d, -f1-3,5,7-12 "$scratch/again.csv" | sort -t, -k4,4 -k3,3n)
 
-check "the archive alone is enough to fit" "$ASSAY" fit "$archive" -o "$scratch/model.json"
-check "the model names its archive" grep -q "$(sha256sum "$archive" | cut -c1-64)" "$scratch/model.json"
+check "the archive alone is enough to fit" "$ASSAY" fit "$archive" -o "$scratch/suggested.json"
+check "the model names its archive" grep -q "$(sha256sum "$archive" | cut -c1-64)" "$scratch/suggested.json"
+# A busy machine can make small products look free; one slope for the whole node cannot be fooled that far.
+check "a simpler model of the same archive" "$ASSAY" fit "$archive" --terms M-1 --by node -o "$scratch/model.json"
 check "a prediction comes out of the model" \
     "$ASSAY" predict hpl "$scratch/model.json" --set N=5000 --set NB=128 --set P=1 --set Q=2 --set latency=1us --set bandwidth=10GB/s -o "$scratch/prediction.csv"
 check "... with a time" awk -F, 'NR==1 {for (i=1;i<=NF;i++) if ($i=="time") t=i} NR==2 {exit !(t && $t>0)}' "$scratch/prediction.csv"
