@@ -70,10 +70,10 @@ check "columns may come in another order" test \
     calls | cut -d' ' -f2-7)" = "$(printf '9\nm=3 n=4 k=5 lda=6 ldb=7 ldc=8')"
 check "lines may end in CRLF" feed "$header\r\n1,2,2,2,2,2,2\r\n"
 check "no rows is no error" feed "$header\n"
-mkfifo "$scratch/rows" "$scratch/answers"
-"$kernel" --a-elements 100 --b-elements 100 --c-elements 100 <"$scratch/rows" >"$scratch/answers" 2>"$scratch/.err" &
+mkfifo "$scratch/row-fifo" "$scratch/answer-fifo"
+"$kernel" --a-elements 100 --b-elements 100 --c-elements 100 <"$scratch/row-fifo" >"$scratch/answer-fifo" 2>"$scratch/kernel.err" &
 kernel_pid=$!
-exec 4>"$scratch/rows" 5<"$scratch/answers"
+exec 4>"$scratch/row-fifo" 5<"$scratch/answer-fifo"
 echo "$header" >&4
 answered=0
 for unit in 1 2 3; do
