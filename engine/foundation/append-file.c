@@ -20,6 +20,11 @@ int append_file_create(const char *path, struct append_file **ret, struct failur
         append_file_close(file);
         return failure_set(failure, code, "cannot create '%s': %s", path, strerror(-code));
     }
+    int r = file_sync_folder_of(path, failure);
+    if (r < 0) {
+        append_file_close(file);
+        return r;
+    }
     *ret = file;
     return 0;
 }
@@ -37,12 +42,15 @@ void append_file_close(struct append_file *file) {
 int append_file_commit(struct append_file *file, struct failure *failure) {
     if (file->pending.length == 0)
         return 0;
+    if (file->broken)
+        return failure_set(failure, -EIO, "cannot write '%s': it ends in a line that could not be taken back",
+                           file->path);
     int r = file_write_all(file->descriptor, file->pending.bytes, file->pending.length);
     if (r == 0 && fdatasync(file->descriptor) < 0)
         r = -errno;
     if (r < 0) {
-        if (ftruncate(file->descriptor, (off_t)file->committed) == 0)
-            lseek(file->descriptor, (off_t)file->committed, SEEK_SET);
+        file->broken = ftruncate(file->descriptor, (off_t)file->committed) < 0 ||
+                       lseek(file->descriptor, (off_t)file->committed, SEEK_SET) < 0;
         return failure_set(failure, r, "cannot write '%s': %s", file->path, strerror(-r));
     }
     file->committed += file->pending.length;

@@ -8,6 +8,7 @@
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,9 +20,10 @@ struct append_file {
     int descriptor;
     uint64_t committed;  /* bytes on disk */
     struct text pending; /* append what comes next here */
+    bool broken;         /* part of a failed commit could not be taken back: nothing more is written */
 };
 
-/* Creates PATH, which must not exist. */
+/* Creates PATH, which must not exist, and syncs its folder, so that the name survives too. */
 int append_file_create(const char *path, struct append_file **ret, struct failure *failure);
 /* Does not commit. NULL is fine. */
 void append_file_close(struct append_file *file);

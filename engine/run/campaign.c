@@ -133,6 +133,11 @@ static int bind(struct campaign *campaign, struct written *written, const struct
     campaign->license = take_pointer(written->license);
     campaign->author = take_pointer(written->author);
     campaign->workspace = take_pointer(written->workspace);
+    if (campaign->workspace && campaign->workspace[0] != '/') {
+        const struct document_node *at = document_get(document->root, "workspace");
+        return failure_input(failure, document->file, at->line, at->column,
+                             "the workspace '%s' is not an absolute path on the nodes", campaign->workspace);
+    }
     if (!campaign->testbed_name || !campaign->name)
         return failure_memory(failure);
     /* The name becomes part of file names. */

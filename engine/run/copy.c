@@ -13,10 +13,13 @@
 
 struct copying {
     const struct copy_target *target;
+    bool skips; /* the folder that these name */
+    dev_t skipped_device;
+    ino_t skipped_inode;
     size_t files, left_out;
 };
 
-enum { SMALL_FILE_MOST = 1 << 30 }; /* a file into the run's folder goes through memory */
+enum { FILE_BYTES_MOST = 1 << 30 }; /* of one that goes into the run's folder: it passes through memory */
 
 static int make_folder(const struct copy_target *target, const char *path, struct failure *failure) {
     return target->link ? agent_link_make_folder_and_wait(target->link, path, failure)
@@ -48,7 +51,7 @@ static int copy_file(struct copying *copying, const char *from, const char *to, 
         r = agent_link_send_file_and_wait(target->link, to, from, mode & 0777, failure);
     } else {
         struct text bytes;
-        text_init(&bytes, SMALL_FILE_MOST);
+        text_init(&bytes, FILE_BYTES_MOST);
         r = file_read(from, &bytes, failure);
         if (r == 0)
             r = file_replace(to, bytes.bytes, bytes.length, mode & 0777, failure);
@@ -90,6 +93,9 @@ static int copy_entry(struct copying *copying, const char *from, const char *to,
         return failure_set(failure, -errno, "cannot look at '%s': %s", source, strerror(errno));
     if (S_ISREG(status.st_mode))
         return copy_file(copying, source, destination, below, status.st_mode, failure);
+    if (S_ISDIR(status.st_mode) && copying->skips && status.st_dev == copying->skipped_device &&
+        status.st_ino == copying->skipped_inode)
+        return 0;
     if (S_ISDIR(status.st_mode))
         return copy_folder(copying, source, destination, below, depth + 1, failure);
     copying->left_out++;
@@ -110,7 +116,9 @@ static int copy_folder(struct copying *copying, const char *from, const char *to
         return failure_set(failure, -errno, "cannot list '%s': %s", from, strerror(errno));
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
-        if (r == 0 && !(copying->target->skip_version_control && is_version_control(name)))
+        bool skipped = (copying->target->skip_version_control && is_version_control(name)) ||
+                       (copying->target->skip_hidden && name[0] == '.');
+        if (r == 0 && !skipped)
             r = copy_entry(copying, from, to, relative, name, depth, failure);
         free(entries[i]);
     }
@@ -121,6 +129,19 @@ static int copy_folder(struct copying *copying, const char *from, const char *to
 int copy_tree(const char *source, const struct copy_target *target, size_t *ret_left_out,
               struct failure *failure) {
     struct copying copying = {.target = target};
+    struct stat status;
+    if (target->skip_folder && stat(target->skip_folder, &status) == 0) {
+        copying.skips = true;
+        copying.skipped_device = status.st_dev;
+        copying.skipped_inode = status.st_ino;
+        struct stat root;
+        if (stat(source, &root) == 0 && root.st_dev == status.st_dev && root.st_ino == status.st_ino)
+            return failure_set_kind(
+                failure, FAILURE_INPUT, -EINVAL,
+                "runs would be made in '%s', which is copied into each run; expected another "
+                "folder for them (-o)",
+                source);
+    }
     int r = copy_folder(&copying, source, target->folder, "", 0, failure);
     if (r == 0 && ret_left_out)
         *ret_left_out = copying.left_out;

@@ -19,6 +19,10 @@ struct copy_target {
      * one is refused as bad input. */
     const char *archive_folder;
     bool skip_version_control; /* leave .git and its kind out */
+    bool skip_hidden;          /* leave out every name that begins with a dot */
+    /* A folder that is left out wherever it lies below SOURCE: where runs are made, so that none is copied
+     * into the next. NULL: none. */
+    const char *skip_folder;
     /* When not NULL: a line "sha256  path" a file, sorted by path, is appended. */
     struct text *manifest;
 };

@@ -27,6 +27,9 @@ int experiment_command_bind(const struct document *document, const struct docume
         return failure_input(failure, document->file, node->line, node->column,
                              "'%s' has %s, expected a command: a line for the shell, or a list of arguments",
                              what, document_kind_name(node->kind));
+    if (node->text[strspn(node->text, " \t\n")] == '\0')
+        return failure_input(failure, document->file, node->line, node->column, "'%s' has an empty command",
+                             what);
     ret->line = strdup(node->text);
     return ret->line ? 0 : failure_memory(failure);
 }

@@ -98,18 +98,45 @@ static const struct bind_field factor_fields[] = {
 };
 enum { FACTOR_FIELD_COUNT = sizeof factor_fields / sizeof *factor_fields };
 
-/* These are columns of results.csv that every experiment has. */
-static const char *const reserved_columns[] = {"unit", "row",  "repetition", "order",
-                                               "node", "core", "start",      NULL};
+/* The names that every experiment has: columns of results.csv, and values of its commands. */
+static const char *const reserved_names[] = {"unit", "row",  "repetition", "order",
+                                             "node", "core", "start",      "cpus"};
 
-static int check_not_reserved(const struct document *document, const struct document_node *key,
-                              struct failure *failure) {
-    for (size_t i = 0; reserved_columns[i]; i++)
-        if (strcmp(key->text, reserved_columns[i]) == 0)
-            return failure_input(failure, document->file, key->line, key->column,
-                                 "'%s' is a column of every table of results, expected another name",
-                                 key->text);
-    return 0;
+/* Factors, responses, options and maxima share one space of names: they are columns, and what {name} and
+ * $name mean. */
+static int check_name_is_free(const struct experiment *experiment, const struct document *document,
+                              const struct document_node *key, struct failure *failure) {
+    const char *what = NULL;
+    for (size_t i = 0; i < sizeof reserved_names / sizeof *reserved_names; i++)
+        if (strcmp(reserved_names[i], key->text) == 0)
+            what = "a name that every experiment has";
+    for (size_t i = 0; i < experiment->factor_count; i++)
+        if (experiment->factors[i].name && strcmp(experiment->factors[i].name, key->text) == 0)
+            what = "a factor";
+    for (size_t i = 0; i < experiment->response_count; i++)
+        if (experiment->responses[i].name && strcmp(experiment->responses[i].name, key->text) == 0)
+            what = "a response";
+    if (experiment_option_value(experiment, key->text))
+        what = "an option";
+    if (!what)
+        return 0;
+    return failure_input(failure, document->file, key->line, key->column,
+                         "'%s' is %s already, expected another name", key->text, what);
+}
+
+/* Units go into headers, tables and JSON of others: one word that can be printed. */
+static int check_unit(const struct document *document, const struct document_node *mapping, const char *unit,
+                      struct failure *failure) {
+    size_t length = strlen(unit), printable = 0;
+    while (printable < length && unit[printable] > ' ' && unit[printable] < 0x7f && unit[printable] != ',' &&
+           unit[printable] != '"')
+        printable++;
+    if (length > 0 && length <= 32 && printable == length)
+        return 0;
+    const struct document_node *at = document_get(mapping, "unit");
+    return failure_input(
+        failure, document->file, at->line, at->column,
+        "unit '%.40s' is not a word of up to 32 printable ASCII characters, such as s, By or cycles", unit);
 }
 
 static int bind_factor(const struct document *document, const struct document_node *key,
@@ -125,6 +152,8 @@ static int bind_factor(const struct document *document, const struct document_no
     if (r == 0) {
         ret->name = strdup(key->text);
         ret->type = (enum design_type[]){DESIGN_INTEGER, DESIGN_NUMBER, DESIGN_TEXT}[written.type];
+        if (written.unit)
+            r = check_unit(document, value, written.unit, failure);
         ret->unit = take_pointer(written.unit);
         if (!ret->unit)
             ret->unit = strdup("1");
@@ -138,7 +167,7 @@ static int bind_factor(const struct document *document, const struct document_no
         const struct document_node *text_node = document_get(value, "default");
         ret->default_line = text_node ? text_node->line : 0;
         ret->default_column = text_node ? text_node->column : 0;
-        if (!ret->name || !ret->unit)
+        if (r == 0 && (!ret->name || !ret->unit))
             r = failure_memory(failure);
     }
     bind_clear(factor_fields, FACTOR_FIELD_COUNT, &written);
@@ -158,7 +187,7 @@ static int bind_factors(struct experiment *experiment, const struct document *do
     for (size_t i = 0; r == 0 && i < node->count; i++) {
         r = check_name(document, node->keys[i], "a factor", failure);
         if (r == 0)
-            r = check_not_reserved(document, node->keys[i], failure);
+            r = check_name_is_free(experiment, document, node->keys[i], failure);
         if (r == 0)
             r = bind_factor(document, node->keys[i], node->items[i],
                             &experiment->factors[experiment->factor_count++], failure);
@@ -210,13 +239,21 @@ static int bind_responses(struct experiment *experiment, const struct document *
         struct experiment_response *response = &experiment->responses[experiment->response_count++];
         r = check_name(document, key, "a response", failure);
         if (r == 0)
-            r = check_not_reserved(document, key, failure);
+            r = check_name_is_free(experiment, document, key, failure);
         if (r == 0 && !(response->name = strdup(key->text)))
             r = failure_memory(failure);
         if (r == 0 && value->kind != DOCUMENT_NULL)
             r = bind_mapping(document, value, key->text, response_fields, 3, response, failure);
         if (r == 0 && !response->unit && !(response->unit = strdup("1")))
             r = failure_memory(failure);
+        if (r == 0 && value->kind != DOCUMENT_NULL && document_get(value, "unit"))
+            r = check_unit(document, value, response->unit, failure);
+        if (r == 0 && response->pattern && experiment->streamed) {
+            const struct document_node *at = document_get(value, "pattern");
+            r = failure_input(failure, document->file, at->line, at->column,
+                              "response '%s' has a pattern, but a streamed kernel answers with numbers",
+                              response->name);
+        }
         if (r == 0 && response->pattern)
             r = check_pattern(document, document_get(value, "pattern"), response->pattern, failure);
         if (r == 0 && !response->pattern && !experiment->streamed)
@@ -224,11 +261,6 @@ static int bind_responses(struct experiment *experiment, const struct document *
                 failure, document->file, value->line, value->column,
                 "response '%s' has no pattern, expected one, since the run command is not streamed",
                 response->name);
-        for (size_t j = 0; r == 0 && j < experiment->factor_count; j++)
-            if (strcmp(experiment->factors[j].name, response->name) == 0)
-                r = failure_input(failure, document->file, key->line, key->column,
-                                  "'%s' is a factor already, expected another name for the response",
-                                  response->name);
     }
     return r;
 }
@@ -299,11 +331,8 @@ static int bind_options(struct experiment *experiment, const struct document *do
         return failure_memory(failure);
     for (size_t i = 0; r == 0 && i < node->count; i++) {
         r = check_name(document, node->keys[i], "an option", failure);
-        for (size_t j = 0; r == 0 && j < experiment->factor_count; j++)
-            if (strcmp(experiment->factors[j].name, node->keys[i]->text) == 0)
-                r = failure_input(failure, document->file, node->keys[i]->line, node->keys[i]->column,
-                                  "'%s' is a factor already, expected another name for the option",
-                                  node->keys[i]->text);
+        if (r == 0)
+            r = check_name_is_free(experiment, document, node->keys[i], failure);
         if (r == 0)
             r = bind_option(experiment, document, node->keys[i], node->items[i], failure);
     }
@@ -387,6 +416,13 @@ int experiment_set_option(struct experiment *experiment, const char *name, const
     }
     if (r < 0)
         return r;
+    /* "+5" and "5" are the same number, but not to every program. */
+    int64_t integer;
+    char canonical[NUMBER_TEXT_SIZE];
+    if (option->type == EXPERIMENT_OPTION_INTEGER && number_parse_int64(value, strlen(value), &integer)) {
+        number_format_int64(integer, canonical);
+        value = canonical;
+    }
     char *copy = strdup(value);
     if (!copy)
         return failure_memory(failure);
@@ -399,9 +435,9 @@ int experiment_set_option(struct experiment *experiment, const char *name, const
 /* ---- Expressions ----------------------------------------------------------------------------------------
  */
 
-/* The names of the factors that are numbers, then room for COUNT more. The caller frees the array only. */
-static const char **factor_names(const struct experiment *experiment, size_t more) {
-    const char **names = calloc(experiment->factor_count + more + 1, sizeof *names);
+/* The names of the factors. The caller frees the array only. */
+static const char **factor_names(const struct experiment *experiment) {
+    const char **names = calloc(experiment->factor_count + 1, sizeof *names);
     for (size_t i = 0; names && i < experiment->factor_count; i++)
         names[i] = experiment->factors[i].name;
     return names;
@@ -423,7 +459,7 @@ static int bind_conditions(struct experiment *experiment, const struct document 
     int r = check_count(document, node, "conditions", failure);
     if (r < 0)
         return r;
-    cleanup_free const char **names = factor_names(experiment, 0);
+    cleanup_free const char **names = factor_names(experiment);
     experiment->conditions = calloc(node->count ? node->count : 1, sizeof *experiment->conditions);
     if (!names || !experiment->conditions)
         return failure_memory(failure);
@@ -440,16 +476,15 @@ static int bind_maxima(struct experiment *experiment, const struct document *doc
     int r = check_count(document, node, "maxima", failure);
     if (r < 0)
         return r;
-    cleanup_free const char **names = factor_names(experiment, 0);
+    cleanup_free const char **names = factor_names(experiment);
     experiment->maxima = calloc(node->count ? node->count : 1, sizeof *experiment->maxima);
     if (!names || !experiment->maxima)
         return failure_memory(failure);
     for (size_t i = 0; r == 0 && i < node->count; i++) {
         struct experiment_maximum *maximum = &experiment->maxima[experiment->maximum_count++];
         r = check_name(document, node->keys[i], "a maximum", failure);
-        if (r == 0 && find_option(experiment, node->keys[i]->text))
-            r = failure_input(failure, document->file, node->keys[i]->line, node->keys[i]->column,
-                              "'%s' is an option already, expected another name", node->keys[i]->text);
+        if (r == 0)
+            r = check_name_is_free(experiment, document, node->keys[i], failure);
         if (r == 0 && !(maximum->name = strdup(node->keys[i]->text)))
             r = failure_memory(failure);
         if (r == 0)
@@ -463,7 +498,7 @@ static int bind_costs(struct experiment *experiment, const struct document *docu
                       const struct written *written, struct failure *failure) {
     int r = 0;
     if (written->estimate) {
-        cleanup_free const char **names = factor_names(experiment, 0);
+        cleanup_free const char **names = factor_names(experiment);
         if (!names)
             return failure_memory(failure);
         r = parse_expression(document, written->estimate, "estimate", names, experiment->factor_count,
@@ -512,6 +547,11 @@ static int bind_run(struct experiment *experiment, const struct document *docume
         r = failure_input(failure, document->file, node->line, node->column,
                           "'run' has %s, expected one of 'streamed' and 'command'",
                           written.command ? "both" : "neither");
+    if (r == 0 && written.streamed && written.timeout > 0) {
+        const struct document_node *at = document_get(node, "timeout");
+        r = failure_input(failure, document->file, at->line, at->column,
+                          "'timeout' is for a command a unit; a streamed kernel has none");
+    }
     if (r == 0) {
         experiment->streamed = written.streamed;
         r = experiment_command_bind(document, written.streamed ? written.streamed : written.command, "run",
@@ -531,15 +571,17 @@ static const struct bind_field source_fields[] = {
     {.key = "folder", .type = BIND_TEXT, .offset = offsetof(struct experiment_source, folder)},
 };
 
-/* "https://name:token@host/...": the campaign goes into the archive byte for byte, and secrets never do. */
-static bool has_password(const char *url) {
+/* "https://name:token@host/...", "https://token@host/...": the campaign goes into the archive byte for byte,
+ * and secrets never do. In ssh URLs the part before the @ is a user's name. */
+static bool has_secret(const char *url) {
     const char *authority = strstr(url, "://");
     if (!authority)
         return false;
+    bool http = strncmp(url, "http", 4) == 0;
     authority += 3;
     size_t length = strcspn(authority, "/?#");
     const char *at = memchr(authority, '@', length);
-    return at && memchr(authority, ':', (size_t)(at - authority));
+    return at && (http || memchr(authority, ':', (size_t)(at - authority)));
 }
 
 static int bind_source(struct experiment *experiment, const struct document *document,
@@ -554,14 +596,19 @@ static int bind_source(struct experiment *experiment, const struct document *doc
         return failure_input(failure, document->file, node->line, node->column,
                              "'source' expects either 'git' (with 'at' if wanted) or 'folder'");
     /* git would take these for options. */
-    if ((source->git && source->git[0] == '-') || (source->at && source->at[0] == '-'))
-        return failure_input(failure, document->file, node->line, node->column,
-                             "'source' begins with a dash");
-    if (source->git && has_password(source->git)) {
+    for (int i = 0; i < 2; i++) {
+        const char *key = i == 0 ? "git" : "at", *value = i == 0 ? source->git : source->at;
+        const struct document_node *at = document_get(node, key);
+        if (value && (value[0] == '-' || value[0] == '\0'))
+            return failure_input(failure, document->file, at->line, at->column,
+                                 "'%s' is '%s', expected a name", key, value);
+    }
+    if (source->git && has_secret(source->git)) {
         const struct document_node *at = document_get(node, "git");
-        return failure_input(failure, document->file, at->line, at->column,
-                             "the URL has a password in it, which would be kept in the archive; expected one "
-                             "without (git's credential helpers keep passwords)");
+        return failure_input(
+            failure, document->file, at->line, at->column,
+            "the URL has a user's secret in it, which would be kept in the archive; expected one "
+            "without (git's credential helpers keep secrets)");
     }
     if (source->folder && source->folder[0] != '/') {
         char *absolute = file_join(base_folder, source->folder);
@@ -572,8 +619,8 @@ static int bind_source(struct experiment *experiment, const struct document *doc
     }
     if (source->folder && !file_is_folder(source->folder)) {
         const struct document_node *at = document_get(node, "folder");
-        return failure_input(failure, document->file, at->line, at->column, "there is no folder '%s'",
-                             source->folder);
+        return failure_input(failure, document->file, at->line, at->column,
+                             "'%s' is not a folder that is there", source->folder);
     }
     return 0;
 }
@@ -620,8 +667,10 @@ static int bind_packages(struct experiment *experiment, const struct document *d
     int r = bind_value(document, node, &field, &experiment->packages, failure);
     for (size_t i = 0; r == 0 && i < experiment->packages.count; i++) {
         const char *name = experiment->packages.items[i];
-        if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789+-.") != strlen(name) || name[0] == '-' ||
-            !name[0])
+        size_t length = strlen(name);
+        /* Debian Policy 5.6.1; apt would take a dash at the end for "remove". */
+        if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789+-.") != length || length < 2 ||
+            name[length - 1] == '-' || strchr("+-.", name[0]))
             r = failure_input(failure, document->file, node->line, node->column,
                               "'%s' is not the name of a Debian package", name);
     }

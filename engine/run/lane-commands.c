@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum {
-    OUTPUT_MOST = 16 << 20, /* of one unit; what is more is cut, and said */
     ERRORS_KEPT = 64 << 10,
     FAILURES_IN_A_ROW_MOST = 3, /* then the lane's experiment is taken to be broken */
 };
@@ -59,19 +58,30 @@ static bool read_response(const struct lane *lane, size_t i, double *ret, char w
     return false;
 }
 
-static void record_unit(struct lane *lane, const struct remote_exit *exit) {
+/* The last line that has anything in it. */
+static const char *last_line(struct text *text) {
+    while (text->length > 0 && (unsigned char)text->bytes[text->length - 1] <= ' ')
+        text->bytes[--text->length] = '\0';
+    const char *newline = strrchr(text->bytes, '\n');
+    return newline ? newline + 1 : text->bytes;
+}
+
+static void record_unit(struct lane *lane, const struct remote_exit *exit, const char *not_started) {
     struct measurement *measurement = lane->measurement;
     const struct experiment *experiment = measurement->run->experiment;
     double responses[EXPERIMENT_NAMES_MOST];
     char why[512] = "", how[128];
-    bool good = !exit->signalled && exit->code == 0 && !exit->timed_out;
-    if (!good)
-        snprintf(why, sizeof why, "the command %s", remote_exit_describe(exit, how, sizeof how));
+    bool good = exit && !exit->signalled && exit->code == 0 && !exit->timed_out;
+    if (!exit)
+        snprintf(why, sizeof why, "%.500s", not_started);
+    else if (!good)
+        snprintf(why, sizeof why, "the command %s%s%.300s", remote_exit_describe(exit, how, sizeof how),
+                 lane->errors.length ? ": " : "", last_line(&lane->errors));
     for (size_t i = 0; good && i < experiment->response_count; i++)
         good = read_response(lane, i, &responses[i], why);
     measurement_record(measurement, lane, lane->next, lane->unit_started_ns, good ? responses : NULL,
                        good ? NULL : why);
-    measurement->failures_in_a_row = good ? 0 : measurement->failures_in_a_row + 1;
+    lane->failures_in_a_row = good ? 0 : lane->failures_in_a_row + 1;
     if (good)
         return;
     struct run *run = measurement->run;
@@ -79,10 +89,10 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit) {
     if (!run->first_unit_failure[0])
         snprintf(run->first_unit_failure, sizeof run->first_unit_failure, "unit %zu on node %s: %s",
                  lane->next + 1, lane->node->name, why);
-    if (measurement->failures_in_a_row >= FAILURES_IN_A_ROW_MOST) {
+    if (lane->failures_in_a_row >= FAILURES_IN_A_ROW_MOST) {
         struct failure failure;
-        failure_set_kind(&failure, FAILURE_EXPERIMENT, -EIO, "%d units in a row failed; the first: %s",
-                         FAILURES_IN_A_ROW_MOST, run->first_unit_failure);
+        failure_set_kind(&failure, FAILURE_EXPERIMENT, -EIO, "%d units in a row failed; the last: %s",
+                         FAILURES_IN_A_ROW_MOST, why);
         measurement_fail(measurement, &failure);
     }
 }
@@ -109,13 +119,16 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
     remote_command_free(command);
     struct failure why = {0};
     int r = 0;
-    if (failure) {
+    /* A command that cannot be started is the experiment's failure, as is one that exits badly; a link that
+     * is dead is not. */
+    bool answered = exit || (failure && failure->kind == FAILURE_EXPERIMENT);
+    if (!answered) {
         why = *failure;
         r = failure->code;
     } else if (!measurement->ended && !measurement->run->interrupted) {
-        r = keep_output(lane, &why);
+        r = exit ? keep_output(lane, &why) : 0;
         if (r == 0)
-            record_unit(lane, exit);
+            record_unit(lane, exit, exit ? NULL : failure->text);
         lane->next++;
         if (r == 0 && !measurement->ended && lane->next < plan_positions(measurement->run->plan)) {
             r = start_unit(lane, &why);
@@ -147,7 +160,7 @@ static int start_unit(struct lane *lane, struct failure *failure) {
             .folder = lane->node->work_folder,
             .pus = lane->pus,
             .pu_count = lane->pu_count,
-            .output_limit = OUTPUT_MOST,
+            .output_limit = LANE_OUTPUT_MOST,
             .error_limit = ERRORS_KEPT,
             .timeout_ms = (uint64_t)(run->experiment->timeout * 1e3),
         };

@@ -146,7 +146,7 @@ static void take_answer(struct lane *lane, const char *line, size_t length) {
     double responses[EXPERIMENT_NAMES_MOST];
     bool good = count == experiment->response_count + 2 &&
                 number_parse_uint64(fields[0].bytes, fields[0].length, &unit) &&
-                number_parse_int64(fields[1].bytes, fields[1].length, &start);
+                number_parse_int64(fields[1].bytes, fields[1].length, &start) && start >= 0;
     for (size_t i = 0; good && i < experiment->response_count; i++) {
         const struct csv_field *field = &fields[lane->columns[i]];
         good = number_parse_double(field->bytes, field->length, &responses[i]);
@@ -196,9 +196,14 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
         take_output(lane, bytes, length);
         return;
     }
+    /* The last ERRORS_KEPT bytes. */
+    if (length > ERRORS_KEPT) {
+        bytes += length - ERRORS_KEPT;
+        length = ERRORS_KEPT;
+    }
     if (lane->errors.length + length > ERRORS_KEPT)
-        text_consume(&lane->errors, lane->errors.length);
-    text_append(&lane->errors, bytes, length < ERRORS_KEPT ? length : ERRORS_KEPT);
+        text_consume(&lane->errors, lane->errors.length + length - ERRORS_KEPT);
+    text_append(&lane->errors, bytes, length);
 }
 
 static void on_exit_kernel(struct remote_command *command, const struct remote_exit *exit,

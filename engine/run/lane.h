@@ -10,6 +10,8 @@
 
 #include <regex.h>
 
+enum { LANE_OUTPUT_MOST = 16 << 20 }; /* bytes of one unit's stdout; what is more is cut */
+
 struct measurement;
 
 struct lane {
@@ -27,12 +29,14 @@ struct lane {
     size_t sent;      /* positions written to the kernel */
     struct text line; /* the answer line that is not whole yet */
     bool header_seen;
-    size_t *columns; /* of the answer: which response each field is; start and unit apart */
+    size_t *columns; /* for each response, which field of an answer it is */
 
     /* one command a unit */
-    struct text output; /* of the unit that runs; room for OUTPUT_MOST of lane-commands.c */
+    struct text output; /* of the unit that runs */
     int64_t unit_started_ns;
-    struct text errors; /* the end of what was written to stderr */
+    unsigned failures_in_a_row;
+
+    struct text errors; /* what was written to stderr: by the unit, or the last of it by a streamed kernel */
 };
 
 /* All lanes of the measure phase. */
@@ -47,14 +51,13 @@ struct measurement {
         window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
     uint64_t window_units;
     double rate;
-    unsigned failures_in_a_row;
-    bool ended; /* by a failure or an interruption */
+    bool ended; /* by a failure: why */
     struct failure why;
     struct event_source *commit_timer;
 };
 
-/* A unit's line in results.csv and in the journal. RESPONSES: one text a response, in the experiment's order;
- * NULL for a unit that failed, with WHY. */
+/* A unit's line in results.csv and in the journal. RESPONSES: one number a response, in the experiment's
+ * order; NULL for a unit that failed, with WHY. */
 void measurement_record(struct measurement *measurement, const struct lane *lane, size_t position,
                         int64_t start_ns, const double *responses, const char *why);
 /* Ends all lanes, with the reason; the first reason counts. */

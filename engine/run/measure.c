@@ -1,6 +1,7 @@
 /* The measure phase: opens the lanes, records what they answer, commits it, and shows how far things are. */
 #include "engine/run/lane.h"
 
+#include "archive-format/reader.h"
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -16,9 +17,36 @@
  * commits a second cost the measured machine little. */
 static const int64_t commit_period_ns = 250 * EVENT_MILLISECOND;
 static const int64_t rate_window_ns = 5 * EVENT_SECOND;
+static const int64_t end_grace_ns = 3 * EVENT_SECOND; /* between SIGTERM and SIGKILL */
 
 /* ---- Records ---------------------------------------------------------------------------------------------
  */
+
+/* A line of results.csv, whole or not at all. */
+static int append_unit(struct measurement *measurement, const struct lane *lane, size_t position,
+                       int64_t start_ns, const double *responses) {
+    struct run *run = measurement->run;
+    const struct plan *plan = run->plan;
+    size_t row = design_order_row(plan->order, position);
+    struct text *text = &run->results->pending;
+    size_t before = text->length;
+    int r = csv_append_int64(text, true, (int64_t)row + 1);
+    r = r < 0 ? r
+              : csv_append_int64(text, false, (int64_t)design_order_repetition(plan->order, position) + 1);
+    r = r < 0 ? r : csv_append_int64(text, false, (int64_t)position + 1);
+    r = r < 0 ? r : csv_append_field(text, false, lane->node->name, strlen(lane->node->name));
+    r = r < 0 ? r : csv_append_field(text, false, lane->core, strlen(lane->core));
+    r = r < 0 ? r : csv_append_int64(text, false, start_ns);
+    r = r < 0 ? r : plan_append_factors(plan, row, text);
+    for (size_t i = 0; r == 0 && i < run->experiment->response_count; i++)
+        r = csv_append_double(text, false, responses[i]);
+    r = r < 0 ? r : text_append_character(text, '\n');
+    if (r < 0 && text->capacity) {
+        text->length = before;
+        text->bytes[before] = '\0';
+    }
+    return r;
+}
 
 void measurement_record(struct measurement *measurement, const struct lane *lane, size_t position,
                         int64_t start_ns, const double *responses, const char *why) {
@@ -26,18 +54,13 @@ void measurement_record(struct measurement *measurement, const struct lane *lane
     const struct plan *plan = run->plan;
     size_t row = design_order_row(plan->order, position),
            repetition = design_order_repetition(plan->order, position);
-    if (responses) {
-        struct text *text = &run->results->pending;
-        csv_append_int64(text, true, (int64_t)row + 1);
-        csv_append_int64(text, false, (int64_t)repetition + 1);
-        csv_append_int64(text, false, (int64_t)position + 1);
-        csv_append_field(text, false, lane->node->name, strlen(lane->node->name));
-        csv_append_field(text, false, lane->core, strlen(lane->core));
-        csv_append_int64(text, false, start_ns);
-        plan_append_factors(plan, row, text);
-        for (size_t i = 0; i < run->experiment->response_count; i++)
-            csv_append_double(text, false, responses[i]);
-        text_append_character(text, '\n');
+    if (responses && append_unit(measurement, lane, position, start_ns, responses) < 0) {
+        struct failure failure;
+        failure_set(&failure, -ENOMEM,
+                    "cannot keep the results of %zu units in memory until they are written",
+                    (size_t)(run->units_done + 1));
+        measurement_fail(measurement, &failure);
+        return;
     }
     journal_begin(run->journal, "unit");
     journal_integer(run->journal, "row", (int64_t)row + 1);
@@ -106,10 +129,23 @@ void measurement_fail(struct measurement *measurement, const struct failure *why
         return;
     measurement->ended = true;
     measurement->why = *why;
-    for (size_t i = 0; i < measurement->lane_count; i++)
-        if (measurement->lanes[i].command)
-            remote_command_kill(measurement->lanes[i].command, SIGTERM, NULL);
     event_loop_stop(measurement->run->loop);
+}
+
+/* After the loop was stopped: asks what still runs to end, and gives it time to (an mpirun has ranks
+ * elsewhere to end). What does not is killed when its lane is cleared. */
+static void end_lanes(struct measurement *measurement) {
+    struct event_loop *loop = measurement->run->loop;
+    event_loop_resume(loop);
+    for (size_t i = 0; i < measurement->lane_count; i++)
+        if (measurement->lanes[i].command && !measurement->lanes[i].finished)
+            remote_command_kill(measurement->lanes[i].command, SIGTERM, NULL);
+    int64_t deadline = clock_monotonic_ns() + end_grace_ns, left;
+    while (measurement->lanes_open > 0 && (left = deadline - clock_monotonic_ns()) > 0 &&
+           !event_loop_is_stopped(loop))
+        if (event_loop_run_once(loop, left, NULL) < 0)
+            break;
+    event_loop_resume(loop);
 }
 
 void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
@@ -142,7 +178,10 @@ static void clear_measurement(struct measurement *measurement) {
 /* ---- Beginnings ------------------------------------------------------------------------------------------
  */
 
-enum { LINE_MOST = 1 << 20, OUTPUT_MOST = 16 << 20 };
+enum {
+    LINE_MOST = 1 << 20,
+    FILES_APART = 4096, /* of an archive: all but the output of units */
+};
 
 static int open_lane(struct measurement *measurement, struct lane *lane, struct run_node *node, size_t core,
                      struct failure *failure) {
@@ -150,7 +189,7 @@ static int open_lane(struct measurement *measurement, struct lane *lane, struct 
     bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
     *lane = (struct lane){.measurement = measurement, .node = node, .pu_count = whole ? node->core_count : 1};
     text_init(&lane->line, LINE_MOST);
-    text_init(&lane->output, OUTPUT_MOST);
+    text_init(&lane->output, LANE_OUTPUT_MOST);
     text_init(&lane->errors, LINE_MOST);
     unsigned *pus = calloc(lane->pu_count, sizeof *pus);
     if (!pus)
@@ -224,6 +263,13 @@ static int measure(struct measurement *measurement, struct failure *failure) {
     if (r < 0)
         return r;
     measurement->units_total = (uint64_t)positions * measurement->lane_count;
+    /* Each keeps its output in up to two files, and an archive has room for so many. */
+    if (!run->experiment->streamed && 2 * measurement->units_total + FILES_APART > ARCHIVE_ENTRIES_MOST)
+        return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
+                                "%" PRIu64
+                                " units would keep their output in more files than the %d of an archive; "
+                                "expected fewer rows or repetitions",
+                                measurement->units_total, ARCHIVE_ENTRIES_MOST);
     for (size_t i = 0; i < positions; i++)
         measurement->weight_total += plan_weight(run->plan, i) * (double)measurement->lane_count;
     run->units_planned = measurement->units_total;
@@ -238,7 +284,6 @@ static int measure(struct measurement *measurement, struct failure *failure) {
     if (!measurement->commit_timer)
         return failure_memory(failure);
     measurement->started_ns = measurement->window_ns = clock_monotonic_ns();
-    run->measuring = true;
     for (size_t i = 0; r == 0 && i < measurement->lane_count; i++)
         r = run->experiment->streamed ? lane_start_streamed(&measurement->lanes[i], failure)
                                       : lane_start_commands(&measurement->lanes[i], failure);
@@ -251,7 +296,7 @@ int run_phase_measure(struct run *run, struct failure *failure) {
     cleanup(clear_measurement) struct measurement measurement = {.run = run};
     int r = measure(&measurement, failure);
     /* The loop was stopped by the last lane, by a failure, or by a signal. */
-    event_loop_resume(run->loop);
+    end_lanes(&measurement);
     struct failure commit = {0};
     int committed = run_commit(run, &commit);
     if (r == 0 && measurement.ended) {

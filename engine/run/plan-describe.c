@@ -4,6 +4,7 @@
 #include "engine/run/experiment-command.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How many units the listing begins with. */
@@ -51,6 +52,11 @@ static void append_units(const struct plan *plan, struct text *ret) {
         design_order_kind_name(plan->order->kind), design_specification_seed(plan->campaign->design));
 }
 
+static int column_width(const struct design_factor *factor) {
+    size_t name = strlen(factor->name), unit = strlen(factor->unit), widest = name > unit ? name : unit;
+    return widest > 8 ? (int)widest : 8;
+}
+
 static void append_first_units(const struct plan *plan, struct text *ret) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t positions = plan_positions(plan);
@@ -58,7 +64,11 @@ static void append_first_units(const struct plan *plan, struct text *ret) {
         return;
     text_append_string(ret, "\nThe first units:\n\n  order  row  repetition");
     for (size_t i = 0; i < experiment->factor_count; i++)
-        text_printf(ret, "  %8s", experiment->factors[i].name);
+        text_printf(ret, "%*s", column_width(&experiment->factors[i]) + 2, experiment->factors[i].name);
+    text_append_string(ret, "\n                       ");
+    for (size_t i = 0; i < experiment->factor_count; i++)
+        text_printf(ret, "%*s", column_width(&experiment->factors[i]) + 2,
+                    strcmp(experiment->factors[i].unit, "1") == 0 ? "" : experiment->factors[i].unit);
     text_append_character(ret, '\n');
     for (size_t at = 0; at < positions && at < UNITS_SHOWN; at++) {
         size_t row = design_order_row(plan->order, at);
@@ -66,7 +76,8 @@ static void append_first_units(const struct plan *plan, struct text *ret) {
                     design_order_repetition(plan->order, at) + 1);
         for (size_t i = 0; i < experiment->factor_count; i++) {
             char buffer[NUMBER_TEXT_SIZE];
-            text_printf(ret, "  %8s", design_value(plan->design, row, i, buffer));
+            text_printf(ret, "%*s", column_width(&experiment->factors[i]) + 2,
+                        design_value(plan->design, row, i, buffer));
         }
         text_append_character(ret, '\n');
     }
@@ -95,6 +106,13 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
     const struct experiment *experiment = campaign->experiment;
     struct plan_values values = {0};
     int r = plan_values_new(plan, 1, &values, failure);
+    /* How many cores a node has is not known before it was asked. */
+    if (r == 0 && experiment->placement == EXPERIMENT_PLACEMENT_NODE) {
+        free(values.values[0]);
+        values.values[0] = strdup("CORES");
+        if (!values.values[0])
+            r = failure_memory(failure);
+    }
     if (r < 0)
         return r;
     text_printf(ret, "campaign     %s\nexperiment   %s%s%s\ntestbed      %s: %s\n", campaign->name,
@@ -125,4 +143,48 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
     append_costs(plan, ret);
     plan_values_clear(&values);
     return r;
+}
+
+/* ---- For programs */
+
+void plan_add_options(const struct plan *plan, cJSON *object) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    cJSON *options = json_add_object(object, "options");
+    for (size_t i = 0; i < experiment->option_count; i++)
+        json_add_string(options, experiment->options[i].name, experiment->options[i].value);
+}
+
+void plan_add_seed(const struct plan *plan, cJSON *object) {
+    char seed[NUMBER_TEXT_SIZE];
+    number_format_uint64(design_specification_seed(plan->campaign->design), seed);
+    /* A string: not every reader of JSON keeps 64 bits. */
+    json_add_string(object, "seed", seed);
+    json_add_string(object, "generator", "xoshiro256**");
+    json_add_string(object, "order", design_order_kind_name(plan->order->kind));
+}
+
+cJSON *plan_resolve(const struct plan *plan) {
+    const struct campaign *campaign = plan->campaign;
+    const struct experiment *experiment = campaign->experiment;
+    cJSON *object = cJSON_CreateObject();
+    if (!object)
+        return NULL;
+    json_add_string(object, "name", campaign->name);
+    json_add_string(object, "experiment", experiment->name);
+    json_add_string(object, "testbed", campaign->testbed_name);
+    plan_add_options(plan, object);
+    plan_add_seed(plan, object);
+    json_add_uint64(object, "rows", plan->design->row_count);
+    json_add_uint64(object, "repetitions", plan->order->repetitions);
+    json_add_uint64(object, "positions", plan_positions(plan));
+    json_add_string(object, "placement",
+                    experiment->placement == EXPERIMENT_PLACEMENT_CORE ? "core" : "node");
+    if (plan->memory > 0)
+        json_add_double(object, "memory_per_process_bytes", plan->memory);
+    if (plan->seconds >= 0)
+        json_add_double(object, "estimated_seconds", plan->seconds);
+    cJSON *maxima = json_add_object(object, "maxima");
+    for (size_t i = 0; i < experiment->maximum_count; i++)
+        json_add_double(maxima, experiment->maxima[i].name, plan->maxima[i]);
+    return object;
 }

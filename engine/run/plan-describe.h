@@ -1,12 +1,19 @@
-/* The plan for people: what `assay run --dry-run` prints. */
+/* The plan for people, which is what `assay run --dry-run` prints, and for programs. */
 #ifndef ASSAY_RUN_PLAN_DESCRIBE_H
 #define ASSAY_RUN_PLAN_DESCRIBE_H
 
+#include "engine/documents/json.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
 #include "engine/run/plan.h"
 
 /* Appends phases, units, commands as they will run, memory and time expected. */
 int plan_describe(const struct plan *plan, struct text *ret, struct failure *failure);
+
+/* campaign.resolved.json: every default filled in. The caller's; NULL when out of memory. */
+cJSON *plan_resolve(const struct plan *plan);
+/* Two parts of it that run.json has too: `options`; and `seed`, `generator`, `order`. */
+void plan_add_options(const struct plan *plan, cJSON *object);
+void plan_add_seed(const struct plan *plan, cJSON *object);
 
 #endif

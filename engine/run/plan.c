@@ -64,6 +64,22 @@ static int estimate(struct plan *plan, struct failure *failure) {
     return 0;
 }
 
+/* A streamed kernel reads lines of fields parted by commas, so a text of the design may not have either. */
+static int check_texts(const struct plan *plan, struct failure *failure) {
+    const struct design *design = plan->design;
+    for (size_t i = 0; plan->campaign->experiment->streamed && i < design->column_count; i++)
+        for (size_t row = 0; design->columns[i].type == DESIGN_TEXT && row < design->row_count; row++) {
+            char buffer[NUMBER_TEXT_SIZE];
+            if (strpbrk(design_value(design, row, i, buffer), ",\"\r\n"))
+                return design_failure(
+                    design, row, failure,
+                    "'%s' has a comma, a quote or a line's end in it, which a streamed kernel could "
+                    "not tell from the next value",
+                    design->columns[i].name);
+        }
+    return 0;
+}
+
 /* Whether every command finds the values that it asks for: better said now than after an hour of setup. */
 static int check_commands(const struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
@@ -98,6 +114,8 @@ int plan_new(const struct campaign *campaign, struct plan **ret, struct failure 
         r = find_maxima(plan, failure);
     if (r == 0)
         r = estimate(plan, failure);
+    if (r == 0)
+        r = check_texts(plan, failure);
     if (r == 0)
         r = check_commands(plan, failure);
     if (r < 0)

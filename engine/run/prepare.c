@@ -11,6 +11,7 @@
 
 /* Where setup and run commands work, below the agent's folder. */
 static const char work_folder[] = "work";
+static const char experiment_folder[] = "experiment";
 
 /* ---- Packages -------------------------------------------------------------------------------------------
  */
@@ -79,18 +80,20 @@ static int install_packages(struct run *run, struct run_node *node, const char *
     if (r < 0)
         return r;
     bool root = strcmp(who.output, "0\n") == 0;
-    static const char *const update[] = {"sudo", "-n", "apt-get", "-q", "update", NULL};
+    static const char *const update[] = {"sudo",    "-n", "env",    "DEBIAN_FRONTEND=noninteractive",
+                                         "apt-get", "-q", "update", NULL};
     static const char *const install[] = {
-        "sudo", "-n", "apt-get", "-q", "install", "-y", "--no-install-recommends", "--", NULL};
-    static const char *const environment[] = {"DEBIAN_FRONTEND=noninteractive", NULL};
+        "sudo", "-n",      "env", "DEBIAN_FRONTEND=noninteractive", "apt-get",
+        "-q",   "install", "-y",  "--no-install-recommends",        "--",
+        NULL};
     cleanup_free const char **arguments = with_packages(root ? install + 2 : install, missing, count);
     if (!arguments)
         return failure_memory(failure);
     cleanup(remote_result_clear) struct remote_result updated = {0};
     cleanup(remote_result_clear) struct remote_result installed = {0};
-    r = run_command(run, node, root ? update + 2 : update, environment, NULL, true, &updated, failure);
+    r = run_command(run, node, root ? update + 2 : update, NULL, NULL, true, &updated, failure);
     if (r == 0)
-        r = run_command(run, node, arguments, environment, NULL, true, &installed, failure);
+        r = run_command(run, node, arguments, NULL, NULL, true, &installed, failure);
     return r;
 }
 
@@ -112,8 +115,12 @@ static int prepare_packages(struct run *run, struct run_node *node, struct failu
         text_printf(&names, "%s%s", i ? " " : "", missing[i]);
     run_note(run, "node %s: installing %s", node->name, names.bytes);
     r = install_packages(run, node, missing, count, failure);
-    if (r == 0)
-        r = query_packages(run, node, versions, missing, &count, failure);
+    if (r == 0) {
+        cJSON_DeleteItemFromObjectCaseSensitive(node->software, "packages");
+        versions = json_add_object(node->software, "packages");
+        r = versions ? query_packages(run, node, versions, missing, &count, failure)
+                     : failure_memory(failure);
+    }
     if (r == 0 && count > 0)
         r = failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOPKG, "on node %s, package %s is still missing",
                              node->name, missing[0]);
@@ -155,8 +162,11 @@ static int prepare_local_source(struct run *run, struct run_node *node, cJSON *s
                                 struct failure *failure) {
     struct text manifest;
     text_init(&manifest, 64 << 20);
-    struct copy_target target = {
-        .link = node->link, .folder = work_folder, .skip_version_control = true, .manifest = &manifest};
+    struct copy_target target = {.link = node->link,
+                                 .folder = work_folder,
+                                 .skip_version_control = true,
+                                 .skip_folder = run->request->folder,
+                                 .manifest = &manifest};
     size_t left_out = 0;
     int r = copy_tree(run->experiment->source.folder, &target, &left_out, failure);
     if (r == 0 && left_out > 0)
@@ -186,7 +196,11 @@ static int prepare_files(struct run *run, struct run_node *node, struct failure 
     if (r == 0 && experiment->source.folder)
         r = prepare_local_source(run, node, source, failure);
     if (r == 0 && experiment->folder) {
-        struct copy_target target = {.link = node->link, .folder = work_folder, .skip_version_control = true};
+        /* A source is left as it came: the experiment's own files lie beside it. */
+        struct copy_target target = {.link = node->link,
+                                     .folder = source ? experiment_folder : work_folder,
+                                     .skip_hidden = true,
+                                     .skip_folder = run->request->folder};
         r = copy_tree(experiment->folder, &target, NULL, failure);
     }
     return r;

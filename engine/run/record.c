@@ -8,6 +8,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/run/copy.h"
+#include "engine/run/plan-describe.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -76,46 +77,11 @@ static int record_columns(struct run *run, struct failure *failure) {
     return archive_write_datapackage(path, run->campaign->name, tables, factors > 0 ? 2 : 1, failure);
 }
 
-/* ---- campaign.resolved.json ------------------------------------------------------------------------------
- */
-
-static void add_options(const struct experiment *experiment, cJSON *object) {
-    cJSON *options = json_add_object(object, "options");
-    for (size_t i = 0; i < experiment->option_count; i++)
-        json_add_string(options, experiment->options[i].name, experiment->options[i].value);
-}
-
-static void add_seed(const struct run *run, cJSON *object) {
-    char seed[32];
-    snprintf(seed, sizeof seed, "%" PRIu64, design_specification_seed(run->campaign->design));
-    /* A string: not every reader of JSON keeps 64 bits. */
-    json_add_string(object, "seed", seed);
-    json_add_string(object, "generator", "xoshiro256**");
-    json_add_string(object, "order", design_order_kind_name(run->plan->order->kind));
-}
+/* ---- Inputs */
 
 static int record_resolved(struct run *run, struct failure *failure) {
-    cleanup(free_json) cJSON *object = cJSON_CreateObject();
-    if (!object)
-        return failure_memory(failure);
-    const struct plan *plan = run->plan;
-    json_add_string(object, "name", run->campaign->name);
-    json_add_string(object, "experiment", run->experiment->name);
-    json_add_string(object, "testbed", run->campaign->testbed_name);
-    add_options(run->experiment, object);
-    add_seed(run, object);
-    json_add_uint64(object, "rows", plan->design->row_count);
-    json_add_uint64(object, "positions", plan_positions(plan));
-    json_add_string(object, "placement",
-                    run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? "core" : "node");
-    if (plan->memory > 0)
-        json_add_double(object, "memory_per_process_bytes", plan->memory);
-    if (plan->seconds >= 0)
-        json_add_double(object, "estimated_seconds", plan->seconds);
-    cJSON *maxima = json_add_object(object, "maxima");
-    for (size_t i = 0; i < run->experiment->maximum_count; i++)
-        json_add_double(maxima, run->experiment->maxima[i].name, plan->maxima[i]);
-    return write_json(run, "campaign.resolved.json", object, failure);
+    cleanup(free_json) cJSON *object = plan_resolve(run->plan);
+    return object ? write_json(run, "campaign.resolved.json", object, failure) : failure_memory(failure);
 }
 
 int run_record_inputs(struct run *run, struct failure *failure) {
@@ -133,8 +99,10 @@ int run_record_inputs(struct run *run, struct failure *failure) {
     }
     if (r == 0 && run->experiment->folder) {
         cleanup_free char *folder = run_path(run, "experiment");
-        struct copy_target target = {
-            .folder = folder, .archive_folder = "experiment", .skip_version_control = true};
+        struct copy_target target = {.folder = folder,
+                                     .archive_folder = "experiment",
+                                     .skip_hidden = true,
+                                     .skip_folder = run->request->folder};
         r = folder ? copy_tree(run->experiment->folder, &target, NULL, failure) : failure_memory(failure);
     }
     if (r == 0)
@@ -208,7 +176,7 @@ int run_record_run(struct run *run, struct failure *failure) {
     json_add_string(engine, "version", ASSAY_VERSION);
     json_add_string(engine, "commit", ASSAY_COMMIT[0] ? ASSAY_COMMIT : NULL);
     add_outcome(run, object);
-    add_seed(run, object);
+    plan_add_seed(run->plan, object);
     cJSON *counts = json_add_object(object, "counts");
     json_add_uint64(counts, "rows", run->plan->design->row_count);
     json_add_uint64(counts, "units_planned", run->units_planned);
@@ -221,7 +189,7 @@ int run_record_run(struct run *run, struct failure *failure) {
     cJSON *experiment = json_add_object(object, "experiment");
     json_add_string(experiment, "name", run->experiment->name);
     json_add_string(experiment, "folder", run->experiment->folder ? "experiment" : NULL);
-    add_options(run->experiment, object);
+    plan_add_options(run->plan, object);
     add_model(run->experiment, object);
     cJSON *command = json_add_array(object, "command");
     for (size_t i = 0; run->request->command && run->request->command[i]; i++)

@@ -82,6 +82,9 @@ static void append_tail(struct text *sentence, const char *bytes, size_t length)
         text_append_character(sentence, (unsigned char)bytes[i] < ' ' ? ' ' : bytes[i]);
 }
 
+/* A command that only asks about the node must not hold up the run. */
+enum { PROBE_TIMEOUT_MS = 60000 };
+
 int run_command(struct run *run, struct run_node *node, const char *const *arguments,
                 const char *const *environment, const char *folder, bool must_succeed,
                 struct remote_result *ret, struct failure *failure) {
@@ -89,8 +92,10 @@ int run_command(struct run *run, struct run_node *node, const char *const *argum
     text_init(&line, 64 << 10);
     experiment_command_describe((char *const *)arguments, &line);
     run_log(run, "node %s: %s", node->name, line.bytes);
-    struct remote_command_specification specification = {
-        .arguments = arguments, .environment = environment, .folder = folder};
+    struct remote_command_specification specification = {.arguments = arguments,
+                                                         .environment = environment,
+                                                         .folder = folder,
+                                                         .timeout_ms = must_succeed ? 0 : PROBE_TIMEOUT_MS};
     int r = agent_link_run_and_wait(node->link, &specification, NULL, 0, ret, failure);
     if (r == 0) {
         journal_begin(run->journal, "command");
@@ -101,6 +106,7 @@ int run_command(struct run *run, struct run_node *node, const char *const *argum
         journal_integer(run->journal, "ended_ns", ret->exit.wall_ns);
         journal_integer(run->journal, ret->exit.signalled ? "signal" : "exit", ret->exit.code);
         journal_end(run->journal);
+        run_commit(run, NULL); /* a failure to write shows again at the phase's end */
         if (must_succeed && (ret->exit.signalled || ret->exit.code != 0)) {
             char how[128];
             struct text sentence;

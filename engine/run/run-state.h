@@ -28,6 +28,8 @@ enum run_phase {
     RUN_PHASES,
 };
 
+enum { RUN_SIGNALS = 3 };
+
 struct run_phase_record {
     int64_t started_ns, ended_ns; /* 0: not begun, not ended */
     const char *status;           /* "done", "failed", "skipped", "interrupted" */
@@ -54,7 +56,7 @@ struct run {
 
     struct plan *plan;
     struct event_loop *loop;
-    struct event_source *signals[2];
+    struct event_source *signals[RUN_SIGNALS];
     struct testbed *testbed;
     struct run_node *nodes;
     size_t node_count;
@@ -63,10 +65,10 @@ struct run {
     struct append_file *results, *log;
     struct run_phase_record phases[RUN_PHASES];
     enum run_phase phase;
-    bool measuring;   /* the measure phase got as far as starting kernels */
     bool interrupted; /* by a signal */
     bool failed;      /* `why` is the first failure */
     struct failure why;
+    struct failure seal_why; /* .code is 0 unless the run could not be sealed */
     uint64_t units_planned, units_done, units_failed;
     char first_unit_failure[768]; /* a sentence, or empty */
 };
@@ -90,7 +92,8 @@ int run_make_folder(const struct run *run, const char *name, struct failure *fai
 int run_write_json(const char *path, const cJSON *value, struct failure *failure);
 
 /* Runs a command on a node to its end: journalled and logged. Its exit status is in *RET; what is not 0 is a
- * failure only when MUST_SUCCEED, and then of kind FAILURE_EXPERIMENT with the end of what it wrote. */
+ * failure only when MUST_SUCCEED (a command that need not is ended after a minute), and then of kind
+ * FAILURE_EXPERIMENT with the end of what it wrote. */
 int run_command(struct run *run, struct run_node *node, const char *const *arguments,
                 const char *const *environment, const char *folder, bool must_succeed,
                 struct remote_result *ret, struct failure *failure);

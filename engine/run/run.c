@@ -87,9 +87,13 @@ static int phase_nothing(struct run *run, struct failure *failure) {
 static int phase_collect(struct run *run, struct failure *failure) {
     int r = run_inspect_software(run, failure);
     struct failure teardown = {0};
-    if (run_teardown(run, &teardown) < 0 && r == 0) {
-        *failure = teardown;
-        r = teardown.code;
+    if (run_teardown(run, &teardown) < 0) {
+        if (r < 0) {
+            run_note(run, "teardown: %s", teardown.text);
+        } else {
+            *failure = teardown;
+            r = teardown.code;
+        }
     }
     for (size_t i = 0; i < run->node_count; i++) {
         struct agent_link *link = run->nodes[i].link;
@@ -144,8 +148,9 @@ static const struct phase phases[RUN_PHASES] = {
 };
 
 static void note_failure(struct run *run, const struct failure *failure) {
-    if (run->interrupted && !run->failed)
-        return; /* what gives up because of the interruption is no failure of its own */
+    /* What gives up because of a signal is no failure of its own. */
+    if (failure->kind == FAILURE_INTERRUPTED && (run->interrupted || run->phase >= RUN_COLLECT))
+        return;
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     failure_describe(failure, sentence, sizeof sentence);
     if (!run->failed) {
@@ -174,6 +179,8 @@ static void enter_phase(struct run *run, enum run_phase phase) {
         run_tell(run, RUN_EVENT_PHASE, run_phase_names[phase]);
     journal_note(run->journal, "phase-started", "phase", run_phase_names[phase]);
     run_log(run, "phase %s", run_phase_names[phase]);
+    if (phase < RUN_MEASURE)
+        run_commit(run, NULL); /* a failure to write shows again at the phase's end */
     /* An interruption stops the loop, so that whoever waits gives up; the last phases need it again. */
     if (phases[phase].always)
         event_loop_resume(run->loop);
@@ -182,14 +189,22 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     int r = phases[phase].act(run, &failure);
     if (r < 0)
         note_failure(run, &failure);
-    record->status = r < 0 ? (run->interrupted && !was_interrupted ? "interrupted" : "failed") : "done";
+    bool interrupted_here = (run->interrupted && !was_interrupted) || failure.kind == FAILURE_INTERRUPTED;
+    record->status = interrupted_here ? "interrupted" : r < 0 ? "failed" : "done";
     record->ended_ns = clock_wall_ns();
     journal_begin(run->journal, "phase-ended");
     journal_string(run->journal, "phase", run_phase_names[phase]);
     journal_string(run->journal, "status", record->status);
     journal_end(run->journal);
-    if (phase == RUN_SEAL || phase == RUN_RELEASE)
-        return; /* the archive has the journal as it was when it was sealed; see run_phase_seal */
+    /* A sealed archive has the journal as it was then (run_phase_seal), and the folder has the same. A run
+     * that could not be sealed has only its folder to tell why. */
+    if (phase == RUN_SEAL && r < 0) {
+        run->seal_why = failure;
+        run->seal_why.kind = FAILURE_SYSTEM;
+        run_record_run(run, NULL);
+    } else if (phase >= RUN_SEAL) {
+        return;
+    }
     struct failure commit = {0};
     if (run_commit(run, &commit) < 0)
         note_failure(run, &commit);
@@ -201,11 +216,17 @@ static void enter_phase(struct run *run, enum run_phase phase) {
 static void on_signal(struct event_source *source, int signal_number, void *context) {
     (void)source;
     struct run *run = context;
-    if (run->interrupted || run->phase >= RUN_COLLECT)
-        return; /* it is ending already */
+    if (run->interrupted || run->phase >= RUN_COLLECT) {
+        /* It is ending already: whoever waits (for a teardown command, say) gives up. */
+        if (run->phase >= RUN_COLLECT)
+            event_loop_stop(run->loop);
+        return;
+    }
     run->interrupted = true;
     run_note(run, "%s: ending the measurements; what there is will be sealed",
-             signal_number == SIGINT ? "interrupted" : "asked to end");
+             signal_number == SIGINT   ? "interrupted"
+             : signal_number == SIGHUP ? "the terminal is gone"
+                                       : "asked to end");
     event_loop_stop(run->loop);
 }
 
@@ -244,7 +265,7 @@ static int open_folder(struct run *run, struct failure *failure) {
     static const char *const inside[] = {"", "results", "logs", "nodes", "software", "experiment"};
     for (size_t i = 0; r == 0 && i < sizeof inside / sizeof *inside; i++)
         r = run_make_folder(run, inside[i], failure);
-    return r;
+    return r < 0 ? r : file_sync_folder_of(run->folder, failure);
 }
 
 static int create_file(struct run *run, const char *name, struct append_file **ret, struct failure *failure) {
@@ -275,10 +296,14 @@ static int open_run(struct run *run, struct failure *failure) {
     run->loop = event_loop_new(failure);
     if (!run->loop)
         return failure ? failure->code : -ENOMEM;
-    static const int numbers[] = {SIGINT, SIGTERM};
-    for (size_t i = 0; i < 2; i++)
+    static const int numbers[RUN_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < RUN_SIGNALS; i++) {
+        struct sigaction action;
+        if (numbers[i] == SIGHUP && sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            continue; /* nohup said so */
         if (!(run->signals[i] = event_loop_add_signal(run->loop, numbers[i], on_signal, run)))
             return failure_set(failure, -errno, "cannot watch signal %d: %s", numbers[i], strerror(errno));
+    }
     journal_begin(run->journal, "run-started");
     journal_string(run->journal, "run_id", run->id);
     journal_string(run->journal, "engine", ASSAY_VERSION);
@@ -304,7 +329,7 @@ static void close_run(struct run *run) {
     free(run->nodes);
     if (run->testbed)
         run->campaign->testbed->release(run->testbed, NULL);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < RUN_SIGNALS; i++)
         event_source_remove(run->signals[i]);
     event_loop_free(run->loop);
     journal_close(run->journal);
@@ -316,24 +341,31 @@ static void close_run(struct run *run) {
 }
 
 const char *run_status(const struct run *run) {
-    uint64_t planned = (uint64_t)plan_positions(run->plan);
-    if (run->failed)
+    if (!run->ended_ns)
+        return "running";
+    if (run->failed || run->seal_why.code)
         return "failed";
     if (run->interrupted)
         return "interrupted";
-    return run->units_done > 0 || planned == 0 ? "completed" : "failed";
+    return run->units_done > 0 || plan_positions(run->plan) == 0 ? "completed" : "failed";
 }
 
 /* What the caller is told, when the run is over. */
 static int conclude(struct run *run, char **ret_archive, struct failure *failure) {
-    bool sealed = run->phases[RUN_SEAL].status && strcmp(run->phases[RUN_SEAL].status, "done") == 0;
     run_tell(run, RUN_EVENT_ENDED, run_status(run));
-    if (sealed)
-        *ret_archive = take_pointer(run->archive);
+    if (run->seal_why.code) {
+        struct failure *why = &run->seal_why;
+        if (run->failed && run->why.code)
+            failure_prefix(why, "%s; and the run could not be sealed and stays in '%s'", run->why.text,
+                           run->folder);
+        else
+            failure_prefix(why, "the run could not be sealed and stays in '%s'", run->folder);
+        *failure = *why;
+        return failure->code;
+    }
+    *ret_archive = take_pointer(run->archive);
     if (run->failed) {
         *failure = run->why;
-        if (!sealed)
-            failure_prefix(failure, "the run could not be sealed and stays in '%s'", run->folder);
         return failure->code;
     }
     if (run->interrupted)

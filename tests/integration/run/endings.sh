@@ -77,7 +77,7 @@ misbehave header "answered the header 'nonsense'"
 
 # Interrupted while it measures: 10 ms a unit, 3,000 units.
 campaign long 10000 3000
-for signal in INT TERM; do
+for signal in INT TERM HUP; do
     "$ASSAY" run "$scratch/long.yaml" -o "$scratch/$signal" >"$scratch/out" 2>"$scratch/err" &
     pid=$!
     for i in $(seq 300); do grep -q ' of .* units' "$scratch/err" && break; sleep 0.1; done
@@ -92,6 +92,31 @@ for signal in INT TERM; do
     check "... and nothing is left on the node" nothing_left
 done
 
+# Interrupted, and then the archive cannot be made: both are said, and the folder has all of it.
+"$ASSAY" run "$scratch/long.yaml" -o "$scratch/unsealed" >"$scratch/out" 2>"$scratch/err" &
+pid=$!
+for i in $(seq 300); do grep -q ' of .* units' "$scratch/err" && break; sleep 0.1; done
+touch "$(echo "$scratch"/unsealed/long-*/)/bad name"
+kill -INT $pid; wait $pid; status=$?
+check "a run that cannot be sealed exits with 1 (it was $status)" test $status -eq 1
+check "... says that, why, and where it is" grep -qE "could not be sealed and stays in '.*/unsealed/long-.*'.*bad name" "$scratch/err"
+check "... its run.json says failed" grep -q '"status": *"failed"' "$scratch"/unsealed/long-*/run.json
+check "... and nothing is left on the node" nothing_left
+
+# From inside the experiment's own folder, the runs are not copied into the next one.
+mkdir "$scratch/own"
+cp "$scratch"/experiments/beat/* "$scratch/own/"
+printf 'n\n10\n20\n' >"$scratch/own/d.csv"
+printf 'experiment: ./\nname: own\ndesign: d.csv\n' >"$scratch/own/c.yaml"
+touch "$scratch/own/.hidden"
+(cd "$scratch/own" && "$ASSAY" run c.yaml -q && "$ASSAY" run c.yaml -q) >"$scratch/out" 2>&1
+report $? "a campaign runs inside its experiment's folder, twice"
+check "... and the second archive has nothing of the first run" \
+    test "$("$ASSAY" archive list "$(tail -1 "$scratch/out")" | grep -cE 'experiment/(runs|\.hidden)')" -eq 0
+(cd "$scratch/own" && refuse "runs made in the folder that is copied are refused" 2 "copied into each run; expected another folder" \
+    "$ASSAY" run c.yaml -o . ; exit $tests_failed)
+report $? "... by a sentence"
+
 # Killed: no chance to do anything. What was shown as done is on disk, and nothing goes on running.
 "$ASSAY" run "$scratch/long.yaml" -o "$scratch/killed" >"$scratch/out" 2>"$scratch/err" &
 pid=$!
@@ -104,14 +129,25 @@ for i in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1
 check "... and no process goes on" test -z "$(pgrep -f "$TMPDIR/assay-")"
 rm -rf "$TMPDIR"/*
 
+# A second signal cuts short what still waits: a teardown here.
+campaign slow 10 20
+mkdir -p "$scratch/experiments/lag"
+sed 's/^name: beat/name: lag/; $a teardown: [sleep 1000]' "$scratch/experiments/beat/experiment.yaml" >"$scratch/experiments/lag/experiment.yaml"
+cp "$scratch/experiments/beat/beat.c" "$scratch/experiments/lag/"
+sed -i 's/beat$/lag/' "$scratch/slow.yaml"
+"$ASSAY" run "$scratch/slow.yaml" -o "$scratch/slow" >"$scratch/out" 2>"$scratch/err" &
+pid=$!
+for i in $(seq 300); do grep -q '^collect' "$scratch/err" && break; sleep 0.1; done
+sleep 0.5; kill -INT $pid; wait $pid
+check "a signal ends a teardown that hangs; the run is sealed with all of its units" \
+    test "$(lines_of "$(cat "$scratch/out")")" -eq $((20 * lanes))
+check "... nothing is left on the node" nothing_left
+
 # Memory: a MiB for every microsecond, by this experiment's own word.
 campaign big 10000000 1
 refuse "a design that needs more memory than the node has is refused" 2 \
     "needs [0-9.]+ [MGTP]iB of memory on node .* but .* are available" "$ASSAY" run "$scratch/big.yaml" -o "$scratch/big"
 check "... before anything is compiled" test -z "$("$ASSAY" archive cat "$scratch"/big/*.zip journal.jsonl | grep '"event":"command"')"
-(cat "$scratch/quick.yaml"; echo 'workspace: here') >"$scratch/workspace.yaml"
-refuse "a workspace that is no absolute path" 2 "the workspace 'here' is not an absolute path" \
-    "$ASSAY" run "$scratch/workspace.yaml" -o "$scratch/workspace"
 
 # A full disk: a tmpfs of 1 MiB holds the run's folder, not its results.
 if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=1m assay-test "$scratch/full" 2>/dev/null; then

@@ -62,7 +62,16 @@ inline "a factor that would be an environment variable of the system's" "c.yaml:
 inline "an expression with an unknown name" "c.yaml:6:.*'k'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {}}\nrequire: [n > k]'
 inline "a placement that is none" "placement.*everywhere" <<<$'name: x\nrun: {command: echo, placement: everywhere}\nresponses: {a: {pattern: "(1)"}}'
 inline "a placeholder that names nothing, nearest named" "\{nn\}.*\{n\}" <<<$'name: x\nrun: [echo, "{nn}"]\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {default: "1"}}\ndesign: {generate: factorial, factors: {n: [1]}}'
-inline "a password in a URL, which is not repeated" "c.yaml:5:.*has a password in it, which" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://me:hunter2@example.org/x.git"}'
+inline "a password in a URL, which is not repeated" "c.yaml:5:.*has a user.s secret in it, which" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://me:hunter2@example.org/x.git"}'
+inline "a token in a URL" "c.yaml:5:.*secret" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nsource: {git: "https://token@example.org/x.git"}'
+inline "an option that has a factor's name" "c.yaml:6:13: 'n' is a factor already" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {}}\noptions: {n: {default: 1}}'
+inline "a factor that has a name of every experiment's" "c.yaml:5:13: 'cpus' is" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {cpus: {}}'
+inline "a package that apt would remove" "'bash-'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\npackages: [bash-]'
+inline "a unit that is no word" "unit 'a b'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)", unit: "a b"}}'
+inline "a time limit of a streamed kernel" "c.yaml:3:.*timeout" <<<$'name: x\nrun: {streamed: echo, timeout: 3s}\nresponses: {a: {}}'
+inline "an empty command" "c.yaml:3:.*empty command" <<<$'name: x\nrun: ""\nresponses: {a: {pattern: "(1)"}}'
+write <<<$'experiment: tiny\nworkspace: here\ndesign: d.csv'; echo $'n\n1' >"$scratch/d.csv"
+bad "a workspace that is no absolute path" "c.yaml:2:12: the workspace 'here' is not an absolute path"
 check "nothing was started for any of them" test ! -e "$scratch/runs"
 refuse "no campaign at all" 2 "campaign|CAMPAIGN|operand" "$ASSAY" run
 refuse "two campaigns" 2 "operand|one|CAMPAIGN" "$ASSAY" run a.yaml b.yaml
