@@ -132,6 +132,25 @@ int file_make_folders(const char *path, struct failure *failure) {
     return 0;
 }
 
+int file_open_to_empty(int parent, const char *name) {
+    int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0 && errno == EACCES) {
+        /* Not even readable: chmod by a descriptor that needs no right, which only /proc gives a name to. */
+        cleanup_close int place = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", place);
+        if (place < 0 || chmod(path, S_IRWXU) < 0)
+            return -EACCES;
+        folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (folder < 0)
+        return -errno;
+    struct stat status;
+    if (fstat(folder, &status) == 0 && (status.st_mode & S_IRWXU) != S_IRWXU)
+        (void)fchmod(folder, (status.st_mode & 07777) | S_IRWXU); /* not ours: removing will say so */
+    return folder;
+}
+
 /* Empties and removes NAME in the folder PARENT; descriptors, not paths, so that no link is followed. */
 static int remove_at(int parent, const char *name) {
     if (unlinkat(parent, name, 0) == 0)
@@ -139,10 +158,10 @@ static int remove_at(int parent, const char *name) {
     if (errno != EISDIR && errno != EPERM)
         return errno == ENOENT ? 0 : -errno;
     int code = -errno;
-    cleanup_close int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_close int folder = file_open_to_empty(parent, name);
     if (folder < 0)
-        return errno == ENOTDIR || errno == ELOOP ? code
-                                                  : -errno; /* no folder: why it was not unlinked counts */
+        /* No folder: then why it was not unlinked counts. */
+        return folder == -ENOTDIR || folder == -ELOOP ? code : folder;
     cleanup_close int listed = fcntl(folder, F_DUPFD_CLOEXEC, 3);
     DIR *entries = listed < 0 ? NULL : fdopendir(listed);
     if (!entries)

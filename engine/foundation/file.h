@@ -26,8 +26,12 @@ int file_sync_folder_of(const char *path, struct failure *failure);
 /* mkdir -p, mode 0777 less the umask. */
 int file_make_folders(const char *path, struct failure *failure);
 
-/* rm -rf that never follows a link out of the tree. A missing PATH is fine. */
+/* rm -rf that never follows a link out of the tree. A missing PATH is fine. Folders that their owner may not
+ * write (a Go module cache has mode 0555) are made writable first. */
 int file_remove_tree(const char *path, struct failure *failure);
+/* The folder NAME in the folder PARENT (a descriptor), not through a link, to have its entries removed: its
+ * mode gets u+rwx if it lacks that. A descriptor (O_CLOEXEC) or a negative errno. */
+int file_open_to_empty(int parent, const char *name);
 
 bool file_exists(const char *path);
 bool file_is_folder(const char *path);
