@@ -2,6 +2,7 @@
 
 #include "engine/agent/protocol.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -160,9 +161,11 @@ static int remove_at(int folder, const char *name, int depth) {
         return -errno;
     if (depth == 0)
         return -ELOOP;
-    cleanup_close int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int code = -errno;
+    cleanup_close int inner = file_open_to_empty(folder, name);
     if (inner < 0)
-        return -errno;
+        /* No folder: then why it was not unlinked counts. */
+        return inner == -ENOTDIR || inner == -ELOOP ? code : inner;
     int r = empty(inner, depth - 1);
     if (r == 0 && unlinkat(folder, name, AT_REMOVEDIR) < 0)
         r = -errno;
@@ -170,8 +173,11 @@ static int remove_at(int folder, const char *name, int depth) {
 }
 
 static int empty(int folder, int depth) {
-    int again = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-    DIR *entries = again < 0 ? NULL : fdopendir(again);
+    /* Opened anew, since a duplicate would go on where the last reader of the folder stopped. */
+    int again = file_open_to_empty(folder, ".");
+    if (again < 0)
+        return again;
+    DIR *entries = fdopendir(again);
     if (!entries) {
         int r = -errno;
         cleanup_close_descriptor(&again);

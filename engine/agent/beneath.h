@@ -17,7 +17,8 @@ int beneath_open(int folder, const char *path, int flags, mode_t mode, struct fa
 int beneath_open_parent(int folder, const char *path, const char **ret_name, struct failure *failure);
 /* mkdir -p; 0 if it is there. */
 int beneath_make_folders(int folder, const char *path, struct failure *failure);
-/* rm -rf; 0 if it is not there. Never follows a link. "." empties the folder. */
+/* rm -rf; 0 if it is not there. Never follows a link; makes folders writable that their owner may
+ * not write. "." empties the folder. */
 int beneath_remove_tree(int folder, const char *path, struct failure *failure);
 
 /* For tests: what is done without openat2. A descriptor or a negative errno; -EXDEV for an escape. */

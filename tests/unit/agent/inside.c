@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -118,11 +119,81 @@ static void without_openat2_every_link_is_refused(void **state) {
     assert_int_equal(file_remove_tree(folder, NULL), 0);
 }
 
+/* ---- folders that cannot be written, in the eyes of an ordinary user (root may write everywhere) */
+
+static int make_stubborn(char *folder) {
+    char path[128];
+    static const char *const parts[] = {"", "/module", "/module/inner", "/module/blind"};
+    static const char *const files[] = {"/module/file", "/module/inner/file", "/module/blind/file"};
+    for (size_t i = 1; i < sizeof parts / sizeof *parts; i++) {
+        snprintf(path, sizeof path, "%s%s", folder, parts[i]);
+        if (mkdir(path, 0755) < 0)
+            return 1;
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s%s", folder, files[i]);
+        if (file_replace(path, "x", 1, 0444, NULL) < 0)
+            return 2;
+    }
+    for (size_t i = sizeof parts / sizeof *parts; i-- > 1;) {
+        snprintf(path, sizeof path, "%s%s", folder, parts[i]);
+        if (chmod(path, i == 3 ? 0 : 0555) < 0)
+            return 3;
+    }
+    return 0;
+}
+
+/* The part that runs as an ordinary user; 0, or where it went wrong. */
+static int remove_stubborn(void) {
+    char folder[] = "/tmp/assay-test-XXXXXX", path[128];
+    struct failure failure = {0};
+    if (!mkdtemp(folder))
+        return 10;
+    snprintf(path, sizeof path, "%s/module", folder);
+    int r = make_stubborn(folder);
+    if (r == 0 && rmdir(path) == 0)
+        return 11;
+    int top = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r == 0 && (beneath_remove_tree(top, "module", &failure) < 0 || file_exists(path)))
+        r = 12;
+    close(top);
+    if (r == 0)
+        r = make_stubborn(folder);
+    if (r == 0 && file_remove_tree(path, &failure) < 0)
+        r = 13;
+    /* A folder without rights at the top, and a link, which is removed and not followed. */
+    if (r == 0 && (symlink("/etc", path) < 0 || file_remove_tree(path, &failure) < 0 ||
+                   chmod(folder, 0) < 0 || file_remove_tree(folder, &failure) < 0 || file_exists(folder)))
+        r = 14;
+    if (r >= 12)
+        fprintf(stderr, "%s\n", failure.text);
+    return r;
+}
+
+static void folders_without_rights_are_removed(void **state) {
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
+            _exit(77);
+        _exit(remove_stubborn());
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        print_message("skipped: root may write everywhere, and cannot become another user here\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_are_read_and_written),
         cmocka_unit_test(the_environment_that_is_told),
         cmocka_unit_test(without_openat2_every_link_is_refused),
+        cmocka_unit_test(folders_without_rights_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
