@@ -269,13 +269,6 @@ static void on_orphan(struct event_source *self, const struct event_child_exit *
 /* ---- life */
 
 static int open_folders(struct agent *agent, const struct agent_options *options, struct failure *failure) {
-    if (mkdir(options->directory, 0700) < 0 && errno != EEXIST)
-        return failure_set(failure, -errno, "cannot make the run directory '%s': %s", options->directory,
-                           strerror(errno));
-    agent->directory = open(options->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (agent->directory < 0)
-        return failure_set(failure, -errno, "cannot open the run directory '%s': %s", options->directory,
-                           strerror(errno));
     const char *root = options->root ? options->root : "/";
     agent->captured = strcmp(root, "/") != 0;
     agent->root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -314,7 +307,7 @@ static int add_sources(struct agent *agent, struct failure *failure) {
 int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_options *options,
                struct failure *failure) {
     *agent = (struct agent){.loop = loop,
-                            .directory = -1,
+                            .directory = options->directory,
                             .root = -1,
                             .null = -1,
                             .input = options->input,
@@ -339,7 +332,6 @@ void agent_clear(struct agent *agent) {
     event_source_remove(agent->output_source);
     inbox_clear(&agent->inbox);
     outbox_clear(&agent->outbox);
-    cleanup_close_descriptor(&agent->directory);
     cleanup_close_descriptor(&agent->root);
     cleanup_close_descriptor(&agent->null);
 }

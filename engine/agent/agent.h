@@ -22,9 +22,9 @@
 enum agent_state { AGENT_GREETING, AGENT_SERVING, AGENT_LEAVING, AGENT_GONE };
 
 struct agent_options {
-    const char *directory; /* the run directory; made with mode 0700 if it is not there */
-    const char *root;      /* what stands for "/" when files of the machine are read; NULL: "/" */
-    int input, output;     /* the stream; not to be closed by the agent */
+    int directory;     /* descriptor of the run directory; not to be closed by the agent */
+    const char *root;  /* what stands for "/" when files of the machine are read; NULL: "/" */
+    int input, output; /* the stream; not to be closed by the agent */
 };
 
 struct command;

@@ -85,7 +85,14 @@ static _Noreturn void end_as(int status) {
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128);
 }
 
-static _Noreturn void guard(pid_t worker, const sigset_t *signals) {
+/* The last words of the agent, and to nobody when the engine is gone. */
+static void remove_directory(const struct run_directory *directory) {
+    struct failure failure;
+    if (run_directory_remove(directory, &failure) < 0)
+        fprintf(stderr, "assay-agent: %s\n", failure.text);
+}
+
+static _Noreturn void guard(pid_t worker, const struct run_directory *directory, const sigset_t *signals) {
     close(0);
     close(1);
     for (;;) {
@@ -97,12 +104,13 @@ static _Noreturn void guard(pid_t worker, const sigset_t *signals) {
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
             if (pid == worker) {
                 sweep();
+                remove_directory(directory);
                 end_as(status);
             }
     }
 }
 
-int guardian_start(struct failure *failure) {
+int guardian_start(const struct run_directory *directory, struct failure *failure) {
     sigset_t signals, before;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
@@ -113,7 +121,7 @@ int guardian_start(struct failure *failure) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid_t guardian = getpid(), worker = fork();
     if (worker > 0)
-        guard(worker, &signals);
+        guard(worker, directory, &signals);
     int r = worker < 0 ? failure_set(failure, -errno, "cannot fork: %s", strerror(errno)) : 0;
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (r < 0)

@@ -4,16 +4,17 @@
  * the worker ends, in whatever way, the guardian ends all that is left of that family: SIGTERM, a grace,
  * SIGKILL. When the guardian is killed, the kernel sends the worker SIGTERM (PR_SET_PDEATHSIG), which makes
  * it leave in order. Only when both are killed at once can a grandchild outlive them; children of the worker
- * get SIGKILL from the kernel even then.
+ * get SIGKILL from the kernel even then. What the guardian would have removed stays when it is killed.
  */
 #ifndef ASSAY_AGENT_GUARDIAN_H
 #define ASSAY_AGENT_GUARDIAN_H
 
+#include "engine/agent/run-directory.h"
 #include "engine/foundation/failure.h"
 
 /* Forks. Returns in the worker: 0, or a negative errno when there is no second process to be had. The
- * guardian never returns: it closes stdin and stdout, waits, cleans up and ends as the worker did. To be
- * called before any other descriptor is open. */
-int guardian_start(struct failure *failure);
+ * guardian never returns: it closes stdin and stdout, waits, cleans up, removes DIRECTORY if that is ours to
+ * remove, and ends as the worker did. To be called before any descriptor but DIRECTORY's is open. */
+int guardian_start(const struct run_directory *directory, struct failure *failure);
 
 #endif

@@ -1,6 +1,7 @@
 /* assay-agent: the node side. Speaks PROTOCOL.md on stdin and stdout; stderr is for its last words. */
 #include "engine/agent/agent.h"
 #include "engine/agent/guardian.h"
+#include "engine/agent/run-directory.h"
 #include "engine/event-loop/event-loop.h"
 
 #include <errno.h>
@@ -17,22 +18,31 @@
 #endif
 
 static const char usage[] =
-    "usage: assay-agent --directory DIR [--root DIR]\n"
+    "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
     "\n"
     "Serves an assay engine on stdin and stdout until they are closed.\n"
     "\n"
     "  --directory DIR  the run directory: all that is written goes below it; made (mode 0700) if it is not "
     "there\n"
+    "  --remove-directory\n"
+    "                   remove the run directory at the end, however that comes, unless it was there before "
+    "with\n"
+    "                   something in it\n"
     "  --root DIR       a captured tree that stands for / when the machine is inspected\n"
     "  --version        print version and protocol, and exit\n"
     "  --help           print this, and exit\n";
+
+struct options {
+    const char *directory, *root;
+    bool remove_directory;
+};
 
 static _Noreturn void complain(const char *sentence) {
     fprintf(stderr, "assay-agent: %s\n", sentence);
     exit(2);
 }
 
-static void parse(int count, char **arguments, struct agent_options *options) {
+static void parse(int count, char **arguments, struct options *options) {
     for (int i = 1; i < count; i++) {
         const char *name = arguments[i];
         if (strcmp(name, "--help") == 0) {
@@ -42,6 +52,10 @@ static void parse(int count, char **arguments, struct agent_options *options) {
         if (strcmp(name, "--version") == 0) {
             printf("assay-agent %s protocol %d\n", ASSAY_VERSION, PROTOCOL_VERSION);
             exit(0);
+        }
+        if (strcmp(name, "--remove-directory") == 0) {
+            options->remove_directory = true;
+            continue;
         }
         const char **value = strcmp(name, "--directory") == 0 ? &options->directory
                              : strcmp(name, "--root") == 0    ? &options->root
@@ -102,11 +116,24 @@ int main(int count, char **arguments) {
         if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
             return 1;
     close_what_was_inherited();
-    struct agent_options options = {.input = 0, .output = 1};
+    struct options options = {0};
     parse(count, arguments, &options);
     signal(SIGPIPE, SIG_IGN);
     struct failure failure = {0};
-    if (guardian_start(&failure) < 0 || serve(&options, &failure) < 0) {
+    struct run_directory directory;
+    /* Before the fork: the guardian, too, must know whether it was there. */
+    int r = run_directory_open(&directory, options.directory, options.remove_directory, &failure);
+    if (r == 0) {
+        r = guardian_start(&directory, &failure);
+        if (r < 0)
+            (void)run_directory_remove(&directory, NULL);
+        else
+            r = serve(
+                &(struct agent_options){.directory = directory.folder, .root = options.root, .output = 1},
+                &failure);
+        run_directory_clear(&directory);
+    }
+    if (r < 0) {
         fprintf(stderr, "assay-agent: %s\n", failure.text);
         return 1;
     }

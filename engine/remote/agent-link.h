@@ -60,7 +60,7 @@ void agent_link_free(struct agent_link *link);
 /* Starts the transport and greets; the agent must have answered within TIMEOUT_NS. */
 int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure *failure);
 /* Tells the agent to go: it ends its commands (SIGTERM, their grace, SIGKILL) and leaves. Its run directory
- * stays. */
+ * stays, unless the transport had the agent remove it: then it is gone when the link is closed. */
 void agent_link_close(struct agent_link *link);
 
 enum agent_link_state agent_link_state(const struct agent_link *link);

@@ -28,6 +28,7 @@ enum {
 struct transport_local {
     struct transport head;
     char *agent, *directory, *root;
+    bool remove_directory;
     int socket, words_pipe;
     struct event_source *socket_source, *words_source, *child_source;
     struct event_source *opened;  /* deferred */
@@ -146,9 +147,14 @@ static void on_opened(struct event_source *self, void *context) {
 }
 
 static int spawn_agent(struct transport_local *local, int socket, int words) {
-    char *const arguments[] = {local->agent,     (char *)"--directory",
-                               local->directory, local->root ? (char *)"--root" : NULL,
-                               local->root,      NULL};
+    char *arguments[7] = {local->agent, (char *)"--directory", local->directory};
+    size_t count = 3;
+    if (local->remove_directory)
+        arguments[count++] = (char *)"--remove-directory";
+    if (local->root) {
+        arguments[count++] = (char *)"--root";
+        arguments[count++] = local->root;
+    }
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
@@ -320,6 +326,7 @@ int transport_local_new(struct event_loop *loop, const struct transport_local_op
     local->head.loop = loop;
     local->head.node = strdup(options->node ? options->node : "localhost");
     local->socket = local->words_pipe = -1;
+    local->remove_directory = options->remove_directory;
     text_init(&local->words, WORDS_LIMIT);
     local->agent = strdup(options->agent);
     local->directory = strdup(options->directory);

@@ -6,9 +6,13 @@
 
 #include "engine/remote/transport.h"
 
+#include <stdbool.h>
+
 struct transport_local_options {
     const char *agent;     /* path of the agent program (libexec/assay/assay-agent) */
     const char *directory; /* its run directory, absolute; made, mode 0700, if it is not there */
+    bool remove_directory; /* the agent removes it when it leaves, however its link ended, unless it was there
+                              before with something in it (engine/agent/PROTOCOL.md, "The end") */
     const char *root;      /* a captured tree in place of "/" for what the agent reads, or NULL */
     const char *node;      /* the name that failures use, or NULL for "localhost" */
 };

@@ -77,7 +77,10 @@ static int connect_node(struct testbed *testbed, size_t node, struct event_loop 
                         struct failure *failure) {
     (void)node;
     struct transport_local_options options = {
-        .agent = testbed->agent_program, .directory = testbed->folder, .node = testbed->name};
+        .agent = testbed->agent_program,
+        .directory = testbed->folder,
+        .remove_directory = true, /* release() does it too, unless the engine is killed */
+        .node = testbed->name};
     return transport_local_new(loop, &options, ret, failure);
 }
 

@@ -65,22 +65,27 @@ static const char *agent_program(void) {
         }                                                                                                    \
     } while (0)
 
-static void fixture_open(struct fixture *fixture, const char *root) {
-    memset(fixture, 0, sizeof *fixture);
-    snprintf(fixture->folder, sizeof fixture->folder, "/tmp/assay-test-XXXXXX");
-    assert_non_null(mkdtemp(fixture->folder));
+/* The agent is that of the tests, its node "testnode". */
+static void fixture_connect(struct fixture *fixture, struct transport_local_options options) {
+    options.agent = agent_program();
+    options.node = "testnode";
     fixture->loop = event_loop_new(&fixture->failure);
     assert_non_null(fixture->loop);
     struct transport *transport;
-    struct transport_local_options options = {
-        .agent = agent_program(), .directory = fixture->folder, .root = root, .node = "testnode"};
     assert_done(fixture, transport_local_new(fixture->loop, &options, &transport, &fixture->failure));
     assert_done(fixture, agent_link_new(fixture->loop, transport, NULL, &fixture->link, &fixture->failure));
     assert_done(fixture, agent_link_start(fixture->link, AGENT_LINK_HELLO_TIMEOUT, &fixture->failure));
     assert_done(fixture, agent_link_wait_ready(fixture->link, &fixture->failure));
 }
 
-static void fixture_close(struct fixture *fixture) {
+static inline void fixture_open(struct fixture *fixture, const char *root) {
+    memset(fixture, 0, sizeof *fixture);
+    snprintf(fixture->folder, sizeof fixture->folder, "/tmp/assay-test-XXXXXX");
+    assert_non_null(mkdtemp(fixture->folder));
+    fixture_connect(fixture, (struct transport_local_options){.directory = fixture->folder, .root = root});
+}
+
+static inline void fixture_close(struct fixture *fixture) {
     agent_link_free(fixture->link);
     event_loop_free(fixture->loop);
     assert_int_equal(file_remove_tree(fixture->folder, NULL), 0);

@@ -1,0 +1,29 @@
+/*
+ * The folder that all writing of the agent goes below, and whether it is the agent's to remove at the end.
+ *
+ * It is when the agent was asked to, and made it or found it empty at its own name (not behind a link). What
+ * is removed is that very folder, by descriptor, whatever bears its name by then.
+ */
+#ifndef ASSAY_AGENT_RUN_DIRECTORY_H
+#define ASSAY_AGENT_RUN_DIRECTORY_H
+
+#include "engine/foundation/failure.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct run_directory {
+    int folder;              /* descriptor */
+    int parent;              /* descriptor of the folder that holds it; -1: it stays */
+    char name[NAME_MAX + 1]; /* in PARENT */
+};
+
+/* Makes PATH (mode 0700) if it is not there, and opens it. REMOVE: it goes at the end, if it is ours. */
+int run_directory_open(struct run_directory *ret, const char *path, bool remove, struct failure *failure);
+void run_directory_clear(struct run_directory *directory);
+
+/* Removes it if it is ours to remove, with all that is in it; no link is followed. 0 if it is not ours, too.
+ * Nobody should still write there. */
+int run_directory_remove(const struct run_directory *directory, struct failure *failure);
+
+#endif

@@ -1,0 +1,262 @@
+/* What becomes of the run directory when the agent was told to remove it, for each way in which it can end.
+ */
+#include "tests/unit/remote/fixture.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static struct fixture f;
+static char top[32], outside[64];
+
+/* The run directory is `top`/run; it is not there yet. */
+static int set_up(void **state) {
+    (void)state;
+    memset(&f, 0, sizeof f);
+    snprintf(top, sizeof top, "/tmp/assay-test-XXXXXX");
+    assert_non_null(mkdtemp(top));
+    snprintf(f.folder, sizeof f.folder, "%s/run", top);
+    snprintf(outside, sizeof outside, "%s/outside", top);
+    assert_int_equal(mkdir(outside, 0700), 0);
+    return 0;
+}
+
+static void let_go(void) {
+    agent_link_free(f.link);
+    event_loop_free(f.loop);
+    f.link = NULL;
+    f.loop = NULL;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    let_go();
+    assert_int_equal(file_remove_tree(top, NULL), 0);
+    return 0;
+}
+
+static void connect_with(const char *directory, bool remove) {
+    fixture_connect(&f, (struct transport_local_options){.directory = directory, .remove_directory = remove});
+}
+
+/* Files, a folder that cannot be written, a link out, and a process that has left everything, SIGTERM
+ * included, and goes on writing. */
+static const char mess[] =
+    "mkdir -p a/b && echo x >a/b/file && chmod 0555 a/b && ln -s ../outside out && "
+    "(trap '' TERM; setsid sh -c 'echo $$ >pid; while :; do : >a/$$; sleep 0.01; done' &) "
+    "&& while ! [ -s pid ]; do sleep 0.01; done && echo ready && exec sleep 91";
+
+static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
+                      size_t length, void *context) {
+    (void)command;
+    (void)stream;
+    (void)bytes;
+    (void)length;
+    *(bool *)context = true;
+}
+
+/* Returns the process that goes on writing. */
+static pid_t make_mess(struct remote_command **ret) {
+    static const struct remote_command_callbacks callbacks = {.on_output = on_output};
+    static bool ready;
+    ready = false;
+    assert_done(&f,
+                remote_command_start(
+                    f.link, &(struct remote_command_specification){.arguments = SHELL(mess), .grace_ms = 200},
+                    &callbacks, &ready, ret, &f.failure));
+    while (!ready)
+        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+    struct text text;
+    text_init(&text, 100);
+    assert_int_equal(file_read(fixture_path(&f, "pid"), &text, NULL), 0);
+    pid_t pid = (pid_t)strtol(text.bytes, NULL, 10);
+    text_clear(&text);
+    assert_true(process_lives(pid));
+    return pid;
+}
+
+/* Waits for it: up to eight seconds, the guardian's patience included. */
+static bool is_gone(const char *path) {
+    struct stat status;
+    for (int i = 0; i < 800; i++) {
+        if (lstat(path, &status) < 0)
+            return errno == ENOENT;
+        usleep(10000);
+    }
+    return false;
+}
+
+static void put(const char *path) {
+    assert_int_equal(file_replace(path, "x", 1, 0600, NULL), 0);
+}
+
+static char *in(const char *folder, const char *name) {
+    static char path[2][256];
+    static int turn;
+    turn = !turn;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
+    return path[turn];
+}
+
+static void a_normal_end_removes_it(void **state) {
+    (void)state;
+    put(in(outside, "kept"));
+    connect_with(f.folder, true);
+    struct remote_command *command;
+    pid_t pid = make_mess(&command);
+    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    /* The agent has ended, so all is done. */
+    assert_false(process_lives(pid));
+    assert_false(file_exists(f.folder));
+    assert_true(file_exists(in(outside, "kept")));
+    remote_command_free(command);
+}
+
+static void freeing_the_link_removes_it(void **state) {
+    (void)state;
+    connect_with(f.folder, true);
+    struct remote_command *command;
+    make_mess(&command);
+    let_go();
+    assert_false(file_exists(f.folder));
+    remote_command_free(command);
+}
+
+static void a_killed_engine_leaves_nothing(void **state) {
+    (void)state;
+    put(in(outside, "kept"));
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t engine = fork();
+    if (engine == 0) {
+        connect_with(f.folder, true);
+        struct remote_command *command;
+        pid_t pid = make_mess(&command);
+        (void)!write(ready[1], &pid, sizeof pid);
+        for (;;)
+            pause();
+    }
+    pid_t pid;
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &pid, sizeof pid), sizeof pid);
+    close(ready[0]);
+    assert_true(file_exists(f.folder));
+    kill(engine, SIGKILL);
+    assert_int_equal(waitpid(engine, NULL, 0), engine);
+    assert_true(is_gone(f.folder));
+    assert_false(process_lives(pid)); /* before the folder */
+    assert_true(file_exists(in(outside, "kept")));
+}
+
+static void a_killed_worker_leaves_nothing(void **state) {
+    (void)state;
+    connect_with(f.folder, true);
+    struct remote_command *command;
+    pid_t pid = make_mess(&command);
+    kill(agent_link_greeting(f.link)->pid, SIGKILL);
+    assert_true(is_gone(f.folder));
+    assert_false(process_lives(pid));
+    remote_command_free(command);
+}
+
+static pid_t parent_of(pid_t pid) {
+    char path[64], line[512] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    fclose(file);
+    return (pid_t)strtol(strrchr(line, ')') + 4, NULL, 10);
+}
+
+static void a_killed_guardian_leaves_it(void **state) {
+    (void)state;
+    connect_with(f.folder, true);
+    pid_t worker = agent_link_greeting(f.link)->pid;
+    kill(parent_of(worker), SIGKILL);
+    assert_true(process_ends(worker));
+    assert_true(file_is_folder(f.folder));
+}
+
+static void a_directory_that_had_content_is_left_alone(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(f.folder, 0700), 0);
+    put(fixture_path(&f, "before"));
+    connect_with(f.folder, true);
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "new", "x", 1, 0600, &f.failure));
+    let_go();
+    assert_true(file_exists(fixture_path(&f, "before")));
+    assert_true(file_exists(fixture_path(&f, "new")));
+}
+
+static void an_empty_directory_is_taken_over(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(f.folder, 0755), 0);
+    connect_with(in(top, "run//"), true);
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "new", "x", 1, 0600, &f.failure));
+    let_go();
+    assert_false(file_exists(f.folder));
+}
+
+static void without_being_asked_nothing_is_removed(void **state) {
+    (void)state;
+    connect_with(f.folder, false);
+    let_go();
+    assert_true(file_is_folder(f.folder));
+}
+
+static void a_link_in_its_place_is_left_alone(void **state) {
+    (void)state;
+    assert_int_equal(symlink("outside", f.folder), 0);
+    connect_with(f.folder, true);
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "new", "x", 1, 0600, &f.failure));
+    let_go();
+    struct stat status;
+    assert_int_equal(lstat(f.folder, &status), 0);
+    assert_true(file_exists(in(outside, "new")));
+}
+
+static void what_takes_its_name_is_not_touched(void **state) {
+    (void)state;
+    connect_with(f.folder, true);
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "new", "x", 1, 0600, &f.failure));
+    assert_int_equal(rename(f.folder, in(top, "moved")), 0);
+    assert_int_equal(mkdir(f.folder, 0700), 0);
+    let_go();
+    assert_true(file_is_folder(f.folder)); /* though it is empty */
+    assert_true(file_is_folder(in(top, "moved")));
+    assert_false(file_exists(in(top, "moved/new")));
+}
+
+static void a_directory_without_a_name_cannot_be_removed(void **state) {
+    (void)state;
+    struct transport *transport;
+    char path[128];
+    snprintf(path, sizeof path, "%s/.", top);
+    struct transport_local_options options = {
+        .agent = agent_program(), .directory = path, .remove_directory = true, .node = "n"};
+    f.loop = event_loop_new(&f.failure);
+    assert_done(&f, transport_local_new(f.loop, &options, &transport, &f.failure));
+    assert_done(&f, agent_link_new(f.loop, transport, NULL, &f.link, &f.failure));
+    assert_done(&f, agent_link_start(f.link, AGENT_LINK_HELLO_TIMEOUT, &f.failure));
+    assert_true(agent_link_wait_ready(f.link, &f.failure) < 0);
+    assert_non_null(strstr(f.failure.text, "has no name at its end by which it could be removed"));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_normal_end_removes_it),
+        TEST(freeing_the_link_removes_it),
+        TEST(a_killed_engine_leaves_nothing),
+        TEST(a_killed_worker_leaves_nothing),
+        TEST(a_killed_guardian_leaves_it),
+        TEST(a_directory_that_had_content_is_left_alone),
+        TEST(an_empty_directory_is_taken_over),
+        TEST(without_being_asked_nothing_is_removed),
+        TEST(a_link_in_its_place_is_left_alone),
+        TEST(what_takes_its_name_is_not_touched),
+        TEST(a_directory_without_a_name_cannot_be_removed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
