@@ -5,11 +5,10 @@
 #include "engine/remote/link-inside.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { OUTPUT_LIMIT = 16 << 20 };
 
 struct waiting {
     bool done;
@@ -176,18 +175,73 @@ int agent_link_statistics_and_wait(struct agent_link *link, struct agent_statist
 
 /* ---- a command */
 
+/* What a program writes to one stream: its first bytes, and of those that come after them the last. */
+struct capture {
+    struct text head, tail;
+    size_t head_size; /* bytes that the head takes */
+    uint64_t past;    /* bytes that came after them */
+};
+
+enum { MARK_SIZE = 80 }; /* the line between head and tail */
+
+/* LIMIT: what the agent passes on, so that nothing comes after the head; 0: all. */
+static void capture_init(struct capture *capture, uint64_t limit) {
+    *capture = (struct capture){.head_size = REMOTE_RESULT_HEAD};
+    if (limit > 0)
+        capture->head_size = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
+    text_init(&capture->head, capture->head_size + MARK_SIZE + REMOTE_RESULT_TAIL);
+    text_init(&capture->tail, 2 * REMOTE_RESULT_TAIL + PROTOCOL_PAYLOAD_LIMIT);
+}
+
+static void capture_clear(struct capture *capture) {
+    text_clear(&capture->head);
+    text_clear(&capture->tail);
+}
+
+static int capture_add(struct capture *capture, const char *bytes, size_t length) {
+    size_t room = capture->head_size - capture->head.length;
+    size_t first = length < room ? length : room;
+    int r = text_append(&capture->head, bytes, first);
+    if (r == 0 && first < length)
+        r = text_append(&capture->tail, bytes + first, length - first);
+    capture->past += length - first;
+    /* Cut back only when it has twice its size, so that each byte is moved once at most. */
+    if (capture->tail.length >= 2 * REMOTE_RESULT_TAIL)
+        text_consume(&capture->tail, capture->tail.length - REMOTE_RESULT_TAIL);
+    return r;
+}
+
+/* All of it as one; *RET_CUT is set if bytes are missing in the middle. NULL: no memory. */
+static char *capture_take(struct capture *capture, size_t *ret_length, bool *ret_cut) {
+    struct text *head = &capture->head, *tail = &capture->tail;
+    if (tail->length > REMOTE_RESULT_TAIL)
+        text_consume(tail, tail->length - REMOTE_RESULT_TAIL);
+    int r = 0;
+    if (capture->past > tail->length) {
+        *ret_cut = true;
+        r = text_printf(head, "%s[... %" PRIu64 " bytes are left out here ...]\n",
+                        head->bytes[head->length - 1] == '\n' ? "" : "\n", capture->past - tail->length);
+    }
+    if (r == 0)
+        r = text_append(head, tail->bytes, tail->length);
+    if (r < 0)
+        return NULL;
+    *ret_length = head->length;
+    return text_take(head);
+}
+
 struct run {
     struct waiting waiting;
     struct remote_start start;
     struct remote_exit exit;
-    struct text streams[2];
+    struct capture streams[2];
     const char *input;
     size_t input_left;
 };
 
 static void run_clear(struct run *run) {
-    text_clear(&run->streams[0]);
-    text_clear(&run->streams[1]);
+    capture_clear(&run->streams[0]);
+    capture_clear(&run->streams[1]);
 }
 
 static void on_started(struct remote_command *command, const struct remote_start *start, void *context) {
@@ -196,11 +250,10 @@ static void on_started(struct remote_command *command, const struct remote_start
     run->start = *start;
 }
 
-/* More than the limit of OUTPUT_LIMIT bytes cannot come, since the agent was told the limit. */
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                       size_t length, void *context) {
     struct run *run = context;
-    int r = text_append(&run->streams[stream == REMOTE_STDOUT ? 0 : 1], bytes, length);
+    int r = capture_add(&run->streams[stream == REMOTE_STDOUT ? 0 : 1], bytes, length);
     if (r < 0 && run->waiting.code == 0) {
         run->waiting.code =
             link_complain(command->link, &run->waiting.failure, r, "no memory for a command's output");
@@ -241,12 +294,9 @@ void remote_result_clear(struct remote_result *result) {
 }
 
 static int fill_result(struct run *run, struct remote_result *ret, struct failure *failure) {
-    struct remote_result result = {.start = run->start,
-                                   .exit = run->exit,
-                                   .output_length = run->streams[0].length,
-                                   .error_length = run->streams[1].length};
-    result.output = text_take(&run->streams[0]);
-    result.error = text_take(&run->streams[1]);
+    struct remote_result result = {.start = run->start, .exit = run->exit};
+    result.output = capture_take(&run->streams[0], &result.output_length, &result.exit.output_cut);
+    result.error = capture_take(&run->streams[1], &result.error_length, &result.exit.error_cut);
     if (!result.output || !result.error) {
         remote_result_clear(&result);
         return failure_memory(failure);
@@ -262,13 +312,9 @@ int agent_link_run_and_wait(struct agent_link *link, const struct remote_command
         .on_started = on_started, .on_output = on_output, .on_drain = on_drain, .on_exit = on_exit_of};
     struct remote_command_specification complete = *specification;
     complete.input = input ? REMOTE_INPUT_STREAM : REMOTE_INPUT_NULL;
-    if (complete.output_limit == 0)
-        complete.output_limit = OUTPUT_LIMIT;
-    if (complete.error_limit == 0)
-        complete.error_limit = OUTPUT_LIMIT;
     cleanup(run_clear) struct run run = {.input = input, .input_left = input_length};
-    text_init(&run.streams[0], complete.output_limit);
-    text_init(&run.streams[1], complete.error_limit);
+    capture_init(&run.streams[0], complete.output_limit);
+    capture_init(&run.streams[1], complete.error_limit);
     struct remote_command *command = NULL;
     int r = remote_command_start(link, &complete, &callbacks, &run, &command, failure);
     if (r < 0)

@@ -106,11 +106,14 @@ static int send_run(struct agent_link *link, uint32_t number,
     };
     struct failure wrong;
     int r = protocol_check_run(&run, &wrong);
-    if (r < 0)
-        return link_complain(link, failure, r, "%s", wrong.text);
-    if (run.timeout_ms > (uint64_t)INT64_MAX / 1000000)
-        return link_complain(link, failure, -EINVAL, "the time limit of '%.64s' is too long",
-                             run.arguments[0]);
+    if (r == 0 && run.timeout_ms > (uint64_t)INT64_MAX / 1000000)
+        r = failure_set(&wrong, -EINVAL, "the time limit of '%.64s' is too long", run.arguments[0]);
+    if (r < 0) {
+        link_complain(link, failure, r, "%s", wrong.text);
+        if (failure)
+            failure->kind = FAILURE_EXPERIMENT;
+        return r;
+    }
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_RUN);
     protocol_put_run(&writer, &run);
@@ -341,6 +344,7 @@ static int take_failed(struct remote_command *command, const struct protocol_fra
                            command->number);
     struct failure why;
     link_complain(command->link, &why, error.code, "%s", error.sentence);
+    why.kind = FAILURE_EXPERIMENT;
     end(command, NULL, &why);
     return 0;
 }

@@ -81,17 +81,22 @@ struct remote_command_callbacks {
     /* The stdin bytes that wait on this side have fallen to the low mark or below, having been above. */
     void (*on_drain)(struct remote_command *command, void *context);
     /* Once, and last. EXIT is NULL if it could not be started, or if its end is unknown because the link
-     * ended: then FAILURE says what happened, and is NULL otherwise (whatever its exit status). */
+     * ended: then FAILURE says what happened, and is NULL otherwise (whatever its exit status). Its kind
+     * tells the two apart: FAILURE_EXPERIMENT when the node would not start it, with what exec and what goes
+     * before it gave as code (-ENOENT, -EACCES, -EINVAL for PUs that are not there, ...), and the link is as
+     * it was; FAILURE_SYSTEM when the link has ended. */
     void (*on_exit)(struct remote_command *command, const struct remote_exit *exit,
                     const struct failure *failure, void *context);
 };
 
-/* The specification and the callbacks are copied. The caller frees the command. */
+/* The specification and the callbacks are copied. The caller frees the command. A specification that breaks a
+ * limit is a FAILURE_EXPERIMENT too; no connection is a FAILURE_SYSTEM. */
 int remote_command_start(struct agent_link *link, const struct remote_command_specification *specification,
                          const struct remote_command_callbacks *callbacks, void *context,
                          struct remote_command **ret, struct failure *failure);
-/* If it is still running it is killed (SIGKILL to its group) and no callback is called any more. May be
- * called from the command's own callbacks. NULL is fine. */
+/* If it is still running it is killed (SIGKILL to its group, at once) and no callback is called any more. To
+ * end it gently, remote_command_kill(SIGTERM) and wait for on_exit before freeing it. May be called from the
+ * command's own callbacks. NULL is fine. */
 void remote_command_free(struct remote_command *command);
 
 /* Copies BYTES into the queue for stdin; before on_started is fine. RET_QUEUED (may be NULL): how many bytes
@@ -115,16 +120,23 @@ const char *remote_exit_describe(const struct remote_exit *exit, char *buffer, s
 
 /* ---- waiting */
 
+#define REMOTE_RESULT_HEAD ((size_t)8 << 20) /* what is kept of the beginning of a stream without a limit */
+#define REMOTE_RESULT_TAIL ((size_t)1 << 20) /* and of its end, which is where a failing build says why */
+
 struct remote_result {
     struct remote_start start;
     struct remote_exit exit;
-    char *output, *error; /* owned; a NUL after the last byte */
+    char *output, *error; /* owned; a NUL after the last byte. Without a limit, a stream of more than
+                             REMOTE_RESULT_HEAD + REMOTE_RESULT_TAIL bytes is its first and its last bytes
+                             with a line "[... N bytes are left out here ...]" between */
     size_t output_length, error_length;
 };
 void remote_result_clear(struct remote_result *result);
 
-/* Runs it to its end. stdin gets INPUT (NULL: nothing). A non-zero exit status is not a failure. Output
- * limits of 0 mean 16 MiB here. Gives up as the other waiting functions do, and then kills the command. */
+/* Runs it to its end. stdin gets INPUT (NULL: nothing). A non-zero exit status is not a failure; the
+ * kinds of failures are those of on_exit. With an output limit, what comes first is kept; with 0, the
+ * beginning and the end. Whether something was left out is in exit.output_cut and error_cut. Gives up as the
+ * other waiting functions do, and then kills the command. */
 int agent_link_run_and_wait(struct agent_link *link, const struct remote_command_specification *specification,
                             const void *input, size_t input_length, struct remote_result *ret,
                             struct failure *failure);

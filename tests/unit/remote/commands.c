@@ -102,6 +102,7 @@ static void refused(const struct remote_command_specification *specification, in
     memset(&f.failure, 0, sizeof f.failure);
     assert_int_equal(agent_link_run_and_wait(f.link, specification, NULL, 0, &result, &f.failure), code);
     assert_string_equal(f.failure.place, "node testnode");
+    assert_int_equal(f.failure.kind, FAILURE_EXPERIMENT);
     if (!strstr(f.failure.text, sentence)) {
         print_error("got: %s\nexpected: %s\n", f.failure.text, sentence);
         fail();
@@ -149,6 +150,21 @@ static void what_cannot_start_says_why(void **state) {
     struct remote_result result = run(SHELL("echo well"), NULL);
     assert_string_equal(result.output, "well\n");
     remote_result_clear(&result);
+}
+
+/* What is wrong with the command from what is wrong with the node: by the kind of the failure. */
+static void a_dead_link_is_told_from_a_command_that_cannot_start(void **state) {
+    (void)state;
+    struct remote_command_specification good = {.arguments = SHELL("kill -KILL $PPID; sleep 62")};
+    struct remote_command_specification bad = {.arguments = (const char *const[]){"./nothing", NULL}};
+    struct remote_result result;
+    assert_int_equal(agent_link_run_and_wait(f.link, &bad, NULL, 0, &result, &f.failure), -ENOENT);
+    assert_int_equal(f.failure.kind, FAILURE_EXPERIMENT);
+    /* The link is as it was, until a command kills the agent. */
+    assert_int_equal(agent_link_run_and_wait(f.link, &good, NULL, 0, &result, &f.failure), -ECONNRESET);
+    assert_int_equal(f.failure.kind, FAILURE_SYSTEM);
+    assert_int_equal(agent_link_run_and_wait(f.link, &bad, NULL, 0, &result, &f.failure), -ENOTCONN);
+    assert_int_equal(f.failure.kind, FAILURE_SYSTEM);
 }
 
 static void a_program_is_pinned(void **state) {
@@ -360,6 +376,24 @@ static void a_kill_before_it_has_started_is_not_lost(void **state) {
     }
 }
 
+/* The gentle way: SIGTERM, and on_exit when it has gone; the command is freed only then. */
+static void sigterm_leaves_time_for_an_orderly_end(void **state) {
+    (void)state;
+    struct watch watch;
+    watch_start(&watch, &(struct remote_command_specification){
+                            .arguments = SHELL("trap 'sleep 0.2; echo tidy; exit 4' TERM; echo set; "
+                                               "while :; do sleep 0.02; done"),
+                            .error = REMOTE_OUTPUT_NULL}); /* some shells tell of their killed sleep */
+    while (watch.output.length == 0)
+        assert_true(event_loop_run_once(f.loop, EVENT_SECOND, NULL) >= 0);
+    assert_done(&f, remote_command_kill(watch.command, SIGTERM, &f.failure));
+    watch_until(&watch, &watch.exited, 5000);
+    assert_false(watch.exit.signalled);
+    assert_int_equal(watch.exit.code, 4);
+    assert_string_equal(watch.output.bytes, "set\ntidy\n");
+    watch_clear(&watch);
+}
+
 static void a_freed_command_is_killed_and_silent(void **state) {
     (void)state;
     struct watch watch;
@@ -391,6 +425,39 @@ static void output_over_its_limit_is_counted_and_dropped(void **state) {
     assert_true(result.exit.output_cut);
     assert_int_equal(result.error_length, 3);
     assert_false(result.exit.error_cut);
+    remote_result_clear(&result);
+}
+
+/* Lines of eight bytes, so that what is left of them is known. */
+static void without_a_limit_the_beginning_and_the_end_are_kept(void **state) {
+    (void)state;
+    static const size_t kept = REMOTE_RESULT_HEAD + REMOTE_RESULT_TAIL;
+    struct remote_command_specification specification = {
+        .arguments = SHELL("seq -f %07.0f 0 1179647; seq -f %07.0f 0 1310719 >&2; echo why >&2")};
+    struct remote_result result;
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    /* What just fits is all there. */
+    assert_int_equal(result.output_length, kept);
+    assert_false(result.exit.output_cut);
+    for (size_t i = 0; i < kept / 8; i += 1000)
+        assert_int_equal(strtoul(result.output + 8 * i, NULL, 10), i);
+    /* 10 MiB and 4 bytes do not: 1 MiB and 4 bytes are left out. */
+    static const char line[] = "[... 1048580 bytes are left out here ...]\n";
+    assert_true(result.exit.error_cut);
+    assert_int_equal(result.exit.error_bytes, ((size_t)10 << 20) + 4);
+    assert_int_equal(result.error_length, kept + strlen(line));
+    assert_memory_equal(result.error + REMOTE_RESULT_HEAD - 8, "1048575\n", 8);
+    assert_memory_equal(result.error + REMOTE_RESULT_HEAD, line, strlen(line));
+    assert_memory_equal(result.error + REMOTE_RESULT_HEAD + strlen(line), "648\n1179649\n", 12);
+    assert_string_equal(result.error + result.error_length - 12, "1310719\nwhy\n");
+    remote_result_clear(&result);
+    /* Much more, and no line ends where the beginning does. */
+    specification.arguments = SHELL("head -c 40000000 /dev/zero | tr '\\0' x; echo; echo end");
+    assert_done(&f, agent_link_run_and_wait(f.link, &specification, NULL, 0, &result, &f.failure));
+    static const char other[] = "xxx\n[... 30562821 bytes are left out here ...]\nxxx";
+    assert_memory_equal(result.output + REMOTE_RESULT_HEAD - 3, other, strlen(other));
+    assert_string_equal(result.output + result.output_length - 8, "xxx\nend\n");
+    assert_int_equal(result.exit.output_bytes, 40000005);
     remote_result_clear(&result);
 }
 
@@ -586,6 +653,7 @@ int main(void) {
         TEST(the_environment_is_added_to),
         TEST(the_folder_is_below_the_run_directory),
         TEST(what_cannot_start_says_why),
+        TEST(a_dead_link_is_told_from_a_command_that_cannot_start),
         TEST(a_program_is_pinned),
         TEST(signals_and_streams_are_as_a_program_expects),
         TEST(a_time_limit_ends_it),
@@ -595,9 +663,11 @@ int main(void) {
         TEST(who_left_the_group_does_not_hold_its_end_up),
         TEST(kill_reaches_the_whole_group),
         TEST(a_kill_before_it_has_started_is_not_lost),
+        TEST(sigterm_leaves_time_for_an_orderly_end),
         TEST(a_freed_command_is_killed_and_silent),
         TEST(a_command_may_be_freed_in_each_of_its_callbacks),
         TEST(output_over_its_limit_is_counted_and_dropped),
+        TEST(without_a_limit_the_beginning_and_the_end_are_kept),
         TEST(streams_can_be_merged_and_dropped),
         TEST(coalescing_keeps_order_and_loses_nothing),
         TEST(coalescing_wakes_the_agent_seldom),

@@ -86,6 +86,44 @@ static void freeing_a_link_ends_everything(void **state) {
     remote_command_free(command);
 }
 
+static void on_any_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
+                          size_t length, void *context) {
+    (void)command;
+    (void)stream;
+    (void)bytes;
+    (void)length;
+    ++*(int *)context;
+}
+
+/* SIGTERM comes first, and then the whole grace. */
+static void freeing_a_link_gives_commands_their_grace(void **state) {
+    (void)state;
+    static const struct remote_command_callbacks callbacks = {.on_output = on_any_output};
+    static const char *const scripts[] = {
+        "trap 'sleep 0.3; echo x >tidy; exit' TERM; echo; while :; do sleep 0.02; done",
+        "trap 'echo x >>told' TERM; echo; while :; do sleep 0.02; done"};
+    struct remote_command *commands[2];
+    int ready = 0;
+    for (int i = 0; i < 2; i++)
+        assert_done(&f, remote_command_start(f.link,
+                                             &(struct remote_command_specification){
+                                                 .arguments = SHELL(scripts[i]), .grace_ms = 800},
+                                             &callbacks, &ready, &commands[i], &f.failure));
+    while (ready < 2)
+        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+    pid_t stubborn = remote_command_pid(commands[1]);
+    int64_t start = clock_monotonic_ns();
+    agent_link_free(f.link);
+    f.link = NULL;
+    int64_t passed = (clock_monotonic_ns() - start) / EVENT_MILLISECOND;
+    assert_true(passed >= 800 && passed < 4000);
+    assert_false(process_lives(stubborn));
+    assert_true(file_exists(fixture_path(&f, "tidy")));
+    assert_true(file_exists(fixture_path(&f, "told")));
+    for (int i = 0; i < 2; i++)
+        remote_command_free(commands[i]);
+}
+
 /* ---- an agent that dies */
 
 struct ends {
@@ -391,6 +429,10 @@ static void folders_are_made_and_removed(void **state) {
     assert_done(&f, agent_link_remove_tree_and_wait(f.link, ".", &f.failure));
     assert_false(file_exists(fixture_path(&f, "other")));
     assert_true(file_is_folder(f.folder));
+    /* Emptied as often as is asked for. */
+    assert_done(&f, agent_link_make_folder_and_wait(f.link, "other", &f.failure));
+    assert_done(&f, agent_link_remove_tree_and_wait(f.link, ".", &f.failure));
+    assert_false(file_exists(fixture_path(&f, "other")));
 }
 
 static void paths_do_not_escape(void **state) {
@@ -470,6 +512,7 @@ int main(void) {
         TEST(the_agent_greets),
         TEST(closing_in_order_ends_commands_and_leaves_files),
         TEST(freeing_a_link_ends_everything),
+        TEST(freeing_a_link_gives_commands_their_grace),
         TEST(a_killed_agent_fails_all_that_is_pending),
         TEST(a_killed_agent_without_family_is_told_by_its_signal),
         TEST(a_stopped_loop_interrupts_the_waiting),
