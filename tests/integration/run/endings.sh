@@ -127,7 +127,7 @@ kept=$(($(wc -l <"$(echo "$scratch"/killed/*/results/results.csv)") - 1))
 check "kill -9: the $shown units that were shown are on disk ($kept are)" test "$kept" -ge "${shown:-1}"
 for i in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1; done
 check "... and no process goes on" test -z "$(pgrep -f "$TMPDIR/assay-")"
-rm -rf "$TMPDIR"/*
+check "... and the node's folder is gone" test -z "$(ls "$TMPDIR")"
 
 # A second signal cuts short what still waits: a teardown here.
 campaign slow 10 20
