@@ -1,4 +1,4 @@
-#include "engine/run/experiment.h"
+#include "engine/run/experiment-bind.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +55,8 @@ enum { WRITTEN_FIELD_COUNT = sizeof written_fields / sizeof *written_fields };
 
 /* Names become environment variables and parts of file names: a letter, then letters, digits and underscores,
  * all lower case, so that they cannot meet PATH, LD_PRELOAD and their kind. */
-static int check_name(const struct document *document, const struct document_node *key, const char *what,
-                      struct failure *failure) {
+int experiment_check_name(const struct document *document, const struct document_node *key, const char *what,
+                          struct failure *failure) {
     size_t length = strspn(key->text, "abcdefghijklmnopqrstuvwxyz0123456789_");
     if (key->text[0] >= 'a' && key->text[0] <= 'z' && key->text[length] == '\0' && length <= 64)
         return 0;
@@ -67,36 +66,13 @@ static int check_name(const struct document *document, const struct document_nod
         key->text, what);
 }
 
-static int check_count(const struct document *document, const struct document_node *node, const char *what,
-                       struct failure *failure) {
+int experiment_check_count(const struct document *document, const struct document_node *node,
+                           const char *what, struct failure *failure) {
     if (node->count <= EXPERIMENT_NAMES_MOST)
         return 0;
     return failure_input(failure, document->file, node->line, node->column, "%zu %s, expected at most %d",
                          node->count, what, EXPERIMENT_NAMES_MOST);
 }
-
-/* ---- Factors */
-
-struct written_factor {
-    int type;
-    char *unit, *description, *default_text;
-    double minimum, maximum;
-    struct bind_texts choices;
-};
-static const char *const factor_types[] = {"integer", "number", "text", NULL};
-static const struct bind_field factor_fields[] = {
-    {.key = "type",
-     .type = BIND_CHOICE,
-     .offset = offsetof(struct written_factor, type),
-     .choices = factor_types},
-    {.key = "unit", .type = BIND_TEXT, .offset = offsetof(struct written_factor, unit)},
-    {.key = "description", .type = BIND_TEXT, .offset = offsetof(struct written_factor, description)},
-    {.key = "default", .type = BIND_TEXT, .offset = offsetof(struct written_factor, default_text)},
-    {.key = "minimum", .type = BIND_NUMBER, .offset = offsetof(struct written_factor, minimum)},
-    {.key = "maximum", .type = BIND_NUMBER, .offset = offsetof(struct written_factor, maximum)},
-    {.key = "choices", .type = BIND_TEXTS, .offset = offsetof(struct written_factor, choices)},
-};
-enum { FACTOR_FIELD_COUNT = sizeof factor_fields / sizeof *factor_fields };
 
 /* The names that every experiment has: columns of results.csv, and values of its commands. */
 static const char *const reserved_names[] = {"unit", "row",  "repetition", "order",
@@ -104,8 +80,8 @@ static const char *const reserved_names[] = {"unit", "row",  "repetition", "orde
 
 /* Factors, responses, options and maxima share one space of names: they are columns, and what {name} and
  * $name mean. */
-static int check_name_is_free(const struct experiment *experiment, const struct document *document,
-                              const struct document_node *key, struct failure *failure) {
+int experiment_check_name_is_free(const struct experiment *experiment, const struct document *document,
+                                  const struct document_node *key, struct failure *failure) {
     const char *what = NULL;
     for (size_t i = 0; i < sizeof reserved_names / sizeof *reserved_names; i++)
         if (strcmp(reserved_names[i], key->text) == 0)
@@ -122,314 +98,6 @@ static int check_name_is_free(const struct experiment *experiment, const struct 
         return 0;
     return failure_input(failure, document->file, key->line, key->column,
                          "'%s' is %s already, expected another name", key->text, what);
-}
-
-/* Units go into headers, tables and JSON of others: one word that can be printed. */
-static int check_unit(const struct document *document, const struct document_node *mapping, const char *unit,
-                      struct failure *failure) {
-    size_t length = strlen(unit), printable = 0;
-    while (printable < length && unit[printable] > ' ' && unit[printable] < 0x7f && unit[printable] != ',' &&
-           unit[printable] != '"')
-        printable++;
-    if (length > 0 && length <= 32 && printable == length)
-        return 0;
-    const struct document_node *at = document_get(mapping, "unit");
-    return failure_input(
-        failure, document->file, at->line, at->column,
-        "unit '%.40s' is not a word of up to 32 printable ASCII characters, such as s, By or cycles", unit);
-}
-
-static int bind_factor(const struct document *document, const struct document_node *key,
-                       const struct document_node *value, struct design_factor *ret,
-                       struct failure *failure) {
-    struct written_factor written = {.minimum = -1e300, .maximum = 1e300};
-    int r = value->kind == DOCUMENT_NULL ? 0
-                                         : bind_mapping(document, value, key->text, factor_fields,
-                                                        FACTOR_FIELD_COUNT, &written, failure);
-    if (r == 0 && written.minimum > written.maximum)
-        r = failure_input(failure, document->file, value->line, value->column,
-                          "factor '%s' has a minimum above its maximum", key->text);
-    if (r == 0) {
-        ret->name = strdup(key->text);
-        ret->type = (enum design_type[]){DESIGN_INTEGER, DESIGN_NUMBER, DESIGN_TEXT}[written.type];
-        if (written.unit)
-            r = check_unit(document, value, written.unit, failure);
-        ret->unit = take_pointer(written.unit);
-        if (!ret->unit)
-            ret->unit = strdup("1");
-        ret->description = take_pointer(written.description);
-        ret->minimum = written.minimum;
-        ret->maximum = written.maximum;
-        ret->choices = take_pointer(written.choices.items);
-        ret->choice_count = written.choices.count;
-        written.choices.count = 0;
-        ret->default_text = take_pointer(written.default_text);
-        const struct document_node *text_node = document_get(value, "default");
-        ret->default_line = text_node ? text_node->line : 0;
-        ret->default_column = text_node ? text_node->column : 0;
-        if (r == 0 && (!ret->name || !ret->unit))
-            r = failure_memory(failure);
-    }
-    bind_clear(factor_fields, FACTOR_FIELD_COUNT, &written);
-    return r;
-}
-
-static int bind_factors(struct experiment *experiment, const struct document *document,
-                        const struct document_node *node, struct failure *failure) {
-    if (!node)
-        return 0;
-    int r = check_count(document, node, "factors", failure);
-    if (r < 0)
-        return r;
-    experiment->factors = calloc(node->count ? node->count : 1, sizeof *experiment->factors);
-    if (!experiment->factors)
-        return failure_memory(failure);
-    for (size_t i = 0; r == 0 && i < node->count; i++) {
-        r = check_name(document, node->keys[i], "a factor", failure);
-        if (r == 0)
-            r = check_name_is_free(experiment, document, node->keys[i], failure);
-        if (r == 0)
-            r = bind_factor(document, node->keys[i], node->items[i],
-                            &experiment->factors[experiment->factor_count++], failure);
-    }
-    return r;
-}
-
-/* ---- Responses ------------------------------------------------------------------------------------------
- */
-
-static const struct bind_field response_fields[] = {
-    {.key = "unit", .type = BIND_TEXT, .offset = offsetof(struct experiment_response, unit)},
-    {.key = "description", .type = BIND_TEXT, .offset = offsetof(struct experiment_response, description)},
-    {.key = "pattern", .type = BIND_TEXT, .offset = offsetof(struct experiment_response, pattern)},
-};
-
-/* A pattern must compile and have a group: the number. */
-static int check_pattern(const struct document *document, const struct document_node *node,
-                         const char *pattern, struct failure *failure) {
-    regex_t compiled;
-    int code = regcomp(&compiled, pattern, REG_EXTENDED | REG_NEWLINE);
-    if (code != 0) {
-        char reason[256];
-        regerror(code, &compiled, reason, sizeof reason);
-        return failure_input(failure, document->file, node->line, node->column,
-                             "'%s' is not an extended regular expression: %s", pattern, reason);
-    }
-    size_t groups = compiled.re_nsub;
-    regfree(&compiled);
-    if (groups < 1)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "pattern '%s' has no group, expected parentheses around the number", pattern);
-    return 0;
-}
-
-static int bind_responses(struct experiment *experiment, const struct document *document,
-                          const struct document_node *node, struct failure *failure) {
-    int r = check_count(document, node, "responses", failure);
-    if (r < 0)
-        return r;
-    if (node->count == 0)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "no responses, expected at least one");
-    experiment->responses = calloc(node->count, sizeof *experiment->responses);
-    if (!experiment->responses)
-        return failure_memory(failure);
-    for (size_t i = 0; r == 0 && i < node->count; i++) {
-        const struct document_node *key = node->keys[i], *value = node->items[i];
-        struct experiment_response *response = &experiment->responses[experiment->response_count++];
-        r = check_name(document, key, "a response", failure);
-        if (r == 0)
-            r = check_name_is_free(experiment, document, key, failure);
-        if (r == 0 && !(response->name = strdup(key->text)))
-            r = failure_memory(failure);
-        if (r == 0 && value->kind != DOCUMENT_NULL)
-            r = bind_mapping(document, value, key->text, response_fields, 3, response, failure);
-        if (r == 0 && !response->unit && !(response->unit = strdup("1")))
-            r = failure_memory(failure);
-        if (r == 0 && value->kind != DOCUMENT_NULL && document_get(value, "unit"))
-            r = check_unit(document, value, response->unit, failure);
-        if (r == 0 && response->pattern && experiment->streamed) {
-            const struct document_node *at = document_get(value, "pattern");
-            r = failure_input(failure, document->file, at->line, at->column,
-                              "response '%s' has a pattern, but a streamed kernel answers with numbers",
-                              response->name);
-        }
-        if (r == 0 && response->pattern)
-            r = check_pattern(document, document_get(value, "pattern"), response->pattern, failure);
-        if (r == 0 && !response->pattern && !experiment->streamed)
-            r = failure_input(
-                failure, document->file, value->line, value->column,
-                "response '%s' has no pattern, expected one, since the run command is not streamed",
-                response->name);
-    }
-    return r;
-}
-
-/* ---- Options --------------------------------------------------------------------------------------------
- */
-
-struct written_option {
-    int type;
-    struct bind_texts choices;
-    double minimum, maximum;
-    char *description, *default_text;
-};
-static const char *const option_types[] = {"text", "integer", "number", NULL};
-static const struct bind_field option_fields[] = {
-    {.key = "type",
-     .type = BIND_CHOICE,
-     .offset = offsetof(struct written_option, type),
-     .choices = option_types},
-    {.key = "choices", .type = BIND_TEXTS, .offset = offsetof(struct written_option, choices)},
-    {.key = "minimum", .type = BIND_NUMBER, .offset = offsetof(struct written_option, minimum)},
-    {.key = "maximum", .type = BIND_NUMBER, .offset = offsetof(struct written_option, maximum)},
-    {.key = "description", .type = BIND_TEXT, .offset = offsetof(struct written_option, description)},
-    {.key = "default",
-     .type = BIND_TEXT,
-     .offset = offsetof(struct written_option, default_text),
-     .required = true},
-};
-enum { OPTION_FIELD_COUNT = sizeof option_fields / sizeof *option_fields };
-
-static int bind_option(struct experiment *experiment, const struct document *document,
-                       const struct document_node *key, const struct document_node *value,
-                       struct failure *failure) {
-    struct written_option written = {.minimum = -1e300, .maximum = 1e300};
-    struct experiment_option *option = &experiment->options[experiment->option_count++];
-    int r = bind_mapping(document, value, key->text, option_fields, OPTION_FIELD_COUNT, &written, failure);
-    if (r == 0) {
-        option->name = strdup(key->text);
-        option->type =
-            written.choices.count
-                ? EXPERIMENT_OPTION_CHOICE
-                : (enum experiment_option_type[]){EXPERIMENT_OPTION_TEXT, EXPERIMENT_OPTION_INTEGER,
-                                                  EXPERIMENT_OPTION_NUMBER}[written.type];
-        option->choices = written.choices;
-        written.choices = (struct bind_texts){0};
-        option->minimum = written.minimum;
-        option->maximum = written.maximum;
-        option->description = take_pointer(written.description);
-        const struct document_node *at = document_get(value, "default");
-        r = option->name ? experiment_set_option(experiment, key->text, written.default_text, document->file,
-                                                 at->line, at->column, failure)
-                         : failure_memory(failure);
-        option->given = false;
-    }
-    bind_clear(option_fields, OPTION_FIELD_COUNT, &written);
-    return r;
-}
-
-static int bind_options(struct experiment *experiment, const struct document *document,
-                        const struct document_node *node, struct failure *failure) {
-    if (!node)
-        return 0;
-    int r = check_count(document, node, "options", failure);
-    if (r < 0)
-        return r;
-    experiment->options = calloc(node->count ? node->count : 1, sizeof *experiment->options);
-    if (!experiment->options)
-        return failure_memory(failure);
-    for (size_t i = 0; r == 0 && i < node->count; i++) {
-        r = check_name(document, node->keys[i], "an option", failure);
-        if (r == 0)
-            r = check_name_is_free(experiment, document, node->keys[i], failure);
-        if (r == 0)
-            r = bind_option(experiment, document, node->keys[i], node->items[i], failure);
-    }
-    return r;
-}
-
-static struct experiment_option *find_option(const struct experiment *experiment, const char *name) {
-    for (size_t i = 0; i < experiment->option_count; i++)
-        if (experiment->options[i].name && strcmp(experiment->options[i].name, name) == 0)
-            return &experiment->options[i];
-    return NULL;
-}
-
-const char *experiment_option_value(const struct experiment *experiment, const char *name) {
-    const struct experiment_option *option = find_option(experiment, name);
-    return option ? option->value : NULL;
-}
-
-static int refuse_option(const struct experiment *experiment, const char *name, const char *file, size_t line,
-                         size_t column, struct failure *failure) {
-    const char *names[EXPERIMENT_NAMES_MOST];
-    struct text known;
-    text_init(&known, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < experiment->option_count; i++) {
-        names[i] = experiment->options[i].name;
-        text_printf(&known, "%s%s", i ? ", " : "", names[i]);
-    }
-    const char *nearest = text_nearest(name, names, experiment->option_count);
-    if (nearest)
-        failure_input(failure, file, line, column, "experiment '%s' has no option '%s'; did you mean '%s'?",
-                      experiment->name, name, nearest);
-    else
-        failure_input(failure, file, line, column, "experiment '%s' has no option '%s'; it has: %s",
-                      experiment->name, name, known.length ? known.bytes : "none");
-    text_clear(&known);
-    return -EINVAL;
-}
-
-static int check_option_number(const struct experiment_option *option, const char *value, const char *file,
-                               size_t line, size_t column, struct failure *failure) {
-    bool whole = option->type == EXPERIMENT_OPTION_INTEGER;
-    double number;
-    int64_t integer;
-    if (number_parse_double(value, strlen(value), &number) &&
-        (!whole || number_parse_int64(value, strlen(value), &integer)) && number >= option->minimum &&
-        number <= option->maximum)
-        return 0;
-    char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE], range[2 * NUMBER_TEXT_SIZE + 16] = "";
-    number_format_double(option->minimum, low);
-    number_format_double(option->maximum, high);
-    if (option->minimum > -1e300 && option->maximum < 1e300)
-        snprintf(range, sizeof range, " from %s to %s", low, high);
-    else if (option->minimum > -1e300)
-        snprintf(range, sizeof range, " of at least %s", low);
-    else if (option->maximum < 1e300)
-        snprintf(range, sizeof range, " of at most %s", high);
-    return failure_input(failure, file, line, column, "option '%s' is '%s', expected a %snumber%s",
-                         option->name, value, whole ? "whole " : "", range);
-}
-
-int experiment_set_option(struct experiment *experiment, const char *name, const char *value,
-                          const char *file, size_t line, size_t column, struct failure *failure) {
-    struct experiment_option *option = find_option(experiment, name);
-    if (!option)
-        return refuse_option(experiment, name, file, line, column, failure);
-    int r = 0;
-    if (option->type == EXPERIMENT_OPTION_CHOICE) {
-        struct text choices;
-        text_init(&choices, FAILURE_TEXT_SIZE / 2);
-        bool known = false;
-        for (size_t i = 0; i < option->choices.count; i++) {
-            known |= strcmp(option->choices.items[i], value) == 0;
-            text_printf(&choices, "%s%s", i ? ", " : "", option->choices.items[i]);
-        }
-        if (!known)
-            r = failure_input(failure, file, line, column, "option '%s' is '%s', expected one of: %s", name,
-                              value, choices.bytes);
-        text_clear(&choices);
-    } else if (option->type != EXPERIMENT_OPTION_TEXT) {
-        r = check_option_number(option, value, file, line, column, failure);
-    }
-    if (r < 0)
-        return r;
-    /* "+5" and "5" are the same number, but not to every program. */
-    int64_t integer;
-    char canonical[NUMBER_TEXT_SIZE];
-    if (option->type == EXPERIMENT_OPTION_INTEGER && number_parse_int64(value, strlen(value), &integer)) {
-        number_format_int64(integer, canonical);
-        value = canonical;
-    }
-    char *copy = strdup(value);
-    if (!copy)
-        return failure_memory(failure);
-    free(option->value);
-    option->value = copy;
-    option->given = true;
-    return 0;
 }
 
 /* ---- Expressions ----------------------------------------------------------------------------------------
@@ -456,7 +124,7 @@ static int bind_conditions(struct experiment *experiment, const struct document 
                            const struct document_node *node, struct failure *failure) {
     if (!node)
         return 0;
-    int r = check_count(document, node, "conditions", failure);
+    int r = experiment_check_count(document, node, "conditions", failure);
     if (r < 0)
         return r;
     cleanup_free const char **names = factor_names(experiment);
@@ -473,7 +141,7 @@ static int bind_maxima(struct experiment *experiment, const struct document *doc
                        const struct document_node *node, struct failure *failure) {
     if (!node)
         return 0;
-    int r = check_count(document, node, "maxima", failure);
+    int r = experiment_check_count(document, node, "maxima", failure);
     if (r < 0)
         return r;
     cleanup_free const char **names = factor_names(experiment);
@@ -482,9 +150,9 @@ static int bind_maxima(struct experiment *experiment, const struct document *doc
         return failure_memory(failure);
     for (size_t i = 0; r == 0 && i < node->count; i++) {
         struct experiment_maximum *maximum = &experiment->maxima[experiment->maximum_count++];
-        r = check_name(document, node->keys[i], "a maximum", failure);
+        r = experiment_check_name(document, node->keys[i], "a maximum", failure);
         if (r == 0)
-            r = check_name_is_free(experiment, document, node->keys[i], failure);
+            r = experiment_check_name_is_free(experiment, document, node->keys[i], failure);
         if (r == 0 && !(maximum->name = strdup(node->keys[i]->text)))
             r = failure_memory(failure);
         if (r == 0)
@@ -702,13 +370,13 @@ int experiment_from_node(const struct document *document, const struct document_
     experiment->summary = take_pointer(written.summary);
     experiment->design_node = written.design;
     if (r == 0)
-        r = bind_factors(experiment, document, written.factors, failure);
+        r = experiment_bind_factors(experiment, document, written.factors, failure);
     if (r == 0)
         r = bind_run(experiment, document, written.run, failure);
     if (r == 0)
-        r = bind_responses(experiment, document, written.responses, failure);
+        r = experiment_bind_responses(experiment, document, written.responses, failure);
     if (r == 0)
-        r = bind_options(experiment, document, written.options, failure);
+        r = experiment_bind_options(experiment, document, written.options, failure);
     if (r == 0)
         r = bind_conditions(experiment, document, written.require, failure);
     if (r == 0)
@@ -765,21 +433,8 @@ void experiment_free(struct experiment *experiment) {
     for (size_t i = 0; i < experiment->condition_count; i++)
         expression_free(experiment->conditions[i]);
     free(experiment->conditions);
-    for (size_t i = 0; i < experiment->response_count; i++) {
-        free(experiment->responses[i].name);
-        bind_clear(response_fields, 3, &experiment->responses[i]);
-    }
-    free(experiment->responses);
-    for (size_t i = 0; i < experiment->option_count; i++) {
-        struct experiment_option *option = &experiment->options[i];
-        for (size_t j = 0; j < option->choices.count; j++)
-            free(option->choices.items[j]);
-        free(option->choices.items);
-        free(option->name);
-        free(option->description);
-        free(option->value);
-    }
-    free(experiment->options);
+    experiment_responses_clear(experiment);
+    experiment_options_clear(experiment);
     for (size_t i = 0; i < experiment->maximum_count; i++) {
         free(experiment->maxima[i].name);
         expression_free(experiment->maxima[i].expression);

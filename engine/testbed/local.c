@@ -68,11 +68,6 @@ static const char *node_name(const struct testbed *testbed, size_t node) {
     return testbed->name;
 }
 
-static const char *node_folder(const struct testbed *testbed, size_t node) {
-    (void)node;
-    return testbed->folder;
-}
-
 static int connect_node(struct testbed *testbed, size_t node, struct event_loop *loop, struct transport **ret,
                         struct failure *failure) {
     (void)node;
@@ -96,7 +91,6 @@ const struct testbed_backend testbed_local = {
     .reserve = reserve,
     .node_count = node_count,
     .node_name = node_name,
-    .node_folder = node_folder,
     .connect = connect_node,
     .release = release,
 };

@@ -29,10 +29,8 @@ struct testbed_backend {
     int (*reserve)(const struct testbed_request *request, struct testbed **ret, struct failure *failure);
     size_t (*node_count)(const struct testbed *testbed);
     const char *(*node_name)(const struct testbed *testbed, size_t node);
-    /* The folder on the node that the agent owns: made when the agent starts, removed by the run at the end.
-     */
-    const char *(*node_folder)(const struct testbed *testbed, size_t node);
-    /* A transport to the agent of a node, not yet started; the caller's. */
+    /* A transport to the agent of a node, not yet started; the caller's. The agent gets a folder of its own
+     * on the node, made when it starts and removed when it leaves. */
     int (*connect)(struct testbed *testbed, size_t node, struct event_loop *loop, struct transport **ret,
                    struct failure *failure);
     /* Gives the nodes back and frees. What could not be given back is said in FAILURE, after all was tried.
