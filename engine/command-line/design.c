@@ -1,5 +1,6 @@
 /* assay design: writes the table of a design, in the order in which it is to be measured. */
 #include "engine/design/design.h"
+#include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
@@ -313,19 +314,25 @@ static int write_design(const struct design *design, const struct design_order *
     cleanup(text_clear) struct text text;
     text_init(&text, OUTPUT_MOST);
     int r = design_append(design, order, &text, failure);
-    return r < 0 ? r : file_replace(output, text.bytes, text.length, 0666, failure);
+    return r < 0 ? r : file_write_output(output, text.bytes, text.length, failure);
 }
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(free_specification) struct design_specification *specification = NULL;
     cleanup(free_design) struct design *design = NULL;
     cleanup(free_order) struct design_order *order = NULL;
-    int r = specify(arguments, &specification, failure);
+    const char *from = verb_value(arguments, "--from"), *output = verb_value(arguments, "--output");
+    bool to_file = output && strcmp(output, "-") != 0;
+    int r = to_file ? output_check(output, &from, 1, failure) : 0;
+    if (r == 0)
+        r = specify(arguments, &specification, failure);
+    /* A document may name the table that it takes. */
+    if (r == 0 && to_file)
+        r = output_check(output, (const char *const[]){specification->file}, 1, failure);
     if (r == 0)
         r = design_specification_make(specification, NULL, &design, &order, failure);
     if (r == 0 && design->column_count == 0)
-        r = failure_input(failure, verb_value(arguments, "--from"), 0, 0,
-                          "this design has no table, so that there is nothing to write");
+        r = failure_input(failure, from, 0, 0, "this design has no table, so that there is nothing to write");
     if (r < 0)
         return r;
     uint64_t seed = design_specification_seed(specification);
@@ -334,7 +341,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
                 seed, seed);
     else if (design_specification_is_random(specification))
         fprintf(stderr, "seed %" PRIu64 "\n", seed);
-    return write_design(design, order, verb_value(arguments, "--output"), failure);
+    return write_design(design, order, output, failure);
 }
 
 static const struct verb_option options[] = {

@@ -1,5 +1,6 @@
 /* assay fit: tables in, a model out. */
 #include "engine/command-line/fit-report.h"
+#include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -217,6 +218,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     cleanup(fitting_cleanup) struct fitting *fitting = NULL; /* goes before what it borrows */
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     r = r < 0 ? r : read_arguments(arguments, &installation, &request, failure);
+    r = r < 0 ? r : output_check(request.output, request.inputs, request.input_count, failure);
     r = r < 0 ? r
               : table_open(request.inputs, request.input_count, request.output || request.json, &table,
                            failure);

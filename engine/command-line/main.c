@@ -3,6 +3,7 @@
  * its failures or exits. setlocale is never called: numbers are read and written alike everywhere.
  */
 #include "engine/command-line/manual.h"
+#include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
 
@@ -49,23 +50,17 @@ static bool is_broken_pipe(int descriptor) {
 /* What was printed may still be in a buffer, and the disk under it may be full. When the reader of a pipe has
  * gone it has seen enough: then only the exit code tells. */
 static int close_standard_output(void) {
-    bool failed_before = ferror(stdout) != 0;
-    bool gone = false;
-    errno = 0;
-    bool failed = fflush(stdout) != 0;
-    int code = errno;
-    if (failed_before || failed)
-        gone = code == EPIPE || is_broken_pipe(STDOUT_FILENO);
+    int code = output_flush();
+    bool failed = code < 0 || ferror(stdout);
+    bool gone = failed && (code == -EPIPE || is_broken_pipe(STDOUT_FILENO));
     if (fclose(stdout) != 0 && !failed) {
         failed = true;
-        code = errno;
+        code = -errno;
     }
-    if (!failed_before && !failed)
-        return FAILURE_NONE;
-    if (!gone)
+    if (failed && !gone)
         fprintf(stderr, "assay: cannot write standard output%s%s\n", code ? ": " : "",
-                code ? strerror(code) : "");
-    return FAILURE_SYSTEM;
+                code ? strerror(-code) : "");
+    return failed ? FAILURE_SYSTEM : FAILURE_NONE;
 }
 
 /* Names from files and archives can hold anything: a control character must not reach the terminal. */
@@ -130,8 +125,9 @@ int main(int argc, char **argv) {
     int status = FAILURE_NONE;
     if (run_program(count, (const char *const *)(argc > 0 ? argv + 1 : argv), &failure) < 0) {
         status = failure.kind == FAILURE_NONE ? FAILURE_SYSTEM : (int)failure.kind;
-        fflush(stdout); /* results first, when both go to the same place */
-        print_failure(&failure);
+        (void)output_flush(); /* results first, when both go to the same place */
+        if (failure.code != -EPIPE || !is_broken_pipe(STDOUT_FILENO))
+            print_failure(&failure);
     }
     int output = close_standard_output();
     return status != FAILURE_NONE ? status : output;

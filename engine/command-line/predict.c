@@ -1,4 +1,5 @@
 /* assay predict: a model and scenarios in, times out. */
+#include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/documents/json.h"
 #include "engine/documents/unit.h"
@@ -201,6 +202,9 @@ static void print_note(void *context, const char *sentence) {
 static int set_parameters(const struct verb_arguments *arguments, struct prediction *prediction,
                           struct failure *failure) {
     const char *assignment;
+    int checked = verb_check_settings(arguments, "--set", failure);
+    if (checked < 0)
+        return checked;
     for (size_t k = 0; (assignment = verb_value_at(arguments, "--set", k)); k++) {
         int r = prediction_set(prediction, assignment, failure);
         if (r < 0)
@@ -219,7 +223,7 @@ static int predict(const struct verb_arguments *arguments, struct prediction *pr
         r = append_json_head(prediction, arguments->operands[1], &outputs->lines, failure);
     r = r < 0 ? r : prediction_run(prediction, scenarios, hear, outputs, failure);
     if (r == 0 && output)
-        r = file_replace(output, outputs->csv.bytes, outputs->csv.length, 0666, failure);
+        r = file_write_output(output, outputs->csv.bytes, outputs->csv.length, failure);
     if (r == 0 && outputs->json)
         printf("%s\n  ]\n}\n", outputs->lines.bytes);
     return r;
@@ -233,7 +237,9 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
                               .many = verb_value(arguments, "--scenario") != NULL};
     text_init(&outputs.csv, OUTPUT_BYTES_MOST);
     text_init(&outputs.lines, OUTPUT_BYTES_MOST);
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    const char *inputs[] = {arguments->operands[1], verb_value(arguments, "--scenario")};
+    int r = output_check(verb_value(arguments, "--output"), inputs, 2, failure);
+    r = r < 0 ? r : installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     r = r < 0 ? r : model_read(arguments->operands[1], &model, failure);
     r = r < 0 ? r
               : prediction_open(&installation, arguments->operands[0], model, print_note, NULL, &prediction,

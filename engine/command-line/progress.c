@@ -1,5 +1,7 @@
 #include "engine/command-line/progress.h"
 
+#include "engine/command-line/output.h"
+
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -52,7 +54,7 @@ static void print_json(const struct run_event *event) {
     text_init(&line, 1 << 20);
     if (json_print(object, false, &line) == 0) {
         printf("%s\n", line.bytes);
-        fflush(stdout);
+        (void)output_flush(); /* main tells when it fails */
     }
     text_clear(&line);
 }
@@ -120,7 +122,7 @@ static void show(void *context, const struct run_event *event) {
         break;
     case RUN_EVENT_SEALED:
         printf("%s\n", event->text);
-        fflush(stdout);
+        (void)output_flush(); /* main tells when it fails */
         break;
     case RUN_EVENT_ENDED:
         fprintf(stderr, "%s\n", event->text);

@@ -1,4 +1,5 @@
 /* assay run: executes a campaign, or shows what it would do. */
+#include "engine/command-line/output.h"
 #include "engine/command-line/progress.h"
 #include "engine/command-line/verb.h"
 
@@ -20,7 +21,8 @@ static const struct verb_option options[] = {
     {"--seed", 0, "SEED", "the seed of the design and of its order, from 0 to 18446744073709551615", false},
     {"--dry-run", 'n', NULL, "prints phases, units, commands, memory and time expected, and touches nothing",
      false},
-    {"--json", 0, NULL, "prints events as JSON, one a line, on standard output", false},
+    {"--json", 0, NULL, "prints events as JSON, one a line, on standard output; with --dry-run, the plan",
+     false},
     {"--quiet", 'q', NULL, "prints only what went wrong and the archive's path", false},
     {NULL, 0, NULL, NULL, false},
 };
@@ -58,14 +60,21 @@ static int read_command(struct text *bytes, const char ***ret, struct failure *f
     return 0;
 }
 
-static int dry_run(const struct campaign *campaign, struct failure *failure) {
+static int dry_run(const struct campaign *campaign, bool json, struct failure *failure) {
     cleanup(free_plan) struct plan *plan = NULL;
     int r = plan_new(campaign, &plan, failure);
     if (r < 0)
         return r;
     cleanup(text_clear) struct text description;
     text_init(&description, 16 << 20);
-    r = plan_describe(plan, &description, failure);
+    if (json) {
+        cJSON *object = plan_resolve(plan);
+        r = object ? json_print(object, true, &description) : -ENOMEM;
+        cJSON_Delete(object);
+        r = r < 0 || text_append_character(&description, '\n') < 0 ? failure_memory(failure) : 0;
+    } else {
+        r = plan_describe(plan, &description, failure);
+    }
     if (r == 0)
         fputs(description.bytes, stdout);
     return r;
@@ -90,7 +99,12 @@ static int execute(const struct verb_arguments *arguments, const struct campaign
         .command = command,
     };
     cleanup_free char *archive = NULL;
-    return run_execute(&request, &archive, failure);
+    r = run_execute(&request, &archive, failure);
+    /* A run may have taken days: where its archive is must not be lost with a full disk under standard
+     * output. */
+    if (archive && output_flush() < 0)
+        fprintf(stderr, "%s\n", archive);
+    return r;
 }
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
@@ -98,10 +112,15 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r < 0)
         return r;
-    const char *settings[256];
+    r = verb_check_settings(arguments, "--set", failure);
+    if (r < 0)
+        return r;
+    cleanup_free const char **settings = calloc(arguments->option_count + 1, sizeof *settings);
+    if (!settings)
+        return failure_memory(failure);
     size_t count = 0;
     const char *setting;
-    while ((setting = verb_value_at(arguments, "--set", count)) && count < sizeof settings / sizeof *settings)
+    while ((setting = verb_value_at(arguments, "--set", count)))
         settings[count++] = setting;
     struct campaign_overrides overrides = {
         .options = settings, .option_count = count, .seed = verb_value(arguments, "--seed")};
@@ -110,7 +129,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     if (r < 0)
         return r;
     if (verb_switch(arguments, "--dry-run"))
-        return dry_run(campaign, failure);
+        return dry_run(campaign, verb_switch(arguments, "--json"), failure);
     return execute(arguments, campaign, &installation, failure);
 }
 

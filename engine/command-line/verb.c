@@ -55,6 +55,19 @@ const char *verb_value_at(const struct verb_arguments *arguments, const char *na
     return NULL;
 }
 
+int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure) {
+    const char *a, *b;
+    for (size_t i = 0; (a = verb_value_at(arguments, option, i)); i++) {
+        size_t length = strcspn(a, "=");
+        for (size_t j = i + 1; (b = verb_value_at(arguments, option, j)); j++)
+            if (strcspn(b, "=") == length && memcmp(a, b, length) == 0)
+                return failure_input(failure, arguments->verb->name, 0, 0,
+                                     "'%.*s' is set twice: '%s' and '%s'; expected one of them", (int)length,
+                                     a, a, b);
+    }
+    return 0;
+}
+
 /* ---- Parsing ---------------------------------------------------------------------------------------------
  */
 
@@ -120,6 +133,10 @@ static int take_option(struct parser *parser, const struct verb_option *option, 
                                  option->name, option->name, option->argument);
         value = parser->words[parser->next++];
     }
+    for (size_t i = 0; option->argument && !option->repeatable && i < parser->option_count; i++)
+        if (parser->given[i] == option)
+            return failure_input(failure, parser->verb->name, 0, 0,
+                                 "option '%s' is given twice; expected it once", option->name);
     parser->given[parser->option_count] = option;
     parser->values[parser->option_count++] = value;
     return 0;

@@ -18,7 +18,7 @@ struct verb_option {
     char letter;          /* 'o', or 0 */
     const char *argument; /* "FILE", or NULL for a switch */
     const char *help;
-    bool repeatable;
+    bool repeatable; /* one with an argument that is not must not be given twice */
 };
 
 struct verb_arguments {
@@ -43,11 +43,14 @@ struct verb {
     int (*run)(const struct verb_arguments *arguments, struct failure *failure);
 };
 
-/* The last value given for an option, or NULL; whether a switch was given; the K-th value of a repeatable
+/* The value given for an option, or NULL; whether a switch was given; the K-th value of a repeatable
  * one, or NULL when there are not so many. */
 const char *verb_value(const struct verb_arguments *arguments, const char *name);
 bool verb_switch(const struct verb_arguments *arguments, const char *name);
 const char *verb_value_at(const struct verb_arguments *arguments, const char *name, size_t k);
+
+/* Refuses a repeatable option NAME=VALUE that sets the same NAME twice. */
+int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure);
 
 extern const struct verb verb_run, verb_design, verb_fit, verb_predict, verb_archive, verb_help;
 

@@ -88,27 +88,132 @@ int file_sync_folder_of(const char *path, struct failure *failure) {
     return 0;
 }
 
-int file_replace(const char *path, const void *bytes, size_t length, unsigned mode, struct failure *failure) {
-    cleanup_free char *staged = text_format("%s.%ld.part", path, (long)getpid());
-    if (!staged)
-        return failure_memory(failure);
-    cleanup_close int descriptor =
-        open(staged, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
-    if (descriptor < 0)
-        return failure_errno(failure, "create", staged);
-    int r = file_write_all(descriptor, bytes, length);
-    if (r == 0 && fsync(descriptor) < 0)
-        r = -errno;
-    if (close(take_descriptor(descriptor)) < 0 && r == 0)
-        r = -errno;
-    if (r == 0 && rename(staged, path) < 0)
-        r = -errno;
-    if (r < 0) {
-        unlink(staged);
-        return failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r));
-    }
-    return file_sync_folder_of(path, failure);
+/* ---- Outputs */
+
+static int output_failure(const struct file_output *output, int code, struct failure *failure) {
+    return failure_set(failure, code, "cannot write '%s': %s", output->path, strerror(-code));
 }
+
+/* The target gets its bytes under a name beside it. */
+static int stage(struct file_output *output, unsigned mode, struct failure *failure) {
+    output->staged = text_format("%s.%ld.part", output->target, (long)getpid());
+    if (!output->staged)
+        return failure_memory(failure);
+    output->descriptor =
+        open(output->staged, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
+    if (output->descriptor >= 0)
+        return 0;
+    int r = failure_errno(failure, "create", output->path);
+    free(take_pointer(output->staged)); /* there is nothing to remove */
+    return r;
+}
+
+/* Where the links at PATH lead. A link to nothing makes what it names, as open(2) would, and OUTPUT remembers
+ * to take it away again. */
+static int resolve(struct file_output *output, unsigned mode, struct failure *failure) {
+    struct stat status;
+    if (lstat(output->path, &status) < 0 || !S_ISLNK(status.st_mode))
+        return (output->target = strdup(output->path)) ? 0 : failure_memory(failure);
+    if (!file_exists(output->path)) {
+        cleanup_close int made = open(output->path, O_WRONLY | O_CREAT | O_CLOEXEC, (mode_t)mode);
+        if (made < 0)
+            return failure_errno(failure, "create", output->path);
+        output->made_target = true;
+    }
+    output->target = realpath(output->path, NULL);
+    return output->target ? 0 : failure_errno(failure, "resolve", output->path);
+}
+
+static bool is_standard_output(const struct stat *status) {
+    struct stat standard;
+    return fstat(STDOUT_FILENO, &standard) == 0 && standard.st_dev == status->st_dev &&
+           standard.st_ino == status->st_ino;
+}
+
+int file_output_open(const char *path, unsigned mode, struct file_output *ret, struct failure *failure) {
+    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
+    if (!(output.path = strdup(path)))
+        return failure_memory(failure);
+    struct stat status;
+    bool exists = stat(path, &status) == 0;
+    int r = 0;
+    if (exists && S_ISDIR(status.st_mode)) {
+        errno = EISDIR;
+        return failure_errno(failure, "write", path);
+    }
+    if (exists && is_standard_output(&status)) /* also where that is a file: it goes on where that is */
+        output.descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    else if (exists && !S_ISREG(status.st_mode))
+        output.descriptor = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    else if ((r = resolve(&output, mode, failure)) == 0)
+        r = stage(&output, mode, failure);
+    if (r < 0)
+        return r;
+    if (output.descriptor < 0)
+        return failure_errno(failure, "open", path);
+    *ret = output;
+    output = FILE_OUTPUT_NONE;
+    return 0;
+}
+
+int file_output_write(struct file_output *output, const void *bytes, size_t length, struct failure *failure) {
+    int r = file_write_all(output->descriptor, bytes, length);
+    return r < 0 ? output_failure(output, r, failure) : 0;
+}
+
+int file_output_commit(struct file_output *output, struct failure *failure) {
+    int r = 0;
+    /* A pipe, a terminal and most devices cannot be synced. */
+    if (fsync(output->descriptor) < 0 && (output->staged || (errno != EINVAL && errno != EROFS)))
+        r = -errno;
+    if (close(take_descriptor(output->descriptor)) < 0 && r == 0)
+        r = -errno;
+    if (r == 0 && output->staged && rename(output->staged, output->target) < 0)
+        r = -errno;
+    if (r < 0)
+        return output_failure(output, r, failure);
+    output->made_target = false;
+    if (!output->staged)
+        return 0;
+    free(take_pointer(output->staged));
+    return file_sync_folder_of(output->target, failure);
+}
+
+bool file_output_is_file(const struct file_output *output) {
+    return output->target != NULL;
+}
+
+void file_output_clear(struct file_output *output) {
+    cleanup_close_descriptor(&output->descriptor);
+    if (output->staged)
+        unlink(output->staged);
+    if (output->made_target)
+        unlink(output->target);
+    free(output->staged);
+    free(output->target);
+    free(output->path);
+    *output = FILE_OUTPUT_NONE;
+}
+
+int file_replace(const char *path, const void *bytes, size_t length, unsigned mode, struct failure *failure) {
+    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
+    output.path = strdup(path);
+    output.target = strdup(path);
+    if (!output.path || !output.target)
+        return failure_memory(failure);
+    int r = stage(&output, mode, failure);
+    r = r < 0 ? r : file_output_write(&output, bytes, length, failure);
+    return r < 0 ? r : file_output_commit(&output, failure);
+}
+
+int file_write_output(const char *path, const void *bytes, size_t length, struct failure *failure) {
+    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
+    int r = file_output_open(path, 0666, &output, failure);
+    r = r < 0 ? r : file_output_write(&output, bytes, length, failure);
+    return r < 0 ? r : file_output_commit(&output, failure);
+}
+
+/* ---- Folders */
 
 int file_make_folders(const char *path, struct failure *failure) {
     if (path[0] == '\0')
@@ -121,8 +226,13 @@ int file_make_folders(const char *path, struct failure *failure) {
             continue;
         char separator = *at;
         *at = '\0';
-        if (mkdir(partial, 0777) < 0 && errno != EEXIST)
-            return failure_errno(failure, "make folder", partial);
+        int r = 0;
+        if (mkdir(partial, 0777) == 0)
+            r = file_sync_folder_of(partial, failure);
+        else if (errno != EEXIST)
+            r = failure_errno(failure, "make folder", partial);
+        if (r < 0)
+            return r;
         *at = separator;
         if (separator == '\0')
             break;
@@ -185,6 +295,16 @@ int file_remove_tree(const char *path, struct failure *failure) {
 
 bool file_exists(const char *path) {
     return access(path, F_OK) == 0;
+}
+
+static bool stat_file(const char *path, struct stat *ret) {
+    int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, ret) : stat(path, ret);
+    return r == 0 && (S_ISREG(ret->st_mode) || S_ISBLK(ret->st_mode));
+}
+
+bool file_is_same(const char *a, const char *b) {
+    struct stat x, y;
+    return stat_file(a, &x) && stat_file(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 bool file_is_folder(const char *path) {

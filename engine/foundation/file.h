@@ -17,8 +17,39 @@ int file_read(const char *path, struct text *ret, struct failure *failure);
 int file_write_all(int descriptor, const void *bytes, size_t length);
 
 /* PATH has exactly these bytes, or what it had before, whatever dies: written beside it, synced, renamed,
- * folder synced. MODE as for open(2). */
+ * folder synced. MODE as for open(2). For files of our own: whatever else has the name, a link for one, is
+ * replaced and not followed. */
 int file_replace(const char *path, const void *bytes, size_t length, unsigned mode, struct failure *failure);
+
+/*
+ * A file that the user named to be written. What is a file, or is not there yet, has all of the bytes after
+ * commit and is untouched before: written beside it and renamed. Links are followed first, so that a link
+ * stays one. Anything else (a FIFO, a terminal, a device) is never replaced: the bytes go straight into it,
+ * as they are written; so does whatever standard output is, which may be a file, at its present end.
+ */
+struct file_output {
+    char *path;       /* as the user named it; for messages */
+    char *target;     /* what is replaced; NULL when bytes go straight in */
+    char *staged;     /* the name beside it; NULL when there is none */
+    int descriptor;   /* to write to */
+    bool made_target; /* the target was made for a link to nothing */
+};
+
+#define FILE_OUTPUT_NONE ((struct file_output){.descriptor = -1})
+
+int file_output_open(const char *path, unsigned mode, struct file_output *ret, struct failure *failure);
+int file_output_write(struct file_output *output, const void *bytes, size_t length, struct failure *failure);
+int file_output_commit(struct file_output *output, struct failure *failure);
+/* Whether it is a file that has a folder, where something may be put beside it. */
+bool file_output_is_file(const struct file_output *output);
+/* What was not committed is taken back as far as it can be. */
+void file_output_clear(struct file_output *output);
+/* All of it at once, with the usual mode. */
+int file_write_output(const char *path, const void *bytes, size_t length, struct failure *failure);
+
+/* Whether A and B, links followed, are the same file; "-" is standard input. Only for files with content to
+ * lose: false for devices, pipes and what is not there. */
+bool file_is_same(const char *a, const char *b);
 
 /* fsync of the folder that holds PATH, so that a rename or a new name survives. */
 int file_sync_folder_of(const char *path, struct failure *failure);

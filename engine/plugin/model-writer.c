@@ -26,12 +26,11 @@ enum {
 struct model_writer {
     const struct fitting *fitting;
     struct fitting_listener listener;
-    char *path, *temporary; /* NULL when writing to a descriptor */
-    int descriptor;
-    bool owns_descriptor;
-    struct text pending;   /* not yet written */
-    struct text skipped;   /* lines for the end of the file */
-    char **names, **units; /* of the terms */
+    struct file_output output; /* none when writing to a descriptor of the caller's */
+    int descriptor;            /* to write to */
+    struct text pending;       /* not yet written */
+    struct text skipped;       /* lines for the end of the file */
+    char **names, **units;     /* of the terms */
     size_t term_count;
     uint64_t group_count, skipped_count;
     int error; /* the first append that failed; looked at in flush() */
@@ -78,6 +77,13 @@ static void put_measured(struct model_writer *writer, struct text *text, double 
         writer->error = r;
 }
 
+static int write_bytes(const struct model_writer *writer, const struct text *text, struct failure *failure) {
+    int r = file_write_all(writer->descriptor, text->bytes, text->length);
+    if (r < 0 && writer->output.path)
+        return failure_set(failure, r, "cannot write '%s': %s", writer->output.path, strerror(-r));
+    return r < 0 ? failure_set(failure, r, "cannot write the model: %s", strerror(-r)) : 0;
+}
+
 /* Writes out what is pending once there is enough of it, or ALL. */
 static int flush(struct model_writer *writer, bool all, struct failure *failure) {
     if (writer->error == -EFBIG)
@@ -87,12 +93,10 @@ static int flush(struct model_writer *writer, bool all, struct failure *failure)
         return failure_memory(failure);
     if (!all && writer->pending.length < FLUSH_BYTES)
         return 0;
-    int r = file_write_all(writer->descriptor, writer->pending.bytes, writer->pending.length);
-    if (r < 0)
-        return failure_set(failure, r, "cannot write %s%s%s: %s", writer->path ? "'" : "",
-                           writer->path ? writer->path : "the model", writer->path ? "'" : "", strerror(-r));
-    text_reset(&writer->pending);
-    return 0;
+    int r = write_bytes(writer, &writer->pending, failure);
+    if (r == 0)
+        text_reset(&writer->pending);
+    return r;
 }
 
 /* ---- The head */
@@ -334,6 +338,7 @@ static struct model_writer *new_writer(const struct fitting *fitting) {
     if (!writer)
         return NULL;
     writer->fitting = fitting;
+    writer->output = FILE_OUTPUT_NONE;
     writer->descriptor = -1;
     writer->listener = (struct fitting_listener){writer, hear_formula, hear_group, hear_skipped};
     text_init(&writer->pending, PENDING_BYTES_MOST);
@@ -354,15 +359,12 @@ int model_writer_open_descriptor(int descriptor, const struct fitting *fitting, 
 int model_writer_open(const char *path, const struct fitting *fitting, struct model_writer **ret,
                       struct failure *failure) {
     cleanup(model_writer_cleanup) struct model_writer *writer = new_writer(fitting);
-    if (!writer || !(writer->path = strdup(path)) || !(writer->temporary = text_format("%s.XXXXXX", path)))
+    if (!writer)
         return failure_memory(failure);
-    writer->descriptor = mkostemp(writer->temporary, O_CLOEXEC);
-    if (writer->descriptor < 0) {
-        int code = -errno;
-        free(take_pointer(writer->temporary)); /* there is nothing to remove */
-        return failure_set(failure, code, "cannot create '%s': %s", path, strerror(-code));
-    }
-    writer->owns_descriptor = true;
+    int r = file_output_open(path, 0666, &writer->output, failure);
+    if (r < 0)
+        return r;
+    writer->descriptor = writer->output.descriptor;
     *ret = take_pointer(writer);
     return 0;
 }
@@ -371,53 +373,24 @@ const struct fitting_listener *model_writer_listener(const struct model_writer *
     return &writer->listener;
 }
 
-/* mkostemp makes files for the owner alone; a model is a file like any other. */
-static int give_usual_mode(int descriptor) {
-    mode_t mask = umask(0);
-    umask(mask);
-    return fchmod(descriptor, 0666 & ~mask) < 0 ? -errno : 0;
-}
-
-static int publish(struct model_writer *writer, struct failure *failure) {
-    int r = give_usual_mode(writer->descriptor);
-    if (r == 0 && fsync(writer->descriptor) < 0)
-        r = -errno;
-    int closed = close(writer->descriptor);
-    writer->descriptor = -1;
-    if (r == 0 && closed < 0)
-        r = -errno;
-    if (r == 0 && rename(writer->temporary, writer->path) < 0)
-        r = -errno;
-    if (r < 0)
-        return failure_set(failure, r, "cannot write '%s': %s", writer->path, strerror(-r));
-    free(take_pointer(writer->temporary));
-    return file_sync_folder_of(writer->path, failure);
-}
-
 int model_writer_commit(struct model_writer *writer, struct failure *failure) {
     struct text *text = &writer->pending;
     put(writer, text, "%s],\n  \"skipped\": [", writer->group_count ? "\n  " : "");
     int r = flush(writer, true, failure);
     if (r < 0)
         return r;
-    r = file_write_all(writer->descriptor, writer->skipped.bytes, writer->skipped.length);
+    r = write_bytes(writer, &writer->skipped, failure);
     if (r < 0)
-        return failure_set(failure, r, "cannot write '%s': %s", writer->path ? writer->path : "the model",
-                           strerror(-r));
+        return r;
     put(writer, text, "%s]\n}\n", writer->skipped_count ? "\n  " : "");
     r = flush(writer, true, failure);
-    return r == 0 && writer->owns_descriptor ? publish(writer, failure) : r;
+    return r == 0 && writer->output.path ? file_output_commit(&writer->output, failure) : r;
 }
 
 void model_writer_free(struct model_writer *writer) {
     if (!writer)
         return;
-    if (writer->owns_descriptor && writer->descriptor >= 0)
-        close(writer->descriptor);
-    if (writer->temporary)
-        unlink(writer->temporary);
-    free(writer->temporary);
-    free(writer->path);
+    file_output_clear(&writer->output);
     text_clear(&writer->pending);
     text_clear(&writer->skipped);
     for (size_t t = 0; t < writer->term_count; t++) {

@@ -5,7 +5,8 @@
  *
  *     model_writer_open(path) ; fitting_finish(..., model_writer_listener(writer)) ; model_writer_commit
  *
- * The path has the whole model, or what it had before: written beside it, synced, renamed by commit.
+ * The path has the whole model, or what it had before (foundation/file.h, struct file_output); what is no
+ * file, such as a FIFO, is written straight into.
  */
 #ifndef ASSAY_PLUGIN_MODEL_WRITER_H
 #define ASSAY_PLUGIN_MODEL_WRITER_H

@@ -136,7 +136,7 @@ refuse "no group that can be fitted" 2 "could not be fitted: rank 1 of 2: b is a
 report $([ ! -e q.json ]; echo $?) "then no model is written"
 refuse "no group of several" 2 "none of the 12 groups could be fitted; the first because of 1 row for 2 terms" \
     sh -c "head -13 many.csv >few.csv; '$ASSAY' fit few.csv --terms 1+x --by g"
-refuse "a folder that is not there" 1 "cannot create 'no/model.json'" "$ASSAY" fit calls.csv --terms 1+a -o no/model.json
+refuse "a folder that is not there" 2 "cannot create 'no/model.json'" "$ASSAY" fit calls.csv --terms 1+a -o no/model.json
 echo old >kept.json
 refuse "a failure" 2 "column" "$ASSAY" fit calls.csv --terms 1+zz -o kept.json
 report $([ "$(cat kept.json)" = old ]; echo $?) "leaves the file that was there"

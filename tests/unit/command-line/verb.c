@@ -69,14 +69,28 @@ static void test_every_spelling(void **state) {
     }
 }
 
+/* NAME=VALUE: the same name twice is refused, whatever the values. */
+static void test_settings(void **state) {
+    (void)state;
+    cleanup(verb_arguments_clear) struct verb_arguments once = {0}, twice = {0};
+    struct failure failure = {0};
+    assert_int_equal(parse(WORDS("in", "--terms", "a=1", "--terms", "ab=1", "--terms=b=a"), &once, &failure),
+                     0);
+    assert_int_equal(verb_check_settings(&once, "--terms", &failure), 0);
+    assert_int_equal(parse(WORDS("in", "--terms", "a=1", "--terms", "b", "--terms=a=2"), &twice, &failure),
+                     0);
+    assert_true(verb_check_settings(&twice, "--terms", &failure) < 0);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_string_equal(failure.text, "'a' is set twice: 'a=1' and 'a=2'; expected one of them");
+}
+
 static void test_mixture(void **state) {
     (void)state;
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
     struct failure failure = {0};
-    assert_int_equal(
-        parse(WORDS("a", "-jqoone", "--terms", "m*n", "-", "--output=two=2", "--terms=", "--", "--json"),
-              &arguments, &failure),
-        0);
+    assert_int_equal(parse(WORDS("a", "-jqotwo=2", "--terms", "m*n", "-", "--terms=", "--", "--json"),
+                           &arguments, &failure),
+                     0);
     assert_true(verb_switch(&arguments, "--json"));
     assert_true(verb_switch(&arguments, "--quiet"));
     assert_string_equal(verb_value(&arguments, "--output"), "two=2");
@@ -107,6 +121,7 @@ static void test_refusals(void **state) {
     refused(WORDS("in", "-jx"), "unknown option '-x'; 'assay fit --help' lists them");
     refused(WORDS("in", "-o"), "option '--output' needs an argument: --output FILE");
     refused(WORDS("in", "--json=yes"), "option '--json' takes no argument; found 'yes'");
+    refused(WORDS("in", "-oa", "--output=b"), "option '--output' is given twice; expected it once");
     refused(WORDS("--json"), "too few operands; usage: assay fit INPUT...");
     refused(WORDS("a", "b", "c", "d"), "unexpected operand 'd'; usage: assay fit INPUT...");
 }
@@ -153,6 +168,7 @@ static void test_roff_is_escaped(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_spelling),
+        cmocka_unit_test(test_settings),
         cmocka_unit_test(test_mixture),
         cmocka_unit_test(test_many_switches_in_one_word),
         cmocka_unit_test(test_refusals),

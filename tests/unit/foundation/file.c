@@ -144,6 +144,80 @@ static void test_replace_fails_whole(void **state) {
     assert_true(file_is_folder(folder));
 }
 
+static void expect(const char *name, const char *content) {
+    cleanup_free char *path = in_root(name);
+    struct failure failure = {0};
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1000);
+    assert_int_equal(file_read(path, &text, &failure), 0);
+    assert_string_equal(text.bytes, content);
+}
+
+/* Links are followed, to a file and to nothing, and stay links. */
+static void test_output_through_links(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct stat status;
+    put("linked", "old");
+    cleanup_free char *link = in_root("near"), *chain = in_root("chain"), *dangling = in_root("dangling"),
+                      *made = in_root("made");
+    assert_int_equal(symlink("linked", link), 0);
+    assert_int_equal(symlink("near", chain), 0);
+    assert_int_equal(file_write_output(chain, "new", 3, &failure), 0);
+    expect("linked", "new");
+    assert_true(lstat(link, &status) == 0 && S_ISLNK(status.st_mode));
+    assert_true(lstat(chain, &status) == 0 && S_ISLNK(status.st_mode));
+    assert_true(file_is_same(chain, link));
+    assert_false(file_is_same(chain, root));
+
+    assert_int_equal(symlink("made", dangling), 0);
+    struct file_output output = FILE_OUTPUT_NONE;
+    assert_int_equal(file_output_open(dangling, 0666, &output, &failure), 0);
+    file_output_clear(&output); /* not committed: as if nothing had been */
+    assert_false(file_exists(made));
+    assert_int_equal(file_write_output(dangling, "made", 4, &failure), 0);
+    expect("made", "made");
+    assert_true(lstat(dangling, &status) == 0 && S_ISLNK(status.st_mode));
+}
+
+/* A file is untouched until commit. */
+static void test_output_is_whole(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    put("whole", "old");
+    cleanup_free char *path = in_root("whole"), *beside = text_format("%s.%ld.part", path, (long)getpid());
+    struct file_output output = FILE_OUTPUT_NONE;
+    assert_int_equal(file_output_open(path, 0666, &output, &failure), 0);
+    assert_true(file_output_is_file(&output));
+    assert_int_equal(file_output_write(&output, "new", 3, &failure), 0);
+    expect("whole", "old");
+    file_output_clear(&output);
+    expect("whole", "old");
+    assert_false(file_exists(beside));
+    assert_int_equal(file_write_output(root, "x", 1, &failure), -EISDIR);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    cleanup_free char *nowhere = in_root("nowhere/x");
+    assert_int_equal(file_write_output(nowhere, "x", 1, &failure), -ENOENT);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+}
+
+/* A FIFO gets the bytes and stays a FIFO. */
+static void test_output_into_fifo(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct stat status;
+    cleanup_free char *path = in_root("fifo");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    cleanup_close int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(reader >= 0);
+    assert_int_equal(file_write_output(path, "through", 7, &failure), 0);
+    char bytes[16];
+    assert_int_equal(read(reader, bytes, sizeof bytes), 7);
+    assert_memory_equal(bytes, "through", 7);
+    assert_true(lstat(path, &status) == 0 && S_ISFIFO(status.st_mode));
+    assert_false(file_is_same(path, path)); /* nothing to lose in it */
+}
+
 static void test_make_folders(void **state) {
     (void)state;
     struct failure failure = {0};
@@ -213,6 +287,9 @@ int main(void) {
                                        cmocka_unit_test(test_read_refusals),
                                        cmocka_unit_test(test_read_proc),
                                        cmocka_unit_test(test_replace_fails_whole),
+                                       cmocka_unit_test(test_output_through_links),
+                                       cmocka_unit_test(test_output_is_whole),
+                                       cmocka_unit_test(test_output_into_fifo),
                                        cmocka_unit_test(test_make_folders),
                                        cmocka_unit_test(test_remove_tree_stays_inside),
                                        cmocka_unit_test(test_names),

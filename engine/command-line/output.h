@@ -1,0 +1,17 @@
+/* Where results go: standard output, and the file that a command is told to write with --output. */
+#ifndef ASSAY_COMMAND_LINE_OUTPUT_H
+#define ASSAY_COMMAND_LINE_OUTPUT_H
+
+#include "engine/foundation/failure.h"
+
+#include <stddef.h>
+
+/* Refuses an OUTPUT that is one of the COUNT INPUTS, by whatever name or link: it would be overwritten. "-"
+ * is standard input; NULL, for either, is nothing. */
+int output_check(const char *output, const char *const *inputs, size_t count, struct failure *failure);
+
+/* fflush(stdout) that keeps the reason: stdio itself tells only once why a write failed. 0, or the negative
+ * errno of the first failure that one of these calls met. */
+int output_flush(void);
+
+#endif
