@@ -40,8 +40,13 @@ struct hpl_time hpl_predict(const struct hpl_scenario *s, const struct hpl_dgemm
         double width = s->n - done < s->nb ? s->n - done : s->nb;
         double rows = s->n - done, rest = rows - width; /* of the panel; of the trailing matrix */
         time.panels++;
-        time.factorisation += (rows / s->p - width / 3) * width * width * dgemm->gamma +
-                              width * rounds * (s->latency + s->word * 2 * width);
+        double work = (rows / s->p - width / 3) * width * width * dgemm->gamma;
+        if (3 * rows < s->p * width) { /* a process has fewer rows than the term takes away */
+            time.clamped++;
+            time.hidden -= work;
+            work = 0;
+        }
+        time.factorisation += work + width * rounds * (s->latency + s->word * 2 * width);
         time.broadcast += s->latency + s->word * width * rows / s->p;
         time.swap += s->latency * (rounds + s->p - 1) + 3 * s->word * rest * width / s->q;
         if (rest <= 0)

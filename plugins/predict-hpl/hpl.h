@@ -31,6 +31,8 @@ struct hpl_time {
     double factorisation, broadcast, update, swap; /* s, summed over the panels */
     double closed;                                 /* s: the closed form, with gamma alone */
     size_t panels, replaced; /* how many panels there are; for how many the polynomial was not positive */
+    double hidden;           /* s, positive: what those below would have taken off */
+    size_t clamped;          /* for how many the work of the factorisation was negative and is taken as 0 */
 };
 
 /* Called for the dgemm of every panel's update, with what it takes. */

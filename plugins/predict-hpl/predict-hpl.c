@@ -367,6 +367,22 @@ static void fill(const struct hpl_scenario *s, const struct hpl_time *time, doub
     ret[OUTSIDE] = watch->all > 0 ? watch->outside / watch->all : 0;
 }
 
+static void warn_of_grid(const struct hpl_scenario *s, const struct hpl_time *time,
+                         const struct predict_remarks *remarks) {
+    double blocks = ceil(s->n / s->nb); /* the last may be narrow, but whoever has it is not idle */
+    if (s->p > blocks || s->q > blocks)
+        remark(remarks, PREDICT_WARNING,
+               "some processes have no rows or columns: the matrix has %g x %g blocks, the grid %g x %g "
+               "processes",
+               blocks, blocks, s->p, s->q);
+    /* A narrow last panel is nearly always among them, and weighs nothing. */
+    if (time->hidden > noteworthy * time->factorisation)
+        remark(remarks, PREDICT_WARNING,
+               "the published factorisation term is negative for %zu of %zu panels: the grid is too tall for "
+               "these panels; taken as 0",
+               time->clamped, time->panels);
+}
+
 static int hpl_scenario(struct predict *predict, const double *values, double *ret_values,
                         const struct predict_remarks *remarks, struct plugin_message *message) {
     struct hpl_scenario scenario;
@@ -391,6 +407,7 @@ static int hpl_scenario(struct predict *predict, const double *values, double *r
     struct hpl_time time = hpl_predict(&scenario, &dgemm, see, &watch);
     fill(&scenario, &time, dgemm.gamma, &watch, ret_values);
     warn_of_domain(&watch, remarks);
+    warn_of_grid(&scenario, &time, remarks);
     if (time.replaced > 0)
         remark(remarks, PREDICT_WARNING,
                "the model's dgemm time is not positive for %zu of %zu panels, where 2mnk gamma3 was used "

@@ -86,4 +86,12 @@ sed 's/"estimate": [^,]*/"estimate": -1/' model.json >negative.json
 refuse "a negative speed" 2 "the coefficient of m\*n\*k of the group '1' in 'negative.json' is -1" \
     "$ASSAY" predict hpl negative.json
 refuse "too few operands" 2 "predict" "$ASSAY" predict hpl
+
+# A grid that is too tall for the matrix.
+check "a panel that no process has its share of" "$ASSAY" predict hpl model.json --set N=1000 --set NB=1000 \
+    --set P=8 --set Q=1 --set latency=0s --set bandwidth=1e15B/s
+report $(output '^warning: the published factorisation term is negative for 1 of 1 panels'; echo $?) "is said"
+report $(output '^warning: some processes have no rows or columns: the matrix has 1 x 1 blocks, the grid 8 x 1 processes'; echo $?) \
+    "and so are processes with nothing to do"
+report $(! output '^[a-z_0-9]+ +-[0-9]' 2>/dev/null; echo $?) "no time is negative"
 finish
