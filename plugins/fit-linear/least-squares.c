@@ -393,6 +393,35 @@ static void begin(struct problem *problem, struct least_squares *ret) {
         ret->estimates[t] = (struct fit_estimate){NAN, NAN, NAN, NAN};
 }
 
+/* Sums are scaled, so they may hold where what is to be told of them, in the columns' own units, does not. */
+static bool can_be_told(const struct problem *problem, const struct least_squares *result,
+                        const char **ret_what) {
+    for (size_t a = 1; a < problem->width; a++) {
+        double least, greatest;
+        moments_range(problem->moments, problem->group, a, &least, &greatest);
+        *ret_what = a <= problem->slopes ? term_name(problem, a) : "the response";
+        if (!isfinite(least) || !isfinite(greatest))
+            return false;
+    }
+    *ret_what = "the residual sum of squares";
+    if (!isfinite(result->rss))
+        return false;
+    for (size_t t = 0; t < result->term_count; t++) {
+        const struct fit_estimate *estimate = &result->estimates[t];
+        *ret_what = problem->formula->terms[t].name;
+        if (!isfinite(estimate->estimate))
+            return false;
+        /* 0 where there are residuals: it fell below the smallest double. */
+        if (result->has_covariance &&
+            (!isfinite(estimate->standard_error) || (estimate->standard_error == 0 && !result->perfect)))
+            return false;
+        for (size_t u = 0; result->has_covariance && u < result->term_count; u++)
+            if (!isfinite(result->covariance[t * result->term_count + u]))
+                return false;
+    }
+    return true;
+}
+
 enum least_squares_outcome least_squares_fit(const struct formula *formula, const struct moments *moments,
                                              uint32_t group, bool weighted,
                                              struct least_squares_workspace *workspace,
@@ -431,6 +460,12 @@ enum least_squares_outcome least_squares_fit(const struct formula *formula, cons
     judge_fit(&problem, workspace->pivots[y], total, ret);
     if (!ret->saturated)
         judge(&problem, ldexp(ret->rss, -2 * moments_exponent(moments, y)) / ret->degrees, ret);
+    const char *what;
+    if (!can_be_told(&problem, ret, &what)) {
+        snprintf(reason, LEAST_SQUARES_REASON_SIZE,
+                 "%.200s or its coefficient is beyond the range of a double", what);
+        return LEAST_SQUARES_SKIPPED;
+    }
     judge_collinearity(&problem, ret);
     return LEAST_SQUARES_FITTED;
 }

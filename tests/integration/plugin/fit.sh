@@ -151,4 +151,13 @@ refuse "a plugin of the wrong kind" 2 "of the kind 'predict'" "$ASSAY" fit predi
 refuse "a plugin with another's name" 2 "calls itself 'fit-otherwise'" "$ASSAY" fit misnamed calls.csv
 refuse "a plugin that cannot be linked" 2 "undefined symbol" "$ASSAY" fit unresolved calls.csv
 refuse "a plugin's own refusal" 2 "fit-fails: the first of [0-9]+ rows is odd" "$ASSAY" fit fails calls.csv
+# Beyond the range of a double, in the scale of the data if not in that of the sums.
+printf 'x,duration\n1e300,1\n2e300,2\n3e300,4\n5e300,7\n' >large.csv
+refuse "a term that no double can hold" 2 "could not be fitted: x\^2 or its coefficient is beyond the range of a double" \
+    "$ASSAY" fit large.csv --terms '1+x^2'
+check "large values that a double can hold" "$ASSAY" fit large.csv --terms '1+x' --json
+report $(contains .out '"estimate": 1\.54.*e-300'; echo $?) "are fitted"
+printf 'x,duration\n1,1e200\n2,2e200\n3,4e200\n5,7e200\n' >large.csv
+refuse "residuals whose squares no double can hold" 2 "the residual sum of squares .* is beyond the range of a double" \
+    "$ASSAY" fit large.csv --terms '1+x'
 finish

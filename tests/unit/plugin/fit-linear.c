@@ -407,13 +407,27 @@ static void beyond_the_range(void **state) {
     assert_string_equal(result.groups[0].reason, "the sums of its products are beyond the range of a double");
     /* The same size throughout is fine. */
     for (int i = 0; i < ROWS; i++) {
-        x[i] = 1e200 * (i % 7 + 1);
-        y[i] = 1e-200 * (2 * (i % 7) + i % 2);
+        x[i] = 1e100 * (i % 7 + 1);
+        y[i] = 1e-100 * (2 * (i % 7) + i % 2);
     }
     table.terms = "1+x+x^2";
     host_fit(fit, &table, &result);
     assert_true(result.groups[0].fitted);
     assert_true(isfinite(result.groups[0].estimates[0].standard_error));
+    /* The scaled sums hold, but no double holds x^2, nor its coefficient. */
+    for (int i = 0; i < ROWS; i++)
+        x[i] *= 1e100;
+    host_fit(fit, &table, &result);
+    assert_false(result.groups[0].fitted);
+    assert_string_equal(result.groups[0].reason, "x^2 or its coefficient is beyond the range of a double");
+    /* The values hold, the coefficient is below all doubles. */
+    for (int i = 0; i < ROWS; i++) {
+        x[i] *= 1e-50;
+        y[i] *= 1e-50;
+    }
+    host_fit(fit, &table, &result);
+    assert_false(result.groups[0].fitted);
+    assert_string_equal(result.groups[0].reason, "x^2 or its coefficient is beyond the range of a double");
 }
 
 static void domain(void **state) {
