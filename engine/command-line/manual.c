@@ -10,11 +10,12 @@
 static const char program_summary[] = "reproducible calibration campaigns for HPC machines";
 
 static const char program_description[] =
-    "assay runs calibration campaigns. One command takes the nodes of a testbed, fixes and records their "
-    "state, runs "
-    "an experiment in randomised order from a design, and seals everything that is needed to trust and "
-    "repeat the "
-    "result into one archive. Fit plugins turn archives into models, and prediction plugins turn models into "
+    "assay runs calibration campaigns. One command prepares an experiment on the nodes of a testbed, records "
+    "what "
+    "they are, measures in randomised order from a design, and seals everything that is needed to trust and "
+    "repeat "
+    "the result into one archive. Fit plugins turn archives into models, and prediction plugins turn models "
+    "into "
     "predicted times.\n"
     "\n"
     "    assay run campaign.yaml        runs a campaign and seals its archive\n"
