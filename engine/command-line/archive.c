@@ -1,4 +1,5 @@
 /* assay archive: lists, prints, extracts and verifies sealed runs. */
+#include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
 
 #include "archive-format/reader.h"
@@ -22,11 +23,7 @@ static void free_object(cJSON **object) {
 
 /* What an archive says of itself is anybody's text: nothing of it may steer the terminal. */
 static void print_text(const char *text) {
-    for (const unsigned char *at = (const unsigned char *)(text ? text : "?"); *at; at++) {
-        bool c1_control = *at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F, in two bytes */
-        putchar(*at < 0x20 || *at == 0x7f || c1_control ? '?' : *at);
-        at += c1_control;
-    }
+    shown_print(stdout, text ? text : "?", false);
 }
 
 static int print_json(const cJSON *value, bool pretty, struct failure *failure) {
@@ -82,15 +79,16 @@ static void list_text(const struct archive_reader *archive) {
     print_pair("experiment", archive_run_text(archive, "experiment", "name", NULL));
     print_pair("started", archive_run_text(archive, "started", NULL));
     print_pair("ended", archive_run_text(archive, "ended", NULL));
+    print_pair("verified", "no: `assay archive verify` checks every byte");
     printf("%-11s version ", "archive");
     print_text(archive_run_text(archive, "archive_version", NULL));
     printf(", %s, %zu files of %s\n\n", number_describe_bytes((double)archive_bytes(archive), bytes),
            archive_member_count(archive), number_describe_bytes((double)content_bytes(archive), content));
-    printf("%12s  %12s  %-64s  %s\n", "size (byte)", "packed", "sha256", "name");
+    printf("%12s  %13s  %-64s  %s\n", "size (byte)", "packed (byte)", "sha256", "name");
     for (size_t i = 0; i < archive_member_count(archive); i++)
-        printf("%12" PRIu64 "  %12" PRIu64 "  %-64s  %s\n", archive_member_size(archive, i),
+        printf("%12" PRIu64 "  %13" PRIu64 "  %-64s  %s\n", archive_member_size(archive, i),
                archive_member_stored_size(archive, i), archive_member_sha256(archive, i),
-               archive_member_name(archive, i));
+               shown(archive_member_name(archive, i)).text);
 }
 
 static int list_json(const struct archive_reader *archive, struct failure *failure) {
@@ -176,7 +174,7 @@ static int extract(const struct verb_arguments *arguments, struct failure *failu
 static void verified_text(const struct archive_reader *archive) {
     char bytes[NUMBER_TEXT_SIZE];
     const char *experiment = archive_run_text(archive, "experiment", "name", NULL);
-    printf("%s: verified: ", archive_path(archive));
+    printf("%s: verified: ", shown(archive_path(archive)).text);
     print_text(archive_run_text(archive, "status", NULL));
     if (experiment) {
         fputs(" run of ", stdout);
@@ -203,7 +201,7 @@ static int refused(const char *path, bool json, const struct failure *reason, st
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE + 4];
     failure_describe(reason, sentence, sizeof sentence);
     if (!json) {
-        printf("%s: refused: ", path);
+        printf("%s: refused: ", shown(path).text);
         /* The place is the archive, and said; or a line of a file inside it. */
         print_text(strcmp(reason->place, path) == 0 ? reason->text : sentence);
         putchar('\n');
@@ -309,33 +307,35 @@ const struct verb verb_archive = {
     .name = "archive",
     .summary = "list, print, extract and verify sealed runs",
     .synopsis = "assay archive list|cat|extract|verify ARCHIVE... [OPTIONS]",
-    .description = "An archive is the sealed zip of a run: the campaign, the design, the results, the "
-                   "journal, what the machines "
-                   "are, and the SHA-256 of every file. archive-format/FORMAT.md describes it. An archive "
-                   "may come from anybody: "
-                   "it is checked whole, and one that is damaged, hostile or not what its manifest says is "
-                   "refused with the "
-                   "reason, before anything is written (exit code 5).\n"
-                   "\n"
-                   "list shows which run it is and every file with its size and SHA-256:\n"
-                   "\n"
-                   "    assay archive list dgemm.zip\n"
-                   "    assay archive list dgemm.zip --json\n"
-                   "\n"
-                   "cat prints one file, after checking it:\n"
-                   "\n"
-                   "    assay archive cat dgemm.zip results/results.csv\n"
-                   "\n"
-                   "extract verifies the whole archive, then writes all of it, or the files and folders that "
-                   "are named, and "
-                   "prints the folder:\n"
-                   "\n"
-                   "    assay archive extract dgemm.zip -C again\n"
-                   "    assay archive extract dgemm.zip results nodes/n-1/facts.json -C some\n"
-                   "\n"
-                   "verify reads every byte of every archive given, and prints a line for each:\n"
-                   "\n"
-                   "    assay archive verify runs/*.zip\n",
+    .description =
+        "An archive is the sealed zip of a run: the campaign, the design, the results, the "
+        "journal, what the machines "
+        "are, and the SHA-256 of every file. archive-format/FORMAT.md describes it. An archive "
+        "may come from anybody: "
+        "one that is damaged, hostile or not what its manifest says is refused with the reason, before "
+        "anything is written (exit code 5). extract and verify check every byte, cat every byte of "
+        "what it prints; list checks the zip's directory and the names, and tells what the archive "
+        "says of itself.\n"
+        "\n"
+        "list shows which run it is and every file with its size and SHA-256:\n"
+        "\n"
+        "    assay archive list dgemm.zip\n"
+        "    assay archive list dgemm.zip --json\n"
+        "\n"
+        "cat prints one file, after checking it:\n"
+        "\n"
+        "    assay archive cat dgemm.zip results/results.csv\n"
+        "\n"
+        "extract verifies the whole archive, then writes all of it, or the files and folders that "
+        "are named, and "
+        "prints the folder:\n"
+        "\n"
+        "    assay archive extract dgemm.zip -C again\n"
+        "    assay archive extract dgemm.zip results nodes/n-1/facts.json -C some\n"
+        "\n"
+        "verify reads every byte of every archive given, and prints a line for each:\n"
+        "\n"
+        "    assay archive verify runs/*.zip\n",
     .options = options,
     .operands_least = 1,
     .operands_most = SIZE_MAX,

@@ -1,5 +1,6 @@
 #include "engine/command-line/fit-report.h"
 
+#include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/text.h"
@@ -79,7 +80,7 @@ void fit_report_cleanup(struct fit_report **report) {
 
 /* ---- Pieces */
 
-/* "node dahu-3, core 7"; control characters of a label become '?'. */
+/* "node dahu-3, core 7", as it may be shown. */
 static const char *group_name(const struct fit_report *report, uint32_t group, char name[static NAME_MOST]) {
     const struct fitting_options *options = fitting_options(report->fitting);
     size_t length = 0;
@@ -89,9 +90,8 @@ static const char *group_name(const struct fit_report *report, uint32_t group, c
                                fitting_label(report->fitting, group, j));
         length += written < 0 ? 0 : (size_t)written;
     }
-    for (char *at = name; *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
+    struct shown clean = shown(name);
+    snprintf(name, NAME_MOST, "%.*s", (int)(NAME_MOST - 1), clean.text);
     return name;
 }
 
@@ -117,8 +117,8 @@ static void print_number(FILE *stream, int width, int digits, double value) {
         fprintf(stream, "%*.*g", width, digits, value);
 }
 
-static const char *unit_or_dash(const char *unit) {
-    return unit ? unit : "-";
+static void print_unit(FILE *stream, const char *unit) {
+    fprintf(stream, "  %s\n", unit ? shown(unit).text : "-");
 }
 
 static double value_of(const struct fit_part *part, const char *name) {
@@ -134,17 +134,18 @@ static void print_head(const struct fit_report *report) {
     const struct fitting_options *options = fitting_options(report->fitting);
     FILE *stream = report->stream;
     char count[32];
-    fprintf(stream, "%s: %s =", fitting_plugin(report->fitting)->name, options->response);
+    fprintf(stream, "%s: %s =", fitting_plugin(report->fitting)->name, shown(options->response).text);
     for (size_t t = 0; t < report->term_count; t++)
-        fprintf(stream, "%s%s", t ? " + " : " ", report->names[t]);
+        fprintf(stream, "%s%s", t ? " + " : " ", shown(report->names[t]).text);
     for (size_t j = 0; j < options->by_count; j++)
-        fprintf(stream, "%s%s", j ? ", " : "; by ", options->by[j]);
+        fprintf(stream, "%s%s", j ? ", " : "; by ", shown(options->by[j]).text);
     if (options->weights)
-        fprintf(stream, "; weights %s", options->weights);
+        fprintf(stream, "; weights %s", shown(options->weights).text);
     fprintf(stream, "\n%s rows from", with_commas(fitting_rows(report->fitting), count));
     size_t inputs = table_input_count(fitting_table(report->fitting));
     for (size_t i = 0; i < inputs && i < 3; i++)
-        fprintf(stream, "%s %s", i ? "," : "", table_input(fitting_table(report->fitting), i)->path);
+        fprintf(stream, "%s %s", i ? "," : "",
+                shown(table_input(fitting_table(report->fitting), i)->path).text);
     if (inputs > 3)
         fprintf(stream, " and %zu more", inputs - 3);
     fprintf(stream, "; %s group%s\n", with_commas(fitting_group_count(report->fitting), count),
@@ -165,8 +166,9 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
             model_unit_of_term(report->fitting, &formula->terms[t], &report->units[t]) < 0 ||
             model_unit_of_product(report->fitting, &formula->terms[t], &report->products[t]) < 0)
             return failure_memory(failure);
-        if ((int)strlen(report->names[t]) > report->width)
-            report->width = (int)strlen(report->names[t]);
+        int width = (int)strlen(shown(report->names[t]).text);
+        if (width > report->width)
+            report->width = width;
     }
     if (model_unit_of_power(report->fitting, 1, &report->response_unit) < 0)
         return failure_memory(failure);
@@ -202,7 +204,7 @@ static void print_group(const struct fit_report *report, const struct fit_group 
     fprintf(stream, ", sigma ");
     print_number(stream, 0, 4, value_of(part, "sigma"));
     fprintf(stream, "%s%s, AIC ", report->response_unit ? " " : "",
-            report->response_unit ? report->response_unit : "");
+            report->response_unit ? shown(report->response_unit).text : "");
     print_number(stream, 0, 6, value_of(part, "aic"));
     fprintf(stream, ", BIC ");
     print_number(stream, 0, 6, value_of(part, "bic"));
@@ -210,21 +212,21 @@ static void print_group(const struct fit_report *report, const struct fit_group 
             "standard error", "t", "p");
     for (size_t t = 0; t < report->term_count; t++) {
         const struct fit_estimate *estimate = &part->estimates[t];
-        fprintf(stream, "  %-*s", report->width, report->names[t]);
+        fprintf(stream, "  %-*s", report->width, shown(report->names[t]).text);
         print_number(stream, 15, 7, estimate->estimate);
         print_number(stream, 15, 4, estimate->standard_error);
         print_number(stream, 11, 4, estimate->t);
         print_p(stream, estimate->p);
-        fprintf(stream, "  %s\n", unit_or_dash(report->units[t]));
+        print_unit(stream, report->units[t]);
     }
     for (size_t i = 0; i < part->domain_count; i++) {
         const char *unit = domain_unit(report, part->domain[i].name);
-        fprintf(stream, "%s%s %.6g to %.6g%s%s", i ? ", " : "  valid for ", part->domain[i].name,
-                part->domain[i].minimum, part->domain[i].maximum, unit[0] ? " " : "", unit);
+        fprintf(stream, "%s%s %.6g to %.6g%s%s", i ? ", " : "  valid for ", shown(part->domain[i].name).text,
+                part->domain[i].minimum, part->domain[i].maximum, unit[0] ? " " : "", shown(unit).text);
     }
     fprintf(stream, "%s", part->domain_count ? "\n" : "");
     for (size_t i = 0; i < group->note_count; i++)
-        fprintf(stream, "  note: %s\n", group->notes[i]);
+        fprintf(stream, "  note: %s\n", shown(group->notes[i]).text);
 }
 
 static int keep_group(struct fit_report *report, const struct fit_group *group) {
@@ -334,7 +336,7 @@ static void print_spread(const struct fit_report *report, const char *name, doub
         print_p(report->stream, largest_p);
     else
         fprintf(report->stream, "%11s", "");
-    fprintf(report->stream, "  %s\n", unit);
+    print_unit(report->stream, unit);
 }
 
 static void print_spreads(const struct fit_report *report, double *values) {
@@ -346,11 +348,11 @@ static void print_spreads(const struct fit_report *report, double *values) {
             values[i] = report->estimates[i * report->term_count + t];
             largest = fmax(largest, report->p[i * report->term_count + t]);
         }
-        print_spread(report, report->names[t], values, largest, true, unit_or_dash(report->units[t]));
+        print_spread(report, shown(report->names[t]).text, values, largest, true, report->units[t]);
     }
     for (size_t i = 0; i < report->group_count; i++)
         values[i] = report->groups[i].sigma;
-    print_spread(report, "sigma", values, 0, false, unit_or_dash(report->response_unit));
+    print_spread(report, "sigma", values, 0, false, report->response_unit);
     for (size_t i = 0; i < report->group_count; i++)
         values[i] = report->groups[i].r2;
     print_spread(report, "R2", values, 0, false, "");
@@ -376,7 +378,8 @@ static void print_worst(struct fit_report *report) {
         fprintf(report->stream, ", sigma ");
         print_number(report->stream, 0, 4, group->sigma);
         fprintf(report->stream, "%s%s, %s rows\n", report->response_unit ? " " : "",
-                report->response_unit ? report->response_unit : "", with_commas(group->rows, count));
+                report->response_unit ? shown(report->response_unit).text : "",
+                with_commas(group->rows, count));
     }
 }
 
@@ -387,7 +390,7 @@ static void print_skipped(const struct fit_report *report) {
     for (size_t i = 0; i < report->skipped_count && i < SKIPPED_SHOWN; i++) {
         char name[NAME_MOST];
         fprintf(report->stream, "  %s: %s\n", group_name(report, report->skipped[i].group, name),
-                report->skipped[i].reason);
+                shown(report->skipped[i].reason).text);
     }
     if (report->skipped_count > SKIPPED_SHOWN)
         fprintf(report->stream, "  and %zu more\n", report->skipped_count - SKIPPED_SHOWN);
@@ -403,7 +406,7 @@ void fit_report_end(struct fit_report *report, const char *model_path) {
         print_worst(report);
         if (report->note)
             fprintf(report->stream, "\nnotes on %zu of %zu groups, the first: %s\n", report->noted_groups,
-                    report->group_count, report->note);
+                    report->group_count, shown(report->note).text);
     }
     if (report->skipped_count > 0)
         print_skipped(report);
@@ -412,7 +415,7 @@ void fit_report_end(struct fit_report *report, const char *model_path) {
     if (report->group_count == 0)
         return;
     if (model_path)
-        fprintf(report->stream, "\n%s has all of it\n", model_path);
+        fprintf(report->stream, "\n%s has all of it\n", shown(model_path).text);
     else
         fprintf(report->stream, "\n'-o MODEL.json' keeps all of it for prediction\n");
 }

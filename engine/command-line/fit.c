@@ -1,6 +1,7 @@
 /* assay fit: tables in, a model out. */
 #include "engine/command-line/fit-report.h"
 #include "engine/command-line/output.h"
+#include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -165,7 +166,7 @@ static int complete(const struct verb_arguments *arguments, const struct table *
 
 static void print_note(void *context, const char *sentence) {
     (void)context;
-    fprintf(stderr, "assay: note: %s\n", sentence);
+    fprintf(stderr, "assay: note: %s\n", shown(sentence).text);
 }
 
 static int refuse_empty(const struct fit_report *report, const struct fitting *fitting,

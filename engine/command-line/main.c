@@ -4,6 +4,7 @@
  */
 #include "engine/command-line/manual.h"
 #include "engine/command-line/output.h"
+#include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
 
@@ -68,16 +69,7 @@ static void print_failure(const struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE + 4];
     failure_describe(failure, sentence, sizeof sentence);
     fputs("assay: ", stderr);
-    bool escape_next = false;
-    for (const unsigned char *at = (const unsigned char *)sentence; *at; at++) {
-        bool c1_control = *at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F, in two bytes */
-        bool control = *at == 0x7f || (*at < 0x20 && *at != '\n' && *at != '\t');
-        if (control || c1_control || escape_next)
-            fprintf(stderr, "\\x%02x", *at);
-        else
-            fputc(*at, stderr);
-        escape_next = c1_control;
-    }
+    shown_print(stderr, sentence, true);
     fputc('\n', stderr);
 }
 

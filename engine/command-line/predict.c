@@ -1,5 +1,6 @@
 /* assay predict: a model and scenarios in, times out. */
 #include "engine/command-line/output.h"
+#include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
 #include "engine/documents/json.h"
 #include "engine/documents/unit.h"
@@ -47,7 +48,7 @@ static void print_value(int width, int digits, double value) {
 static void print_remarks(const struct prediction_scenario *scenario, const char *before) {
     for (size_t i = 0; i < scenario->remark_count; i++)
         printf("%s%s: %s\n", before, scenario->remarks[i].kind == PREDICT_WARNING ? "warning" : "note",
-               scenario->remarks[i].sentence);
+               shown(scenario->remarks[i].sentence).text);
 }
 
 static void print_list(const struct predict_operations *operations,
@@ -97,10 +98,7 @@ static void print_line(const struct predict_operations *operations,
                        const struct prediction_scenario *scenario, size_t number) {
     char name[32];
     snprintf(name, sizeof name, "%zu", number);
-    for (char *at = scenario->name; at && *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
-    printf("%-12.40s", scenario->name ? scenario->name : name);
+    printf("%-12s", scenario->name ? shown(scenario->name).text : name);
     for (size_t i = 0; i < operations->parameter_count; i++) {
         const struct plugin_parameter *parameter = &operations->parameters[i];
         int width = width_of(parameter->name, 8);
@@ -196,7 +194,7 @@ static int hear(void *context, const struct prediction_scenario *scenario, struc
 
 static void print_note(void *context, const char *sentence) {
     (void)context;
-    fprintf(stderr, "assay: note: %s\n", sentence);
+    fprintf(stderr, "assay: note: %s\n", shown(sentence).text);
 }
 
 static int set_parameters(const struct verb_arguments *arguments, struct prediction *prediction,

@@ -102,7 +102,7 @@ refuse "a short row" 2 "short.csv:3" "$ASSAY" fit short.csv --terms 1+a
 printf 'name,a,duration\n"two\nlines",1,2\n"x ""y""",2,3\nplain,3,5\n' >quoted.csv
 check "quotes and newlines inside fields" "$ASSAY" fit quoted.csv --terms 1+a
 check "also in labels" "$ASSAY" fit quoted.csv --terms 1 --by name
-report $(output '^name two\?lines: 1 rows'; echo $?) "a label's newline does not break the table"
+report $(output '^name two.x0alines: 1 rows'; echo $?) "a label's newline does not break the table"
 printf 'a,duration\n1,2x\n' >junk.csv
 refuse "a number with trailing junk" 2 "junk.csv:2:3.*2x" "$ASSAY" fit junk.csv --terms 1+a
 printf 'a,a,duration\n1,1,2\n' >twice.csv
@@ -160,4 +160,9 @@ report $(contains .out '"estimate": 1\.54.*e-300'; echo $?) "are fitted"
 printf 'x,duration\n1,1e200\n2,2e200\n3,4e200\n5,7e200\n' >large.csv
 refuse "residuals whose squares no double can hold" 2 "the residual sum of squares .* is beyond the range of a double" \
     "$ASSAY" fit large.csv --terms '1+x'
+# Names can hold anything; the terminal gets none of it.
+printf '"\033[31mx\n",g,"\033[2Jy\a"\n1,\033[3m,2\n2,\033[3m,3\n3,\033[3m,5\n4,\033[3m,4\n' >hostile.csv
+check "names with control characters" "$ASSAY" fit hostile.csv -y $'\033[2Jy\a' --by g --terms M-1 --sizes $'\033[31mx\n'
+report $(! LC_ALL=C grep -q $'[\001-\011\013-\037\177]' .out; echo $?) "no control character is printed"
+report $(output '^fit-linear: .x1b\[2Jy.x07 = 1 \+ .x1b\[31mx.x0a; by g$'; echo $?) "they are escaped"
 finish

@@ -1,0 +1,70 @@
+/* What a terminal is shown of texts that anybody wrote. */
+#include "engine/command-line/shown.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_cleaned(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"duration", "duration"},
+        {"", ""},
+        {"\x1b[31my\a", "\\x1b[31my\\x07"},
+        {"a\nb\tc\x7f", "a\\x0ab\\x09c\\x7f"},
+        {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8e\x89", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8e\x89"},
+        {"\xc2\x9b"
+         "31m",
+         "\\xc2\\x9b"
+         "31m"}, /* C1 */
+        {"\x9b"
+         "31m\xff",
+         "\\x9b"
+         "31m\\xff"},                                          /* no UTF-8 */
+        {"\xc3", "\\xc3"},                                     /* cut in the middle */
+        {"\xc0\x9b\xe0\x80\x9b", "\\xc0\\x9b\\xe0\\x80\\x9b"}, /* overlong */
+        {"a\xe2\x80\xae"
+         "b",
+         "a\\xe2\\x80\\xae"
+         "b"}, /* right to left */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(shown(cases[i][0]).text, cases[i][1]);
+}
+
+static void test_cut(void **state) {
+    (void)state;
+    char exact[SHOWN_MOST + 16];
+    memset(exact, 'x', sizeof exact);
+    exact[sizeof exact - 1] = '\0';
+    struct shown cut = shown(exact);
+    assert_int_equal(strlen(cut.text), SHOWN_MOST - 1);
+    assert_string_equal(cut.text + SHOWN_MOST - 5, "x...");
+    memset(exact, '\x1b', sizeof exact - 1);
+    cut = shown(exact);
+    assert_true(strlen(cut.text) < SHOWN_MOST);
+    assert_non_null(strstr(cut.text, "\\x1b..."));
+}
+
+static void test_lines(void **state) {
+    (void)state;
+    char found[64] = "";
+    FILE *stream = fmemopen(found, sizeof found, "w");
+    shown_print(stream, "a\n\tb\x1b", true);
+    shown_print(stream, "\n", false);
+    fclose(stream);
+    assert_string_equal(found, "a\n\tb\\x1b\\x0a");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cleaned),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
