@@ -20,7 +20,8 @@ enum {
     LOCATOR64_SIZE = 20, /* Zip64 end record locator */
     EXTRA_MOST = 1024,   /* bytes of extra fields of one header; we write 40 */
     FLAG_ENCRYPTED = 1 << 0,
-    FLAG_DESCRIPTOR = 1 << 3,                                  /* CRC-32 and sizes follow the data */
+    FLAG_DESCRIPTOR = 1 << 3, /* CRC-32 and sizes follow the data */
+    EMPTY_PACKED_MOST = 5,
     FLAGS_TAKEN = 1 << 1 | 1 << 2 | FLAG_DESCRIPTOR | 1 << 11, /* and: deflate effort, names are UTF-8 */
     DOS_FOLDER = 0x10,
 };
@@ -225,7 +226,8 @@ static const char *judge_header(const struct header *header, bool folder) {
         return "is packed by a method that is not taken; expected stored or deflated";
     if (header->method == ZIP_STORED && header->size != header->stored_size)
         return "is stored, but its two sizes differ";
-    if (folder && (header->size != 0 || header->stored_size != 0 || header->crc32 != 0))
+    /* Some programs deflate the nothing that is in a folder, to two bytes, or five. */
+    if (folder && (header->size != 0 || header->stored_size > EMPTY_PACKED_MOST || header->crc32 != 0))
         return "is a folder with content";
     if (header->size > ARCHIVE_MEMBER_BYTES_MOST)
         return "is larger than 64 GiB";
