@@ -3,9 +3,13 @@
  * mutations are the same every time, so that a failure can be repeated; the input that was being tried when
  * the target died is left in the working folder.
  *
- *     fuzz-NAME FOLDER|FILE...      ASSAY_FUZZ_MUTATIONS=N: so many for each file (2000)
+ *     fuzz-NAME FOLDER|FILE...      ASSAY_FUZZ_MUTATIONS=N: so many for each file, however long it takes
+ *
+ * Without N every file gets 2000, or as many as its share of ten seconds has room for: what one file leaves
+ * goes to those after it. The files themselves are all tried, whatever the time.
  */
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/number.h"
@@ -24,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 /* In a build with sanitizers only. */
 extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
+static const int64_t usual_ns = 10000000000;
 enum { INPUT_MOST = 1 << 20, FILES_MOST = 1 << 16, STEPS_MOST = 8 };
 
 static uint8_t current[INPUT_MOST];
@@ -102,7 +107,8 @@ static void mutate(uint64_t *state) {
     }
 }
 
-static int replay_file(const char *path, uint64_t mutations, uint64_t *ret_runs) {
+/* UNTIL: on the monotonic clock. */
+static int replay_file(const char *path, uint64_t mutations, int64_t until, uint64_t *ret_runs) {
     struct failure failure = {0};
     cleanup(text_clear) struct text content;
     text_init(&content, INPUT_MOST);
@@ -113,7 +119,7 @@ static int replay_file(const char *path, uint64_t mutations, uint64_t *ret_runs)
     uint64_t state = content.length;
     for (const char *at = file_base_name(path); *at; at++)
         state = 31 * state + (unsigned char)*at;
-    for (uint64_t run = 0; run <= mutations; run++) {
+    for (uint64_t run = 0; run <= mutations && (run == 0 || clock_monotonic_ns() < until); run++) {
         memcpy(current, content.bytes, content.length);
         current_length = content.length;
         for (uint64_t steps = run == 0 ? 0 : 1 + draw(&state, STEPS_MOST); steps > 0; steps--)
@@ -177,12 +183,16 @@ int main(int argc, char **argv) {
             signal((const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL}[i], on_signal);
     struct paths paths = {0};
     int status = 0;
+    int64_t end = clock_monotonic_ns() + usual_ns;
     for (int i = 1; i < argc && status == 0; i++)
         status = add_paths(&paths, argv[i]) < 0;
     if (paths.count > 0)
         qsort(paths.items, paths.count, sizeof *paths.items, compare_paths);
-    for (size_t i = 0; i < paths.count && status == 0; i++)
-        status = replay_file(paths.items[i], mutations, &runs) < 0;
+    for (size_t i = 0; i < paths.count && status == 0; i++) {
+        int64_t now = clock_monotonic_ns(), left = end > now ? end - now : 0;
+        int64_t until = wanted ? INT64_MAX : now + left / (int64_t)(paths.count - i);
+        status = replay_file(paths.items[i], mutations, until, &runs) < 0;
+    }
     printf("%zu files, %llu inputs\n", paths.count, (unsigned long long)runs);
     if (paths.count == 0)
         fprintf(stderr, "no corpus: a fuzz target that tries nothing finds nothing\n");
