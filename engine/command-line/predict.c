@@ -1,5 +1,6 @@
 /* assay predict: a model and scenarios in, times out. */
 #include "engine/command-line/output.h"
+#include "engine/command-line/prediction-package.h"
 #include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
 #include "engine/documents/json.h"
@@ -211,6 +212,17 @@ static int set_parameters(const struct verb_arguments *arguments, struct predict
     return 0;
 }
 
+/* The table, and its units beside it; where the output is no file there is no beside. */
+static int write_table(const struct outputs *outputs, const char *path, struct failure *failure) {
+    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
+    int r = file_output_open(path, 0666, &output, failure);
+    r = r < 0 ? r : file_output_write(&output, outputs->csv.bytes, outputs->csv.length, failure);
+    r = r < 0 ? r : file_output_commit(&output, failure);
+    return r < 0 || !file_output_is_file(&output)
+               ? r
+               : prediction_package_write(outputs->prediction, path, failure);
+}
+
 static int predict(const struct verb_arguments *arguments, struct prediction *prediction,
                    struct outputs *outputs, struct failure *failure) {
     const char *scenarios = verb_value(arguments, "--scenario"), *output = verb_value(arguments, "--output");
@@ -221,7 +233,7 @@ static int predict(const struct verb_arguments *arguments, struct prediction *pr
         r = append_json_head(prediction, arguments->operands[1], &outputs->lines, failure);
     r = r < 0 ? r : prediction_run(prediction, scenarios, hear, outputs, failure);
     if (r == 0 && output)
-        r = file_write_output(output, outputs->csv.bytes, outputs->csv.length, failure);
+        r = write_table(outputs, output, failure);
     if (r == 0 && outputs->json)
         printf("%s\n  ]\n}\n", outputs->lines.bytes);
     return r;
@@ -253,7 +265,8 @@ static const struct verb_option options[] = {
     {"--scenario", 's', "FILE",
      "A CSV table of scenarios: a column a parameter, a row a scenario; '-' for standard input.", false},
     {"--set", 0, "NAME=VALUE", "A parameter for all scenarios, with its unit: --set latency=1.5us.", true},
-    {"--output", 'o', "FILE", "Write the prediction as CSV.", false},
+    {"--output", 'o', "FILE",
+     "Write the prediction as CSV, and its columns' units into FILE.datapackage.json.", false},
     {"--json", 0, NULL, "Print the prediction as JSON instead of a table.", false},
     {0},
 };

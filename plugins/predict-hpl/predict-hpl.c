@@ -83,7 +83,7 @@ static const struct predict_column columns[COLUMN_COUNT] = {
     [UPDATE] = {"update", "s", "s", "of the trailing matrix: dgemm by the model, and dtrsm", false},
     [SWAP] = {"swap", "s", "s", "of rows, and broadcast of U along the columns of the grid", false},
     [TIME_CLOSED] = {"time_closed", "s", "s", "the closed form, with gamma3 for all computing", true},
-    [GAMMA] = {"gamma3", "s", "s/flop", "half the model's coefficient of m*n*k", true},
+    [GAMMA] = {"gamma3", "s/{flop}", "s/flop", "half the model's coefficient of m*n*k", true},
     [MEMORY] = {"memory", "By", "byte", "of the matrix in one process: 8 N (N + 1) / (P Q)", true},
     [OUTSIDE] = {"outside", "1", "", "share of the dgemm time that lies outside the model's domain", false},
 };

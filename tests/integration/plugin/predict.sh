@@ -94,4 +94,11 @@ report $(output '^warning: the published factorisation term is negative for 1 of
 report $(output '^warning: some processes have no rows or columns: the matrix has 1 x 1 blocks, the grid 8 x 1 processes'; echo $?) \
     "and so are processes with nothing to do"
 report $(! output '^[a-z_0-9]+ +-[0-9]' 2>/dev/null; echo $?) "no time is negative"
+
+# The units of the written table.
+check "a written prediction" "$ASSAY" predict hpl model.json --set N=1000 --set NB=100 --set P=1 --set Q=1 -o written.csv
+report $(contains written.csv.datapackage.json '"path": *"written.csv"'; echo $?) "a data package beside it describes it"
+names=$(grep -o '"name": *"[^"]*"' written.csv.datapackage.json | sed 's/.*"\([^"]*\)"$/\1/' | tail -n +3 | paste -sd,)
+report $([ "$names" = "$(head -1 written.csv)" ]; echo $?) "column by column"
+report $(tr -d '\n' <written.csv.datapackage.json | grep -q '"gamma3",[^}]*"s/{flop}"'; echo $?) "with its unit"
 finish
