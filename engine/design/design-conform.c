@@ -310,8 +310,8 @@ int design_require(const struct design *design, const struct expression *conditi
             continue;
         char described[512];
         describe_row(design, row, described, sizeof described);
-        return design_failure(design, row, failure, "%s; expected %.256s", described,
-                              expression_text(condition));
+        return design_failure(design, row, failure, "%s%sexpected %.256s", described,
+                              described[0] ? "; " : "", expression_text(condition));
     }
     return 0;
 }

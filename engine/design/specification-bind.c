@@ -4,6 +4,7 @@
 #include "engine/documents/bind.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
 #include <stdarg.h>
@@ -125,6 +126,27 @@ static struct levels_place place_of(const struct binding *binding, const struct 
     return (struct levels_place){.file = binding->document->file, .line = node->line, .column = node->column};
 }
 
+static bool is_number(const char *text, size_t length) {
+    double value;
+    return number_parse_double(text, length, &value);
+}
+
+/* "1..100" is how the command line writes a range; here it would be a text, and nobody means that. Who does
+ * writes {choices: ["1..100"]}. */
+static int refuse_dots(const struct binding *binding, const char *name, const struct document_node *value) {
+    const char *dots = value->text ? strstr(value->text, "..") : NULL;
+    if (!dots)
+        return 0;
+    const char *high = dots + 2;
+    size_t length = strcspn(high, ":");
+    if (!is_number(value->text, (size_t)(dots - value->text)) || !is_number(high, length))
+        return 0;
+    return refuse(binding, value,
+                  "'%s' is '%.64s', which is a text here, expected {from: %.*s, to: %.*s%s%.32s}", name,
+                  value->text, (int)(dots - value->text), value->text, (int)length, high,
+                  high[length] ? ", step: " : "", high[length] ? high + length + 1 : "");
+}
+
 static int levels_of_sequence(const struct binding *binding, const char *name,
                               const struct document_node *node, bool is_range, struct levels *ret) {
     cleanup_free const char **texts = NULL;
@@ -161,7 +183,11 @@ static int levels_of_mapping(const struct binding *binding, const char *name,
 static int bind_levels(const struct binding *binding, const char *name, const struct document_node *node) {
     cleanup(levels_clear) struct levels levels = {0};
     bool sequence_is_range = binding->specification->kind != DESIGN_KIND_FACTORIAL;
-    int r;
+    int r = refuse_dots(binding, name, node);
+    for (size_t i = 0; r == 0 && node->kind == DOCUMENT_SEQUENCE && i < node->count; i++)
+        r = refuse_dots(binding, name, node->items[i]);
+    if (r < 0)
+        return r;
     if (node->kind == DOCUMENT_SEQUENCE)
         r = levels_of_sequence(binding, name, node, sequence_is_range, &levels);
     else if (node->kind == DOCUMENT_MAPPING)

@@ -112,10 +112,24 @@ static int bind_design(struct campaign *campaign, const struct document_node *no
     return r;
 }
 
+/* What design: takes is easily written beside it. */
+static int refuse_misplaced(const struct document *document, struct failure *failure) {
+    static const char *const keys[] = {"seed", "order", "repetitions"};
+    const struct document_node *root = document->root;
+    for (size_t i = 0; root->kind == DOCUMENT_MAPPING && i < root->count; i++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (strcmp(root->keys[i]->text, keys[k]) == 0)
+                return failure_input(failure, document->file, root->keys[i]->line, root->keys[i]->column,
+                                     "'%s' belongs inside 'design'", keys[k]);
+    return 0;
+}
+
 static int bind(struct campaign *campaign, struct written *written, const struct installation *installation,
                 const struct campaign_overrides *overrides, struct failure *failure) {
     const struct document *document = campaign->document;
-    int r = bind_mapping(document, document->root, "campaign", fields, FIELD_COUNT, written, failure);
+    int r = refuse_misplaced(document, failure);
+    if (r == 0)
+        r = bind_mapping(document, document->root, "campaign", fields, FIELD_COUNT, written, failure);
     if (r == 0)
         r = bind_experiment(campaign, written->experiment, installation, failure);
     if (r == 0)

@@ -22,6 +22,7 @@ write </dev/null; bad "an empty campaign" "c.yaml:1:1: nothing, expected a docum
 write <<<'experiment: tinny'; bad "an experiment that does not exist, nearest named" "c.yaml:1:13: .*'tinny'.*'tiny'"
 write <<<'experiment: ./nowhere'; bad "an experiment's path that leads nowhere" "c.yaml:1:13: .*experiment.yaml"
 write <<<$'experiment: tiny\ndesing: x.csv'; bad "an unknown key, nearest named" "c.yaml:2:1: 'desing'.*'design'"
+write <<<$'experiment: tiny\nseed: 42'; bad "a key of the design beside it" "c.yaml:2:1: 'seed' belongs inside 'design'"
 write <<<$'experiment: tiny\ntestbed: locale\ndesign: d.csv'; echo $'n\n1' >"$scratch/d.csv"
 bad "an unknown testbed" "c.yaml:2:10: .*'locale'.*'local'"
 write <<<$'experiment: tiny\nexperiment: tiny'; bad "a duplicate key" "c.yaml:2:1: .*experiment.*(twice|already|duplicate)"

@@ -127,6 +127,13 @@ static void test_single(void **state) {
         assert_int_equal(made.design->row_count, 1);
         assert_int_equal(made.design->column_count, 0);
         assert_int_equal(made.order->count, i == 0 ? 10 : 1);
+        /* A condition where there is no factor to blame. */
+        struct expression *never = NULL;
+        struct failure failure = {0};
+        assert_int_equal(expression_parse("1 > 2", NULL, 0, "e.yaml", 1, 1, &never, &failure), 0);
+        assert_true(design_require(made.design, never, &failure) < 0);
+        assert_string_equal(failure.text, "row 1 of the design: expected 1 > 2");
+        expression_free(never);
         clear(&made);
     }
 }
@@ -293,6 +300,10 @@ static void test_refusals(void **state) {
         {"design: {genrate: uniform}", "c.yaml:1:10", "generate"},
         {"design: {generate: unifrom}", "c.yaml:1:20", "uniform"},
         {"design: {generate: uniform, file: a.csv}", "c.yaml:1:35", "both 'file' and 'generate'"},
+        {"design: {generate: factorial, factors: {us: '1..100'}}", "c.yaml:1:45",
+         "'us' is '1..100', which is a text here, expected {from: 1, to: 100}"},
+        {"design: {generate: factorial, factors: {us: [5, 1..100:2]}}", "c.yaml:1:49",
+         "expected {from: 1, to: 100, step: 2}"},
         {"design: {rows: 5}", "c.yaml:1:16", "'rows' without 'generate'"},
         {"design: {file: a.csv, rows: 5}", "c.yaml:1:29", "'rows' is not used by a design from a file"},
         {"design: {generate: factorial, rows: 5, factors: {n: 1}}", "c.yaml:1:37",
