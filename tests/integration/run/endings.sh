@@ -57,6 +57,11 @@ campaign quick 10 20
 "$ASSAY" run "$scratch/quick.yaml" -q -o "$scratch/quick" >/dev/null 2>"$scratch/err"
 report $? "a kernel that behaves is run to its end"
 lanes=$(($(lines_of "$scratch"/quick/*.zip) / 20))
+"$ASSAY" run "$scratch/quick.yaml" -q -o "$scratch/full-out" >/dev/full 2>"$scratch/full-err"
+status=$?
+check "a full standard output ends with 1 (it was $status)" test $status -eq 1
+check "... why is said" grep -qx "assay: cannot write standard output: No space left on device" "$scratch/full-err"
+check "... and where the archive is" grep -qx "$scratch/full-out/quick-.*\.zip" "$scratch/full-err"
 check "its facts are kept" grep -q '"kernel": *"beat"' <("$ASSAY" archive cat "$scratch"/quick/*.zip software/versions.json)
 check "nothing is left on the node" nothing_left
 
