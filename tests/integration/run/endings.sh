@@ -50,6 +50,8 @@ campaign() { # campaign FILE N COUNT
     printf 'n\n' >"$scratch/$1.csv"; for i in $(seq "$3"); do echo "$2"; done >>"$scratch/$1.csv"
     printf 'name: %s\nexperiment: beat\ndesign: %s.csv\n' "$1" "$1" >"$scratch/$1.yaml"
 }
+# A run in the background writes to these; they go first, so that nothing of an earlier run is taken for it.
+forget() { rm -f "$scratch/err" "$scratch/out"; }
 nothing_left() { ! pgrep -f "$TMPDIR/assay-" >/dev/null && test -z "$(ls -A "$TMPDIR")"; }
 lines_of() { "$ASSAY" archive cat "$1" results/results.csv | tail -n +2 | wc -l; }
 
@@ -83,9 +85,10 @@ misbehave header "answered the header 'nonsense'"
 # Interrupted while it measures: 10 ms a unit, 3,000 units.
 campaign long 10000 3000
 for signal in INT TERM HUP; do
+    forget
     "$ASSAY" run "$scratch/long.yaml" -o "$scratch/$signal" >"$scratch/out" 2>"$scratch/err" &
     pid=$!
-    for i in $(seq 300); do grep -q ' of .* units' "$scratch/err" && break; sleep 0.1; done
+    for i in $(seq 300); do grep -qs ' of .* units' "$scratch/err" && break; sleep 0.1; done
     kill -$signal $pid; wait $pid; status=$?
     report $((status != 4)) "SIG$signal ends a run with exit code 4 (it was $status)"
     check "... sealed" "$ASSAY" archive verify "$(cat "$scratch/out")"
@@ -98,9 +101,10 @@ for signal in INT TERM HUP; do
 done
 
 # Interrupted, and then the archive cannot be made: both are said, and the folder has all of it.
+forget
 "$ASSAY" run "$scratch/long.yaml" -o "$scratch/unsealed" >"$scratch/out" 2>"$scratch/err" &
 pid=$!
-for i in $(seq 300); do grep -q ' of .* units' "$scratch/err" && break; sleep 0.1; done
+for i in $(seq 300); do grep -qs ' of .* units' "$scratch/err" && break; sleep 0.1; done
 touch "$(echo "$scratch"/unsealed/long-*/)/bad name"
 kill -INT $pid; wait $pid; status=$?
 check "a run that cannot be sealed exits with 1 (it was $status)" test $status -eq 1
@@ -123,9 +127,10 @@ check "... and the second archive has nothing of the first run" \
 report $? "... by a sentence"
 
 # Killed: no chance to do anything. What was shown as done is on disk, and nothing goes on running.
+forget
 "$ASSAY" run "$scratch/long.yaml" -o "$scratch/killed" >"$scratch/out" 2>"$scratch/err" &
 pid=$!
-for i in $(seq 300); do grep -q ' of .* units' "$scratch/err" && break; sleep 0.1; done
+for i in $(seq 300); do grep -qs ' of .* units' "$scratch/err" && break; sleep 0.1; done
 kill -9 $pid; wait $pid 2>/dev/null
 shown=$(sed -n 's/^ *\([0-9]*\) of [0-9]* units.*/\1/p' "$scratch/err" | tail -1)
 kept=$(($(wc -l <"$(echo "$scratch"/killed/*/results/results.csv)") - 1))
@@ -140,9 +145,10 @@ mkdir -p "$scratch/experiments/lag"
 sed 's/^name: beat/name: lag/; $a teardown: [sleep 1000]' "$scratch/experiments/beat/experiment.yaml" >"$scratch/experiments/lag/experiment.yaml"
 cp "$scratch/experiments/beat/beat.c" "$scratch/experiments/lag/"
 sed -i 's/beat$/lag/' "$scratch/slow.yaml"
+forget
 "$ASSAY" run "$scratch/slow.yaml" -o "$scratch/slow" >"$scratch/out" 2>"$scratch/err" &
 pid=$!
-for i in $(seq 300); do grep -q '^collect' "$scratch/err" && break; sleep 0.1; done
+for i in $(seq 300); do grep -qs '^collect' "$scratch/err" && break; sleep 0.1; done
 sleep 0.5; kill -INT $pid; wait $pid
 check "a signal ends a teardown that hangs; the run is sealed with all of its units" \
     test "$(lines_of "$(cat "$scratch/out")")" -eq $((20 * lanes))
