@@ -142,42 +142,20 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
 }
 
 static int start_unit(struct lane *lane, struct failure *failure) {
-    struct run *run = lane->measurement->run;
+    const struct run *run = lane->measurement->run;
     text_reset(&lane->output);
     text_reset(&lane->errors);
-    char **arguments = NULL, **environment = NULL;
     int r = plan_values_set_unit(&lane->values, run->plan, lane->next, failure);
-    struct experiment_values values = plan_values_view(&lane->values);
-    if (r == 0)
-        r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &values, &arguments,
-                                         failure);
-    if (r == 0)
-        r = plan_values_environment(&lane->values, &environment, failure);
-    if (r == 0) {
-        struct remote_command_specification specification = {
-            .arguments = (const char *const *)arguments,
-            .environment = (const char *const *)environment,
-            .folder = lane->node->work_folder,
-            .pus = lane->pus,
-            .pu_count = lane->pu_count,
-            .output_limit = LANE_OUTPUT_MOST,
-            .error_limit = ERRORS_KEPT,
-            .timeout_ms = (uint64_t)(run->experiment->timeout * 1e3),
-        };
-        struct remote_command_callbacks callbacks = {
-            .on_started = on_started, .on_output = on_output, .on_exit = on_exit_unit};
-        if (lane->next == 0) {
-            struct text line;
-            text_init(&line, 64 << 10);
-            experiment_command_describe(arguments, &line);
-            run_log(run, "node %s, core %s, first unit: %s", lane->node->name, lane->core, line.bytes);
-            text_clear(&line);
-        }
-        r = remote_command_start(lane->node->link, &specification, &callbacks, lane, &lane->command, failure);
-    }
-    experiment_arguments_free(arguments);
-    experiment_arguments_free(environment);
-    return r;
+    if (r < 0)
+        return r;
+    struct remote_command_specification specification = {
+        .output_limit = LANE_OUTPUT_MOST,
+        .error_limit = ERRORS_KEPT,
+        .timeout_ms = (uint64_t)(run->experiment->timeout * 1e3),
+    };
+    struct remote_command_callbacks callbacks = {
+        .on_started = on_started, .on_output = on_output, .on_exit = on_exit_unit};
+    return lane_launch(lane, &specification, &callbacks, failure);
 }
 
 int lane_start_commands(struct lane *lane, struct failure *failure) {

@@ -227,34 +227,10 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
 }
 
 int lane_start_streamed(struct lane *lane, struct failure *failure) {
-    struct run *run = lane->measurement->run;
-    struct experiment_values values = plan_values_view(&lane->values);
-    char **arguments = NULL, **environment = NULL;
-    int r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &values, &arguments,
-                                         failure);
-    if (r == 0)
-        r = plan_values_environment(&lane->values, &environment, failure);
-    if (r == 0) {
-        struct remote_command_specification specification = {
-            .arguments = (const char *const *)arguments,
-            .environment = (const char *const *)environment,
-            .folder = lane->node->work_folder,
-            .pus = lane->pus,
-            .pu_count = lane->pu_count,
-            .input = REMOTE_INPUT_STREAM,
-            .coalesce_ms = COALESCE_MS,
-            .low_mark = AHEAD_BYTES / 2,
-        };
-        struct remote_command_callbacks callbacks = {
-            .on_output = on_output, .on_drain = on_drain, .on_exit = on_exit_kernel};
-        struct text line;
-        text_init(&line, 64 << 10);
-        experiment_command_describe(arguments, &line);
-        run_log(run, "node %s, core %s: %s", lane->node->name, lane->core, line.bytes);
-        text_clear(&line);
-        r = remote_command_start(lane->node->link, &specification, &callbacks, lane, &lane->command, failure);
-    }
-    experiment_arguments_free(arguments);
-    experiment_arguments_free(environment);
+    struct remote_command_specification specification = {
+        .input = REMOTE_INPUT_STREAM, .coalesce_ms = COALESCE_MS, .low_mark = AHEAD_BYTES / 2};
+    struct remote_command_callbacks callbacks = {
+        .on_output = on_output, .on_drain = on_drain, .on_exit = on_exit_kernel};
+    int r = lane_launch(lane, &specification, &callbacks, failure);
     return r < 0 ? r : send_rows(lane, failure);
 }

@@ -63,6 +63,11 @@ void measurement_record(struct measurement *measurement, const struct lane *lane
 /* Ends all lanes, with the reason; the first reason counts. */
 void measurement_fail(struct measurement *measurement, const struct failure *why);
 
+/* Starts the experiment's run command with the lane's values, in its node's work folder, pinned to its PUs.
+ * SPECIFICATION holds the rest. The first of a lane is logged. */
+int lane_launch(struct lane *lane, struct remote_command_specification *specification,
+                const struct remote_command_callbacks *callbacks, struct failure *failure);
+
 /* Starts a lane. When it is over it calls measurement_lane_over. */
 int lane_start_streamed(struct lane *lane, struct failure *failure);
 int lane_start_commands(struct lane *lane, struct failure *failure);

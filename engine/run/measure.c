@@ -175,6 +175,37 @@ static void clear_measurement(struct measurement *measurement) {
     free(measurement->patterns);
 }
 
+/* ---- Commands */
+
+int lane_launch(struct lane *lane, struct remote_command_specification *specification,
+                const struct remote_command_callbacks *callbacks, struct failure *failure) {
+    struct run *run = lane->measurement->run;
+    struct experiment_values values = plan_values_view(&lane->values);
+    char **arguments = NULL, **environment = NULL;
+    int r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &values, &arguments,
+                                         failure);
+    if (r == 0)
+        r = plan_values_environment(&lane->values, &environment, failure);
+    if (r == 0) {
+        specification->arguments = (const char *const *)arguments;
+        specification->environment = (const char *const *)environment;
+        specification->folder = lane->node->work_folder;
+        specification->pus = lane->pus;
+        specification->pu_count = lane->pu_count;
+        if (lane->next == 0) {
+            struct text line;
+            text_init(&line, 64 << 10);
+            experiment_command_describe(arguments, &line);
+            run_log(run, "node %s, core %s: %s", lane->node->name, lane->core, line.bytes);
+            text_clear(&line);
+        }
+        r = remote_command_start(lane->node->link, specification, callbacks, lane, &lane->command, failure);
+    }
+    experiment_arguments_free(arguments);
+    experiment_arguments_free(environment);
+    return r;
+}
+
 /* ---- Beginnings ------------------------------------------------------------------------------------------
  */
 
