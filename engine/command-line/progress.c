@@ -25,12 +25,8 @@ void progress_init(struct progress *progress, bool json, bool quiet) {
     *progress = (struct progress){.json = json, .quiet = quiet, .terminal = isatty(STDERR_FILENO)};
 }
 
-static void free_json(cJSON **value) {
-    cJSON_Delete(*value);
-}
-
 static void print_json(const struct run_event *event) {
-    cleanup(free_json) cJSON *object = cJSON_CreateObject();
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     if (!object)
         return;
     char now[CLOCK_TEXT_SIZE];

@@ -27,18 +27,6 @@ static const struct verb_option options[] = {
     {NULL, 0, NULL, NULL, false},
 };
 
-static void clear_installation(struct installation *installation) {
-    installation_clear(installation);
-}
-
-static void free_campaign(struct campaign **campaign) {
-    campaign_free(*campaign);
-}
-
-static void free_plan(struct plan **plan) {
-    plan_free(*plan);
-}
-
 /* This process's own arguments, for the record: the bytes of /proc/self/cmdline, and a NULL-ended array into
  * them. */
 static int read_command(struct text *bytes, const char ***ret, struct failure *failure) {
@@ -61,7 +49,7 @@ static int read_command(struct text *bytes, const char ***ret, struct failure *f
 }
 
 static int dry_run(const struct campaign *campaign, bool json, struct failure *failure) {
-    cleanup(free_plan) struct plan *plan = NULL;
+    cleanup(plan_cleanup) struct plan *plan = NULL;
     int r = plan_new(campaign, &plan, failure);
     if (r < 0)
         return r;
@@ -108,7 +96,7 @@ static int execute(const struct verb_arguments *arguments, const struct campaign
 }
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(clear_installation) struct installation installation = {0};
+    cleanup(installation_clear) struct installation installation = {0};
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r < 0)
         return r;
@@ -124,7 +112,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         settings[count++] = setting;
     struct campaign_overrides overrides = {
         .options = settings, .option_count = count, .seed = verb_value(arguments, "--seed")};
-    cleanup(free_campaign) struct campaign *campaign = NULL;
+    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     r = campaign_read(arguments->operands[0], &installation, &overrides, &campaign, failure);
     if (r < 0)
         return r;

@@ -81,6 +81,10 @@ bool json_add_bytes(cJSON *object, const char *key, const char *bytes, size_t le
     return add(object, key, create_string(bytes, length));
 }
 
+void json_cleanup(cJSON **value) {
+    cJSON_Delete(*value);
+}
+
 cJSON *json_add_object(cJSON *object, const char *key) {
     cJSON *item = cJSON_CreateObject();
     return add(object, key, item) ? item : NULL;

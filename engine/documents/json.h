@@ -21,6 +21,8 @@ bool json_add_boolean(cJSON *object, const char *key, bool value);
 /* STRING is any bytes: what is not UTF-8 is replaced by U+FFFD, NULs too. NULL gives null. */
 bool json_add_string(cJSON *object, const char *key, const char *string);
 bool json_add_bytes(cJSON *object, const char *key, const char *bytes, size_t length);
+/* For the cleanup attribute: deletes what the variable points to. */
+void json_cleanup(cJSON **value);
 /* A new object or array inside, owned by OBJECT; NULL when out of memory. */
 cJSON *json_add_object(cJSON *object, const char *key);
 cJSON *json_add_array(cJSON *object, const char *key);

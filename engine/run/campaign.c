@@ -170,20 +170,17 @@ static int bind(struct campaign *campaign, struct written *written, const struct
     return campaign->testbed ? 0 : -EINVAL;
 }
 
-static void free_campaign(struct campaign **campaign) {
+void campaign_cleanup(struct campaign **campaign) {
     campaign_free(*campaign);
 }
 
 int campaign_read(const char *path, const struct installation *installation,
                   const struct campaign_overrides *overrides, struct campaign **ret,
                   struct failure *failure) {
-    cleanup(free_campaign) struct campaign *campaign = calloc(1, sizeof *campaign);
+    cleanup(campaign_cleanup) struct campaign *campaign = calloc(1, sizeof *campaign);
     if (!campaign)
         return failure_memory(failure);
     text_init(&campaign->bytes, CAMPAIGN_BYTES_MOST);
-    campaign->file = strdup(path);
-    if (!campaign->file)
-        return failure_memory(failure);
     int r = folder_of(path, &campaign->folder, failure);
     if (r == 0)
         r = file_read(path, &campaign->bytes, failure);
@@ -208,7 +205,6 @@ void campaign_free(struct campaign *campaign) {
     experiment_free(campaign->experiment);
     document_free(campaign->document);
     text_clear(&campaign->bytes);
-    free(campaign->file);
     free(campaign->folder);
     free(campaign->name);
     free(campaign->description);

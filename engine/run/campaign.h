@@ -24,7 +24,6 @@ enum { CAMPAIGN_BYTES_MOST = 1 << 20 };
 struct campaign {
     struct document *document;
     struct text bytes; /* the file, byte for byte */
-    char *file;        /* as the user gave it */
     char *folder;      /* absolute folder of the file: paths in it are relative to this */
     char *name, *description;
     char *license; /* URI of the licence of the results */
@@ -46,5 +45,6 @@ struct campaign_overrides {
 int campaign_read(const char *path, const struct installation *installation,
                   const struct campaign_overrides *overrides, struct campaign **ret, struct failure *failure);
 void campaign_free(struct campaign *campaign);
+void campaign_cleanup(struct campaign **campaign); /* for the cleanup attribute */
 
 #endif

@@ -46,10 +46,6 @@ static const struct {
 };
 enum { RAW_FILE_MOST = 8 << 20 };
 
-static void free_json(cJSON **value) {
-    cJSON_Delete(*value);
-}
-
 /* Which raw files the node does not have is said in facts.json, so that absent is not taken for empty. */
 static int take_raw_files(struct run *run, struct run_node *node, cJSON *facts, struct failure *failure) {
     cleanup_free char *folder = text_format("nodes/%s/raw", node->name);
@@ -124,7 +120,7 @@ static void describe_topology(const struct node_facts *facts, cJSON *object) {
 
 static int write_facts(struct run *run, struct run_node *node, struct failure *failure) {
     const struct node_facts *facts = node->facts;
-    cleanup(free_json) cJSON *object = cJSON_CreateObject();
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     if (!object)
         return failure_memory(failure);
     json_add_string(object, "host_name", facts->host_name);

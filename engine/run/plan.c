@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_plan(struct plan **plan) {
+void plan_cleanup(struct plan **plan) {
     plan_free(*plan);
 }
 
@@ -100,7 +100,7 @@ static int check_commands(const struct plan *plan, struct failure *failure) {
 }
 
 int plan_new(const struct campaign *campaign, struct plan **ret, struct failure *failure) {
-    cleanup(free_plan) struct plan *plan = calloc(1, sizeof *plan);
+    cleanup(plan_cleanup) struct plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return failure_memory(failure);
     plan->campaign = campaign;

@@ -27,6 +27,7 @@ struct plan {
  * Rows that break a condition are refused with their place. */
 int plan_new(const struct campaign *campaign, struct plan **ret, struct failure *failure);
 void plan_free(struct plan *plan);
+void plan_cleanup(struct plan **plan); /* for the cleanup attribute */
 
 size_t plan_positions(const struct plan *plan); /* rows times repetitions */
 /* Expected seconds of the unit at a position; 1 where nothing is known, so that positions weigh the same. */

@@ -15,10 +15,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static void free_json(cJSON **value) {
-    cJSON_Delete(*value);
-}
-
 static int write_file(struct run *run, const char *name, const char *bytes, size_t length,
                       struct failure *failure) {
     cleanup_free char *path = run_path(run, name);
@@ -80,7 +76,7 @@ static int record_columns(struct run *run, struct failure *failure) {
 /* ---- Inputs */
 
 static int record_resolved(struct run *run, struct failure *failure) {
-    cleanup(free_json) cJSON *object = plan_resolve(run->plan);
+    cleanup(json_cleanup) cJSON *object = plan_resolve(run->plan);
     return object ? write_json(run, "campaign.resolved.json", object, failure) : failure_memory(failure);
 }
 
@@ -165,7 +161,7 @@ static void add_outcome(const struct run *run, cJSON *object) {
 }
 
 int run_record_run(struct run *run, struct failure *failure) {
-    cleanup(free_json) cJSON *object = cJSON_CreateObject();
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     if (!object)
         return failure_memory(failure);
     json_add_string(object, "archive_version", "1.0");

@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_json(cJSON **value) {
-    cJSON_Delete(*value);
-}
-
 /* The first line that a program prints, as member KEY of OBJECT; null when there is no such program, which is
  * no failure. LENGTH_MOST cuts it. */
 static int record_line(struct run *run, struct run_node *node, cJSON *object, const char *key,
@@ -75,7 +71,7 @@ int run_inspect_software(struct run *run, struct failure *failure) {
 }
 
 int run_record_software(struct run *run, struct failure *failure) {
-    cleanup(free_json) cJSON *object = cJSON_CreateObject();
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     cJSON *nodes = object ? json_add_object(object, "nodes") : NULL;
     if (!nodes)
         return failure_memory(failure);
