@@ -63,6 +63,12 @@ int inbox_next(struct inbox *inbox, struct protocol_frame *ret, struct failure *
     return 1;
 }
 
+void inbox_restart(struct inbox *inbox) {
+    text_reset(&inbox->bytes);
+    inbox->taken = 0;
+    inbox->owed_bytes = inbox->owed_frames = 0;
+}
+
 bool inbox_owes(const struct inbox *inbox) {
     return inbox->owed_bytes >= PROTOCOL_ACKNOWLEDGE_BYTES ||
            inbox->owed_frames >= PROTOCOL_ACKNOWLEDGE_FRAMES;
@@ -73,15 +79,18 @@ bool inbox_owes(const struct inbox *inbox) {
 void outbox_init(struct outbox *outbox, struct inbox *inbox, size_t limit) {
     *outbox = (struct outbox){.next = 1, .inbox = inbox};
     text_init(&outbox->frames, limit);
+    text_init(&outbox->ahead, 4 * (PROTOCOL_HEADER_SIZE + PROTOCOL_SENTENCE_LIMIT));
 }
 
 void outbox_clear(struct outbox *outbox) {
     text_clear(&outbox->frames);
+    text_clear(&outbox->ahead);
     outbox->done = outbox->sent = 0;
 }
 
 void outbox_begin(struct outbox *outbox, struct protocol_writer *writer, enum protocol_type type) {
-    protocol_begin(writer, &outbox->frames, type);
+    bool first = outbox->held && !protocol_type_is_numbered(type);
+    protocol_begin(writer, first ? &outbox->ahead : &outbox->frames, type);
 }
 
 int outbox_end(struct outbox *outbox, struct protocol_writer *writer) {
@@ -102,6 +111,10 @@ int outbox_put_acknowledgement(struct outbox *outbox) {
 }
 
 const char *outbox_unsent(const struct outbox *outbox, size_t *ret_length) {
+    if (outbox->ahead.length || outbox->held) {
+        *ret_length = outbox->ahead.length;
+        return *ret_length ? outbox->ahead.bytes : NULL;
+    }
     *ret_length = outbox->frames.length - outbox->sent;
     return *ret_length ? outbox->frames.bytes + outbox->sent : NULL;
 }
@@ -128,9 +141,58 @@ static void forget(struct outbox *outbox) {
 }
 
 void outbox_sent(struct outbox *outbox, size_t length) {
-    outbox->sent += length;
     outbox->total_bytes += length;
+    if (outbox->ahead.length) {
+        text_consume(&outbox->ahead, length);
+        return;
+    }
+    outbox->sent += length;
     forget(outbox);
+}
+
+/* Unnumbered frames are of the moment: of those that are kept among the others, none is sent again. */
+static void drop_unnumbered(struct outbox *outbox) {
+    struct text *frames = &outbox->frames;
+    struct protocol_frame frame;
+    size_t from = outbox->done, to = from;
+    if (frames->length == 0)
+        return;
+    while (protocol_decode_frame(frames->bytes + from, frames->length - from, &frame, NULL) > 0) {
+        size_t size = PROTOCOL_HEADER_SIZE + frame.length;
+        if (frame.sequence != 0) {
+            memmove(frames->bytes + to, frames->bytes + from, size);
+            to += size;
+        }
+        from += size;
+    }
+    frames->length = to;
+    frames->bytes[to] = '\0';
+}
+
+void outbox_restart(struct outbox *outbox) {
+    text_reset(&outbox->ahead);
+    drop_unnumbered(outbox);
+    outbox->sent = outbox->done;
+    outbox->held = true;
+}
+
+int outbox_resume(struct outbox *outbox, uint64_t sequence, struct failure *failure) {
+    if (sequence < outbox->acknowledged)
+        return failure_set(failure, -EPROTO, "frames after %llu are asked for, but %llu was acknowledged",
+                           (unsigned long long)sequence, (unsigned long long)outbox->acknowledged);
+    int r = outbox_acknowledge(outbox, sequence, failure);
+    if (r < 0)
+        return r;
+    /* All that was received need not go again, though this stream has not taken it. */
+    struct protocol_frame frame;
+    while (outbox->sent < outbox->frames.length &&
+           protocol_decode_frame(outbox->frames.bytes + outbox->sent, outbox->frames.length - outbox->sent,
+                                 &frame, NULL) > 0 &&
+           frame.sequence <= sequence)
+        outbox->sent += PROTOCOL_HEADER_SIZE + frame.length;
+    outbox->held = false;
+    forget(outbox);
+    return 0;
 }
 
 int outbox_acknowledge(struct outbox *outbox, uint64_t sequence, struct failure *failure) {

@@ -29,6 +29,9 @@ void inbox_fill(struct inbox *inbox, size_t length);
 /* 1: the next frame; 0: no whole one is there; -EPROTO: malformed, or not the number that is due. */
 int inbox_next(struct inbox *inbox, struct protocol_frame *ret, struct failure *failure);
 bool inbox_owes(const struct inbox *inbox);
+/* The stream has broken and a new one begins: the beginning of a frame whose end did not come is dropped; the
+ * other side will send that frame again. */
+void inbox_restart(struct inbox *inbox);
 
 struct outbox {
     struct text frames;    /* from the first that is not acknowledged */
@@ -37,6 +40,8 @@ struct outbox {
     uint64_t next;         /* the sequence number of the next numbered frame */
     uint64_t acknowledged; /* the highest that the other side has received */
     struct inbox *inbox;   /* of the same link: its number goes on every frame */
+    bool held;             /* a new stream has begun, and what it has to be sent is not known yet */
+    struct text ahead;     /* unnumbered frames that go before all else, while it is held */
     uint64_t total_bytes, total_frames;
 };
 
@@ -53,6 +58,12 @@ const char *outbox_unsent(const struct outbox *outbox, size_t *ret_length);
 void outbox_sent(struct outbox *outbox, size_t length);
 /* The other side has received all up to SEQUENCE. -EPROTO if that was never sent. */
 int outbox_acknowledge(struct outbox *outbox, uint64_t sequence, struct failure *failure);
+/* The stream has broken and a new one begins: what was not acknowledged is to be sent again, but is held back
+ * until outbox_resume(). What is begun meanwhile joins it, and HELLO and REFUSE go ahead of it. */
+void outbox_restart(struct outbox *outbox);
+/* The other side says that it has received all up to SEQUENCE: what comes after goes out now. -EPROTO if
+ * SEQUENCE was never sent, or if frames after it are not kept any more. */
+int outbox_resume(struct outbox *outbox, uint64_t sequence, struct failure *failure);
 /* Bytes that are kept: beyond PROTOCOL_WINDOW, no more data is to be added. */
 size_t outbox_kept(const struct outbox *outbox);
 

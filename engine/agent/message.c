@@ -21,6 +21,64 @@ int protocol_get_number(const struct protocol_frame *frame, uint32_t *ret, struc
     return r;
 }
 
+void protocol_put_lease(struct protocol_writer *writer, uint64_t lease_ms) {
+    protocol_put_u64(writer, lease_ms);
+}
+
+int protocol_get_lease(const struct protocol_frame *frame, uint64_t *ret, struct failure *failure) {
+    struct protocol_reader reader;
+    protocol_read(&reader, frame->payload, frame->length);
+    uint64_t lease_ms = protocol_get_u64(&reader);
+    if (lease_ms > PROTOCOL_LEASE_LIMIT_MS && !reader.wrong)
+        reader.wrong = "its lease is longer than a year";
+    int r = protocol_read_end(&reader, frame->type, failure);
+    if (r == 0)
+        *ret = lease_ms;
+    return r;
+}
+
+void protocol_put_clock(struct protocol_writer *writer, const struct protocol_clock *clock) {
+    protocol_put_u32(writer, clock->request);
+    protocol_put_u64(writer, (uint64_t)clock->wall_ns);
+    protocol_put_u64(writer, (uint64_t)clock->monotonic_ns);
+}
+
+int protocol_get_clock(const struct protocol_frame *frame, struct protocol_clock *ret,
+                       struct failure *failure) {
+    struct protocol_reader reader;
+    protocol_read(&reader, frame->payload, frame->length);
+    struct protocol_clock clock;
+    clock.request = protocol_get_u32(&reader);
+    clock.wall_ns = (int64_t)protocol_get_u64(&reader);
+    clock.monotonic_ns = (int64_t)protocol_get_u64(&reader);
+    int r = protocol_read_end(&reader, frame->type, failure);
+    if (r == 0)
+        *ret = clock;
+    return r;
+}
+
+void protocol_put_hash(struct protocol_writer *writer, const struct protocol_hash *hash) {
+    protocol_put_u32(writer, hash->request);
+    protocol_put_u64(writer, hash->size);
+    protocol_put_bytes(writer, hash->digest, sizeof hash->digest);
+}
+
+int protocol_get_hash(const struct protocol_frame *frame, struct protocol_hash *ret,
+                      struct failure *failure) {
+    struct protocol_reader reader;
+    protocol_read(&reader, frame->payload, frame->length);
+    struct protocol_hash hash = {0};
+    hash.request = protocol_get_u32(&reader);
+    hash.size = protocol_get_u64(&reader);
+    const char *digest = protocol_get_bytes(&reader, sizeof hash.digest);
+    if (digest)
+        memcpy(hash.digest, digest, sizeof hash.digest);
+    int r = protocol_read_end(&reader, frame->type, failure);
+    if (r == 0)
+        *ret = hash;
+    return r;
+}
+
 void protocol_put_path_request(struct protocol_writer *writer, const struct protocol_path_request *request) {
     protocol_put_u32(writer, request->request);
     protocol_put_u32(writer, request->mode);

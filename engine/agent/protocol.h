@@ -42,7 +42,8 @@ enum {
     PROTOCOL_ACKNOWLEDGE_FRAMES = 4096,
 };
 
-#define PROTOCOL_MAGIC UINT32_C(0x59415341)     /* "ASAY" */
+#define PROTOCOL_MAGIC UINT32_C(0x59415341) /* "ASAY" */
+#define PROTOCOL_LEASE_LIMIT_MS (UINT64_C(366) * 24 * 3600 * 1000)
 #define PROTOCOL_FILE_LIMIT (UINT64_C(1) << 40) /* bytes of one file that is written */
 
 /* What an agent can do beyond the messages of its protocol version. None yet. */
@@ -62,6 +63,11 @@ enum protocol_type {
     PROTOCOL_MAKE_FOLDER = 21,
     PROTOCOL_REMOVE_TREE = 22,
     PROTOCOL_STATISTICS = 23,
+    PROTOCOL_LEASE = 24,
+    PROTOCOL_LEAVE = 25,
+    PROTOCOL_CLOCK = 26,
+    PROTOCOL_HASH_FILE = 27,
+    PROTOCOL_LIST_TREE = 28,
     PROTOCOL_RUN = 32,
     PROTOCOL_INPUT = 33,
     PROTOCOL_INPUT_END = 34,
@@ -72,6 +78,8 @@ enum protocol_type {
     PROTOCOL_DONE = 66,
     PROTOCOL_ERROR = 67,
     PROTOCOL_STATISTICS_REPLY = 68,
+    PROTOCOL_CLOCK_REPLY = 69,
+    PROTOCOL_HASH = 70,
     PROTOCOL_STARTED = 80,
     PROTOCOL_FAILED = 81,
     PROTOCOL_OUTPUT = 82,
@@ -167,15 +175,38 @@ int protocol_get_refuse(const struct protocol_frame *frame, const char **ret, st
 
 /* ---- requests and their answers. All begin with u32 request. */
 
-/* INSPECT, STATISTICS, WRITE_END, INPUT_END and DONE have nothing but their number. */
+/* INSPECT, STATISTICS, CLOCK, LEAVE, WRITE_END, INPUT_END and DONE have nothing but their number. */
 void protocol_put_number(struct protocol_writer *writer, uint32_t number);
 int protocol_get_number(const struct protocol_frame *frame, uint32_t *ret, struct failure *failure);
 
-/* MAKE_FOLDER, REMOVE_TREE, READ_FILE and WRITE_BEGIN. */
+/* LEASE: u64 ms, of silence after which the agent leaves; 0: it waits for ever. */
+void protocol_put_lease(struct protocol_writer *writer, uint64_t lease_ms);
+int protocol_get_lease(const struct protocol_frame *frame, uint64_t *ret, struct failure *failure);
+
+/* CLOCK_REPLY: the node's clocks, read one after the other when CLOCK was taken. */
+struct protocol_clock {
+    uint32_t request;
+    int64_t wall_ns, monotonic_ns;
+};
+void protocol_put_clock(struct protocol_writer *writer, const struct protocol_clock *clock);
+int protocol_get_clock(const struct protocol_frame *frame, struct protocol_clock *ret,
+                       struct failure *failure);
+
+/* HASH: of the bytes of a regular file. */
+enum { PROTOCOL_HASH_SIZE = 32 }; /* SHA-256 */
+struct protocol_hash {
+    uint32_t request;
+    uint64_t size;
+    unsigned char digest[PROTOCOL_HASH_SIZE];
+};
+void protocol_put_hash(struct protocol_writer *writer, const struct protocol_hash *hash);
+int protocol_get_hash(const struct protocol_frame *frame, struct protocol_hash *ret, struct failure *failure);
+
+/* MAKE_FOLDER, REMOVE_TREE, READ_FILE, HASH_FILE, LIST_TREE and WRITE_BEGIN. */
 struct protocol_path_request {
     uint32_t request;
     uint32_t mode; /* WRITE_BEGIN: permission bits, 0777 at most */
-    uint64_t size; /* WRITE_BEGIN: bytes to come; READ_FILE: the most that are wanted */
+    uint64_t size; /* WRITE_BEGIN: bytes to come; READ_FILE, LIST_TREE: the most that are wanted */
     const char *path;
 };
 void protocol_put_path_request(struct protocol_writer *writer, const struct protocol_path_request *request);
