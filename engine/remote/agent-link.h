@@ -13,6 +13,13 @@
  * pending is called back with one failure, whose place is "node NAME". Callbacks may make requests, write,
  * kill and free commands; only agent_link_free() must not be called from a callback of the same link.
  *
+ * A daemon's link (transport.h: session) survives its stream. When the stream breaks, or when nothing has
+ * been heard for longer than the policy's silence, the state is `broken`: requests are still taken and wait,
+ * the agent's commands go on, and the link asks its transport for a new stream, at once, then after 0.5 s,
+ * doubling up to 10 s. On the new stream both sides say what they have received, and the rest is sent again:
+ * nothing is lost, nothing comes twice. It gives up when the lease has run out, for then the agent has left,
+ * or when the transport says that trying is no use.
+ *
  * Limits: a path of 4,095 bytes, a program's arguments and its environment 256 KiB each (PROTOCOL.md has them
  * all).
  */
@@ -36,6 +43,7 @@ enum agent_link_state {
     AGENT_LINK_OPENING,  /* the transport is being started; requests wait */
     AGENT_LINK_GREETING, /* our HELLO is out; requests wait */
     AGENT_LINK_READY,
+    AGENT_LINK_BROKEN,  /* the stream is gone, another is being sought; back to READY when it is there */
     AGENT_LINK_CLOSING, /* agent_link_close() was called; requests are refused */
     AGENT_LINK_CLOSED,  /* over: as asked, or with a failure */
 };
@@ -43,11 +51,24 @@ enum agent_link_state {
 #define AGENT_LINK_HELLO_TIMEOUT (20 * EVENT_SECOND)
 
 struct agent_link_callbacks {
-    void (*on_ready)(struct agent_link *link, void *context);
+    void (*on_ready)(struct agent_link *link, void *context); /* the first time */
+    /* The stream broke, and why; it is there again after OUTAGE_NS. Both as often as it happens. */
+    void (*on_broken)(struct agent_link *link, const struct failure *why, void *context);
+    void (*on_resumed)(struct agent_link *link, int64_t outage_ns, void *context);
     /* Once, after the pending requests were told. WHY is NULL when the end was asked for. */
     void (*on_closed)(struct agent_link *link, const struct failure *why, void *context);
     void *context;
 };
+
+/* How long to wait for what; of daemons only. */
+struct agent_link_policy {
+    int64_t lease_ns;     /* the agent leaves when it has not heard from us for so long */
+    int64_t heartbeat_ns; /* when nothing was sent for so long, a CLOCK request is */
+    int64_t silence_ns;   /* when a request is unanswered for so long, the stream is given up */
+};
+#define AGENT_LINK_LEASE_NS (300 * EVENT_SECOND)
+#define AGENT_LINK_HEARTBEAT_NS (5 * EVENT_SECOND)
+#define AGENT_LINK_SILENCE_NS (15 * EVENT_SECOND)
 
 /* Takes TRANSPORT over, also on failure. CALLBACKS is copied; NULL, and any member of it NULL, is fine. */
 int agent_link_new(struct event_loop *loop, struct transport *transport,
@@ -57,10 +78,14 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
  * that can be done with them is remote_command_free(). NULL is fine. */
 void agent_link_free(struct agent_link *link);
 
-/* Starts the transport and greets; the agent must have answered within TIMEOUT_NS. */
+/* Before the start; members that are 0 keep what the definitions above say. */
+void agent_link_set_policy(struct agent_link *link, const struct agent_link_policy *policy);
+/* Starts the transport and greets; the agent must have answered within TIMEOUT_NS of the transport's being
+ * open. How long that may take is the transport's business. */
 int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure *failure);
-/* Tells the agent to go: it ends its commands (SIGTERM, their grace, SIGKILL) and leaves. Its run directory
- * stays, unless the transport had the agent remove it: then it is gone when the link is closed. */
+/* Tells the agent to go, a daemon too: it ends its commands (SIGTERM, their grace, SIGKILL) and leaves. Its
+ * run directory stays, unless the transport had the agent remove it: then it is gone when the link is closed.
+ */
 void agent_link_close(struct agent_link *link);
 
 enum agent_link_state agent_link_state(const struct agent_link *link);
@@ -76,6 +101,7 @@ struct agent_greeting {
     const char *version;   /* "0.1.0" */
     const char *host_name;
     pid_t pid;
+    unsigned resumed; /* how often the link was broken and found again */
 };
 const struct agent_greeting *agent_link_greeting(const struct agent_link *link);
 
@@ -114,6 +140,42 @@ int agent_link_make_folder(struct agent_link *link, const char *path, agent_done
 /* rm -rf; a missing PATH is fine. "." empties the run directory. */
 int agent_link_remove_tree(struct agent_link *link, const char *path, agent_done_callback *callback,
                            void *context, struct failure *failure);
+
+/* SHA-256 of a regular file on the node, in hex; paths as for reading. */
+typedef void agent_hash_callback(struct agent_link *link, const char *hex, uint64_t size,
+                                 const struct failure *failure, void *context);
+int agent_link_hash_file(struct agent_link *link, const char *path, agent_hash_callback *callback,
+                         void *context, struct failure *failure);
+
+/* What is below a folder, or a single file: an entry each, relative to it, sorted by path; no link is
+ * followed. Entries are valid during the callback. At most AGENT_TREE_LIMIT entries. */
+enum { AGENT_TREE_LIMIT = 200000 };
+enum agent_entry_kind { AGENT_ENTRY_FILE, AGENT_ENTRY_FOLDER, AGENT_ENTRY_LINK, AGENT_ENTRY_OTHER };
+struct agent_entry {
+    enum agent_entry_kind kind;
+    unsigned mode;    /* permission bits */
+    uint64_t size;    /* bytes, of files */
+    const char *path; /* "" for PATH itself, when it is a file */
+};
+typedef void agent_tree_callback(struct agent_link *link, const struct agent_entry *entries, size_t count,
+                                 const struct failure *failure, void *context);
+int agent_link_list_tree(struct agent_link *link, const char *path, agent_tree_callback *callback,
+                         void *context, struct failure *failure);
+
+/* How the node's clocks stand to the engine's: of several exchanges, that with the least round trip, which
+ * bounds the error: offset = node_wall - engine_wall, give or take half the round trip. The engine's stamps
+ * are of the middle of the round trip. */
+struct agent_clock {
+    int64_t engine_wall_ns, engine_monotonic_ns;
+    int64_t node_wall_ns, node_monotonic_ns;
+    int64_t round_trip_ns;
+    unsigned exchanges; /* of which this is the best */
+};
+enum { AGENT_CLOCK_EXCHANGES = 9 };
+typedef void agent_clock_callback(struct agent_link *link, const struct agent_clock *clock,
+                                  const struct failure *failure, void *context);
+int agent_link_measure_clock(struct agent_link *link, unsigned exchanges, agent_clock_callback *callback,
+                             void *context, struct failure *failure);
 
 struct agent_statistics {
     int64_t user_us, system_us; /* CPU time of the agent itself since it started */

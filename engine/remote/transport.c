@@ -33,6 +33,12 @@ void transport_close(struct transport *transport) {
     transport->operations->close(transport);
 }
 
+int transport_renew(struct transport *old, struct transport **ret, struct failure *failure) {
+    if (!old->operations->renew)
+        return failure_set(failure, -ENOTSUP, "a %s agent ends with its stream", old->operations->name);
+    return old->operations->renew(old, ret, failure);
+}
+
 void transport_free(struct transport *transport) {
     if (!transport)
         return;

@@ -15,7 +15,9 @@
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/failure.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum transport_state {
@@ -47,6 +49,9 @@ struct transport_operations {
     int (*want)(struct transport *transport, unsigned events);
     void (*close)(struct transport *transport);
     void (*free)(struct transport *transport);
+    /* Another transport, not yet started, to the agent that OLD reached, whose stream has broken. NULL: an
+     * agent of this kind ends with its stream. */
+    int (*renew)(struct transport *old, struct transport **ret, struct failure *failure);
 };
 
 /* The head of every transport; the file of each kind has the rest. */
@@ -57,6 +62,10 @@ struct transport {
     enum transport_state state;
     struct transport_listener listener;
     pid_t pid; /* of the process at this end, 0 when there is none */
+    /* Names the agent among those of a node, when it is a daemon that outlives its streams and is to be told
+     * to leave; 0: it leaves when the stream ends. Random, never 0 by chance. */
+    uint64_t session;
+    bool resumed; /* renew() made it: the agent must be there already */
 };
 
 /* Begins to open the stream. The listener is copied. Fails at once (FAILURE filled, state closed, listener
@@ -75,6 +84,11 @@ int transport_want(struct transport *transport, unsigned events);
 
 /* Ends the stream in order: the agent sees its end, cleans up and leaves; then on_state(CLOSED, NULL). */
 void transport_close(struct transport *transport);
+
+/* A new transport to the same agent; -ENOTSUP where there is no such thing. Failures of a renewed transport
+ * that trying again will not mend: -ESTALE (the agent is not there any more), -EACCES (the login was
+ * refused), -EKEYREJECTED (the node's host key). */
+int transport_renew(struct transport *old, struct transport **ret, struct failure *failure);
 
 /* Calls no listener. What is still running is ended, in order if it does so within 5 s, by force if not. NULL
  * is fine. */

@@ -1,0 +1,46 @@
+/*
+ * Lists of host names, as people write them for parallel shells:
+ *
+ *     dahu-[1-32].grenoble        gros-[1-3,7,10-12]-bmc       rack[1-2]node[01-16]       a,b,c
+ *
+ * A range counts in decimal; leading zeros fix the width ([01-16]). Several brackets multiply, the last
+ * fastest. Commas outside brackets, blanks and line ends part entries. An entry may be anything that ssh
+ * takes as a destination: [user@]host[:port] (an IPv6 address with a port in brackets of its own is told from
+ * a range by its colons).
+ */
+#ifndef ASSAY_FOUNDATION_HOST_LIST_H
+#define ASSAY_FOUNDATION_HOST_LIST_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/text.h"
+
+#include <stddef.h>
+
+enum {
+    HOST_LIST_MOST = 65536, /* hosts of one list */
+    HOST_NAME_MOST = 255,   /* bytes of one entry, expanded */
+};
+
+/* Owned names, in the order written, each once. */
+struct host_list {
+    char **names;
+    size_t count, capacity;
+};
+
+void host_list_clear(struct host_list *list);
+
+/* Appends what TEXT says. A name that is there already is skipped. FAILURE_INPUT with the column (from 1) in
+ * the sentence for what is not a list: an open bracket, a range that runs backwards, a character that no host
+ * name has, more than the limits. LIST is as before on failure. */
+int host_list_parse(struct host_list *list, const char *text, struct failure *failure);
+/* The same from a file: any number of entries a line, "#" to the end of the line is a comment. Failures have
+ * file, line and column. */
+int host_list_read(struct host_list *list, const char *path, struct failure *failure);
+/* One name as it is. */
+int host_list_add(struct host_list *list, const char *name, struct failure *failure);
+
+/* Appends COUNT names in the shortest of these forms: names that differ in one number are folded into one
+ * bracket, in numeric order: "dahu-[1-3,7].grenoble,front". Names are sorted by their parts. 0 or -ENOMEM. */
+int host_list_fold(const char *const *names, size_t count, struct text *ret);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Brings the agent to a node over a connection that is logged in, if it is not there: finds a private folder
+ * that can be written and executed from, copies the binary (or builds the sources with the node's cc), checks
+ * its SHA-256 there, and names it by it. Needs of the node: sh, and what every system has beside it (mkdir,
+ * cat, chmod, mv, rm, uname, and sha256sum, or else the bytes come back to be checked here).
+ *
+ * Folders, the first that will do: $XDG_CACHE_HOME/assay, ~/.cache/assay, /tmp/assay-UID, /var/tmp/assay-UID,
+ * /dev/shm/assay-UID, /run/user/UID/assay. Private: a folder, not a link, ours, mode 0700. A home that is
+ * read-only, a /tmp that is noexec, a disk that is full are reasons to go on to the next; if none will do,
+ * the failure tells what was wrong with each.
+ */
+#ifndef ASSAY_REMOTE_AGENT_DELIVERY_H
+#define ASSAY_REMOTE_AGENT_DELIVERY_H
+
+#include "engine/foundation/failure.h"
+#include "engine/remote/agent-package.h"
+#include "engine/remote/ssh-connection.h"
+
+struct agent_delivery;
+
+struct agent_delivered {
+    const char *path; /* of the agent on the node, absolute; valid during the callback */
+    bool built;       /* from source, there */
+    bool found;       /* it was there already, and its hash was checked */
+    const char *hash; /* SHA-256 of the file on the node, hex */
+};
+typedef void agent_delivery_callback(const struct agent_delivered *delivered, const struct failure *failure,
+                                     void *context);
+
+/* Calls back once, never from within; PACKAGE and CONNECTION must outlive it. */
+int agent_delivery_start(struct ssh_connection *connection, const struct agent_package *package,
+                         agent_delivery_callback *callback, void *context, struct agent_delivery **ret,
+                         struct failure *failure);
+/* Before the callback: gives it up. NULL is fine. */
+void agent_delivery_cancel(struct agent_delivery *delivery);
+
+#endif
