@@ -121,8 +121,15 @@ typedef void agent_bytes_callback(struct agent_link *link, const char *bytes, si
 int agent_link_read_file(struct agent_link *link, const char *path, uint64_t limit,
                          agent_bytes_callback *callback, void *context, struct failure *failure);
 
-/* For these, PATH is relative to the agent's run directory and may not leave it. */
 typedef void agent_done_callback(struct agent_link *link, const struct failure *failure, void *context);
+/* The same, streamed: PIECE gets the bytes in order, as they come, then DONE is called. LIMIT: 2^40 at
+ * most. */
+typedef void agent_piece_callback(struct agent_link *link, const char *bytes, size_t length, void *context);
+int agent_link_stream_file(struct agent_link *link, const char *path, uint64_t limit,
+                           agent_piece_callback *piece, agent_done_callback *done, void *context,
+                           struct failure *failure);
+
+/* For these, PATH is relative to the agent's run directory and may not leave it. */
 
 /* PATH has exactly these bytes afterwards, durably, or what it had before. Its folder must exist. BYTES are
  * copied (at most 64 MiB; send larger ones from a file). MODE as for open(2). */
@@ -190,6 +197,9 @@ typedef void agent_statistics_callback(struct agent_link *link, const struct age
                                        const struct failure *failure, void *context);
 int agent_link_statistics(struct agent_link *link, agent_statistics_callback *callback, void *context,
                           struct failure *failure);
+
+/* Whoever asked with CONTEXT wants no answers any more: those that are still to come go nowhere. */
+void agent_link_forget(struct agent_link *link, const void *context);
 
 /* ---- the same, waiting: they turn the loop, serving everybody else, until the answer is there. Not from a
  * callback of this link. When the loop is stopped meanwhile (event_loop_stop), they give up with

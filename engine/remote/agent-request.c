@@ -69,7 +69,10 @@ static void tell_failure(struct agent_link *link, struct pending_request *reques
         request->callback.facts(link, NULL, failure, request->context);
         break;
     case PROTOCOL_READ_FILE:
-        request->callback.bytes(link, NULL, 0, failure, request->context);
+        if (request->piece)
+            request->callback.done(link, failure, request->context);
+        else
+            request->callback.bytes(link, NULL, 0, failure, request->context);
         break;
     case PROTOCOL_STATISTICS:
         request->callback.statistics(link, NULL, failure, request->context);
@@ -102,6 +105,10 @@ void request_forget(struct agent_link *link, const void *context) {
             request->forgotten = true;
 }
 
+void agent_link_forget(struct agent_link *link, const void *context) {
+    request_forget(link, context);
+}
+
 /* ---- answers */
 
 static int take_facts(struct agent_link *link, struct pending_request *request,
@@ -119,6 +126,15 @@ static int take_facts(struct agent_link *link, struct pending_request *request,
     return 0;
 }
 
+static int take_piece(struct agent_link *link, struct pending_request *request,
+                      const struct protocol_data *data, struct failure *failure) {
+    if (data->length > request->size - request->sent)
+        return failure_set(failure, -EPROTO, "a file is longer than was asked for");
+    request->sent += data->length;
+    request->piece(link, data->bytes, data->length, request->context);
+    return 0; /* and the request may be gone: the callback may have ended the link */
+}
+
 static int take_data(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
     struct protocol_data data;
     int r = protocol_get_data(frame, &data, failure);
@@ -133,6 +149,8 @@ static int take_data(struct agent_link *link, const struct protocol_frame *frame
         return take_facts(link, request, &data, failure);
     if (request->forgotten)
         return 0;
+    if (request->piece)
+        return take_piece(link, request, &data, failure);
     r = text_append(&request->bytes, data.bytes, data.length);
     return r < 0
                ? failure_set(failure, r, "a file is longer than was asked for, or there is no memory for it")
@@ -149,7 +167,7 @@ static int take_done(struct agent_link *link, const struct protocol_frame *frame
         (request->type == PROTOCOL_WRITE_BEGIN && !request->complete))
         return failure_set(failure, -EPROTO, "DONE for request %u, which is not", number);
     unlink_request(link, request);
-    if (!request->forgotten && request->type == PROTOCOL_READ_FILE)
+    if (!request->forgotten && request->type == PROTOCOL_READ_FILE && !request->piece)
         request->callback.bytes(link, request->bytes.bytes, request->bytes.length, NULL, request->context);
     else if (!request->forgotten)
         request->callback.done(link, NULL, request->context);
@@ -282,8 +300,10 @@ int agent_link_statistics(struct agent_link *link, agent_statistics_callback *ca
     return send_and_append(link, &writer, &request, failure);
 }
 
-int agent_link_read_file(struct agent_link *link, const char *path, uint64_t limit,
-                         agent_bytes_callback *callback, void *context, struct failure *failure) {
+/* PIECE or BYTES. */
+static int ask_for_file(struct agent_link *link, const char *path, uint64_t limit,
+                        agent_bytes_callback *bytes, agent_piece_callback *piece, agent_done_callback *done,
+                        void *context, struct failure *failure) {
     int r = link_check(link, failure);
     if (r == 0)
         r = check_path(link, path, failure);
@@ -291,18 +311,34 @@ int agent_link_read_file(struct agent_link *link, const char *path, uint64_t lim
         r = check_count(link, PROTOCOL_READ_FILE, PROTOCOL_READ_LIMIT, failure);
     if (r < 0)
         return r;
-    if (limit > AGENT_FILE_LIMIT)
-        limit = AGENT_FILE_LIMIT;
     cleanup(free_request) struct pending_request *request =
-        request_new(link, PROTOCOL_READ_FILE, context, limit);
+        request_new(link, PROTOCOL_READ_FILE, context, piece ? 0 : limit);
     if (!request)
         return failure_memory(failure);
-    request->callback.bytes = callback;
+    request->piece = piece;
+    request->size = limit;
+    if (piece)
+        request->callback.done = done;
+    else
+        request->callback.bytes = bytes;
     struct protocol_path_request asked = {.request = request->number, .size = limit, .path = path};
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_READ_FILE);
     protocol_put_path_request(&writer, &asked);
     return send_and_append(link, &writer, &request, failure);
+}
+
+int agent_link_read_file(struct agent_link *link, const char *path, uint64_t limit,
+                         agent_bytes_callback *callback, void *context, struct failure *failure) {
+    return ask_for_file(link, path, limit < AGENT_FILE_LIMIT ? limit : AGENT_FILE_LIMIT, callback, NULL, NULL,
+                        context, failure);
+}
+
+int agent_link_stream_file(struct agent_link *link, const char *path, uint64_t limit,
+                           agent_piece_callback *piece, agent_done_callback *done, void *context,
+                           struct failure *failure) {
+    return ask_for_file(link, path, limit < PROTOCOL_FILE_LIMIT ? limit : PROTOCOL_FILE_LIMIT, NULL, piece,
+                        done, context, failure);
 }
 
 static int ask_about_folder(struct agent_link *link, enum protocol_type type, const char *path,

@@ -13,7 +13,8 @@ struct pending_request {
     uint32_t number;
     enum protocol_type type;
     void *context;
-    bool forgotten; /* nobody wants the answer any more */
+    bool forgotten;              /* nobody wants the answer any more */
+    agent_piece_callback *piece; /* READ_FILE: takes the bytes as they come, and callback.done the end */
     union {
         agent_facts_callback *facts;
         agent_bytes_callback *bytes;
@@ -21,7 +22,8 @@ struct pending_request {
         agent_statistics_callback *statistics;
     } callback;
     struct text bytes; /* READ_FILE: what has come; WRITE_BEGIN from memory: what is to go */
-    /* WRITE_BEGIN: what is still to go, from `bytes` or from a file. */
+    /* WRITE_BEGIN: what is still to go, from `bytes` or from a file. READ_FILE with `piece`: what has come
+     * (as `sent`), and the most that may. */
     uint64_t sent, size;
     int file; /* -1: none */
     char *local_path;
