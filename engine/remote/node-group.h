@@ -2,17 +2,20 @@
  * Many nodes at once: the same command on all of them, files to all and from all, and one answer about all.
  *
  *     struct node_group *group;
- *     node_group_new(loop, NULL, &group, failure);
- *     for (...) node_group_add(group, transport, failure);
- *     node_group_connect(group, NULL, failure);
+ *     struct node_group_command command = {.specification = &specification};
  *     struct node_result *results;
- *     node_group_run(group, &(struct node_group_command){.specification = &specification}, &results,
- * failure); node_results_describe(group, results, &text);     "62 nodes: ...", folded
+ *     node_group_new(loop, NULL, &group, failure);
+ *     for (...)
+ *         node_group_add(group, transport, NULL, failure);
+ *     node_group_connect(group, failure);
+ *     node_group_run(group, &command, &results, failure);
+ *     node_results_failure(group, results, failure);       "2 of 64 nodes failed: ...", folded
  *
  * The functions here wait: they turn the loop, serving everybody else, until every node has answered or has
- * failed, and give up with FAILURE_INTERRUPTED, -EINTR, when the loop is stopped. A node that fails harms no
- * other: what it could not do is in its result, and it is left out of what comes later once its link is
- * closed. No order among nodes is promised.
+ * failed, and give up with FAILURE_INTERRUPTED, -EINTR, when the loop is stopped. A group waits for one thing
+ * at a time: -EBUSY from a callback while it does. A node that fails harms no other: what it could not do is
+ * in its result, and it is left out of what comes later once its link is closed. No order among nodes is
+ * promised.
  *
  * Memory is bounded whatever nodes print: NODE_OUTPUT_KEPT bytes of each stream are kept, and all of it, up
  * to a limit, goes to files where the caller wants it.
@@ -79,9 +82,10 @@ struct node_stream {
 };
 
 enum node_outcome {
-    NODE_SKIPPED, /* it was not there to be asked */
-    NODE_DONE,    /* EXIT tells how it ended */
-    NODE_FAILED,  /* it could not be started, or its end is not known: FAILURE */
+    NODE_NOT_ASKED, /* not one of those that were to be asked */
+    NODE_SKIPPED,   /* it was not there to be asked: FAILURE says why */
+    NODE_DONE,      /* EXIT tells how it ended */
+    NODE_FAILED,    /* it could not be started, or its end is not known: FAILURE */
 };
 
 struct node_result {
@@ -105,7 +109,7 @@ struct node_group_command {
     /* NULL, or an existing folder: streams that are not empty become FOLDER/NODE.out and FOLDER/NODE.err,
      * fsynced; failures to write them fail the call. */
     const char *folder;
-    const bool *nodes; /* which; NULL: all that are there */
+    const bool *nodes; /* which of them; NULL: all */
 };
 
 /* One result a node, owned by the caller: node_results_free(). Fails only when the whole cannot go on
@@ -116,9 +120,9 @@ void node_results_free(struct node_group *group, struct node_result *results);
 
 /* Did it end with status 0? */
 bool node_result_is_good(const struct node_result *result);
-/* 0 if all are good (skipped nodes count as bad); else one failure, FAILURE_EXPERIMENT, that names all bad
- * nodes, folded by what happened: "3 of 64 nodes failed: dahu-[3,7]: exited with status 2: first line of
- * stderr; dahu-9: no connection: ...". */
+/* 0 if all that were to be asked are good (skipped nodes count as bad); else one failure, FAILURE_EXPERIMENT,
+ * that names all bad nodes, folded by what happened: "3 of 64 nodes failed: dahu-[3,7]: exited with status 2:
+ * first line of stderr; dahu-9: no connection: ...". */
 int node_results_failure(const struct node_group *group, const struct node_result *results,
                          struct failure *failure);
 

@@ -1,0 +1,489 @@
+#include "engine/remote/node-group.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/list.h"
+#include "engine/remote/node-facts.h"
+#include "engine/remote/node-group-inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    STARTS_A_TURN = 64, /* nodes asked before the loop serves the others again */
+    NAME_BYTES_MOST = 200,
+};
+
+static int interrupted(struct failure *failure) {
+    return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
+}
+
+/* ---- what the links say */
+
+static void tell(struct node_member *member, enum agent_link_state state, const struct failure *why) {
+    struct node_group *group = member->group;
+    if (group->listener.on_node)
+        group->listener.on_node(group, member->number, state, why, group->listener.context);
+    if (group->round && group->round->on_node)
+        group->round->on_node(group->round, member->number, state);
+}
+
+static void on_ready(struct agent_link *link, void *context) {
+    (void)link;
+    tell(context, AGENT_LINK_READY, NULL);
+}
+
+static void on_broken(struct agent_link *link, const struct failure *why, void *context) {
+    (void)link;
+    tell(context, AGENT_LINK_BROKEN, why);
+}
+
+static void on_resumed(struct agent_link *link, int64_t outage_ns, void *context) {
+    (void)link;
+    (void)outage_ns;
+    tell(context, AGENT_LINK_READY, NULL);
+}
+
+static void on_closed(struct agent_link *link, const struct failure *why, void *context) {
+    (void)link;
+    tell(context, AGENT_LINK_CLOSED, why);
+}
+
+/* ---- life */
+
+int node_group_new(struct event_loop *loop, const struct node_group_listener *listener,
+                   struct node_group **ret, struct failure *failure) {
+    struct node_group *group = calloc(1, sizeof *group);
+    if (!group)
+        return failure_memory(failure);
+    group->loop = loop;
+    if (listener)
+        group->listener = *listener;
+    *ret = group;
+    return 0;
+}
+
+void node_group_free(struct node_group *group) {
+    if (!group)
+        return;
+    for (size_t i = 0; i < group->count; i++) {
+        agent_link_free(group->members[i]->link);
+        free(group->members[i]->unstarted);
+        free(group->members[i]);
+    }
+    free((void *)group->members);
+    free(group);
+}
+
+/* The name becomes part of the names of files. */
+static int check_name(const char *name, struct failure *failure) {
+    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') || strlen(name) > NAME_BYTES_MOST)
+        return failure_input(failure, NULL, 0, 0,
+                             "'%s' cannot be a node's name; expected 1 to %d bytes without '/' that do not "
+                             "begin with '.'",
+                             name, NAME_BYTES_MOST);
+    return 0;
+}
+
+int node_group_add(struct node_group *group, struct transport *transport,
+                   const struct agent_link_policy *policy, struct failure *failure) {
+    struct node_member *member = NULL;
+    int r = check_name(transport->node, failure);
+    if (r == 0)
+        r = list_reserve(&group->members, &group->capacity, group->count + 1, sizeof *group->members,
+                         NODE_GROUP_MOST);
+    if (r == -EFBIG)
+        failure_input(failure, NULL, 0, 0, "there are more than %d nodes", NODE_GROUP_MOST);
+    if (r == 0)
+        member = calloc(1, sizeof *member);
+    if (!member) {
+        transport_free(transport);
+        return r == -EINVAL || r == -EFBIG ? r : failure_memory(failure);
+    }
+    member->group = group;
+    member->number = group->count;
+    struct agent_link_callbacks callbacks = {.on_ready = on_ready,
+                                             .on_broken = on_broken,
+                                             .on_resumed = on_resumed,
+                                             .on_closed = on_closed,
+                                             .context = member};
+    r = agent_link_new(group->loop, transport, &callbacks, &member->link, failure);
+    if (r < 0) {
+        free(member);
+        return r;
+    }
+    if (policy)
+        agent_link_set_policy(member->link, policy);
+    group->members[group->count++] = member;
+    return 0;
+}
+
+size_t node_group_count(const struct node_group *group) {
+    return group->count;
+}
+
+const char *node_group_name(const struct node_group *group, size_t node) {
+    return agent_link_node(group->members[node]->link);
+}
+
+struct agent_link *node_group_link(const struct node_group *group, size_t node) {
+    return group->members[node]->link;
+}
+
+bool node_group_is_there(const struct node_group *group, size_t node) {
+    enum agent_link_state state = agent_link_state(group->members[node]->link);
+    return state == AGENT_LINK_READY || state == AGENT_LINK_BROKEN;
+}
+
+int node_group_complain_absent(const struct node_group *group, size_t node, struct failure *failure) {
+    const struct node_member *member = group->members[node];
+    const struct failure *why =
+        member->unstarted ? member->unstarted : agent_link_failure(group->members[node]->link);
+    int r = why ? failure_set(failure, -ENOTCONN, "there is no connection: %s", why->text)
+                : failure_set(failure, -ENOTCONN, "there is no connection");
+    if (failure)
+        snprintf(failure->place, sizeof failure->place, "node %s", node_group_name(group, node));
+    return r;
+}
+
+/* ---- rounds */
+
+static void report_progress(struct node_round *round) {
+    struct node_group *group = round->group;
+    if (group->listener.on_progress)
+        group->listener.on_progress(group, round->done, round->total, group->listener.context);
+}
+
+static void count_answer(struct node_asked *asked) {
+    asked->answered = true;
+    asked->round->done++;
+    report_progress(asked->round);
+}
+
+void node_round_answered(struct node_asked *asked) {
+    if (asked->answered)
+        return;
+    asked->round->under_way--;
+    count_answer(asked);
+    event_source_defer(asked->round->start);
+}
+
+void node_round_fail(struct node_round *round, const struct failure *failure) {
+    if (round->code < 0)
+        return;
+    round->failure = *failure;
+    round->code = failure->code < 0 ? failure->code : -EIO;
+}
+
+void node_round_wake(struct node_round *round) {
+    event_source_defer(round->turn);
+}
+
+static bool is_asked(const struct node_round *round, size_t node) {
+    return !round->nodes || round->nodes[node];
+}
+
+static void on_start(struct event_source *self, void *context) {
+    struct node_round *round = context;
+    struct node_group *group = round->group;
+    size_t started = 0;
+    while (round->next < group->count && round->code == 0 &&
+           (round->at_once == 0 || round->under_way < round->at_once)) {
+        if (started == STARTS_A_TURN) {
+            event_source_defer(self);
+            return;
+        }
+        struct node_asked *asked = &round->asked[round->next++];
+        if (!is_asked(round, asked->node))
+            continue;
+        started++;
+        round->under_way++;
+        if (!round->ask(round, asked->node, asked) && !asked->answered) {
+            round->under_way--;
+            count_answer(asked);
+        }
+    }
+}
+
+static void on_turn(struct event_source *self, void *context) {
+    struct node_round *round = context;
+    if (round->code == 0 && round->on_turn && round->on_turn(round))
+        event_source_defer(self);
+}
+
+static int round_open(struct node_round *round, struct failure *failure) {
+    struct node_group *group = round->group;
+    if (group->round)
+        return failure_set(failure, -EBUSY, "the nodes are being asked something else");
+    round->asked = calloc(group->count + 1, sizeof *round->asked);
+    round->start = event_loop_add_deferred(group->loop, on_start, round);
+    round->turn = event_loop_add_deferred(group->loop, on_turn, round);
+    if (!round->asked || !round->start || !round->turn)
+        return failure_memory(failure);
+    for (size_t i = 0; i < group->count; i++) {
+        round->asked[i] = (struct node_asked){.round = round, .node = i};
+        round->total += is_asked(round, i);
+    }
+    group->round = round;
+    event_source_defer(round->start);
+    if (round->on_turn)
+        event_source_defer(round->turn);
+    return 0;
+}
+
+static void round_close(struct node_round *round) {
+    struct node_group *group = round->group;
+    if (group->round == round)
+        group->round = NULL;
+    if (round->asked && round->done < round->total)
+        for (size_t i = 0; i < group->count; i++)
+            agent_link_forget(group->members[i]->link, &round->asked[i]);
+    event_source_remove(round->start);
+    event_source_remove(round->turn);
+    free(round->asked);
+    round->asked = NULL;
+    round->start = round->turn = NULL;
+}
+
+int node_round_run(struct node_round *round, struct failure *failure) {
+    struct event_loop *loop = round->group->loop;
+    int r = round_open(round, failure);
+    while (r >= 0 && round->code == 0 && round->done < round->total)
+        r = event_loop_is_stopped(loop) ? interrupted(failure) : event_loop_run_once(loop, -1, failure);
+    round_close(round);
+    if (r >= 0 && round->code < 0 && failure)
+        *failure = round->failure;
+    return r < 0 ? r : round->code;
+}
+
+/* ---- connecting and leaving */
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Results are told apart by the names, and some become the names of files. */
+static int check_names_differ(const struct node_group *group, struct failure *failure) {
+    cleanup_free const char **names = calloc(group->count + 1, sizeof *names);
+    if (!names)
+        return failure_memory(failure);
+    for (size_t i = 0; i < group->count; i++)
+        names[i] = node_group_name(group, i);
+    qsort((void *)names, group->count, sizeof *names, compare_names);
+    for (size_t i = 1; i < group->count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            return failure_input(failure, NULL, 0, 0, "two nodes are called '%s'; expected names that differ",
+                                 names[i]);
+    return 0;
+}
+
+static bool is_settled(const struct node_group *group, size_t node) {
+    return node_group_is_there(group, node) ||
+           agent_link_state(group->members[node]->link) >= AGENT_LINK_CLOSING;
+}
+
+static bool ask_to_connect(struct node_round *round, size_t node, struct node_asked *asked) {
+    (void)asked;
+    struct node_member *member = round->group->members[node];
+    if (is_settled(round->group, node) || member->unstarted)
+        return false;
+    if (agent_link_state(member->link) != AGENT_LINK_IDLE)
+        return true; /* an earlier wait for it was interrupted */
+    struct failure why = {0};
+    if (agent_link_start(member->link, AGENT_LINK_HELLO_TIMEOUT, &why) == 0)
+        return true;
+    member->unstarted = calloc(1, sizeof why);
+    if (member->unstarted)
+        *member->unstarted = why;
+    struct node_group *group = round->group;
+    if (group->listener.on_node)
+        group->listener.on_node(group, node, AGENT_LINK_CLOSED, &why, group->listener.context);
+    return false;
+}
+
+static void on_node_connecting(struct node_round *round, size_t node, enum agent_link_state state) {
+    (void)state;
+    if (node < round->next)
+        node_round_answered(&round->asked[node]);
+}
+
+/* One failure about all nodes that are not there; 0 if all are. */
+static int describe_absent(const struct node_group *group, struct failure *failure) {
+    cleanup_free const char **sentences = calloc(group->count + 1, sizeof *sentences);
+    if (!sentences)
+        return failure_memory(failure);
+    size_t absent = 0;
+    const struct failure *first = NULL;
+    size_t first_node = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        if (node_group_is_there(group, i))
+            continue;
+        const struct node_member *member = group->members[i];
+        const struct failure *why = member->unstarted ? member->unstarted : agent_link_failure(member->link);
+        sentences[i] = why ? why->text : "the connection was closed";
+        if (absent++ == 0) {
+            first = why;
+            first_node = i;
+        }
+    }
+    if (absent == 0)
+        return 0;
+    int code = first && first->code < 0 ? first->code : -ENOTCONN;
+    if (group->count == 1) {
+        failure_set(failure, code, "%s", sentences[0]);
+        if (failure)
+            snprintf(failure->place, sizeof failure->place, "node %s", node_group_name(group, first_node));
+        return code;
+    }
+    cleanup(text_clear) struct text words;
+    text_init(&words, NODE_SENTENCES_MOST);
+    if (node_group_fold_sentences(group, sentences, &words) < 0)
+        return failure_memory(failure);
+    return failure_set(failure, code, "%zu of %zu nodes cannot be reached: %s", absent, group->count,
+                       words.bytes);
+}
+
+int node_group_connect(struct node_group *group, struct failure *failure) {
+    int r = check_names_differ(group, failure);
+    if (r < 0)
+        return r;
+    struct node_round round = {.group = group, .ask = ask_to_connect, .on_node = on_node_connecting};
+    r = node_round_run(&round, failure);
+    return r < 0 ? r : describe_absent(group, failure);
+}
+
+static void on_too_long(struct event_source *self, void *context) {
+    (void)self;
+    bool *too_long = context;
+    *too_long = true;
+}
+
+static size_t count_open(const struct node_group *group) {
+    size_t count = 0;
+    for (size_t i = 0; i < group->count; i++)
+        count += agent_link_state(group->members[i]->link) != AGENT_LINK_CLOSED;
+    return count;
+}
+
+/* WERE_THERE: the nodes that were told to leave. */
+static int describe_left(const struct node_group *group, const bool *were_there, int64_t timeout_ns,
+                         struct failure *failure) {
+    cleanup_free struct failure *failures = calloc(group->count + 1, sizeof *failures);
+    if (!failures)
+        return failure_memory(failure);
+    for (size_t i = 0; i < group->count; i++) {
+        const struct agent_link *link = group->members[i]->link;
+        const struct failure *why = agent_link_failure(link);
+        if (agent_link_state(link) != AGENT_LINK_CLOSED)
+            failure_set(&failures[i], -ETIMEDOUT, "the agent has not left within %.3g s",
+                        (double)timeout_ns / (double)EVENT_SECOND);
+        else if (were_there[i] && why)
+            failures[i] = *why;
+    }
+    return node_failures_merge(group, failures, "leaving", failure);
+}
+
+int node_group_close(struct node_group *group, int64_t timeout_ns, struct failure *failure) {
+    bool too_long = false;
+    cleanup_free bool *were_there = calloc(group->count + 1, sizeof *were_there);
+    struct event_source *timer = event_loop_add_timer(group->loop, timeout_ns, 0, on_too_long, &too_long);
+    if (!were_there || !timer) {
+        event_source_remove(timer);
+        return failure_memory(failure);
+    }
+    int r = 0;
+    for (size_t i = 0; i < group->count && r >= 0; i++) {
+        were_there[i] = node_group_is_there(group, i);
+        agent_link_close(group->members[i]->link);
+        if (i % STARTS_A_TURN == STARTS_A_TURN - 1)
+            r = event_loop_run_once(group->loop, 0, failure);
+    }
+    while (r >= 0 && !too_long && count_open(group) > 0)
+        r = event_loop_is_stopped(group->loop) ? interrupted(failure)
+                                               : event_loop_run_once(group->loop, -1, failure);
+    event_source_remove(timer);
+    return r < 0 ? r : describe_left(group, were_there, timeout_ns, failure);
+}
+
+/* ---- what each is */
+
+struct inspection {
+    struct node_facts **facts;
+    struct failure *failures;
+};
+
+static void take_facts(struct agent_link *link, struct node_facts *facts, const struct failure *failure,
+                       void *context) {
+    (void)link;
+    struct node_asked *asked = context;
+    struct inspection *inspection = asked->round->context;
+    inspection->facts[asked->node] = facts;
+    if (failure)
+        inspection->failures[asked->node] = *failure;
+    node_round_answered(asked);
+}
+
+static bool ask_for_facts(struct node_round *round, size_t node, struct node_asked *asked) {
+    struct inspection *inspection = round->context;
+    struct failure *failure = &inspection->failures[node];
+    if (!node_group_is_there(round->group, node)) {
+        node_group_complain_absent(round->group, node, failure);
+        return false;
+    }
+    return agent_link_inspect(round->group->members[node]->link, take_facts, asked, failure) == 0;
+}
+
+static void free_all_facts(const struct node_group *group, struct node_facts **facts) {
+    for (size_t i = 0; facts && i < group->count; i++)
+        node_facts_free(facts[i]);
+    free((void *)facts);
+}
+
+int node_group_inspect(struct node_group *group, struct node_facts ***ret, struct failure **ret_failures,
+                       struct failure *failure) {
+    struct inspection inspection = {.facts = calloc(group->count + 1, sizeof *inspection.facts),
+                                    .failures = calloc(group->count + 1, sizeof *inspection.failures)};
+    struct node_round round = {.group = group, .ask = ask_for_facts, .context = &inspection};
+    int r =
+        inspection.facts && inspection.failures ? node_round_run(&round, failure) : failure_memory(failure);
+    if (r < 0) {
+        free_all_facts(group, inspection.facts);
+        free(inspection.failures);
+        return r;
+    }
+    *ret = inspection.facts;
+    *ret_failures = inspection.failures;
+    return 0;
+}
+
+static void take_clock(struct agent_link *link, const struct agent_clock *clock,
+                       const struct failure *failure, void *context) {
+    (void)link;
+    struct node_asked *asked = context;
+    struct agent_clock *clocks = asked->round->context;
+    if (!failure)
+        clocks[asked->node] = *clock;
+    node_round_answered(asked);
+}
+
+static bool ask_for_clock(struct node_round *round, size_t node, struct node_asked *asked) {
+    return node_group_is_there(round->group, node) &&
+           agent_link_measure_clock(round->group->members[node]->link, AGENT_CLOCK_EXCHANGES, take_clock,
+                                    asked, NULL) == 0;
+}
+
+/* Few at once: an answer that waits here for others to be read has a longer round trip. */
+enum { CLOCKS_AT_ONCE = 16 };
+
+int node_group_measure_clocks(struct node_group *group, struct agent_clock **ret, struct failure *failure) {
+    cleanup_free struct agent_clock *clocks = calloc(group->count + 1, sizeof *clocks);
+    if (!clocks)
+        return failure_memory(failure);
+    struct node_round round = {
+        .group = group, .at_once = CLOCKS_AT_ONCE, .ask = ask_for_clock, .context = clocks};
+    int r = node_round_run(&round, failure);
+    if (r == 0)
+        *ret = take_pointer(clocks);
+    return r;
+}

@@ -1,0 +1,91 @@
+/* What the tests of node groups share: many agents of this machine, each a node of its own. */
+#ifndef ASSAY_TESTS_UNIT_REMOTE_GROUP_FIXTURE_H
+#define ASSAY_TESTS_UNIT_REMOTE_GROUP_FIXTURE_H
+
+#include "engine/remote/node-group.h"
+#include "tests/unit/remote/fixture.h"
+
+enum { GROUP_NODES_MOST = 64 };
+
+struct group_fixture {
+    struct event_loop *loop;
+    struct node_group *group;
+    struct failure failure;
+    char folder[64]; /* node k runs in FOLDER/nK */
+    char names[GROUP_NODES_MOST][8];
+};
+
+static inline void group_add(struct group_fixture *fixture, size_t node, const char *agent) {
+    char directory[96];
+    snprintf(fixture->names[node], sizeof fixture->names[node], "n%zu", node + 1);
+    snprintf(directory, sizeof directory, "%s/%s", fixture->folder, fixture->names[node]);
+    struct transport_local_options options = {
+        .agent = agent, .directory = directory, .node = fixture->names[node]};
+    struct transport *transport;
+    assert_done(fixture, transport_local_new(fixture->loop, &options, &transport, &fixture->failure));
+    assert_done(fixture, node_group_add(fixture->group, transport, NULL, &fixture->failure));
+}
+
+/* Not connected yet. */
+static inline void group_prepare(struct group_fixture *fixture, const struct node_group_listener *listener) {
+    memset(fixture, 0, sizeof *fixture);
+    snprintf(fixture->folder, sizeof fixture->folder, "/tmp/assay-group-XXXXXX");
+    assert_non_null(mkdtemp(fixture->folder));
+    fixture->loop = event_loop_new(&fixture->failure);
+    assert_non_null(fixture->loop);
+    assert_done(fixture, node_group_new(fixture->loop, listener, &fixture->group, &fixture->failure));
+}
+
+/* COUNT nodes n1, n2, ..., connected. */
+static inline void group_open(struct group_fixture *fixture, size_t count) {
+    group_prepare(fixture, NULL);
+    for (size_t i = 0; i < count; i++)
+        group_add(fixture, i, agent_program());
+    assert_done(fixture, node_group_connect(fixture->group, &fixture->failure));
+}
+
+static inline void group_close(struct group_fixture *fixture) {
+    event_loop_resume(fixture->loop);
+    node_group_free(fixture->group);
+    event_loop_free(fixture->loop);
+    assert_int_equal(file_remove_tree(fixture->folder, NULL), 0);
+}
+
+/* FOLDER/NAME, valid until the next call but three. */
+static inline const char *group_path(const struct group_fixture *fixture, const char *name) {
+    static char paths[4][512];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", fixture->folder, name);
+    return path;
+}
+
+static inline void write_whole(const char *path, const char *bytes, size_t length) {
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The peak of this process's memory since it was last asked to forget it, in KiB. */
+static inline void forget_peak(void) {
+    FILE *file = fopen("/proc/self/clear_refs", "we");
+    assert_non_null(file);
+    fputs("5", file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline long peak_kib(const char *field) {
+    long value = -1;
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "re");
+    assert_non_null(file);
+    while (value < 0 && fgets(line, sizeof line, file))
+        if (strncmp(line, field, strlen(field)) == 0)
+            value = strtol(line + strlen(field) + 1, NULL, 10);
+    fclose(file);
+    assert_true(value > 0);
+    return value;
+}
+
+#endif

@@ -1,0 +1,510 @@
+/* Commands on many agents: ends, output kept, filed and cut, folding, input, and what goes wrong. */
+#include "tests/unit/remote/group-fixture.h"
+
+#include "engine/foundation/hash.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+enum { NODES = 8 };
+
+static struct node_result *run(struct group_fixture *fixture, const struct node_group_command *command) {
+    struct node_result *results = NULL;
+    assert_done(fixture, node_group_run(fixture->group, command, &results, &fixture->failure));
+    assert_non_null(results);
+    return results;
+}
+
+/* Each node is told its number by the variable NUMBER. */
+struct numbered {
+    const char *script;
+    char variable[32];
+    const char *environment[2];
+    const char *arguments[4];
+    size_t refused; /* a node for which there is nothing to run; SIZE_MAX: none */
+    uint64_t output_limit, timeout_ms;
+};
+
+static int specify(size_t node, struct remote_command_specification *ret, void *context,
+                   struct failure *failure) {
+    struct numbered *numbered = context;
+    if (node == numbered->refused)
+        return failure_set(failure, -ENOENT, "there is nothing for this one");
+    snprintf(numbered->variable, sizeof numbered->variable, "NUMBER=%zu", node + 1);
+    numbered->environment[0] = numbered->variable;
+    numbered->arguments[0] = "sh";
+    numbered->arguments[1] = "-c";
+    numbered->arguments[2] = numbered->script;
+    *ret = (struct remote_command_specification){.arguments = numbered->arguments,
+                                                 .environment = numbered->environment,
+                                                 .output_limit = numbered->output_limit,
+                                                 .timeout_ms = numbered->timeout_ms};
+    return 0;
+}
+
+static struct node_result *run_script(struct group_fixture *fixture, const char *script) {
+    struct numbered numbered = {.script = script, .refused = SIZE_MAX};
+    return run(fixture, &(struct node_group_command){.specify = specify, .context = &numbered});
+}
+
+static void assert_hash(const struct node_stream *stream, const char *bytes, size_t length) {
+    char hex[HASH_HEX_SIZE];
+    assert_int_equal(hash_bytes(bytes, length, hex), 0);
+    assert_string_equal(stream->hash, hex);
+}
+
+/* ---- ends */
+
+static void test_all_answer(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, NODES);
+    assert_int_equal(node_group_count(fixture.group), NODES);
+    assert_string_equal(node_group_name(fixture.group, 2), "n3");
+    struct node_result *results = run_script(&fixture, "printf 'I am %s' $NUMBER; printf oops >&2");
+    for (size_t i = 0; i < NODES; i++) {
+        char expected[32];
+        snprintf(expected, sizeof expected, "I am %zu", i + 1);
+        assert_int_equal(results[i].outcome, NODE_DONE);
+        assert_true(node_result_is_good(&results[i]));
+        assert_string_equal(results[i].output.bytes, expected);
+        assert_int_equal(results[i].output.length, strlen(expected));
+        assert_int_equal(results[i].output.total, strlen(expected));
+        assert_int_equal(results[i].output.received, strlen(expected));
+        assert_hash(&results[i].output, expected, strlen(expected));
+        assert_string_equal(results[i].error.bytes, "oops");
+        assert_null(results[i].output.file);
+        assert_true(results[i].start.pid > 0);
+        assert_true(results[i].exit.monotonic_ns >= results[i].start.monotonic_ns);
+    }
+    assert_int_equal(node_results_failure(fixture.group, results, &fixture.failure), 0);
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+static void test_statuses_and_signals_are_told(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, NODES);
+    struct node_result *results =
+        run_script(&fixture, "case $NUMBER in 2|4) echo 'no such thing' >&2; exit 3;; "
+                             "5) kill -9 $$;; esac");
+    assert_int_equal(results[1].exit.code, 3);
+    assert_false(results[1].exit.signalled);
+    assert_true(results[4].exit.signalled);
+    assert_int_equal(results[4].exit.code, SIGKILL);
+    assert_false(node_result_is_good(&results[1]));
+    assert_false(node_result_is_good(&results[4]));
+    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
+    assert_int_equal(fixture.failure.kind, FAILURE_EXPERIMENT);
+    assert_string_equal(fixture.failure.text, "3 of 8 nodes failed: n[2,4]: exited with status 3: no such "
+                                              "thing; n5: was killed by signal 9 (Killed)");
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+static void test_a_program_that_is_not_there(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 3);
+    const char *arguments[] = {"/nowhere/at/all", NULL};
+    struct remote_command_specification specification = {.arguments = arguments};
+    struct node_result *results =
+        run(&fixture, &(struct node_group_command){.specification = &specification});
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(results[i].outcome, NODE_FAILED);
+        assert_int_equal(results[i].failure.code, -ENOENT);
+        assert_string_equal(results[i].output.bytes, "");
+    }
+    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
+    assert_non_null(strstr(fixture.failure.text, "3 of 3 nodes failed: n[1-3]: "));
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+static void test_specify_can_refuse_one(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 4);
+    struct numbered numbered = {.script = "echo $NUMBER", .refused = 2};
+    struct node_result *results =
+        run(&fixture, &(struct node_group_command){.specify = specify, .context = &numbered});
+    assert_int_equal(results[2].outcome, NODE_FAILED);
+    assert_string_equal(results[2].failure.text, "there is nothing for this one");
+    assert_string_equal(results[3].output.bytes, "4\n");
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+static void test_only_some_are_asked(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 4);
+    struct numbered numbered = {.script = "test $NUMBER != 4", .refused = SIZE_MAX};
+    const bool some[] = {false, true, false, true};
+    struct node_result *results =
+        run(&fixture, &(struct node_group_command){.specify = specify, .context = &numbered, .nodes = some});
+    assert_int_equal(results[0].outcome, NODE_NOT_ASKED);
+    assert_int_equal(results[1].outcome, NODE_DONE);
+    assert_int_equal(results[2].outcome, NODE_NOT_ASKED);
+    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
+    assert_string_equal(fixture.failure.text, "1 of 2 nodes failed: n4: exited with status 1");
+    struct node_answer *answers;
+    size_t count;
+    assert_done(&fixture, node_results_fold(fixture.group, results, &answers, &count, &fixture.failure));
+    assert_int_equal(count, 2);
+    node_answers_free(answers, count);
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+static void test_time_limit(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 2);
+    struct numbered numbered = {
+        .script = "[ $NUMBER = 1 ] || sleep 60", .refused = SIZE_MAX, .timeout_ms = 200};
+    struct node_result *results =
+        run(&fixture, &(struct node_group_command){.specify = specify, .context = &numbered});
+    assert_true(node_result_is_good(&results[0]));
+    assert_true(results[1].exit.timed_out);
+    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
+    assert_non_null(strstr(fixture.failure.text, "n2: ran past its time limit and was killed"));
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+/* ---- folding */
+
+static void test_equal_answers_are_folded(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, NODES);
+    struct node_result *results = run_script(
+        &fixture, "case $NUMBER in 3) echo other;; 6) echo same; exit 1;; 7) echo same; echo e >&2;; "
+                  "*) echo same;; esac");
+    struct node_answer *answers;
+    size_t count;
+    assert_done(&fixture, node_results_fold(fixture.group, results, &answers, &count, &fixture.failure));
+    assert_int_equal(count, 4);
+    assert_int_equal(answers[0].count, 5);
+    assert_int_equal(answers[0].nodes[0], 0);
+    assert_int_equal(answers[0].nodes[4], 7);
+    assert_int_equal(answers[1].nodes[0], 2);
+    assert_int_equal(answers[2].nodes[0], 5);
+    assert_int_equal(answers[3].nodes[0], 6);
+    assert_int_equal(answers[3].count, 1);
+    node_answers_free(answers, count);
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+/* A difference beyond what is kept is a difference. */
+static void test_answers_differ_beyond_what_is_kept(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 3);
+    struct node_result *results =
+        run_script(&fixture, "head -c 200000 /dev/zero; [ $NUMBER = 2 ] && echo a || echo b");
+    struct node_answer *answers;
+    size_t count;
+    assert_int_equal(results[0].output.length, NODE_OUTPUT_KEPT);
+    assert_int_equal(results[0].output.total, 200002);
+    assert_memory_equal(results[0].output.bytes, results[1].output.bytes, NODE_OUTPUT_KEPT);
+    assert_done(&fixture, node_results_fold(fixture.group, results, &answers, &count, &fixture.failure));
+    assert_int_equal(count, 2);
+    assert_int_equal(answers[0].count, 2);
+    node_answers_free(answers, count);
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+/* What each says of itself by its own name is one sentence. */
+static void test_own_names_do_not_keep_sentences_apart(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 4);
+    struct node_result *results =
+        run_script(&fixture, "echo \"n$NUMBER: broken, like n${NUMBER}0\" >&2; exit 2");
+    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
+    /* n10 is no name of n1: there it differs. */
+    assert_non_null(strstr(fixture.failure.text, "n1: exited with status 2: n1: broken, like n10"));
+    node_results_free(fixture.group, results);
+    results = run_script(&fixture, "echo \"n$NUMBER: broken\" >&2; exit 2");
+    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
+    assert_string_equal(fixture.failure.text,
+                        "4 of 4 nodes failed: n[1-4]: exited with status 2: NODE: broken");
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+/* However many ways there are to fail, the sentence has an end that says how many are not told. */
+static void test_a_sentence_has_an_end(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 16);
+    struct node_result *results = run_script(&fixture, "printf '%0150d' $NUMBER >&2; exit 1");
+    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
+    assert_true(strlen(fixture.failure.text) < FAILURE_TEXT_SIZE - 1);
+    assert_non_null(strstr(fixture.failure.text, " more for other reasons"));
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+/* ---- output */
+
+static void assert_file(const char *path, const char *expected, size_t length) {
+    struct text text;
+    text_init(&text, 16 << 20);
+    assert_int_equal(file_read(path, &text, NULL), 0);
+    assert_int_equal(text.length, length);
+    assert_memory_equal(text.bytes, expected, length);
+    text_clear(&text);
+}
+
+static void test_output_goes_to_files(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 3);
+    const char *folder = group_path(&fixture, "outputs");
+    assert_int_equal(mkdir(folder, 0777), 0);
+    /* What is there of an earlier command must not stay, and a link must not be followed. */
+    write_whole(group_path(&fixture, "outputs/n1.err"), "old", 3);
+    write_whole(group_path(&fixture, "victim"), "victim", 6);
+    assert_int_equal(symlink("../victim", group_path(&fixture, "outputs/n2.out")), 0);
+    struct numbered numbered = {.script = "case $NUMBER in 1) printf small;; 2) seq 1 40000;; esac; "
+                                          "[ $NUMBER != 2 ] || printf error >&2",
+                                .refused = SIZE_MAX};
+    struct node_result *results = run(
+        &fixture, &(struct node_group_command){.specify = specify, .context = &numbered, .folder = folder});
+    assert_file(results[0].output.file, "small", 5);
+    assert_null(results[0].error.file);
+    assert_false(file_exists(group_path(&fixture, "outputs/n1.err")));
+    struct text expected;
+    text_init(&expected, 1 << 20);
+    for (int i = 1; i <= 40000; i++)
+        text_printf(&expected, "%d\n", i);
+    assert_string_equal(results[1].output.file, group_path(&fixture, "outputs/n2.out"));
+    assert_file(results[1].output.file, expected.bytes, expected.length);
+    assert_int_equal(results[1].output.length, NODE_OUTPUT_KEPT);
+    assert_memory_equal(results[1].output.bytes, expected.bytes, NODE_OUTPUT_KEPT);
+    assert_int_equal(results[1].output.bytes[NODE_OUTPUT_KEPT], '\0');
+    assert_hash(&results[1].output, expected.bytes, expected.length);
+    assert_file(results[1].error.file, "error", 5);
+    assert_file(group_path(&fixture, "victim"), "victim", 6);
+    assert_null(results[2].output.file);
+    text_clear(&expected);
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+static void test_output_is_cut_at_the_limit(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 2);
+    const char *folder = group_path(&fixture, "outputs");
+    assert_int_equal(mkdir(folder, 0777), 0);
+    struct numbered numbered = {.script = "[ $NUMBER = 1 ] && head -c 500000 /dev/zero || printf few",
+                                .refused = SIZE_MAX,
+                                .output_limit = 100000};
+    struct node_result *results = run(
+        &fixture, &(struct node_group_command){.specify = specify, .context = &numbered, .folder = folder});
+    assert_int_equal(results[0].output.total, 500000);
+    assert_int_equal(results[0].output.received, 100000);
+    assert_true(results[0].exit.output_cut);
+    char *zeros = calloc(1, 100000);
+    assert_hash(&results[0].output, zeros, 100000);
+    assert_file(results[0].output.file, zeros, 100000);
+    free(zeros);
+    assert_int_equal(results[1].output.received, 3);
+    assert_false(results[1].exit.output_cut);
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+static void test_a_folder_that_cannot_be_written(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 3);
+    struct numbered numbered = {.script = "echo x", .refused = SIZE_MAX};
+    struct node_group_command command = {
+        .specify = specify, .context = &numbered, .folder = group_path(&fixture, "nowhere")};
+    struct node_result *results;
+    assert_int_equal(node_group_run(fixture.group, &command, &results, &fixture.failure), -ENOENT);
+    /* A folder in the way of a file. */
+    command.folder = group_path(&fixture, "outputs");
+    assert_int_equal(mkdir(command.folder, 0777), 0);
+    assert_int_equal(mkdir(group_path(&fixture, "outputs/n2.out"), 0777), 0);
+    assert_true(node_group_run(fixture.group, &command, &results, &fixture.failure) < 0);
+    assert_non_null(strstr(fixture.failure.text, "outputs/n2.out"));
+    /* The group is as it was. */
+    assert_int_equal(rmdir(group_path(&fixture, "outputs/n2.out")), 0);
+    results = run(&fixture, &command);
+    assert_int_equal(node_results_failure(fixture.group, results, &fixture.failure), 0);
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+/* ---- input */
+
+static void test_input_reaches_all(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, NODES);
+    enum { SIZE = 3 << 20 };
+    char *input = malloc(SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        input[i] = (char)('a' + i % 23);
+    const char *arguments[] = {"cat", NULL};
+    struct remote_command_specification specification = {.arguments = arguments};
+    struct node_result *results = run(
+        &fixture,
+        &(struct node_group_command){.specification = &specification, .input = input, .input_length = SIZE});
+    for (size_t i = 0; i < NODES; i++) {
+        assert_true(node_result_is_good(&results[i]));
+        assert_int_equal(results[i].exit.input_bytes, SIZE);
+        assert_hash(&results[i].output, input, SIZE);
+    }
+    node_results_free(fixture.group, results);
+    /* None at all, and one that nobody reads. */
+    results =
+        run(&fixture,
+            &(struct node_group_command){.specification = &specification, .input = "", .input_length = 0});
+    assert_int_equal(node_results_failure(fixture.group, results, &fixture.failure), 0);
+    node_results_free(fixture.group, results);
+    const char *deaf[] = {"true", NULL};
+    specification.arguments = deaf;
+    results = run(&fixture, &(struct node_group_command){
+                                .specification = &specification, .input = input, .input_length = SIZE});
+    assert_int_equal(node_results_failure(fixture.group, results, &fixture.failure), 0);
+    node_results_free(fixture.group, results);
+    free(input);
+    group_close(&fixture);
+}
+
+/* ---- what goes wrong */
+
+struct killer {
+    struct group_fixture *fixture;
+    pid_t pid;
+};
+
+static void kill_it(struct event_source *self, void *context) {
+    (void)self;
+    struct killer *killer = context;
+    kill(killer->pid, SIGKILL);
+}
+
+static void test_an_agent_dies_in_mid_command(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 4);
+    struct killer killer = {&fixture, agent_link_greeting(node_group_link(fixture.group, 1))->pid};
+    struct event_source *timer =
+        event_loop_add_timer(fixture.loop, 300 * EVENT_MILLISECOND, 0, kill_it, &killer);
+    struct node_result *results = run_script(&fixture, "echo begun; sleep 0.8; echo done");
+    event_source_remove(timer);
+    assert_int_equal(results[1].outcome, NODE_FAILED);
+    assert_int_equal(results[1].failure.kind, FAILURE_SYSTEM);
+    assert_string_equal(results[1].output.bytes, "begun\n");
+    assert_hash(&results[1].output, "begun\n", 6);
+    for (size_t i = 0; i < 4; i++)
+        if (i != 1)
+            assert_string_equal(results[i].output.bytes, "begun\ndone\n");
+    assert_false(node_group_is_there(fixture.group, 1));
+    node_results_free(fixture.group, results);
+    /* And it is left out of what comes later. */
+    results = run_script(&fixture, "echo again");
+    assert_int_equal(results[1].outcome, NODE_SKIPPED);
+    assert_non_null(strstr(results[1].failure.text, "there is no connection"));
+    assert_string_equal(results[3].output.bytes, "again\n");
+    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
+    assert_non_null(strstr(fixture.failure.text, "1 of 4 nodes failed: n2: there is no connection"));
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+static void stop_it(struct event_source *self, void *context) {
+    (void)self;
+    event_loop_stop(context);
+}
+
+static void test_an_interruption_kills_the_commands(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 4);
+    struct event_source *timer =
+        event_loop_add_timer(fixture.loop, 300 * EVENT_MILLISECOND, 0, stop_it, fixture.loop);
+    struct numbered numbered = {.script = "echo $$ >pid; exec sleep 61", .refused = SIZE_MAX};
+    struct node_result *results = NULL;
+    struct node_group_command command = {.specify = specify, .context = &numbered};
+    assert_int_equal(node_group_run(fixture.group, &command, &results, &fixture.failure), -EINTR);
+    assert_int_equal(fixture.failure.kind, FAILURE_INTERRUPTED);
+    assert_null(results);
+    event_source_remove(timer);
+    event_loop_resume(fixture.loop);
+    /* The agents are told when the loop turns again, and go on. */
+    results = run_script(&fixture, "cat pid");
+    for (size_t i = 0; i < 4; i++) {
+        pid_t pid = (pid_t)strtol(results[i].output.bytes, NULL, 10);
+        assert_true(pid > 1);
+        assert_true(process_ends(pid));
+    }
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+static void try_again(struct group_fixture *fixture, int *ret) {
+    struct node_result *results;
+    struct numbered numbered = {.script = "true", .refused = SIZE_MAX};
+    struct node_group_command command = {.specify = specify, .context = &numbered};
+    *ret = node_group_run(fixture->group, &command, &results, &fixture->failure);
+}
+
+struct nested {
+    struct group_fixture *fixture;
+    int r;
+};
+
+static void run_within(struct event_source *self, void *context) {
+    (void)self;
+    struct nested *nested = context;
+    try_again(nested->fixture, &nested->r);
+}
+
+static void test_one_wait_at_a_time(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 2);
+    struct nested nested = {&fixture, 0};
+    struct event_source *timer =
+        event_loop_add_timer(fixture.loop, 50 * EVENT_MILLISECOND, 0, run_within, &nested);
+    struct node_result *results = run_script(&fixture, "sleep 0.3");
+    assert_int_equal(nested.r, -EBUSY);
+    event_source_remove(timer);
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_answer),
+        cmocka_unit_test(test_statuses_and_signals_are_told),
+        cmocka_unit_test(test_a_program_that_is_not_there),
+        cmocka_unit_test(test_specify_can_refuse_one),
+        cmocka_unit_test(test_only_some_are_asked),
+        cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_equal_answers_are_folded),
+        cmocka_unit_test(test_answers_differ_beyond_what_is_kept),
+        cmocka_unit_test(test_own_names_do_not_keep_sentences_apart),
+        cmocka_unit_test(test_a_sentence_has_an_end),
+        cmocka_unit_test(test_output_goes_to_files),
+        cmocka_unit_test(test_output_is_cut_at_the_limit),
+        cmocka_unit_test(test_a_folder_that_cannot_be_written),
+        cmocka_unit_test(test_input_reaches_all),
+        cmocka_unit_test(test_an_agent_dies_in_mid_command),
+        cmocka_unit_test(test_an_interruption_kills_the_commands),
+        cmocka_unit_test(test_one_wait_at_a_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
