@@ -2,11 +2,13 @@
  * What the user's ssh configuration says of one destination: the part of ssh_config(5) that assay follows.
  *
  * Keywords: Host (patterns with * ? and !), Match (`all`, `host` and `originalhost` with pattern lists; any
- * other criterion never matches, for it may run commands), Include (below the file's folder for relative
- * names, with globs, 16 levels), HostName (%h, %%), User, Port, IdentityFile (several; ~ and %d %u %h %r),
- * IdentitiesOnly, IdentityAgent, ProxyJump, ProxyCommand (only to be refused: it would be shell text),
- * UserKnownHostsFile, HostKeyAlias, ConnectTimeout. As in OpenSSH, the first value found counts, except that
- * IdentityFile adds up; keywords are case-insensitive; others are passed over.
+ * other criterion never matches, for it may run commands), Include (relative names are below ~/.ssh, or below
+ * /etc/ssh in the system's file; globs; 16 levels), HostName (%h, %%), User, Port, IdentityFile (several; ~
+ * and %d %h %i %n %p %r %u %%, where %r and %p are what the files say, or the local user and 22),
+ * IdentitiesOnly, IdentityAgent, ProxyJump, ProxyCommand (only to be refused: it would be shell text; of it
+ * and ProxyJump, the first counts), UserKnownHostsFile, HostKeyAlias, ConnectTimeout. As in OpenSSH, the
+ * first value found counts, except that IdentityFile adds up; keywords are case-insensitive; others are
+ * passed over. "~" is $HOME.
  */
 #ifndef ASSAY_REMOTE_SSH_CONFIG_H
 #define ASSAY_REMOTE_SSH_CONFIG_H
@@ -18,7 +20,7 @@
 
 /* Strings are owned, NULL where nothing was said. */
 struct ssh_host {
-    char *host_name; /* to connect to; never NULL after ssh_config_look_up() */
+    char *host_name; /* to connect to, in lower case; never NULL after ssh_config_look_up() */
     char *user;
     unsigned port; /* 0: nothing was said */
     char **identities;
