@@ -272,6 +272,7 @@ static void test_refusals(void **state) {
     expect_refused("ConnectTimeout 999999999999\n", 1, "is not a time");
     expect_refused("IdentitiesOnly perhaps\n", 1, "neither yes nor no");
     expect_refused("User \"x\n", 1, "a quote is not closed");
+    expect_refused("ProxyJump a b\n", 1, "more than one value"); /* OpenSSH: the host "a b" */
     expect_refused("ProxyJump a,,b\n", 1, "ProxyJump: '' is not a destination");
     expect_refused("ProxyJump -oProxyCommand=x\n", 1, "begins with '-'");
     expect_refused("HostName %x\n", 1, "'%x' in '%x' is not known");
@@ -400,7 +401,6 @@ static void test_as_openssh_reads_them(void **state) {
         "Host\n",
         "Match\n",
         "User a b\n",
-        "ProxyJump a b\n",
         "Host \"node\nUser x\n",
         "HostName %q\n",
         "Host node # other\nUser n\n",
