@@ -28,14 +28,15 @@ struct node_group {
 struct node_asked {
     struct node_round *round;
     size_t node;
-    bool answered;
+    bool asked, answered;
+    bool parked; /* its stream is broken: it is not counted among those under way */
 };
 
 struct node_round {
     /* Set by who makes it; the rest is node_round_run()'s. */
     struct node_group *group;
     const bool *nodes; /* which; NULL: all */
-    size_t at_once;    /* nodes that may be under way; 0: any number */
+    size_t at_once; /* nodes that may be under way, those with a broken stream not counted; 0: any number */
     /* Asks. True: under way, and node_round_answered() will be called; false: it has answered already. */
     bool (*ask)(struct node_round *round, size_t node, struct node_asked *asked);
     /* May be NULL. The state of a node's link has changed (the first READY is not told). */

@@ -2,7 +2,6 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
-#include "engine/remote/node-facts.h"
 #include "engine/remote/node-group-inside.h"
 
 #include <errno.h>
@@ -21,12 +20,25 @@ static int interrupted(struct failure *failure) {
 
 /* ---- what the links say */
 
+/* A node whose stream is broken answers later or never: others take its place meanwhile. */
+static void note_state(struct node_round *round, size_t node, enum agent_link_state state) {
+    struct node_asked *asked = &round->asked[node];
+    bool parked = state == AGENT_LINK_BROKEN;
+    if (asked->asked && !asked->answered && asked->parked != parked) {
+        asked->parked = parked;
+        round->under_way += parked ? (size_t)-1 : 1;
+        event_source_defer(round->start);
+    }
+    if (round->on_node)
+        round->on_node(round, node, state);
+}
+
 static void tell(struct node_member *member, enum agent_link_state state, const struct failure *why) {
     struct node_group *group = member->group;
     if (group->listener.on_node)
         group->listener.on_node(group, member->number, state, why, group->listener.context);
-    if (group->round && group->round->on_node)
-        group->round->on_node(group->round, member->number, state);
+    if (group->round)
+        note_state(group->round, member->number, state);
 }
 
 static void on_ready(struct agent_link *link, void *context) {
@@ -164,7 +176,7 @@ static void count_answer(struct node_asked *asked) {
 void node_round_answered(struct node_asked *asked) {
     if (asked->answered)
         return;
-    asked->round->under_way--;
+    asked->round->under_way -= !asked->parked;
     count_answer(asked);
     event_source_defer(asked->round->start);
 }
@@ -198,6 +210,7 @@ static void on_start(struct event_source *self, void *context) {
         if (!is_asked(round, asked->node))
             continue;
         started++;
+        asked->asked = true;
         round->under_way++;
         if (!round->ask(round, asked->node, asked) && !asked->answered) {
             round->under_way--;
@@ -404,86 +417,4 @@ int node_group_close(struct node_group *group, int64_t timeout_ns, struct failur
                                                : event_loop_run_once(group->loop, -1, failure);
     event_source_remove(timer);
     return r < 0 ? r : describe_left(group, were_there, timeout_ns, failure);
-}
-
-/* ---- what each is */
-
-struct inspection {
-    struct node_facts **facts;
-    struct failure *failures;
-};
-
-static void take_facts(struct agent_link *link, struct node_facts *facts, const struct failure *failure,
-                       void *context) {
-    (void)link;
-    struct node_asked *asked = context;
-    struct inspection *inspection = asked->round->context;
-    inspection->facts[asked->node] = facts;
-    if (failure)
-        inspection->failures[asked->node] = *failure;
-    node_round_answered(asked);
-}
-
-static bool ask_for_facts(struct node_round *round, size_t node, struct node_asked *asked) {
-    struct inspection *inspection = round->context;
-    struct failure *failure = &inspection->failures[node];
-    if (!node_group_is_there(round->group, node)) {
-        node_group_complain_absent(round->group, node, failure);
-        return false;
-    }
-    return agent_link_inspect(round->group->members[node]->link, take_facts, asked, failure) == 0;
-}
-
-static void free_all_facts(const struct node_group *group, struct node_facts **facts) {
-    for (size_t i = 0; facts && i < group->count; i++)
-        node_facts_free(facts[i]);
-    free((void *)facts);
-}
-
-int node_group_inspect(struct node_group *group, struct node_facts ***ret, struct failure **ret_failures,
-                       struct failure *failure) {
-    struct inspection inspection = {.facts = calloc(group->count + 1, sizeof *inspection.facts),
-                                    .failures = calloc(group->count + 1, sizeof *inspection.failures)};
-    struct node_round round = {.group = group, .ask = ask_for_facts, .context = &inspection};
-    int r =
-        inspection.facts && inspection.failures ? node_round_run(&round, failure) : failure_memory(failure);
-    if (r < 0) {
-        free_all_facts(group, inspection.facts);
-        free(inspection.failures);
-        return r;
-    }
-    *ret = inspection.facts;
-    *ret_failures = inspection.failures;
-    return 0;
-}
-
-static void take_clock(struct agent_link *link, const struct agent_clock *clock,
-                       const struct failure *failure, void *context) {
-    (void)link;
-    struct node_asked *asked = context;
-    struct agent_clock *clocks = asked->round->context;
-    if (!failure)
-        clocks[asked->node] = *clock;
-    node_round_answered(asked);
-}
-
-static bool ask_for_clock(struct node_round *round, size_t node, struct node_asked *asked) {
-    return node_group_is_there(round->group, node) &&
-           agent_link_measure_clock(round->group->members[node]->link, AGENT_CLOCK_EXCHANGES, take_clock,
-                                    asked, NULL) == 0;
-}
-
-/* Few at once: an answer that waits here for others to be read has a longer round trip. */
-enum { CLOCKS_AT_ONCE = 16 };
-
-int node_group_measure_clocks(struct node_group *group, struct agent_clock **ret, struct failure *failure) {
-    cleanup_free struct agent_clock *clocks = calloc(group->count + 1, sizeof *clocks);
-    if (!clocks)
-        return failure_memory(failure);
-    struct node_round round = {
-        .group = group, .at_once = CLOCKS_AT_ONCE, .ask = ask_for_clock, .context = clocks};
-    int r = node_round_run(&round, failure);
-    if (r == 0)
-        *ret = take_pointer(clocks);
-    return r;
 }

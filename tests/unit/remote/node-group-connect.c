@@ -1,0 +1,289 @@
+/* Groups as a whole: who is there and who is not, who is told, how all leave, and how much memory it takes.
+ */
+#include "tests/unit/remote/group-fixture.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+enum { NODES = 32 };
+
+/* ---- connecting */
+
+struct heard {
+    unsigned ready, closed, progress;
+    size_t last_done, last_total;
+    char why[FAILURE_TEXT_SIZE];
+};
+
+static void on_node(struct node_group *group, size_t node, enum agent_link_state state,
+                    const struct failure *why, void *context) {
+    (void)node;
+    assert_non_null(group);
+    struct heard *heard = context;
+    heard->ready += state == AGENT_LINK_READY;
+    if (state == AGENT_LINK_CLOSED) {
+        heard->closed++;
+        snprintf(heard->why, sizeof heard->why, "%s", why ? why->text : "");
+    }
+}
+
+static void on_progress(struct node_group *group, size_t done, size_t total, void *context) {
+    assert_non_null(group);
+    struct heard *heard = context;
+    assert_int_equal(done, heard->last_done + 1);
+    heard->progress++;
+    heard->last_done = done;
+    heard->last_total = total;
+}
+
+static void test_those_that_fail_are_named(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    struct heard heard = {0};
+    struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = &heard};
+    group_prepare(&fixture, &listener);
+    for (size_t i = 0; i < NODES; i++)
+        group_add(&fixture, i,
+                  i == 4 || i == 5 ? "/nowhere/agent"
+                  : i == 20        ? "/bin/false"
+                                   : agent_program());
+    for (size_t i = 0; i < NODES; i++)
+        assert_false(node_group_is_there(fixture.group, i));
+    assert_true(node_group_connect(fixture.group, &fixture.failure) < 0);
+    assert_int_equal(fixture.failure.kind, FAILURE_SYSTEM);
+    assert_non_null(strstr(fixture.failure.text, "3 of 32 nodes cannot be reached: n[5-6]: "));
+    assert_non_null(strstr(fixture.failure.text, "; n21: "));
+    for (size_t i = 0; i < NODES; i++)
+        assert_int_equal(node_group_is_there(fixture.group, i), i != 4 && i != 5 && i != 20);
+    assert_int_equal(heard.ready, NODES - 3);
+    assert_int_equal(heard.closed, 3);
+    assert_int_equal(heard.progress, NODES);
+    assert_int_equal(heard.last_total, NODES);
+    /* The others can be used. */
+    heard.last_done = 0;
+    const char *arguments[] = {"true", NULL};
+    struct remote_command_specification specification = {.arguments = arguments};
+    struct node_result *results;
+    assert_done(&fixture,
+                node_group_run(fixture.group, &(struct node_group_command){.specification = &specification},
+                               &results, &fixture.failure));
+    assert_int_equal(results[4].outcome, NODE_SKIPPED);
+    assert_true(node_result_is_good(&results[31]));
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
+static void test_one_alone_is_told_by_its_place(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_prepare(&fixture, NULL);
+    group_add(&fixture, 0, "/bin/false");
+    assert_true(node_group_connect(fixture.group, &fixture.failure) < 0);
+    assert_string_equal(fixture.failure.place, "node n1");
+    assert_null(strstr(fixture.failure.text, "nodes"));
+    group_close(&fixture);
+}
+
+static int add(struct group_fixture *fixture, const char *name) {
+    struct transport_local_options options = {
+        .agent = agent_program(), .directory = group_path(fixture, "x"), .node = name};
+    struct transport *transport;
+    assert_done(fixture, transport_local_new(fixture->loop, &options, &transport, &fixture->failure));
+    return node_group_add(fixture->group, transport, NULL, &fixture->failure);
+}
+
+static void test_names_that_cannot_be_files_are_refused(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_prepare(&fixture, NULL);
+    char longest[202];
+    memset(longest, 'a', 201);
+    longest[201] = '\0';
+    const char *const bad[] = {"", "..", ".hidden", "a/b", "/", longest};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(add(&fixture, bad[i]), -EINVAL);
+        assert_int_equal(fixture.failure.kind, FAILURE_INPUT);
+    }
+    assert_int_equal(node_group_count(fixture.group), 0);
+    assert_int_equal(add(&fixture, "same"), 0);
+    assert_int_equal(add(&fixture, "other"), 0);
+    assert_int_equal(add(&fixture, "same"), 0);
+    assert_int_equal(node_group_connect(fixture.group, &fixture.failure), -EINVAL);
+    assert_string_equal(fixture.failure.text, "two nodes are called 'same'; expected names that differ");
+    group_close(&fixture);
+}
+
+static void test_an_empty_group(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_prepare(&fixture, NULL);
+    assert_done(&fixture, node_group_connect(fixture.group, &fixture.failure));
+    const char *arguments[] = {"true", NULL};
+    struct remote_command_specification specification = {.arguments = arguments};
+    struct node_result *results;
+    assert_done(&fixture,
+                node_group_run(fixture.group, &(struct node_group_command){.specification = &specification},
+                               &results, &fixture.failure));
+    assert_int_equal(node_results_failure(fixture.group, results, &fixture.failure), 0);
+    node_results_free(fixture.group, results);
+    assert_done(&fixture, node_group_close(fixture.group, EVENT_SECOND, &fixture.failure));
+    group_close(&fixture);
+}
+
+/* ---- leaving */
+
+static void test_all_leave(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, NODES);
+    pid_t pids[NODES];
+    for (size_t i = 0; i < NODES; i++)
+        pids[i] = agent_link_greeting(node_group_link(fixture.group, i))->pid;
+    assert_done(&fixture, node_group_close(fixture.group, 10 * EVENT_SECOND, &fixture.failure));
+    for (size_t i = 0; i < NODES; i++) {
+        assert_false(node_group_is_there(fixture.group, i));
+        assert_false(process_lives(pids[i]));
+    }
+    assert_done(&fixture, node_group_close(fixture.group, EVENT_SECOND, &fixture.failure)); /* again */
+    group_close(&fixture);
+}
+
+static void test_one_that_does_not_leave_is_named(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 3);
+    pid_t pid = agent_link_greeting(node_group_link(fixture.group, 1))->pid;
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    assert_int_equal(node_group_close(fixture.group, EVENT_SECOND, &fixture.failure), -ETIMEDOUT);
+    assert_string_equal(fixture.failure.text,
+                        "leaving failed on 1 of 3 nodes: n2: the agent has not left within 1 s");
+    kill(pid, SIGCONT);
+    group_close(&fixture);
+}
+
+static void stop_it(struct event_source *self, void *context) {
+    (void)self;
+    event_loop_stop(context);
+}
+
+static void test_connecting_can_be_interrupted_and_gone_on_with(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_prepare(&fixture, NULL);
+    for (size_t i = 0; i < 4; i++)
+        group_add(&fixture, i, agent_program());
+    struct event_source *timer = event_loop_add_timer(fixture.loop, 0, 0, stop_it, fixture.loop);
+    assert_int_equal(node_group_connect(fixture.group, &fixture.failure), -EINTR);
+    event_source_remove(timer);
+    event_loop_resume(fixture.loop);
+    assert_done(&fixture, node_group_connect(fixture.group, &fixture.failure));
+    for (size_t i = 0; i < 4; i++)
+        assert_true(node_group_is_there(fixture.group, i));
+    group_close(&fixture);
+}
+
+/* ---- what each is */
+
+static void test_facts_of_all(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_prepare(&fixture, NULL);
+    for (size_t i = 0; i < NODES; i++)
+        group_add(&fixture, i, i == 3 ? "/bin/false" : agent_program());
+    assert_true(node_group_connect(fixture.group, &fixture.failure) < 0);
+    struct node_facts **facts;
+    struct failure *failures;
+    assert_done(&fixture, node_group_inspect(fixture.group, &facts, &failures, &fixture.failure));
+    for (size_t i = 0; i < NODES; i++) {
+        if (i == 3) {
+            assert_null(facts[i]);
+            assert_int_equal(failures[i].code, -ENOTCONN);
+            continue;
+        }
+        assert_non_null(facts[i]);
+        assert_string_equal(facts[i]->host_name, facts[0]->host_name);
+        assert_true(facts[i]->pu_count > 0);
+        assert_int_equal(failures[i].code, 0);
+    }
+    assert_int_equal(node_failures_merge(fixture.group, failures, "looking", &fixture.failure), -ENOTCONN);
+    assert_non_null(strstr(fixture.failure.text, "looking failed on 1 of 32 nodes: n4: "));
+    for (size_t i = 0; i < NODES; i++)
+        node_facts_free(facts[i]);
+    free(facts);
+    free(failures);
+    group_close(&fixture);
+}
+
+static void test_clocks_of_all(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, NODES);
+    struct agent_clock *clocks;
+    assert_done(&fixture, node_group_measure_clocks(fixture.group, &clocks, &fixture.failure));
+    for (size_t i = 0; i < NODES; i++) {
+        int64_t offset = clocks[i].node_wall_ns - clocks[i].engine_wall_ns;
+        assert_int_equal(clocks[i].exchanges, AGENT_CLOCK_EXCHANGES);
+        assert_true(clocks[i].round_trip_ns > 0);
+        /* It is the same clock. */
+        assert_true(offset <= clocks[i].round_trip_ns && -offset <= clocks[i].round_trip_ns);
+    }
+    free(clocks);
+    group_close(&fixture);
+}
+
+/* ---- memory */
+
+static long grown_kib(struct group_fixture *fixture, const char *script, uint64_t limit, uint64_t timeout_ms,
+                      uint64_t expected_total, bool filed) {
+    const char *arguments[] = {"sh", "-c", script, NULL};
+    struct remote_command_specification specification = {
+        .arguments = arguments, .output_limit = limit, .timeout_ms = timeout_ms, .grace_ms = 100};
+    char folder[128];
+    snprintf(folder, sizeof folder, "%s/outputs", fixture->folder);
+    assert_true(mkdir(folder, 0777) == 0 || errno == EEXIST);
+    struct node_group_command command = {.specification = &specification, .folder = filed ? folder : NULL};
+    struct node_result *results;
+    forget_peak();
+    long before = peak_kib("VmRSS:");
+    assert_done(fixture, node_group_run(fixture->group, &command, &results, &fixture->failure));
+    long grown = peak_kib("VmHWM:") - before;
+    for (size_t i = 0; i < node_group_count(fixture->group); i++) {
+        assert_int_equal(results[i].outcome, NODE_DONE);
+        assert_true(results[i].output.received >= expected_total);
+        assert_int_equal(results[i].output.length, NODE_OUTPUT_KEPT);
+        assert_string_equal(results[i].output.hash, results[0].output.hash);
+    }
+    node_results_free(fixture->group, results);
+    return grown;
+}
+
+static void test_memory_is_bounded_whatever_is_printed(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, GROUP_NODES_MOST);
+    long all = peak_kib("VmRSS:");
+    long some = grown_kib(&fixture, "head -c 1048576 /dev/zero", 0, 0, 1 << 20, true);
+    long endless = grown_kib(&fixture, "yes", 300000, 1500, 300000, true);
+    print_message("64 nodes: %ld KiB connected, %ld KiB more for 1 MiB each, %ld KiB more for output without "
+                  "end\n",
+                  all, some, endless);
+    if (!SANITIZED)
+        assert_true(some < 60 << 10 && endless < 60 << 10);
+    group_close(&fixture);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_those_that_fail_are_named),
+        cmocka_unit_test(test_one_alone_is_told_by_its_place),
+        cmocka_unit_test(test_names_that_cannot_be_files_are_refused),
+        cmocka_unit_test(test_an_empty_group),
+        cmocka_unit_test(test_all_leave),
+        cmocka_unit_test(test_one_that_does_not_leave_is_named),
+        cmocka_unit_test(test_connecting_can_be_interrupted_and_gone_on_with),
+        cmocka_unit_test(test_facts_of_all),
+        cmocka_unit_test(test_clocks_of_all),
+        cmocka_unit_test(test_memory_is_bounded_whatever_is_printed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
