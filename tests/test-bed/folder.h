@@ -1,0 +1,33 @@
+/*
+ * A bed's folder: what its clients read, the lock that its keeper holds while it lives, and its removal.
+ *
+ *     ssh_config id_ed25519 known_hosts    for clients: ssh -F FOLDER/ssh_config NODE
+ *     home/.ssh/                           the same for programs that go by $HOME
+ *     hosts hosts.nodes                    the hosts files of the front end and of the nodes
+ *     nodes                                the nodes' names, one a line
+ *     log/                                 what the keeper and the nodes' sshd say
+ *     control lock keeper                  the keeper's socket, lock and process id
+ *     inside/                              where the keeper's own mounts are; empty for everybody else
+ */
+#ifndef ASSAY_TEST_BED_FOLDER_H
+#define ASSAY_TEST_BED_FOLDER_H
+
+#include "tests/test-bed/node.h"
+
+/* Makes the folder with log/ and the two keys, and takes its lock, which RET_LOCK gets. */
+int folder_make(struct bed *bed, int *ret_lock, struct failure *failure);
+/* The files for clients, when the nodes are up. PORT is 0 but for a bed on loopback. */
+int folder_write_client_files(const struct bed *bed, int port, struct failure *failure);
+
+/* Removes the folder with everything in it. */
+void folder_remove(const char *folder);
+
+/* Removes the folders of this user's beds whose keeper is gone, and ends what they left running. */
+void folder_reap(void);
+
+/* Ends the processes that have BED=FOLDER in their environment or, with SAME_NETWORK, are in the calling
+ * process's network namespace; not the calling process, its children, and what SPARED (0: nobody) and its
+ * parents are. */
+void folder_end_processes(const char *folder, bool same_network, pid_t spared);
+
+#endif

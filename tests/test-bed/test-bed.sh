@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# The test bed for shell scripts: sourced, it gives the function `bed`; run, it is the command. See README.md.
+#
+#   . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+#   bed up 16 --names 'dahu-%.grenoble' || plan_skip "no test bed"
+#   bed run ssh -F "$BED/ssh_config" dahu-3.grenoble true
+#   bed cut 3
+#
+# The bed goes down when the script ends, whatever ends it; `bed down` does it before. A script may have several: BED
+# says which is meant.
+bed_source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+# Prints where the program is: the build's, or one compiled here when there is no build, once for each state of the sources.
+bed_program() {
+    local sources name folder
+    if [ -n "${ASSAY_BUILD:-}" ] && [ -x "$ASSAY_BUILD/tests/test-bed/bed" ]; then
+        echo "$ASSAY_BUILD/tests/test-bed/bed"
+        return
+    fi
+    sources=("$bed_source"/tests/test-bed/*.c "$bed_source"/engine/foundation/{failure,text,cleanup}.c)
+    name=$(cat "${sources[@]}" "$bed_source"/tests/test-bed/*.h | sha256sum | cut -c1-16)
+    folder=${XDG_CACHE_HOME:-$HOME/.cache}/assay-test-bed
+    if [ ! -x "$folder/bed-$name" ]; then
+        mkdir -p "$folder" &&
+            "${CC:-cc}" -std=gnu17 -O2 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I"$bed_source" -o "$folder/bed-$name.$$" \
+                "${sources[@]}" >&2 && mv "$folder/bed-$name.$$" "$folder/bed-$name" || return 1
+    fi
+    echo "$folder/bed-$name"
+}
+
+bed() {
+    [ -n "${bed_command:-}" ] || bed_command=$(bed_program) || return 1
+    case ${1:-} in
+    up) # $$ is the script, in a subshell too
+        shift
+        BED=$("$bed_command" up "$@" --owner "$$") || return
+        export BED ;;
+    *) "$bed_command" "$@" ;;
+    esac
+}
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+    bed_command=$(bed_program) && exec "$bed_command" "$@"
+fi
