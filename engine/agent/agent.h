@@ -1,11 +1,14 @@
 /*
- * The agent: serves one engine over one pair of descriptors until the stream ends.
+ * The agent: serves one engine. An agent of session 0 has one link, over the pair of descriptors that it is
+ * given, and leaves when that ends. Any other is a daemon (daemon.h): links come and go, and it leaves when
+ * it is told to, or when its lease runs out.
  *
- *     greeting --HELLO--> serving --end of the stream, REFUSE, SIGTERM--> leaving --no command is left-->
- * gone
+ *     greeting --HELLO--> serving --(the end)--> leaving --no command is left--> gone
  *
- * agent.c has the link and hands messages on; request.c answers those that need no state; transfer.c moves
- * files; command.c runs programs.
+ * The end: LEAVE, a lease that has run out, SIGTERM, REFUSE; for session 0 also the end of the stream.
+ *
+ * agent.c has the life and hands messages on; link.c has frames in and out, and links that are attached anew;
+ * request.c answers those that need no state; transfer.c moves files; command.c runs programs.
  */
 #ifndef ASSAY_AGENT_AGENT_H
 #define ASSAY_AGENT_AGENT_H
@@ -21,11 +24,23 @@
 
 enum agent_state { AGENT_GREETING, AGENT_SERVING, AGENT_LEAVING, AGENT_GONE };
 
-struct agent_options {
-    int directory;     /* descriptor of the run directory; not to be closed by the agent */
-    const char *root;  /* what stands for "/" when files of the machine are read; NULL: "/" */
-    int input, output; /* the stream; not to be closed by the agent */
+struct agent;
+
+/* What a daemon hears of its agent; not from within agent_attach() and agent_detach(). */
+struct agent_listener {
+    void (*on_detached)(struct agent *agent, void *context); /* the link is over; the session is not */
+    void (*on_leaving)(struct agent *agent, void *context);
+    void *context;
 };
+
+struct agent_options {
+    int directory;    /* descriptor of the run directory; not to be closed by the agent */
+    const char *root; /* what stands for "/" when files of the machine are read; NULL: "/" */
+    uint64_t session; /* 0: it leaves when its link ends */
+    struct agent_listener listener;
+};
+
+#define AGENT_FIRST_LEASE (60 * EVENT_SECOND) /* of a daemon, until LEASE says otherwise */
 
 struct command;
 struct reading;
@@ -34,12 +49,20 @@ struct writing;
 struct agent {
     struct event_loop *loop;
     enum agent_state state;
+    uint64_t session;
+    struct agent_listener listener;
     int directory, root, null; /* descriptors: the run directory, the root, /dev/null */
     bool captured;             /* the root is not "/": ask files only, never the kernel */
-    int input, output;
+
+    int input, output; /* the link's; -1: there is none */
     struct event_source *input_source, *output_source;
+    bool greeted; /* HELLO has come and was answered on this link */
     struct inbox inbox;
     struct outbox outbox;
+    struct event_source *lease; /* timer */
+    int64_t lease_ns;           /* 0: for ever */
+    int64_t heard_ns;           /* when the engine was last heard, on the loop's clock */
+
     struct event_source *flush;  /* deferred: give the stream what is in the outbox */
     struct event_source *work;   /* deferred: go on with files, and with output that the window held back */
     struct event_source *settle; /* deferred: look at the commands whose first process has ended */
@@ -58,10 +81,27 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
                struct failure *failure);
 void agent_clear(struct agent *agent);
 
+/* Turns the loop until the agent has gone. */
+int agent_run(struct agent *agent, struct failure *failure);
+
 /* Ends all commands, then stops the loop. SENTENCE, if any, is told to the engine as REFUSE. */
 void agent_leave(struct agent *agent, const char *sentence);
 
+/* ---- link.c */
+
+/* A link begins, in place of the one that there may be. Takes both descriptors over when it succeeds; they
+ * may be the same file, but not the same number. */
+int agent_attach(struct agent *agent, int input, int output, struct failure *failure);
+/* Ends the link: what was not acknowledged is kept for the next one. */
+void agent_detach(struct agent *agent);
+bool agent_is_attached(const struct agent *agent);
+
 /* ---- for the agent's own files */
+
+/* What a whole frame of the engine asks for (agent.c). A negative return is a violation of the protocol. */
+int agent_serve(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
+/* Gives the stream what it takes (link.c). */
+void agent_flush(struct agent *agent);
 
 /* A frame to the engine: agent_begin, protocol_put_..., agent_end. Memory that runs out or an engine that
  * does not read ends the link: there is nobody left to tell. */
@@ -79,6 +119,7 @@ int request_inspect(struct agent *agent, const struct protocol_frame *frame, str
 int request_make_folder(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
 int request_remove_tree(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
 int request_statistics(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
+int request_clock(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
 
 /* transfer.c */
 int reading_begin(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);

@@ -92,9 +92,12 @@ static void remove_directory(const struct run_directory *directory) {
         fprintf(stderr, "assay-agent: %s\n", failure.text);
 }
 
-static _Noreturn void guard(pid_t worker, const struct run_directory *directory, const sigset_t *signals) {
+static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
+                            const struct guardian_options *options, const sigset_t *signals) {
     close(0);
     close(1);
+    for (size_t i = 0; i < options->count; i++)
+        close(options->descriptors[i]);
     for (;;) {
         int number = sigwaitinfo(signals, NULL);
         if (number > 0 && number != SIGCHLD)
@@ -110,18 +113,20 @@ static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
     }
 }
 
-int guardian_start(const struct run_directory *directory, struct failure *failure) {
+int guardian_start(const struct run_directory *directory, const struct guardian_options *options,
+                   struct failure *failure) {
     sigset_t signals, before;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGHUP);
+    if (!options->ignore_hangup)
+        sigaddset(&signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &signals, &before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid_t guardian = getpid(), worker = fork();
     if (worker > 0)
-        guard(worker, directory, &signals);
+        guard(worker, directory, options, &signals);
     int r = worker < 0 ? failure_set(failure, -errno, "cannot fork: %s", strerror(errno)) : 0;
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (r < 0)

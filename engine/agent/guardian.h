@@ -12,9 +12,19 @@
 #include "engine/agent/run-directory.h"
 #include "engine/foundation/failure.h"
 
+#include <stddef.h>
+
+/* What of the worker the guardian must not hold: descriptors whose end others wait for. */
+struct guardian_options {
+    const int *descriptors;
+    size_t count;
+    bool ignore_hangup; /* SIGHUP is nothing to leave for */
+};
+
 /* Forks. Returns in the worker: 0, or a negative errno when there is no second process to be had. The
- * guardian never returns: it closes stdin and stdout, waits, cleans up, removes DIRECTORY if that is ours to
- * remove, and ends as the worker did. To be called before any descriptor but DIRECTORY's is open. */
-int guardian_start(const struct run_directory *directory, struct failure *failure);
+ * guardian never returns: it closes stdin, stdout and what OPTIONS names, waits, cleans up, removes DIRECTORY
+ * if that is ours to remove, tells stderr if it cannot, and ends as the worker did. */
+int guardian_start(const struct run_directory *directory, const struct guardian_options *options,
+                   struct failure *failure);
 
 #endif

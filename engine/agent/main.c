@@ -1,6 +1,9 @@
 /* assay-agent: the node side. Speaks PROTOCOL.md on stdin and stdout; stderr is for its last words. */
 #include "engine/agent/agent.h"
+#include "engine/agent/control.h"
+#include "engine/agent/daemon.h"
 #include "engine/agent/guardian.h"
+#include "engine/agent/relay.h"
 #include "engine/agent/run-directory.h"
 #include "engine/event-loop/event-loop.h"
 
@@ -19,27 +22,51 @@
 
 static const char usage[] =
     "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
+    "       assay-agent --attach SESSION --directory DIR [--remove-directory] [--label WORD] [--root DIR]\n"
+    "       assay-agent --resume SESSION\n"
     "\n"
-    "Serves an assay engine on stdin and stdout until they are closed.\n"
+    "Serves an assay engine on stdin and stdout: until they are closed; or as a daemon that outlives them,\n"
+    "is found again by its session (16 hexadecimal digits, not all 0), and ends when it is told to or when\n"
+    "the engine has not been heard for the length of its lease.\n"
     "\n"
+    "  --attach SESSION start the daemon of that session if it is not there, and give it stdin and stdout\n"
+    "  --resume SESSION give them to the daemon that is there; exit with status 69 if there is none\n"
     "  --directory DIR  the run directory: all that is written goes below it; made (mode 0700) if it is not "
     "there\n"
     "  --remove-directory\n"
     "                   remove the run directory at the end, however that comes, unless it was there before "
     "with\n"
     "                   something in it\n"
+    "  --label WORD     whose agent it is, for who finds it left over\n"
     "  --root DIR       a captured tree that stands for / when the machine is inspected\n"
     "  --version        print version and protocol, and exit\n"
     "  --help           print this, and exit\n";
 
 struct options {
-    const char *directory, *root;
+    const char *attach, *resume;
+    const char *directory, *root, *label;
     bool remove_directory;
 };
 
 static _Noreturn void complain(const char *sentence) {
     fprintf(stderr, "assay-agent: %s\n", sentence);
     exit(2);
+}
+
+/* ---- options */
+
+static const char **find_value(const char *name, struct options *options) {
+    const struct {
+        const char *name;
+        const char **value;
+    } valued[] = {
+        {"--attach", &options->attach}, {"--resume", &options->resume}, {"--directory", &options->directory},
+        {"--root", &options->root},     {"--label", &options->label},
+    };
+    for (size_t i = 0; i < sizeof valued / sizeof *valued; i++)
+        if (strcmp(name, valued[i].name) == 0)
+            return valued[i].value;
+    return NULL;
 }
 
 static void parse(int count, char **arguments, struct options *options) {
@@ -57,18 +84,34 @@ static void parse(int count, char **arguments, struct options *options) {
             options->remove_directory = true;
             continue;
         }
-        const char **value = strcmp(name, "--directory") == 0 ? &options->directory
-                             : strcmp(name, "--root") == 0    ? &options->root
-                                                              : NULL;
+        const char **value = find_value(name, options);
         if (!value)
             complain("unknown option; see --help");
         if (++i == count)
             complain("an option lacks its value; see --help");
         *value = arguments[i];
     }
-    if (!options->directory)
-        complain("no --directory; see --help");
 }
+
+static uint64_t parse_session(const char *text) {
+    uint64_t session;
+    if (!control_parse_session(text, &session))
+        complain("a session has 16 hexadecimal digits, not all 0");
+    return session;
+}
+
+static const char *check_label(const char *label) {
+    if (!label)
+        return "";
+    if (strlen(label) > DAEMON_LABEL_LIMIT)
+        complain("a label has at most 128 bytes");
+    for (const char *at = label; *at; at++)
+        if ((unsigned char)*at <= ' ' || *at == 0x7f)
+            complain("a label is one word");
+    return label;
+}
+
+/* ---- the three ways to serve */
 
 static void on_signal(struct event_source *self, int number, void *context) {
     (void)self;
@@ -86,17 +129,36 @@ static int serve(const struct agent_options *options, struct failure *failure) {
         event_loop_free(loop);
         return r;
     }
+    r = agent_attach(&agent, 0, 1, failure);
     static const int ending[] = {SIGTERM, SIGINT, SIGHUP};
     for (size_t i = 0; i < sizeof ending / sizeof *ending && r == 0; i++)
         if (!event_loop_add_signal(loop, ending[i], on_signal, &agent))
             r = failure_set(failure, -errno, "cannot watch signals: %s", strerror(errno));
-    while (r >= 0 && !event_loop_is_stopped(loop)) {
-        r = event_loop_run_once(loop, -1, failure);
-        agent.wakeups++;
-    }
+    if (r == 0)
+        r = agent_run(&agent, failure);
     agent_clear(&agent);
     event_loop_free(loop);
-    return r < 0 ? r : 0;
+    return r;
+}
+
+static int serve_stream(const struct options *given) {
+    struct failure failure = {0};
+    struct run_directory directory;
+    /* Before the fork: the guardian, too, must know whether it was there. */
+    int r = run_directory_open(&directory, given->directory,
+                               given->remove_directory ? RUN_DIRECTORY_REMOVE : 0, &failure);
+    if (r == 0) {
+        r = guardian_start(&directory, &(struct guardian_options){0}, &failure);
+        if (r < 0)
+            (void)run_directory_remove(&directory, NULL);
+        else
+            r = serve(&(struct agent_options){.directory = directory.folder, .root = given->root}, &failure);
+        run_directory_clear(&directory);
+    }
+    if (r == 0)
+        return 0;
+    fprintf(stderr, "assay-agent: %s\n", failure.text);
+    return 1;
 }
 
 /* Whatever our parent left open would reach every program that we run. */
@@ -119,23 +181,17 @@ int main(int count, char **arguments) {
     struct options options = {0};
     parse(count, arguments, &options);
     signal(SIGPIPE, SIG_IGN);
-    struct failure failure = {0};
-    struct run_directory directory;
-    /* Before the fork: the guardian, too, must know whether it was there. */
-    int r = run_directory_open(&directory, options.directory, options.remove_directory, &failure);
-    if (r == 0) {
-        r = guardian_start(&directory, &failure);
-        if (r < 0)
-            (void)run_directory_remove(&directory, NULL);
-        else
-            r = serve(
-                &(struct agent_options){.directory = directory.folder, .root = options.root, .output = 1},
-                &failure);
-        run_directory_clear(&directory);
-    }
-    if (r < 0) {
-        fprintf(stderr, "assay-agent: %s\n", failure.text);
-        return 1;
-    }
-    return 0;
+    if (options.attach && options.resume)
+        complain("--attach and --resume exclude each other");
+    if (options.resume)
+        return relay_resume(parse_session(options.resume));
+    if (!options.directory)
+        complain("no --directory; see --help");
+    if (options.attach)
+        return relay_attach(&(struct daemon_options){.session = parse_session(options.attach),
+                                                     .directory = options.directory,
+                                                     .root = options.root,
+                                                     .label = check_label(options.label),
+                                                     .remove_directory = options.remove_directory});
+    return serve_stream(&options);
 }

@@ -157,7 +157,7 @@ int protocol_read_end(const struct protocol_reader *reader, enum protocol_type t
 struct protocol_hello {
     uint16_t version; /* of the protocol */
     uint64_t capabilities;
-    uint64_t session;       /* 0: a new one */
+    uint64_t session;       /* names the agent, if it outlives its links; 0: it does not */
     uint32_t payload_limit; /* the largest payload that the sender takes */
     uint32_t pid;
     const char *program; /* version of the program, "0.1.0" */
@@ -175,7 +175,8 @@ int protocol_get_refuse(const struct protocol_frame *frame, const char **ret, st
 
 /* ---- requests and their answers. All begin with u32 request. */
 
-/* INSPECT, STATISTICS, CLOCK, LEAVE, WRITE_END, INPUT_END and DONE have nothing but their number. */
+/* INSPECT, STATISTICS, CLOCK, WRITE_END, INPUT_END and DONE have nothing but their number; LEAVE and ACK have
+ * not even that: their payload is empty. */
 void protocol_put_number(struct protocol_writer *writer, uint32_t number);
 int protocol_get_number(const struct protocol_frame *frame, uint32_t *ret, struct failure *failure);
 
@@ -255,8 +256,11 @@ enum protocol_fact {
     PROTOCOL_FACT_MEMORY = 8, /* u64 total, u64 available, u64 limit */
     PROTOCOL_FACT_NODE_MEMORY = 9,  /* u32 node, u64 total, u64 free */
     PROTOCOL_FACT_ENVIRONMENT = 10, /* bytes "NAME=VALUE" */
+    PROTOCOL_FACT_DIRECTORY = 11,   /* bytes: the path of the run directory */
+    PROTOCOL_FACT_SPACE = 12,       /* u32 flags, u64 free bytes, of the run directory's file system */
 };
 enum { PROTOCOL_PU_FIRST_SIBLING = 1, PROTOCOL_PU_ALLOWED = 2 };
+enum { PROTOCOL_SPACE_NO_EXEC = 1, PROTOCOL_SPACE_READ_ONLY = 2 };
 
 /* ---- commands. All begin with u32 command, the number that RUN gave. */
 

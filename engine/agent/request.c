@@ -3,6 +3,7 @@
 #include "engine/agent/beneath.h"
 #include "engine/agent/facts.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 
@@ -93,6 +94,20 @@ int request_statistics(struct agent *agent, const struct protocol_frame *frame, 
     struct protocol_writer writer;
     agent_begin(agent, &writer, PROTOCOL_STATISTICS_REPLY);
     protocol_put_statistics(&writer, &statistics);
+    agent_end(agent, &writer);
+    return 0;
+}
+
+int request_clock(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    uint32_t request;
+    int r = protocol_get_number(frame, &request, failure);
+    if (r < 0)
+        return r;
+    struct protocol_clock clock = {
+        .request = request, .wall_ns = clock_wall_ns(), .monotonic_ns = clock_monotonic_ns()};
+    struct protocol_writer writer;
+    agent_begin(agent, &writer, PROTOCOL_CLOCK_REPLY);
+    protocol_put_clock(&writer, &clock);
     agent_end(agent, &writer);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,21 +61,41 @@ static int open_parent(const char *path, char name[NAME_MAX + 1], struct failure
     return r < 0 ? failure_set(failure, -errno, "cannot open '%s': %s", parent, strerror(errno)) : r;
 }
 
-int run_directory_open(struct run_directory *ret, const char *path, bool remove, struct failure *failure) {
+static bool belongs_to_us(int folder) {
+    struct stat status;
+    return fstat(folder, &status) == 0 && status.st_uid == geteuid();
+}
+
+int run_directory_open(struct run_directory *ret, const char *path, unsigned flags, struct failure *failure) {
     struct run_directory directory = {.folder = -1, .parent = -1};
+    bool remove = flags & RUN_DIRECTORY_REMOVE, private = flags & RUN_DIRECTORY_PRIVATE;
     cleanup_close int parent = remove ? open_parent(path, directory.name, failure) : -1;
     if (remove && parent < 0)
         return parent;
     bool made = mkdir(path, 0700) == 0;
     if (!made && errno != EEXIST)
         return failure_set(failure, -errno, "cannot make the run directory '%s': %s", path, strerror(errno));
-    directory.folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory.folder < 0)
+    cleanup_close int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (private ? O_NOFOLLOW : 0));
+    if (folder < 0)
         return failure_set(failure, -errno, "cannot open the run directory '%s': %s", path, strerror(errno));
+    if (private && !belongs_to_us(folder))
+        return failure_set(failure, -EPERM, "the run directory '%s' belongs to another user", path);
+    directory.folder = take_descriptor(folder);
     if (remove && (made || is_empty(directory.folder)) && is_named(directory.folder, parent, directory.name))
         directory.parent = take_descriptor(parent);
     *ret = directory;
     return 0;
+}
+
+const char *run_directory_path(int folder, const char *otherwise, char *buffer, size_t size) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+    ssize_t length = readlink(link, buffer, size - 1);
+    if (length < 0)
+        snprintf(buffer, size, "%s", otherwise);
+    else
+        buffer[length] = '\0';
+    return buffer;
 }
 
 void run_directory_clear(struct run_directory *directory) {
