@@ -234,6 +234,8 @@ static int dispatch(struct agent_link *link, const struct protocol_frame *frame,
     case PROTOCOL_DONE:
     case PROTOCOL_ERROR:
     case PROTOCOL_STATISTICS_REPLY:
+    case PROTOCOL_CLOCK_REPLY:
+    case PROTOCOL_HASH:
         return request_dispatch(link, frame, failure);
     case PROTOCOL_STARTED:
     case PROTOCOL_FAILED:
@@ -327,7 +329,7 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
     }
     link->loop = loop;
     link->transport = transport;
-    link->requests_end = &link->requests;
+    request_init(link);
     if (callbacks)
         link->callbacks = *callbacks;
     inbox_init(&link->inbox);

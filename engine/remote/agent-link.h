@@ -113,6 +113,11 @@ typedef void agent_facts_callback(struct agent_link *link, struct node_facts *fa
 int agent_link_inspect(struct agent_link *link, agent_facts_callback *callback, void *context,
                        struct failure *failure);
 
+/* Files. Of those that are read, hashed and listed the agent serves 64 at once, and as many that are written;
+ * what is asked for beyond that is sent when its turn comes, so what must come after something waits for its
+ * callback. At most 65,536 requests wait so (-EBUSY), and at
+ * most 256 MiB of content that was given as bytes. */
+
 /* The bytes are valid during the callback. A file larger than LIMIT (at most AGENT_FILE_LIMIT) is refused by
  * name. PATH: relative to the agent's run directory, or absolute (/proc and /sys too). */
 #define AGENT_FILE_LIMIT (UINT64_C(1) << 30)
@@ -137,8 +142,7 @@ int agent_link_write_file(struct agent_link *link, const char *path, const void 
                           unsigned mode, agent_done_callback *callback, void *context,
                           struct failure *failure);
 /* The same from a regular file of the engine's machine, streamed: memory is bounded whatever its size. Its
- * size is taken now; a file that is shorter by the time it is read is refused. At most 64 files may be on
- * their way at once in each direction (-EBUSY). */
+ * size is taken now; a file that is shorter by the time it is read is refused. */
 int agent_link_send_file(struct agent_link *link, const char *path, const char *local_path, unsigned mode,
                          agent_done_callback *callback, void *context, struct failure *failure);
 /* mkdir -p, mode 0777 less the umask of the agent. */
@@ -171,7 +175,7 @@ int agent_link_list_tree(struct agent_link *link, const char *path, agent_tree_c
 
 /* How the node's clocks stand to the engine's: of several exchanges, that with the least round trip, which
  * bounds the error: offset = node_wall - engine_wall, give or take half the round trip. The engine's stamps
- * are of the middle of the round trip. */
+ * are of the middle of the round trip. EXCHANGES: at most 1,000; 0: AGENT_CLOCK_EXCHANGES. */
 struct agent_clock {
     int64_t engine_wall_ns, engine_monotonic_ns;
     int64_t node_wall_ns, node_monotonic_ns;
@@ -220,6 +224,11 @@ int agent_link_send_file_and_wait(struct agent_link *link, const char *path, con
                                   unsigned mode, struct failure *failure);
 int agent_link_make_folder_and_wait(struct agent_link *link, const char *path, struct failure *failure);
 int agent_link_remove_tree_and_wait(struct agent_link *link, const char *path, struct failure *failure);
+/* HEX: room for HASH_HEX_SIZE bytes (foundation/hash.h). RET_SIZE may be NULL. */
+int agent_link_hash_file_and_wait(struct agent_link *link, const char *path, char *hex, uint64_t *ret_size,
+                                  struct failure *failure);
+int agent_link_measure_clock_and_wait(struct agent_link *link, unsigned exchanges, struct agent_clock *ret,
+                                      struct failure *failure);
 int agent_link_statistics_and_wait(struct agent_link *link, struct agent_statistics *ret,
                                    struct failure *failure);
 

@@ -1,6 +1,7 @@
 /* The waiting half of agent-link.h and remote-command.h: a request, and the loop turned until it is answered.
  */
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/hash.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/link-inside.h"
 
@@ -17,6 +18,9 @@ struct waiting {
     struct node_facts *facts;
     struct text *bytes;
     struct agent_statistics statistics;
+    struct agent_clock clock;
+    char hex[HASH_HEX_SIZE];
+    uint64_t size;
 };
 
 static int interrupted(struct failure *failure) {
@@ -170,6 +174,47 @@ int agent_link_statistics_and_wait(struct agent_link *link, struct agent_statist
     int r = wait_for(link, agent_link_statistics(link, on_statistics, &waiting, failure), &waiting, failure);
     if (r == 0)
         *ret = waiting.statistics;
+    return r;
+}
+
+static void on_hash(struct agent_link *link, const char *hex, uint64_t size, const struct failure *failure,
+                    void *context) {
+    (void)link;
+    struct waiting *waiting = context;
+    if (hex)
+        memcpy(waiting->hex, hex, HASH_HEX_SIZE);
+    waiting->size = size;
+    note(waiting, failure);
+}
+
+int agent_link_hash_file_and_wait(struct agent_link *link, const char *path, char *hex, uint64_t *ret_size,
+                                  struct failure *failure) {
+    struct waiting waiting = {0};
+    int r = wait_for(link, agent_link_hash_file(link, path, on_hash, &waiting, failure), &waiting, failure);
+    if (r < 0)
+        return r;
+    memcpy(hex, waiting.hex, HASH_HEX_SIZE);
+    if (ret_size)
+        *ret_size = waiting.size;
+    return 0;
+}
+
+static void on_clock(struct agent_link *link, const struct agent_clock *clock, const struct failure *failure,
+                     void *context) {
+    (void)link;
+    struct waiting *waiting = context;
+    if (clock)
+        waiting->clock = *clock;
+    note(waiting, failure);
+}
+
+int agent_link_measure_clock_and_wait(struct agent_link *link, unsigned exchanges, struct agent_clock *ret,
+                                      struct failure *failure) {
+    struct waiting waiting = {0};
+    int r = wait_for(link, agent_link_measure_clock(link, exchanges, on_clock, &waiting, failure), &waiting,
+                     failure);
+    if (r == 0)
+        *ret = waiting.clock;
     return r;
 }
 

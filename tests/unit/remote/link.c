@@ -1,4 +1,5 @@
 /* The link itself, files and folders, and every way in which an agent can fail to be there. */
+#include "engine/agent/protocol.h"
 #include "tests/unit/remote/fixture.h"
 
 #include <fcntl.h>
@@ -394,15 +395,71 @@ static void a_file_that_shrinks_is_refused(void **state) {
     assert_false(file_exists(fixture_path(&f, "copy")));
 }
 
+static void on_written(struct agent_link *link, const struct failure *failure, void *context) {
+    (void)link;
+    if (failure)
+        print_error("%s\n", failure->text);
+    else
+        ++*(int *)context;
+}
+
+/* More than the agent serves at once wait for their turn, and so many may wait. */
 static void many_files_at_once(void **state) {
+    (void)state;
+    enum { FILES = 500 };
+    int written = 0;
+    char local[128], name[32], bytes[32];
+    snprintf(local, sizeof local, "%s/local", f.folder);
+    assert_int_equal(file_replace(local, "from a file", 11, 0600, NULL), 0);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "file-%d", i);
+        int length = snprintf(bytes, sizeof bytes, "bytes of %d", i);
+        if (i % 2)
+            assert_done(&f, agent_link_write_file(f.link, name, bytes, (size_t)length, 0600, on_written,
+                                                  &written, &f.failure));
+        else
+            assert_done(&f,
+                        agent_link_send_file(f.link, name, local, 0600, on_written, &written, &f.failure));
+    }
+    while (written < FILES)
+        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "file-%d", i);
+        snprintf(bytes, sizeof bytes, "bytes of %d", i);
+        struct text text;
+        text_init(&text, 100);
+        assert_int_equal(file_read(fixture_path(&f, name), &text, NULL), 0);
+        assert_string_equal(text.bytes, i % 2 ? bytes : "from a file");
+        text_clear(&text);
+    }
+}
+
+/* A file that was there when it was asked for, and is not when its turn comes. */
+static void a_file_that_goes_while_it_waits_is_told(void **state) {
+    (void)state;
+    int written = 0;
+    char local[128];
+    snprintf(local, sizeof local, "%s/local", f.folder);
+    assert_int_equal(file_replace(local, "x", 1, 0600, NULL), 0);
+    for (int i = 0; i < PROTOCOL_WRITE_LIMIT; i++)
+        assert_done(&f, agent_link_send_file(f.link, "copy", local, 0600, on_written, &written, &f.failure));
+    struct shrinking late = {0};
+    assert_done(&f, agent_link_send_file(f.link, "late", local, 0600, on_shrunk, &late, &f.failure));
+    assert_int_equal(unlink(local), 0);
+    while (written < PROTOCOL_WRITE_LIMIT || !late.done)
+        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+    assert_string_equal(strrchr(late.failure.text, ':'), ": No such file or directory");
+}
+
+static void no_more_than_the_limit_may_wait(void **state) {
     (void)state;
     struct ends ends = {0};
     int accepted = 0;
-    for (int i = 0; i < 70; i++)
-        accepted += agent_link_read_file(f.link, "/nowhere", 10, on_bytes, &ends, &f.failure) == 0;
-    assert_int_equal(accepted, 64);
+    while (agent_link_read_file(f.link, "/nowhere", 10, on_bytes, &ends, &f.failure) == 0)
+        accepted++;
+    assert_int_equal(accepted, 64 + 65536);
     assert_int_equal(f.failure.code, -EBUSY);
-    while (ends.bytes < 64)
+    while (ends.bytes < accepted)
         assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
 }
 
@@ -523,6 +580,8 @@ int main(void) {
         TEST(a_large_file_is_streamed),
         TEST(a_file_that_shrinks_is_refused),
         TEST(many_files_at_once),
+        TEST(a_file_that_goes_while_it_waits_is_told),
+        TEST(no_more_than_the_limit_may_wait),
         TEST(folders_are_made_and_removed),
         TEST(paths_do_not_escape),
         TEST(odd_files_are_refused),
