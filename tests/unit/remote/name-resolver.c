@@ -1,0 +1,585 @@
+/* Names to addresses. As root the whole test moves into namespaces of its own: private /etc/hosts,
+ * /etc/resolv.conf and /etc/nsswitch.conf, and a loopback on which the test itself is the name server, so
+ * that it sees every question. Otherwise only what needs no name server is tested, aloud. */
+#include "engine/remote/name-resolver.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static bool have_namespaces;
+
+/* ---- a name server: A records for names in "fast", nothing at all for "never", no such name for others */
+
+struct server {
+    int socket;
+    struct event_source *source;
+    unsigned questions; /* for A */
+};
+
+/* The name in a question at BYTES[12..], with dots. Returns what follows it. */
+static size_t read_name(const unsigned char *bytes, size_t length, char *name, size_t size) {
+    size_t at = 12, used = 0;
+    while (at < length && bytes[at]) {
+        size_t part = bytes[at++];
+        for (; part > 0 && at < length && used + 2 < size; part--)
+            name[used++] = (char)bytes[at++];
+        name[used++] = '.';
+    }
+    name[used ? used - 1 : 0] = '\0';
+    return at + 1;
+}
+
+static void on_question(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)events;
+    struct server *server = context;
+    unsigned char bytes[600];
+    struct sockaddr_in from;
+    socklen_t from_length = sizeof from;
+    ssize_t got = recvfrom(descriptor, bytes, 512, 0, (struct sockaddr *)&from, &from_length);
+    if (got < 17)
+        return;
+    char name[300];
+    size_t end = read_name(bytes, (size_t)got, name, sizeof name);
+    bool is_a = bytes[end + 1] == 1;
+    server->questions += is_a;
+    if (strstr(name, "never"))
+        return;
+    bool known = strstr(name, "fast") != NULL;
+    end += 4;
+    bytes[2] = 0x81;
+    bytes[3] = known ? 0x80 : 0x83; /* an answer; NXDOMAIN */
+    memset(bytes + 6, 0, 6);
+    if (known && is_a) {
+        static const unsigned char record[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 9, 8, 7};
+        bytes[7] = 1;
+        memcpy(bytes + end, record, sizeof record);
+        end += sizeof record;
+    }
+    (void)!sendto(descriptor, bytes, end, 0, (struct sockaddr *)&from, from_length);
+}
+
+/* ---- the fixture */
+
+struct fixture {
+    struct event_loop *loop;
+    struct name_resolver *resolver;
+    struct server server;
+};
+
+static int set_up(void **state) {
+    static struct fixture fixture;
+    struct failure failure = {0};
+    memset(&fixture, 0, sizeof fixture);
+    fixture.server.socket = -1;
+    fixture.loop = event_loop_new(&failure);
+    assert_non_null(fixture.loop);
+    assert_int_equal(name_resolver_new(fixture.loop, &fixture.resolver, &failure), 0);
+    if (have_namespaces) {
+        struct server *server = &fixture.server;
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(53)};
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        server->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        assert_int_equal(bind(server->socket, (struct sockaddr *)&address, sizeof address), 0);
+        server->source =
+            event_loop_add_descriptor(fixture.loop, server->socket, EVENT_READ, on_question, server);
+        assert_non_null(server->source);
+    }
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+    name_resolver_free(fixture->resolver);
+    event_source_remove(fixture->server.source);
+    cleanup_close_descriptor(&fixture->server.socket);
+    event_loop_free(fixture->loop);
+    /* Neither running nor a zombie: there is no child. */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    return 0;
+}
+
+static void require_namespaces(void) {
+    if (have_namespaces)
+        return;
+    print_message("SKIPPED: needs root, for namespaces\n");
+    skip();
+}
+
+struct result {
+    unsigned calls;
+    size_t count;
+    struct name_address first;
+    int code;
+    char text[FAILURE_TEXT_SIZE];
+    struct name_query *query;
+};
+
+static void on_result(const struct name_address *addresses, size_t count, const struct failure *failure,
+                      void *context) {
+    struct result *result = context;
+    result->calls++;
+    result->count = count;
+    assert_true((count == 0) == (failure != NULL));
+    if (count > 0)
+        result->first = addresses[0];
+    if (failure) {
+        result->code = failure->code;
+        snprintf(result->text, sizeof result->text, "%s", failure->text);
+    }
+}
+
+static void ask(struct fixture *fixture, const char *name, int64_t timeout_ns, struct result *result) {
+    struct failure failure = {0};
+    *result = (struct result){0};
+    if (name_resolver_ask(fixture->resolver, name, timeout_ns, on_result, result, &result->query, &failure) <
+        0)
+        fail_msg("%s", failure.text);
+    assert_int_equal(result->calls, 0); /* never from within */
+}
+
+static void wait_for(struct fixture *fixture, const struct result *result) {
+    struct failure failure = {0};
+    int64_t end = clock_monotonic_ns() + 30 * EVENT_SECOND;
+    while (result->calls == 0 && clock_monotonic_ns() < end)
+        assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, &failure) >= 0);
+    assert_int_equal(result->calls, 1);
+}
+
+static void expect(struct fixture *fixture, const char *name, const char *expected) {
+    struct result result;
+    ask(fixture, name, 20 * EVENT_SECOND, &result);
+    wait_for(fixture, &result);
+    if (result.count == 0)
+        fail_msg("%s: %s", name, result.text);
+    char address[64];
+    const struct sockaddr_storage *at = &result.first.address;
+    const void *bytes = at->ss_family == AF_INET
+                            ? (const void *)&((const struct sockaddr_in *)at)->sin_addr
+                            : (const void *)&((const struct sockaddr_in6 *)at)->sin6_addr;
+    assert_non_null(inet_ntop(at->ss_family, bytes, address, sizeof address));
+    assert_string_equal(address, expected);
+    assert_int_equal(result.first.length,
+                     at->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+}
+
+/* The pids of our children, at most MOST; how many. */
+static size_t children(pid_t *pids, size_t most) {
+    size_t count = 0;
+    char path[64], content[1024] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(descriptor >= 0);
+    assert_true(read(descriptor, content, sizeof content - 1) >= 0);
+    close(descriptor);
+    for (char *at = content, *end; count < most; at = end) {
+        long pid = strtol(at, &end, 10);
+        if (end == at)
+            break;
+        pids[count++] = (pid_t)pid;
+    }
+    return count;
+}
+
+/* ---- tests */
+
+static void test_addresses_need_no_child(void **state) {
+    struct fixture *fixture = *state;
+    expect(fixture, "127.0.0.1", "127.0.0.1");
+    expect(fixture, "10.1.2.3", "10.1.2.3");
+    expect(fixture, "::1", "::1");
+    expect(fixture, "fe80::1%lo", "fe80::1");
+    pid_t pids[8];
+    assert_int_equal(children(pids, 8), 0);
+}
+
+static void test_names_of_the_hosts_file(void **state) {
+    struct fixture *fixture = *state;
+    if (have_namespaces) {
+        expect(fixture, "localhost", "127.0.0.1");
+        expect(fixture, "node-1.site", "10.20.30.40");
+        expect(fixture, "only-six", "fd00::6");
+        assert_int_equal(fixture->server.questions, 0);
+        return;
+    }
+    struct result result;
+    ask(fixture, "localhost", 20 * EVENT_SECOND, &result);
+    wait_for(fixture, &result);
+    assert_true(result.count > 0);
+    print_message("SKIPPED: names of a hosts file of our own need root\n");
+}
+
+static void test_bad_names(void **state) {
+    struct fixture *fixture = *state;
+    struct result result = {0};
+    char longest[300];
+    memset(longest, 'a', sizeof longest);
+    longest[256] = '\0';
+    const char *const bad[] = {"", longest};
+    for (size_t i = 0; i < 2; i++) {
+        struct failure failure = {0};
+        assert_int_equal(
+            name_resolver_ask(fixture->resolver, bad[i], -1, on_result, &result, &result.query, &failure),
+            -EINVAL);
+        assert_int_equal(failure.kind, FAILURE_INPUT);
+    }
+}
+
+static void test_no_such_name(void **state) {
+    struct fixture *fixture = *state;
+    require_namespaces();
+    struct result result;
+    ask(fixture, "nobody.example", 20 * EVENT_SECOND, &result);
+    wait_for(fixture, &result);
+    assert_int_equal(result.code, -ENOENT);
+    assert_non_null(strstr(result.text, "'nobody.example'"));
+    /* It is asked again the next time: the node may just have been made. */
+    unsigned questions = fixture->server.questions;
+    ask(fixture, "nobody.example", 20 * EVENT_SECOND, &result);
+    wait_for(fixture, &result);
+    assert_true(fixture->server.questions > questions);
+}
+
+static void test_few_names_are_asked_for_once(void **state) {
+    struct fixture *fixture = *state;
+    require_namespaces();
+    enum { QUERIES = 1000, NAMES = 5 };
+    static struct result results[QUERIES];
+    for (size_t i = 0; i < QUERIES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "fast%zu.example", i % NAMES);
+        ask(fixture, name, 20 * EVENT_SECOND, &results[i]);
+    }
+    for (size_t i = 0; i < QUERIES; i++) {
+        wait_for(fixture, &results[i]);
+        assert_int_equal(results[i].count, 1);
+    }
+    expect(fixture, "fast0.example", "10.9.8.7"); /* and not again a moment later */
+    assert_int_equal(fixture->server.questions, NAMES);
+    pid_t pids[8];
+    assert_in_range(children(pids, 8), 1, 4);
+}
+
+static void test_many_names(void **state) {
+    struct fixture *fixture = *state;
+    require_namespaces();
+    enum { NAMES = 500 };
+    static struct result results[NAMES];
+    int64_t start = clock_monotonic_ns();
+    for (size_t i = 0; i < NAMES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, i % 2 ? "fast%zu.example" : "none%zu.example", i);
+        ask(fixture, name, 20 * EVENT_SECOND, &results[i]);
+    }
+    for (size_t i = 0; i < NAMES; i++) {
+        wait_for(fixture, &results[i]);
+        assert_int_equal(results[i].count, i % 2);
+        assert_int_equal(results[i].code, i % 2 ? 0 : -ENOENT);
+    }
+    print_message("%d names in %.3f s\n", (int)NAMES, (double)(clock_monotonic_ns() - start) * 1e-9);
+}
+
+static void test_hanging_names_do_not_stop_others(void **state) {
+    struct fixture *fixture = *state;
+    require_namespaces();
+    static struct result hanging[8];
+    int64_t start = clock_monotonic_ns();
+    for (size_t i = 0; i < 8; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "never%zu.example", i);
+        ask(fixture, name, 200 * EVENT_MILLISECOND, &hanging[i]);
+    }
+    expect(fixture, "fast.example", "10.9.8.7"); /* as soon as a child is free again */
+    for (size_t i = 0; i < 8; i++) {
+        wait_for(fixture, &hanging[i]);
+        assert_int_equal(hanging[i].code, -ETIMEDOUT);
+        assert_non_null(strstr(hanging[i].text, "200 ms"));
+    }
+    assert_true(clock_monotonic_ns() - start < 5 * EVENT_SECOND);
+    pid_t pids[8];
+    assert_int_equal(children(pids, 8), 4);
+}
+
+static void test_cancel(void **state) {
+    struct fixture *fixture = *state;
+    require_namespaces();
+    static struct result results[12];
+    for (size_t i = 0; i < 12; i++) { /* asked, waiting for a child, and answered but not yet called back */
+        char name[32];
+        snprintf(name, sizeof name,
+                 i == 11   ? "10.0.0.1"
+                 : i == 10 ? "never0.example"
+                           : "never%zu.example",
+                 i);
+        ask(fixture, name, 20 * EVENT_SECOND, &results[i]);
+    }
+    name_query_cancel(NULL);
+    for (size_t i = 0; i < 12; i++)
+        name_query_cancel(results[i].query);
+    expect(fixture, "fast.example", "10.9.8.7");
+    for (size_t i = 0; i < 12; i++)
+        assert_int_equal(results[i].calls, 0);
+    /* One of two who wait for the same name. */
+    ask(fixture, "fast-two.example", 20 * EVENT_SECOND, &results[0]);
+    ask(fixture, "fast-two.example", 20 * EVENT_SECOND, &results[1]);
+    name_query_cancel(results[0].query);
+    wait_for(fixture, &results[1]);
+    assert_int_equal(results[1].count, 1);
+    assert_int_equal(results[0].calls, 0);
+}
+
+/* Freed with questions in every state: the leak checker and tear_down() judge. */
+static void test_free_while_busy(void **state) {
+    struct fixture *fixture = *state;
+    static struct result results[10];
+    for (size_t i = 0; i < 10; i++) {
+        char name[32];
+        snprintf(name, sizeof name, i < 8 ? "never%zu.example" : "127.0.0.%zu", i);
+        ask(fixture, name, 20 * EVENT_SECOND, &results[i]);
+    }
+    name_query_cancel(results[0].query);
+}
+
+struct again {
+    struct fixture *fixture;
+    struct result inner, *other;
+};
+
+static void ask_again(const struct name_address *addresses, size_t count, const struct failure *failure,
+                      void *context) {
+    (void)addresses;
+    (void)failure;
+    struct again *again = context;
+    assert_int_equal(count, 1);
+    name_query_cancel(again->other->query);
+    ask(again->fixture, "127.0.0.9", EVENT_SECOND, &again->inner);
+}
+
+static void test_ask_and_cancel_in_a_callback(void **state) {
+    struct fixture *fixture = *state;
+    struct result other;
+    struct again again = {.fixture = fixture, .other = &other};
+    struct name_query *query;
+    struct failure failure = {0};
+    assert_int_equal(
+        name_resolver_ask(fixture->resolver, "127.0.0.1", EVENT_SECOND, ask_again, &again, &query, &failure),
+        0);
+    ask(fixture, "127.0.0.2", EVENT_SECOND, &other);
+    wait_for(fixture, &again.inner);
+    assert_int_equal(again.inner.count, 1);
+    assert_int_equal(other.calls, 0);
+}
+
+static size_t count_descriptors(pid_t pid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    size_t count = 0;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+static unsigned long long status_field(pid_t pid, const char *field) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    cleanup(text_clear) struct text content;
+    text_init(&content, 1 << 16);
+    assert_int_equal(file_read(path, &content, NULL), 0);
+    char *at = strstr(content.bytes, field);
+    assert_non_null(at);
+    return strtoull(at + strlen(field), NULL, 16);
+}
+
+static void on_signal(struct event_source *self, int number, void *context) {
+    (void)self;
+    (void)number;
+    ++*(unsigned *)context;
+}
+
+static void test_children_have_nothing_of_ours(void **state) {
+    struct fixture *fixture = *state;
+    unsigned interrupts = 0;
+    struct event_source *source = event_loop_add_signal(fixture->loop, SIGINT, on_signal, &interrupts);
+    assert_non_null(source);
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    struct result result;
+    ask(fixture, "localhost", 20 * EVENT_SECOND, &result);
+    wait_for(fixture, &result);
+    pid_t pids[8];
+    assert_int_equal(children(pids, 8), 1);
+    assert_int_equal(count_descriptors(pids[0]), 4); /* three times /dev/null, and its socket */
+    assert_int_equal(status_field(pids[0], "SigBlk:\t"), 0);
+    assert_int_equal(status_field(pids[0], "SigCgt:\t") & 0xffff, 0);
+    assert_int_equal(getsid(pids[0]), pids[0]);
+    /* Our pipe ends when we close it, and our signals still come to us. */
+    close(ends[1]);
+    char byte;
+    assert_int_equal(read(ends[0], &byte, 1), 0);
+    close(ends[0]);
+    assert_int_equal(kill(getpid(), SIGINT), 0);
+    struct failure failure = {0};
+    assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, &failure) >= 0);
+    assert_int_equal(interrupts, 1);
+    event_source_remove(source);
+    /* With nothing to do it does not keep the loop turning. */
+    event_source_remove(take_pointer(fixture->server.source));
+    int64_t start = clock_monotonic_ns();
+    assert_int_equal(event_loop_run(fixture->loop, &failure), 0);
+    assert_true(clock_monotonic_ns() - start < EVENT_SECOND);
+}
+
+static void test_a_child_that_dies(void **state) {
+    struct fixture *fixture = *state;
+    struct result result;
+    ask(fixture, "localhost", 20 * EVENT_SECOND, &result);
+    wait_for(fixture, &result);
+    pid_t pids[8];
+    assert_int_equal(children(pids, 8), 1);
+    assert_int_equal(kill(pids[0], SIGKILL), 0); /* idle: another takes its place */
+    ask(fixture, "ip6-localhost", 20 * EVENT_SECOND, &result);
+    wait_for(fixture, &result);
+    if (!have_namespaces)
+        return;
+    ask(fixture, "never.example", 20 * EVENT_SECOND, &result);
+    for (unsigned deaths = 1; deaths <= 2; deaths++) { /* busy: once is tried again, twice is too often */
+        assert_int_equal(result.calls, 0);
+        while (fixture->server.questions < deaths)
+            assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, NULL) >= 0);
+        assert_int_equal(children(pids, 8), 1);
+        assert_int_equal(kill(pids[0], SIGKILL), 0);
+    }
+    wait_for(fixture, &result);
+    assert_int_equal(result.code, -EIO);
+    assert_non_null(strstr(result.text, "died"));
+    expect(fixture, "fast.example", "10.9.8.7");
+}
+
+/* An engine that is killed leaves no child: seen from a grandparent that adopts orphans. */
+static void test_children_die_with_the_engine(void **state) {
+    struct fixture *fixture = *state;
+    require_namespaces();
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t engine = fork();
+    if (engine == 0) {
+        struct failure failure = {0};
+        struct event_loop *loop = event_loop_new(&failure);
+        struct name_resolver *resolver = NULL;
+        struct name_query *query;
+        struct result result = {0};
+        pid_t child = 0;
+        if (!loop || name_resolver_new(loop, &resolver, &failure) < 0 ||
+            name_resolver_ask(resolver, "never.example", -1, on_result, &result, &query, &failure) < 0 ||
+            children(&child, 1) != 1 || write(ends[1], &child, sizeof child) != sizeof child)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    pid_t child = 0;
+    assert_int_equal(read(ends[0], &child, sizeof child), sizeof child);
+    close(ends[0]);
+    close(ends[1]);
+    while (fixture->server.questions == 0) /* the child is at it */
+        assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, NULL) >= 0);
+    assert_int_equal(kill(child, 0), 0);
+    assert_int_equal(kill(engine, SIGKILL), 0);
+    assert_int_equal(waitpid(engine, NULL, 0), engine);
+    int64_t end = clock_monotonic_ns() + 5 * EVENT_SECOND;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)child);
+    bool gone = false;
+    while (!gone && clock_monotonic_ns() < end) {
+        cleanup(text_clear) struct text content;
+        text_init(&content, 1 << 16);
+        gone = file_read(path, &content, NULL) < 0 || strstr(content.bytes, "State:\tZ");
+        usleep(5000);
+    }
+    assert_true(gone);
+}
+
+/* ---- the world that names are looked up in */
+
+static void mount_file(const char *folder, const char *name, const char *target, const char *content) {
+    cleanup_free char *path = file_join(folder, name);
+    struct failure failure = {0};
+    assert_int_equal(file_replace(path, content, strlen(content), 0644, &failure), 0);
+    assert_int_equal(mount(path, target, NULL, MS_BIND, NULL), 0);
+}
+
+static void raise_loopback(void) {
+    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(ioctl(descriptor, SIOCSIFFLAGS, &request), 0);
+    close(descriptor);
+}
+
+static char scratch[] = "/tmp/assay-name-resolver.XXXXXX";
+
+static int enter_world(void **state) {
+    (void)state;
+    if (geteuid() != 0 || unshare(CLONE_NEWNS | CLONE_NEWNET) < 0)
+        return 0;
+    assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    assert_non_null(mkdtemp(scratch));
+    mount_file(scratch, "hosts", "/etc/hosts",
+               "127.0.0.1 localhost\n::1 ip6-localhost\n10.20.30.40 node-1.site\nfd00::6 only-six\n");
+    mount_file(scratch, "resolv", "/etc/resolv.conf",
+               "nameserver 127.0.0.1\noptions timeout:10 attempts:1\n");
+    mount_file(scratch, "nsswitch", "/etc/nsswitch.conf", "hosts: files dns\npasswd: files\n");
+    raise_loopback();
+    have_namespaces = true;
+    return 0;
+}
+
+static int leave_world(void **state) {
+    (void)state;
+    return have_namespaces ? file_remove_tree(scratch, NULL) : 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_addresses_need_no_child, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_names_of_the_hosts_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bad_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_such_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_few_names_are_asked_for_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_hanging_names_do_not_stop_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cancel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_free_while_busy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ask_and_cancel_in_a_callback, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_children_have_nothing_of_ours, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_child_that_dies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_children_die_with_the_engine, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, enter_world, leave_world);
+}
