@@ -414,6 +414,10 @@ struct event_loop *agent_link_loop(const struct agent_link *link) {
     return link->loop;
 }
 
+const struct transport *agent_link_transport(const struct agent_link *link) {
+    return link->transport;
+}
+
 const struct agent_greeting *agent_link_greeting(const struct agent_link *link) {
     return &link->greeting;
 }

@@ -24,6 +24,7 @@ void node_facts_free(struct node_facts *facts) {
     for (size_t i = 0; i < facts->environment_count; i++)
         free(facts->environment[i]);
     free(facts->environment);
+    free(facts->run_directory);
     free(facts);
 }
 
@@ -93,6 +94,13 @@ static int add_variable(struct parse *parse, const char *bytes, size_t length) {
     return 0;
 }
 
+static void take_space(struct node_facts *facts, struct protocol_reader *reader) {
+    uint32_t flags = protocol_get_u32(reader);
+    facts->run_directory_noexec = flags & PROTOCOL_SPACE_NO_EXEC;
+    facts->run_directory_read_only = flags & PROTOCOL_SPACE_READ_ONLY;
+    facts->run_directory_free = protocol_get_u64(reader);
+}
+
 static int parse_record(struct parse *parse, unsigned kind, const char *bytes, size_t length) {
     struct node_facts *facts = parse->facts;
     struct protocol_reader reader;
@@ -111,6 +119,11 @@ static int parse_record(struct parse *parse, unsigned kind, const char *bytes, s
         return set_string(&facts->machine, bytes, length);
     case PROTOCOL_FACT_BOOT_ID:
         return set_string(&facts->boot_id, bytes, length);
+    case PROTOCOL_FACT_DIRECTORY:
+        return set_string(&facts->run_directory, bytes, length);
+    case PROTOCOL_FACT_SPACE:
+        take_space(facts, &reader);
+        break;
     case PROTOCOL_FACT_ENVIRONMENT:
         return add_variable(parse, bytes, length);
     case PROTOCOL_FACT_PU:

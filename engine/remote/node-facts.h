@@ -38,6 +38,9 @@ struct node_facts {
     size_t memory_count;
     char **environment; /* "NAME=VALUE", sorted; the allow-list only (PROTOCOL.md, FACTS) */
     size_t environment_count;
+    char *run_directory;         /* of the agent; NULL where it does not say */
+    uint64_t run_directory_free; /* bytes of its file system; 0 where it does not say */
+    bool run_directory_noexec, run_directory_read_only;
 };
 
 /* Frees what the facts hold and the facts. NULL is fine. */
