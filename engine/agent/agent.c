@@ -28,6 +28,12 @@ static void on_settle(struct event_source *self, void *context) {
     }
 }
 
+static void forget_files(struct agent *agent) {
+    transfer_clear(agent);
+    hashing_clear(agent);
+    listing_clear(agent);
+}
+
 void agent_leave(struct agent *agent, const char *sentence) {
     if (agent->state >= AGENT_LEAVING)
         return;
@@ -41,7 +47,7 @@ void agent_leave(struct agent *agent, const char *sentence) {
     if (agent_is_attached(agent))
         event_source_set_events(agent->input_source, 0);
     event_source_set_timer(agent->lease, -1, 0);
-    transfer_clear(agent);
+    forget_files(agent);
     command_end_all(agent);
     event_source_defer(agent->settle);
     if (agent->listener.on_leaving)
@@ -120,6 +126,10 @@ int agent_serve(struct agent *agent, const struct protocol_frame *frame, struct 
         return take_leave(agent, frame, failure);
     case PROTOCOL_CLOCK:
         return request_clock(agent, frame, failure);
+    case PROTOCOL_HASH_FILE:
+        return hashing_begin(agent, frame, failure);
+    case PROTOCOL_LIST_TREE:
+        return listing_begin(agent, frame, failure);
     case PROTOCOL_RUN:
         return command_run(agent, frame, failure);
     case PROTOCOL_INPUT:
@@ -140,6 +150,8 @@ static void on_work(struct event_source *self, void *context) {
     agent->held_back = false;
     command_continue_all(agent);
     reading_continue(agent);
+    hashing_continue(agent);
+    listing_continue(agent);
 }
 
 static void on_orphan(struct event_source *self, const struct event_child_exit *exit, void *context) {
@@ -180,6 +192,7 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
     *agent = (struct agent){.loop = loop,
                             .session = options->session,
                             .listener = options->listener,
+                            .write_anywhere = options->write_anywhere,
                             .directory = options->directory,
                             .root = -1,
                             .null = -1,
@@ -210,7 +223,7 @@ int agent_run(struct agent *agent, struct failure *failure) {
 void agent_clear(struct agent *agent) {
     /* First of all the link, which names the sources that go after it. */
     agent_detach(agent);
-    transfer_clear(agent);
+    forget_files(agent);
     command_clear_all(agent);
     event_source_remove(agent->flush);
     event_source_remove(agent->work);

@@ -8,7 +8,8 @@
  * The end: LEAVE, a lease that has run out, SIGTERM, REFUSE; for session 0 also the end of the stream.
  *
  * agent.c has the life and hands messages on; link.c has frames in and out, and links that are attached anew;
- * request.c answers those that need no state; transfer.c moves files; command.c runs programs.
+ * request.c answers those that need no state; transfer.c moves files, hash.c and tree.c look at them;
+ * command.c runs programs.
  */
 #ifndef ASSAY_AGENT_AGENT_H
 #define ASSAY_AGENT_AGENT_H
@@ -34,15 +35,18 @@ struct agent_listener {
 };
 
 struct agent_options {
-    int directory;    /* descriptor of the run directory; not to be closed by the agent */
-    const char *root; /* what stands for "/" when files of the machine are read; NULL: "/" */
-    uint64_t session; /* 0: it leaves when its link ends */
+    int directory;       /* descriptor of the run directory; not to be closed by the agent */
+    const char *root;    /* what stands for "/" when files of the machine are read; NULL: "/" */
+    uint64_t session;    /* 0: it leaves when its link ends */
+    bool write_anywhere; /* absolute paths may be written to */
     struct agent_listener listener;
 };
 
 #define AGENT_FIRST_LEASE (60 * EVENT_SECOND) /* of a daemon, until LEASE says otherwise */
 
 struct command;
+struct hashing;
+struct listing;
 struct reading;
 struct writing;
 
@@ -52,7 +56,8 @@ struct agent {
     uint64_t session;
     struct agent_listener listener;
     int directory, root, null; /* descriptors: the run directory, the root, /dev/null */
-    bool captured;             /* the root is not "/": ask files only, never the kernel */
+    bool write_anywhere;
+    bool captured; /* the root is not "/": ask files only, never the kernel */
 
     int input, output; /* the link's; -1: there is none */
     struct event_source *input_source, *output_source;
@@ -72,6 +77,8 @@ struct agent {
     size_t pipe_bytes; /* capacity given to pipes so far */
     struct reading *readings;
     struct writing *writings;
+    struct hashing *hashings;
+    struct listing *listings;
     uint64_t wakeups; /* turns of the loop */
 };
 
@@ -111,8 +118,10 @@ void agent_send_done(struct agent *agent, uint32_t request);
 /* ERROR or FAILED, from what FAILURE says. */
 void agent_send_error(struct agent *agent, enum protocol_type type, uint32_t number,
                       const struct failure *failure);
-/* May data be added to the outbox? If not, agent_work will come round when it may. */
+/* May data be added to the outbox? If not, `work` will come round when it may. */
 bool agent_may_send(struct agent *agent);
+/* The same for what can be read later as well as now: not while there is no link. */
+bool agent_may_send_file(struct agent *agent);
 
 /* request.c; each answers by itself. A negative return is a malformed message. */
 int request_inspect(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
@@ -126,9 +135,20 @@ int reading_begin(struct agent *agent, const struct protocol_frame *frame, struc
 int writing_begin(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
 int writing_data(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
 int writing_end(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
+/* The file of a request, or a negative errno: beneath the run directory, or anywhere; a regular file of at
+ * most request->size bytes. */
+int reading_open(struct agent *agent, const struct protocol_path_request *request, struct failure *failure);
 /* Goes on with the files being read, as far as the window allows. */
 void reading_continue(struct agent *agent);
 /* Forgets the files being read, and removes what is half written. */
 void transfer_clear(struct agent *agent);
+
+/* hash.c and tree.c; each goes on a little, and puts off the rest */
+int hashing_begin(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
+void hashing_continue(struct agent *agent);
+void hashing_clear(struct agent *agent);
+int listing_begin(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
+void listing_continue(struct agent *agent);
+void listing_clear(struct agent *agent);
 
 #endif

@@ -4,6 +4,7 @@
 #include "engine/agent/control.h"
 #include "engine/agent/guardian.h"
 #include "engine/agent/run-directory.h"
+#include "engine/agent/workspace.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 
@@ -157,7 +158,7 @@ static void serve_list(struct visitor *visitor) {
     const struct daemon *daemon = visitor->daemon;
     const struct agent *agent = &daemon->agent;
     char line[CONTROL_TEXT_SIZE], directory[PATH_MAX];
-    run_directory_path(agent->directory, daemon->options->directory, directory, sizeof directory);
+    run_directory_path(agent->directory, "", directory, sizeof directory);
     make_plain(directory);
     int64_t silence = event_loop_now(agent->loop) - agent->heard_ns;
     snprintf(line, sizeof line, "%016llx\t%s\t%lld\t%lld\t%u\t%ld\t%lld\t%s\t%s",
@@ -221,6 +222,7 @@ static int serve(struct daemon *daemon, int directory, int *connection, struct f
         .directory = directory,
         .root = daemon->options->root,
         .session = daemon->options->session,
+        .write_anywhere = daemon->options->write_anywhere,
         .listener = {.on_detached = on_detached, .on_leaving = on_leaving, .context = daemon}};
     int r = agent_init(agent, loop, &options, failure);
     if (r < 0) {
@@ -268,8 +270,10 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     if (daemon->listener < 0)
         return failure_set(failure, daemon->listener, "cannot listen on a socket: %s",
                            strerror(-daemon->listener));
-    int r = run_directory_open(directory, options->directory,
-                               options->remove_directory ? RUN_DIRECTORY_REMOVE : 0, failure);
+    unsigned flags = options->remove_directory ? RUN_DIRECTORY_REMOVE : 0;
+    int r = options->directory
+                ? run_directory_open(directory, options->directory, flags, failure)
+                : workspace_open(directory, options->workspace, options->folder, flags, failure);
     if (r < 0)
         return r;
     r = leave_terminal(&daemon->life);

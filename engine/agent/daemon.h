@@ -22,10 +22,12 @@ enum { DAEMON_LABEL_LIMIT = 128 };
 
 struct daemon_options {
     uint64_t session;
-    const char *directory; /* the run directory; made (mode 0700) if it is not there */
+    const char *directory; /* the run directory; made (mode 0700) if it is not there. NULL: */
+    const char *folder;    /* its name, */
+    const char *workspace; /* and where it is made; NULL: workspace.h */
     const char *root;      /* NULL: "/" */
     const char *label;     /* what --list says whose it is; "" for nothing */
-    bool remove_directory;
+    bool remove_directory, write_anywhere;
 };
 
 /* In a child of the relay, of which CONNECTION is the other end: becomes the daemon, and serves until the

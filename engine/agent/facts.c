@@ -1,6 +1,7 @@
 #include "engine/agent/facts.h"
 
 #include "engine/agent/pu-set.h"
+#include "engine/agent/run-directory.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -353,6 +355,22 @@ static int put_environment(struct protocol_writer *writer, struct failure *failu
     for (size_t i = 0; i < shown; i++)
         put_fact(writer, PROTOCOL_FACT_ENVIRONMENT, variables[i], strlen(variables[i]));
     return 0;
+}
+
+/* ---- the run directory */
+
+void facts_put_directory(struct protocol_writer *writer, int directory) {
+    char path[PATH_MAX];
+    run_directory_path(directory, "", path, sizeof path);
+    put_fact(writer, PROTOCOL_FACT_DIRECTORY, path, strlen(path));
+    struct statvfs system;
+    if (fstatvfs(directory, &system) < 0)
+        return;
+    protocol_put_u16(writer, PROTOCOL_FACT_SPACE);
+    protocol_put_u32(writer, 12);
+    protocol_put_u32(writer, (system.f_flag & ST_NOEXEC ? PROTOCOL_SPACE_NO_EXEC : 0u) |
+                                 (system.f_flag & ST_RDONLY ? PROTOCOL_SPACE_READ_ONLY : 0u));
+    protocol_put_u64(writer, (uint64_t)system.f_bavail * system.f_frsize);
 }
 
 int facts_put(struct protocol_writer *writer, int root, bool captured, struct failure *failure) {

@@ -11,6 +11,9 @@
  * to be asked for what the tree does not have. */
 int facts_put(struct protocol_writer *writer, int root, bool captured, struct failure *failure);
 
+/* Appends the records of the run directory: its path, and what its file system allows. */
+void facts_put_directory(struct protocol_writer *writer, int directory);
+
 /* May the engine see this variable ("NAME=VALUE")? Those that change how numerical programs run, by name;
  * never one whose name looks like a secret. */
 bool facts_environment_is_public(const char *variable);

@@ -61,6 +61,10 @@ bool agent_may_send(struct agent *agent) {
     return may;
 }
 
+bool agent_may_send_file(struct agent *agent) {
+    return agent->greeted && agent_may_send(agent); /* a greeting brings `work` round */
+}
+
 /* The stream has ended, or nobody reads it any more. */
 static void stream_is_over(struct agent *agent) {
     if (agent->session == 0 || agent->state >= AGENT_LEAVING) {

@@ -5,6 +5,7 @@
 #include "engine/agent/guardian.h"
 #include "engine/agent/relay.h"
 #include "engine/agent/run-directory.h"
+#include "engine/agent/workspace.h"
 #include "engine/event-loop/event-loop.h"
 
 #include <errno.h>
@@ -22,7 +23,8 @@
 
 static const char usage[] =
     "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
-    "       assay-agent --attach SESSION --directory DIR [--remove-directory] [--label WORD] [--root DIR]\n"
+    "       assay-agent --attach SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
+    "                   [--remove-directory] [--write-anywhere] [--label WORD] [--root DIR]\n"
     "       assay-agent --resume SESSION\n"
     "\n"
     "Serves an assay engine on stdin and stdout: until they are closed; or as a daemon that outlives them,\n"
@@ -33,10 +35,17 @@ static const char usage[] =
     "  --resume SESSION give them to the daemon that is there; exit with status 69 if there is none\n"
     "  --directory DIR  the run directory: all that is written goes below it; made (mode 0700) if it is not "
     "there\n"
+    "  --folder NAME    the name of the run directory, which is made in the workspace; \"assay-SESSION\" if "
+    "neither\n"
+    "                   this nor --directory is given\n"
+    "  --workspace DIR  where it is made; otherwise in the first of $TMPDIR, /tmp, /var/tmp, ~/.cache/assay "
+    "and\n"
+    "                   /dev/shm that can be written to and from which programs can be run\n"
     "  --remove-directory\n"
     "                   remove the run directory at the end, however that comes, unless it was there before "
     "with\n"
     "                   something in it\n"
+    "  --write-anywhere absolute paths, too, may be written to\n"
     "  --label WORD     whose agent it is, for who finds it left over\n"
     "  --root DIR       a captured tree that stands for / when the machine is inspected\n"
     "  --version        print version and protocol, and exit\n"
@@ -44,8 +53,8 @@ static const char usage[] =
 
 struct options {
     const char *attach, *resume;
-    const char *directory, *root, *label;
-    bool remove_directory;
+    const char *directory, *folder, *workspace, *root, *label;
+    bool remove_directory, write_anywhere;
 };
 
 static _Noreturn void complain(const char *sentence) {
@@ -60,8 +69,10 @@ static const char **find_value(const char *name, struct options *options) {
         const char *name;
         const char **value;
     } valued[] = {
-        {"--attach", &options->attach}, {"--resume", &options->resume}, {"--directory", &options->directory},
-        {"--root", &options->root},     {"--label", &options->label},
+        {"--attach", &options->attach},       {"--resume", &options->resume},
+        {"--directory", &options->directory}, {"--folder", &options->folder},
+        {"--workspace", &options->workspace}, {"--root", &options->root},
+        {"--label", &options->label},
     };
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++)
         if (strcmp(name, valued[i].name) == 0)
@@ -82,6 +93,10 @@ static void parse(int count, char **arguments, struct options *options) {
         }
         if (strcmp(name, "--remove-directory") == 0) {
             options->remove_directory = true;
+            continue;
+        }
+        if (strcmp(name, "--write-anywhere") == 0) {
+            options->write_anywhere = true;
             continue;
         }
         const char **value = find_value(name, options);
@@ -161,6 +176,27 @@ static int serve_stream(const struct options *given) {
     return 1;
 }
 
+static int attach(const struct options *given) {
+    struct daemon_options options = {.session = parse_session(given->attach),
+                                     .directory = given->directory,
+                                     .folder = given->folder,
+                                     .workspace = given->workspace,
+                                     .root = given->root,
+                                     .label = check_label(given->label),
+                                     .remove_directory = given->remove_directory,
+                                     .write_anywhere = given->write_anywhere};
+    char folder[64];
+    if (given->directory && (given->folder || given->workspace))
+        complain("--directory excludes --folder and --workspace");
+    if (given->folder && !workspace_is_name(given->folder))
+        complain("--folder is a name, without a slash");
+    if (!given->folder) {
+        snprintf(folder, sizeof folder, "assay-%016llx", (unsigned long long)options.session);
+        options.folder = folder;
+    }
+    return relay_attach(&options);
+}
+
 /* Whatever our parent left open would reach every program that we run. */
 static void close_what_was_inherited(void) {
 #ifdef SYS_close_range
@@ -185,13 +221,11 @@ int main(int count, char **arguments) {
         complain("--attach and --resume exclude each other");
     if (options.resume)
         return relay_resume(parse_session(options.resume));
+    if (options.attach)
+        return attach(&options);
+    if (options.folder || options.workspace || options.write_anywhere || options.label)
+        complain("--folder, --workspace, --write-anywhere and --label go with --attach");
     if (!options.directory)
         complain("no --directory; see --help");
-    if (options.attach)
-        return relay_attach(&(struct daemon_options){.session = parse_session(options.attach),
-                                                     .directory = options.directory,
-                                                     .root = options.root,
-                                                     .label = check_label(options.label),
-                                                     .remove_directory = options.remove_directory});
     return serve_stream(&options);
 }

@@ -1,5 +1,6 @@
 /* Requests that are answered at once. */
 #include "engine/agent/agent.h"
+#include "engine/agent/anywhere.h"
 #include "engine/agent/beneath.h"
 #include "engine/agent/facts.h"
 #include "engine/foundation/cleanup.h"
@@ -22,6 +23,7 @@ int request_inspect(struct agent *agent, const struct protocol_frame *frame, str
     protocol_put_number(&writer, request);
     r = facts_put(&writer, agent->root, agent->captured, &own);
     if (r == 0) {
+        facts_put_directory(&writer, agent->directory);
         agent_end(agent, &writer);
         return 0;
     }
@@ -30,15 +32,25 @@ int request_inspect(struct agent *agent, const struct protocol_frame *frame, str
     return 0;
 }
 
-static int answer(struct agent *agent, const struct protocol_frame *frame,
-                  int (*act)(int folder, const char *path, struct failure *failure),
-                  struct failure *failure) {
+/* ---- folders */
+
+struct folder_action {
+    int (*beneath)(int folder, const char *path, struct failure *failure);
+    int (*anywhere)(const char *path, struct failure *failure);
+};
+
+static int act(struct agent *agent, const struct protocol_frame *frame, const struct folder_action *action,
+               struct failure *failure) {
     struct protocol_path_request request;
     int r = protocol_get_path_request(frame, &request, failure);
     if (r < 0)
         return r;
     struct failure own = {0};
-    if (act(agent->directory, request.path, &own) < 0)
+    if (request.path[0] == '/' && agent->write_anywhere)
+        r = action->anywhere(request.path, &own);
+    else
+        r = action->beneath(agent->directory, request.path, &own);
+    if (r < 0)
         agent_send_error(agent, PROTOCOL_ERROR, request.request, &own);
     else
         agent_send_done(agent, request.request);
@@ -46,12 +58,14 @@ static int answer(struct agent *agent, const struct protocol_frame *frame,
 }
 
 int request_make_folder(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
-    return answer(agent, frame, beneath_make_folders, failure);
+    return act(agent, frame, &(struct folder_action){beneath_make_folders, anywhere_make_folders}, failure);
 }
 
 int request_remove_tree(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
-    return answer(agent, frame, beneath_remove_tree, failure);
+    return act(agent, frame, &(struct folder_action){beneath_remove_tree, anywhere_remove_tree}, failure);
 }
+
+/* ---- statistics, clocks */
 
 /* The second number of /proc/self/statm, in pages. */
 static uint64_t resident_bytes(void) {

@@ -1,5 +1,6 @@
 /* Files to and from the engine, in chunks, as many at once as there are requests. */
 #include "engine/agent/agent.h"
+#include "engine/agent/anywhere.h"
 #include "engine/agent/beneath.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
@@ -32,8 +33,7 @@ static void reading_free(struct reading *reading) {
     free(reading);
 }
 
-static int open_for_reading(struct agent *agent, const struct protocol_path_request *request,
-                            struct failure *failure) {
+int reading_open(struct agent *agent, const struct protocol_path_request *request, struct failure *failure) {
     const char *path = request->path;
     int flags = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
     cleanup_close int file = -1;
@@ -72,7 +72,7 @@ int reading_begin(struct agent *agent, const struct protocol_frame *frame, struc
     if (count >= PROTOCOL_READ_LIMIT)
         return failure_set(failure, -EPROTO, "more than %d files are being read at once",
                            PROTOCOL_READ_LIMIT);
-    int file = open_for_reading(agent, &request, &own);
+    int file = reading_open(agent, &request, &own);
     struct reading *reading = file < 0 ? NULL : calloc(1, sizeof *reading);
     char *path = reading ? strdup(request.path) : NULL;
     if (!path) {
@@ -120,7 +120,7 @@ static int send_chunk(struct agent *agent, struct reading *reading, struct failu
 }
 
 void reading_continue(struct agent *agent) {
-    for (int chunks = 0; agent->readings && agent_may_send(agent); chunks++) {
+    for (int chunks = 0; agent->readings && agent_may_send_file(agent); chunks++) {
         if (chunks == CHUNKS_A_TURN) {
             event_source_defer(agent->work); /* the commands want their turn */
             return;
@@ -151,7 +151,7 @@ struct writing {
     int folder, file; /* -1: it has failed, and the engine knows; what still comes is dropped */
     uint64_t size, written;
     char *path;
-    const char *name; /* the last part of path */
+    char *name; /* in the folder */
     char part[PART_NAME_SIZE];
 };
 
@@ -170,6 +170,7 @@ static void writing_free(struct writing *writing) {
     cleanup_close_descriptor(&writing->file);
     cleanup_close_descriptor(&writing->folder);
     free(writing->path);
+    free(writing->name);
     free(writing);
 }
 
@@ -182,9 +183,23 @@ static void writing_fail(struct agent *agent, struct writing *writing, struct fa
     agent_send_error(agent, PROTOCOL_ERROR, writing->request, why);
 }
 
+static int open_parent(struct agent *agent, const char *path, char **ret_name, struct failure *failure) {
+    if (path[0] == '/' && agent->write_anywhere)
+        return anywhere_open_parent(path, ret_name, failure);
+    const char *name;
+    cleanup_close int folder = beneath_open_parent(agent->directory, path, &name, failure);
+    if (folder < 0)
+        return folder;
+    char *copy = strdup(name);
+    if (!copy)
+        return failure_memory(failure);
+    *ret_name = copy;
+    return take_descriptor(folder);
+}
+
 static int writing_open(struct agent *agent, struct writing *writing, uint32_t mode,
                         struct failure *failure) {
-    cleanup_close int folder = beneath_open_parent(agent->directory, writing->path, &writing->name, failure);
+    cleanup_close int folder = open_parent(agent, writing->path, &writing->name, failure);
     if (folder < 0)
         return folder;
     struct stat status;
