@@ -19,6 +19,7 @@ static const char program_description[] =
     "predicted times.\n"
     "\n"
     "    assay run campaign.yaml        runs a campaign and seals its archive\n"
+    "    assay nodes run -w LIST -- ... runs a command on many nodes\n"
     "    assay archive verify X.zip     checks that an archive is whole\n"
     "    assay fit X.zip -o M.json      fits the model that the experiment suggests\n"
     "    assay predict hpl M.json       predicts with it\n";
@@ -43,6 +44,7 @@ static const struct {
 } environment[] = {
     {"ASSAY_PATH",
      "Folders, parted by colons, whose plugins/ and experiments/ are searched before the installed ones."},
+    {"ASSAY_NODES", "The nodes of 'assay nodes' where -w does not name them."},
 };
 
 static const struct verb_option help_option = {"--help", 'h', NULL, "Print this help.", false};

@@ -1,0 +1,199 @@
+#include "engine/command-line/nodes-answers.h"
+
+#include "engine/command-line/shown.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { JSON_BYTES_MOST = 256 << 20 };
+
+int nodes_print_json(const cJSON *value, struct failure *failure) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, JSON_BYTES_MOST);
+    int r = json_print(value, false, &text);
+    if (r < 0)
+        return failure_set(failure, r, "cannot print the result: %s", strerror(-r));
+    printf("%s\n", text.bytes);
+    return 0;
+}
+
+static double seconds_of(const struct node_result *result) {
+    return (double)(result->exit.monotonic_ns - result->start.monotonic_ns) / (double)EVENT_SECOND;
+}
+
+/* ---- for programs */
+
+static const char *const outcome_names[] = {[NODE_NOT_ASKED] = "not asked",
+                                            [NODE_SKIPPED] = "unreachable",
+                                            [NODE_DONE] = "done",
+                                            [NODE_FAILED] = "failed"};
+
+static bool add_stream(cJSON *object, const char *name, const struct node_stream *stream) {
+    cJSON *member = json_add_object(object, name);
+    return member && json_add_bytes(member, "kept", stream->bytes, stream->length) &&
+           json_add_uint64(member, "bytes", stream->total) &&
+           json_add_uint64(member, "received", stream->received) &&
+           json_add_string(member, "sha256", stream->hash) &&
+           (!stream->file || json_add_string(member, "file", stream->file));
+}
+
+static bool add_end(cJSON *object, const struct node_result *result) {
+    char started[CLOCK_TEXT_SIZE];
+    const struct remote_exit *exit = &result->exit;
+    return json_add_int64(object, exit->signalled ? "signal" : "exit", exit->code) &&
+           json_add_boolean(object, "timed_out", exit->timed_out) &&
+           json_add_string(object, "started", clock_format(result->start.wall_ns, started)) &&
+           json_add_double(object, "seconds", seconds_of(result)) &&
+           json_add_double(object, "user_seconds", (double)exit->user_us / 1e6) &&
+           json_add_double(object, "system_seconds", (double)exit->system_us / 1e6) &&
+           json_add_uint64(object, "peak_resident_bytes", exit->rss_peak_bytes);
+}
+
+static int print_result_json(const struct nodes *nodes, size_t node, const struct node_result *result,
+                             size_t round, struct failure *failure) {
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
+    bool added = object && json_add_string(object, "node", node_group_name(nodes->group, node)) &&
+                 (round == 0 || json_add_uint64(object, "round", round)) &&
+                 json_add_string(object, "outcome", outcome_names[result->outcome]);
+    if (added && result->outcome == NODE_DONE)
+        added = add_end(object, result);
+    else if (added)
+        added = json_add_string(object, "failure", result->failure.text);
+    if (added && result->outcome != NODE_SKIPPED)
+        added = add_stream(object, "stdout", &result->output) && add_stream(object, "stderr", &result->error);
+    return added ? nodes_print_json(object, failure) : failure_memory(failure);
+}
+
+/* ---- for people */
+
+/* Any bytes, of which none steers the terminal; a newline at the end. */
+static void print_bytes(const char *bytes, size_t length) {
+    for (size_t at = 0; at < length;) {
+        size_t piece = strlen(bytes + at); /* there is a NUL after the last */
+        shown_print(stdout, bytes + at, true);
+        at += piece;
+        if (at < length) {
+            fputs("\\x00", stdout);
+            at++;
+        }
+    }
+    if (length > 0 && bytes[length - 1] != '\n')
+        putchar('\n');
+}
+
+static void print_stream(const struct node_stream *stream) {
+    print_bytes(stream->bytes, stream->length);
+    if (stream->length < stream->total) {
+        printf("[... %" PRIu64 " of %" PRIu64 " bytes are not shown", stream->total - stream->length,
+               stream->total);
+        if (stream->received < stream->total)
+            printf("; the limit let %" PRIu64 " pass", stream->received);
+        puts("]");
+    }
+}
+
+/* "0.0123 s", or the least and the most of many. */
+static void print_duration(const struct node_result *results, const struct node_answer *answer) {
+    double least = seconds_of(&results[answer->nodes[0]]), most = least;
+    for (size_t i = 1; i < answer->count; i++) {
+        double seconds = seconds_of(&results[answer->nodes[i]]);
+        least = seconds < least ? seconds : least;
+        most = seconds > most ? seconds : most;
+    }
+    char a[32], b[32];
+    snprintf(a, sizeof a, "%.3g", least);
+    snprintf(b, sizeof b, "%.3g", most);
+    if (strcmp(a, b) == 0)
+        printf(", %s s", a);
+    else
+        printf(", %s to %s s", a, b);
+}
+
+static void print_head(const char *names, const struct node_result *results, const struct node_answer *answer,
+                       size_t round) {
+    const struct node_result *result = &results[answer->nodes[0]];
+    shown_print(stdout, names, false);
+    if (answer->count > 1)
+        printf(" (%zu nodes)", answer->count);
+    if (round > 0)
+        printf(", round %zu", round);
+    if (result->outcome == NODE_FAILED) {
+        fputs(": ", stdout);
+        shown_print(stdout, result->failure.text, false);
+        putchar('\n');
+        return;
+    }
+    const struct remote_exit *exit = &result->exit;
+    printf(": %s%s %d", exit->timed_out ? "time limit, " : "", exit->signalled ? "signal" : "exit",
+           exit->code);
+    print_duration(results, answer);
+    putchar('\n');
+}
+
+static int print_answer(const struct nodes *nodes, const struct node_result *results,
+                        const struct node_answer *answer, size_t round, struct failure *failure) {
+    const struct node_result *result = &results[answer->nodes[0]];
+    cleanup_free char *names = nodes_fold(nodes, answer->nodes, answer->count);
+    if (!names)
+        return failure_memory(failure);
+    print_head(names, results, answer, round);
+    print_stream(&result->output);
+    if (result->error.total > 0) {
+        shown_print(stdout, names, false);
+        puts(", stderr:");
+        print_stream(&result->error);
+    }
+    return 0;
+}
+
+/* GOOD: those that are good, or those that are not. */
+static int print_answers(const struct nodes *nodes, const struct node_result *results,
+                         const struct node_answer *answers, size_t count, bool good, size_t round,
+                         struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        const struct node_result *result = &results[answers[i].nodes[0]];
+        if (result->outcome != NODE_SKIPPED && node_result_is_good(result) == good)
+            r = print_answer(nodes, results, &answers[i], round, failure);
+    }
+    return r;
+}
+
+static int print_apart(const struct nodes *nodes, const struct node_result *results, bool quiet, size_t round,
+                       struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; i < node_group_count(nodes->group) && r == 0; i++) {
+        struct node_answer answer = {.nodes = &i, .count = 1};
+        if (results[i].outcome != NODE_SKIPPED && !(quiet && node_result_is_good(&results[i])))
+            r = print_answer(nodes, results, &answer, round, failure);
+    }
+    return r;
+}
+
+int nodes_answers_print(const struct nodes *nodes, const struct node_result *results, size_t round,
+                        const struct nodes_answers_style *style, struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; style->json && i < node_group_count(nodes->group) && r == 0; i++)
+        r = print_result_json(nodes, i, &results[i], round, failure);
+    if (style->json)
+        return r;
+    if (style->apart)
+        return print_apart(nodes, results, style->quiet, round, failure);
+    struct node_answer *answers = NULL;
+    size_t count = 0;
+    r = node_results_fold(nodes->group, results, &answers, &count, failure);
+    if (r < 0)
+        return r;
+    if (!style->quiet)
+        r = print_answers(nodes, results, answers, count, true, round, failure);
+    if (r == 0)
+        r = print_answers(nodes, results, answers, count, false, round, failure);
+    node_answers_free(answers, count);
+    return r;
+}

@@ -1,0 +1,159 @@
+/* assay nodes put and get. */
+#include "engine/command-line/nodes.h"
+
+#include "engine/command-line/shown.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int check_absolute(const char *path, struct failure *failure) {
+    if (path[0] == '/')
+        return 0;
+    return failure_input(failure, NULL, 0, 0,
+                         "'%s' is a relative path; expected an absolute one: an agent's own folder is gone "
+                         "when it leaves",
+                         path);
+}
+
+static size_t count_good(const struct nodes *nodes, const struct failure *failures) {
+    size_t good = 0;
+    for (size_t i = 0; i < node_group_count(nodes->group); i++)
+        good += failures[i].code == 0;
+    return good;
+}
+
+static void print_done(const struct nodes *nodes, const struct failure *failures, const char *what,
+                       int64_t start_ns) {
+    if (nodes->quiet)
+        return;
+    size_t good = count_good(nodes, failures);
+    char duration[NUMBER_TEXT_SIZE];
+    number_describe_duration((double)(clock_monotonic_ns() - start_ns) / (double)EVENT_SECOND, duration);
+    printf("%s: %zu of %zu nodes, verified, in %s\n", what, good, node_group_count(nodes->group), duration);
+}
+
+/* The first failure of each node counts. */
+static void collect(const struct nodes *nodes, struct failure *all, const struct failure *failures) {
+    for (size_t i = 0; i < node_group_count(nodes->group); i++)
+        if (all[i].code == 0)
+            all[i] = failures[i];
+}
+
+/* ---- put */
+
+/* What FILE will be called: DESTINATION, or in it by its own name. */
+static int name_there(const char *file, const char *destination, bool into, char **ret,
+                      struct failure *failure) {
+    if (!into) {
+        *ret = strdup(destination);
+        return *ret ? 0 : failure_memory(failure);
+    }
+    size_t length = strlen(file);
+    while (length > 1 && file[length - 1] == '/')
+        length--;
+    cleanup_free char *trimmed = strndup(file, length);
+    if (!trimmed)
+        return failure_memory(failure);
+    const char *name = file_base_name(trimmed);
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "/") == 0)
+        return failure_input(failure, NULL, 0, 0,
+                             "'%s' does not end in a name, which it needs in '%s'; expected its name too",
+                             file, destination);
+    *ret = file_join(destination, name);
+    return *ret ? 0 : failure_memory(failure);
+}
+
+static int check_files(const struct verb_arguments *arguments, struct failure *failure) {
+    for (size_t i = 1; i + 1 < arguments->operand_count; i++) {
+        struct stat status;
+        if (stat(arguments->operands[i], &status) < 0)
+            return failure_input(failure, NULL, 0, 0, "cannot read '%s': %s", arguments->operands[i],
+                                 strerror(errno));
+    }
+    return 0;
+}
+
+static int put_one(struct nodes *nodes, const char *file, const char *destination, bool into,
+                   struct failure *all, struct failure *failure) {
+    cleanup_free char *remote = NULL;
+    int r = name_there(file, destination, into, &remote, failure);
+    if (r < 0)
+        return r;
+    size_t left_out = 0;
+    cleanup_free struct failure *failures = NULL;
+    r = node_group_put(nodes->group, &(struct node_put){.local = file, .remote = remote}, &failures,
+                       &left_out, failure);
+    if (r < 0)
+        return r;
+    collect(nodes, all, failures);
+    if (left_out > 0 && !nodes->quiet)
+        fprintf(stderr, "assay: %zu links and special files of '%s' were left out\n", left_out,
+                shown(file).text);
+    return 0;
+}
+
+static int put_all(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup_free struct failure *all = calloc(node_group_count(nodes->group) + 1, sizeof *all);
+    if (!all)
+        return failure_memory(failure);
+    size_t last = arguments->operand_count - 1;
+    const char *destination = arguments->operands[last];
+    bool into = last > 2 || destination[strlen(destination) - 1] == '/';
+    int64_t start = clock_monotonic_ns();
+    nodes_doing(nodes, "putting");
+    int r = 0;
+    for (size_t i = 1; i < last && r == 0; i++)
+        r = put_one(nodes, arguments->operands[i], destination, into, all, failure);
+    nodes_doing(nodes, NULL);
+    if (r < 0)
+        return r;
+    print_done(nodes, all, "put", start);
+    return nodes_failures(nodes, all, "put", failure);
+}
+
+int nodes_put(const struct verb_arguments *arguments, struct failure *failure) {
+    int r = check_absolute(arguments->operands[arguments->operand_count - 1], failure);
+    if (r == 0)
+        r = check_files(arguments, failure);
+    if (r < 0)
+        return r;
+    cleanup(nodes_clear) struct nodes nodes = {0};
+    r = nodes_open(&nodes, arguments, true, failure);
+    if (r == 0)
+        r = put_all(&nodes, arguments, failure);
+    return nodes_close(&nodes, r, failure);
+}
+
+/* ---- get */
+
+static int get_all(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
+    int64_t start = clock_monotonic_ns();
+    cleanup_free struct failure *failures = NULL;
+    nodes_doing(nodes, "getting");
+    int r = node_group_get(nodes->group, arguments->operands[1], arguments->operands[2], &failures, failure);
+    nodes_doing(nodes, NULL);
+    if (r < 0)
+        return r;
+    print_done(nodes, failures, "get", start);
+    return nodes_failures(nodes, failures, "get", failure);
+}
+
+int nodes_get(const struct verb_arguments *arguments, struct failure *failure) {
+    int r = check_absolute(arguments->operands[1], failure);
+    if (r == 0)
+        r = file_make_folders(arguments->operands[2], failure);
+    if (r < 0)
+        return r;
+    cleanup(nodes_clear) struct nodes nodes = {0};
+    r = nodes_open(&nodes, arguments, false, failure);
+    if (r == 0)
+        r = get_all(&nodes, arguments, failure);
+    return nodes_close(&nodes, r, failure);
+}

@@ -1,0 +1,221 @@
+/* assay nodes run: one command on all nodes, and what they answered. */
+#include "engine/command-line/nodes.h"
+
+#include "engine/command-line/nodes-answers.h"
+#include "engine/command-line/output.h"
+#include "engine/documents/json.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { REPEAT_MOST = 1000000, INPUT_MOST = 1 << 30 };
+
+/* What was asked for. */
+struct request {
+    struct nodes_answers_style style;
+    struct remote_command_specification specification;
+    struct node_group_command command;
+    const char **environment; /* owned */
+    struct text input;
+    uint64_t repeat;
+};
+
+static void clear_request(struct request *request) {
+    free((void *)request->environment);
+    text_clear(&request->input);
+}
+
+/* ---- what was asked for */
+
+static int read_environment(const struct verb_arguments *arguments, struct request *ret,
+                            struct failure *failure) {
+    int r = verb_check_settings(arguments, "--env", failure);
+    if (r < 0)
+        return r;
+    ret->environment = calloc(arguments->option_count + 1, sizeof *ret->environment);
+    if (!ret->environment)
+        return failure_memory(failure);
+    const char *setting;
+    for (size_t i = 0; (setting = verb_value_at(arguments, "--env", i)); i++) {
+        if (setting[0] == '=' || !strchr(setting, '='))
+            return failure_input(failure, arguments->verb->name, 0, 0, "--env '%s' is not NAME=VALUE",
+                                 setting);
+        ret->environment[i] = setting;
+    }
+    ret->specification.environment = ret->environment;
+    return 0;
+}
+
+static int read_input(const struct verb_arguments *arguments, struct request *ret, struct failure *failure) {
+    const char *path = verb_value(arguments, "--input");
+    if (!path)
+        return 0;
+    int r = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &ret->input, failure);
+    if (r < 0)
+        return r;
+    ret->command.input = ret->input.bytes;
+    ret->command.input_length = ret->input.length;
+    return 0;
+}
+
+static int read_request(const struct verb_arguments *arguments, struct request *ret,
+                        struct failure *failure) {
+    text_init(&ret->input, INPUT_MOST);
+    ret->style = (struct nodes_answers_style){.json = verb_switch(arguments, "--json"),
+                                              .quiet = verb_switch(arguments, "--quiet"),
+                                              .apart = verb_switch(arguments, "--apart")};
+    ret->repeat = 1;
+    /* The words after "run"; the array of operands ends with NULL (verb_parse makes room for it). */
+    ret->specification.arguments = arguments->operands + 1;
+    ret->command.specification = &ret->specification;
+    ret->command.folder = verb_value(arguments, "--output");
+    uint64_t limit = 0;
+    int64_t time_limit_ns = 0;
+    int r = nodes_size_option(arguments, "--limit", &limit, failure);
+    if (r == 0)
+        r = nodes_time_option(arguments, "--time-limit", &time_limit_ns, failure);
+    if (r == 0)
+        r = nodes_count_option(arguments, "--repeat", 1, REPEAT_MOST, &ret->repeat, failure);
+    if (r == 0)
+        r = read_environment(arguments, ret, failure);
+    if (r == 0)
+        r = read_input(arguments, ret, failure);
+    if (r == 0 && ret->command.folder)
+        r = file_make_folders(ret->command.folder, failure);
+    ret->specification.output_limit = ret->specification.error_limit = limit;
+    ret->specification.timeout_ms = (uint64_t)(time_limit_ns / EVENT_MILLISECOND);
+    return r;
+}
+
+/* ---- rounds */
+
+struct rounds {
+    double *seconds; /* owned; of those that are done */
+    size_t count;
+    bool failed;            /* in one of them, somewhere */
+    struct failure failure; /* of the first that did */
+};
+
+static void clear_rounds(struct rounds *rounds) {
+    free(rounds->seconds);
+}
+
+static int compare_seconds(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* 3 when a command failed somewhere, 1 when nodes could not be reached or were lost. */
+static enum failure_kind kind_of(const struct nodes *nodes, const struct node_result *results) {
+    for (size_t i = 0; i < node_group_count(nodes->group); i++) {
+        const struct node_result *result = &results[i];
+        bool refused = result->outcome == NODE_FAILED && result->failure.kind == FAILURE_EXPERIMENT;
+        if ((result->outcome == NODE_DONE && !node_result_is_good(result)) || refused)
+            return FAILURE_EXPERIMENT;
+    }
+    return FAILURE_SYSTEM;
+}
+
+/* Of many rounds, those that failed and the last are shown. */
+static int run_round(struct nodes *nodes, const struct request *request, struct rounds *rounds,
+                     struct failure *failure) {
+    struct node_result *results = NULL;
+    int64_t start = clock_monotonic_ns();
+    int r = node_group_run(nodes->group, &request->command, &results, failure);
+    if (r < 0)
+        return r;
+    rounds->seconds[rounds->count++] = (double)(clock_monotonic_ns() - start) / (double)EVENT_SECOND;
+    struct failure bad = {0};
+    bool failed = node_results_failure(nodes->group, results, &bad) < 0;
+    if (failed && !rounds->failed) {
+        bad.kind = kind_of(nodes, results);
+        rounds->failed = true;
+        rounds->failure = bad;
+    }
+    if (rounds->count == request->repeat || failed || request->style.json) {
+        nodes_doing(nodes, NULL);
+        r = nodes_answers_print(nodes, results, request->repeat > 1 ? rounds->count : 0, &request->style,
+                                failure);
+        nodes_doing(nodes, "running");
+    }
+    node_results_free(nodes->group, results);
+    if (r == 0 && output_flush() < 0)
+        r = failure_set(failure, -EPIPE, "cannot write standard output");
+    return r;
+}
+
+static size_t count_there(const struct nodes *nodes) {
+    size_t there = 0;
+    for (size_t i = 0; i < node_group_count(nodes->group); i++)
+        there += node_group_is_there(nodes->group, i);
+    return there;
+}
+
+static int print_summary_json(const struct nodes *nodes, const struct rounds *rounds, double connect,
+                              struct failure *failure) {
+    cleanup(json_cleanup) cJSON *line = cJSON_CreateObject();
+    cJSON *object = line ? json_add_object(line, "summary") : NULL;
+    size_t middle = rounds->count / 2;
+    bool added = object && json_add_uint64(object, "nodes", node_group_count(nodes->group)) &&
+                 json_add_uint64(object, "there", count_there(nodes)) &&
+                 json_add_boolean(object, "good", !rounds->failed) &&
+                 json_add_double(object, "connect_seconds", connect) &&
+                 json_add_uint64(object, "rounds", rounds->count) &&
+                 json_add_double(object, "median_seconds", rounds->seconds[middle]) &&
+                 json_add_double(object, "least_seconds", rounds->seconds[0]) &&
+                 json_add_double(object, "most_seconds", rounds->seconds[rounds->count - 1]);
+    if (added && rounds->failed)
+        added = json_add_string(object, "failure", rounds->failure.text);
+    return added ? nodes_print_json(line, failure) : failure_memory(failure);
+}
+
+static int print_summary(const struct nodes *nodes, const struct request *request, struct rounds *rounds,
+                         struct failure *failure) {
+    double connect = (double)nodes->connect_ns / (double)EVENT_SECOND;
+    qsort(rounds->seconds, rounds->count, sizeof *rounds->seconds, compare_seconds);
+    if (request->style.json)
+        return print_summary_json(nodes, rounds, connect, failure);
+    if (request->repeat > 1)
+        printf("connected %zu of %zu nodes in %.4g s; %zu rounds: median %.4g s, least %.4g s, most %.4g s\n",
+               count_there(nodes), node_group_count(nodes->group), connect, rounds->count,
+               rounds->seconds[rounds->count / 2], rounds->seconds[0], rounds->seconds[rounds->count - 1]);
+    return 0;
+}
+
+static int run_all(struct nodes *nodes, const struct request *request, struct failure *failure) {
+    cleanup(clear_rounds) struct rounds rounds = {.seconds = calloc(request->repeat, sizeof(double))};
+    if (!rounds.seconds)
+        return failure_memory(failure);
+    nodes_doing(nodes, "running");
+    int r = 0;
+    while (r == 0 && rounds.count < request->repeat)
+        r = run_round(nodes, request, &rounds, failure);
+    nodes_doing(nodes, NULL);
+    if (r == 0)
+        r = print_summary(nodes, request, &rounds, failure);
+    if (r == 0 && rounds.failed) {
+        r = rounds.failure.code;
+        *failure = rounds.failure;
+    }
+    return r;
+}
+
+int nodes_run(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(clear_request) struct request request = {0};
+    int r = read_request(arguments, &request, failure);
+    if (r < 0)
+        return r;
+    cleanup(nodes_clear) struct nodes nodes = {0};
+    r = nodes_open(&nodes, arguments, false, failure);
+    if (r == 0)
+        r = run_all(&nodes, &request, failure);
+    return nodes_close(&nodes, r, failure);
+}

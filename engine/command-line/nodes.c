@@ -1,0 +1,158 @@
+/* assay nodes: commands and files on many nodes at once, over ssh. */
+#include "engine/command-line/nodes.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Which of them takes an option. */
+enum { RUN = 1, PUT = 2, GET = 4, SHOW = 8, CLEAN = 16, ALL = 31 };
+
+static const struct action {
+    const char *name;
+    unsigned bit;
+    size_t least, most; /* operands, without the action's own name */
+    const char *expected;
+    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
+} actions[] = {
+    {"run", RUN, 1, SIZE_MAX, "-- and a command", nodes_run},
+    {"put", PUT, 2, SIZE_MAX, "files, and where they go", nodes_put},
+    {"get", GET, 2, 2, "a path on the nodes, and a folder here", nodes_get},
+    {"show", SHOW, 0, 0, "none", nodes_show},
+    {"clean", CLEAN, 0, 0, "none", nodes_clean},
+};
+enum { ACTION_COUNT = sizeof actions / sizeof *actions };
+
+static const struct verb_option options[] = {
+    {"--nodes", 'w', "LIST",
+     "the nodes: names or [user@]name[:port], parted by commas, with ranges as in dahu-[1-32,40]; @FILE "
+     "reads "
+     "them from a file, any number a line. May be given several times. Without it, the variable ASSAY_NODES.",
+     true},
+    {"--user", 'l', "USER", "the user on the nodes, where LIST does not say", false},
+    {"--port", 'p', "PORT", "the port of their ssh servers, where LIST does not say", false},
+    {"--identity", 'i', "FILE", "a private key to try before all others; may be given several times", true},
+    {"--jump", 'J', "LIST", "gateways, [user@]host[:port] parted by commas, the first first; 'none' for none",
+     false},
+    {"--ssh-config", 'F', "FILE",
+     "read this in place of ~/.ssh/config and /etc/ssh/ssh_config; 'none' for none", false},
+    {"--known-hosts", 0, "FILE", "the host keys that are known, in place of ~/.ssh/known_hosts", false},
+    {"--accept-new", 0, "FILE",
+     "accept host keys that nobody knows, note them in FILE, and expect them from then on. Without it, a "
+     "node "
+     "whose key is not known is refused; one whose key has changed always is.",
+     false},
+    {"--window", 0, "N", "connections that are being set up at once; default: 64", false},
+    {"--timeout", 0, "TIME", "for each step of connecting, such as 10s; default: 20s", false},
+    {"--lease", 0, "TIME",
+     "an agent that has not heard from here for so long ends its commands and leaves; default: 5min", false},
+    {"--agent", 0, "KIND",
+     "auto: the binary that comes with assay, or where that does not run one built there from source; "
+     "binary; "
+     "source",
+     false},
+    {"--workspace", 0, "FOLDER",
+     "where on the nodes the run directory is made, which is gone afterwards; default: TMPDIR, /tmp, "
+     "/var/tmp, "
+     "~/.cache/assay or /dev/shm, the first that will do",
+     false},
+    {"--json", 0, NULL, "run: a JSON object a node, one a line, and one about all; show: one JSON object",
+     false},
+    {"--quiet", 'q', NULL, "no progress; run: nothing but what failed", false},
+    {"--output", 'o', "FOLDER", "run: all that each node wrote, as FOLDER/NODE.out and FOLDER/NODE.err",
+     false},
+    {"--limit", 0, "SIZE",
+     "run: of each of stdout and stderr at most so much leaves a node, such as 10MB; the rest is counted",
+     false},
+    {"--input", 0, "FILE", "run: the standard input of every node's command; '-' is this one's", false},
+    {"--env", 'e', "NAME=VALUE", "run: a variable of the command; may be given several times", true},
+    {"--time-limit", 0, "TIME", "run: a command that takes longer is ended", false},
+    {"--repeat", 0, "N",
+     "run: so often, one after the other, on the same connections, and print how long it took", false},
+    {"--apart", 0, NULL, "run: print each node's answer, not equal ones together", false},
+    {"--dry-run", 'n', NULL, "clean: only list what is left over", false},
+    {"--force", 0, NULL, "clean: end agents too that somebody is connected to", false},
+    {NULL, 0, NULL, NULL, false},
+};
+
+static const struct {
+    const char *name;
+    unsigned actions;
+} taken_by[] = {
+    {"--json", RUN | SHOW}, {"--output", RUN},  {"--limit", RUN}, {"--input", RUN},
+    {"--env", RUN},         {"--repeat", RUN},  {"--apart", RUN}, {"--time-limit", RUN},
+    {"--dry-run", CLEAN},   {"--force", CLEAN},
+};
+
+static const struct action *find_action(const char *name, struct failure *failure) {
+    const char *names[ACTION_COUNT];
+    for (size_t i = 0; i < ACTION_COUNT; i++) {
+        names[i] = actions[i].name;
+        if (strcmp(name, names[i]) == 0)
+            return &actions[i];
+    }
+    const char *nearest = text_nearest(name, names, ACTION_COUNT);
+    failure_input(failure, NULL, 0, 0, "'%s' is not what can be done with nodes; expected %s%s%s", name,
+                  nearest ? "'" : "run, put, get, show or clean", nearest ? nearest : "", nearest ? "'" : "");
+    return NULL;
+}
+
+static int run(const struct verb_arguments *arguments, struct failure *failure) {
+    const struct action *action = find_action(arguments->operands[0], failure);
+    if (!action)
+        return -EINVAL;
+    size_t count = arguments->operand_count - 1;
+    if (count < action->least || count > action->most)
+        return failure_input(failure, NULL, 0, 0, "'assay nodes %s' has %zu operands; expected %s",
+                             action->name, count, action->expected);
+    for (size_t i = 0; i < sizeof taken_by / sizeof *taken_by; i++)
+        if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
+            return failure_input(failure, NULL, 0, 0, "'assay nodes %s' has no option '%s'", action->name,
+                                 taken_by[i].name);
+    return action->run(arguments, failure);
+}
+
+const struct verb verb_nodes = {
+    .name = "nodes",
+    .summary = "commands and files on many nodes at once",
+    .synopsis = "assay nodes run|put|get|show|clean -w LIST [OPTIONS] [OPERANDS]",
+    .description =
+        "Reaches all nodes of the list over ssh, as the user's own configuration says (aliases, gateways, "
+        "keys, known hosts), and puts an agent on each, which runs what it is told and leaves nothing behind "
+        "but its own file in ~/.cache/assay. A connection that breaks is found again without the command "
+        "noticing. A node that cannot be reached keeps no other from answering; it is named at the end, and "
+        "the exit code is 1.\n"
+        "\n"
+        "run runs a command on each, and prints equal answers once. The command's words reach it as they "
+        "are, "
+        "never through a shell; a shell has to be asked for. The exit code is 3 when it failed on some "
+        "node:\n"
+        "\n"
+        "    assay nodes run -w 'dahu-[1-32].grenoble' -- uname -r\n"
+        "    assay nodes run -w @hosts -o outputs -- sh -c 'lscpu | grep MHz'\n"
+        "\n"
+        "put copies files and folders to an absolute path on each, and compares the SHA-256 of every file "
+        "there. A path that ends in '/', or any when there are several files, is a folder that they go into; "
+        "it is made if it is not there:\n"
+        "\n"
+        "    assay nodes put -w @hosts kernel.so /tmp/kernel.so\n"
+        "    assay nodes put -w @hosts inputs table.csv /scratch/mine/\n"
+        "\n"
+        "get fetches an absolute path, a file or a folder, of each as FOLDER/NODE/NAME, compared in the same "
+        "way; links are left out:\n"
+        "\n"
+        "    assay nodes get -w @hosts /var/log/mcelog logs\n"
+        "\n"
+        "show tells what the nodes are: what is common to most is printed once, and who differs is named:\n"
+        "\n"
+        "    assay nodes show -w @hosts\n"
+        "\n"
+        "clean finds agents that are left over from runs that were cut off, and ends those that nobody is "
+        "connected to. They would leave by themselves when their lease is over:\n"
+        "\n"
+        "    assay nodes clean -w @hosts --dry-run\n",
+    .options = options,
+    .operands_least = 1,
+    .operands_most = SIZE_MAX,
+    .run = run,
+};
