@@ -40,7 +40,7 @@ int ssh_connection_new(struct ssh_client *client, const char *destination,
                        struct failure *failure);
 /* Never calls back from within; fails at once only for want of memory. */
 int ssh_connection_start(struct ssh_connection *connection, struct failure *failure);
-/* Frees its streams too; calls nobody. Not from its own callbacks nor from those of its streams. */
+/* Frees its streams too; calls nobody. From its own callbacks and those of its streams too. */
 void ssh_connection_free(struct ssh_connection *connection);
 const char *ssh_connection_name(const struct ssh_connection *connection); /* the destination */
 
@@ -54,9 +54,12 @@ struct ssh_stream_end {
 
 struct ssh_stream_listener {
     void (*on_open)(struct ssh_stream *stream, void *context); /* the request was accepted */
-    void (*on_ready)(struct ssh_stream *stream, unsigned events, void *context); /* EVENT_READ, EVENT_WRITE */
-    /* Once, when its output has been read and its exit is known, or when there is no more to be known. END is
-     * NULL and WHY says so if the connection broke or the server refused. */
+    /* EVENT_READ, EVENT_WRITE, of those wanted; again as long as there is something to read on stdout. Of
+     * stderr once each time that more has come: then it is to be read until -EAGAIN. */
+    void (*on_ready)(struct ssh_stream *stream, unsigned events, void *context);
+    /* Once, when all that it said on both has been read and its exit is known, or when there is no more to be
+     * known (END then has neither code nor signal). END is NULL and WHY says so if the connection broke or
+     * the server refused. */
     void (*on_closed)(struct ssh_stream *stream, const struct ssh_stream_end *end, const struct failure *why,
                       void *context);
     void *context;
@@ -74,7 +77,7 @@ ssize_t ssh_stream_write(struct ssh_stream *stream, const void *bytes, size_t le
 int ssh_stream_want(struct ssh_stream *stream, unsigned events);
 /* End of file on its stdin, after what was written. */
 int ssh_stream_end_input(struct ssh_stream *stream);
-/* Closes it; not from its own callbacks. NULL is fine. */
+/* Closes it; from its own callbacks too. NULL is fine. */
 void ssh_stream_free(struct ssh_stream *stream);
 
 /* ---- the same, whole: INPUT in, what it prints out (at most LIMIT bytes of each; the rest is dropped) */
