@@ -105,6 +105,8 @@ static void take_descriptors(struct msghdr *message, int descriptors[CONTROL_DES
             memcpy(descriptors, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
 }
 
+/* ECONNRESET says, once, that the other side went without having read all; what it said before is still there.
+ */
 int control_receive(int socket, struct control_message *ret) {
     char letter = 0;
     struct iovec parts[2] = {{&letter, 1}, {ret->text, sizeof ret->text - 1}};
@@ -116,9 +118,9 @@ int control_receive(int socket, struct control_message *ret) {
     ssize_t got;
     do
         got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    while (got < 0 && errno == EINTR);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got <= 0)
-        return got < 0 ? (errno == ECONNRESET ? 0 : -errno) : 0;
+        return got < 0 ? -errno : 0;
     ret->kind = (enum control_kind)letter;
     ret->text[got - 1] = '\0';
     for (int i = 0; i < CONTROL_DESCRIPTORS; i++)
