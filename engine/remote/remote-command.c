@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert((int)REMOTE_COMMANDS_LIMIT == (int)PROTOCOL_COMMAND_LIMIT, "what the agent keeps to");
+
 enum { KEEP_CAPACITY = 64 << 10 };
 
 /* ---- memory: a command lives until both the caller and the link have let go of it */

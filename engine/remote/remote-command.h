@@ -34,6 +34,7 @@ enum remote_output {
 };
 enum remote_stream { REMOTE_STDOUT = 1, REMOTE_STDERR = 2 };
 
+enum { REMOTE_COMMANDS_LIMIT = 1024 };        /* programs that one agent runs at once */
 #define REMOTE_INPUT_LIMIT ((size_t)64 << 20) /* most bytes that wait for one program's stdin */
 #define REMOTE_LOW_MARK ((size_t)64 << 10)    /* the low mark, when the specification has none */
 
