@@ -14,18 +14,20 @@
 
 enum { BAR_WIDTH = 24 };
 static const int64_t plain_period_ns = 5000000000; /* between two lines when stderr is no terminal */
+static const int64_t terminal_period_ns = 50000000;
+static const int64_t json_period_ns = 1000000000; /* of nodes that are waited for */
 
 static const char *const event_names[] = {
-    [RUN_EVENT_STARTED] = "started",   [RUN_EVENT_PHASE] = "phase",   [RUN_EVENT_NOTE] = "note",
-    [RUN_EVENT_PROGRESS] = "progress", [RUN_EVENT_FAILED] = "failed", [RUN_EVENT_SEALED] = "sealed",
-    [RUN_EVENT_ENDED] = "ended",
+    [RUN_EVENT_STARTED] = "started", [RUN_EVENT_PHASE] = "phase",       [RUN_EVENT_NOTE] = "note",
+    [RUN_EVENT_NODES] = "nodes",     [RUN_EVENT_PROGRESS] = "progress", [RUN_EVENT_FAILED] = "failed",
+    [RUN_EVENT_SEALED] = "sealed",   [RUN_EVENT_ENDED] = "ended",
 };
 
 void progress_init(struct progress *progress, bool json, bool quiet) {
     *progress = (struct progress){.json = json, .quiet = quiet, .terminal = isatty(STDERR_FILENO)};
 }
 
-static void print_json(const struct run_event *event) {
+static void print_json(struct progress *progress, const struct run_event *event) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     if (!object)
         return;
@@ -36,7 +38,17 @@ static void print_json(const struct run_event *event) {
         json_add_string(object, "text", event->text);
     if (event->sha256)
         json_add_string(object, "sha256", event->sha256);
+    if (event->kind == RUN_EVENT_NODES) {
+        int64_t monotonic = clock_monotonic_ns();
+        if (event->nodes_done < event->nodes_total && monotonic - progress->last_shown_ns < json_period_ns)
+            return;
+        progress->last_shown_ns = monotonic;
+        json_add_uint64(object, "nodes_done", event->nodes_done);
+        json_add_uint64(object, "nodes_total", event->nodes_total);
+    }
     if (event->kind == RUN_EVENT_PROGRESS) {
+        json_add_uint64(object, "nodes_reached", event->nodes_done);
+        json_add_uint64(object, "nodes", event->nodes_total);
         json_add_uint64(object, "units_done", event->units_done);
         json_add_uint64(object, "units_failed", event->units_failed);
         json_add_uint64(object, "units_total", event->units_total);
@@ -85,6 +97,8 @@ static void show_counts(struct progress *progress, const struct run_event *event
             event->units_total, 100 * share, event->rate);
     if (event->units_failed)
         fprintf(stderr, ", %" PRIu64 " failed", event->units_failed);
+    if (event->nodes_done < event->nodes_total)
+        fprintf(stderr, ", %zu of %zu nodes reached", event->nodes_done, event->nodes_total);
     if (left[0] && !last)
         fprintf(stderr, ", %s left", left);
     progress->line_drawn = progress->terminal;
@@ -92,16 +106,41 @@ static void show_counts(struct progress *progress, const struct run_event *event
         fputc('\n', stderr);
 }
 
+/* On a terminal as it goes; elsewhere only what takes long. */
+static void show_nodes(struct progress *progress, const struct run_event *event) {
+    int64_t now = clock_monotonic_ns();
+    bool last = event->nodes_done == event->nodes_total, first = event->nodes_done <= 1;
+    if (first)
+        progress->last_shown_ns = now;
+    int64_t period = progress->terminal ? terminal_period_ns : plain_period_ns;
+    if ((!last || !progress->terminal) && now - progress->last_shown_ns < period)
+        return;
+    progress->last_shown_ns = now;
+    if (progress->terminal)
+        fputs("\r\033[K", stderr);
+    fprintf(stderr, "  %zu of %zu nodes", event->nodes_done, event->nodes_total);
+    /* The line is of no use once all have answered. */
+    if (progress->terminal && last)
+        fputs("\r\033[K", stderr);
+    else if (!progress->terminal)
+        fputc('\n', stderr);
+    progress->line_drawn = progress->terminal && !last;
+}
+
 static void show(void *context, const struct run_event *event) {
     struct progress *progress = context;
     if (progress->json) {
-        print_json(event);
+        print_json(progress, event);
         return;
     }
     if (progress->quiet && event->kind != RUN_EVENT_SEALED)
         return;
     if (event->kind == RUN_EVENT_PROGRESS) {
         show_counts(progress, event);
+        return;
+    }
+    if (event->kind == RUN_EVENT_NODES) {
+        show_nodes(progress, event);
         return;
     }
     end_line(progress);
@@ -125,6 +164,7 @@ static void show(void *context, const struct run_event *event) {
         break;
     case RUN_EVENT_NOTE:
     case RUN_EVENT_PROGRESS:
+    case RUN_EVENT_NODES:
         fprintf(stderr, "  %s\n", event->text);
         break;
     }

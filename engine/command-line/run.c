@@ -19,6 +19,10 @@ static const struct verb_option options[] = {
     {"--output", 'o', "FOLDER", "where the run's folder and its archive are made; default: runs", false},
     {"--set", 's', "NAME=VALUE", "sets an option of the experiment, over what the campaign says", true},
     {"--seed", 0, "SEED", "the seed of the design and of its order, from 0 to 18446744073709551615", false},
+    {"--nodes", 0, "LIST",
+     "runs on these nodes, reached by ssh, whatever testbed the campaign names: names and ranges such as "
+     "dahu-[1-32].grenoble, or @FILE with a list of them; the campaign's other keys of 'hosts' count",
+     true},
     {"--dry-run", 'n', NULL, "prints phases, units, commands, memory and time expected, and touches nothing",
      false},
     {"--json", 0, NULL, "prints events as JSON, one a line, on standard output; with --dry-run, the plan",
@@ -95,6 +99,15 @@ static int execute(const struct verb_arguments *arguments, const struct campaign
     return r;
 }
 
+/* The values of a repeatable option; an array for free(), NULL when out of memory. */
+static const char **collect_values(const struct verb_arguments *arguments, const char *option,
+                                   size_t *ret_count) {
+    const char **values = calloc(arguments->option_count + 1, sizeof *values), *value;
+    while (values && (value = verb_value_at(arguments, option, *ret_count)))
+        values[(*ret_count)++] = value;
+    return values;
+}
+
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
@@ -103,15 +116,16 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     r = verb_check_settings(arguments, "--set", failure);
     if (r < 0)
         return r;
-    cleanup_free const char **settings = calloc(arguments->option_count + 1, sizeof *settings);
-    if (!settings)
+    size_t setting_count = 0, node_count = 0;
+    cleanup_free const char **settings = collect_values(arguments, "--set", &setting_count);
+    cleanup_free const char **nodes = collect_values(arguments, "--nodes", &node_count);
+    if (!settings || !nodes)
         return failure_memory(failure);
-    size_t count = 0;
-    const char *setting;
-    while ((setting = verb_value_at(arguments, "--set", count)))
-        settings[count++] = setting;
-    struct campaign_overrides overrides = {
-        .options = settings, .option_count = count, .seed = verb_value(arguments, "--seed")};
+    struct campaign_overrides overrides = {.options = settings,
+                                           .option_count = setting_count,
+                                           .seed = verb_value(arguments, "--seed"),
+                                           .nodes = nodes,
+                                           .node_count = node_count};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     r = campaign_read(arguments->operands[0], &installation, &overrides, &campaign, failure);
     if (r < 0)
@@ -124,7 +138,8 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
-    .synopsis = "assay run CAMPAIGN.yaml [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] [--dry-run]",
+    .synopsis = "assay run CAMPAIGN.yaml [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] [--nodes LIST]... "
+                "[--dry-run]",
     .description = "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every "
                    "unit of the design in "
                    "the order that the design says (random unless it says otherwise), and seals results and "
@@ -137,7 +152,11 @@ const struct verb verb_run = {
                    "Without a seed, in the campaign or by --seed, one is drawn from the system; it is "
                    "printed and recorded, and "
                    "giving it again gives the same design in the same order.\n\n"
+                   "Nodes come from the campaign's testbed. With --nodes the same campaign runs on the "
+                   "machines of a list, over ssh; "
+                   "they need nothing but sshd and libc.\n\n"
                    "  assay run examples/quickstart.yaml\n"
+                   "  assay run examples/quickstart.yaml --nodes 'dahu-[1-32].grenoble'\n"
                    "  assay run examples/quickstart.yaml --set blas=reference --seed 42\n"
                    "  assay run examples/quickstart.yaml --dry-run",
     .options = options,

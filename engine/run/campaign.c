@@ -8,8 +8,8 @@
 #include <string.h>
 
 struct written {
-    char *name, *description, *testbed, *license, *author, *workspace;
-    const struct document_node *experiment, *options, *design;
+    char *name, *description, *license, *author, *workspace;
+    const struct document_node *experiment, *testbed, *options, *design;
 };
 
 static const struct bind_field fields[] = {
@@ -19,7 +19,7 @@ static const struct bind_field fields[] = {
      .required = true},
     {.key = "name", .type = BIND_TEXT, .offset = offsetof(struct written, name)},
     {.key = "description", .type = BIND_TEXT, .offset = offsetof(struct written, description)},
-    {.key = "testbed", .type = BIND_TEXT, .offset = offsetof(struct written, testbed)},
+    {.key = "testbed", .type = BIND_NODE, .offset = offsetof(struct written, testbed)},
     {.key = "options",
      .type = BIND_NODE,
      .offset = offsetof(struct written, options),
@@ -124,6 +124,17 @@ static int refuse_misplaced(const struct document *document, struct failure *fai
     return 0;
 }
 
+static int bind_testbed(struct campaign *campaign, const struct document_node *node,
+                        const struct campaign_overrides *overrides, struct failure *failure) {
+    struct testbed_written written = {
+        .document = campaign->document, .node = node, .folder = campaign->folder};
+    if (overrides) {
+        written.nodes = overrides->nodes;
+        written.node_count = overrides->node_count;
+    }
+    return testbed_bind(&written, &campaign->testbed, failure);
+}
+
 static int bind(struct campaign *campaign, struct written *written, const struct installation *installation,
                 const struct campaign_overrides *overrides, struct failure *failure) {
     const struct document *document = campaign->document;
@@ -140,8 +151,6 @@ static int bind(struct campaign *campaign, struct written *written, const struct
         r = bind_design(campaign, written->design, overrides, failure);
     if (r < 0)
         return r;
-    const struct document_node *testbed = document_get(document->root, "testbed");
-    campaign->testbed_name = written->testbed ? take_pointer(written->testbed) : strdup("local");
     campaign->name = written->name ? take_pointer(written->name) : strdup(campaign->experiment->name);
     campaign->description = take_pointer(written->description);
     campaign->license = take_pointer(written->license);
@@ -152,7 +161,7 @@ static int bind(struct campaign *campaign, struct written *written, const struct
         return failure_input(failure, document->file, at->line, at->column,
                              "the workspace '%s' is not an absolute path on the nodes", campaign->workspace);
     }
-    if (!campaign->testbed_name || !campaign->name)
+    if (!campaign->name)
         return failure_memory(failure);
     /* The name becomes part of file names. */
     if (strspn(campaign->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
@@ -165,9 +174,7 @@ static int bind(struct campaign *campaign, struct written *written, const struct
             "'%s' cannot name a campaign, expected up to 64 letters, digits, '-', '_' and '.'",
             campaign->name);
     }
-    campaign->testbed = testbed_find(campaign->testbed_name, document->file, testbed ? testbed->line : 1,
-                                     testbed ? testbed->column : 1, failure);
-    return campaign->testbed ? 0 : -EINVAL;
+    return bind_testbed(campaign, written->testbed, overrides, failure);
 }
 
 void campaign_cleanup(struct campaign **campaign) {
@@ -210,7 +217,7 @@ void campaign_free(struct campaign *campaign) {
     free(campaign->description);
     free(campaign->license);
     free(campaign->author);
-    free(campaign->testbed_name);
+    testbed_choice_clear(&campaign->testbed);
     free(campaign->workspace);
     free(campaign);
 }

@@ -4,7 +4,7 @@
  *
  *     experiment: dgemm            # a name, a path, or a mapping: an experiment written in place
  *     name: quickstart             # default: the experiment's name
- *     testbed: local
+ *     testbed: local               # or a mapping: engine/testbed/host-settings.h has its keys
  *     options: {blas: openblas}
  *     design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, repetitions: 3, seed: 7}
  */
@@ -28,8 +28,7 @@ struct campaign {
     char *name, *description;
     char *license; /* URI of the licence of the results */
     char *author;  /* a person's name; NULL: not stated */
-    char *testbed_name;
-    const struct testbed_backend *testbed;
+    struct testbed_choice testbed;
     char *workspace; /* folder on the nodes; NULL: the node's choice */
     struct experiment *experiment;
     struct design_specification *design;
@@ -38,7 +37,9 @@ struct campaign {
 struct campaign_overrides {
     const char *const *options; /* "name=value" from the command line */
     size_t option_count;
-    const char *seed; /* text of a seed, or NULL */
+    const char *seed;         /* text of a seed, or NULL */
+    const char *const *nodes; /* lists of nodes, or @FILE: they make the testbed `hosts` */
+    size_t node_count;
 };
 
 /* OVERRIDES may be NULL. */

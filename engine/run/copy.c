@@ -3,7 +3,7 @@
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
-#include "engine/foundation/hash.h"
+#include "engine/foundation/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,11 +20,6 @@ struct copying {
 };
 
 enum { FILE_BYTES_MOST = 1 << 30 }; /* of one that goes into the run's folder: it passes through memory */
-
-static int make_folder(const struct copy_target *target, const char *path, struct failure *failure) {
-    return target->link ? agent_link_make_folder_and_wait(target->link, path, failure)
-                        : file_make_folders(path, failure);
-}
 
 static int check_archive_name(const struct copy_target *target, const char *from, const char *relative,
                               struct failure *failure) {
@@ -47,27 +42,13 @@ static int copy_file(struct copying *copying, const char *from, const char *to, 
     int r = check_archive_name(target, from, relative, failure);
     if (r < 0)
         return r;
-    if (target->link) {
-        r = agent_link_send_file_and_wait(target->link, to, from, mode & 0777, failure);
-    } else {
-        struct text bytes;
-        text_init(&bytes, FILE_BYTES_MOST);
-        r = file_read(from, &bytes, failure);
-        if (r == 0)
-            r = file_replace(to, bytes.bytes, bytes.length, mode & 0777, failure);
-        text_clear(&bytes);
-    }
-    if (r == 0 && target->manifest) {
-        char hex[HASH_HEX_SIZE];
-        r = hash_file(from, hex, NULL, failure);
-        if (r == 0 && text_printf(target->manifest, "%s  %s\n", hex, relative) < 0)
-            r = failure_memory(failure);
-    }
+    struct text bytes;
+    text_init(&bytes, FILE_BYTES_MOST);
+    r = file_read(from, &bytes, failure);
+    if (r == 0)
+        r = file_replace(to, bytes.bytes, bytes.length, mode & 0777, failure);
+    text_clear(&bytes);
     return r;
-}
-
-static bool is_version_control(const char *name) {
-    return strcmp(name, ".git") == 0 || strcmp(name, ".hg") == 0 || strcmp(name, ".svn") == 0;
 }
 
 static int not_dots(const struct dirent *entry) {
@@ -107,7 +88,7 @@ static int copy_folder(struct copying *copying, const char *from, const char *to
     if (depth > COPY_DEPTH_MOST)
         return failure_set_kind(failure, FAILURE_INPUT, -ELOOP, "'%s' is nested deeper than %d folders", from,
                                 COPY_DEPTH_MOST);
-    int r = make_folder(copying->target, to, failure);
+    int r = file_make_folders(to, failure);
     if (r < 0)
         return r;
     struct dirent **entries;
@@ -116,8 +97,7 @@ static int copy_folder(struct copying *copying, const char *from, const char *to
         return failure_set(failure, -errno, "cannot list '%s': %s", from, strerror(errno));
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
-        bool skipped = (copying->target->skip_version_control && is_version_control(name)) ||
-                       (copying->target->skip_hidden && name[0] == '.');
+        bool skipped = copying->target->skip_hidden && name[0] == '.';
         if (r == 0 && !skipped)
             r = copy_entry(copying, from, to, relative, name, depth, failure);
         free(entries[i]);
@@ -126,23 +106,30 @@ static int copy_folder(struct copying *copying, const char *from, const char *to
     return r;
 }
 
+int copy_check_skipped(const char *source, const char *skipped, struct failure *failure) {
+    struct stat status, root;
+    if (!skipped || stat(skipped, &status) < 0 || stat(source, &root) < 0 || root.st_dev != status.st_dev ||
+        root.st_ino != status.st_ino)
+        return 0;
+    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                            "runs would be made in '%s', which is copied into each run; expected another "
+                            "folder for them (-o)",
+                            source);
+}
+
 int copy_tree(const char *source, const struct copy_target *target, size_t *ret_left_out,
               struct failure *failure) {
     struct copying copying = {.target = target};
     struct stat status;
+    int r = copy_check_skipped(source, target->skip_folder, failure);
+    if (r < 0)
+        return r;
     if (target->skip_folder && stat(target->skip_folder, &status) == 0) {
         copying.skips = true;
         copying.skipped_device = status.st_dev;
         copying.skipped_inode = status.st_ino;
-        struct stat root;
-        if (stat(source, &root) == 0 && root.st_dev == status.st_dev && root.st_ino == status.st_ino)
-            return failure_set_kind(
-                failure, FAILURE_INPUT, -EINVAL,
-                "runs would be made in '%s', which is copied into each run; expected another "
-                "folder for them (-o)",
-                source);
     }
-    int r = copy_folder(&copying, source, target->folder, "", 0, failure);
+    r = copy_folder(&copying, source, target->folder, "", 0, failure);
     if (r == 0 && ret_left_out)
         *ret_left_out = copying.left_out;
     return r;

@@ -75,8 +75,8 @@ int experiment_check_count(const struct document *document, const struct documen
 }
 
 /* The names that every experiment has: columns of results.csv, and values of its commands. */
-static const char *const reserved_names[] = {"unit", "row",  "repetition", "order",
-                                             "node", "core", "start",      "cpus"};
+static const char *const reserved_names[] = {"unit", "row",   "repetition",      "order", "node",
+                                             "core", "start", "start_monotonic", "cpus"};
 
 /* Factors, responses, options and maxima share one space of names: they are columns, and what {name} and
  * $name mean. */

@@ -6,6 +6,9 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
+#include "engine/remote/node-facts.h"
+#include "engine/run/answers.h"
+#include "engine/run/node-kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,29 +49,57 @@ static const struct {
 };
 enum { RAW_FILE_MOST = 8 << 20 };
 
-/* Which raw files the node does not have is said in facts.json, so that absent is not taken for empty. */
-static int take_raw_files(struct run *run, struct run_node *node, cJSON *facts, struct failure *failure) {
-    cleanup_free char *folder = text_format("nodes/%s/raw", node->name);
-    if (!folder)
-        return failure_memory(failure);
-    int r = run_make_folder(run, folder, failure);
-    cJSON *unreadable = json_add_array(facts, "unreadable");
-    for (size_t i = 0; r == 0 && i < sizeof raw_files / sizeof *raw_files; i++) {
-        struct text bytes;
-        text_init(&bytes, RAW_FILE_MOST);
-        struct failure why = {0};
-        if (agent_link_read_file_and_wait(node->link, raw_files[i].path, &bytes, &why) == 0) {
-            cleanup_free char *name = text_format("%s/%s", folder, raw_files[i].name);
-            cleanup_free char *path = name ? run_path(run, name) : NULL;
-            r = path ? file_replace(path, bytes.bytes, bytes.length, 0666, failure) : failure_memory(failure);
-        } else if (agent_link_state(node->link) != AGENT_LINK_READY || event_loop_is_stopped(run->loop)) {
-            if (failure)
-                *failure = why;
-            r = why.code;
-        } else {
-            json_add_string(unreadable, NULL, raw_files[i].path);
+enum { RAW_FILES = sizeof raw_files / sizeof *raw_files };
+
+/* The raw files of all nodes, asked for at once. */
+struct reading {
+    struct run *run;
+    bool *unreadable; /* of node i, file j at i * RAW_FILES + j */
+    int code;
+    struct failure failure;
+};
+
+static int keep_raw_file(const struct reading *reading, const struct answer *answer, const char *bytes,
+                         size_t length, struct failure *failure) {
+    const struct run *run = reading->run;
+    cleanup_free char *name =
+        text_format("nodes/%s/raw/%s", run->nodes[answer->node].name, raw_files[answer->item].name);
+    cleanup_free char *path = name ? run_path(run, name) : NULL;
+    return path ? file_replace(path, bytes, length, 0666, failure) : failure_memory(failure);
+}
+
+static void take_raw_file(struct agent_link *link, const char *bytes, size_t length,
+                          const struct failure *failure, void *context) {
+    (void)link;
+    struct answer *answer = context;
+    struct reading *reading = answer->answers->context;
+    answers_take(answer);
+    if (failure)
+        reading->unreadable[answer->node * RAW_FILES + answer->item] = true;
+    else if (reading->code == 0)
+        reading->code = keep_raw_file(reading, answer, bytes, length, &reading->failure);
+}
+
+static int take_raw_files(struct reading *reading, struct failure *failure) {
+    struct run *run = reading->run;
+    cleanup(answers_clear) struct answers answers = {0};
+    int r = answers_init(&answers, run->loop, run->node_count * RAW_FILES, reading, failure);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        cleanup_free char *folder = text_format("nodes/%s/raw", run->nodes[i].name);
+        r = folder ? run_make_folder(run, folder, failure) : failure_memory(failure);
+        for (size_t j = 0; r == 0 && j < RAW_FILES; j++) {
+            struct answer *answer = answers_ask(&answers, run->nodes[i].link, i, j);
+            r = agent_link_read_file(answer->link, raw_files[j].path, RAW_FILE_MOST, take_raw_file, answer,
+                                     failure);
+            if (r < 0)
+                answers_take(answer);
         }
-        text_clear(&bytes);
+    }
+    if (r == 0)
+        r = answers_wait(&answers, failure);
+    if (r == 0 && reading->code < 0) {
+        *failure = reading->failure;
+        r = reading->code;
     }
     return r;
 }
@@ -118,7 +149,18 @@ static void describe_topology(const struct node_facts *facts, cJSON *object) {
     }
 }
 
-static int write_facts(struct run *run, struct run_node *node, struct failure *failure) {
+static void describe_agent(const struct run_node *node, cJSON *object) {
+    cJSON *agent = json_add_object(object, "agent");
+    json_add_string(agent, "version", agent_link_greeting(node->link)->version);
+    json_add_string(agent, "path", node->agent_path);
+    json_add_string(agent, "sha256", node->agent_hash);
+    json_add_boolean(agent, "delivered", node->agent_delivered);
+    json_add_boolean(agent, "built", node->agent_built);
+}
+
+/* Which raw files the node does not have is said, so that absent is not taken for empty. */
+static int write_facts(struct run *run, struct run_node *node, const bool *unreadable,
+                       struct failure *failure) {
     const struct node_facts *facts = node->facts;
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     if (!object)
@@ -137,21 +179,45 @@ static int write_facts(struct run *run, struct run_node *node, struct failure *f
     cJSON *environment = json_add_array(object, "environment");
     for (size_t i = 0; i < facts->environment_count; i++)
         json_add_string(environment, NULL, facts->environment[i]);
-    int r = take_raw_files(run, node, object, failure);
-    if (r < 0)
-        return r;
-    cleanup_free char *model = cpuinfo_value(run, node, "model name");
+    cJSON *missing = json_add_array(object, "unreadable");
+    for (size_t j = 0; j < RAW_FILES; j++)
+        if (unreadable[j])
+            json_add_string(missing, NULL, raw_files[j].path);
+    node->cpu_model = cpuinfo_value(run, node, "model name");
     cleanup_free char *microcode = cpuinfo_value(run, node, "microcode");
-    json_add_string(object, "cpu_model", model);
+    json_add_string(object, "cpu_model", node->cpu_model);
     json_add_string(object, "microcode", microcode);
     json_add_uint64(object, "physical_cores_usable", node->core_count);
+    describe_agent(node, object);
     cleanup_free char *name = text_format("nodes/%s/facts.json", node->name);
     cleanup_free char *path = name ? run_path(run, name) : NULL;
-    char memory[NUMBER_TEXT_SIZE];
-    run_note(run, "node %s: %s, %zu physical core%s, %s of memory", node->name,
-             model ? model : facts->machine, node->core_count, node->core_count == 1 ? "" : "s",
-             number_describe_bytes((double)facts->memory_total, memory));
     return path ? run_write_json(path, object, failure) : failure_memory(failure);
+}
+
+/* One sentence for all nodes that are alike. */
+static int note_nodes(struct run *run, struct failure *failure) {
+    char **words = calloc(run->node_count, sizeof *words);
+    struct node_kinds kinds = {0};
+    int r = words ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        const struct run_node *node = &run->nodes[i];
+        char memory[NUMBER_TEXT_SIZE];
+        words[i] = text_format("%s, %zu physical core%s, %s of memory",
+                               node->cpu_model ? node->cpu_model : node->facts->machine, node->core_count,
+                               node->core_count == 1 ? "" : "s",
+                               number_describe_bytes((double)node->facts->memory_total, memory));
+    }
+    if (r == 0)
+        r = node_kinds_init(&kinds, (const char *const *)words, run->node_count);
+    for (size_t k = 0; r == 0 && k < kinds.count; k++) {
+        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
+        run_note(run, "%s: %s", who ? who : "nodes", kinds.items[k].value);
+    }
+    node_kinds_clear(&kinds);
+    for (size_t i = 0; words && i < run->node_count; i++)
+        free(words[i]);
+    free(words);
+    return r < 0 ? failure_memory(failure) : 0;
 }
 
 /* Refused before anything is started: a design that cannot fit would be ended by the kernel halfway. */
@@ -174,20 +240,78 @@ static int check_memory(const struct run *run, const struct run_node *node, stru
         number_describe_bytes(run->plan->memory, each), number_describe_bytes((double)available, have));
 }
 
-int run_phase_inspect(struct run *run, struct failure *failure) {
+static int check_memories(const struct run *run, struct failure *failure) {
+    cleanup_free size_t *small = calloc(run->node_count, sizeof *small);
+    if (!small)
+        return failure_memory(failure);
+    size_t count = 0;
+    for (size_t i = 0; i < run->node_count; i++)
+        if (check_memory(run, &run->nodes[i], count == 0 ? failure : NULL) < 0)
+            small[count++] = i;
+    if (count == 0)
+        return 0;
+    cleanup_free char *who = run_nodes_in_words(run, small, count);
+    if (count > 1 && who)
+        failure_prefix(failure, "too large for %zu of %zu nodes, %.300s", count, run->node_count, who);
+    return -ENOMEM;
+}
+
+/* What the measurements will be too many for is known now, and better said before hours of preparation. */
+static int check_lanes(const struct run *run, struct failure *failure) {
+    bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
+    uint64_t lanes = 0;
+    for (size_t i = 0; i < run->node_count; i++) {
+        size_t here = whole ? 1 : run->nodes[i].core_count;
+        if (here > REMOTE_COMMANDS_LIMIT)
+            return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
+                                    "node %s has %zu cores, and an agent runs at most %d programs at once; "
+                                    "expected an experiment with one process a node",
+                                    run->nodes[i].name, here, REMOTE_COMMANDS_LIMIT);
+        lanes += here;
+    }
+    return run_check_units(run, lanes, failure);
+}
+
+static int take_facts(struct run *run, struct failure *failure) {
+    cleanup_free struct node_facts **facts = NULL;
+    cleanup_free struct failure *failures = NULL;
+    int r = node_group_inspect(run->group, &facts, &failures, failure);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
-        int r = agent_link_inspect_and_wait(node->link, &node->facts, failure);
-        if (r == 0)
-            r = node_facts_physical_cores(node->facts, &node->cores, &node->core_count);
-        if (r == 0 && node->core_count == 0)
-            r = failure_set(failure, -ENODEV, "node %s has no core that the agent may use", node->name);
-        if (r == 0)
-            r = write_facts(run, node, failure);
-        if (r == 0)
-            r = check_memory(run, node, failure);
+        node->facts = facts[i];
+        if (!node->facts)
+            continue;
+        r = node_facts_physical_cores(node->facts, &node->cores, &node->core_count);
         if (r < 0)
-            return r;
+            return failure_memory(failure);
+        if (node->core_count == 0)
+            failure_set(&failures[i], -ENODEV, "there is no core that the agent may use");
     }
-    return 0;
+    return node_failures_merge(run->group, failures, "inspect", failure);
+}
+
+int run_phase_inspect(struct run *run, struct failure *failure) {
+    int r = take_facts(run, failure);
+    if (r < 0)
+        return r;
+    cleanup_free bool *unreadable = calloc(run->node_count, RAW_FILES * sizeof *unreadable);
+    if (!unreadable)
+        return failure_memory(failure);
+    struct reading reading = {.run = run, .unreadable = unreadable};
+    r = take_raw_files(&reading, failure);
+    if (r == 0) /* a file of a node that was lost was not read either */
+        r = run_check_nodes(run, failure);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++)
+        r = write_facts(run, &run->nodes[i], unreadable + i * RAW_FILES, failure);
+    if (r == 0)
+        r = note_nodes(run, failure);
+    if (r == 0)
+        r = run_note_differences(run, failure);
+    if (r == 0)
+        r = check_lanes(run, failure);
+    if (r == 0)
+        r = check_memories(run, failure);
+    return r;
 }

@@ -59,8 +59,9 @@ static void append_key(struct journal *journal, const char *key) {
 
 void journal_begin(struct journal *journal, const char *event) {
     journal->line_start = journal->file->pending.length;
-    keep(journal, text_printf(&journal->file->pending, "{\"seq\":%" PRIu64 ",\"t\":%" PRId64 ",\"event\":",
-                              ++journal->sequence, clock_wall_ns()));
+    keep(journal, text_printf(&journal->file->pending,
+                              "{\"seq\":%" PRIu64 ",\"t\":%" PRId64 ",\"m\":%" PRId64 ",\"event\":",
+                              ++journal->sequence, clock_wall_ns(), clock_monotonic_ns()));
     keep(journal, json_append_string(&journal->file->pending, event, strlen(event)));
 }
 

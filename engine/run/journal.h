@@ -30,7 +30,7 @@ int journal_create(const char *path, struct journal **ret, struct failure *failu
 /* Commits nothing: call journal_commit first. NULL is fine. */
 void journal_close(struct journal *journal);
 
-/* An entry: begin (adds seq, t and event), members, end. Entries do not nest. */
+/* An entry: begin (adds seq, the clocks t and m, and event), members, end. Entries do not nest. */
 void journal_begin(struct journal *journal, const char *event);
 void journal_integer(struct journal *journal, const char *key, int64_t value);
 void journal_string(struct journal *journal, const char *key,

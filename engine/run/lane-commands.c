@@ -79,7 +79,7 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit, const
                  lane->errors.length ? ": " : "", last_line(&lane->errors));
     for (size_t i = 0; good && i < experiment->response_count; i++)
         good = read_response(lane, i, &responses[i], why);
-    measurement_record(measurement, lane, lane->next, lane->unit_started_ns, good ? responses : NULL,
+    measurement_record(measurement, lane, lane->next, &lane->unit_start, good ? responses : NULL,
                        good ? NULL : why);
     lane->failures_in_a_row = good ? 0 : lane->failures_in_a_row + 1;
     if (good)
@@ -99,7 +99,7 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit, const
 
 static void on_started(struct remote_command *command, const struct remote_start *start, void *context) {
     (void)command;
-    ((struct lane *)context)->unit_started_ns = start->wall_ns;
+    ((struct lane *)context)->unit_start = (struct lane_start){start->wall_ns, start->monotonic_ns};
 }
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
@@ -145,9 +145,6 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     const struct run *run = lane->measurement->run;
     text_reset(&lane->output);
     text_reset(&lane->errors);
-    int r = plan_values_set_unit(&lane->values, run->plan, lane->next, failure);
-    if (r < 0)
-        return r;
     struct remote_command_specification specification = {
         .output_limit = LANE_OUTPUT_MOST,
         .error_limit = ERRORS_KEPT,

@@ -13,10 +13,9 @@
 #include <string.h>
 
 enum {
-    AHEAD_BYTES = 64 << 10, /* rows waiting on this side for one kernel; the pipe holds more */
-    COALESCE_MS = 50,       /* the agent wakes for answers this often: it shares the measured machine */
-    ERRORS_KEPT = 4 << 10,  /* of what the kernel writes to stderr */
-    FIELDS_MOST = EXPERIMENT_NAMES_MOST + 2,
+    COALESCE_MS = 50,      /* the agent wakes for answers this often: it shares the measured machine */
+    ERRORS_KEPT = 4 << 10, /* of what the kernel writes to stderr */
+    FIELDS_MOST = EXPERIMENT_NAMES_MOST + 4,
 };
 
 static void fail(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -51,8 +50,8 @@ static int send_rows(struct lane *lane, struct failure *failure) {
     struct text rows;
     text_init(&rows, 16 << 20);
     int r = lane->sent == 0 ? append_header(lane, &rows) : 0;
-    size_t queued = remote_command_queued(lane->command);
-    while (r == 0 && lane->sent < positions && queued + rows.length < AHEAD_BYTES) {
+    size_t queued = remote_command_queued(lane->command), ahead = lane->measurement->ahead_bytes;
+    while (r == 0 && lane->sent < positions && queued + rows.length < ahead) {
         size_t row = design_order_row(run->plan->order, lane->sent);
         r = csv_append_int64(&rows, true, (int64_t)++lane->sent);
         if (r == 0)
@@ -113,20 +112,24 @@ static size_t split(const char *line, size_t length, struct csv_field fields[sta
     return count;
 }
 
-/* The header says in which order the responses come: unit,start, then each response once. */
+static bool is_field(const struct csv_field *field, const char *name) {
+    return field->length == strlen(name) && memcmp(field->bytes, name, field->length) == 0;
+}
+
+/* The header says in which order the responses come: unit,start, perhaps start_monotonic, then each response
+ * once. */
 static void take_header(struct lane *lane, const char *line, size_t length) {
     const struct experiment *experiment = lane->measurement->run->experiment;
     struct csv_field fields[FIELDS_MOST];
     size_t count = split(line, length, fields);
     lane->columns = calloc(experiment->response_count, sizeof *lane->columns);
-    bool good = lane->columns && count == experiment->response_count + 2 && fields[0].length == 4 &&
-                memcmp(fields[0].bytes, "unit", 4) == 0 && fields[1].length == 5 &&
-                memcmp(fields[1].bytes, "start", 5) == 0;
+    lane->tells_monotonic = count > 2 && is_field(&fields[2], "start_monotonic");
+    size_t first = lane->tells_monotonic ? 3 : 2;
+    bool good = lane->columns && count == experiment->response_count + first &&
+                is_field(&fields[0], "unit") && is_field(&fields[1], "start");
     for (size_t i = 0; good && i < experiment->response_count; i++) {
-        size_t name_length = strlen(experiment->responses[i].name);
-        size_t j = 2;
-        while (j < count && (fields[j].length != name_length ||
-                             memcmp(fields[j].bytes, experiment->responses[i].name, name_length) != 0))
+        size_t j = first;
+        while (j < count && !is_field(&fields[j], experiment->responses[i].name))
             j++;
         good = j < count;
         lane->columns[i] = j;
@@ -142,11 +145,14 @@ static void take_answer(struct lane *lane, const char *line, size_t length) {
     struct csv_field fields[FIELDS_MOST];
     size_t count = split(line, length, fields);
     uint64_t unit = 0;
-    int64_t start = 0;
+    struct lane_start start = {.monotonic_ns = -1};
     double responses[EXPERIMENT_NAMES_MOST];
-    bool good = count == experiment->response_count + 2 &&
+    bool good = count == experiment->response_count + (lane->tells_monotonic ? 3 : 2) &&
                 number_parse_uint64(fields[0].bytes, fields[0].length, &unit) &&
-                number_parse_int64(fields[1].bytes, fields[1].length, &start) && start >= 0;
+                number_parse_int64(fields[1].bytes, fields[1].length, &start.wall_ns) && start.wall_ns >= 0;
+    if (good && lane->tells_monotonic)
+        good = number_parse_int64(fields[2].bytes, fields[2].length, &start.monotonic_ns) &&
+               start.monotonic_ns >= 0;
     for (size_t i = 0; good && i < experiment->response_count; i++) {
         const struct csv_field *field = &fields[lane->columns[i]];
         good = number_parse_double(field->bytes, field->length, &responses[i]);
@@ -158,7 +164,7 @@ static void take_answer(struct lane *lane, const char *line, size_t length) {
     else if (unit != lane->next + 1 || unit > lane->sent)
         fail(lane, "answered unit %llu, expected unit %zu", (unsigned long long)unit, lane->next + 1);
     else
-        measurement_record(lane->measurement, lane, lane->next++, start, responses, NULL);
+        measurement_record(lane->measurement, lane, lane->next++, &start, responses, NULL);
 }
 
 static void take_line(struct lane *lane, const char *line, size_t length) {
@@ -227,8 +233,9 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
 }
 
 int lane_start_streamed(struct lane *lane, struct failure *failure) {
-    struct remote_command_specification specification = {
-        .input = REMOTE_INPUT_STREAM, .coalesce_ms = COALESCE_MS, .low_mark = AHEAD_BYTES / 2};
+    struct remote_command_specification specification = {.input = REMOTE_INPUT_STREAM,
+                                                         .coalesce_ms = COALESCE_MS,
+                                                         .low_mark = lane->measurement->ahead_bytes / 2};
     struct remote_command_callbacks callbacks = {
         .on_output = on_output, .on_drain = on_drain, .on_exit = on_exit_kernel};
     int r = lane_launch(lane, &specification, &callbacks, failure);

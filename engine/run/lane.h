@@ -14,6 +14,12 @@ enum { LANE_OUTPUT_MOST = 16 << 20 }; /* bytes of one unit's stdout; what is mor
 
 struct measurement;
 
+/* When a unit began, by the node's two clocks. */
+struct lane_start {
+    int64_t wall_ns;
+    int64_t monotonic_ns; /* negative: not known */
+};
+
 struct lane {
     struct measurement *measurement;
     struct run_node *node;
@@ -21,7 +27,6 @@ struct lane {
     const unsigned *pus; /* pinned to these; owned */
     size_t pu_count;
     struct remote_command *command;
-    struct plan_values values;
     size_t next;   /* position of the next answer */
     bool finished; /* every position has its answer, and the command has ended */
 
@@ -29,11 +34,12 @@ struct lane {
     size_t sent;      /* positions written to the kernel */
     struct text line; /* the answer line that is not whole yet */
     bool header_seen;
-    size_t *columns; /* for each response, which field of an answer it is */
+    bool tells_monotonic; /* the field after `start` is `start_monotonic` */
+    size_t *columns;      /* for each response, which field of an answer it is */
 
     /* one command a unit */
     struct text output; /* of the unit that runs */
-    int64_t unit_started_ns;
+    struct lane_start unit_start;
     unsigned failures_in_a_row;
 
     struct text errors; /* what was written to stderr: by the unit, or the last of it by a streamed kernel */
@@ -51,7 +57,8 @@ struct measurement {
         window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
     uint64_t window_units;
     double rate;
-    bool ended; /* by a failure: why */
+    size_t ahead_bytes; /* rows that wait on this side for one streamed kernel */
+    bool ended;         /* by a failure: why */
     struct failure why;
     struct event_source *commit_timer;
 };
@@ -59,7 +66,7 @@ struct measurement {
 /* A unit's line in results.csv and in the journal. RESPONSES: one number a response, in the experiment's
  * order; NULL for a unit that failed, with WHY. */
 void measurement_record(struct measurement *measurement, const struct lane *lane, size_t position,
-                        int64_t start_ns, const double *responses, const char *why);
+                        const struct lane_start *start, const double *responses, const char *why);
 /* Ends all lanes, with the reason; the first reason counts. */
 void measurement_fail(struct measurement *measurement, const struct failure *why);
 

@@ -24,7 +24,7 @@ static const int64_t end_grace_ns = 3 * EVENT_SECOND; /* between SIGTERM and SIG
 
 /* A line of results.csv, whole or not at all. */
 static int append_unit(struct measurement *measurement, const struct lane *lane, size_t position,
-                       int64_t start_ns, const double *responses) {
+                       const struct lane_start *start, const double *responses) {
     struct run *run = measurement->run;
     const struct plan *plan = run->plan;
     size_t row = design_order_row(plan->order, position);
@@ -36,7 +36,11 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     r = r < 0 ? r : csv_append_int64(text, false, (int64_t)position + 1);
     r = r < 0 ? r : csv_append_field(text, false, lane->node->name, strlen(lane->node->name));
     r = r < 0 ? r : csv_append_field(text, false, lane->core, strlen(lane->core));
-    r = r < 0 ? r : csv_append_int64(text, false, start_ns);
+    r = r < 0 ? r : csv_append_int64(text, false, start->wall_ns);
+    if (r == 0 && start->monotonic_ns >= 0)
+        r = csv_append_int64(text, false, start->monotonic_ns);
+    else if (r == 0)
+        r = text_append_character(text, ','); /* an empty field */
     r = r < 0 ? r : plan_append_factors(plan, row, text);
     for (size_t i = 0; r == 0 && i < run->experiment->response_count; i++)
         r = csv_append_double(text, false, responses[i]);
@@ -49,12 +53,12 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
 }
 
 void measurement_record(struct measurement *measurement, const struct lane *lane, size_t position,
-                        int64_t start_ns, const double *responses, const char *why) {
+                        const struct lane_start *start, const double *responses, const char *why) {
     struct run *run = measurement->run;
     const struct plan *plan = run->plan;
     size_t row = design_order_row(plan->order, position),
            repetition = design_order_repetition(plan->order, position);
-    if (responses && append_unit(measurement, lane, position, start_ns, responses) < 0) {
+    if (responses && append_unit(measurement, lane, position, start, responses) < 0) {
         struct failure failure;
         failure_set(&failure, -ENOMEM,
                     "cannot keep the results of %zu units in memory until they are written",
@@ -99,8 +103,13 @@ static void show_progress(struct measurement *measurement) {
     if (measurement->weight_done > 0)
         left = spent * (measurement->weight_total - measurement->weight_done) / measurement->weight_done;
     const struct run_observer *observer = &run->request->observer;
+    size_t reached = 0;
+    for (size_t i = 0; i < run->node_count; i++)
+        reached += agent_link_state(run->nodes[i].link) == AGENT_LINK_READY;
     if (observer->event)
         observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_PROGRESS,
+                                                               .nodes_done = reached,
+                                                               .nodes_total = run->node_count,
                                                                .units_done = run->units_done,
                                                                .units_failed = run->units_failed,
                                                                .units_total = measurement->units_total,
@@ -161,7 +170,6 @@ static void clear_measurement(struct measurement *measurement) {
     for (size_t i = 0; measurement->lanes && i < measurement->lane_count; i++) {
         struct lane *lane = &measurement->lanes[i];
         remote_command_free(lane->command);
-        plan_values_clear(&lane->values);
         text_clear(&lane->line);
         text_clear(&lane->output);
         text_clear(&lane->errors);
@@ -180,16 +188,22 @@ static void clear_measurement(struct measurement *measurement) {
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
                 const struct remote_command_callbacks *callbacks, struct failure *failure) {
     struct run *run = lane->measurement->run;
-    struct experiment_values values = plan_values_view(&lane->values);
+    struct plan_values values = {0};
     char **arguments = NULL, **environment = NULL;
-    int r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &values, &arguments,
+    int r = plan_values_new(run->plan, lane->pu_count, &values, failure);
+    if (r == 0 && !run->experiment->streamed)
+        r = plan_values_set_unit(&values, run->plan, lane->next, failure);
+    if (r == 0) {
+        struct experiment_values usable = plan_values_view(&values);
+        r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable, &arguments,
                                          failure);
+    }
     if (r == 0)
-        r = plan_values_environment(&lane->values, &environment, failure);
+        r = plan_values_environment(&values, &environment, failure);
     if (r == 0) {
         specification->arguments = (const char *const *)arguments;
         specification->environment = (const char *const *)environment;
-        specification->folder = lane->node->work_folder;
+        specification->folder = RUN_WORK_FOLDER;
         specification->pus = lane->pus;
         specification->pu_count = lane->pu_count;
         if (lane->next == 0) {
@@ -203,6 +217,7 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
     }
     experiment_arguments_free(arguments);
     experiment_arguments_free(environment);
+    plan_values_clear(&values);
     return r;
 }
 
@@ -211,8 +226,13 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
 
 enum {
     LINE_MOST = 1 << 20,
-    FILES_APART = 4096, /* of an archive: all but the output of units */
+    FILES_APART = 16384,         /* of an archive: all but the output of units, for a few nodes; and */
+    FILES_OF_A_NODE = 64,        /* of each */
+    AHEAD_BYTES_MOST = 64 << 10, /* rows that wait on this side for one kernel; the pipe holds more */
+    AHEAD_BYTES_LEAST = 4 << 10,
 };
+/* Of a campaign on hundreds of nodes, all rows that wait. */
+static const size_t ahead_bytes_together = 64 << 20;
 
 static int open_lane(struct measurement *measurement, struct lane *lane, struct run_node *node, size_t core,
                      struct failure *failure) {
@@ -232,7 +252,15 @@ static int open_lane(struct measurement *measurement, struct lane *lane, struct 
         memcpy(lane->core, "all", sizeof "all");
     else
         snprintf(lane->core, sizeof lane->core, "%u", pus[0]);
-    return plan_values_new(run->plan, lane->pu_count, &lane->values, failure);
+    return 0;
+}
+
+/* So that memory is bounded however many kernels take rows. */
+static size_t choose_ahead(size_t lanes) {
+    size_t share = ahead_bytes_together / (lanes ? lanes : 1);
+    return share > AHEAD_BYTES_MOST    ? AHEAD_BYTES_MOST
+           : share < AHEAD_BYTES_LEAST ? AHEAD_BYTES_LEAST
+                                       : share;
 }
 
 static int open_lanes(struct measurement *measurement, struct failure *failure) {
@@ -252,6 +280,7 @@ static int open_lanes(struct measurement *measurement, struct failure *failure) 
                 return r;
         }
     measurement->lanes_open = count;
+    measurement->ahead_bytes = choose_ahead(count);
     return 0;
 }
 
@@ -271,7 +300,7 @@ static int compile_patterns(struct measurement *measurement, struct failure *fai
 
 static int write_header(struct run *run, struct failure *failure) {
     struct text *text = &run->results->pending;
-    int r = text_append_string(text, "row,repetition,order,node,core,start");
+    int r = text_append_string(text, "row,repetition,order,node,core,start,start_monotonic");
     for (size_t i = 0; r == 0 && i < run->experiment->factor_count; i++)
         r = csv_append_field(text, false, run->experiment->factors[i].name,
                              strlen(run->experiment->factors[i].name));
@@ -281,6 +310,32 @@ static int write_header(struct run *run, struct failure *failure) {
     if (r == 0)
         r = text_append_character(text, '\n');
     return r < 0 ? failure_memory(failure) : run_commit(run, failure);
+}
+
+/* Units keep their output in up to two files each, and an archive has room for so many. */
+int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure) {
+    uint64_t units = lanes * plan_positions(run->plan);
+    uint64_t apart = FILES_APART + (uint64_t)run->node_count * FILES_OF_A_NODE;
+    if (run->experiment->streamed || 2 * units + apart <= ARCHIVE_ENTRIES_MOST)
+        return 0;
+    return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
+                            "%" PRIu64
+                            " units would keep their output in more files than the %d of an archive; "
+                            "expected fewer rows, repetitions or nodes",
+                            units, ARCHIVE_ENTRIES_MOST);
+}
+
+static void note_units(const struct measurement *measurement) {
+    struct run *run = measurement->run;
+    size_t rows = run->plan->design->row_count, lanes = measurement->lane_count;
+    bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
+    char nodes[64] = "";
+    if (!whole && run->node_count > 1)
+        snprintf(nodes, sizeof nodes, " of %zu nodes", run->node_count);
+    run_note(run, "%" PRIu64 " units: %zu rows, %zu repetitions, %zu %s%s%s, order %s, seed %" PRIu64,
+             measurement->units_total, rows, plan_positions(run->plan) / rows, lanes, whole ? "node" : "core",
+             lanes == 1 ? "" : "s", nodes, design_order_kind_name(run->plan->order->kind),
+             design_specification_seed(run->campaign->design));
 }
 
 static int measure(struct measurement *measurement, struct failure *failure) {
@@ -294,22 +349,10 @@ static int measure(struct measurement *measurement, struct failure *failure) {
     if (r < 0)
         return r;
     measurement->units_total = (uint64_t)positions * measurement->lane_count;
-    /* Each keeps its output in up to two files, and an archive has room for so many. */
-    if (!run->experiment->streamed && 2 * measurement->units_total + FILES_APART > ARCHIVE_ENTRIES_MOST)
-        return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
-                                "%" PRIu64
-                                " units would keep their output in more files than the %d of an archive; "
-                                "expected fewer rows or repetitions",
-                                measurement->units_total, ARCHIVE_ENTRIES_MOST);
     for (size_t i = 0; i < positions; i++)
         measurement->weight_total += plan_weight(run->plan, i) * (double)measurement->lane_count;
     run->units_planned = measurement->units_total;
-    run_note(run, "%" PRIu64 " units: %zu rows, %zu repetitions, %zu %s%s, order %s, seed %" PRIu64,
-             measurement->units_total, run->plan->design->row_count, positions / run->plan->design->row_count,
-             measurement->lane_count,
-             run->experiment->placement == EXPERIMENT_PLACEMENT_NODE ? "node" : "core",
-             measurement->lane_count == 1 ? "" : "s", design_order_kind_name(run->plan->order->kind),
-             design_specification_seed(run->campaign->design));
+    note_units(measurement);
     measurement->commit_timer =
         event_loop_add_timer(run->loop, commit_period_ns, commit_period_ns, on_commit_timer, measurement);
     if (!measurement->commit_timer)

@@ -46,10 +46,14 @@ static void append_units(const struct plan *plan, struct text *ret) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t positions = plan_positions(plan), rows = plan->design->row_count;
     bool core = experiment->placement == EXPERIMENT_PLACEMENT_CORE;
-    text_printf(
-        ret, "  measure    %zu rows x %zu repetitions = %zu units on each %s, order %s, seed %" PRIu64 "\n",
-        rows, positions / rows, positions, core ? "physical core, all cores at once" : "node",
-        design_order_kind_name(plan->order->kind), design_specification_seed(plan->campaign->design));
+    const struct testbed_choice *testbed = &plan->campaign->testbed;
+    size_t nodes = testbed->backend->expected_nodes(testbed->settings);
+    text_printf(ret, "  measure    %zu rows x %zu repetitions = %zu units on each %s", rows, positions / rows,
+                positions, core ? "physical core, all cores at once" : "node");
+    if (nodes > 1)
+        text_printf(ret, ", of %zu nodes at once", nodes);
+    text_printf(ret, ", order %s, seed %" PRIu64 "\n", design_order_kind_name(plan->order->kind),
+                design_specification_seed(plan->campaign->design));
 }
 
 static int column_width(const struct design_factor *factor) {
@@ -117,14 +121,20 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
         return r;
     text_printf(ret, "campaign     %s\nexperiment   %s%s%s\ntestbed      %s: %s\n", campaign->name,
                 experiment->name, experiment->summary ? ": " : "",
-                experiment->summary ? experiment->summary : "", campaign->testbed->name,
-                campaign->testbed->summary);
+                experiment->summary ? experiment->summary : "", campaign->testbed.backend->name,
+                campaign->testbed.backend->summary);
+    r = campaign->testbed.backend->describe(campaign->testbed.settings, ret);
+    if (r < 0) {
+        plan_values_clear(&values);
+        return failure_memory(failure);
+    }
     for (size_t i = 0; i < experiment->option_count; i++)
         text_printf(ret, "%-12s %s = %s%s\n", i ? "" : "options", experiment->options[i].name,
                     experiment->options[i].value, experiment->options[i].given ? "" : " (default)");
-    text_append_string(
-        ret, "\nPhases:\n\n  reserve    the nodes\n  deploy     the agent\n  connect    to the agents\n"
-             "  inspect    what the nodes are\n");
+    text_append_string(ret,
+                       "\nPhases:\n\n  reserve    the nodes\n  deploy     the agent, where it is not yet\n"
+                       "  connect    to the agents, and their clocks against ours\n"
+                       "  inspect    what the nodes are, whether they differ, and whether the design fits\n");
     append_preparation(experiment, ret);
     for (size_t i = 0; r == 0 && i < experiment->setup_count; i++)
         r = append_command(plan, &experiment->setup[i], &values, ret, failure);
@@ -134,7 +144,7 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
         r = plan_values_set_unit(&values, plan, 0, failure);
     if (r == 0)
         r = append_command(plan, &experiment->run, &values, ret, failure);
-    text_append_string(ret, "  collect    what the agents still have\n");
+    text_append_string(ret, "  collect    clocks again, software, and what the agents cost\n");
     for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
         r = append_command(plan, &experiment->teardown[i], &values, ret, failure);
     text_append_string(
@@ -171,7 +181,9 @@ cJSON *plan_resolve(const struct plan *plan) {
         return NULL;
     json_add_string(object, "name", campaign->name);
     json_add_string(object, "experiment", experiment->name);
-    json_add_string(object, "testbed", campaign->testbed_name);
+    json_add_string(object, "testbed", campaign->testbed.backend->name);
+    campaign->testbed.backend->resolve(campaign->testbed.settings,
+                                       json_add_object(object, "testbed_settings"));
     plan_add_options(plan, object);
     plan_add_seed(plan, object);
     json_add_uint64(object, "rows", plan->design->row_count);

@@ -1,20 +1,40 @@
-/* The prepare phase: packages, the experiment's files, its source, its setup commands. */
+/* The prepare phase, on all nodes at once: packages, the experiment's files, its source, its setup commands.
+ */
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/run/answers.h"
 #include "engine/run/copy.h"
+#include "engine/run/node-command.h"
+#include "engine/run/node-kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where setup and run commands work, below the agent's folder. */
-static const char work_folder[] = "work";
-static const char experiment_folder[] = "experiment";
+static const char experiment_folder[] = "experiment"; /* beside RUN_WORK_FOLDER, where there is a source */
 
 /* ---- Packages -------------------------------------------------------------------------------------------
  */
+
+/* What is missing where. */
+struct packages {
+    const char **missing; /* of node i, at i * packages wanted; borrowed names, then NULL */
+    const char ***arguments;
+    bool *lacking; /* nodes that miss something */
+    bool *root;    /* nodes on which we are root */
+    size_t wanted;
+};
+
+static void clear_packages(struct packages *packages, const struct run *run) {
+    for (size_t i = 0; packages->arguments && i < run->node_count; i++)
+        free(packages->arguments[i]);
+    free(packages->arguments);
+    free(packages->missing);
+    free(packages->lacking);
+    free(packages->root);
+}
 
 /* The arguments FIXED (NULL-ended) and then the packages in WANTED; an array for free(). */
 static const char **with_packages(const char *const *fixed, const char *const *wanted, size_t count) {
@@ -30,9 +50,9 @@ static const char **with_packages(const char *const *fixed, const char *const *w
 }
 
 /* Reads the versions that dpkg-query told, one "name<TAB>version<TAB>status" a line, into VERSIONS, and
- * collects the packages that are not there in MISSING (borrowed names). */
-static void read_versions(const struct bind_texts *packages, const char *output, cJSON *versions,
-                          const char **missing, size_t *ret_missing) {
+ * collects the packages that are not there in MISSING (borrowed names, NULL-ended). */
+static size_t read_versions(const struct bind_texts *packages, const char *output, cJSON *versions,
+                            const char **missing) {
     size_t count = 0;
     for (size_t i = 0; i < packages->count; i++) {
         const char *name = packages->items[i];
@@ -52,218 +72,393 @@ static void read_versions(const struct bind_texts *packages, const char *output,
         if (!found)
             missing[count++] = name;
     }
-    *ret_missing = count;
+    missing[count] = NULL;
+    return count;
 }
 
-static int query_packages(struct run *run, struct run_node *node, cJSON *versions, const char **missing,
-                          size_t *ret_missing, struct failure *failure) {
+static const char **missing_of(const struct packages *packages, size_t node) {
+    return packages->missing + node * (packages->wanted + 1);
+}
+
+/* *RET_LACKING: how many nodes lack something. */
+static int query_packages(struct run *run, struct packages *packages, const bool *nodes, size_t *ret_lacking,
+                          struct failure *failure) {
     static const char *const query[] = {"dpkg-query", "-W",
                                         "-f=${Package}\\t${Version}\\t${db:Status-Abbrev}\\n", "--", NULL};
-    const struct bind_texts *packages = &run->experiment->packages;
+    const struct bind_texts *wanted = &run->experiment->packages;
     cleanup_free const char **arguments =
-        with_packages(query, (const char *const *)packages->items, packages->count);
+        with_packages(query, (const char *const *)wanted->items, wanted->count);
     if (!arguments)
         return failure_memory(failure);
-    cleanup(remote_result_clear) struct remote_result result = {0};
-    int r = run_command(run, node, arguments, NULL, NULL, false, &result, failure);
+    struct node_result *results = NULL;
+    int r = node_command_run(run, &(struct node_command){.arguments = arguments, .nodes = nodes}, &results,
+                             failure);
+    if (r < 0)
+        return r;
+    size_t lacking = 0;
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        if (nodes && !nodes[i])
+            continue;
+        if (results[i].outcome != NODE_DONE) {
+            if (failure)
+                *failure = results[i].failure;
+            r = results[i].failure.code;
+            break;
+        }
+        cJSON_DeleteItemFromObjectCaseSensitive(run->nodes[i].software, "packages");
+        cJSON *versions = json_add_object(run->nodes[i].software, "packages");
+        if (!versions)
+            r = failure_memory(failure);
+        else if (read_versions(wanted, results[i].output.bytes, versions, missing_of(packages, i)) > 0) {
+            packages->lacking[i] = true;
+            lacking++;
+        }
+    }
+    node_results_free(run->group, results);
     if (r == 0)
-        read_versions(packages, result.output, versions, missing, ret_missing);
+        *ret_lacking = lacking;
     return r;
 }
 
-/* The words before a command that needs root: nothing as root, sudo without a question otherwise. */
-static int install_packages(struct run *run, struct run_node *node, const char *const *missing, size_t count,
-                            struct failure *failure) {
+static int find_root(struct run *run, struct packages *packages, struct failure *failure) {
     static const char *const identity[] = {"id", "-u", NULL};
-    cleanup(remote_result_clear) struct remote_result who = {0};
-    int r = run_command(run, node, identity, NULL, NULL, true, &who, failure);
-    if (r < 0)
-        return r;
-    bool root = strcmp(who.output, "0\n") == 0;
+    struct node_result *results = NULL;
+    int r = node_command_run(run, &(struct node_command){.arguments = identity, .nodes = packages->lacking},
+                             &results, failure);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++)
+        packages->root[i] = results[i].outcome == NODE_DONE && strcmp(results[i].output.bytes, "0\n") == 0;
+    if (r == 0)
+        node_results_free(run->group, results);
+    return r;
+}
+
+/* What needs root has words before it: nothing as root, sudo without a question otherwise. */
+static int specify_update(struct run *run, size_t node, struct remote_command_specification *ret,
+                          void *context, struct failure *failure) {
     static const char *const update[] = {"sudo",    "-n", "env",    "DEBIAN_FRONTEND=noninteractive",
                                          "apt-get", "-q", "update", NULL};
+    const struct packages *packages = context;
+    (void)run;
+    (void)failure;
+    ret->arguments = packages->root[node] ? update + 2 : update;
+    return 0;
+}
+
+static int specify_install(struct run *run, size_t node, struct remote_command_specification *ret,
+                           void *context, struct failure *failure) {
     static const char *const install[] = {
         "sudo", "-n",      "env", "DEBIAN_FRONTEND=noninteractive", "apt-get",
         "-q",   "install", "-y",  "--no-install-recommends",        "--",
         NULL};
-    cleanup_free const char **arguments = with_packages(root ? install + 2 : install, missing, count);
-    if (!arguments)
+    struct packages *packages = context;
+    const char **missing = missing_of(packages, node);
+    size_t count = 0;
+    (void)run;
+    while (missing[count])
+        count++;
+    packages->arguments[node] = with_packages(packages->root[node] ? install + 2 : install, missing, count);
+    if (!packages->arguments[node])
         return failure_memory(failure);
-    cleanup(remote_result_clear) struct remote_result updated = {0};
-    cleanup(remote_result_clear) struct remote_result installed = {0};
-    r = run_command(run, node, root ? update + 2 : update, NULL, NULL, true, &updated, failure);
+    ret->arguments = packages->arguments[node];
+    return 0;
+}
+
+/* "make git" for each node, and who lacks them. */
+static int note_missing(struct run *run, const struct packages *packages, char **ret_first,
+                        struct failure *failure) {
+    char **words = calloc(run->node_count, sizeof *words);
+    struct node_kinds kinds = {0};
+    int r = words ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        if (!packages->lacking[i])
+            continue;
+        struct text names;
+        text_init(&names, FAILURE_TEXT_SIZE / 2);
+        for (const char **name = missing_of(packages, i); *name; name++)
+            text_printf(&names, "%s%s", names.length ? " " : "", *name);
+        words[i] = text_take(&names);
+        r = words[i] ? 0 : -ENOMEM;
+    }
     if (r == 0)
-        r = run_command(run, node, arguments, NULL, NULL, true, &installed, failure);
+        r = node_kinds_init(&kinds, (const char *const *)words, run->node_count);
+    for (size_t k = 0; r == 0 && k < kinds.count; k++) {
+        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
+        run_note(run, "%s: installing %s", who ? who : "nodes", kinds.items[k].value);
+        if (k == 0)
+            *ret_first = text_format("%s: %s", who ? who : "nodes", kinds.items[k].value);
+    }
+    node_kinds_clear(&kinds);
+    for (size_t i = 0; words && i < run->node_count; i++)
+        free(words[i]);
+    free(words);
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
+static int install_packages(struct run *run, struct packages *packages, struct failure *failure) {
+    int r = find_root(run, packages, failure);
+    if (r == 0)
+        r = node_command_run(
+            run,
+            &(struct node_command){
+                .specify = specify_update, .context = packages, .nodes = packages->lacking, .name = "update"},
+            NULL, failure);
+    if (r == 0)
+        r = node_command_run(run,
+                             &(struct node_command){.specify = specify_install,
+                                                    .context = packages,
+                                                    .nodes = packages->lacking,
+                                                    .name = "install"},
+                             NULL, failure);
     return r;
 }
 
-static int prepare_packages(struct run *run, struct run_node *node, struct failure *failure) {
-    const struct bind_texts *packages = &run->experiment->packages;
-    if (packages->count == 0)
-        return 0;
-    cleanup_free const char **missing = calloc(packages->count, sizeof *missing);
-    cJSON *versions = json_add_object(node->software, "packages");
-    if (!missing || !versions)
-        return failure_memory(failure);
-    size_t count = 0;
-    int r = query_packages(run, node, versions, missing, &count, failure);
-    if (r < 0 || count == 0)
+static int provide_packages(struct run *run, struct packages *packages, struct failure *failure) {
+    size_t lacking = 0;
+    int r = query_packages(run, packages, NULL, &lacking, failure);
+    if (r < 0 || lacking == 0)
         return r;
-    struct text names;
-    text_init(&names, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < count; i++)
-        text_printf(&names, "%s%s", i ? " " : "", missing[i]);
-    run_note(run, "node %s: installing %s", node->name, names.bytes);
-    r = install_packages(run, node, missing, count, failure);
-    if (r == 0) {
-        cJSON_DeleteItemFromObjectCaseSensitive(node->software, "packages");
-        versions = json_add_object(node->software, "packages");
-        r = versions ? query_packages(run, node, versions, missing, &count, failure)
-                     : failure_memory(failure);
-    }
-    if (r == 0 && count > 0)
-        r = failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOPKG, "on node %s, package %s is still missing",
-                             node->name, missing[0]);
-    else if (r < 0 && !run->interrupted)
-        failure_prefix(
-            failure, "the experiment needs packages that node %s lacks (%s) and that could not be installed",
-            node->name, names.bytes);
-    text_clear(&names);
+    cleanup_free char *first = NULL;
+    r = note_missing(run, packages, &first, failure);
+    if (r == 0)
+        r = install_packages(run, packages, failure);
+    if (r == 0)
+        r = query_packages(run, packages, packages->lacking, &lacking, failure);
+    for (size_t i = 0; r == 0 && lacking > 0 && i < run->node_count; i++)
+        if (packages->lacking[i] && missing_of(packages, i)[0])
+            return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOPKG,
+                                    "on node %s, package %s is still missing", run->nodes[i].name,
+                                    missing_of(packages, i)[0]);
+    if (r < 0 && !run->interrupted)
+        failure_prefix(failure,
+                       "the experiment needs packages that are not there (%.300s) and that could not be "
+                       "installed",
+                       first ? first : "");
+    return r;
+}
+
+static int prepare_packages(struct run *run, struct failure *failure) {
+    size_t wanted = run->experiment->packages.count;
+    if (wanted == 0)
+        return 0;
+    struct packages packages = {.missing = calloc(run->node_count, (wanted + 1) * sizeof *packages.missing),
+                                .arguments = calloc(run->node_count, sizeof *packages.arguments),
+                                .lacking = calloc(run->node_count, sizeof *packages.lacking),
+                                .root = calloc(run->node_count, sizeof *packages.root),
+                                .wanted = wanted};
+    int r = packages.missing && packages.arguments && packages.lacking && packages.root
+                ? provide_packages(run, &packages, failure)
+                : failure_memory(failure);
+    clear_packages(&packages, run);
     return r;
 }
 
 /* ---- Files and source -----------------------------------------------------------------------------------
  */
 
-static int prepare_git(struct run *run, struct run_node *node, cJSON *source, struct failure *failure) {
+static int prepare_git(struct run *run, struct failure *failure) {
     const struct experiment_source *wanted = &run->experiment->source;
-    const char *clone[] = {"git", "clone", "--quiet", "--", wanted->git, work_folder, NULL};
+    const char *clone[] = {"git", "clone", "--quiet", "--", wanted->git, RUN_WORK_FOLDER, NULL};
     const char *checkout[] = {"git", "-c", "advice.detachedHead=false", "checkout", "--quiet", wanted->at,
                               "--",  NULL};
     static const char *const commit[] = {"git", "rev-parse", "HEAD", NULL};
     static const char *const no_questions[] = {"GIT_TERMINAL_PROMPT=0", NULL};
-    cleanup(remote_result_clear) struct remote_result cloned = {0};
-    cleanup(remote_result_clear) struct remote_result checked_out = {0};
-    cleanup(remote_result_clear) struct remote_result told = {0};
-    int r = run_command(run, node, clone, no_questions, NULL, true, &cloned, failure);
+    struct node_command cloning = {.arguments = clone, .environment = no_questions, .name = "clone"};
+    struct node_command checking_out = {
+        .arguments = checkout, .environment = no_questions, .folder = RUN_WORK_FOLDER, .name = "checkout"};
+    struct node_command telling = {.arguments = commit, .folder = RUN_WORK_FOLDER, .name = "commit"};
+    struct node_result *told = NULL;
+    int r = node_command_run(run, &cloning, NULL, failure);
     if (r == 0 && wanted->at)
-        r = run_command(run, node, checkout, no_questions, work_folder, true, &checked_out, failure);
+        r = node_command_run(run, &checking_out, NULL, failure);
     if (r == 0)
-        r = run_command(run, node, commit, NULL, work_folder, true, &told, failure);
+        r = node_command_run(run, &telling, &told, failure);
     if (r < 0)
         return r;
-    json_add_string(source, "git", wanted->git);
-    json_add_string(source, "at", wanted->at);
-    json_add_bytes(source, "commit", told.output, strcspn(told.output, "\n"));
+    for (size_t i = 0; i < run->node_count; i++) {
+        cJSON *source = json_add_object(run->nodes[i].software, "source");
+        json_add_string(source, "git", wanted->git);
+        json_add_string(source, "at", wanted->at);
+        json_add_bytes(source, "commit", told[i].output.bytes, strcspn(told[i].output.bytes, "\n"));
+    }
+    node_results_free(run->group, told);
     return 0;
 }
 
-static int prepare_local_source(struct run *run, struct run_node *node, cJSON *source,
-                                struct failure *failure) {
-    struct text manifest;
-    text_init(&manifest, 64 << 20);
-    struct copy_target target = {.link = node->link,
-                                 .folder = work_folder,
-                                 .skip_version_control = true,
-                                 .skip_folder = run->request->folder,
-                                 .manifest = &manifest};
-    size_t left_out = 0;
-    int r = copy_tree(run->experiment->source.folder, &target, &left_out, failure);
-    if (r == 0 && left_out > 0)
-        run_note(run, "%zu links and special files below '%s' were not copied", left_out,
-                 run->experiment->source.folder);
-    if (r == 0) {
-        cleanup_free char *path = run_path(run, "software/source-sha256.txt");
-        r = path ? file_replace(path, manifest.bytes, manifest.length, 0666, failure)
-                 : failure_memory(failure);
-        json_add_string(source, "folder", file_base_name(run->experiment->source.folder));
-        json_add_string(source, "files", "software/source-sha256.txt");
-    }
-    text_clear(&manifest);
-    return r;
+/* A folder of this machine to all nodes; what does not arrive whole on one of them fails the run. */
+static int put(struct run *run, const struct node_put *put, size_t *ret_left_out, struct failure *failure) {
+    cleanup_free struct failure *failures = NULL;
+    cleanup_free char *what = text_format("put '%s'", put->local);
+    int r =
+        what ? node_group_put(run->group, put, &failures, ret_left_out, failure) : failure_memory(failure);
+    return r < 0 ? r : node_failures_merge(run->group, failures, what, failure);
 }
 
-static int prepare_files(struct run *run, struct run_node *node, struct failure *failure) {
-    const struct experiment *experiment = run->experiment;
-    cJSON *source = experiment->source.git || experiment->source.folder
-                        ? json_add_object(node->software, "source")
-                        : NULL;
-    int r = 0;
-    if (experiment->source.git)
-        r = prepare_git(run, node, source, failure);
-    else
-        r = agent_link_make_folder_and_wait(node->link, work_folder, failure);
-    if (r == 0 && experiment->source.folder)
-        r = prepare_local_source(run, node, source, failure);
-    if (r == 0 && experiment->folder) {
-        /* A source is left as it came: the experiment's own files lie beside it. */
-        struct copy_target target = {.link = node->link,
-                                     .folder = source ? experiment_folder : work_folder,
-                                     .skip_hidden = true,
-                                     .skip_folder = run->request->folder};
-        r = copy_tree(experiment->folder, &target, NULL, failure);
+static int prepare_local_source(struct run *run, struct failure *failure) {
+    const char *folder = run->experiment->source.folder;
+    cleanup(text_clear) struct text manifest;
+    text_init(&manifest, 64 << 20);
+    size_t left_out = 0;
+    int r = copy_check_skipped(folder, run->request->folder, failure);
+    if (r == 0)
+        r = put(run,
+                &(struct node_put){.local = folder,
+                                   .remote = RUN_WORK_FOLDER,
+                                   .skip_version_control = true,
+                                   .skip_folder = run->request->folder,
+                                   .manifest = &manifest},
+                &left_out, failure);
+    if (r < 0)
+        return r;
+    if (left_out > 0)
+        run_note(run, "%zu links and special files below '%s' were not copied", left_out, folder);
+    for (size_t i = 0; i < run->node_count; i++) {
+        cJSON *source = json_add_object(run->nodes[i].software, "source");
+        json_add_string(source, "folder", file_base_name(folder));
+        json_add_string(source, "files", "software/source-sha256.txt");
     }
+    cleanup_free char *path = run_path(run, "software/source-sha256.txt");
+    return path ? file_replace(path, manifest.bytes, manifest.length, 0666, failure)
+                : failure_memory(failure);
+}
+
+static void on_made(struct agent_link *link, const struct failure *failure, void *context) {
+    (void)link;
+    struct answer *answer = context;
+    struct failure *failures = answer->answers->context;
+    if (failure)
+        failures[answer->node] = *failure;
+    answers_take(answer);
+}
+
+static int make_work_folders(struct run *run, struct failure *failure) {
+    cleanup_free struct failure *failures = calloc(run->node_count, sizeof *failures);
+    cleanup(answers_clear) struct answers answers = {0};
+    if (!failures)
+        return failure_memory(failure);
+    int r = answers_init(&answers, run->loop, run->node_count, failures, failure);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        struct answer *answer = answers_ask(&answers, run->nodes[i].link, i, 0);
+        if (agent_link_make_folder(answer->link, RUN_WORK_FOLDER, on_made, answer, &failures[i]) < 0)
+            answers_take(answer);
+    }
+    if (r == 0)
+        r = answers_wait(&answers, failure);
+    return r < 0 ? r
+                 : node_failures_merge(run->group, failures, "make folder '" RUN_WORK_FOLDER "'", failure);
+}
+
+static int prepare_files(struct run *run, struct failure *failure) {
+    const struct experiment *experiment = run->experiment;
+    bool source = experiment->source.git || experiment->source.folder;
+    int r;
+    if (experiment->source.git)
+        r = prepare_git(run, failure);
+    else if (experiment->source.folder)
+        r = prepare_local_source(run, failure);
+    else
+        r = make_work_folders(run, failure);
+    /* A source is left as it came: the experiment's own files lie beside it. */
+    if (r == 0 && experiment->folder)
+        r = put(run,
+                &(struct node_put){.local = experiment->folder,
+                                   .remote = source ? experiment_folder : RUN_WORK_FOLDER,
+                                   .skip_hidden = true,
+                                   .skip_folder = run->request->folder},
+                NULL, failure);
     return r;
 }
 
 /* ---- Commands -------------------------------------------------------------------------------------------
  */
 
-static int run_commands(struct run *run, struct run_node *node, const struct experiment_command *commands,
-                        size_t count, struct failure *failure) {
-    struct plan_values values = {0};
-    size_t cpus = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? 1 : node->core_count;
-    int r = plan_values_new(run->plan, cpus, &values, failure);
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        struct experiment_values usable = plan_values_view(&values);
-        char **arguments = NULL, **environment = NULL;
-        r = experiment_command_arguments(&commands[i], run->experiment->file, &usable, &arguments, failure);
-        if (r == 0)
-            r = plan_values_environment(&values, &environment, failure);
-        cleanup(remote_result_clear) struct remote_result result = {0};
-        if (r == 0)
-            r = run_command(run, node, (const char *const *)arguments, (const char *const *)environment,
-                            node->work_folder, true, &result, failure);
-        experiment_arguments_free(arguments);
-        experiment_arguments_free(environment);
+/* A command of the experiment's: the same on nodes that have the same number of cores. */
+struct variant {
+    size_t cpus;
+    char **arguments, **environment;
+};
+
+struct variants {
+    const struct experiment_command *command;
+    struct variant *items;
+    size_t count;
+};
+
+static void clear_variants(struct variants *variants) {
+    for (size_t i = 0; i < variants->count; i++) {
+        experiment_arguments_free(variants->items[i].arguments);
+        experiment_arguments_free(variants->items[i].environment);
     }
+    free(variants->items);
+}
+
+static int make_variant(struct run *run, struct variants *variants, size_t cpus, struct variant **ret,
+                        struct failure *failure) {
+    struct plan_values values = {0};
+    struct variant *variant = &variants->items[variants->count];
+    *variant = (struct variant){.cpus = cpus};
+    int r = plan_values_new(run->plan, cpus, &values, failure);
+    if (r < 0)
+        return r;
+    variants->count++; /* what there is of it is freed with the others */
+    struct experiment_values usable = plan_values_view(&values);
+    r = experiment_command_arguments(variants->command, run->experiment->file, &usable, &variant->arguments,
+                                     failure);
+    if (r == 0)
+        r = plan_values_environment(&values, &variant->environment, failure);
     plan_values_clear(&values);
+    if (r == 0)
+        *ret = variant;
+    return r;
+}
+
+static int specify_variant(struct run *run, size_t node, struct remote_command_specification *ret,
+                           void *context, struct failure *failure) {
+    struct variants *variants = context;
+    size_t cpus = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? 1 : run->nodes[node].core_count;
+    struct variant *variant = NULL;
+    for (size_t i = 0; i < variants->count && !variant; i++)
+        if (variants->items[i].cpus == cpus)
+            variant = &variants->items[i];
+    int r = variant ? 0 : make_variant(run, variants, cpus, &variant, failure);
+    if (r < 0)
+        return r;
+    ret->arguments = (const char *const *)variant->arguments;
+    ret->environment = (const char *const *)variant->environment;
+    ret->folder = RUN_WORK_FOLDER;
+    return 0;
+}
+
+static int run_commands(struct run *run, const char *name, const struct experiment_command *commands,
+                        size_t count, struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        struct variants variants = {.command = &commands[i],
+                                    .items = calloc(run->node_count, sizeof *variants.items)};
+        r = variants.items
+                ? node_command_run(
+                      run,
+                      &(struct node_command){.specify = specify_variant, .context = &variants, .name = name},
+                      NULL, failure)
+                : failure_memory(failure);
+        clear_variants(&variants);
+    }
     return r;
 }
 
 int run_phase_prepare(struct run *run, struct failure *failure) {
-    for (size_t i = 0; i < run->node_count; i++) {
-        struct run_node *node = &run->nodes[i];
-        node->software = cJSON_CreateObject();
-        node->work_folder = strdup(work_folder);
-        if (!node->software || !node->work_folder)
+    for (size_t i = 0; i < run->node_count; i++)
+        if (!(run->nodes[i].software = cJSON_CreateObject()))
             return failure_memory(failure);
-        int r = prepare_packages(run, node, failure);
-        if (r == 0)
-            r = prepare_files(run, node, failure);
-        if (r == 0)
-            r = run_commands(run, node, run->experiment->setup, run->experiment->setup_count, failure);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    int r = prepare_packages(run, failure);
+    if (r == 0)
+        r = prepare_files(run, failure);
+    if (r == 0)
+        r = run_commands(run, "setup", run->experiment->setup, run->experiment->setup_count, failure);
+    return r;
 }
 
 int run_teardown(struct run *run, struct failure *failure) {
-    if (run->experiment->teardown_count == 0 || !run->phases[RUN_PREPARE].started_ns)
+    if (!run->phases[RUN_PREPARE].started_ns)
         return 0;
-    int result = 0;
-    for (size_t i = 0; i < run->node_count; i++) {
-        struct run_node *node = &run->nodes[i];
-        struct failure why = {0};
-        if (!node->work_folder || agent_link_state(node->link) != AGENT_LINK_READY)
-            continue;
-        int r = run_commands(run, node, run->experiment->teardown, run->experiment->teardown_count, &why);
-        if (r < 0 && result == 0) {
-            result = r;
-            if (failure)
-                *failure = why;
-        }
-    }
-    return result;
+    return run_commands(run, "teardown", run->experiment->teardown, run->experiment->teardown_count, failure);
 }

@@ -36,7 +36,10 @@ static const struct archive_column unit_columns[] = {
     {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "node", "host name"},
     {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "core", "number of the logical CPU, or all"},
     {"start", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "start",
-     "when the unit began, since 1970-01-01T00:00:00Z"},
+     "when the unit began by the node's clock, since 1970-01-01T00:00:00Z"},
+    {"start_monotonic", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "start, monotonic",
+     "the same by the node's monotonic clock, which only means something on that node; empty where the "
+     "experiment's kernel does not tell"},
 };
 enum { UNIT_COLUMNS = sizeof unit_columns / sizeof *unit_columns };
 
@@ -164,7 +167,7 @@ int run_record_run(struct run *run, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     if (!object)
         return failure_memory(failure);
-    json_add_string(object, "archive_version", "1.0");
+    json_add_string(object, "archive_version", "1.1");
     json_add_string(object, "run_id", run->id);
     json_add_string(object, "name", run->campaign->name);
     cJSON *engine = json_add_object(object, "engine");
@@ -181,7 +184,7 @@ int run_record_run(struct run *run, struct failure *failure) {
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < run->node_count; i++)
         json_add_string(nodes, NULL, run->nodes[i].name);
-    json_add_string(object, "testbed", run->campaign->testbed_name);
+    json_add_string(object, "testbed", run->campaign->testbed.backend->name);
     cJSON *experiment = json_add_object(object, "experiment");
     json_add_string(experiment, "name", run->experiment->name);
     json_add_string(experiment, "folder", run->experiment->folder ? "experiment" : NULL);
@@ -238,9 +241,9 @@ int run_phase_seal(struct run *run, struct failure *failure) {
         return r;
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE], sha256[HASH_HEX_SIZE];
     cleanup_free char *command = describe_command(run);
-    cleanup_free char *title =
-        text_format("%s on %s", run->campaign->name,
-                    run->node_count == 1 ? run->nodes[0].name : run->campaign->testbed_name);
+    cleanup_free char *title = run->node_count == 1
+                                   ? text_format("%s on %s", run->campaign->name, run->nodes[0].name)
+                                   : text_format("%s on %zu nodes", run->campaign->name, run->node_count);
     if (!command || !title)
         return failure_memory(failure);
     struct archive_description description = {

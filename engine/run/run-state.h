@@ -7,7 +7,8 @@
 #include "engine/foundation/append-file.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/agent-link.h"
-#include "engine/remote/remote-command.h"
+#include "engine/remote/node-facts.h"
+#include "engine/remote/node-group.h"
 #include "engine/run/journal.h"
 #include "engine/run/plan.h"
 #include "engine/run/run.h"
@@ -35,15 +36,32 @@ struct run_phase_record {
     const char *status;           /* "done", "failed", "skipped", "interrupted" */
 };
 
+enum run_clock { RUN_CLOCK_START, RUN_CLOCK_END, RUN_CLOCKS };
+
+/* What happened to a node's link and was not told yet. */
+enum run_news { RUN_NEWS_NONE, RUN_NEWS_BROKEN, RUN_NEWS_RESUMED, RUN_NEWS_LOST };
+
 struct run_node {
-    const char *name; /* the testbed's */
-    struct agent_link *link;
+    const char *name;                  /* the testbed's */
+    struct agent_link *link;           /* the group's */
+    const struct transport *transport; /* the link's first; looked at once, when it is ready; then NULL */
+    char *agent_path, *agent_hash;     /* on the node; NULL: not known */
+    bool agent_delivered, agent_built;
+    unsigned breaks;    /* how often the link broke */
+    int64_t broken_ns;  /* monotonic: since when it is; 0: it is not */
+    int64_t outage_ns;  /* of the last break that ended */
+    enum run_news news; /* told by run_tell_news() */
+    struct failure news_why;
     struct node_facts *facts;
-    char *work_folder; /* below the agent's folder: where setup and run commands work; "work" or "source" */
+    char *cpu_model;              /* NULL: the node does not say */
     const struct node_pu **cores; /* first usable PU of every physical core; into facts */
     size_t core_count;
-    cJSON *software; /* what software/versions.json says of this node */
+    cJSON *software;                       /* what software/versions.json says of this node */
+    struct agent_clock clocks[RUN_CLOCKS]; /* exchanges is 0: not known */
 };
+
+/* Where setup and run commands work, below the agent's folder. */
+#define RUN_WORK_FOLDER "work"
 
 struct run {
     const struct run_request *request;
@@ -58,8 +76,11 @@ struct run {
     struct event_loop *loop;
     struct event_source *signals[RUN_SIGNALS];
     struct testbed *testbed;
-    struct run_node *nodes;
+    struct run_node *nodes; /* in the order of the group's */
     size_t node_count;
+    struct node_group *group;
+    struct event_source *news_timer; /* gathers what happens to many nodes at once into one sentence */
+    unsigned commands_kept;          /* folders in logs/commands/ */
 
     struct journal *journal;
     struct append_file *results, *log;
@@ -91,14 +112,29 @@ int run_make_folder(const struct run *run, const char *name, struct failure *fai
 /* Writes VALUE, pretty, as the whole of PATH (absolute). */
 int run_write_json(const char *path, const cJSON *value, struct failure *failure);
 
-/* Runs a command on a node to its end: journalled and logged. Its exit status is in *RET; what is not 0 is a
- * failure only when MUST_SUCCEED (a command that need not is ended after a minute), and then of kind
- * FAILURE_EXPERIMENT with the end of what it wrote. */
-int run_command(struct run *run, struct run_node *node, const char *const *arguments,
-                const char *const *environment, const char *folder, bool must_succeed,
-                struct remote_result *ret, struct failure *failure);
+/* "node a", "nodes a-[1-3]": COUNT of the run's nodes, in a sentence; the caller frees. NULL when out of
+ * memory. */
+char *run_nodes_in_words(const struct run *run, const size_t *nodes, size_t count);
+/* The same without the word before it. */
+char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count);
+/* Nodes whose links broke, came back or were lost since the last call are told of. */
+void run_tell_news(struct run *run);
+/* 0, or why a node that the run needs is not there any more. */
+int run_check_nodes(const struct run *run, struct failure *failure);
+
+/* Each node's clocks against ours, journalled, and kept in nodes/NAME/clock.json. */
+int run_measure_clocks(struct run *run, enum run_clock which, struct failure *failure);
+/* Would the units of so many lanes fit into an archive? */
+int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure);
+/* What differs between the nodes is told and journalled: their results will be compared. */
+int run_note_differences(struct run *run, struct failure *failure);
+/* What the agents cost, into the journal. */
+void run_record_agent_costs(struct run *run);
 
 /* The phases that are more than a few lines, one file each. */
+int run_phase_deploy(struct run *run, struct failure *failure);
+int run_phase_connect(struct run *run, struct failure *failure);
+int run_phase_release(struct run *run, struct failure *failure);
 int run_phase_inspect(struct run *run, struct failure *failure);
 int run_phase_prepare(struct run *run, struct failure *failure);
 int run_phase_measure(struct run *run, struct failure *failure);

@@ -4,7 +4,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
-#include "engine/foundation/hash.h"
 #include "engine/run/run-state.h"
 
 #include <errno.h>
@@ -25,52 +24,25 @@ const char *const run_phase_names[RUN_PHASES] = {
 
 static int phase_reserve(struct run *run, struct failure *failure) {
     struct testbed_request request = {
+        .loop = run->loop,
+        .installation = run->request->installation,
         .run_id = run->id,
-        .agent_program = run->request->installation->agent,
+        .run_name = run->campaign->name,
+        .folder = run->folder,
         .workspace = run->campaign->workspace,
     };
-    const struct testbed_backend *backend = run->campaign->testbed;
-    int r = backend->reserve(&request, &run->testbed, failure);
+    const struct testbed_choice *testbed = &run->campaign->testbed;
+    int r = testbed->backend->reserve(testbed->settings, &request, &run->testbed, failure);
     if (r < 0)
         return r;
-    size_t count = backend->node_count(run->testbed);
+    size_t count = testbed->backend->node_count(run->testbed);
     run->nodes = calloc(count, sizeof *run->nodes);
     if (!run->nodes)
         return failure_memory(failure);
     run->node_count = count;
     for (size_t i = 0; i < count; i++) {
-        run->nodes[i].name = backend->node_name(run->testbed, i);
+        run->nodes[i].name = testbed->backend->node_name(run->testbed, i);
         journal_note(run->journal, "node", "name", run->nodes[i].name);
-    }
-    return 0;
-}
-
-/* The agent is delivered. On the local testbed it is where assay was installed. */
-static int phase_deploy(struct run *run, struct failure *failure) {
-    const char *agent = run->request->installation->agent;
-    char hex[HASH_HEX_SIZE];
-    int r = hash_file(agent, hex, NULL, failure);
-    if (r < 0)
-        return failure_prefix(failure, "the agent is not where it should be");
-    run_log(run, "agent %s, sha256 %s", agent, hex);
-    return 0;
-}
-
-static int phase_connect(struct run *run, struct failure *failure) {
-    for (size_t i = 0; i < run->node_count; i++) {
-        struct transport *transport;
-        int r = run->campaign->testbed->connect(run->testbed, i, run->loop, &transport, failure);
-        if (r == 0)
-            r = agent_link_new(run->loop, transport, NULL, &run->nodes[i].link, failure);
-        if (r == 0)
-            r = agent_link_start(run->nodes[i].link, AGENT_LINK_HELLO_TIMEOUT, failure);
-        if (r == 0)
-            r = agent_link_wait_ready(run->nodes[i].link, failure);
-        if (r < 0)
-            return r;
-        const struct agent_greeting *greeting = agent_link_greeting(run->nodes[i].link);
-        run_log(run, "node %s: agent %s, process %ld", run->nodes[i].name, greeting->version,
-                (long)greeting->pid);
     }
     return 0;
 }
@@ -83,49 +55,40 @@ static int phase_nothing(struct run *run, struct failure *failure) {
     return 0;
 }
 
-/* Takes what the nodes still have, ends the agents and removes what they wrote. */
-static int phase_collect(struct run *run, struct failure *failure) {
-    int r = run_inspect_software(run, failure);
-    struct failure teardown = {0};
-    if (run_teardown(run, &teardown) < 0) {
-        if (r < 0) {
-            run_note(run, "teardown: %s", teardown.text);
-        } else {
-            *failure = teardown;
-            r = teardown.code;
-        }
-    }
-    for (size_t i = 0; i < run->node_count; i++) {
-        struct agent_link *link = run->nodes[i].link;
-        if (!link || agent_link_state(link) != AGENT_LINK_READY)
-            continue;
-        struct agent_statistics statistics;
-        if (agent_link_statistics_and_wait(link, &statistics, NULL) == 0) {
-            journal_begin(run->journal, "agent-cost");
-            journal_string(run->journal, "node", run->nodes[i].name);
-            journal_integer(run->journal, "user_us", statistics.user_us);
-            journal_integer(run->journal, "system_us", statistics.system_us);
-            journal_integer(run->journal, "rss_peak_bytes", (int64_t)statistics.rss_peak_bytes);
-            journal_end(run->journal);
-        }
-    }
-    return r;
+/* The first failure counts; what follows is tried all the same, and said. */
+static void note_also(struct run *run, const char *what, int result, const struct failure *why,
+                      struct failure *first) {
+    if (result < 0 && first->code == 0)
+        *first = *why;
+    else if (result < 0)
+        run_note(run, "%s: %s", what, why->text);
 }
 
-static int phase_release(struct run *run, struct failure *failure) {
-    struct failure first = {0};
+/* A run that has ended badly does not wait for nodes that are out of reach: they are told to leave when they
+ * are found again, or leave by themselves. */
+static void give_up_broken(struct run *run) {
     for (size_t i = 0; i < run->node_count; i++) {
-        struct agent_link *link = run->nodes[i].link;
-        if (link && agent_link_state(link) == AGENT_LINK_READY)
-            agent_link_remove_tree_and_wait(link, ".", first.code ? NULL : &first);
-        if (link && agent_link_state(link) == AGENT_LINK_READY)
-            agent_link_close_and_wait(link, 10 * EVENT_SECOND, first.code ? NULL : &first);
-        agent_link_free(link);
-        run->nodes[i].link = NULL;
+        if (!run->nodes[i].link || agent_link_state(run->nodes[i].link) != AGENT_LINK_BROKEN)
+            continue;
+        run_note(run, "node %s: out of reach, and not waited for", run->nodes[i].name);
+        agent_link_close(run->nodes[i].link);
     }
-    if (run->testbed)
-        run->campaign->testbed->release(take_pointer(run->testbed), first.code ? NULL : &first);
-    if (first.code && failure)
+}
+
+/* Takes what the nodes still have: how their clocks stand now, what software ran, what the agents cost. */
+static int phase_collect(struct run *run, struct failure *failure) {
+    struct failure first = {0}, why = {0};
+    if (!run->group)
+        return 0;
+    run_tell_news(run);
+    if (run->failed || run->interrupted)
+        give_up_broken(run);
+    if (run->phases[RUN_INSPECT].started_ns)
+        note_also(run, "clocks", run_measure_clocks(run, RUN_CLOCK_END, &why), &why, &first);
+    note_also(run, "software", run_inspect_software(run, &why), &why, &first);
+    note_also(run, "teardown", run_teardown(run, &why), &why, &first);
+    run_record_agent_costs(run);
+    if (first.code < 0)
         *failure = first;
     return first.code;
 }
@@ -139,12 +102,12 @@ struct phase {
 };
 
 static const struct phase phases[RUN_PHASES] = {
-    [RUN_RESERVE] = {phase_reserve, false},     [RUN_DEPLOY] = {phase_deploy, false},
-    [RUN_CONNECT] = {phase_connect, false},     [RUN_INSPECT] = {run_phase_inspect, false},
+    [RUN_RESERVE] = {phase_reserve, false},     [RUN_DEPLOY] = {run_phase_deploy, false},
+    [RUN_CONNECT] = {run_phase_connect, false}, [RUN_INSPECT] = {run_phase_inspect, false},
     [RUN_PREPARE] = {run_phase_prepare, false}, [RUN_CONTROL] = {phase_nothing, false},
     [RUN_WARM_UP] = {phase_nothing, false},     [RUN_MEASURE] = {run_phase_measure, false},
     [RUN_COLLECT] = {phase_collect, true},      [RUN_RESTORE] = {phase_nothing, true},
-    [RUN_SEAL] = {run_phase_seal, true},        [RUN_RELEASE] = {phase_release, true},
+    [RUN_SEAL] = {run_phase_seal, true},        [RUN_RELEASE] = {run_phase_release, true},
 };
 
 static void note_failure(struct run *run, const struct failure *failure) {
@@ -318,17 +281,20 @@ static int open_run(struct run *run, struct failure *failure) {
 }
 
 static void close_run(struct run *run) {
+    event_source_remove(run->news_timer);
+    node_group_free(run->group);
     for (size_t i = 0; i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
-        agent_link_free(node->link);
         node_facts_free(node->facts);
-        free(node->work_folder);
+        free(node->agent_path);
+        free(node->agent_hash);
+        free(node->cpu_model);
         free(node->cores);
         cJSON_Delete(node->software);
     }
     free(run->nodes);
     if (run->testbed)
-        run->campaign->testbed->release(run->testbed, NULL);
+        run->campaign->testbed.backend->release(run->testbed, NULL);
     for (size_t i = 0; i < RUN_SIGNALS; i++)
         event_source_remove(run->signals[i]);
     event_loop_free(run->loop);

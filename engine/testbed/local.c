@@ -3,6 +3,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/transport-local.h"
 
@@ -16,7 +17,43 @@ struct testbed {
     char *name;   /* host name */
     char *folder; /* of the agent */
     char *agent_program;
+    char agent_hash[HASH_HEX_SIZE];
+    struct event_loop *loop;
 };
+
+/* ---- The campaign's part */
+
+static int bind(const struct testbed_written *written, struct testbed_settings **ret,
+                struct failure *failure) {
+    if (written->node)
+        return failure_input(failure, written->document->file, written->node->line, written->node->column,
+                             "'testbed' is %s, expected 'local' alone: it has nothing to set",
+                             document_kind_name(written->node->kind));
+    *ret = NULL;
+    return 0;
+}
+
+static void free_settings(struct testbed_settings *settings) {
+    (void)settings;
+}
+
+static size_t expected_nodes(const struct testbed_settings *settings) {
+    (void)settings;
+    return 1;
+}
+
+static int describe(const struct testbed_settings *settings, struct text *ret) {
+    (void)settings;
+    (void)ret;
+    return 0;
+}
+
+static void resolve(const struct testbed_settings *settings, cJSON *object) {
+    (void)settings;
+    (void)object;
+}
+
+/* ---- The run's part */
 
 static void free_testbed(struct testbed *testbed) {
     if (!testbed)
@@ -31,7 +68,9 @@ static void free_testbed_pointer(struct testbed **testbed) {
     free_testbed(*testbed);
 }
 
-static int reserve(const struct testbed_request *request, struct testbed **ret, struct failure *failure) {
+static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
+                   struct testbed **ret, struct failure *failure) {
+    (void)settings;
     cleanup(free_testbed_pointer) struct testbed *testbed = calloc(1, sizeof *testbed);
     if (!testbed)
         return failure_memory(failure);
@@ -51,9 +90,12 @@ static int reserve(const struct testbed_request *request, struct testbed **ret, 
                                 "the workspace '%s' is not an absolute path on the node", workspace);
     testbed->name = strdup(host);
     testbed->folder = text_format("%s/assay-%s", workspace, request->run_id);
-    testbed->agent_program = strdup(request->agent_program);
+    testbed->agent_program = strdup(request->installation->agent);
+    testbed->loop = request->loop;
     if (!testbed->name || !testbed->folder || !testbed->agent_program)
         return failure_memory(failure);
+    if (hash_file(testbed->agent_program, testbed->agent_hash, NULL, failure) < 0)
+        return failure_prefix(failure, "the agent is not where it should be");
     *ret = take_pointer(testbed);
     return 0;
 }
@@ -68,7 +110,7 @@ static const char *node_name(const struct testbed *testbed, size_t node) {
     return testbed->name;
 }
 
-static int connect_node(struct testbed *testbed, size_t node, struct event_loop *loop, struct transport **ret,
+static int connect_node(struct testbed *testbed, size_t node, struct transport **ret,
                         struct failure *failure) {
     (void)node;
     struct transport_local_options options = {
@@ -76,7 +118,18 @@ static int connect_node(struct testbed *testbed, size_t node, struct event_loop 
         .directory = testbed->folder,
         .remove_directory = true, /* release() does it too, unless the engine is killed */
         .node = testbed->name};
-    return transport_local_new(loop, &options, ret, failure);
+    return transport_local_new(testbed->loop, &options, ret, failure);
+}
+
+/* Its agent leaves when the engine does: there is no lease. */
+static struct agent_link_policy policy(const struct testbed *testbed) {
+    (void)testbed;
+    return (struct agent_link_policy){0};
+}
+
+static struct testbed_agent agent(const struct testbed *testbed, const struct transport *transport) {
+    (void)transport;
+    return (struct testbed_agent){.path = testbed->agent_program, .hash = testbed->agent_hash};
 }
 
 static int release(struct testbed *testbed, struct failure *failure) {
@@ -88,9 +141,16 @@ static int release(struct testbed *testbed, struct failure *failure) {
 const struct testbed_backend testbed_local = {
     .name = "local",
     .summary = "the machine at hand",
+    .bind = bind,
+    .free_settings = free_settings,
+    .expected_nodes = expected_nodes,
+    .describe = describe,
+    .resolve = resolve,
     .reserve = reserve,
     .node_count = node_count,
     .node_name = node_name,
     .connect = connect_node,
+    .policy = policy,
+    .agent = agent,
     .release = release,
 };

@@ -2,21 +2,72 @@
 
 #include "engine/foundation/text.h"
 
+#include <errno.h>
 #include <string.h>
 
-static const struct testbed_backend *const backends[] = {&testbed_local};
-static const char *const backend_names[] = {"local"};
+static const struct testbed_backend *const backends[] = {&testbed_local, &testbed_hosts};
+static const char *const backend_names[] = {"local", "hosts"};
 enum { BACKEND_COUNT = sizeof backends / sizeof *backends };
 _Static_assert(sizeof backend_names / sizeof *backend_names == BACKEND_COUNT, "a name for every backend");
 
-const struct testbed_backend *testbed_find(const char *name, const char *file, size_t line, size_t column,
-                                           struct failure *failure) {
+static const struct testbed_backend *find(const char *name) {
     for (size_t i = 0; i < BACKEND_COUNT; i++)
         if (strcmp(backends[i]->name, name) == 0)
             return backends[i];
-    const char *nearest = text_nearest(name, backend_names, BACKEND_COUNT);
-    failure_input(failure, file, line, column, "there is no testbed '%s'; %s%s%s", name,
-                  nearest ? "did you mean '" : "this version knows: ", nearest ? nearest : backend_names[0],
-                  nearest ? "'?" : "");
     return NULL;
+}
+
+static int refuse_name(const struct testbed_written *written, struct failure *failure) {
+    const struct document_node *node = written->node;
+    const char *nearest = text_nearest(node->text, backend_names, BACKEND_COUNT);
+    if (nearest)
+        return failure_input(failure, written->document->file, node->line, node->column,
+                             "there is no testbed '%s'; did you mean '%s'?", node->text, nearest);
+    return failure_input(failure, written->document->file, node->line, node->column,
+                         "there is no testbed '%s'; this version knows local and hosts", node->text);
+}
+
+/* Which backend a mapping is for: the one that a key of it names. A mapping without such a key is left to
+ * `hosts`, the one backend that has mappings, to refuse. */
+static const struct testbed_backend *find_in_mapping(const struct document_node *node) {
+    for (size_t i = 0; i < node->count; i++) {
+        const struct testbed_backend *backend = find(node->keys[i]->text);
+        if (backend)
+            return backend;
+    }
+    return &testbed_hosts;
+}
+
+int testbed_bind(const struct testbed_written *written, struct testbed_choice *ret, struct failure *failure) {
+    struct testbed_written own = *written;
+    const struct document_node *node = written->node;
+    const struct testbed_backend *backend = &testbed_local;
+    if (node && node->kind == DOCUMENT_MAPPING) {
+        backend = find_in_mapping(node);
+    } else if (node) {
+        if (!node->text || node->kind == DOCUMENT_NULL)
+            return failure_input(failure, written->document->file, node->line, node->column,
+                                 "'testbed' is %s, expected a name or a mapping",
+                                 document_kind_name(node->kind));
+        backend = find(node->text);
+        if (!backend)
+            return refuse_name(written, failure);
+        own.node = NULL;
+    }
+    if (written->node_count > 0 && backend != &testbed_hosts) {
+        backend = &testbed_hosts;
+        own.node = NULL;
+    }
+    struct testbed_settings *settings = NULL;
+    int r = backend->bind(&own, &settings, failure);
+    if (r < 0)
+        return r;
+    *ret = (struct testbed_choice){.backend = backend, .settings = settings};
+    return 0;
+}
+
+void testbed_choice_clear(struct testbed_choice *choice) {
+    if (choice->backend)
+        choice->backend->free_settings(choice->settings);
+    *choice = (struct testbed_choice){0};
 }

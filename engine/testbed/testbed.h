@@ -1,47 +1,109 @@
 /*
- * A testbed says where nodes come from. One file a backend; a campaign names one by its `testbed:` key.
+ * A testbed says where nodes come from. One file a backend; a campaign names one by its `testbed:` key:
  *
- * A backend reserves nodes and, for each, makes the transport over which an agent is spoken to. Reserving and
- * releasing may talk to the outside world; everything else about a node goes through its agent.
+ *     testbed: local
+ *     testbed: {hosts: 'dahu-[1-32].grenoble', user: root}       the key that names the backend, and its
+ * others
+ *
+ * A backend binds its own part of a campaign, reserves nodes and, for each, makes the transport over which an
+ * agent is spoken to. Reserving and releasing may talk to the outside world; everything else about a node
+ * goes through its agent.
  */
 #ifndef ASSAY_TESTBED_TESTBED_H
 #define ASSAY_TESTBED_TESTBED_H
 
+#include "engine/documents/document.h"
+#include "engine/documents/json.h"
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/failure.h"
+#include "engine/foundation/installation.h"
+#include "engine/foundation/text.h"
+#include "engine/remote/agent-link.h"
 #include "engine/remote/transport.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-struct testbed; /* a reservation in progress or held */
+struct testbed;          /* a reservation in progress or held; each backend has its own */
+struct testbed_settings; /* what a campaign says to a backend, checked; each backend has its own */
+
+/* What the user wrote. */
+struct testbed_written {
+    const struct document *document;
+    const struct document_node *node; /* the value of `testbed:`; NULL: nothing */
+    const char *folder;               /* that paths are relative to */
+    /* Lists of nodes from the command line, or @FILE; they stand for those of the document. */
+    const char *const *nodes;
+    size_t node_count;
+};
 
 /* What a backend needs to know of the run. */
 struct testbed_request {
-    const char *run_id;        /* unique; names what the backend makes outside */
-    const char *agent_program; /* path of the agent's binary on this machine */
+    struct event_loop *loop;
+    const struct installation *installation; /* where the agent is */
+    const char *run_id;                      /* unique; names what the backend makes outside */
+    const char *run_name;                    /* for people; letters, digits, '-', '_' and '.' */
+    const char *folder;                      /* of the run: what is written into it is archived */
     const char *workspace; /* folder on a node in which the agent makes its own; NULL: the node's choice */
+};
+
+/* How the agent came to be on a node. The texts live as long as the transport, or the testbed. */
+struct testbed_agent {
+    const char *path, *hash; /* on the node; SHA-256 of what was delivered, hex */
+    bool delivered, built;   /* now, and from its sources; neither: it was there */
 };
 
 struct testbed_backend {
     const char *name; /* as a campaign writes it */
     const char *summary;
+
+    /* ---- the campaign's part, before anything is touched */
+
+    /* WRITTEN->node is a mapping, or NULL when the backend was only named. The settings are borrowed by all
+     * that follows. */
+    int (*bind)(const struct testbed_written *written, struct testbed_settings **ret,
+                struct failure *failure);
+    void (*free_settings)(struct testbed_settings *settings); /* NULL is fine */
+    /* How many nodes it will be; 0: not known before they are reserved. */
+    size_t (*expected_nodes)(const struct testbed_settings *settings);
+    /* Appends lines for people: a word of at most 12 characters, padded to 13, and what is to be said. 0 or
+     * -ENOMEM. */
+    int (*describe)(const struct testbed_settings *settings, struct text *ret);
+    /* Adds members to the JSON object of a resolved campaign: every setting, defaults filled in. */
+    void (*resolve)(const struct testbed_settings *settings, cJSON *object);
+
+    /* ---- the run's part */
+
     /* Reserves; on success *RET is held until release. */
-    int (*reserve)(const struct testbed_request *request, struct testbed **ret, struct failure *failure);
+    int (*reserve)(const struct testbed_settings *settings, const struct testbed_request *request,
+                   struct testbed **ret, struct failure *failure);
     size_t (*node_count)(const struct testbed *testbed);
+    /* Fit to name a folder of an archive; no two differ by upper and lower case only. */
     const char *(*node_name)(const struct testbed *testbed, size_t node);
     /* A transport to the agent of a node, not yet started; the caller's. The agent gets a folder of its own
      * on the node, made when it starts and removed when it leaves. */
-    int (*connect)(struct testbed *testbed, size_t node, struct event_loop *loop, struct transport **ret,
-                   struct failure *failure);
-    /* Gives the nodes back and frees. What could not be given back is said in FAILURE, after all was tried.
-     */
+    int (*connect)(struct testbed *testbed, size_t node, struct transport **ret, struct failure *failure);
+    /* Of the links over these transports. Members that are 0: agent-link.h's definitions. */
+    struct agent_link_policy (*policy)(const struct testbed *testbed);
+    /* Of a node whose transport, that which connect() gave, is open. */
+    struct testbed_agent (*agent)(const struct testbed *testbed, const struct transport *transport);
+    /* Gives the nodes back and frees; all transports must be gone. What could not be given back is said in
+     * FAILURE, after all was tried. */
     int (*release)(struct testbed *testbed, struct failure *failure);
 };
 
-/* The backend called NAME, or NULL with a failure at FILE:LINE:COLUMN that names the nearest. */
-const struct testbed_backend *testbed_find(const char *name, const char *file, size_t line, size_t column,
-                                           struct failure *failure);
+/* What a campaign chose. Borrows nothing from what was written. */
+struct testbed_choice {
+    const struct testbed_backend *backend;
+    struct testbed_settings *settings; /* the backend's own; may be NULL */
+};
 
-extern const struct testbed_backend testbed_local;
+/* Nothing written is `local`. Nodes from the command line make it `hosts`, whatever is written; the other
+ * keys of a mapping for `hosts` then still count. What is unknown is refused with its place, and the nearest
+ * is named. */
+int testbed_bind(const struct testbed_written *written, struct testbed_choice *ret, struct failure *failure);
+void testbed_choice_clear(struct testbed_choice *choice);
+
+extern const struct testbed_backend testbed_local, testbed_hosts;
 
 #endif

@@ -678,10 +678,10 @@ static void run_row(const struct blas *blas, const struct row *row, const void *
     multiply(blas, row, a, b, c);
     clock_gettime(CLOCK_MONOTONIC, &after);
     int64_t duration = nanoseconds(&after) - nanoseconds(&before);
-    char line[96];
-    int length = snprintf(line, sizeof line, "%llu,%lld,%lld.%09lld\n", (unsigned long long)row->unit,
-                          (long long)nanoseconds(&wall), (long long)(duration / 1000000000),
-                          (long long)(duration % 1000000000));
+    char line[128];
+    int length = snprintf(line, sizeof line, "%llu,%lld,%lld,%lld.%09lld\n", (unsigned long long)row->unit,
+                          (long long)nanoseconds(&wall), (long long)nanoseconds(&before),
+                          (long long)(duration / 1000000000), (long long)(duration % 1000000000));
     write_out(line, (size_t)length);
 }
 
@@ -690,7 +690,7 @@ static void run_rows(const struct blas *blas, const struct options *options, con
     static struct input input;
     int column_of[COLUMNS];
     read_header(&input, column_of);
-    static const char header[] = "unit,start,duration\n";
+    static const char header[] = "unit,start,start_monotonic,duration\n";
     write_out(header, sizeof header - 1);
     size_t size = element_size(options);
     char *line;

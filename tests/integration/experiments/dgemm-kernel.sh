@@ -59,10 +59,10 @@ for name in blas_library threads precision content mask_bits seed matrix_bytes m
     check "the fact $name is told" grep -qE "^#$name: .+" "$scratch/answers"
 done
 grep -v '^#' "$scratch/answers" >"$scratch/lines"
-check "then a header" test "$(sed -n 1p "$scratch/lines")" = unit,start,duration
+check "then a header" test "$(sed -n 1p "$scratch/lines")" = unit,start,start_monotonic,duration
 check "then one line a row, in the order given" test "$(sed 1d "$scratch/lines" | cut -d, -f1 | paste -sd' ')" = "7 5"
 check "start in whole ns since the epoch, duration in seconds with nine decimals" \
-    sh -c '[ "$(grep -cE "^[75],[0-9]{19},[0-9]+\.[0-9]{9}$" "$1")" -eq 2 ]' - "$scratch/lines"
+    sh -c '[ "$(grep -cE "^[75],[0-9]{19},[0-9]+,[0-9]+\.[0-9]{9}$" "$1")" -eq 2 ]' - "$scratch/lines"
 now=$(date +%s%N)
 check "start is now" awk -F, -v now="$now" 'NR > 1 && (now - $2 < 0 || now - $2 > 60e9) { exit 1 }' "$scratch/lines"
 check "columns may come in another order" test \
@@ -169,7 +169,7 @@ refuse "answers that cannot be written" 1 "cannot write answers: No space left" 
 { echo $header; awk 'BEGIN { for (i = 1; i <= 10000; i++) print i ",8,8,8,8,8,8" }'; } >"$scratch/rows"
 "$kernel" --a-elements 64 --b-elements 64 --c-elements 64 <"$scratch/rows" | grep -v '^[#u]' >"$scratch/many"
 check "10,000 rows are answered" test "$(wc -l <"$scratch/many")" -eq 10000
-awk -F, '{ start = substr($2, 7) + 0; if (NR > 1) print start - end; end = start + $3 * 1e9 }' "$scratch/many" | sort -n |
+awk -F, '{ start = $3 + 0; if (NR > 1) print start - end; end = start + $4 * 1e9 }' "$scratch/many" | sort -n |
     awk '{ gap[NR] = $1 } END { printf "# gap between two rows: median %.1f us, 99%% below %.1f us\n",
         gap[int((NR + 1) / 2)] / 1e3, gap[int(NR * 0.99)] / 1e3 }'
 finish

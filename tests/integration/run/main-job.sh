@@ -37,13 +37,15 @@ units=$(($(wc -l <"$scratch/results.csv") - 1))
 check "every unit has its line: rows x repetitions x cores" test "$units" -gt 0 -a $((units % (rows * 2))) -eq 0
 check "... one core at least, and no more than the machine has" test $((units / (rows * 2))) -le "${cores:-1024}"
 check "the header is the documented one" \
-    grep -qx 'row,repetition,order,node,core,start,m,n,k,lda,ldb,ldc,duration' <(head -1 "$scratch/results.csv")
+    grep -qx 'row,repetition,order,node,core,start,start_monotonic,m,n,k,lda,ldb,ldc,duration' <(head -1 "$scratch/results.csv")
 check "no unit is there twice" \
     test "$(tail -n +2 "$scratch/results.csv" | cut -d, -f1,2,4,5 | sort -u | wc -l)" -eq "$units"
 check "durations are positive and starts are of today" \
-    awk -F, -v now="$(date +%s)" 'NR>1 && !($13>0 && $6/1e9>now-3600 && $6/1e9<=now+1) {bad=1} END {exit bad}' "$scratch/results.csv"
+    awk -F, -v now="$(date +%s)" 'NR>1 && !($14>0 && $6/1e9>now-3600 && $6/1e9<=now+1) {bad=1} END {exit bad}' "$scratch/results.csv"
+check "monotonic starts follow each other on each core by what each unit took, at least" \
+    awk -F, 'NR>1 && $5==core && $7 < last {bad=1} {core=$5; last=$7+$14*1e9-1} END {exit bad || NR<2}' <(sort -t, -k5,5 -k3,3n "$scratch/results.csv")
 check "the factors are the design's" \
-    awk -F, 'NR==FNR {if (FNR>1) d[FNR-1]=$0; next} FNR>1 && d[$1] != $7","$8","$9","$10","$11","$12 {bad=1} END {exit bad}' \
+    awk -F, 'NR==FNR {if (FNR>1) d[FNR-1]=$0; next} FNR>1 && d[$1] != $8","$9","$10","$11","$12","$13 {bad=1} END {exit bad}' \
     "$scratch/design.csv" "$scratch/results.csv"
 check "the order is not the table's" \
     awk -F, 'NR>1 && $1 < last {shuffled=1} {last=$1} END {exit !shuffled}' "$scratch/results.csv"
@@ -63,7 +65,7 @@ check "nothing of the agent's is left" test -z "$(ls -A "$TMPDIR")"
 "$ASSAY" run "$scratch/campaign.yaml" -q -o "$scratch/runs" >"$scratch/out2" 2>/dev/null
 "$ASSAY" archive cat "$(cat "$scratch/out2")" results/results.csv >"$scratch/again.csv"
 check "the same seed gives the same units in the same order" \
-    cmp <(cut -d, -f1-3,5,7-12 "$scratch/results.csv" | sort -t, -k4,4 -k3,3n) <(cut -d, -f1-3,5,7-12 "$scratch/again.csv" | sort -t, -k4,4 -k3,3n)
+    cmp <(cut -d, -f1-3,5,8-13 "$scratch/results.csv" | sort -t, -k4,4 -k3,3n) <(cut -d, -f1-3,5,8-13 "$scratch/again.csv" | sort -t, -k4,4 -k3,3n)
 
 check "the archive alone is enough to fit" "$ASSAY" fit "$archive" -o "$scratch/suggested.json"
 check "the model names its archive" grep -q "$(sha256sum "$archive" | cut -c1-64)" "$scratch/suggested.json"

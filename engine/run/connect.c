@@ -1,0 +1,271 @@
+/* The nodes of a run as one group: the agents are delivered and reached, what happens to the links is told
+ * and journalled, and at the end the agents leave. */
+#include "engine/run/run-state.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/host-list.h"
+#include "engine/foundation/number.h"
+#include "engine/run/answers.h"
+#include "engine/run/node-kinds.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* When a switch goes, many links break within a second: they are one piece of news. */
+static const int64_t news_delay_ns = 300 * EVENT_MILLISECOND;
+/* Between the word to leave and the end of commands, agent and folder. */
+static const int64_t leave_timeout_ns = 30 * EVENT_SECOND;
+
+/* ---- Words -----------------------------------------------------------------------------------------------
+ */
+
+char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count) {
+    cleanup_free const char **names = calloc(count ? count : 1, sizeof *names);
+    struct text words;
+    text_init(&words, 16 << 20);
+    for (size_t i = 0; names && i < count; i++)
+        names[i] = run->nodes[nodes[i]].name;
+    int r = names ? host_list_fold(names, count, &words) : -ENOMEM;
+    if (r < 0) {
+        text_clear(&words);
+        return NULL;
+    }
+    return text_take(&words);
+}
+
+char *run_nodes_in_words(const struct run *run, const size_t *nodes, size_t count) {
+    cleanup_free char *folded = run_fold_nodes(run, nodes, count);
+    return folded ? text_format("%s %s", count == 1 ? "node" : "nodes", folded) : NULL;
+}
+
+static void tell_kind(struct run *run, const struct node_kind *kind) {
+    const struct run_node *first = &run->nodes[kind->nodes[0]];
+    cleanup_free char *who = run_nodes_in_words(run, kind->nodes, kind->count);
+    char took[NUMBER_TEXT_SIZE];
+    if (!who)
+        return;
+    switch (first->news) {
+    case RUN_NEWS_BROKEN:
+        run_note(run, "%s: the link broke (%s); what runs there goes on, and the link is sought", who,
+                 first->news_why.text);
+        break;
+    case RUN_NEWS_RESUMED:
+        run_note(run, "%s: the link is there again after %s; nothing was lost", who,
+                 number_describe_duration((double)first->outage_ns * 1e-9, took));
+        break;
+    case RUN_NEWS_LOST:
+        run_note(run, "%s: lost: %s", who, first->news_why.text);
+        break;
+    case RUN_NEWS_NONE:
+        break;
+    }
+}
+
+void run_tell_news(struct run *run) {
+    char **keys = calloc(run->node_count ? run->node_count : 1, sizeof *keys);
+    struct node_kinds kinds = {0};
+    for (size_t i = 0; keys && i < run->node_count; i++)
+        if (run->nodes[i].news != RUN_NEWS_NONE)
+            keys[i] = text_format("%d %s", (int)run->nodes[i].news, run->nodes[i].news_why.text);
+    if (keys && node_kinds_init(&kinds, (const char *const *)keys, run->node_count) == 0)
+        for (size_t k = 0; k < kinds.count; k++)
+            tell_kind(run, &kinds.items[k]);
+    node_kinds_clear(&kinds);
+    for (size_t i = 0; keys && i < run->node_count; i++) {
+        run->nodes[i].news = RUN_NEWS_NONE;
+        free(keys[i]);
+    }
+    free(keys);
+}
+
+/* ---- What the links say ----------------------------------------------------------------------------------
+ */
+
+static void on_news_timer(struct event_source *source, void *context) {
+    (void)source;
+    run_tell_news(context);
+}
+
+static void add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why) {
+    node->news = news;
+    node->news_why = why ? *why : (struct failure){0};
+    if (!event_source_timer_is_armed(run->news_timer))
+        event_source_set_timer(run->news_timer, news_delay_ns, 0);
+}
+
+/* Copies what is known of the agent while its first transport is there. */
+static void take_agent(struct run *run, struct run_node *node) {
+    struct testbed_agent agent =
+        run->campaign->testbed.backend->agent(run->testbed, take_pointer(node->transport));
+    node->agent_path = agent.path ? strdup(agent.path) : NULL;
+    node->agent_hash = agent.hash ? strdup(agent.hash) : NULL;
+    node->agent_delivered = agent.delivered;
+    node->agent_built = agent.built;
+    const struct agent_greeting *greeting = agent_link_greeting(node->link);
+    journal_begin(run->journal, "agent");
+    journal_string(run->journal, "node", node->name);
+    journal_string(run->journal, "version", greeting->version);
+    journal_string(run->journal, "path", node->agent_path);
+    journal_string(run->journal, "sha256", node->agent_hash);
+    journal_string(run->journal, "how",
+                   node->agent_built       ? "built"
+                   : node->agent_delivered ? "delivered"
+                                           : "there");
+    journal_integer(run->journal, "pid", greeting->pid);
+    journal_end(run->journal);
+    run_log(run, "node %s: agent %s, process %ld", node->name, greeting->version, (long)greeting->pid);
+}
+
+static void journal_link(struct run *run, const char *event, const struct run_node *node,
+                         const struct failure *why) {
+    journal_begin(run->journal, event);
+    journal_string(run->journal, "node", node->name);
+    if (why)
+        journal_string(run->journal, "sentence", why->text);
+    else
+        journal_integer(run->journal, "outage_ns", node->outage_ns);
+    journal_end(run->journal);
+}
+
+static void on_node(struct node_group *group, size_t number, enum agent_link_state state,
+                    const struct failure *why, void *context) {
+    (void)group;
+    struct run *run = context;
+    struct run_node *node = &run->nodes[number];
+    bool was_ready = !node->transport;
+    if (state == AGENT_LINK_READY && !was_ready) {
+        take_agent(run, node);
+    } else if (state == AGENT_LINK_READY) {
+        node->outage_ns = clock_monotonic_ns() - node->broken_ns;
+        node->broken_ns = 0;
+        journal_link(run, "link-resumed", node, NULL);
+        add_news(run, node, RUN_NEWS_RESUMED, NULL);
+    } else if (state == AGENT_LINK_BROKEN) {
+        node->broken_ns = clock_monotonic_ns();
+        node->breaks++;
+        journal_link(run, "link-broken", node, why);
+        add_news(run, node, RUN_NEWS_BROKEN, why);
+    } else if (state == AGENT_LINK_CLOSED && why) {
+        journal_link(run, "node-lost", node, why);
+        /* Of those that never were there, connecting itself tells. */
+        if (was_ready)
+            add_news(run, node, RUN_NEWS_LOST, why);
+    }
+}
+
+static void on_progress(struct node_group *group, size_t done, size_t total, void *context) {
+    (void)group;
+    const struct run *run = context;
+    const struct run_observer *observer = &run->request->observer;
+    if (observer->event && run->node_count > 1)
+        observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_NODES,
+                                                               .text = run_phase_names[run->phase],
+                                                               .nodes_done = done,
+                                                               .nodes_total = total,
+                                                               .seconds_left = -1});
+}
+
+int run_check_nodes(const struct run *run, struct failure *failure) {
+    cleanup_free struct failure *failures = calloc(run->node_count ? run->node_count : 1, sizeof *failures);
+    if (!failures)
+        return failure_memory(failure);
+    for (size_t i = 0; i < run->node_count; i++) {
+        const struct failure *why = agent_link_failure(run->nodes[i].link);
+        if (node_group_is_there(run->group, i))
+            continue;
+        if (why)
+            failures[i] = *why;
+        else
+            failure_set(&failures[i], -ENOTCONN, "its agent is gone");
+    }
+    return node_failures_merge(run->group, failures, "lost", failure);
+}
+
+/* ---- Phases ----------------------------------------------------------------------------------------------
+ */
+
+int run_phase_deploy(struct run *run, struct failure *failure) {
+    const struct testbed_backend *backend = run->campaign->testbed.backend;
+    struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = run};
+    run->news_timer = event_loop_add_timer(run->loop, -1, 0, on_news_timer, run);
+    if (!run->news_timer)
+        return failure_memory(failure);
+    int r = node_group_new(run->loop, &listener, &run->group, failure);
+    struct agent_link_policy policy = backend->policy(run->testbed);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        struct transport *transport;
+        r = backend->connect(run->testbed, i, &transport, failure);
+        if (r == 0)
+            r = node_group_add(run->group, transport, &policy, failure);
+        if (r < 0)
+            break;
+        run->nodes[i].transport = transport;
+        run->nodes[i].link = node_group_link(run->group, i);
+    }
+    return r;
+}
+
+int run_phase_connect(struct run *run, struct failure *failure) {
+    int r = node_group_connect(run->group, failure);
+    size_t delivered = 0, built = 0;
+    for (size_t i = 0; i < run->node_count; i++) {
+        delivered += run->nodes[i].agent_delivered;
+        built += run->nodes[i].agent_built;
+    }
+    if (delivered > 0)
+        run_note(run, "the agent was delivered to %zu of %zu nodes, and built from its source on %zu",
+                 delivered, run->node_count, built);
+    return r < 0 ? r : run_measure_clocks(run, RUN_CLOCK_START, failure);
+}
+
+int run_phase_release(struct run *run, struct failure *failure) {
+    struct failure first = {0};
+    if (run->group)
+        node_group_close(run->group, leave_timeout_ns, &first);
+    if (run->news_timer)
+        run_tell_news(run);
+    event_source_remove(take_pointer(run->news_timer));
+    node_group_free(take_pointer(run->group));
+    for (size_t i = 0; i < run->node_count; i++)
+        run->nodes[i].link = NULL;
+    if (run->testbed)
+        run->campaign->testbed.backend->release(take_pointer(run->testbed), first.code ? NULL : &first);
+    if (first.code && failure)
+        *failure = first;
+    return first.code;
+}
+
+/* ---- What it cost */
+
+static void take_statistics(struct agent_link *link, const struct agent_statistics *statistics,
+                            const struct failure *failure, void *context) {
+    (void)link;
+    struct answer *answer = context;
+    struct run *run = answer->answers->context;
+    answers_take(answer);
+    if (failure)
+        return;
+    journal_begin(run->journal, "agent-cost");
+    journal_string(run->journal, "node", run->nodes[answer->node].name);
+    journal_integer(run->journal, "user_us", statistics->user_us);
+    journal_integer(run->journal, "system_us", statistics->system_us);
+    journal_integer(run->journal, "rss_peak_bytes", (int64_t)statistics->rss_peak_bytes);
+    journal_integer(run->journal, "link_breaks", run->nodes[answer->node].breaks);
+    journal_end(run->journal);
+}
+
+void run_record_agent_costs(struct run *run) {
+    cleanup(answers_clear) struct answers answers = {0};
+    if (!run->group || answers_init(&answers, run->loop, run->node_count, run, NULL) < 0)
+        return;
+    for (size_t i = 0; i < run->node_count; i++) {
+        if (!run->nodes[i].link || !node_group_is_there(run->group, i))
+            continue;
+        struct answer *answer = answers_ask(&answers, run->nodes[i].link, i, 0);
+        if (agent_link_statistics(run->nodes[i].link, take_statistics, answer, NULL) < 0)
+            answers_take(answer);
+    }
+    answers_wait(&answers, NULL);
+}

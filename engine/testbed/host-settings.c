@@ -1,0 +1,348 @@
+#include "engine/testbed/host-settings.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
+#include "engine/remote/agent-package.h"
+#include "engine/remote/node-group.h"
+#include "engine/remote/ssh-client.h"
+#include "engine/remote/ssh-nodes.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static const char *const host_key_names[] = {
+    [HOST_KEYS_KNOWN] = "known", [HOST_KEYS_ACCEPT_NEW] = "accept-new", NULL};
+static const char *const agent_names[] = {
+    [AGENT_AUTO] = "auto", [AGENT_BINARY] = "binary", [AGENT_SOURCE] = "source", NULL};
+
+/* A lease is no shorter than what it takes to find a broken link again. */
+enum { LEASE_LEAST = 2, LEASE_MOST = 30 * 86400, TIMEOUT_MOST = 3600, LEASE_DEFAULT = 300 };
+
+static const struct bind_field fields[] = {
+    {.key = "hosts", .type = BIND_NODE, .offset = offsetof(struct testbed_settings, written_hosts)},
+    {.key = "user", .type = BIND_TEXT, .offset = offsetof(struct testbed_settings, user)},
+    {.key = "port",
+     .type = BIND_INTEGER,
+     .offset = offsetof(struct testbed_settings, port),
+     .minimum = 1,
+     .maximum = 65535},
+    {.key = "identity", .type = BIND_TEXTS, .offset = offsetof(struct testbed_settings, identities)},
+    {.key = "jump", .type = BIND_TEXT, .offset = offsetof(struct testbed_settings, jump)},
+    {.key = "ssh-config", .type = BIND_TEXT, .offset = offsetof(struct testbed_settings, config)},
+    {.key = "known-hosts", .type = BIND_TEXT, .offset = offsetof(struct testbed_settings, known_hosts)},
+    {.key = "host-keys",
+     .type = BIND_CHOICE,
+     .offset = offsetof(struct testbed_settings, host_keys),
+     .choices = host_key_names},
+    {.key = "window",
+     .type = BIND_INTEGER,
+     .offset = offsetof(struct testbed_settings, window),
+     .minimum = 1,
+     .maximum = SSH_WINDOW_MOST},
+    {.key = "timeout",
+     .type = BIND_QUANTITY,
+     .offset = offsetof(struct testbed_settings, timeout),
+     .minimum = 1,
+     .maximum = TIMEOUT_MOST,
+     .dimension = UNIT_TIME},
+    {.key = "agent",
+     .type = BIND_CHOICE,
+     .offset = offsetof(struct testbed_settings, agent),
+     .choices = agent_names},
+    {.key = "lease",
+     .type = BIND_QUANTITY,
+     .offset = offsetof(struct testbed_settings, lease),
+     .minimum = LEASE_LEAST,
+     .maximum = LEASE_MOST,
+     .dimension = UNIT_TIME},
+};
+enum { FIELD_COUNT = sizeof fields / sizeof *fields };
+
+/* ---- Hosts -----------------------------------------------------------------------------------------------
+ */
+
+static int add_hosts(struct testbed_settings *settings, const char *text, const char *file, size_t line,
+                     size_t column, struct failure *failure) {
+    struct failure why = {0};
+    if (host_list_parse(&settings->hosts, text, &why) == 0)
+        return 0;
+    return failure_input(failure, file, line, column, "%s", why.text);
+}
+
+static int read_hosts(struct testbed_settings *settings, const char *path, struct failure *failure) {
+    return host_list_read(&settings->hosts, path, failure);
+}
+
+static int bind_hosts_file(struct testbed_settings *settings, const struct testbed_written *written,
+                           const struct document_node *node, struct failure *failure) {
+    struct named_file {
+        char *file;
+    } named = {0};
+    static const struct bind_field file_field[] = {{.key = "file", .type = BIND_TEXT, .required = true}};
+    int r = bind_mapping(written->document, node, "'hosts'", file_field, 1, &named, failure);
+    if (r == 0) {
+        cleanup_free char *path =
+            named.file[0] == '/' ? strdup(named.file) : file_join(written->folder, named.file);
+        r = path ? read_hosts(settings, path, failure) : failure_memory(failure);
+        const struct document_node *at = document_get(node, "file");
+        if (r < 0 && path && !file_exists(path))
+            r = failure_input(failure, written->document->file, at->line, at->column, "there is no file '%s'",
+                              path);
+    }
+    bind_clear(file_field, 1, &named);
+    return r;
+}
+
+static int bind_hosts_text(struct testbed_settings *settings, const struct testbed_written *written,
+                           const struct document_node *node, struct failure *failure) {
+    const char *file = written->document->file;
+    if (!node->text || node->kind == DOCUMENT_NULL)
+        return failure_input(
+            failure, file, node->line, node->column,
+            "'hosts' is %s, expected names or ranges such as dahu-[1-32].grenoble, a list of "
+            "them, or {file: FILE}",
+            document_kind_name(node->kind));
+    return add_hosts(settings, node->text, file, node->line, node->column, failure);
+}
+
+static int bind_hosts(struct testbed_settings *settings, const struct testbed_written *written,
+                      const struct document_node *node, struct failure *failure) {
+    if (node->kind == DOCUMENT_MAPPING)
+        return bind_hosts_file(settings, written, node, failure);
+    if (node->kind != DOCUMENT_SEQUENCE)
+        return bind_hosts_text(settings, written, node, failure);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < node->count; i++)
+        r = bind_hosts_text(settings, written, node->items[i], failure);
+    return r;
+}
+
+static int take_given_nodes(struct testbed_settings *settings, const struct testbed_written *written,
+                            struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < written->node_count; i++) {
+        const char *list = written->nodes[i];
+        r = list[0] == '@' ? read_hosts(settings, list + 1, failure)
+                           : add_hosts(settings, list, "--nodes", 0, 0, failure);
+    }
+    return r;
+}
+
+/* ---- Names -----------------------------------------------------------------------------------------------
+ */
+
+struct named_host {
+    const char *name, *destination;
+};
+
+static int compare_named(const void *a, const void *b) {
+    return strcasecmp(((const struct named_host *)a)->name, ((const struct named_host *)b)->name);
+}
+
+/* A node's results are told apart by its name, which is a folder of the archive too. */
+static int name_nodes(struct testbed_settings *settings, const char *file, size_t line, size_t column,
+                      struct failure *failure) {
+    size_t count = settings->hosts.count;
+    if (count == 0)
+        return failure_input(failure, file, line, column,
+                             "the list of hosts is empty, expected one at least");
+    if (count > NODE_GROUP_MOST)
+        return failure_input(failure, file, line, column, "there are %zu hosts, expected at most %d", count,
+                             NODE_GROUP_MOST);
+    settings->names = calloc(count, sizeof *settings->names);
+    cleanup_free struct named_host *sorted = calloc(count, sizeof *sorted);
+    if (!settings->names || !sorted)
+        return failure_memory(failure);
+    for (size_t i = 0; i < count; i++) {
+        settings->names[i] = ssh_node_name(settings->hosts.names[i]);
+        if (!settings->names[i])
+            return failure_memory(failure);
+        if (!settings->names[i][0])
+            return failure_input(failure, file, line, column,
+                                 "'%s' names no host, expected [user@]host[:port]", settings->hosts.names[i]);
+        sorted[i] = (struct named_host){settings->names[i], settings->hosts.names[i]};
+    }
+    qsort(sorted, count, sizeof *sorted, compare_named);
+    for (size_t i = 1; i < count; i++)
+        if (compare_named(&sorted[i - 1], &sorted[i]) == 0)
+            return failure_input(failure, file, line, column,
+                                 "two nodes would be called '%s': '%s' and '%s'; expected names that differ "
+                                 "(an alias in ssh's configuration gives one)",
+                                 sorted[i].name, sorted[i - 1].destination, sorted[i].destination);
+    return 0;
+}
+
+/* ---- Paths -----------------------------------------------------------------------------------------------
+ */
+
+static const char *home_folder(void) {
+    const char *home = getenv("HOME");
+    if (home && home[0])
+        return home;
+    const struct passwd *entry = getpwuid(getuid());
+    return entry && entry->pw_dir ? entry->pw_dir : "/";
+}
+
+/* Makes *PATH absolute: below the home folder, or that of the campaign. NULL stays. */
+static int place_path(char **path, const char *folder, struct failure *failure) {
+    if (!*path || (*path)[0] == '/')
+        return 0;
+    bool home = (*path)[0] == '~' && (*path)[1] == '/';
+    char *placed = home ? file_join(home_folder(), *path + 2) : file_join(folder, *path);
+    if (!placed)
+        return failure_memory(failure);
+    free(*path);
+    *path = placed;
+    return 0;
+}
+
+static int place_paths(struct testbed_settings *settings, const char *folder, struct failure *failure) {
+    int r = settings->config && strcmp(settings->config, "none") == 0
+                ? 0
+                : place_path(&settings->config, folder, failure);
+    if (r == 0)
+        r = place_path(&settings->known_hosts, folder, failure);
+    for (size_t i = 0; r == 0 && i < settings->identities.count; i++)
+        r = place_path(&settings->identities.items[i], folder, failure);
+    return r;
+}
+
+/* A file that is named and is not there would surface as a login that is refused, on every node. */
+static int check_files(const struct testbed_settings *settings, const struct testbed_written *written,
+                       struct failure *failure) {
+    const struct document_node *node = written->node;
+    for (size_t i = 0; i < settings->identities.count; i++) {
+        const char *path = settings->identities.items[i];
+        const struct document_node *at = document_get(node, "identity");
+        if (at && at->kind == DOCUMENT_SEQUENCE)
+            at = at->items[i];
+        if (at && access(path, R_OK) < 0)
+            return failure_input(failure, written->document->file, at->line, at->column,
+                                 "cannot read the key '%s': %s", path, strerror(errno));
+    }
+    const struct document_node *at = document_get(node, "ssh-config");
+    if (at && strcmp(settings->config, "none") != 0 && access(settings->config, R_OK) < 0)
+        return failure_input(failure, written->document->file, at->line, at->column, "cannot read '%s': %s",
+                             settings->config, strerror(errno));
+    return 0;
+}
+
+/* ---- All of it -------------------------------------------------------------------------------------------
+ */
+
+void host_settings_free(struct testbed_settings *settings) {
+    if (!settings)
+        return;
+    for (size_t i = 0; settings->names && i < settings->hosts.count; i++)
+        free(settings->names[i]);
+    free(settings->names);
+    host_list_clear(&settings->hosts);
+    bind_clear(fields, FIELD_COUNT, settings);
+    free(settings);
+}
+
+static void free_settings_pointer(struct testbed_settings **settings) {
+    host_settings_free(*settings);
+}
+
+int host_settings_bind(const struct testbed_written *written, struct testbed_settings **ret,
+                       struct failure *failure) {
+    cleanup(free_settings_pointer) struct testbed_settings *settings = calloc(1, sizeof *settings);
+    if (!settings)
+        return failure_memory(failure);
+    settings->window = SSH_WINDOW_DEFAULT;
+    settings->timeout = (double)SSH_TIMEOUT_DEFAULT_NS / EVENT_SECOND;
+    settings->lease = LEASE_DEFAULT;
+    const struct document_node *node = written->node;
+    int r =
+        node ? bind_mapping(written->document, node, "'testbed'", fields, FIELD_COUNT, settings, failure) : 0;
+    if (r == 0)
+        r = place_paths(settings, written->folder, failure);
+    if (r == 0)
+        r = check_files(settings, written, failure);
+    if (r < 0)
+        return r;
+    const struct document_node *hosts = take_pointer(settings->written_hosts);
+    if (written->node_count > 0) {
+        r = take_given_nodes(settings, written, failure);
+        if (r == 0)
+            r = name_nodes(settings, "--nodes", 0, 0, failure);
+    } else if (hosts) {
+        r = bind_hosts(settings, written, hosts, failure);
+        if (r == 0)
+            r = name_nodes(settings, written->document->file, hosts->line, hosts->column, failure);
+    } else {
+        const struct document_node *at = node ? node : document_get(written->document->root, "testbed");
+        r = failure_input(failure, written->document->file, at ? at->line : 1, at ? at->column : 1,
+                          "the testbed has no 'hosts', expected {hosts: 'dahu-[1-32].grenoble'} or --nodes");
+    }
+    if (r == 0)
+        *ret = take_pointer(settings);
+    return r;
+}
+
+/* ---- For people, and for programs */
+
+static void describe_login(const struct testbed_settings *settings, struct text *ret) {
+    text_printf(ret, "%-12s user %s, port ", "ssh", settings->user ? settings->user : "as configured");
+    if (settings->port)
+        text_printf(ret, "%lld", (long long)settings->port);
+    else
+        text_append_string(ret, "as configured");
+    for (size_t i = 0; i < settings->identities.count; i++)
+        text_printf(ret, "%s%s", i ? ", " : ", key ", settings->identities.items[i]);
+    if (settings->jump)
+        text_printf(ret, ", through %s", settings->jump);
+    text_printf(ret,
+                "\n%-12s host keys that nobody knows are %s; %lld connections set up at once, %g s a step\n",
+                "", settings->host_keys == HOST_KEYS_KNOWN ? "refused" : "noted with the run, then expected",
+                (long long)settings->window, settings->timeout);
+}
+
+int host_settings_describe(const struct testbed_settings *settings, struct text *ret) {
+    static const char *const agents[] = {
+        [AGENT_AUTO] = "the binary where it runs, built from its source where it does not",
+        [AGENT_BINARY] = "the binary",
+        [AGENT_SOURCE] = "built from its source on every node"};
+    char lease[NUMBER_TEXT_SIZE];
+    text_printf(ret, "%-12s %zu: ", "nodes", settings->hosts.count);
+    int r = host_list_fold((const char *const *)settings->hosts.names, settings->hosts.count, ret);
+    if (r < 0)
+        return r;
+    text_append_character(ret, '\n');
+    describe_login(settings, ret);
+    text_printf(ret, "%-12s %s; it leaves when it has not heard from here for %s\n", "agent",
+                agents[settings->agent], number_describe_duration(settings->lease, lease));
+    return text_printf(
+        ret,
+        "%-12s on each: sshd that lets the user in without a question, libc, and a folder that "
+        "programs run from\n",
+        "expected");
+}
+
+void host_settings_resolve(const struct testbed_settings *settings, cJSON *object) {
+    cJSON *hosts = json_add_array(object, "hosts");
+    for (size_t i = 0; i < settings->hosts.count; i++)
+        json_add_string(hosts, NULL, settings->hosts.names[i]);
+    json_add_string(object, "user", settings->user);
+    if (settings->port)
+        json_add_int64(object, "port", settings->port);
+    else
+        json_add_string(object, "port", NULL);
+    cJSON *identities = json_add_array(object, "identity");
+    for (size_t i = 0; i < settings->identities.count; i++)
+        json_add_string(identities, NULL, settings->identities.items[i]);
+    json_add_string(object, "jump", settings->jump);
+    json_add_string(object, "ssh-config", settings->config);
+    json_add_string(object, "known-hosts", settings->known_hosts);
+    json_add_string(object, "host-keys", host_key_names[settings->host_keys]);
+    json_add_int64(object, "window", settings->window);
+    json_add_double(object, "timeout", settings->timeout);
+    json_add_string(object, "agent", agent_names[settings->agent]);
+    json_add_double(object, "lease", settings->lease);
+}

@@ -1,0 +1,226 @@
+/* What a campaign says of its testbed: bound, or refused with its place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/documents/document.h"
+#include "engine/foundation/file.h"
+#include "engine/remote/agent-package.h"
+#include "engine/testbed/host-settings.h"
+#include "engine/testbed/testbed.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/assay-bind-XXXXXX";
+
+static int set_up(void **state) {
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    setenv("HOME", "/home/somebody", 1);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    return file_remove_tree(folder, NULL);
+}
+
+static void write_file(const char *name, const char *text) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(file_replace(path, text, strlen(text), 0600, NULL), 0);
+}
+
+/* Binds `testbed:` of the document TEXT. The choice outlives the document, as it must. */
+static int bind(const char *text, const char *const *nodes, size_t node_count, struct testbed_choice *ret,
+                struct failure *failure) {
+    struct document *document;
+    assert_int_equal(document_parse_yaml("c.yaml", text, strlen(text), &document, failure), 0);
+    struct testbed_written written = {.document = document,
+                                      .node = document_get(document->root, "testbed"),
+                                      .folder = folder,
+                                      .nodes = nodes,
+                                      .node_count = node_count};
+    int r = testbed_bind(&written, ret, failure);
+    document_free(document);
+    return r;
+}
+
+static struct testbed_choice bound(const char *text) {
+    struct failure failure = {0};
+    struct testbed_choice choice = {0};
+    if (bind(text, NULL, 0, &choice, &failure) < 0)
+        fail_msg("refused: %s: %s", failure.place, failure.text);
+    return choice;
+}
+
+static void refused(const char *text, const char *place, const char *part) {
+    struct failure failure = {0};
+    struct testbed_choice choice = {0};
+    assert_int_equal(bind(text, NULL, 0, &choice, &failure), -EINVAL);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_string_equal(failure.place, place);
+    if (!strstr(failure.text, part))
+        fail_msg("'%s' does not say '%s'", failure.text, part);
+    assert_null(choice.backend);
+}
+
+static void nothing_written_is_local(void **state) {
+    (void)state;
+    struct testbed_choice choice = bound("experiment: x\n");
+    assert_ptr_equal(choice.backend, &testbed_local);
+    assert_int_equal(choice.backend->expected_nodes(choice.settings), 1);
+    testbed_choice_clear(&choice);
+    choice = bound("testbed: local\n");
+    assert_ptr_equal(choice.backend, &testbed_local);
+    testbed_choice_clear(&choice);
+    testbed_choice_clear(&choice);
+}
+
+static void hosts_have_defaults(void **state) {
+    (void)state;
+    struct testbed_choice choice = bound("testbed: {hosts: 'root@a-[1-2].site:22,b'}\n");
+    const struct testbed_settings *settings = choice.settings;
+    assert_ptr_equal(choice.backend, &testbed_hosts);
+    assert_int_equal(choice.backend->expected_nodes(settings), 3);
+    assert_string_equal(settings->hosts.names[1], "root@a-2.site:22");
+    assert_string_equal(settings->names[1], "a-2.site");
+    assert_string_equal(settings->names[2], "b");
+    assert_null(settings->user);
+    assert_int_equal(settings->port, 0);
+    assert_int_equal(settings->host_keys, HOST_KEYS_KNOWN);
+    assert_int_equal(settings->window, 64);
+    assert_int_equal(settings->agent, AGENT_AUTO);
+    assert_true(settings->timeout == 20 && settings->lease == 300);
+    testbed_choice_clear(&choice);
+}
+
+static void every_key_is_taken(void **state) {
+    (void)state;
+    write_file("id_a", "key");
+    write_file("id_b", "key");
+    write_file("config", "");
+    write_file("list.txt", "c-[1-3] # three\nd\n");
+    struct testbed_choice choice =
+        bound("testbed:\n  hosts: {file: list.txt}\n  user: me\n  port: 2222\n  identity: [id_a, id_b]\n"
+              "  jump: gate\n  ssh-config: config\n  known-hosts: ~/keys\n  host-keys: accept-new\n"
+              "  window: 8\n  timeout: 3 s\n  agent: source\n  lease: 10 min\n");
+    const struct testbed_settings *settings = choice.settings;
+    char path[256];
+    snprintf(path, sizeof path, "%s/id_b", folder);
+    assert_int_equal(settings->hosts.count, 4);
+    assert_string_equal(settings->names[3], "d");
+    assert_string_equal(settings->user, "me");
+    assert_int_equal(settings->port, 2222);
+    assert_int_equal(settings->identities.count, 2);
+    assert_string_equal(settings->identities.items[1], path);
+    assert_string_equal(settings->jump, "gate");
+    assert_string_equal(settings->known_hosts, "/home/somebody/keys");
+    assert_int_equal(settings->host_keys, HOST_KEYS_ACCEPT_NEW);
+    assert_int_equal(settings->window, 8);
+    assert_int_equal(settings->agent, AGENT_SOURCE);
+    assert_true(settings->timeout == 3 && settings->lease == 600);
+    struct text words;
+    text_init(&words, 1 << 16);
+    assert_int_equal(choice.backend->describe(settings, &words), 0);
+    assert_non_null(strstr(words.bytes, "4: c-[1-3],d\n"));
+    assert_non_null(strstr(words.bytes, "user me, port 2222"));
+    assert_non_null(strstr(words.bytes, "through gate"));
+    assert_non_null(strstr(words.bytes, "10 min"));
+    text_clear(&words);
+    cJSON *object = cJSON_CreateObject();
+    choice.backend->resolve(settings, object);
+    text_init(&words, 1 << 16);
+    assert_int_equal(json_print(object, false, &words), 0);
+    assert_non_null(
+        strstr(words.bytes, "\"hosts\":[\"c-1\",\"c-2\",\"c-3\",\"d\"],\"user\":\"me\",\"port\":2222"));
+    assert_non_null(strstr(words.bytes, "\"host-keys\":\"accept-new\""));
+    text_clear(&words);
+    cJSON_Delete(object);
+    testbed_choice_clear(&choice);
+}
+
+static void what_is_wrong_has_its_place(void **state) {
+    (void)state;
+    refused("testbed: locale\n", "c.yaml:1:10", "'locale'; did you mean 'local'?");
+    refused("testbed: [a]\n", "c.yaml:1:10", "a sequence, expected a name or a mapping");
+    refused("testbed: ~\n", "c.yaml:1:10", "nothing, expected a name or a mapping");
+    refused("testbed: {local: x}\n", "c.yaml:1:10", "nothing to set");
+    refused("testbed: hosts\n", "c.yaml:1:10", "has no 'hosts'");
+    refused("testbed: {user: me}\n", "c.yaml:1:10", "has no 'hosts'");
+    refused("testbed: {host: a}\n", "c.yaml:1:11", "did you mean 'hosts'?");
+    refused("testbed: {hosts: a, prt: 1}\n", "c.yaml:1:21", "did you mean 'port'?");
+    refused("testbed: {hosts: a, port: 65536}\n", "c.yaml:1:27", "from 1 to 65535");
+    refused("testbed: {hosts: a, window: 1025}\n", "c.yaml:1:29", "from 1 to 1024");
+    refused("testbed: {hosts: a, lease: 1 s}\n", "c.yaml:1:28", "from 2 to");
+    refused("testbed: {hosts: a, timeout: soon}\n", "c.yaml:1:30", "a time");
+    refused("testbed: {hosts: a, host-keys: any}\n", "c.yaml:1:32", "'known', 'accept-new'");
+    refused("testbed: {hosts: a, agent: none}\n", "c.yaml:1:28", "'auto', 'binary', 'source'");
+    refused("testbed: {hosts: a, identity: nowhere}\n", "c.yaml:1:31", "cannot read the key");
+    refused("testbed: {hosts: a, ssh-config: nowhere}\n", "c.yaml:1:33", "cannot read");
+    refused("testbed: {hosts: []}\n", "c.yaml:1:18", "is empty");
+    refused("testbed: {hosts: [a, [b]]}\n", "c.yaml:1:22", "a sequence, expected names or ranges");
+    refused("testbed: {hosts: 'a[1-'}\n", "c.yaml:1:18", "column");
+    refused("testbed: {hosts: {file: nowhere.txt}}\n", "c.yaml:1:25", "there is no file");
+    refused("testbed: {hosts: {fil: x}}\n", "c.yaml:1:19", "did you mean 'file'?");
+    /* Results are told apart by these names, in folders of an archive that any system can unpack. */
+    refused("testbed: {hosts: 'u@n:1,v@n:2'}\n", "c.yaml:1:18", "two nodes would be called 'n'");
+    refused("testbed: {hosts: 'Node,node'}\n", "c.yaml:1:18", "two nodes would be called");
+}
+
+static void nodes_of_the_command_line_come_first(void **state) {
+    (void)state;
+    const char *const nodes[] = {"e-[1-2]", "f"};
+    struct failure failure = {0};
+    struct testbed_choice choice = {0};
+    assert_int_equal(bind("testbed: local\n", nodes, 2, &choice, &failure), 0);
+    assert_ptr_equal(choice.backend, &testbed_hosts);
+    assert_int_equal(choice.settings->hosts.count, 3);
+    assert_string_equal(choice.settings->names[2], "f");
+    testbed_choice_clear(&choice);
+
+    /* The other keys stay, also those of a mapping that has no hosts of its own. */
+    assert_int_equal(bind("testbed: {hosts: {file: nowhere}, user: me}\n", nodes, 1, &choice, &failure), 0);
+    assert_int_equal(choice.settings->hosts.count, 2);
+    assert_string_equal(choice.settings->user, "me");
+    testbed_choice_clear(&choice);
+    assert_int_equal(bind("testbed: {user: me}\n", nodes, 1, &choice, &failure), 0);
+    assert_string_equal(choice.settings->user, "me");
+    testbed_choice_clear(&choice);
+    assert_int_equal(bind("testbed: hosts\n", nodes, 1, &choice, &failure), 0);
+    testbed_choice_clear(&choice);
+
+    char at[300];
+    snprintf(at, sizeof at, "@%s/more.txt", folder);
+    write_file("more.txt", "g\nh-[1-3]\n");
+    const char *const files[] = {at};
+    assert_int_equal(bind("experiment: x\n", files, 1, &choice, &failure), 0);
+    assert_int_equal(choice.settings->hosts.count, 4);
+    testbed_choice_clear(&choice);
+
+    /* A campaign that is wrong is wrong all the same. */
+    assert_int_equal(bind("testbed: locale\n", nodes, 1, &choice, &failure), -EINVAL);
+    assert_string_equal(failure.place, "c.yaml:1:10");
+    const char *const bad[] = {"a[2-1]"};
+    assert_int_equal(bind("testbed: local\n", bad, 1, &choice, &failure), -EINVAL);
+    assert_string_equal(failure.place, "--nodes");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_written_is_local),
+        cmocka_unit_test(hosts_have_defaults),
+        cmocka_unit_test(every_key_is_taken),
+        cmocka_unit_test(what_is_wrong_has_its_place),
+        cmocka_unit_test(nodes_of_the_command_line_come_first),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
