@@ -163,7 +163,8 @@ static int do_on(const char *node, char **command) {
             failure_set(&failure, -errno, "cannot fork: %s", strerror(errno));
             return complain(&failure);
         }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    /* Not through exit(): a leak checker's tracer would be born into the node, and not find this process. */
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 int main(int count, char **words) {

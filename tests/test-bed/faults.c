@@ -41,8 +41,6 @@ static int set_wire(const struct order *order, bool up) {
     if (node->state == NODE_OFF)
         return 0; /* it starts with its wire as it is */
     int status = network_set_up(order->bed->front_end, node->link, up, order->failure);
-    if (status == 0 && node->gateway)
-        status = network_set_up(order->bed->front_end, "outer", up, order->failure);
     return status == 0 ? network_index(order->bed->front_end, node->link, &index, order->failure) : status;
 }
 
@@ -67,9 +65,10 @@ static int set_line(const struct order *order, char property, uint32_t value) {
         return out_of_place(order, "up");
     if (node->line == NULL && value == 0)
         return 0;
+    int bridge = node->gateway ? order->bed->outer_bridge : order->bed->bridge;
     if (node->line == NULL) {
-        int status = line_start(order->bed->front_end, node->link, order->bed->bridge, node->network,
-                                &node->line, order->failure);
+        int status =
+            line_start(order->bed->front_end, node->link, bridge, node->network, &node->line, order->failure);
         if (status < 0)
             return status;
     }
@@ -81,8 +80,8 @@ static int set_line(const struct order *order, char property, uint32_t value) {
         atomic_store(&node->line->rate_kbit, value);
     if (!line_is_plain(node->line))
         return 0;
-    return line_remove(order->bed->front_end, node->link, order->bed->bridge, node->network,
-                       take_pointer(node->line), order->failure);
+    return line_remove(order->bed->front_end, node->link, bridge, node->network, take_pointer(node->line),
+                       order->failure);
 }
 
 /* A number with a fraction, from 0 to MOST, times SCALE. */

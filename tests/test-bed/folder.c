@@ -90,6 +90,9 @@ static int write_known_hosts(const struct bed *bed, int port, const char *path, 
         fprintf(stream, "%s", node->name);
         if (strchr(node->name, '.') != NULL)
             fprintf(stream, ",%.*s", (int)strcspn(node->name, "."), node->name);
+        if (node->gateway)
+            fprintf(stream, ",%u.%u.%u.%u", BED_OUTER_GATEWAY >> 24, BED_OUTER_GATEWAY >> 16 & 255,
+                    BED_OUTER_GATEWAY >> 8 & 255, BED_OUTER_GATEWAY & 255);
         fprintf(stream, ",%u.%u.%u.%u %s\n", node->address >> 24, node->address >> 16 & 255,
                 node->address >> 8 & 255, node->address & 255, key);
     }
@@ -110,8 +113,12 @@ static int write_ssh_config(const struct bed *bed, int port, const char *path, s
             fprintf(stream, " %s", bed->nodes[i].name);
         fprintf(stream, "\n    HostName 127.0.0.1\n    Port %d\n", port);
     } else if (settings->gateway[0]) {
-        fprintf(stream, "Host %.*s*%s\n    ProxyJump %s\n", (int)strcspn(settings->names, "%"),
-                settings->names, strchr(settings->names, '%') + 1, settings->gateway);
+        const char *mark = strchr(settings->names, '%');
+        int before = (int)(mark - settings->names), middle = (int)strcspn(mark + 1, ".");
+        fprintf(stream, "Host !%s %.*s*%s", settings->gateway, before, settings->names, mark + 1);
+        if (mark[1 + middle] != '\0') /* the short names */
+            fprintf(stream, " %.*s*%.*s", before, settings->names, middle, mark + 1);
+        fprintf(stream, "\n    ProxyJump %s\n", settings->gateway);
     }
     fprintf(stream,
             "Host *\n"

@@ -47,7 +47,7 @@ static int make_nodes(struct bed *bed, struct failure *failure) {
         return failure_memory(failure);
     for (int i = 0; i < bed->node_count; i++) {
         struct node *node = &bed->nodes[i];
-        *node = (struct node){.number = i + 1, .init_handle = -1, .network = -1, .report = -1};
+        *node = (struct node){.number = i + 1, .init_handle = -1, .network = -1, .log = -1, .report = -1};
         settings_name(settings, i + 1, node->name);
         node->address = settings->loopback
                             ? 0x7f000001U
@@ -56,10 +56,24 @@ static int make_nodes(struct bed *bed, struct failure *failure) {
         if (gateway && i == settings->nodes) {
             node->gateway = true;
             node->address = BED_GATEWAY;
+            snprintf(node->nodes_link, sizeof node->nodes_link, "gateway");
             snprintf(node->name, sizeof node->name, "%s", settings->gateway);
         }
     }
     return 0;
+}
+
+/* A bridge of the front end, which has ADDRESS on it unless it is 0. */
+static int make_bridge(const struct bed *bed, const char *name, uint32_t address, int *ret_index,
+                       struct failure *failure) {
+    int status = network_add_bridge(bed->front_end, name, failure);
+    if (status == 0)
+        status = network_set_up(bed->front_end, name, true, failure);
+    if (status == 0 && address != 0)
+        status = network_add_address(bed->front_end, name, address, BED_PREFIX, failure);
+    if (status == 0 && address != 0 && !bed->settings.no_quickack)
+        status = network_quick_acknowledge(bed->front_end, name, address, BED_PREFIX, failure);
+    return status == 0 ? network_index(bed->front_end, name, ret_index, failure) : status;
 }
 
 /* The calling process becomes the front end: the namespaces that `bed run` enters. */
@@ -68,21 +82,12 @@ static int make_front_end(struct bed *bed, struct failure *failure) {
         return failure_set(failure, -errno, "cannot make namespaces: %s", strerror(errno));
     network_without_ipv6();
     bed->front_end = network_open(failure);
-    int status = bed->front_end < 0 ? bed->front_end : 0;
+    int status = bed->front_end < 0 ? bed->front_end : network_set_up(bed->front_end, "lo", true, failure);
+    bool gateway = bed->settings.gateway[0] != '\0';
     if (status == 0)
-        status = network_set_up(bed->front_end, "lo", true, failure);
-    if (status == 0)
-        status = network_add_bridge(bed->front_end, BED_BRIDGE, failure);
-    if (status == 0)
-        status = network_index(bed->front_end, BED_BRIDGE, &bed->bridge, failure);
-    if (status == 0)
-        status = network_set_up(bed->front_end, BED_BRIDGE, true, failure);
-    if (status == 0 && bed->settings.gateway[0] == '\0') {
-        status = network_add_address(bed->front_end, BED_BRIDGE, BED_FRONT_END, BED_PREFIX, failure);
-        if (status == 0 && !bed->settings.no_quickack)
-            status =
-                network_quick_acknowledge(bed->front_end, BED_BRIDGE, BED_FRONT_END, BED_PREFIX, failure);
-    }
+        status = make_bridge(bed, BED_BRIDGE, gateway ? 0 : BED_FRONT_END, &bed->bridge, failure);
+    if (status == 0 && gateway)
+        status = make_bridge(bed, BED_OUTER_BRIDGE, BED_OUTER_FRONT_END, &bed->outer_bridge, failure);
     return status == 0 ? mounts_make_bed(bed, failure) : status;
 }
 
@@ -92,6 +97,8 @@ static int come_up(struct bed *bed, struct failure *failure) {
     if (status == 0 && bed->settings.loopback) {
         prctl(PR_SET_CHILD_SUBREAPER, 1); /* what sessions leave behind is ours to end */
         status = loopback_start(bed, &port, failure);
+        for (int i = 0; status == 0 && i < bed->node_count; i++)
+            bed->nodes[i].state = NODE_UP;
     } else if (status == 0) {
         status = make_front_end(bed, failure);
         for (int i = 0; status == 0 && i < bed->node_count; i++)

@@ -134,7 +134,7 @@ static void put_frequency(struct tree *tree, int processor) {
                  {"energy_performance_preference", "balance_performance"},
                  {"energy_performance_available_preferences",
                   "default performance balance_performance balance_power power"}};
-    char folder[64], link[64], to[32], number[8];
+    char folder[64], link[64], to[32], number[16];
     snprintf(folder, sizeof folder, "devices/system/cpu/cpufreq/policy%d", processor);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         put(tree, files[i].value, "%s/%s", folder, files[i].name);

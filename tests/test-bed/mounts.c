@@ -67,6 +67,39 @@ int mounts_make_bed(const struct bed *bed, struct failure *failure) {
     return status;
 }
 
+/* 128 random bits, as systemd writes them. */
+static int write_machine_id(const char *path, struct failure *failure) {
+    unsigned char random[16];
+    char text[2 * sizeof random + 2];
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return failure_set(failure, -EIO, "no random numbers");
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(text + 2 * i, 3, "%02x", random[i]);
+    memcpy(text + 2 * sizeof random, "\n", 2);
+    return layer_write(path, text, 0444, failure);
+}
+
+/* What is in a node's /etc and in no other's. */
+static int fill_disk(const struct bed *bed, const struct node *node, const char *etc,
+                     struct failure *failure) {
+    char path[BED_PATH_SIZE], text[16384];
+    snprintf(path, sizeof path, "%.200s/hostname", etc);
+    snprintf(text, sizeof text, "%s\n", node->name);
+    int status = layer_write(path, text, 0644, failure);
+    snprintf(path, sizeof path, "%.200s/machine-id", etc);
+    if (status == 0)
+        status = write_machine_id(path, failure);
+    if (status == 0)
+        status = layer_sshd_configuration(bed, node, 0, NULL, text, sizeof text, failure);
+    snprintf(path, sizeof path, "%.200s/ssh/sshd_config", etc);
+    if (status == 0)
+        status = layer_write(path, text, 0644, failure);
+    snprintf(path, sizeof path, "%.200s/ssh/ssh_host_ed25519_key", etc);
+    if (status == 0 && bed->settings.key_each)
+        status = layer_make_key(path, failure);
+    return status;
+}
+
 int mounts_make_disk(const struct bed *bed, const struct node *node, struct failure *failure) {
     char disk[BED_PATH_SIZE], path[BED_PATH_SIZE];
     bed_path(bed, disk, "inside/disk/%d", node->number);
@@ -78,36 +111,18 @@ int mounts_make_disk(const struct bed *bed, const struct node *node, struct fail
         mode_t mode;
     } folders[] = {{"upper/etc/ssh", 0755}, {"work", 0755}, {"home", 0755}, {"root", 0700}};
     for (size_t i = 0; status == 0 && i < sizeof folders / sizeof *folders; i++) {
-        snprintf(path, sizeof path, "%.160s/%s", disk, folders[i].name);
+        snprintf(path, sizeof path, "%.200s/%s", disk, folders[i].name);
         status = layer_folder(path, folders[i].mode, failure);
     }
-    snprintf(path, sizeof path, "%.160s/upper/etc/hostname", disk);
-    char name[SETTINGS_WORD_SIZE + 1];
-    snprintf(name, sizeof name, "%s\n", node->name);
+    snprintf(path, sizeof path, "%.200s/upper/etc", disk);
     if (status == 0)
-        status = layer_write(path, name, 0644, failure);
-    unsigned char random[16];
-    char machine[34];
-    if (getrandom(random, sizeof random, 0) != sizeof random)
-        return failure_set(failure, -EIO, "no random numbers");
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(machine + 2 * i, 3, "%02x", random[i]);
-    machine[32] = '\n', machine[33] = '\0';
-    snprintf(path, sizeof path, "%.160s/upper/etc/machine-id", disk);
-    if (status == 0)
-        status = layer_write(path, machine, 0444, failure);
-    char sshd[16384];
-    if (status == 0)
-        status = layer_sshd_configuration(bed, node, 0, NULL, sshd, sizeof sshd, failure);
-    snprintf(path, sizeof path, "%.160s/upper/etc/ssh/sshd_config", disk);
-    if (status == 0)
-        status = layer_write(path, sshd, 0644, failure);
-    if (status == 0 && strcmp(bed->settings.user, "root") != 0) {
-        snprintf(path, sizeof path, "%.100s/home/%s", disk, bed->settings.user);
-        status = layer_folder(path, 0700, failure);
-        if (status == 0 && chown(path, 1000, 1000) < 0)
-            status = failure_set(failure, -errno, "cannot give '%s' away: %s", path, strerror(errno));
-    }
+        status = fill_disk(bed, node, path, failure);
+    if (status < 0 || strcmp(bed->settings.user, "root") == 0)
+        return status;
+    bed_path(bed, path, "inside/disk/%d/home/%s", node->number, bed->settings.user);
+    status = layer_folder(path, 0700, failure);
+    if (status == 0 && chown(path, 1000, 1000) < 0)
+        status = failure_set(failure, -errno, "cannot give '%s' away: %s", path, strerror(errno));
     return status;
 }
 

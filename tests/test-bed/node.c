@@ -74,6 +74,18 @@ static bool sshd_listens(void) {
     return file >= 0 && read(file, &digit, 1) == 1;
 }
 
+/* With the last line of its log, which is descriptor 2. */
+static int ended_at_once(int wait_status, struct failure *failure) {
+    char text[512] = "";
+    off_t end = lseek(STDERR_FILENO, 0, SEEK_END), start = end > 500 ? end - 500 : 0;
+    ssize_t length = pread(STDERR_FILENO, text, sizeof text - 1, start);
+    while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+        text[--length] = '\0';
+    const char *last = strrchr(text, '\n');
+    return failure_set(failure, -EIO, "sshd ended at once (wait status %d): %s", wait_status,
+                       last ? last + 1 : text);
+}
+
 int node_start_sshd(struct failure *failure) {
     unlink("/run/sshd.pid");
     cleanup_close int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -88,9 +100,7 @@ int node_start_sshd(struct failure *failure) {
     for (;;) {
         int status;
         if (waitpid(child, &status, WNOHANG) == child)
-            return failure_set(failure, -EIO,
-                               "sshd ended at once (wait status %d); its words are in the node's log",
-                               status);
+            return ended_at_once(status, failure);
         if (sshd_listens())
             return 0;
         int left = milliseconds_until(&end);
@@ -107,47 +117,45 @@ int node_start_sshd(struct failure *failure) {
 
 /* ---- The first process of a node ----------------------------------------------------------------------- */
 
-static int plug(const struct bed *bed, const struct node *node, struct failure *failure) {
-    if (unshare(CLONE_NEWNET) < 0)
-        return failure_set(failure, -errno, "cannot make a network namespace: %s", strerror(errno));
-    network_without_ipv6();
+/* One wire: LINK on the bridge with index BRIDGE of the front end, INNER in the calling process's new
+ * namespace. */
+static int plug_wire(const struct bed *bed, const char *link, int bridge, const char *inner, uint32_t address,
+                     bool cut, struct failure *failure) {
     cleanup_close int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     cleanup_close int socket = network_open(failure);
     if (own < 0 || socket < 0)
         return failure_set(failure, -errno, "cannot open the network namespace: %s", strerror(errno));
     /* The inner end is up before the outer one, so that the bridge has a port that works from the start. */
-    int status = network_add_pair(bed->front_end, node->link, "eth0", own, node->address, failure);
+    int status = network_add_pair(bed->front_end, link, inner, own, address, failure);
     if (status == 0)
-        status = network_set_up(socket, "lo", true, failure);
+        status = network_set_up(socket, inner, true, failure);
     if (status == 0)
-        status = network_set_up(socket, "eth0", true, failure);
-    if (status == 0)
-        status = network_add_address(socket, "eth0", node->address, BED_PREFIX, failure);
+        status = network_add_address(socket, inner, address, BED_PREFIX, failure);
     if (status == 0 && !bed->settings.no_quickack)
-        status = network_quick_acknowledge(socket, "eth0", node->address, BED_PREFIX, failure);
+        status = network_quick_acknowledge(socket, inner, address, BED_PREFIX, failure);
     if (status == 0)
-        status = network_set_bridge(bed->front_end, node->link, bed->bridge, failure);
-    if (status == 0 && !node->cut)
-        status = network_set_up(bed->front_end, node->link, true, failure);
-    if (status < 0 || !node->gateway)
-        return status;
-    status = network_add_pair(bed->front_end, "outer", "eth1", own, BED_OUTER_GATEWAY, failure);
-    if (status == 0)
-        status = network_set_up(socket, "eth1", true, failure);
-    if (status == 0)
-        status = network_add_address(socket, "eth1", BED_OUTER_GATEWAY, BED_PREFIX, failure);
-    if (status == 0 && !bed->settings.no_quickack)
-        status = network_quick_acknowledge(socket, "eth1", BED_OUTER_GATEWAY, BED_PREFIX, failure);
-    if (status == 0)
-        status = network_set_up(bed->front_end, "outer", true, failure);
-    if (status == 0)
-        status = network_add_address(bed->front_end, "outer", BED_OUTER_FRONT_END, BED_PREFIX, failure);
-    if (status == 0 && !bed->settings.no_quickack)
-        status = network_quick_acknowledge(bed->front_end, "outer", BED_OUTER_FRONT_END, BED_PREFIX, failure);
+        status = network_set_bridge(bed->front_end, link, bridge, failure);
+    if (status == 0 && !cut)
+        status = network_set_up(bed->front_end, link, true, failure);
     return status;
 }
 
-static int become_node(const struct bed *bed, const struct node *node, int log, struct failure *failure) {
+static int plug(const struct bed *bed, const struct node *node, struct failure *failure) {
+    if (unshare(CLONE_NEWNET) < 0)
+        return failure_set(failure, -errno, "cannot make a network namespace: %s", strerror(errno));
+    network_without_ipv6();
+    cleanup_close int socket = network_open(failure);
+    int status = socket < 0 ? socket : network_set_up(socket, "lo", true, failure);
+    if (status < 0)
+        return status;
+    if (!node->gateway)
+        return plug_wire(bed, node->link, bed->bridge, "eth0", node->address, node->cut, failure);
+    status = plug_wire(bed, node->link, bed->outer_bridge, "eth0", BED_OUTER_GATEWAY, node->cut, failure);
+    return status == 0 ? plug_wire(bed, node->nodes_link, bed->bridge, "eth1", node->address, false, failure)
+                       : status;
+}
+
+static int become_node(const struct bed *bed, const struct node *node, struct failure *failure) {
     int status = plug(bed, node, failure);
     if (status == 0 && sethostname(node->name, strlen(node->name)) < 0)
         return failure_set(failure, -errno, "cannot set the host name: %s", strerror(errno));
@@ -155,10 +163,8 @@ static int become_node(const struct bed *bed, const struct node *node, int log, 
         status = mounts_make(bed, node, failure);
     if (status < 0)
         return status;
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
-        return failure_set(failure, -errno, "cannot open the node's log: %s", strerror(errno));
-    close(null);
+    if (dup2(node->log, 1) < 0 || dup2(node->log, 2) < 0) /* 0 is /dev/null already */
+        return failure_set(failure, -errno, "cannot use the node's log: %s", strerror(errno));
     return node_start_sshd(failure);
 }
 
@@ -173,12 +179,8 @@ static void first_process(const struct bed *bed, const struct node *node, int re
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     umask(022);
-    char path[BED_PATH_SIZE];
-    bed_path(bed, path, "log/%s", node->name);
     struct failure failure = {0};
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    int status = log < 0 ? failure_set(&failure, -errno, "cannot write '%s': %s", path, strerror(errno))
-                         : become_node(bed, node, log, &failure);
+    int status = become_node(bed, node, &failure);
     ssize_t written = status == 0 ? write(report, "", 1) : write(report, failure.text, strlen(failure.text));
     if (status < 0 || written < 0)
         _exit(1);
@@ -216,6 +218,12 @@ static void reset_boot_time(void) {
 }
 
 int node_start(struct bed *bed, struct node *node, struct failure *failure) {
+    char path[BED_PATH_SIZE];
+    bed_path(bed, path, "log/%s", node->name);
+    if (node->log < 0)
+        node->log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (node->log < 0)
+        return failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
     int status = node->boots == 0 ? mounts_make_disk(bed, node, failure) : 0;
     if (status < 0)
         return status;
@@ -264,7 +272,9 @@ static int hear(struct bed *bed, struct node *node, struct failure *failure) {
                            strerror(errno));
     node->state = NODE_UP;
     int index;
-    return network_index(bed->front_end, node->link, &index, failure);
+    int status = network_index(bed->front_end, node->link, &index, failure);
+    return status == 0 && node->gateway ? network_index(bed->front_end, node->nodes_link, &index, failure)
+                                        : status;
 }
 
 int node_wait(struct bed *bed, struct node *nodes, int count, struct failure *failure) {
@@ -310,7 +320,7 @@ void node_unplug(struct bed *bed, struct node *node) {
     node->line = NULL;
     network_remove(bed->front_end, node->link, NULL);
     if (node->gateway)
-        network_remove(bed->front_end, "outer", NULL);
+        network_remove(bed->front_end, node->nodes_link, NULL);
     if (node->network >= 0)
         close(take_descriptor(node->network));
 }
@@ -335,6 +345,8 @@ static void work_inside(const struct node *node, int (*function)(void *argument)
     if (child == 0) {
         if (words != 3)
             dup2(words, 3);
+        dup2(node->log, 1);
+        dup2(node->log, 2);
         fcntl(3, F_SETFD, FD_CLOEXEC);
         close_range(4, ~0U, 0);
         _exit(function(argument) == 0 ? 0 : 1);

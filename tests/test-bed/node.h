@@ -31,6 +31,7 @@ enum {
 #define BED_OUTER_GATEWAY 0x0a4e0001U         /* 10.78.0.1, its side towards the front end */
 #define BED_OUTER_FRONT_END 0x0a4efffeU       /* 10.78.255.254 */
 #define BED_BRIDGE "bed"
+#define BED_OUTER_BRIDGE "outer"
 
 enum node_state { NODE_OFF, NODE_UP, NODE_FROZEN, NODE_CRASHED };
 
@@ -38,7 +39,8 @@ struct node {
     int number; /* from 1; the gateway is the last one */
     bool gateway;
     char name[SETTINGS_WORD_SIZE];
-    char link[16]; /* its device in the front end's namespace */
+    char link[16];       /* the outer end of its wire, in the front end's namespace */
+    char nodes_link[16]; /* of a gateway: that of its other wire, to the nodes */
     uint32_t address;
     enum node_state state;
     bool cut;
@@ -46,6 +48,7 @@ struct node {
     pid_t init;        /* as this machine counts; 0 when there is none */
     int init_handle;   /* pidfd; -1 */
     int network;       /* its network namespace, which outlives a crash; -1 */
+    int log;           /* what its sshd says, of all boots; -1 */
     int report;        /* while it starts: a pipe that brings one byte, or a sentence; -1 */
     struct line *line; /* NULL while its wire is plain */
 };
@@ -54,7 +57,8 @@ struct bed {
     struct settings settings;
     char folder[BED_PATH_SIZE / 2]; /* what clients see: configuration, keys, logs, control socket */
     int front_end;                  /* netlink socket in the front end's namespace */
-    int bridge;                     /* index of the bridge there */
+    int bridge;                     /* index of the nodes' bridge there */
+    int outer_bridge;               /* with a gateway: of the one between it and the front end; 0 */
     struct node *nodes;
     int node_count; /* with the gateway */
 };

@@ -1,0 +1,118 @@
+#!/bin/bash
+# Each fault does what it says, to the node that it is done to and to no other, and can be undone.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+[ "$(id -u)" -eq 0 ] || plan_skip "nodes with namespaces need root"
+
+bed up 4 --sshd 'MaxSessions 5' || exit 1
+on() { local node=$1; shift; bed run ssh -F "$BED/ssh_config" -o ConnectTimeout="${patience:-10}" "$node" "$@"; }
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+boot_id() { on "$1" cat /proc/sys/kernel/random/boot_id; }
+took() { # took LEAST MOST COMMAND...: succeeds and takes so many ms
+    local start least=$1 most=$2 time; shift 2
+    start=$(milliseconds); "$@" || return; time=$(($(milliseconds) - start))
+    echo "$time ms; expected $least to $most" >&2
+    [ $time -ge "$least" ] && [ $time -le "$most" ]
+}
+
+# ---- A cut wire
+on node1 'for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.1; done' >"$scratch/numbers" & talking=$!
+sleep 0.3
+bed cut 1
+patience=1 refuse "no login through a cut wire" 255 'timed out' on node1 true
+check "the others are reached" on node2 true
+bed mend 1
+check "a mended wire lets logins through" on node1 true
+check "a session that was cut goes on" wait $talking
+check "and has lost nothing" test "$(tr '\n' ' ' <"$scratch/numbers")" = "1 2 3 4 5 6 7 8 9 10 "
+
+# ---- A frozen node
+on node2 'while :; do date +%s%N; sleep 0.02; done' >"$scratch/clock" & ticking=$!
+sleep 0.5
+bed freeze 2
+sleep 0.2; ticks=$(wc -l <"$scratch/clock"); sleep 0.3
+check "a frozen node's processes do nothing" test "$(wc -l <"$scratch/clock")" -eq "$ticks"
+check "but did" test "$ticks" -gt 3
+patience=1 refuse "a frozen node lets nobody in" 255 'timed out' on node2 true
+refuse "what needs a node that is up says so" 1 "'node2' is frozen; expected one that is up" bed refuse-logins 2
+bed thaw 2
+check "a thawed node lets logins in" on node2 true
+check "and its processes go on" test "$(wc -l <"$scratch/clock")" -gt "$ticks"
+
+# ---- Death
+before=$(boot_id node2)
+on node2 'touch /root/kept /tmp/lost'
+start=$(milliseconds)
+bed crash 2
+wait $ticking; status=$?
+check "a crash closes connections at once" test $status -eq 255 -a $(($(milliseconds) - start)) -lt 1500
+refuse "and later ones are refused" 255 'Connection refused' on node2 true
+check "a reboot brings the node back" took 0 10000 bed reboot node2
+after=$(boot_id node2)
+check "with another boot id" test -n "$before" -a -n "$after" -a "$before" != "$after"
+check "its disk as it was" on node2 test -e /root/kept
+check "and an empty /tmp" on node2 test ! -e /tmp/lost
+check "its uptime starts again" test "$(on node2 'cut -d. -f1 /proc/uptime')" -lt 100
+
+bed run ssh -F "$BED/ssh_config" -o ServerAliveInterval=1 -o ServerAliveCountMax=20 node3 'sleep 60' & sleeping=$!
+sleep 0.3
+bed power-off 3
+sleep 0.3
+check "of a power failure a connection hears nothing" kill -0 $sleeping
+patience=1 refuse "and nobody is let in" 255 '(timed out|No route)' on node3 true
+check "the node is off" test "$(bed status | sed -n 3p | cut -f 4)" = off
+check "power-on brings it back" bed power-on 3
+check "and lets logins in" on node3 true
+wait $sleeping
+check "which the old connection then hears" test $? -eq 255
+refuse "power-on is for a node that is off" 1 "is up; expected one that is off" bed power-on 3
+
+# ---- Slow and lossy wires
+quick=$(milliseconds); on node4 true; quick=$(($(milliseconds) - quick))
+echo "# a login: $quick ms"
+bed delay 4 40
+check "a delay of 40 ms makes a login take ten round trips or more" took $((quick + 700)) 10000 on node4 true
+check "the others are as quick as before" took 0 $((quick + 600)) on node1 true
+check "status tells it" grep -q 'delay 40 ms' <(bed status)
+bed delay 4 0
+check "without the delay logins are quick again" took 0 $((quick + 600)) on node4 true
+
+megabyte() { [ "$(on node4 head -c 1000000 /dev/zero | wc -c)" -eq 1000000 ]; }
+bed rate 4 10
+check "at 10 Mbit/s a megabyte takes 0.8 s" took 700 5000 megabyte
+bed loss 4 100
+patience=1 refuse "with all frames lost there is no login" 255 'timed out' on node4 true
+bed loss 4 5
+check "with 5 % lost a megabyte comes through whole" megabyte
+bed loss 4 0; bed rate 4 0
+check "as plain wire it is quick again" took 0 $((quick + 1000)) megabyte
+check "and status says no more" test -z "$(bed status | grep -E 'delay|loss')"
+refuse "a loss of more than all is refused" 1 "'101' is no number from 0 to 100" bed loss 4 101
+
+# ---- sshd
+on node1 'sleep 1; echo still here' >"$scratch/session" & session=$!
+sleep 0.4
+bed refuse-logins 1
+refuse "without an sshd logins are refused" 255 'Connection refused' on node1 true
+check "a session that there was goes on" wait $session
+check "to its end" grep -q 'still here' "$scratch/session"
+bed accept-logins 1
+check "with an sshd logins are accepted" on node1 true
+bed sshd 1 'MaxStartups 1' 'LoginGraceTime 20'
+exec 8> >(bed run bash -c 'exec 3<>/dev/tcp/node1/22; read -r -t 10 _ <&3; sleep 2'); holder=$!
+sleep 0.5
+refuse "MaxStartups counts connections that have not logged in" 255 '(reset|closed) by' on node1 true
+exec 8>&-; wait $holder 2>/dev/null
+check "when they are gone logins are accepted" on node1 true
+bed new-host-key 1
+refuse "another host key is noticed" 255 'HOST IDENTIFICATION HAS CHANGED' on node1 true
+
+# ---- Full disks
+bed fill 1-2,node3
+full() { on node3 "echo x >$1/x" 2>&1 | grep -q 'No space left'; }
+for folder in /root /tmp /dev/shm /var/tmp; do check "no room in $folder" full $folder; done
+check "but the node lets logins in" on node3 true
+bed empty all
+check "room again" on node3 'for f in /root /tmp /dev/shm /var/tmp; do echo x >$f/x || exit 1; done'
+bed down
+finish
