@@ -28,6 +28,14 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "install-packages: installing ${missing[*]}" >&2
 
+# An sshd that comes as a part of something else is not to serve this machine, now or after the next boot: Debian's
+# own switch. sshd is still there for whoever runs it.
+case " ${missing[*]} " in
+*" openssh-server "*)
+    echo "install-packages: sshd is not started as a service (/etc/ssh/sshd_not_to_be_run)" >&2
+    "${as_root[@]}" sh -c 'mkdir -p /etc/ssh && : >/etc/ssh/sshd_not_to_be_run' || exit 1 ;;
+esac
+
 # `env`, because sudo drops the environment.
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" >&2; }
 install() { apt install --no-install-recommends "${missing[@]}"; }
