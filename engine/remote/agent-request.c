@@ -311,13 +311,12 @@ static int tell_tree(struct agent_link *link, struct pending_request *request, s
     struct agent_entry *entries = NULL;
     size_t count = 0;
     int r = tree_parse(&request->bytes, &entries, &count, failure);
-    if (r == -EPROTO)
-        return r;
     if (r < 0) {
         struct failure why;
-        link_complain(link, &why, r, "%s", failure->text);
+        bool broken = r == -EPROTO; /* then the link ends too */
+        link_complain(link, &why, r, "%s%s", broken ? "the agent broke the protocol: " : "", failure->text);
         tell_failure(link, request, &why);
-        return 0;
+        return broken ? r : 0;
     }
     request->callback.tree(link, entries, count, NULL, request->context);
     free(entries);
