@@ -1,0 +1,190 @@
+/* Where files from nodes land: which paths are taken, and that nothing leads out. */
+#include "engine/remote/landing.h"
+
+#include "engine/foundation/file.h"
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct place {
+    char folder[64];
+    struct landing *landing;
+    struct failure failure;
+};
+
+static int set_up(void **state) {
+    struct place *place = calloc(1, sizeof *place);
+    snprintf(place->folder, sizeof place->folder, "/tmp/assay-landing-XXXXXX");
+    assert_non_null(mkdtemp(place->folder));
+    char folder[128];
+    snprintf(folder, sizeof folder, "%s/a/b", place->folder);
+    assert_int_equal(landing_new(folder, "node", &place->landing, &place->failure), 0);
+    *state = place;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct place *place = *state;
+    landing_free(place->landing);
+    assert_int_equal(file_remove_tree(place->folder, NULL), 0);
+    free(place);
+    return 0;
+}
+
+static const char *path_of(const struct place *place, const char *name) {
+    static char path[512];
+    snprintf(path, sizeof path, "%s/a/b/node/%s", place->folder, name);
+    return path;
+}
+
+static int land(struct place *place, const char *path, const char *content, unsigned mode) {
+    struct landed landed = LANDED_NONE;
+    int r = landed_open(place->landing, path, &landed, &place->failure);
+    if (r == 0)
+        r = landed_write(&landed, content, strlen(content), &place->failure);
+    if (r == 0)
+        r = landed_commit(&landed, mode, &place->failure);
+    landed_clear(&landed);
+    return r;
+}
+
+static void assert_content(const char *path, const char *expected) {
+    struct text text;
+    text_init(&text, 1 << 20);
+    assert_int_equal(file_read(path, &text, NULL), 0);
+    assert_string_equal(text.bytes, expected);
+    text_clear(&text);
+}
+
+static void test_paths(void **state) {
+    (void)state;
+    static const char *const bad[] = {"",    "/",   "/etc/passwd", "..", "../x", "a/../../x", "a/..", ".",
+                                      "./a", "a/.", "a//b",        "a/", "//a",  "a/./b",     "../",  "a/b/"};
+    static const char *const good[] = {"a",   "a/b",       "...",    ".hidden", "a..b",
+                                       "..a", "a/..b/c..", "a b\nc", "-rf",     "~"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (!landing_problem(bad[i]))
+            fail_msg("'%s' was taken", bad[i]);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (landing_problem(good[i]))
+            fail_msg("'%s' was refused: %s", good[i], landing_problem(good[i]));
+    char path[5000];
+    memset(path, 'a', sizeof path);
+    path[255] = '\0';
+    assert_null(landing_problem(path));
+    path[255] = 'a';
+    path[256] = '\0';
+    assert_non_null(landing_problem(path));
+    for (size_t i = 0; i + 1 < sizeof path; i += 2)
+        path[i] = 'a', path[i + 1] = '/';
+    path[2 * LANDING_DEPTH_MOST - 1] = '\0';
+    assert_null(landing_problem(path));
+    path[2 * LANDING_DEPTH_MOST - 1] = '/';
+    path[2 * LANDING_DEPTH_MOST + 1] = '\0';
+    assert_non_null(landing_problem(path));
+}
+
+static void test_files_land(void **state) {
+    struct place *place = *state;
+    struct stat status;
+    assert_int_equal(land(place, "x/y/z", "content", 0640), 0);
+    assert_content(path_of(place, "x/y/z"), "content");
+    assert_int_equal(stat(path_of(place, "x/y/z"), &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0640);
+    /* The owner may always read and write, and nobody gets more than permissions. */
+    assert_int_equal(land(place, "x/y/z", "again", 06000), 0);
+    assert_content(path_of(place, "x/y/z"), "again");
+    assert_int_equal(stat(path_of(place, "x/y/z"), &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
+    assert_int_equal(landing_make_folder(place->landing, "f/g/h", &place->failure), 0);
+    assert_true(file_is_folder(path_of(place, "f/g/h")));
+    assert_int_equal(landing_sync(place->landing, &place->failure), 0);
+}
+
+static void test_what_is_not_committed_is_not_there(void **state) {
+    struct place *place = *state;
+    struct landed landed = LANDED_NONE;
+    assert_int_equal(land(place, "x", "old", 0644), 0);
+    assert_int_equal(landed_open(place->landing, "x", &landed, &place->failure), 0);
+    assert_int_equal(landed_write(&landed, "new", 3, &place->failure), 0);
+    assert_content(path_of(place, "x"), "old");
+    char staged[128];
+    snprintf(staged, sizeof staged, "%s", landed.staged);
+    assert_true(file_exists(path_of(place, staged)));
+    landed_clear(&landed);
+    assert_false(file_exists(path_of(place, staged)));
+    assert_content(path_of(place, "x"), "old");
+}
+
+/* A node may have sent a file of the very name. */
+static void test_a_staged_name_that_is_taken(void **state) {
+    struct place *place = *state;
+    struct landed first = LANDED_NONE;
+    assert_int_equal(landed_open(place->landing, "x", &first, &place->failure), 0);
+    char name[128];
+    long pid;
+    unsigned long count;
+    assert_int_equal(sscanf(first.staged, ".assay-part-%ld-%lu", &pid, &count), 2);
+    snprintf(name, sizeof name, ".assay-part-%ld-%lu", pid, count + 2);
+    assert_int_equal(land(place, name, "the node's", 0644), 0);
+    assert_int_equal(land(place, "y", "y", 0644), 0);
+    assert_content(path_of(place, name), "the node's");
+    assert_content(path_of(place, "y"), "y");
+    landed_clear(&first);
+}
+
+static void test_no_link_is_followed(void **state) {
+    struct place *place = *state;
+    char victim[128];
+    snprintf(victim, sizeof victim, "%s/victim", place->folder);
+    assert_int_equal(mkdir(victim, 0777), 0);
+    assert_int_equal(symlink(victim, path_of(place, "link")), 0);
+    assert_true(land(place, "link/file", "x", 0644) < 0);
+    assert_true(landing_make_folder(place->landing, "link/folder", &place->failure) < 0);
+    assert_true(landing_make_folder(place->landing, "link", &place->failure) < 0);
+    assert_int_equal(rmdir(victim), 0); /* nothing is in it */
+    /* The last part is replaced. */
+    assert_int_equal(land(place, "link", "x", 0644), 0);
+    assert_content(path_of(place, "link"), "x");
+    /* A file is no folder, and a folder no file. */
+    assert_int_equal(land(place, "link/file", "x", 0644), -ENOTDIR);
+    assert_int_equal(landing_make_folder(place->landing, "folder", &place->failure), 0);
+    assert_int_equal(land(place, "folder", "x", 0644), -EISDIR);
+    assert_non_null(strstr(place->failure.text, "/a/b/node/folder"));
+}
+
+static void test_the_folder_itself_is_no_link(void **state) {
+    struct place *place = *state;
+    char folder[128], link[160];
+    snprintf(folder, sizeof folder, "%s/a", place->folder);
+    snprintf(link, sizeof link, "%s/other", folder);
+    assert_int_equal(symlink("/tmp", link), 0);
+    struct landing *landing = NULL;
+    assert_true(landing_new(folder, "other", &landing, &place->failure) < 0);
+    assert_non_null(strstr(place->failure.text, "it is there and is no folder"));
+    assert_null(landing);
+    /* But the way there may be one: the user named it. */
+    assert_int_equal(landing_new(link, place->folder + strlen("/tmp/"), &landing, &place->failure), 0);
+    landing_free(landing);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test_setup_teardown(test_files_land, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_is_not_committed_is_not_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_staged_name_that_is_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_link_is_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_folder_itself_is_no_link, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
