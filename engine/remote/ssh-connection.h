@@ -43,6 +43,7 @@ int ssh_connection_start(struct ssh_connection *connection, struct failure *fail
 /* Frees its streams too; calls nobody. From its own callbacks and those of its streams too. */
 void ssh_connection_free(struct ssh_connection *connection);
 const char *ssh_connection_name(const struct ssh_connection *connection); /* the destination */
+struct event_loop *ssh_connection_loop(const struct ssh_connection *connection);
 
 /* ---- a program on the other side */
 
@@ -94,7 +95,8 @@ typedef void ssh_run_callback(const struct ssh_run_result *result, const struct 
 int ssh_run_start(struct ssh_connection *connection, const char *command, const void *input,
                   size_t input_length, size_t limit, ssh_run_callback *callback, void *context,
                   struct ssh_run **ret, struct failure *failure);
-/* Before its callback: gives it up. After it, it frees itself. NULL is fine. */
+/* Before its callback, and before its connection is freed: gives it up. After its callback it has freed
+ * itself. NULL is fine. */
 void ssh_run_cancel(struct ssh_run *run);
 
 #endif

@@ -105,7 +105,9 @@ static int make_connection(struct ssh_gateway *gateway, struct failure *failure)
     int r =
         ssh_connection_make(client, gateway->destination, before, &listener, &gateway->connection, failure);
     client->hops--;
-    return r < 0 ? failure_prefix(failure, "gateway '%s'", gateway->destination) : 0;
+    if (r < 0 && failure)
+        failure->place[0] = '\0'; /* the place is the node behind it */
+    return r < 0 && r != -ELOOP ? failure_prefix(failure, "gateway '%s'", gateway->destination) : r;
 }
 
 static void join(struct ssh_gateway *gateway, struct ssh_connection *connection) {

@@ -173,35 +173,58 @@ static void tell_closed(struct ssh_stream *stream, const struct ssh_stream_end *
         stream->listener.on_closed(stream, end, why, stream->listener.context);
 }
 
-/* What the server's refusal means; its words are in libssh's sentence. */
-static int refusal_code(const char *text) {
+/* "Channel opening failure: channel 43 error (2) Connection refused" is all that libssh tells: the reason of
+ * RFC 4254, 5.1, and the server's words. When several are refused in one go they get the words of the last.
+ */
+enum { OPEN_PROHIBITED = 1 };
+
+struct refusal {
+    unsigned reason;
+    const char *words;
+};
+
+static struct refusal parse_refusal(const char *text) {
+    struct refusal refusal = {.words = text};
+    const char *error = strstr(text, "error (");
+    char *end;
+    if (!error)
+        return refusal;
+    refusal.reason = (unsigned)strtoul(error + strlen("error ("), &end, 10);
+    refusal.words = end + strspn(end, ") ");
+    return refusal;
+}
+
+static int refusal_code(const struct refusal *refusal) {
     static const struct {
         const char *words;
         int code;
-    } known[] = {
-        {"onnection refused", -ECONNREFUSED}, {"timed out", -ETIMEDOUT}, {"No route to host", -EHOSTUNREACH},
-        {"unreachable", -EHOSTUNREACH},       {"not known", -ENOENT},    {"prohibited", -EACCES}};
+    } known[] = {{"onnection refused", -ECONNREFUSED},
+                 {"timed out", -ETIMEDOUT},
+                 {"No route to host", -EHOSTUNREACH},
+                 {"unreachable", -EHOSTUNREACH},
+                 {"not known", -ENOENT}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strstr(text, known[i].words))
+        if (strstr(refusal->words, known[i].words))
             return known[i].code;
-    return -ECONNABORTED;
+    return refusal->reason == OPEN_PROHIBITED ? -EACCES : -ECONNABORTED;
 }
 
 static void tell_refused(struct ssh_stream *stream) {
     struct ssh_connection *connection = stream->connection;
-    const char *text = ssh_get_error(connection->session);
-    const char *reason = strstr(text, "error ("); /* "Channel opening failure: channel 43 error (2) why" */
-    const char *words = reason ? strchr(reason, ')') : NULL;
+    struct refusal refusal = parse_refusal(ssh_get_error(connection->session));
     struct failure why;
     if (!stream->command)
-        ssh_connection_complain(connection, &why, refusal_code(text), "cannot connect to '%s' port %u:%s",
-                                stream->host, stream->port, words ? words + 1 : text);
+        ssh_connection_complain(connection, &why, refusal_code(&refusal),
+                                refusal.reason == OPEN_PROHIBITED
+                                    ? "it may not connect to '%s' port %u: %s (sshd's AllowTcpForwarding)"
+                                    : "cannot connect to '%s' port %u: %s",
+                                stream->host, stream->port, refusal.words);
     else if (stream->state == STREAM_OPENING)
-        ssh_connection_complain(connection, &why, -ECONNABORTED, "the server opens no more channels:%s",
-                                words ? words + 1 : text);
+        ssh_connection_complain(connection, &why, -ECONNABORTED, "the server opens no more channels: %s",
+                                refusal.words);
     else
         ssh_connection_complain(connection, &why, -ECONNABORTED, "the server does not run commands: %s",
-                                text);
+                                refusal.words);
     tell_closed(stream, NULL, &why);
 }
 

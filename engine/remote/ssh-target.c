@@ -124,19 +124,20 @@ static int set_key_name(struct ssh_target *target, const struct ssh_host *host, 
 /* ---- gateways */
 
 /* How much of the gateways in JUMP leads to HOST: all, or, when it is one of them, those before it, so that a
- * gateway named for all hosts is not reached through itself. */
-static int cut_jump(const char *jump, const char *host, size_t *ret, struct failure *failure) {
+ * gateway named for all hosts is not reached through itself. USUAL is the port of a host of that name. */
+static int cut_jump(const char *jump, const char *name, unsigned usual, unsigned port, size_t *ret,
+                    struct failure *failure) {
     unsigned hops = 0;
     for (const char *at = jump; *at;) {
         size_t length = strcspn(at, ",");
-        cleanup_free char *hop = strndup(at, length), *user = NULL, *name = NULL;
-        unsigned port;
+        cleanup_free char *hop = strndup(at, length), *user = NULL, *hop_name = NULL;
+        unsigned hop_port = 0;
         if (!hop)
             return failure_memory(failure);
-        int r = ssh_destination_parse(hop, &user, &name, &port, failure);
+        int r = ssh_destination_parse(hop, &user, &hop_name, &hop_port, failure);
         if (r < 0)
             return failure_prefix(failure, "gateway '%s'", hop);
-        if (strcasecmp(name, host) == 0) {
+        if (strcasecmp(hop_name, name) == 0 && (hop_port ? hop_port : usual) == port) {
             *ret = at == jump ? 0 : (size_t)(at - jump) - 1;
             return 0;
         }
@@ -169,7 +170,8 @@ static int set_jump(struct ssh_target *target, const struct ssh_client *client, 
     if (!jump || is_none(jump))
         return 0;
     size_t length = 0;
-    int r = cut_jump(jump, name, &length, failure);
+    unsigned usual = host->port ? host->port : SSH_PORT_DEFAULT;
+    int r = cut_jump(jump, name, usual, target->port, &length, failure);
     if (r < 0 || length == 0)
         return r;
     target->jump = strndup(jump, length);
