@@ -34,6 +34,7 @@ void installation_names_clear(struct installation_names *names) {
 void installation_clear(struct installation *installation) {
     free(installation->prefix);
     free(installation->agent);
+    free(installation->agent_source);
     for (size_t kind = 0; kind < INSTALLATION_KINDS; kind++)
         installation_names_clear(&installation->folders[kind]);
     *installation = (struct installation){0};
@@ -116,7 +117,8 @@ static int fill(struct installation *installation, const char *prefix, const cha
         return r;
     }
     installation->agent = file_join(installation->prefix, "libexec/assay/assay-agent");
-    if (!installation->agent)
+    installation->agent_source = file_join(installation->prefix, "share/assay/agent-source");
+    if (!installation->agent || !installation->agent_source)
         return failure_memory(failure);
     for (size_t kind = 0; kind < INSTALLATION_KINDS; kind++) {
         installation->folders[kind].items = calloc(INSTALLATION_FOLDERS_MOST + 1, sizeof(char *));

@@ -6,6 +6,7 @@
  *     <prefix>/lib/assay/plugins/NAME.so
  *     <prefix>/share/assay/experiments/NAME/experiment.yaml
  *     <prefix>/libexec/assay/assay-agent
+ *     <prefix>/share/assay/agent-source/   what the agent is built from, and delivered by
  *
  * Folders named in ASSAY_PATH, parted by colons, come before these. Each may hold plugins/ and experiments/,
  * and the first one that has the name asked for wins.
@@ -34,8 +35,9 @@ struct installation_names {
 };
 
 struct installation {
-    char *prefix; /* absolute */
-    char *agent;  /* the agent's path; whether it is there is not checked */
+    char *prefix;       /* absolute */
+    char *agent;        /* the agent's path; whether it is there is not checked */
+    char *agent_source; /* the folder; the same */
     struct installation_names folders[INSTALLATION_KINDS]; /* where each kind is looked for, first wins;
                                                              absolute, and not all of them need to exist */
 };

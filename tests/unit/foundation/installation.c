@@ -85,6 +85,7 @@ static void test_prefix_alone(void **state) {
     expect_found(*state, &installation, INSTALLATION_PLUGIN, "fit-linear",
                  "prefix/lib/assay/plugins/fit-linear.so");
     assert_non_null(strstr(installation.agent, "/prefix/libexec/assay/assay-agent"));
+    assert_non_null(strstr(installation.agent_source, "/prefix/share/assay/agent-source"));
 }
 
 static void test_path_comes_first(void **state) {

@@ -1,0 +1,342 @@
+/* What is brought to nodes: read from an installation that the test makes, and from the build tree. */
+#include "engine/remote/agent-package.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char script[] = "# a comment\nverb=$1\n\n    # indented\n    echo \"# no comment\"\n";
+static const char bare_script[] = "verb=$1\necho \"# no comment\"\n";
+
+static const char program[] = "int main(void) {\n    return '$HOME' == `x`; /* \\ */\n}\n";
+
+struct tree {
+    char root[64];
+    struct installation installation;
+};
+
+static void put(const struct tree *tree, const char *path, const void *bytes, size_t length) {
+    cleanup_free char *full = file_join(tree->root, path);
+    cleanup_free char *folder = strndup(full, (size_t)(file_base_name(full) - full));
+    struct failure failure = {0};
+    assert_int_equal(file_make_folders(folder, &failure), 0);
+    assert_int_equal(file_replace(full, bytes, length, 0755, &failure), 0);
+}
+
+static void put_text(const struct tree *tree, const char *path, const char *text) {
+    put(tree, path, text, strlen(text));
+}
+
+static void put_binary(const struct tree *tree, uint16_t machine) {
+    Elf64_Ehdr header = {.e_machine = machine};
+    memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    put(tree, "libexec/assay/assay-agent", &header, sizeof header);
+}
+
+#define SOURCE "share/assay/agent-source/"
+
+static int set_up(void **state) {
+    static struct tree tree;
+    tree = (struct tree){.root = "/tmp/assay-agent-package.XXXXXX"};
+    assert_non_null(mkdtemp(tree.root));
+    put_binary(&tree, EM_X86_64);
+    put_text(&tree, SOURCE "engine/remote/agent-delivery.sh", script);
+    put_text(&tree, SOURCE "engine/agent/main.c", program);
+    put_text(&tree, SOURCE "engine/agent/b.h", "");
+    put_text(&tree, SOURCE "engine/foundation/a.c", "a\n");
+    put_text(&tree, SOURCE "engine/agent/notes.txt", "no source");
+    put_text(&tree, SOURCE "engine/agent/.hidden.c", "no source");
+    struct failure failure = {0};
+    assert_int_equal(installation_init(&tree.installation, tree.root, NULL, &failure), 0);
+    *state = &tree;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct tree *tree = *state;
+    installation_clear(&tree->installation);
+    return file_remove_tree(tree->root, NULL);
+}
+
+static void free_package(struct agent_package **package) {
+    agent_package_free(*package);
+}
+
+static struct agent_package *open_package(const struct tree *tree, enum agent_kind kind) {
+    struct agent_package *package = NULL;
+    struct failure failure = {0};
+    if (agent_package_new(&tree->installation, kind, &package, &failure) < 0)
+        fail_msg("%s", failure.text);
+    assert_int_equal(agent_package_kind(package), kind);
+    return package;
+}
+
+static void test_content(void **state) {
+    const struct tree *tree = *state;
+    cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_AUTO);
+    assert_string_equal(agent_package_machine(package), "x86_64");
+    char hex[HASH_HEX_SIZE];
+    struct failure failure = {0};
+    assert_int_equal(hash_file(tree->installation.agent, hex, NULL, &failure), 0);
+    assert_string_equal(agent_package_binary_hash(package), hex);
+    /* The header says what is hashed. */
+    cleanup_free char *hashed =
+        text_format("16\nengine/agent/b.h0\n19\nengine/agent/main.c%zu\n%s21\nengine/foundation/a.c2\na\n",
+                    strlen(program), program);
+    assert_int_equal(hash_bytes(hashed, strlen(hashed), hex), 0);
+    assert_string_equal(agent_package_source_hash(package), hex);
+    size_t length;
+    assert_string_equal(agent_package_input(package, AGENT_INPUT_SCRIPT, &length), bare_script);
+    assert_int_equal(length, strlen(bare_script));
+    assert_int_equal(agent_package_script_length(package), length);
+    const char *input = agent_package_input(package, AGENT_INPUT_BINARY, &length);
+    assert_int_equal(length, strlen(bare_script) + sizeof(Elf64_Ehdr));
+    assert_memory_equal(input, bare_script, strlen(bare_script));
+    assert_memory_equal(input + strlen(bare_script), ELFMAG, SELFMAG);
+}
+
+static void test_kinds(void **state) {
+    const struct tree *tree = *state;
+    size_t length;
+    cleanup(free_package) struct agent_package *binary = open_package(tree, AGENT_BINARY);
+    assert_string_equal(agent_package_source_hash(binary), "");
+    assert_null(agent_package_input(binary, AGENT_INPUT_SOURCE, &length));
+    cleanup(free_package) struct agent_package *source = open_package(tree, AGENT_SOURCE);
+    assert_string_equal(agent_package_binary_hash(source), "");
+    assert_string_equal(agent_package_machine(source), "");
+    assert_null(agent_package_input(source, AGENT_INPUT_BINARY, &length));
+    static const struct {
+        uint16_t machine;
+        const char *name;
+    } machines[] = {{EM_AARCH64, "aarch64"},
+                    {EM_RISCV, "riscv64"},
+                    {EM_PPC64, "ppc64le"},
+                    {EM_S390, "unknown"},
+                    {EM_68K, "unknown"}};
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        put_binary(tree, machines[i].machine);
+        cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_BINARY);
+        assert_string_equal(agent_package_machine(package), machines[i].name);
+    }
+}
+
+/* The hash is of names as well as contents, and of nothing else. */
+static void test_source_hash(void **state) {
+    const struct tree *tree = *state;
+    static const struct {
+        const char *path, *content;
+        bool same;
+    } changes[] = {{SOURCE "engine/agent/notes.txt", "other notes", true},
+                   {SOURCE "engine/foundation/a.c", "b\n", false},
+                   {SOURCE "engine/foundation/c.h", "", false},
+                   {SOURCE "engine/foundation/a.c", "b\n", true}};
+    char before[HASH_HEX_SIZE];
+    cleanup(free_package) struct agent_package *first = open_package(tree, AGENT_SOURCE);
+    snprintf(before, sizeof before, "%s", agent_package_source_hash(first));
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        put_text(tree, changes[i].path, changes[i].content);
+        cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_SOURCE);
+        assert_int_equal(strcmp(agent_package_source_hash(package), before) == 0, changes[i].same);
+        snprintf(before, sizeof before, "%s", agent_package_source_hash(package));
+    }
+}
+
+static void expect_refused(const struct tree *tree, enum agent_kind kind, const char *sentence) {
+    struct agent_package *package = NULL;
+    struct failure failure = {0};
+    assert_true(agent_package_new(&tree->installation, kind, &package, &failure) < 0);
+    assert_null(package);
+    if (!strstr(failure.text, sentence))
+        fail_msg("\"%s\" does not say \"%s\"", failure.text, sentence);
+    assert_non_null(strstr(failure.text, "cannot be brought to nodes"));
+}
+
+static void remove_path(const struct tree *tree, const char *path) {
+    cleanup_free char *full = file_join(tree->root, path);
+    assert_int_equal(file_remove_tree(full, NULL), 0);
+}
+
+static void test_refusals(void **state) {
+    const struct tree *tree = *state;
+    put_text(tree, SOURCE "engine/agent/end.c", "no line end");
+    expect_refused(tree, AGENT_AUTO, "end.c' is not a text of whole lines");
+    put(tree, SOURCE "engine/agent/end.c", "a\0b\n", 4);
+    expect_refused(tree, AGENT_AUTO, "end.c' is not a text of whole lines");
+    remove_path(tree, SOURCE "engine/agent/end.c");
+    put_text(tree, SOURCE "engine/agent/a;reboot.c", "\n");
+    expect_refused(tree, AGENT_AUTO, "has characters that no command may have");
+    remove_path(tree, SOURCE "engine/agent/a;reboot.c");
+    remove_path(tree, "libexec");
+    expect_refused(tree, AGENT_AUTO, "assay-agent'");
+    cleanup(free_package) struct agent_package *source = open_package(tree, AGENT_SOURCE); /* needs none */
+    remove_path(tree, SOURCE "engine/agent");
+    remove_path(tree, SOURCE "engine/foundation");
+    expect_refused(tree, AGENT_SOURCE, "there are no sources in");
+    remove_path(tree, SOURCE);
+    expect_refused(tree, AGENT_BINARY, "agent-delivery.sh'");
+}
+
+/* ---- the stream that unpacks the sources */
+
+static int run_sh(const char *shell, const char *folder, const char *input, size_t length) {
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[0], 0);
+    posix_spawn_file_actions_addchdir_np(&actions, folder);
+    bool is_busybox = strstr(shell, "busybox") != NULL;
+    char *arguments[] = {(char *)(is_busybox ? "busybox" : "sh"), is_busybox ? (char *)"sh" : NULL, NULL};
+    pid_t pid;
+    int status;
+    assert_int_equal(posix_spawn(&pid, shell, &actions, NULL, arguments, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[0]);
+    (void)file_write_all(ends[1], input, length);
+    close(ends[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect_same(const char *folder, const struct tree *tree, const char *name) {
+    cleanup_free char *here = file_join(folder, name);
+    cleanup_free char *there = file_join(tree->installation.agent_source, name);
+    char here_hex[HASH_HEX_SIZE], there_hex[HASH_HEX_SIZE];
+    struct failure failure = {0};
+    assert_int_equal(hash_file(here, here_hex, NULL, &failure), 0);
+    assert_int_equal(hash_file(there, there_hex, NULL, &failure), 0);
+    assert_string_equal(here_hex, there_hex);
+}
+
+static void test_unpacking(void **state) {
+    const struct tree *tree = *state;
+    cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_SOURCE);
+    size_t length;
+    const char *input = agent_package_input(package, AGENT_INPUT_SOURCE, &length);
+    input += agent_package_script_length(package);
+    length -= agent_package_script_length(package);
+    static const char *const shells[] = {"/bin/sh", "/bin/bash", "/bin/dash", "/bin/busybox", "/bin/ksh"};
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
+        if (access(shells[i], X_OK) < 0) {
+            print_message("SKIPPED: there is no %s\n", shells[i]);
+            continue;
+        }
+        cleanup_free char *folder = text_format("%s/unpacked%zu", tree->root, i);
+        cleanup_free char *complete = file_join(folder, ".complete");
+        assert_int_equal(mkdir(folder, 0700), 0);
+        assert_int_equal(run_sh(shells[i], folder, input, length), 0);
+        expect_same(folder, tree, "engine/agent/main.c");
+        expect_same(folder, tree, "engine/agent/b.h");
+        expect_same(folder, tree, "engine/foundation/a.c");
+        assert_true(file_exists(complete));
+        assert_int_equal(unlink(complete), 0);
+        (void)run_sh(shells[i], folder, input, length / 2); /* a stream that was cut is never complete */
+        assert_false(file_exists(complete));
+    }
+}
+
+/* What is delivered of the sources in the build tree is what the one line of engine/agent/README.md compiles.
+ */
+static void test_sources_of_the_build_tree(void **state) {
+    (void)state;
+    const char *build = getenv("ASSAY_BUILD"), *top = getenv("ASSAY_SOURCE");
+    if (!build || !top) {
+        print_message("SKIPPED: needs ASSAY_BUILD and ASSAY_SOURCE\n");
+        skip();
+    }
+    cleanup(text_clear) struct text readme;
+    text_init(&readme, 1 << 20);
+    struct failure failure = {0};
+    cleanup_free char *readme_path = file_join(top, "engine/agent/README.md");
+    assert_int_equal(file_read(readme_path, &readme, &failure), 0);
+    char *line = strstr(readme.bytes, "\ncc -O2 -static ");
+    assert_non_null(line);
+    line++;
+    line[strcspn(line, "\n")] = '\0';
+    size_t count = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        if (strncmp(word, "engine/", 7) != 0)
+            continue;
+        cleanup_free char *pattern = file_join(top, word);
+        glob_t found;
+        assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+        for (size_t i = 0; i < found.gl_pathc; i++, count++) {
+            cleanup_free char *delivered =
+                text_format("%s/share/assay/agent-source/%s", build, found.gl_pathv[i] + strlen(top) + 1);
+            if (!file_exists(delivered))
+                fail_msg("'%s' is not delivered", found.gl_pathv[i]);
+        }
+        globfree(&found);
+    }
+    cleanup_free char *pattern = text_format("%s/share/assay/agent-source/engine/*/*.c", build);
+    glob_t found;
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, count); /* and none is delivered that is not compiled */
+    globfree(&found);
+}
+
+/* ---- the command */
+
+static void test_command(void **state) {
+    const struct tree *tree = *state;
+    cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_AUTO);
+    cleanup(text_clear) struct text command;
+    text_init(&command, 4096);
+    struct failure failure = {0};
+    const char *const good[] = {"--attach", "0123456789abcdef", "--label", "a_b@c%d+e=f:g,h.i/j-k", NULL};
+    assert_int_equal(agent_package_command(package, NULL, good, &command, &failure), 0);
+    cleanup_free char *expected =
+        text_format("exec ~/.cache/assay/agent-%s --attach 0123456789abcdef --label a_b@c%%d+e=f:g,h.i/j-k",
+                    agent_package_binary_hash(package));
+    assert_string_equal(command.bytes, expected);
+    text_reset(&command);
+    const char *const none[] = {NULL};
+    assert_int_equal(agent_package_command(package, "/tmp/assay-0/agent-x", none, &command, &failure), 0);
+    assert_string_equal(command.bytes, "exec /tmp/assay-0/agent-x");
+    static const char *const bad[] = {"",   "a b", "a;b", "$x", "`x`", "a\nb",    "'",
+                                      "\"", "\\",  "~",   "*",  "!",   "\xc3\xa9"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *const arguments[] = {"--label", bad[i], NULL};
+        failure = (struct failure){0};
+        assert_int_equal(agent_package_command(package, NULL, arguments, &command, &failure), -EINVAL);
+        assert_int_equal(failure.kind, FAILURE_INPUT);
+        assert_int_equal(agent_package_command(package, bad[i], none, &command, &failure), -EINVAL);
+    }
+    assert_string_equal(command.bytes, "exec /tmp/assay-0/agent-x");
+}
+
+int main(void) {
+    signal(SIGPIPE, SIG_IGN);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_content, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kinds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_source_hash, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_unpacking, set_up, tear_down),
+        cmocka_unit_test(test_sources_of_the_build_tree),
+        cmocka_unit_test_setup_teardown(test_command, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
