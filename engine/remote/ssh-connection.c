@@ -474,3 +474,7 @@ void ssh_connection_free(struct ssh_connection *connection) {
 const char *ssh_connection_name(const struct ssh_connection *connection) {
     return connection->name;
 }
+
+struct event_loop *ssh_connection_loop(const struct ssh_connection *connection) {
+    return connection->client->loop;
+}
