@@ -63,16 +63,12 @@ static void add_drift(cJSON *object, const struct agent_clock clocks[static RUN_
 
 static int write_clock(struct run *run, const struct run_node *node, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    cleanup_free char *folder = text_format("nodes/%s", node->name);
-    cleanup_free char *name = text_format("nodes/%s/clock.json", node->name);
-    cleanup_free char *path = name ? run_path(run, name) : NULL;
-    if (!object || !folder || !path)
+    if (!object)
         return failure_memory(failure);
     add_clock(object, "start", &node->clocks[RUN_CLOCK_START]);
     add_clock(object, "end", &node->clocks[RUN_CLOCK_END]);
     add_drift(object, node->clocks);
-    int r = run_make_folder(run, folder, failure);
-    return r < 0 ? r : run_write_json(path, object, failure);
+    return run_write_node_json(run, node, "clock.json", object, failure);
 }
 
 /* Whoever compares stamps of nodes should know how far apart their clocks are. */

@@ -61,11 +61,10 @@ struct reading {
 
 static int keep_raw_file(const struct reading *reading, const struct answer *answer, const char *bytes,
                          size_t length, struct failure *failure) {
-    const struct run *run = reading->run;
+    struct run *run = reading->run;
     cleanup_free char *name =
         text_format("nodes/%s/raw/%s", run->nodes[answer->node].name, raw_files[answer->item].name);
-    cleanup_free char *path = name ? run_path(run, name) : NULL;
-    return path ? file_replace(path, bytes, length, 0666, failure) : failure_memory(failure);
+    return name ? run_write_file(run, name, bytes, length, failure) : failure_memory(failure);
 }
 
 static void take_raw_file(struct agent_link *link, const char *bytes, size_t length,
@@ -189,9 +188,7 @@ static int write_facts(struct run *run, struct run_node *node, const bool *unrea
     json_add_string(object, "microcode", microcode);
     json_add_uint64(object, "physical_cores_usable", node->core_count);
     describe_agent(node, object);
-    cleanup_free char *name = text_format("nodes/%s/facts.json", node->name);
-    cleanup_free char *path = name ? run_path(run, name) : NULL;
-    return path ? run_write_json(path, object, failure) : failure_memory(failure);
+    return run_write_node_json(run, node, "facts.json", object, failure);
 }
 
 /* One sentence for all nodes that are alike. */

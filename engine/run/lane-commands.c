@@ -32,8 +32,7 @@ static int keep_output(struct lane *lane, struct failure *failure) {
             continue;
         cleanup_free char *name = text_format("results/raw/%zu-%s-%s.%s", lane->next + 1, lane->node->name,
                                               lane->core, parts[i].suffix);
-        cleanup_free char *path = name ? run_path(run, name) : NULL;
-        r = path ? file_replace(path, parts[i].text->bytes, parts[i].text->length, 0666, failure)
+        r = name ? run_write_file(run, name, parts[i].text->bytes, parts[i].text->length, failure)
                  : failure_memory(failure);
     }
     return r;

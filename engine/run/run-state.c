@@ -37,7 +37,9 @@ void run_note(struct run *run, const char *format, ...) {
 }
 
 int run_commit(struct run *run, struct failure *failure) {
-    int r = append_file_commit(run->results, failure);
+    int r = run_sync_files(run, failure);
+    if (r == 0)
+        r = append_file_commit(run->results, failure);
     if (r == 0)
         r = journal_commit(run->journal, failure);
     if (r == 0)

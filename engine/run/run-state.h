@@ -29,7 +29,10 @@ enum run_phase {
     RUN_PHASES,
 };
 
-enum { RUN_SIGNALS = 3 };
+enum {
+    RUN_SIGNALS = 3,
+    RUN_UNSYNCED_NAMES = 8,
+};
 
 struct run_phase_record {
     int64_t started_ns, ended_ns; /* 0: not begun, not ended */
@@ -84,6 +87,8 @@ struct run {
 
     struct journal *journal;
     struct append_file *results, *log;
+    size_t unsynced;                          /* files that run_write_file() wrote since the last commit; */
+    char *unsynced_paths[RUN_UNSYNCED_NAMES]; /* the first of them */
     struct run_phase_record phases[RUN_PHASES];
     enum run_phase phase;
     bool interrupted; /* by a signal */
@@ -100,7 +105,7 @@ extern const char *const run_phase_names[RUN_PHASES];
 void run_log(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same, and told to the observer. */
 void run_note(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Results first, then the journal that speaks of them, then the log. */
+/* What run_write_file() wrote first, then results, then the journal that speaks of them, then the log. */
 int run_commit(struct run *run, struct failure *failure);
 void run_tell(const struct run *run, enum run_event_kind kind, const char *text);
 
@@ -109,7 +114,18 @@ char *run_path(const struct run *run, const char *name);
 /* Makes the folder NAME below the run's folder, and those above it. */
 int run_make_folder(const struct run *run, const char *name, struct failure *failure);
 
-/* Writes VALUE, pretty, as the whole of PATH (absolute). */
+/* NAME, below the run's folder, has these bytes; after the next commit it does so durably. For what is
+ * written once: a crash before that may leave any part of it. */
+int run_write_file(struct run *run, const char *name, const void *bytes, size_t length,
+                   struct failure *failure);
+/* The same for VALUE, pretty, as nodes/NODE/FILE. */
+int run_write_node_json(struct run *run, const struct run_node *node, const char *file, const cJSON *value,
+                        struct failure *failure);
+/* Part of run_commit(). On failure all is kept for another try. */
+int run_sync_files(struct run *run, struct failure *failure);
+void run_forget_files(struct run *run);
+
+/* Writes VALUE, pretty, as the whole of PATH (absolute), durably and at once. */
 int run_write_json(const char *path, const cJSON *value, struct failure *failure);
 
 /* "node a", "nodes a-[1-3]": COUNT of the run's nodes, in a sentence; the caller frees. NULL when out of

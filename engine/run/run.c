@@ -298,6 +298,7 @@ static void close_run(struct run *run) {
     for (size_t i = 0; i < RUN_SIGNALS; i++)
         event_source_remove(run->signals[i]);
     event_loop_free(run->loop);
+    run_forget_files(run);
     journal_close(run->journal);
     append_file_close(run->results);
     append_file_close(run->log);

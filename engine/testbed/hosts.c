@@ -48,8 +48,8 @@ static int64_t least(int64_t a, int64_t b) {
 static struct agent_link_policy make_policy(const struct testbed_settings *settings) {
     int64_t lease = nanoseconds(settings->lease);
     return (struct agent_link_policy){.lease_ns = lease,
-                                      .heartbeat_ns = least(AGENT_LINK_HEARTBEAT_NS, lease / 4),
-                                      .silence_ns = least(AGENT_LINK_SILENCE_NS, lease / 2)};
+                                      .heartbeat_ns = least(AGENT_LINK_HEARTBEAT_NS, lease / 8),
+                                      .silence_ns = least(AGENT_LINK_SILENCE_NS, lease / 4)};
 }
 
 static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,

@@ -1,0 +1,241 @@
+#!/bin/bash
+# Campaigns on `testbed: hosts`: the same file as on this machine, on three nodes over ssh; through a gateway; with a node
+# that is not there, a link that is cut, an engine that is killed.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+command -v cc >/dev/null || plan_skip "no C compiler, which the dgemm experiment needs on a node"
+ldconfig -p | grep -q libopenblas || plan_skip "no OpenBLAS, which the dgemm experiment needs"
+bed up 3 --names 'node-%' || plan_skip "no test bed"
+bed can nodes || plan_skip "nodes of their own need root"
+
+cat_of() { "$ASSAY" archive cat "$1" "$2"; }
+run_there() { bed run "$ASSAY" run "$@"; } # on the front end, which reaches the nodes
+# Nothing of assay's runs or lies on a node but the program itself, for the next time.
+is_clean() { bed on "$1" sh -c '! pgrep "^(assay-)?agent" >/dev/null && ! ls -d /tmp/assay-*-node-* >/dev/null 2>&1'; }
+is_clean_within() { # is_clean_within SECONDS NODE...
+    local i node seconds=$1
+    shift
+    for node in "$@"; do
+        for i in $(seq $((seconds * 10))); do is_clean "$node" && break; sleep 0.1; done
+        is_clean "$node" || { bed on "$node" sh -c 'ps -e -o pid,args | grep agent; ls -d /tmp/assay-*' >&2; return 1; }
+    done
+}
+# The value of a member, of a file with a member a line.
+json() { sed -n "s/^ *\"$2\": *\"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$1" | head -1; }
+
+# ---- the main job, small, on three nodes ------------------------------------------------------------------------
+cat >"$scratch/campaign.yaml" <<'EOF'
+name: small
+experiment: dgemm
+design: {generate: uniform-product, factors: [m, n, k], max-product: 1e6, max-size: 300, products: 4, batch: 2, repetitions: 2, seed: 42}
+EOF
+"$ASSAY" run "$scratch/campaign.yaml" --nodes 'node-[1-3]' --dry-run -o "$scratch/none" >"$scratch/plan"
+check "the dry run shows the nodes, folded" grep -qx "nodes        3: node-\[1-3\]" "$scratch/plan"
+check "... and what is expected of each" grep -q "^expected     on each: sshd" "$scratch/plan"
+check "... and touches nothing" test ! -e "$scratch/none"
+run_there "$scratch/campaign.yaml" --nodes 'node-[1-3]' -o "$scratch/runs" >"$scratch/out" 2>"$scratch/err"
+status=$?
+[ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
+report $status "the campaign runs on three nodes"
+archive=$(cat "$scratch/out")
+check "the archive verifies" "$ASSAY" archive verify "$archive"
+cat_of "$archive" results/results.csv >"$scratch/results.csv"
+rows=$(($(cat_of "$archive" design.csv | wc -l) - 1))
+units_of() { awk -F, -v node="$1" 'NR > 1 && $4 == node' "$scratch/results.csv" | wc -l; }
+for node in node-1 node-2 node-3; do
+    units=$(units_of $node)
+    check "$node has rows x repetitions x cores units" test "$units" -gt 0 -a $((units % (rows * 2))) -eq 0
+done
+check "no unit is there twice" test -z "$(tail -n +2 "$scratch/results.csv" | cut -d, -f1,2,4,5 | sort | uniq -d)"
+check "run.json names the testbed" grep -q '"testbed": *"hosts"' <(cat_of "$archive" run.json)
+check "... and the nodes" test "$(cat_of "$archive" run.json | grep -oE '"node-[123]"' | sort -u | wc -l)" -eq 3
+cat_of "$archive" nodes/node-2/facts.json >"$scratch/facts.json"
+check "facts tell that the agent was delivered" test "$(json "$scratch/facts.json" delivered)" = true
+check "... with our agent's hash" test "$(json "$scratch/facts.json" sha256)" = \
+    "$(sha256sum "$ASSAY_BUILD/libexec/assay/assay-agent" | cut -c1-64)"
+cat_of "$archive" journal.jsonl >"$scratch/journal"
+check "the journal has an agent a node" test "$(grep -c '"event":"agent",.*"how":"delivered"' "$scratch/journal")" -eq 3
+check "... and every entry both clocks" test "$(grep -cE '"t":[0-9]{19},"m":[0-9]+,"event"' "$scratch/journal")" -eq "$(wc -l <"$scratch/journal")"
+check "what setup wrote is kept" grep -q "logs/commands/.*-setup/node-1.out" <("$ASSAY" archive list "$archive")
+check "nothing of the agents is left on the nodes" is_clean_within 1 1 2 3
+
+# ---- clocks: one wall clock, and a monotonic one a node, which is N times 1000 s ahead on node N ------------------
+for node in 1 2 3; do
+    cat_of "$archive" nodes/node-$node/clock.json >"$scratch/clock-$node.json"
+    check "node-$node: two comparisons of nine exchanges" test "$(grep -c '"exchanges": 9' "$scratch/clock-$node.json")" -eq 2
+    check "... whose offset is 0 to within the bound" awk '
+        /"offset_ns"/ {offset = $2 + 0; if (offset < 0) offset = -offset}
+        /"bound_ns"/ {bound = $2 + 0; if (offset > bound + 2000 || bound <= 0 || bound > 1e8) bad = 1; seen++}
+        END {exit bad || seen != 2}' "$scratch/clock-$node.json"
+    check "... and a drift of 0 to within its own" awk '
+        /"drift_ppm"/ {drift = $2 + 0} /"monotonic_drift_ppm"/ {other = $2 + 0} /"drift_bound_ppm"/ {bound = $2 + 1}
+        END {exit !(bound > 1 && drift <= bound && -drift <= bound && other <= bound && -other <= bound)}' "$scratch/clock-$node.json"
+done
+up() { json "$scratch/clock-$1.json" node_monotonic_ns; }
+if bed can boot-id; then
+    check "node-3's monotonic clock is 1000 s ahead of node-2's" test $((($(up 3) - $(up 2) + 50000000000) / 100000000000)) -eq 10
+    check "... and so are the units' stamps" awk -F, -v two="$(up 2)" -v three="$(up 3)" '
+        NR > 1 && $4 == "node-2" && ($7 < two || $7 > two + 300e9) {bad = 1}
+        NR > 1 && $4 == "node-3" && ($7 < three || $7 > three + 300e9) {bad = 1} END {exit bad}' "$scratch/results.csv"
+else
+    skip "monotonic clocks of the nodes' own" "the kernel has no time namespaces"
+fi
+check "the journal has them too, at both ends" test "$(grep -c '"event":"clock"' "$scratch/journal")" -eq 6
+
+# ---- the same on this machine, unchanged; and again there, where the agent is by now -----------------------------
+mkdir "$scratch/tmp"
+TMPDIR=$scratch/tmp "$ASSAY" run "$scratch/campaign.yaml" -q -o "$scratch/local" >"$scratch/local.out" 2>"$scratch/err"
+report $? "the same campaign runs on this machine"
+order_of() { awk -F, -v node="$2" 'NR > 1 && (!node || $4 == node)' "$1" | cut -d, -f1-3,5,8-13 | sort -t, -k4,4 -k3,3n; }
+cat_of "$(cat "$scratch/local.out")" results/results.csv >"$scratch/local.csv"
+check "... with the same units in the same order" cmp <(order_of "$scratch/results.csv" node-1) <(order_of "$scratch/local.csv" "")
+printf 'node-[1,3]   # two of them\n' >"$scratch/list"
+run_there "$scratch/campaign.yaml" --nodes "@$scratch/list" -q -o "$scratch/again" >"$scratch/out" 2>"$scratch/err"
+report $? "and once more on two nodes, which a file names"
+cat_of "$(cat "$scratch/out")" journal.jsonl >"$scratch/journal"
+check "... where the agent is found, and not delivered again" test "$(grep -c '"event":"agent",.*"how":"there"' "$scratch/journal")" -eq 2
+
+# ---- a kernel by the streamed protocol that takes as long as it is told -------------------------------------------
+mkdir -p "$scratch/experiments/beat"
+export ASSAY_PATH=$scratch
+cat >"$scratch/experiments/beat/beat.c" <<'EOF'
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+int main(void) {
+    char line[256];
+    long unit, n;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    printf("unit,start,duration\n");
+    if (!fgets(line, sizeof line, stdin)) return 9;
+    while (fgets(line, sizeof line, stdin)) {
+        struct timespec t;
+        if (sscanf(line, "%ld,%ld", &unit, &n) != 2) return 8;
+        usleep((unsigned)n);
+        clock_gettime(CLOCK_REALTIME, &t);
+        printf("%ld,%ld%09ld,%g\n", unit, (long)t.tv_sec, t.tv_nsec, (double)n / 1e6);
+    }
+    return 0;
+}
+EOF
+cat >"$scratch/experiments/beat/experiment.yaml" <<'EOF'
+name: beat
+factors: {n: {type: integer, minimum: 0, maximum: 10000000, unit: us}}
+responses: {duration: {unit: s}}
+setup: [[cc, -o, beat, beat.c]]
+run: {streamed: [./beat], placement: node}
+EOF
+beats() { # beats NAME MICROSECONDS COUNT TESTBED
+    { echo n; for _ in $(seq "$3"); do echo "$2"; done; } >"$scratch/$1.csv"
+    printf 'name: %s\nexperiment: beat\ndesign: %s.csv\ntestbed: %s\n' "$1" "$1" "$4" >"$scratch/$1.yaml"
+}
+start_there() { # start_there NAME: in the background, until units are done
+    rm -f "$scratch/err" "$scratch/out"
+    bed run "$ASSAY" run "$scratch/$1.yaml" --json -o "$scratch/$1" >"$scratch/out" 2>"$scratch/err" &
+    pid=$!
+    for _ in $(seq 300); do grep -qsE '"units_done":[1-9]' "$scratch/out" && return; sleep 0.1; done
+    sed 's/^/# /' "$scratch/err"
+}
+sealed() { sed -n 's/.*"event":"sealed","text":"\([^"]*\)".*/\1/p' "$scratch/out"; }
+
+# ---- a link is cut for longer than it may be silent ----------------------------------------------------------------
+beats cut 10000 1000 '{hosts: "node-[1-3]", lease: 24 s}'
+start_there cut
+bed cut 2; sleep 11; bed mend 2
+wait $pid; status=$?
+[ $status -eq 0 ] || tail -3 "$scratch/err" | sed 's/^/# /'
+report $status "a run outlives a link that is cut in the middle"
+archive=$(sealed)
+cat_of "$archive" results/results.csv >"$scratch/results.csv"
+check "every unit of every node is there, once" \
+    test "$(tail -n +2 "$scratch/results.csv" | cut -d, -f3,4 | sort -u | wc -l)-$(wc -l <"$scratch/results.csv")" = 3000-3001
+cat_of "$archive" journal.jsonl >"$scratch/journal"
+check "node-2 went on measuring while nobody heard it" awk -F, '
+    $4 == "node-2" && last && $6 - last > 1e9 {bad = 1} $4 == "node-2" {last = $6} END {exit bad}' "$scratch/results.csv"
+check "the break is journalled, with the node and why" grep -qE '"event":"link-broken","node":"node-2","sentence":"..+"' "$scratch/journal"
+check "... and its end, with how long it was" awk -F'"outage_ns":' '/"event":"link-resumed","node":"node-2"/ {
+    split($2, part, ","); good = part[1] > 1e9 && part[1] < 60e9} END {exit !good}' "$scratch/journal"
+check "... and both are told" sh -c 'grep -q "node node-2: the link broke" "$1" && grep -q "node node-2: the link is there again after" "$1"' - "$scratch/out"
+check "... of no other node" test "$(grep -cE '"event":"link-(broken|resumed)","node":"node-[13]"' "$scratch/journal")" -eq 0
+check "a kernel that tells no monotonic start leaves the field empty" awk -F, 'NR > 1 && $7 != "" {bad = 1} END {exit bad}' "$scratch/results.csv"
+check "nothing is left on the nodes" is_clean_within 1 1 2 3
+
+# ---- a node dies ---------------------------------------------------------------------------------------------------
+beats dies 10000 1000 '{hosts: "node-[1-3]", lease: 4 s}'
+start_there dies
+bed power-off 3
+wait $pid; status=$?
+bed power-on 3
+check "a run ends when a node dies (it was $status)" test $status -ne 0 -a $status -ne 4
+check "... names it" grep -qE "^assay: .*node-3" "$scratch/err"
+archive=$(sealed)
+check "... is sealed" "$ASSAY" archive verify "$archive"
+check "... as failed" grep -q '"status": *"failed"' <(cat_of "$archive" run.json)
+check "... with the units that were done" test "$(cat_of "$archive" results/results.csv | tail -n +2 | wc -l)" -gt 0
+check "... and says so in its journal" grep -q '"event":"node-lost","node":"node-3"' <(cat_of "$archive" journal.jsonl)
+check "the other nodes are clean" is_clean_within 8 1 2
+
+# ---- the engine is killed: agents leave after their lease ----------------------------------------------------------
+for _ in $(seq 100); do bed run ssh -F "$BED/ssh_config" node-3 true 2>/dev/null && break; sleep 0.1; done
+beats killed 10000 3000 '{hosts: "node-[1-3]", lease: 3 s}'
+start_there killed
+engine=$(pgrep -f "^$ASSAY run $scratch/killed.yaml")
+kill -9 $engine; wait $pid 2>/dev/null
+check "kill -9: the agents are there for a while" bed on 1 pgrep '^(assay-)?agent'
+check "... and after the lease they and their folders are gone" is_clean_within 10 1 2 3
+kept=$(cat "$scratch"/killed/*/results/results.csv | tail -n +2 | wc -l)
+check "... and the units that were shown are on disk ($kept)" test "$kept" -ge "$(grep -oE '"units_done":[0-9]+' "$scratch/out" | tail -1 | cut -d: -f2)"
+
+# ---- nodes that cannot be used -------------------------------------------------------------------------------------
+bed refuse-logins 2
+refuse "a node that refuses is named" 1 "^assay: 1 of 3 nodes cannot be reached: node-2: .*refused" \
+    run_there "$scratch/campaign.yaml" --nodes 'node-[1-3]' -q -o "$scratch/refused"
+check "... and the run is sealed as failed" grep -q '"status": *"failed"' <(cat_of "$scratch"/refused/*.zip run.json)
+check "... and the others are left as they were" is_clean_within 1 1 3
+bed accept-logins 2
+for _ in $(seq 100); do bed run ssh -F "$BED/ssh_config" node-2 true 2>/dev/null && break; sleep 0.1; done
+bed cut 2
+printf 'experiment: dgemm\ndesign: {generate: factorial, factors: {m: [8], n: [8], k: [8]}}\ntestbed: {hosts: "node-[1-2]", timeout: 2 s}\n' >"$scratch/silent.yaml"
+refuse "so is one that is silent, after the timeout" 1 "^assay: 1 of 2 nodes cannot be reached: node-2: " \
+    run_there "$scratch/silent.yaml" -q -o "$scratch/silent"
+check "... and the other is left as it was" is_clean_within 1 1
+bed mend 2
+
+# ---- host keys -----------------------------------------------------------------------------------------------------
+keys() { # keys POLICY
+    printf 'experiment: dgemm\ndesign: {generate: factorial, factors: {m: [8], n: [8], k: [8]}}\ntestbed: {hosts: node-1, user: root, identity: %s, ssh-config: none, known-hosts: none-yet, host-keys: %s}\n' \
+        "$BED/id_ed25519" "$1" >"$scratch/keys.yaml"
+    run_there "$scratch/keys.yaml" -q -o "$scratch/keys-$1"
+}
+: >"$scratch/none-yet"
+refuse "a host key that nobody knows is refused, with its fingerprint" 1 "SHA256:" keys known
+check "accept-new takes it" keys accept-new
+check "... and notes it in the archive" grep -q "ssh-ed25519" <(cat_of "$scratch"/keys-accept-new/*.zip known_hosts)
+check "... not in the user's file" test ! -s "$scratch/none-yet"
+
+# ---- nodes that differ ---------------------------------------------------------------------------------------------
+if bed can sys && bed on 2 sh -c 'echo 0 >/sys/devices/system/cpu/online' 2>/dev/null; then
+    beats unlike 1000 10 '{hosts: "node-[1-3]"}'
+    run_there "$scratch/unlike.yaml" -o "$scratch/unlike" >"$scratch/out" 2>"$scratch/err"
+    report $? "nodes that differ run too"
+    check "... and how they differ is said" grep -qE "the nodes differ in physical cores: nodes node-\[1,3\]: [0-9]+; node node-2: 1" "$scratch/err"
+    check "... and journalled" grep -q '"event":"difference","what":"physical cores","value":"1","nodes":"node-2"' <(cat_of "$(cat "$scratch/out")" journal.jsonl)
+else
+    skip "nodes that differ" "the nodes have no /sys of their own"
+fi
+bed down
+
+# ---- through a gateway ---------------------------------------------------------------------------------------------
+if bed up 2 --names 'inner-%' --gateway gate; then
+    printf 'experiment: dgemm\nname: gated\ndesign: {generate: factorial, factors: {m: [8, 16], n: [8], k: [8]}}\ntestbed:\n  hosts: [inner-1, inner-2]\n  user: root\n  identity: %s\n  known-hosts: %s\n  ssh-config: none\n  jump: root@gate\n  window: 4\n' \
+        "$BED/id_ed25519" "$BED/known_hosts" >"$scratch/gated.yaml"
+    run_there "$scratch/gated.yaml" -q -o "$scratch/gated" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
+    report $status "a campaign runs through a gateway"
+    check "... on both nodes" test "$(cat_of "$(cat "$scratch/out")" results/results.csv | tail -n +2 | cut -d, -f4 | sort -u | paste -sd' ')" = "inner-1 inner-2"
+    check "... and leaves nothing" is_clean_within 1 1 2
+else
+    skip "a gateway" "no second test bed"
+fi
+finish
