@@ -16,6 +16,7 @@
 
 #include "engine/agent/mailbox.h"
 #include "engine/agent/protocol.h"
+#include "engine/agent/spool.h"
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/failure.h"
 
@@ -64,6 +65,7 @@ struct agent {
     bool greeted; /* HELLO has come and was answered on this link */
     struct inbox inbox;
     struct outbox outbox;
+    struct spool spool;         /* goes before what is in the outbox */
     struct event_source *lease; /* timer */
     int64_t lease_ns;           /* 0: for ever */
     int64_t heard_ns;           /* when the engine was last heard, on the loop's clock */

@@ -117,10 +117,9 @@ static void settle(struct command *command) {
 static void on_killer(struct event_source *self, void *context) {
     struct command *command = context;
     if (command->state == COMMAND_DRAINING) {
+        /* Held back: the window will bring it round, and LINGER begins anew then. */
         if (command_drain(command) || !command_is_held_back(command))
             finish(command); /* somebody outside the group holds a pipe open */
-        else
-            event_source_set_timer(self, LINGER, 0);
         return;
     }
     if (!command->terminated) {
@@ -360,8 +359,10 @@ void command_continue_all(struct agent *agent) {
     for (struct command *command = agent->commands, *next; command; command = next) {
         next = command->next;
         command_continue(command);
-        if (command->state == COMMAND_DRAINING)
-            drain(command);
+        if (command->state != COMMAND_DRAINING)
+            continue;
+        event_source_set_timer(command->killer, LINGER, 0);
+        drain(command);
     }
 }
 

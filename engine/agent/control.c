@@ -105,7 +105,8 @@ static void take_descriptors(struct msghdr *message, int descriptors[CONTROL_DES
             memcpy(descriptors, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
 }
 
-/* ECONNRESET says, once, that the other side went without having read all; what it said before is still there.
+/* ECONNRESET says, once, that the other side went without having read all; what it said before is still
+ * there.
  */
 int control_receive(int socket, struct control_message *ret) {
     char letter = 0;

@@ -4,6 +4,7 @@
 #include "engine/agent/daemon.h"
 #include "engine/agent/guardian.h"
 #include "engine/agent/relay.h"
+#include "engine/agent/roster.h"
 #include "engine/agent/run-directory.h"
 #include "engine/agent/workspace.h"
 #include "engine/event-loop/event-loop.h"
@@ -26,6 +27,8 @@ static const char usage[] =
     "       assay-agent --attach SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
     "                   [--remove-directory] [--write-anywhere] [--label WORD] [--root DIR]\n"
     "       assay-agent --resume SESSION\n"
+    "       assay-agent --list\n"
+    "       assay-agent --end SESSION|all\n"
     "\n"
     "Serves an assay engine on stdin and stdout: until they are closed; or as a daemon that outlives them,\n"
     "is found again by its session (16 hexadecimal digits, not all 0), and ends when it is told to or when\n"
@@ -33,6 +36,10 @@ static const char usage[] =
     "\n"
     "  --attach SESSION start the daemon of that session if it is not there, and give it stdin and stdout\n"
     "  --resume SESSION give them to the daemon that is there; exit with status 69 if there is none\n"
+    "  --list           print a line for each daemon of this user: session, state, seconds since the engine "
+    "was\n"
+    "                   heard, lease in seconds, commands, pid, start (Unix time), directory, label\n"
+    "  --end SESSION    tell that daemon (or all) to leave, and wait until it has gone\n"
     "  --directory DIR  the run directory: all that is written goes below it; made (mode 0700) if it is not "
     "there\n"
     "  --folder NAME    the name of the run directory, which is made in the workspace; \"assay-SESSION\" if "
@@ -52,9 +59,9 @@ static const char usage[] =
     "  --help           print this, and exit\n";
 
 struct options {
-    const char *attach, *resume;
+    const char *attach, *resume, *end;
     const char *directory, *folder, *workspace, *root, *label;
-    bool remove_directory, write_anywhere;
+    bool remove_directory, write_anywhere, list;
 };
 
 static _Noreturn void complain(const char *sentence) {
@@ -64,15 +71,22 @@ static _Noreturn void complain(const char *sentence) {
 
 /* ---- options */
 
+static bool *find_flag(const char *name, struct options *options) {
+    return strcmp(name, "--remove-directory") == 0 ? &options->remove_directory
+           : strcmp(name, "--write-anywhere") == 0 ? &options->write_anywhere
+           : strcmp(name, "--list") == 0           ? &options->list
+                                                   : NULL;
+}
+
 static const char **find_value(const char *name, struct options *options) {
     const struct {
         const char *name;
         const char **value;
     } valued[] = {
-        {"--attach", &options->attach},       {"--resume", &options->resume},
-        {"--directory", &options->directory}, {"--folder", &options->folder},
-        {"--workspace", &options->workspace}, {"--root", &options->root},
-        {"--label", &options->label},
+        {"--attach", &options->attach}, {"--resume", &options->resume},
+        {"--end", &options->end},       {"--directory", &options->directory},
+        {"--folder", &options->folder}, {"--workspace", &options->workspace},
+        {"--root", &options->root},     {"--label", &options->label},
     };
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++)
         if (strcmp(name, valued[i].name) == 0)
@@ -91,12 +105,9 @@ static void parse(int count, char **arguments, struct options *options) {
             printf("assay-agent %s protocol %d\n", ASSAY_VERSION, PROTOCOL_VERSION);
             exit(0);
         }
-        if (strcmp(name, "--remove-directory") == 0) {
-            options->remove_directory = true;
-            continue;
-        }
-        if (strcmp(name, "--write-anywhere") == 0) {
-            options->write_anywhere = true;
+        bool *flag = find_flag(name, options);
+        if (flag) {
+            *flag = true;
             continue;
         }
         const char **value = find_value(name, options);
@@ -217,8 +228,12 @@ int main(int count, char **arguments) {
     struct options options = {0};
     parse(count, arguments, &options);
     signal(SIGPIPE, SIG_IGN);
-    if (options.attach && options.resume)
-        complain("--attach and --resume exclude each other");
+    if (!!options.attach + !!options.resume + !!options.end + options.list > 1)
+        complain("--attach, --resume, --list and --end exclude each other");
+    if (options.list)
+        return roster_list();
+    if (options.end)
+        return roster_end(strcmp(options.end, "all") == 0 ? 0 : parse_session(options.end));
     if (options.resume)
         return relay_resume(parse_session(options.resume));
     if (options.attach)

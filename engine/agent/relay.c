@@ -19,6 +19,13 @@ static int complain(int status, const char *sentence) {
     return status;
 }
 
+int relay_complain_of_absence(uint64_t session) {
+    char sentence[128];
+    snprintf(sentence, sizeof sentence, "there is no agent of session %016llx on this node",
+             (unsigned long long)session);
+    return complain(RELAY_UNAVAILABLE, sentence);
+}
+
 bool relay_wait_for_end(int life) {
     char words[512];
     bool silent = true;
@@ -114,10 +121,7 @@ static int relay(uint64_t session, const struct daemon_options *options) {
         if (status >= 0)
             return status;
     }
-    char sentence[128];
-    snprintf(sentence, sizeof sentence, "there is no agent of session %016llx on this node",
-             (unsigned long long)session);
-    return complain(RELAY_UNAVAILABLE, sentence);
+    return relay_complain_of_absence(session);
 }
 
 int relay_attach(const struct daemon_options *options) {

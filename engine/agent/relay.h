@@ -20,4 +20,7 @@ int relay_resume(uint64_t session);
  * none. */
 bool relay_wait_for_end(int life);
 
+/* Tells stderr that there is no such daemon. Returns RELAY_UNAVAILABLE. */
+int relay_complain_of_absence(uint64_t session);
+
 #endif

@@ -1,0 +1,570 @@
+/* The agent as a daemon, as a program: how it comes to be, who may speak with it, and how it ends. */
+#include "engine/agent/control.h"
+#include "engine/foundation/clock.h"
+#include "tests/unit/agent/engine.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* ---- life */
+
+static void it_comes_and_goes(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    struct protocol_exited exited;
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
+    assert_true(file_is_folder(below("run")));
+    run_shell(&engine, "echo here >file; exit 3");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_EXITED, &frame);
+    assert_int_equal(protocol_get_exited(&frame, &exited, &failure), 0);
+    assert_int_equal(exited.code, 3);
+    assert_true(file_exists(below("run/file")));
+    /* A process that left its group and ignores what is polite is gone, too, when the relay has ended. */
+    run_shell(&engine, "trap '' TERM; setsid sleep 1000 & echo $!; sleep 1000");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_OUTPUT, &frame);
+    pid_t stray = atoi(frame.payload + 5);
+    pid_t agent = engine.agent;
+    assert_true(stray > 0 && is_alive(stray) && is_alive(agent));
+    leave(&engine);
+    assert_false(is_alive(stray));
+    assert_false(is_alive(agent));
+    assert_false(file_exists(below("run")));
+    engine_clear(&engine);
+}
+
+static void it_outlives_its_link(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    char words[1024];
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
+    run_shell(&engine, "sleep 0.3; echo done");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    pid_t agent = engine.agent;
+    break_stream(&engine);
+    assert_int_equal(relay_end(&engine, words), 0);
+    assert_string_equal(words, "");
+    wait_ms(500);
+    assert_true(is_alive(agent));
+    resume(&engine);
+    assert_int_equal(engine.agent, agent);
+    expect(&engine, PROTOCOL_OUTPUT, &frame);
+    assert_memory_equal(frame.payload + 5, "done\n", 5);
+    expect(&engine, PROTOCOL_EXITED, &frame);
+    /* To attach is as good, when it is there. */
+    break_stream(&engine);
+    assert_int_equal(relay_end(&engine, words), 0);
+    attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
+    assert_int_equal(engine.agent, agent);
+    leave(&engine);
+    engine_clear(&engine);
+}
+
+static void a_killed_relay_ends_the_link_only(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    char words[1024];
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
+    kill(engine.relay, SIGHUP); /* is nothing to it */
+    run_shell(&engine, "echo one");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_OUTPUT, &frame);
+    expect(&engine, PROTOCOL_EXITED, &frame);
+    kill(engine.relay, SIGKILL);
+    assert_false(receive(&engine, &frame)); /* the daemon has let go of the stream */
+    assert_int_equal(relay_end(&engine, words), 128 + SIGKILL);
+    break_stream(&engine);
+    resume(&engine);
+    leave(&engine);
+    engine_clear(&engine);
+}
+
+static void a_killed_worker_is_told(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    char words[1024];
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
+    run_shell(&engine, "setsid sleep 1000 & echo $!; sleep 1000");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_OUTPUT, &frame);
+    pid_t stray = atoi(frame.payload + 5);
+    kill(engine.agent, SIGKILL);
+    assert_false(receive(&engine, &frame));
+    assert_int_equal(relay_end(&engine, words), 1);
+    assert_string_equal(words, "assay-agent: the agent died\n");
+    assert_false(is_alive(stray));
+    assert_false(file_exists(below("run")));
+    break_stream(&engine);
+    start_relay(&engine, "--resume", NULL, NULL);
+    assert_false(read_line(&engine));
+    assert_int_equal(relay_end(&engine, words), 69);
+    engine_clear(&engine);
+}
+
+static void an_unknown_session_is_unavailable(void **state) {
+    (void)state;
+    struct engine engine;
+    char words[1024], expected[128];
+    engine_init(&engine);
+    start_relay(&engine, "--resume", NULL, NULL);
+    assert_false(read_line(&engine));
+    assert_int_equal(relay_end(&engine, words), 69);
+    snprintf(expected, sizeof expected, "assay-agent: there is no agent of session %s on this node\n",
+             engine.name);
+    assert_string_equal(words, expected);
+    engine_clear(&engine);
+}
+
+static void sessions_do_not_meet(void **state) {
+    (void)state;
+    struct engine one, two;
+    struct protocol_frame frame;
+    engine_init(&one);
+    engine_init(&two);
+    attach(&one, (const char *const[]){"--folder", "one", "--workspace", folder, "--remove-directory", NULL});
+    attach(&two, (const char *const[]){"--folder", "two", "--workspace", folder, "--remove-directory", NULL});
+    assert_int_not_equal(one.agent, two.agent);
+    run_shell(&one, "echo 1 >file; sleep 1000");
+    run_shell(&two, "echo 2 >file");
+    expect(&one, PROTOCOL_STARTED, &frame);
+    expect(&two, PROTOCOL_STARTED, &frame);
+    expect(&two, PROTOCOL_EXITED, &frame);
+    leave(&one);
+    assert_false(file_exists(below("one")));
+    assert_true(file_exists(below("two/file")));
+    run_shell(&two, "rm file");
+    expect(&two, PROTOCOL_STARTED, &frame);
+    expect(&two, PROTOCOL_EXITED, &frame);
+    leave(&two);
+    assert_false(file_exists(below("two")));
+    engine_clear(&one);
+    engine_clear(&two);
+}
+
+static void a_new_link_replaces_a_stale_one(void **state) {
+    (void)state;
+    struct engine engine, stale;
+    struct protocol_frame frame;
+    char words[1024];
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
+    /* The stream stays open at both ends, and nothing moves: so it looks when a cable is pulled. */
+    stale = engine;
+    inbox_restart(&engine.inbox);
+    outbox_restart(&engine.outbox);
+    resume(&engine);
+    assert_int_equal(relay_end(&stale, words), 0);
+    assert_string_equal(words, "");
+    char byte;
+    assert_int_equal(read(stale.from, &byte, 1), 0);
+    close_stream(&stale);
+    run_shell(&engine, "true");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_EXITED, &frame);
+    leave(&engine);
+    engine_clear(&engine);
+}
+
+/* ---- the lease */
+
+static void the_lease_runs_out(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    char words[1024];
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
+    set_lease(&engine, 400);
+    run_shell(&engine, "trap '' TERM; echo $$; while :; do sleep 1; done");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_OUTPUT, &frame);
+    pid_t command = atoi(frame.payload + 5), agent = engine.agent;
+    int64_t start = clock_monotonic_ns();
+    /* As long as it is heard, whatever it says, the agent stays. */
+    while (clock_monotonic_ns() - start < 1000000000) {
+        wait_ms(100);
+        assert_int_equal(outbox_put_acknowledgement(&engine.outbox), 0);
+        flush(&engine);
+    }
+    assert_true(is_alive(agent));
+    /* A link that is up and silent is no better than none. */
+    refused(&engine, "the lease has run out: nothing was heard of the engine for 0 s");
+    assert_int_equal(relay_end(&engine, words), 0);
+    assert_false(is_alive(agent));
+    assert_false(is_alive(command));
+    assert_false(file_exists(below("run")));
+    engine_clear(&engine);
+}
+
+static void the_lease_runs_out_alone(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    char words[1024];
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
+    set_lease(&engine, 700);
+    run_shell(&engine, "echo $$; sleep 1000");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_OUTPUT, &frame);
+    pid_t command = atoi(frame.payload + 5), agent = engine.agent;
+    break_stream(&engine);
+    assert_int_equal(relay_end(&engine, words), 0);
+    wait_ms(300);
+    assert_true(is_alive(agent) && is_alive(command));
+    wait_until_gone(agent);
+    assert_false(is_alive(command));
+    for (int i = 0; file_exists(below("run")) && i < 300; i++)
+        wait_ms(10);
+    assert_false(file_exists(below("run")));
+    engine_clear(&engine);
+}
+
+/* ---- who may */
+
+/* A socket with BIND_OR_CONNECT done to the name that root's session NAME has. */
+static int socket_named(const char *name, int (*bind_or_connect)(int, const struct sockaddr *, socklen_t)) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "assay-agent-0-%s", name);
+    int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    return bind_or_connect(descriptor, (struct sockaddr *)&address, size) < 0 ? -1 : descriptor;
+}
+
+static void other_users_are_not_served(void **state) {
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    struct engine engine;
+    struct protocol_frame frame;
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
+    pid_t other = fork();
+    if (other == 0) {
+        struct control_message message;
+        if (setgid(65534) < 0 || setuid(65534) < 0)
+            _exit(2);
+        /* Its own sessions are others. */
+        if (control_connect(engine.session, NULL) != -ECONNREFUSED)
+            _exit(3);
+        /* By our name, which nothing keeps it from, it is hung up on without a word. */
+        int socket = socket_named(engine.name, connect);
+        if (socket < 0)
+            _exit(4);
+        (void)control_send(socket, CONTROL_END, NULL, NULL, 0);
+        _exit(control_receive(socket, &message) <= 0 ? 0 : 5);
+    }
+    int status;
+    assert_int_equal(waitpid(other, &status, 0), other);
+    assert_int_equal(status, 0);
+    run_shell(&engine, "true"); /* and it is still there */
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_EXITED, &frame);
+    leave(&engine);
+    engine_clear(&engine);
+}
+
+/* Somebody else has our session's name: no descriptor of ours goes there. */
+static void a_squatter_gets_nothing(void **state) {
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    struct engine engine;
+    char words[1024];
+    engine_init(&engine);
+    int ready[2];
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t squatter = fork();
+    if (squatter == 0) {
+        if (setgid(65534) < 0 || setuid(65534) < 0)
+            _exit(1);
+        int socket = socket_named(engine.name, bind);
+        if (socket < 0 || listen(socket, 4) < 0)
+            _exit(2);
+        (void)!write(ready[1], "r", 1);
+        pause();
+    }
+    char byte;
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    start_relay(&engine, "--attach", (const char *const[]){"--directory", below("run"), NULL}, NULL);
+    assert_false(read_line(&engine));
+    assert_int_equal(relay_end(&engine, words), 1);
+    assert_string_equal(words, "assay-agent: the session's socket belongs to another user\n");
+    assert_false(file_exists(below("run")));
+    /* Nor is it listed as one of ours. */
+    char output[4096];
+    assert_int_equal(call((const char *const[]){"--list", NULL}, output, words), 0);
+    assert_null(strstr(output, engine.name));
+    kill(squatter, SIGKILL);
+    waitpid(squatter, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
+    engine_clear(&engine);
+}
+
+/* ---- from the outside */
+
+/* The line of ENGINE's daemon, taken apart; false if there is none. */
+static bool find_line(const struct engine *engine, char *fields[9]) {
+    static char output[4096];
+    char words[1024];
+    assert_int_equal(call((const char *const[]){"--list", NULL}, output, words), 0);
+    assert_string_equal(words, "");
+    char *rest = output, *line;
+    while ((line = strsep(&rest, "\n")))
+        if (strncmp(line, engine->name, 16) == 0) {
+            for (int i = 0; i < 9; i++)
+                assert_non_null(fields[i] = strsep(&line, "\t"));
+            assert_null(line);
+            return true;
+        }
+    return false;
+}
+
+static void daemons_are_listed(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    char words[1024], *fields[9], pid[32];
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--folder", "a b\tc", "--workspace", folder, "--label",
+                                          "ada@login:42", NULL});
+    set_lease(&engine, 77000);
+    run_shell(&engine, "sleep 1000");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    assert_true(find_line(&engine, fields));
+    snprintf(pid, sizeof pid, "%ld", (long)engine.agent);
+    assert_string_equal(fields[1], "attached");
+    assert_true(atoi(fields[2]) < 5);
+    assert_string_equal(fields[3], "77");
+    assert_string_equal(fields[4], "1");
+    assert_string_equal(fields[5], pid);
+    assert_true(llabs(strtoll(fields[6], NULL, 10) - time(NULL)) < 10);
+    assert_string_equal(fields[7], below("a b?c"));
+    assert_string_equal(fields[8], "ada@login:42");
+    break_stream(&engine);
+    relay_end(&engine, words);
+    assert_true(find_line(&engine, fields));
+    assert_string_equal(fields[1], "alone");
+    /* One that is stopped is listed, without its own words, and is not waited for. */
+    kill(engine.agent, SIGSTOP);
+    assert_true(find_line(&engine, fields));
+    assert_string_equal(fields[1], "silent");
+    assert_true(atoi(fields[5]) > 0);
+    char output[4096];
+    assert_int_equal(call((const char *const[]){"--end", engine.name, NULL}, output, words), 1);
+    assert_non_null(strstr(words, "does not answer"));
+    kill(engine.agent, SIGCONT);
+    wait_until_gone(engine.agent); /* it has heard it after all */
+    assert_false(find_line(&engine, fields));
+    engine_clear(&engine);
+}
+
+static void daemons_are_ended(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    char words[1024], output[4096];
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
+    run_shell(&engine, "setsid sleep 1000 & echo $!; sleep 1000");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_OUTPUT, &frame);
+    pid_t stray = atoi(frame.payload + 5);
+    assert_int_equal(call((const char *const[]){"--end", engine.name, NULL}, output, words), 0);
+    assert_string_equal(words, "");
+    assert_false(is_alive(stray));
+    assert_false(is_alive(engine.agent));
+    assert_false(file_exists(below("run")));
+    refused(&engine, "the agent was told on its node to end");
+    assert_int_equal(relay_end(&engine, words), 0);
+    assert_int_equal(call((const char *const[]){"--end", engine.name, NULL}, output, words), 69);
+    assert_non_null(strstr(words, "there is no agent of session"));
+    engine_clear(&engine);
+}
+
+/* The directory cannot be removed: that is said where somebody waits for it. */
+static void last_words_reach_the_relay(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    char words[1024];
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(mkdir(below("run/mount"), 0700), 0);
+    assert_int_equal(mount("none", below("run/mount"), "tmpfs", 0, "size=64k"), 0);
+    begin(&engine, PROTOCOL_LEAVE);
+    end(&engine);
+    assert_false(receive(&engine, &frame));
+    int status = relay_end(&engine, words);
+    umount2(below("run/mount"), MNT_DETACH);
+    assert_int_equal(status, 1);
+    assert_string_equal(
+        words, "assay-agent: the run directory 'run' stays: cannot remove '.': Device or resource busy\n");
+    engine_clear(&engine);
+}
+
+/* ---- where it works */
+
+static void start_fails(const char *const *arguments, void (*before)(void), const char *sentence) {
+    struct engine engine;
+    char words[1024], expected[1024];
+    engine_init(&engine);
+    start_relay(&engine, "--attach", arguments, before);
+    assert_false(read_line(&engine));
+    assert_int_equal(relay_end(&engine, words), 1);
+    snprintf(expected, sizeof expected, "assay-agent: %s\n", sentence);
+    assert_string_equal(words, expected);
+    start_relay(&engine, "--resume", NULL, NULL);
+    assert_false(read_line(&engine));
+    assert_int_equal(relay_end(&engine, words), 69);
+    engine_clear(&engine);
+}
+
+static void in_a_read_only_file_system(void) {
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("none", folder, "tmpfs", MS_RDONLY, "size=1m") < 0)
+        _exit(125);
+}
+
+static void what_is_wrong_at_the_start_is_told(void **state) {
+    (void)state;
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence, "cannot use the workspace '%s': No such file or directory",
+             below("none"));
+    start_fails((const char *const[]){"--folder", "run", "--workspace", below("none"), NULL}, NULL, sentence);
+    start_fails((const char *const[]){"--directory", "/dev/null", NULL}, NULL,
+                "cannot open the run directory '/dev/null': Not a directory");
+    snprintf(sentence, sizeof sentence, "cannot open the run directory '%s': Not a directory", below("link"));
+    assert_int_equal(symlink("/", below("link")), 0);
+    start_fails((const char *const[]){"--folder", "link", "--workspace", folder, NULL}, NULL, sentence);
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(mkdir(below("theirs"), 0700), 0);
+    assert_int_equal(chown(below("theirs"), 65534, 65534), 0);
+    snprintf(sentence, sizeof sentence, "the run directory '%s' belongs to another user", below("theirs"));
+    start_fails((const char *const[]){"--folder", "theirs", "--workspace", folder, NULL}, NULL, sentence);
+    snprintf(sentence, sizeof sentence, "cannot make the run directory '%s': Read-only file system",
+             below("run"));
+    start_fails((const char *const[]){"--directory", below("run"), NULL}, in_a_read_only_file_system,
+                sentence);
+}
+
+static bool without_home;
+
+static void mount_or_die(const char *source, const char *where, const char *type, unsigned long flags) {
+    if (mount(source, where, type, flags, NULL) < 0)
+        _exit(125);
+}
+
+/* $TMPDIR is not there, /tmp is read-only, /var/tmp runs no programs. */
+static void with_little_to_choose_from(void) {
+    if (unshare(CLONE_NEWNS) < 0)
+        _exit(125);
+    mount_or_die(NULL, "/", NULL, MS_REC | MS_PRIVATE);
+    mount_or_die("none", "/var/tmp", "tmpfs", MS_NOEXEC);
+    mount_or_die("none", "/dev/shm", "tmpfs", without_home ? MS_RDONLY : 0);
+    mount_or_die("/tmp", "/tmp", NULL, MS_BIND);
+    mount_or_die(folder, folder, NULL, MS_BIND); /* stays as it is */
+    mount_or_die(NULL, "/tmp", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY);
+    setenv("TMPDIR", "/tmp/assay-test-none", 1);
+    if (without_home)
+        unsetenv("HOME");
+    else
+        setenv("HOME", folder, 1);
+}
+
+static void it_finds_a_place(void **state) {
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    struct engine engine;
+    char path[256], *fields[9], sentence[1024];
+    engine_init(&engine);
+    start_relay(&engine, "--attach", (const char *const[]){"--remove-directory", NULL},
+                with_little_to_choose_from);
+    assert_true(read_line(&engine));
+    say_hello(&engine, engine.session);
+    take_hello(&engine);
+    snprintf(path, sizeof path, "%s/.cache/assay/assay-%s", folder, engine.name);
+    assert_true(find_line(&engine, fields));
+    assert_string_equal(fields[7], path);
+    assert_true(file_is_folder(path));
+    leave(&engine);
+    assert_false(file_exists(path));
+    without_home = true;
+    snprintf(sentence, sizeof sentence,
+             "there is no folder for the run directory: "
+             "cannot use the workspace '/tmp/assay-test-none': No such file or directory; "
+             "cannot make the run directory '/tmp/run': Read-only file system; "
+             "programs cannot be run from '/var/tmp'; "
+             "cannot make the run directory '/dev/shm/run': Read-only file system");
+    start_fails((const char *const[]){"--folder", "run", NULL}, with_little_to_choose_from, sentence);
+    engine_clear(&engine);
+}
+
+static void options_are_checked(void **state) {
+    (void)state;
+    static const struct {
+        const char *arguments[6], *sentence;
+    } wrong[] = {
+        {{"--attach", "12"}, "a session has 16 hexadecimal digits, not all 0"},
+        {{"--attach", "0000000000000000"}, "a session has 16 hexadecimal digits, not all 0"},
+        {{"--resume", "000000000000000g"}, "a session has 16 hexadecimal digits, not all 0"},
+        {{"--end", "ALL"}, "a session has 16 hexadecimal digits, not all 0"},
+        {{"--list", "--resume", "0000000000000001"},
+         "--attach, --resume, --list and --end exclude each other"},
+        {{"--attach", "0000000000000001", "--folder", "a/b"}, "--folder is a name, without a slash"},
+        {{"--attach", "0000000000000001", "--folder", ".."}, "--folder is a name, without a slash"},
+        {{"--attach", "0000000000000001", "--label", "a b"}, "a label is one word"},
+        {{"--directory", "/tmp", "--write-anywhere"},
+         "--folder, --workspace, --write-anywhere and --label go with --attach"},
+    };
+    char words[1024], output[4096], expected[256];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(call(wrong[i].arguments, output, words), 2);
+        snprintf(expected, sizeof expected, "assay-agent: %s\n", wrong[i].sentence);
+        assert_string_equal(words, expected);
+    }
+    assert_int_equal(call((const char *const[]){"--attach", "0000000000000001", "--directory", "/tmp",
+                                                "--folder", "x", NULL},
+                          output, words),
+                     2);
+}
+
+int main(void) {
+    find_program();
+    const struct CMUnitTest tests[] = {
+        ENGINE_TEST(it_comes_and_goes),
+        ENGINE_TEST(it_outlives_its_link),
+        ENGINE_TEST(a_killed_relay_ends_the_link_only),
+        ENGINE_TEST(a_killed_worker_is_told),
+        ENGINE_TEST(an_unknown_session_is_unavailable),
+        ENGINE_TEST(sessions_do_not_meet),
+        ENGINE_TEST(a_new_link_replaces_a_stale_one),
+        ENGINE_TEST(the_lease_runs_out),
+        ENGINE_TEST(the_lease_runs_out_alone),
+        ENGINE_TEST(other_users_are_not_served),
+        ENGINE_TEST(a_squatter_gets_nothing),
+        ENGINE_TEST(daemons_are_listed),
+        ENGINE_TEST(daemons_are_ended),
+        ENGINE_TEST(last_words_reach_the_relay),
+        ENGINE_TEST(what_is_wrong_at_the_start_is_told),
+        ENGINE_TEST(it_finds_a_place),
+        ENGINE_TEST(options_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
