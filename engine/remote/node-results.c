@@ -3,6 +3,7 @@
 #include "engine/foundation/host-list.h"
 #include "engine/remote/node-group-inside.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -133,18 +134,35 @@ static bool is_name_character(char c) {
     return isalnum((unsigned char)c) || c == '-' || c == '_' || c == '.';
 }
 
-/* SENTENCE with the node's own NAME, where it is a word, replaced: two nodes that say the same of themselves
- * say the same. NULL when out of memory. */
-static char *without_name(const char *sentence, const char *name) {
+/* How many bytes at AT are an address of the network, such as 10.77.0.6 or fe80::1; 0: they are none. */
+static size_t address_length(const char *at) {
+    char address[INET6_ADDRSTRLEN];
+    unsigned char bytes[sizeof(struct in6_addr)];
+    size_t length = strspn(at, "0123456789abcdefABCDEF.:");
+    while (length > 0 && (at[length - 1] == '.' || at[length - 1] == ':'))
+        length--; /* of the sentence */
+    if (length < 2 || length >= sizeof address || is_name_character(at[length]))
+        return 0;
+    memcpy(address, at, length);
+    address[length] = '\0';
+    return inet_pton(AF_INET, address, bytes) == 1 || inet_pton(AF_INET6, address, bytes) == 1 ? length : 0;
+}
+
+/* SENTENCE with the node's own NAME, where it is a word, and addresses replaced: two nodes that say the same
+ * of themselves say the same. NULL when out of memory. */
+static char *without_names(const char *sentence, const char *name) {
     struct text text;
     text_init(&text, 4 * FAILURE_TEXT_SIZE);
     size_t length = strlen(name);
     int r = 0;
     for (const char *at = sentence; *at && r == 0;) {
-        bool found = strncmp(at, name, length) == 0 && !is_name_character(at[length]) &&
-                     (at == sentence || !is_name_character(at[-1]));
-        r = found ? text_append_string(&text, "NODE") : text_append_character(&text, *at);
-        at += found ? length : 1;
+        bool begins = at == sentence || (!is_name_character(at[-1]) && at[-1] != ':');
+        bool named = begins && strncmp(at, name, length) == 0 && !is_name_character(at[length]);
+        size_t address = begins && !named ? address_length(at) : 0;
+        r = named     ? text_append_string(&text, "NODE")
+            : address ? text_append_string(&text, "ADDRESS")
+                      : text_append_character(&text, *at);
+        at += named ? length : address ? address : 1;
     }
     char *result = r == 0 ? text_take(&text) : NULL;
     text_clear(&text);
@@ -223,7 +241,7 @@ int node_group_fold_sentences(const struct node_group *group, const char *const 
         if (!sentences[i])
             continue;
         nodes[count++] = i;
-        keys[i] = without_name(sentences[i], node_group_name(group, i));
+        keys[i] = without_names(sentences[i], node_group_name(group, i));
         r = keys[i] ? 0 : -ENOMEM;
     }
     struct node_answer *answers = NULL;

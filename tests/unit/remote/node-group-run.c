@@ -235,6 +235,16 @@ static void test_own_names_do_not_keep_sentences_apart(void **state) {
     assert_string_equal(fixture.failure.text,
                         "4 of 4 nodes failed: n[1-4]: exited with status 2: NODE: broken");
     node_results_free(fixture.group, results);
+    /* Nor do addresses; what only looks like one does. */
+    results = run_script(&fixture, "echo \"at 10.77.0.$NUMBER port 22, [fe80::$NUMBER]: no.\" >&2; exit 2");
+    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
+    assert_string_equal(fixture.failure.text, "4 of 4 nodes failed: n[1-4]: exited with status 2: at ADDRESS "
+                                              "port 22, [ADDRESS]: no.");
+    node_results_free(fixture.group, results);
+    results = run_script(&fixture, "echo \"version 1.2.$NUMBER, 0.1.2.3.4, a::b, 10:$NUMBER\" >&2; exit 2");
+    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
+    assert_non_null(strstr(fixture.failure.text, "n1: exited with status 2: version 1.2.1, 0.1.2.3.4, a::b"));
+    node_results_free(fixture.group, results);
     group_close(&fixture);
 }
 
