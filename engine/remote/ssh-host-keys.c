@@ -3,11 +3,11 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
+#include "engine/remote/hashed-name.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libssh/libssh.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,8 +24,10 @@ struct piece {
 struct key_line {
     struct piece hosts, type, key;
     uint32_t number;
+    uint32_t hashed; /* the name, among the file's hashed ones; NOT_HASHED */
     bool revoked;
 };
+enum { NOT_HASHED = UINT32_MAX };
 
 struct key_file {
     struct key_file *next;
@@ -33,6 +35,8 @@ struct key_file {
     struct text text;
     struct key_line *lines;
     size_t line_count, line_capacity;
+    struct hashed_name *hashed;
+    size_t hashed_count, hashed_capacity;
     uint32_t newlines;
 };
 
@@ -75,6 +79,27 @@ static bool parse_line(const char *text, uint32_t at, uint32_t end, struct key_l
     return next_field(text, &at, end, &ret->type) && next_field(text, &at, end, &ret->key);
 }
 
+static int add_line(struct key_file *file, struct key_line *line) {
+    const char *hosts = file->text.bytes + line->hosts.at;
+    struct hashed_name name;
+    line->number = file->newlines + 1;
+    line->hashed = NOT_HASHED;
+    if (*hosts == '|') {
+        if (!hashed_name_parse(hosts, line->hosts.length, &name))
+            return 0; /* hashed in a way of which nobody knows yet */
+        int r = list_reserve(&file->hashed, &file->hashed_capacity, file->hashed_count + 1, sizeof name,
+                             LINES_LIMIT);
+        if (r < 0)
+            return r;
+        line->hashed = (uint32_t)file->hashed_count;
+        file->hashed[file->hashed_count++] = name;
+    }
+    int r = list_reserve(&file->lines, &file->line_capacity, file->line_count + 1, sizeof *line, LINES_LIMIT);
+    if (r == 0)
+        file->lines[file->line_count++] = *line;
+    return r;
+}
+
 /* Takes in the text from AT on. */
 static int add_lines(struct key_file *file, uint32_t at) {
     const char *text = file->text.bytes;
@@ -83,14 +108,9 @@ static int add_lines(struct key_file *file, uint32_t at) {
         const char *newline = memchr(text + at, '\n', length - at);
         uint32_t end = newline ? (uint32_t)(newline - text) : length;
         struct key_line line;
-        if (parse_line(text, at, end, &line)) {
-            line.number = file->newlines + 1;
-            int r = list_reserve(&file->lines, &file->line_capacity, file->line_count + 1, sizeof line,
-                                 LINES_LIMIT);
-            if (r < 0)
-                return r;
-            file->lines[file->line_count++] = line;
-        }
+        int r = parse_line(text, at, end, &line) ? add_line(file, &line) : 0;
+        if (r < 0)
+            return r;
         file->newlines += newline != NULL;
         at = end + 1;
     }
@@ -150,17 +170,6 @@ static bool matches_pattern(const char *name, const char *pattern) {
     return *pattern == '\0';
 }
 
-/* The line's salt is part of the name, so each line costs a hash: that is what hashing them is for. */
-static bool matches_hashed(const char *name, const char *text, const struct key_line *line) {
-    cleanup_free char *copy =
-        strndup(text + line->hosts.at, line->key.at + line->key.length - line->hosts.at);
-    struct ssh_knownhosts_entry *entry = NULL;
-    /* SSH_AGAIN: it is for another host. It is compared before the rest of the line is looked at. */
-    int r = copy ? ssh_known_hosts_parse_line(name, copy, &entry) : SSH_AGAIN;
-    SSH_KNOWNHOSTS_ENTRY_FREE(entry);
-    return r != SSH_AGAIN;
-}
-
 static bool matches_one(const char *name, const char *text, size_t length) {
     char pattern[PATTERN_SIZE];
     if (length == 0 || length >= sizeof pattern)
@@ -171,10 +180,10 @@ static bool matches_one(const char *name, const char *text, size_t length) {
     return matches_pattern(name, pattern);
 }
 
-static bool matches(const char *name, const char *text, const struct key_line *line) {
-    const char *at = text + line->hosts.at, *end = at + line->hosts.length;
-    if (*at == '|')
-        return matches_hashed(name, text, line);
+static bool matches(const char *name, const struct key_file *file, const struct key_line *line) {
+    if (line->hashed != NOT_HASHED)
+        return hashed_name_matches(&file->hashed[line->hashed], name);
+    const char *at = file->text.bytes + line->hosts.at, *end = at + line->hosts.length;
     bool found = false;
     while (at < end) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
@@ -198,7 +207,7 @@ static void visit_file(struct host_keys *keys, const char *path, const char *nam
     (void)host_keys_read(keys, path, NULL);
     const struct key_file *file = find_file(keys, path);
     for (size_t i = 0; file && i < file->line_count; i++)
-        if (matches(name, file->text.bytes, &file->lines[i]) && visit(file, &file->lines[i], context))
+        if (matches(name, file, &file->lines[i]) && visit(file, &file->lines[i], context))
             return;
 }
 
@@ -302,7 +311,7 @@ static int open_accepted(struct host_keys *keys, struct failure *failure) {
 int host_keys_accept(struct host_keys *keys, const char *name, const char *type, const char *key,
                      struct failure *failure) {
     if (!keys->accepted)
-        return failure_set(failure, -ENOENT, "there is no file in which new host keys are noted");
+        return failure_set(failure, -ENOTSUP, "there is no file in which new host keys are noted");
     if (keys->sync_error < 0)
         return failure_set(failure, keys->sync_error, "cannot keep '%s' on the disk: %s", keys->accepted,
                            strerror(-keys->sync_error));
@@ -362,6 +371,7 @@ void host_keys_free(struct host_keys *keys) {
         free(file->path);
         text_clear(&file->text);
         free(file->lines);
+        free(file->hashed);
         free(file);
     }
     free(keys->accepted);

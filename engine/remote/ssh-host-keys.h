@@ -2,9 +2,8 @@
  * Which host keys are known: files in the format of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", each read once
  * for all connections, and one file of this run in which new ones are noted.
  *
- * libssh would read both of its files twice for each session, hash every hashed name in them, stop at the
- * first line whose key type it does not know, and pass over @revoked: so this is ours, and libssh is only
- * asked whether a name is the one that was hashed.
+ * libssh would read its two files twice for each session, stop at the first line whose key type it does not
+ * know, and pass over @revoked: so this is ours.
  *
  * Followed: plain and hashed names, patterns with * ? and !, [host]:port, @revoked. @cert-authority lines are
  * passed over: host certificates are not asked for.
@@ -65,7 +64,7 @@ int host_keys_algorithms(struct host_keys *keys, const struct host_key_place *pl
                          struct failure *failure);
 
 /* Notes a key in the file of this run: written at once, on the disk within 0.1 s, so that many nodes do not
- * wait for many syncs. -ENOENT when there is no such file. */
+ * wait for many syncs. -ENOTSUP when there is no such file. */
 int host_keys_accept(struct host_keys *keys, const char *name, const char *type, const char *key,
                      struct failure *failure);
 

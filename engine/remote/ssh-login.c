@@ -56,7 +56,7 @@ int ssh_login_check_host(struct ssh_connection *connection, struct failure *fail
     case HOST_KEY_UNKNOWN: {
         struct failure own;
         int r = host_keys_accept(keys, place.name, server.type, server.base64, &own);
-        if (r == -ENOENT)
+        if (r == -ENOTSUP)
             return refuse_unknown(connection, &server, failure);
         return r < 0 ? ssh_connection_complain(connection, failure, r, "%s", own.text) : 0;
     }

@@ -182,6 +182,19 @@ static void relay_refused(struct transport_ssh *ssh, const struct ssh_stream_end
         explain_refusal(ssh, relay);
 }
 
+static void explain_loss(struct transport_ssh *ssh, const struct ssh_stream_end *relay) {
+    char how[128];
+    describe_end(relay, how, sizeof how);
+    const char *words = last_words(ssh);
+    struct failure why;
+    if (relay->exited && relay->code == 0)
+        failure_set(&why, -ECONNRESET, "the agent closed the connection");
+    else
+        failure_set(&why, -ECONNRESET, words[0] ? "the agent's relay %s: %s" : "the agent's relay %s", how,
+                    words);
+    end(ssh, &why);
+}
+
 static void on_stream_closed(struct ssh_stream *stream, const struct ssh_stream_end *relay,
                              const struct failure *why, void *context) {
     struct transport_ssh *ssh = context;
@@ -192,13 +205,7 @@ static void on_stream_closed(struct ssh_stream *stream, const struct ssh_stream_
     } else if (ssh->head.state == TRANSPORT_STARTING) {
         relay_refused(ssh, relay);
     } else if (ssh->head.state == TRANSPORT_OPEN) {
-        char how[128];
-        describe_end(relay, how, sizeof how);
-        const char *words = last_words(ssh);
-        struct failure gone;
-        failure_set(&gone, -ECONNRESET, words[0] ? "the agent's relay %s: %s" : "the agent's relay %s", how,
-                    words);
-        end(ssh, &gone);
+        explain_loss(ssh, relay);
     } else {
         end(ssh, NULL);
     }

@@ -88,6 +88,8 @@ check "once" test "$(cat "$scratch/accepted")" = "$(known node)"
 says "and then expected" "^end $to exit 0$" \
     run --known-hosts /dev/null --accepted "$scratch/accepted" --identity "$scratch/id" "$to" -- true
 check "still once" test "$(wc -l <"$scratch/accepted")" -eq 1
+refuse "where they cannot be noted" 1 "ENOENT node $to: cannot open '$scratch/none/accepted' to note a host key: No such file" \
+    run --known-hosts /dev/null --accepted "$scratch/none/accepted" --identity "$scratch/id" "$to" -- true
 printf '%s' "[127.0.0.1]:$port_node $(cut -d' ' -f1,2 "$scratch/other.pub")" >"$scratch/accepted"
 refuse "an accepted one that changes" 1 "has changed: .*'$scratch/accepted' line 1" \
     run --known-hosts /dev/null --accepted "$scratch/accepted" --identity "$scratch/id" "$to" -- true

@@ -1,0 +1,100 @@
+#!/bin/bash
+# Transports to agents over ssh: started, brought, lost and reached again, and what is said when that does not work.
+. "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../sshd.sh"
+try=$ASSAY_BUILD/tests/integration/transport-try
+agent=$ASSAY_BUILD/libexec/assay/assay-agent
+[ -x "$agent" ] || plan_skip "there is no agent"
+label=transport-$$
+home=$scratch/there
+mkdir "$home" "$home/tmp"
+usual=$home/.cache/assay/agent-$(sha256sum <"$agent" | cut -c1-64)
+there="SetEnv=HOME=$home XDG_CACHE_HOME= TMPDIR=$home/tmp"
+put_agent() { mkdir -p "${usual%/*}"; chmod 700 "${usual%/*}"; rm -f "$usual"; cp "${1:-$agent}" "$usual"; chmod 700 "$usual"; }
+agents() { "$agent" --list | awk -F '\t' -v label="$label" '$9 == label' | cut -f"${1:-1}"; }
+end_agents() { for session in $(agents); do "$agent" --end "$session" >/dev/null 2>&1; done; }
+trap 'end_agents; sshd_stop_all; rm -rf "$scratch"' EXIT
+sshd_start node "$there" || exit 1
+to=$me@127.0.0.1:$port_node
+run() { timeout 120 "$try" --prefix "$ASSAY_BUILD" --known-hosts "$scratch/known" --identity "$scratch/id" --label "$label" "$@" \
+        2>&1 | tee "$scratch/said" >&2; return "${PIPESTATUS[0]}"; }
+says() { local name=$1 pattern=$2; shift 2; "$@" 2>/dev/null; grep -qE -- "$pattern" "$scratch/said"; local status=$?
+         [ $status -eq 0 ] || sed 's/^/# /' "$scratch/said"; report $status "$name"; }
+hash=$(sha256sum <"$agent" | cut -c1-64)
+
+# ---- the agent is there
+put_agent
+says "an agent where it normally is" "^open ~/.cache/assay/agent-$hash $hash as-usual$" run "$to" open close
+check "the order is kept" test "$(cut -d' ' -f1 "$scratch/said" | tr '\n' ' ')" = "open closed "
+check "it outlives its stream" test "$(agents | wc -l)" -eq 1
+check "in its folder" test -d "$home/tmp/transport-try"
+end_agents
+check "which goes with it" test ! -e "$home/tmp/transport-try"
+says "reached again" "^open .* as-usual$" run "$to" open close renew close
+check "twice open, twice closed" test "$(cut -d' ' -f1 "$scratch/said" | tr '\n' ' ')" = "open closed open closed "
+end_agents
+says "an agent that was ended" "^closed ECONNRESET node $to: the agent closed the connection$" \
+    run "$to" open "do:$agent --end \$SESSION" lost renew
+check "is not there any more" grep -q "^closed ESTALE node $to: cannot reach the agent: it ended with exit status 69: there is no agent" "$scratch/said"
+
+# The server's process of this connection dies, as it would with the node's network.
+cut="do:kill -KILL \$(ps -o pid= --ppid $(cat "$scratch/node.pid"))"
+says "a stream that breaks" "^closed ECONNRESET node $to: the connection ended unexpectedly" \
+    run "$to" open "do:$agent --list | grep $label | cut -f6 >$scratch/pid" "$cut" lost renew close
+check "is reached again" test "$(grep -c ^open "$scratch/said")" -eq 2
+check "the same process" test "$(agents 6)" = "$(cat "$scratch/pid")"
+end_agents
+says "freed as it is" "^open" run "$to" open free
+end_agents
+says "another name" "^closed ECONNRESET node blue: " run --node blue "$to" open "$cut" lost
+end_agents
+
+# ---- it is not there
+rm -f "$usual"
+says "an agent is brought" "^open $usual $hash delivered$" run "$to" open close
+end_agents
+says "and found the next time" "^open ~/.cache/assay/agent-$hash $hash as-usual$" run "$to" open close
+end_agents
+: >"$scratch/empty"; put_agent "$scratch/empty"; chmod 600 "$usual"
+says "what cannot be executed is replaced" "^open $usual $hash delivered$" run "$to" open close
+end_agents
+
+# ---- it will not start
+fake() { printf '#!/bin/sh\n%s\n' "$1" >"$scratch/fake"; put_agent "$scratch/fake"; }
+fake 'echo "assay-agent: the disk is full" >&2; exit 1'
+refuse "it says why" 1 "^closed ECONNABORTED node $to: cannot start the agent: it ended with exit status 1: the disk is full$" run "$to" open
+fake 'kill -SEGV $$'
+refuse "it is killed" 1 "^closed ECONNABORTED .*it was killed by signal SEGV" run "$to" open
+fake 'exit 0'
+refuse "it says nothing" 1 "cannot start the agent: it ended with exit status 0" run "$to" open
+fake 'echo ASSAY-AGENT ATTACHED 0123456789abcdef; cat'
+(sleep 1; kill -TERM "$(pgrep -f "$usual --attach" | head -1)") 2>/dev/null &
+refuse "another session is not ours" 1 "cannot start the agent: it was killed by signal TERM" run "$to" open
+wait
+put_agent
+refuse "arguments of no command" 2 "refused .*'a b'" run --workspace 'a b' "$to" open
+
+# ---- what login scripts print
+sshd_start noisy "$there" 'ForceCommand=printf "welcome\nASSAY-AGENT\n"; echo warning >&2; eval "$SSH_ORIGINAL_COMMAND"'
+says "is passed over" "^open .* as-usual$" run "$me@127.0.0.1:$port_noisy" open close
+end_agents
+sshd_start endless "$there" 'ForceCommand=yes welcome'
+refuse "unless it is without end" 1 "EPROTO .*something prints without end" run "$me@127.0.0.1:$port_endless" open
+
+# ---- logins that are refused for a moment
+before=$(date +%s%N)
+refuse "nobody listens" 1 "^closed ECONNREFUSED node 127.0.0.1:1: " run 127.0.0.1:1 open
+took=$((($(date +%s%N) - before) / 1000000))
+check "is tried four times more ($took ms)" test $took -ge 1450 -a $took -lt 6000
+sshd_start busy "$there" MaxStartups=4:100:4
+says "more at once than the server takes" "^open" run --copies 20 "$me@127.0.0.1:$port_busy" open close
+check "get in, all of them" test "$(grep -c '^open' "$scratch/said")" -eq 20
+check "after being refused" grep -q "past MaxStartups" "$scratch/busy.log"
+end_agents
+before=$(date +%s%N)
+refuse "a login that is refused" 1 "^closed EACCES " run --copies 1 "stranger@127.0.0.1:$port_node" open
+took=$((($(date +%s%N) - before) / 1000000))
+check "is not tried again ($took ms)" test $took -lt 1400
+says "twenty through a gateway" "^open" run --jump "$me@127.0.0.1:$port_busy" --copies 20 "$to" open close
+check "are all open" test "$(grep -c '^open' "$scratch/said")" -eq 20
+finish

@@ -1,0 +1,264 @@
+/* The files of known host keys: who is meant by a line, what it says of a key, and the file of this run. */
+#include "engine/remote/ssh-host-keys.h"
+#include "engine/foundation/file.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Two real keys: libssh parses what it is asked about. */
+#define KEY_A "AAAAC3NzaC1lZDI1NTE5AAAAIGf7QbDq2ha6sPyAE6HuSXa29THVhjNXMPqia4Z1Z+AO"
+#define KEY_B "AAAAC3NzaC1lZDI1NTE5AAAAIDW+7FR2oZgBXImk/lFO2hcO31Lrh2yXJRJ0hEnb6L6P"
+#define ED "ssh-ed25519"
+
+static struct event_loop *loop;
+static char folder[64], path[128], accepted[128];
+
+static int set_up(void **state) {
+    (void)state;
+    struct failure failure;
+    loop = event_loop_new(&failure);
+    snprintf(folder, sizeof folder, "/tmp/assay-host-keys-XXXXXX");
+    if (!loop || !mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/known", folder);
+    snprintf(accepted, sizeof accepted, "%s/accepted", folder);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    event_loop_free(loop);
+    return file_remove_tree(folder, NULL);
+}
+
+static void put(const char *text) {
+    assert_int_equal(file_replace(path, text, strlen(text), 0600, NULL), 0);
+}
+
+static struct host_key_finding look_up(struct host_keys *keys, const char *name, const char *key) {
+    const char *files[] = {path};
+    struct host_key_place place = {.name = name, .files = files, .file_count = 1};
+    return host_keys_look_up(keys, &place, ED, key);
+}
+
+static struct host_keys *open_keys(const char *run_file) {
+    struct host_keys *keys;
+    struct failure failure;
+    assert_int_equal(host_keys_new(loop, run_file, &keys, &failure), 0);
+    return keys;
+}
+
+/* Of the file TEXT: what it says of KEY_A shown by NAME. */
+static enum host_key_verdict verdict(const char *text, const char *name) {
+    put(text);
+    struct host_keys *keys = open_keys(NULL);
+    enum host_key_verdict found = look_up(keys, name, KEY_A).verdict;
+    host_keys_free(keys);
+    return found;
+}
+
+static void test_names(void **state) {
+    (void)state;
+    assert_int_equal(verdict("node " ED " " KEY_A "\n", "node"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("NoDe " ED " " KEY_A " a comment\r\n", "node"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("\t node\t" ED "  " KEY_A, "node"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("other " ED " " KEY_A "\n", "node"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("a,node,b " ED " " KEY_A "\n", "node"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("nod " ED " " KEY_A "\n", "node"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("nodes " ED " " KEY_A "\n", "node"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("[node]:2222 " ED " " KEY_A "\n", "[node]:2222"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("[node]:2222 " ED " " KEY_A "\n", "node"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("node " ED " " KEY_A "\n", "[node]:2222"), HOST_KEY_UNKNOWN);
+}
+
+static void test_patterns(void **state) {
+    (void)state;
+    assert_int_equal(verdict("* " ED " " KEY_A "\n", "node"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("n?de-* " ED " " KEY_A "\n", "node-17"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("n?de-* " ED " " KEY_A "\n", "node17"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("*.site.org " ED " " KEY_A "\n", "a.b.site.org"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("*a*b*c " ED " " KEY_A "\n", "xaxbxbxc"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("*a*b*c " ED " " KEY_A "\n", "xaxbxbxd"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("*,!node " ED " " KEY_A "\n", "node"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("!node,* " ED " " KEY_A "\n", "other"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict(",,!,node, " ED " " KEY_A "\n", "node"), HOST_KEY_KNOWN);
+    /* 62 times "a*": a match that goes back is not to take for ever */
+    char text[512], name[256];
+    size_t length = 0;
+    for (int i = 0; i < 62; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "a*");
+    snprintf(text + length, sizeof text - length, "b " ED " " KEY_A "\n");
+    memset(name, 'a', sizeof name);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(verdict(text, name), HOST_KEY_UNKNOWN);
+}
+
+/* Made by `ssh-keygen -H` of "node.site.org ...". */
+static void test_hashed_name(void **state) {
+    (void)state;
+    static const char line[] =
+        "|1|kZs+AsHa2+isJRSYV0DdwGAkam8=|vBqk8TkuBxyvBzcXrZUiTBUPTbc= " ED " " KEY_A "\n";
+    assert_int_equal(verdict(line, "node.site.org"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict(line, "other.site.org"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("|1|x " ED " " KEY_A "\n|2|a|b " ED " " KEY_A "\n| " ED " " KEY_A "\n", "node"),
+                     HOST_KEY_UNKNOWN);
+}
+
+static void test_verdicts(void **state) {
+    (void)state;
+    assert_int_equal(verdict("", "node"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("# node " ED " " KEY_A "\n\n  \n", "node"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("node\nnode " ED "\n", "node"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("node " ED " " KEY_B "\n", "node"), HOST_KEY_CHANGED);
+    assert_int_equal(verdict("node " ED " " KEY_B "\nnode " ED " " KEY_A "\n", "node"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("node ssh-rsa " KEY_B "\n", "node"), HOST_KEY_CHANGED);
+    assert_int_equal(verdict("node ssh-rsa " KEY_A "\n", "node"), HOST_KEY_CHANGED);
+    assert_int_equal(verdict("@revoked * " ED " " KEY_A "\nnode " ED " " KEY_A "\n", "node"),
+                     HOST_KEY_REVOKED);
+    assert_int_equal(verdict("node " ED " " KEY_A "\n@revoked * " ED " " KEY_A "\n", "node"),
+                     HOST_KEY_REVOKED);
+    assert_int_equal(verdict("@revoked * " ED " " KEY_B "\nnode " ED " " KEY_A "\n", "node"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("@revoked * " ED " " KEY_B "\n", "node"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("@cert-authority * " ED " " KEY_A "\n", "node"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("@revoked\n@revoked x\n@ y z w\n", "node"), HOST_KEY_UNKNOWN);
+}
+
+static void test_says_where(void **state) {
+    (void)state;
+    put("# one\n\nother " ED " " KEY_A "\nnode " ED " " KEY_B "\n");
+    struct host_keys *keys = open_keys(NULL);
+    struct host_key_finding found = look_up(keys, "node", KEY_A);
+    assert_int_equal(found.verdict, HOST_KEY_CHANGED);
+    assert_string_equal(found.file, path);
+    assert_int_equal(found.line, 4);
+    found = look_up(keys, "new", KEY_A);
+    assert_int_equal(found.verdict, HOST_KEY_UNKNOWN);
+    assert_null(found.file);
+    host_keys_free(keys);
+}
+
+static void check_algorithms(const char *text, const char *expected) {
+    put(text);
+    struct host_keys *keys = open_keys(NULL);
+    const char *files[] = {path};
+    struct host_key_place place = {.name = "node", .files = files, .file_count = 1};
+    struct text algorithms;
+    text_init(&algorithms, 1024);
+    assert_int_equal(host_keys_algorithms(keys, &place, &algorithms, NULL), 0);
+    assert_string_equal(algorithms.bytes, expected);
+    text_clear(&algorithms);
+    host_keys_free(keys);
+}
+
+static void test_algorithms(void **state) {
+    (void)state;
+#define ECDSA "ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521"
+    check_algorithms("", "ssh-ed25519," ECDSA ",rsa-sha2-512,rsa-sha2-256");
+    check_algorithms("other ssh-rsa x\n", "ssh-ed25519," ECDSA ",rsa-sha2-512,rsa-sha2-256");
+    check_algorithms("node ssh-rsa x\n", "rsa-sha2-512,rsa-sha2-256,ssh-ed25519," ECDSA);
+    check_algorithms("@revoked node ssh-rsa x\n", "ssh-ed25519," ECDSA ",rsa-sha2-512,rsa-sha2-256");
+    check_algorithms("node ecdsa-sha2-nistp384 x\nnode sk-ssh-future y\n",
+                     "ecdsa-sha2-nistp384,ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp521,rsa-sha2-512,"
+                     "rsa-sha2-256");
+}
+
+static void check_accepted(const char *expected) {
+    struct text text;
+    text_init(&text, 65536);
+    assert_int_equal(file_read(accepted, &text, NULL), 0);
+    assert_string_equal(text.bytes, expected);
+    text_clear(&text);
+}
+
+static void test_accepts(void **state) {
+    (void)state;
+    put("");
+    unlink(accepted);
+    struct failure failure;
+    struct host_keys *keys = open_keys(accepted);
+    assert_false(file_exists(accepted));
+    assert_int_equal(host_keys_accept(keys, "node", ED, KEY_A, &failure), 0);
+    assert_int_equal(host_keys_accept(keys, "[node]:22", ED, KEY_B, &failure), 0);
+    check_accepted("node " ED " " KEY_A "\n[node]:22 " ED " " KEY_B "\n");
+    assert_int_equal(look_up(keys, "node", KEY_A).verdict, HOST_KEY_KNOWN);
+    struct host_key_finding found = look_up(keys, "[node]:22", KEY_A);
+    assert_int_equal(found.verdict, HOST_KEY_CHANGED);
+    assert_string_equal(found.file, accepted);
+    assert_int_equal(found.line, 2);
+    host_keys_free(keys);
+    keys = open_keys(accepted); /* another run of the same */
+    assert_int_equal(look_up(keys, "node", KEY_A).verdict, HOST_KEY_KNOWN);
+    assert_int_equal(look_up(keys, "node", KEY_B).verdict, HOST_KEY_CHANGED);
+    host_keys_free(keys);
+}
+
+static void test_accepts_after_others(void **state) {
+    (void)state;
+    put("");
+    struct failure failure;
+    assert_int_equal(file_replace(accepted, "x " ED " " KEY_B, 12 + sizeof KEY_B, 0600, NULL), 0);
+    struct host_keys *keys = open_keys(accepted);
+    for (int i = 0; i < 200; i++) { /* the text moves in memory */
+        char name[16];
+        snprintf(name, sizeof name, "node-%d", i);
+        assert_int_equal(host_keys_accept(keys, name, ED, KEY_A, &failure), 0);
+    }
+    assert_int_equal(look_up(keys, "x", KEY_A).verdict, HOST_KEY_CHANGED);
+    assert_int_equal(look_up(keys, "node-0", KEY_A).verdict, HOST_KEY_KNOWN);
+    struct host_key_finding found = look_up(keys, "node-199", KEY_A);
+    assert_int_equal(found.verdict, HOST_KEY_KNOWN);
+    assert_int_equal(found.line, 201);
+    host_keys_free(keys);
+    keys = open_keys(accepted);
+    assert_int_equal(look_up(keys, "node-199", KEY_A).line, 201);
+    host_keys_free(keys);
+}
+
+static void test_cannot_accept(void **state) {
+    (void)state;
+    put("");
+    struct failure failure;
+    struct host_keys *keys = open_keys(NULL);
+    assert_int_equal(host_keys_accept(keys, "node", ED, KEY_A, &failure), -ENOTSUP);
+    host_keys_free(keys);
+    char nowhere[160];
+    snprintf(nowhere, sizeof nowhere, "%s/none/accepted", folder);
+    keys = open_keys(nowhere);
+    assert_int_equal(host_keys_accept(keys, "node", ED, KEY_A, &failure), -ENOENT);
+    assert_non_null(strstr(failure.text, nowhere));
+    assert_int_equal(look_up(keys, "node", KEY_A).verdict, HOST_KEY_UNKNOWN);
+    host_keys_free(keys);
+}
+
+static void test_missing_files(void **state) {
+    (void)state;
+    struct failure failure;
+    unlink(path);
+    struct host_keys *keys = open_keys(NULL);
+    assert_int_equal(look_up(keys, "node", KEY_A).verdict, HOST_KEY_UNKNOWN);
+    char none[160];
+    snprintf(none, sizeof none, "%s/none", folder);
+    assert_int_equal(host_keys_read(keys, none, &failure), -ENOENT);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    host_keys_free(keys);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_hashed_name),   cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_says_where),    cmocka_unit_test(test_algorithms),
+        cmocka_unit_test(test_accepts),       cmocka_unit_test(test_accepts_after_others),
+        cmocka_unit_test(test_cannot_accept), cmocka_unit_test(test_missing_files),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
