@@ -265,25 +265,36 @@ accept() {
 
 # ---- building
 
+# Compiles to `agent`. The log is kept here and not in a file: the disk may be full.
+try_compiler() {
+    log=$("$@" -o agent engine/*/*.c -lm 2>&1) && return 0
+    case $log in *"No space left"*) fail "folder No space left on device" ;; esac
+    return 1
+}
+
 # Sets reason to the line of the log that says most.
 explain_log() {
-    reason=
-    while IFS= read -r line; do
+    reason=${log%%"$newline"*}
+    while [ -n "$log" ]; do
+        line=${log%%"$newline"*}
+        log=${log#"$line"}
+        log=${log#"$newline"}
         case $line in
-        *"No space left"*) fail "folder No space left on device" ;;
-        *error* | *Error*) [ -n "$reason" ] || reason=$line ;;
+        *error* | *Error*)
+            reason=$line
+            return
+            ;;
         esac
-    done <log
-    [ -n "$reason" ] || IFS= read -r reason <log
+    done
 }
 
 compile() {
     version=$(cat .complete)
-    set -- -O2 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 "-DASSAY_VERSION=\"$version\"" -I. -o agent engine/*/*.c -lm
     for compiler in cc gcc clang; do
         command -v "$compiler" >/dev/null 2>&1 || continue
-        "$compiler" -static "$@" >log 2>&1 && return 0
-        "$compiler" "$@" >log 2>&1 && return 0 # no static libc here
+        set -- "$compiler" -O2 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 "-DASSAY_VERSION=\"$version\"" -I.
+        try_compiler "$@" -static && return 0
+        try_compiler "$@" && return 0 # there is no static libc
         explain_log
         reason="$compiler: $reason"
         return 1
@@ -301,10 +312,11 @@ build() {
     cd "$work" || fail "folder cannot enter $work"
     TMPDIR=$work # of the compiler, and of here-documents: /tmp may be full
     export TMPDIR
-    if ! reason=$(sh 2>&1) || [ ! -f .complete ]; then
+    if ! reason=$(sh 2>&1); then
         shorten
-        fail "folder ${reason:-the sources did not come as a whole}"
+        fail "folder $reason"
     fi
+    [ -f .complete ] || fail "folder the sources did not come as a whole"
     compile || fail "compiler $reason"
     if ! reason=$(mv agent "$new" 2>&1); then
         shorten
@@ -384,3 +396,4 @@ refuse)
     rm -f "$folder/.new-$unique"
     ;;
 esac
+exit 0

@@ -1,0 +1,764 @@
+/*
+ * Bringing the agent to a node, which here is this machine: the script runs under every sh and every login
+ * shell that there is. As root the test moves into a mount namespace of its own, where /home, /tmp, /var/tmp,
+ * /dev/shm and /run are its own small file systems; otherwise what needs that is skipped, aloud.
+ */
+#include "engine/remote/agent-delivery.h"
+
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
+#include "tests/unit/remote/local-sh.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+static bool have_world; /* a mount namespace of our own */
+static char base[64];   /* a folder for everything */
+
+struct fixture {
+    struct event_loop *loop;
+    struct installation installation;
+    struct agent_package *package;
+    struct ssh_connection connection;
+    char home[96], tools[96];
+    char path_variable[256], home_variable[128];
+    char *environment[8];
+};
+
+/* ---- the world */
+
+static void mount_over(const char *folder, const char *options) {
+    if (mount("tmpfs", folder, "tmpfs", 0, options) < 0)
+        fail_msg("cannot mount on %s: %s", folder, strerror(errno));
+}
+
+static const char *const own_folders[] = {"/home", "/tmp", "/var/tmp", "/dev/shm", "/run"};
+enum { OWN_FOLDERS = 5 };
+
+static int enter_world(void **state) {
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0) {
+        assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+        have_world = true;
+    }
+    return 0;
+}
+
+static void put(const char *folder, const char *name, const void *bytes, size_t length, unsigned mode) {
+    cleanup_free char *path = file_join(folder, name);
+    cleanup_free char *above = strndup(path, (size_t)(file_base_name(path) - path));
+    struct failure failure = {0};
+    assert_int_equal(file_make_folders(above, &failure), 0);
+    assert_int_equal(file_replace(path, bytes, length, mode, &failure), 0);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static void put_text(const char *folder, const char *name, const char *text, unsigned mode) {
+    put(folder, name, text, strlen(text), mode);
+}
+
+/* A folder with just the tools that the script needs, and no compiler, so that what is missing can be chosen.
+ */
+static void link_tools(struct fixture *fixture) {
+    static const char *const names[] = {"cat", "chmod", "dd", "find",  "id",    "ls",        "mkdir",
+                                        "mv",  "rm",    "sh", "touch", "uname", "sha256sum", "sleep"};
+    assert_int_equal(mkdir(fixture->tools, 0755), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        cleanup_free char *from = text_format("/usr/bin/%s", names[i]);
+        cleanup_free char *other = text_format("/bin/%s", names[i]);
+        cleanup_free char *to = file_join(fixture->tools, names[i]);
+        assert_int_equal(symlink(file_exists(from) ? from : other, to), 0);
+    }
+}
+
+static void set_path(struct fixture *fixture, bool all_tools) {
+    snprintf(fixture->path_variable, sizeof fixture->path_variable, "PATH=%s%s", fixture->tools,
+             all_tools ? ":/usr/bin:/bin" : "");
+}
+
+static void remove_tool(struct fixture *fixture, const char *name) {
+    cleanup_free char *path = file_join(fixture->tools, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+static const char tiny_agent[] =
+    "#include <stdio.h>\n"
+    "int main(void) {\n    return puts(\"assay-agent \" ASSAY_VERSION) < 0;\n}\n";
+
+/* The agent of the build tree, the script of the source tree, and sources that are built in no time. */
+static void install(struct fixture *fixture) {
+    const char *build = getenv("ASSAY_BUILD"), *top = getenv("ASSAY_SOURCE");
+    struct failure failure = {0};
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, 64 << 20);
+    cleanup_free char *prefix = file_join(base, "prefix");
+    cleanup_free char *agent = text_format("%s/libexec/assay/assay-agent", build);
+    cleanup_free char *script = text_format("%s/engine/remote/agent-delivery.sh", top);
+    assert_int_equal(file_read(agent, &bytes, &failure), 0);
+    put(prefix, "libexec/assay/assay-agent", bytes.bytes, bytes.length, 0755);
+    text_reset(&bytes);
+    assert_int_equal(file_read(script, &bytes, &failure), 0);
+    put(prefix, "share/assay/agent-source/engine/remote/agent-delivery.sh", bytes.bytes, bytes.length, 0644);
+    put_text(prefix, "share/assay/agent-source/engine/agent/main.c", tiny_agent, 0644);
+    assert_int_equal(installation_init(&fixture->installation, prefix, NULL, &failure), 0);
+}
+
+static void open_package(struct fixture *fixture, enum agent_kind kind) {
+    struct failure failure = {0};
+    agent_package_free(take_pointer(fixture->package));
+    if (agent_package_new(&fixture->installation, kind, &fixture->package, &failure) < 0)
+        fail_msg("%s", failure.text);
+}
+
+static int set_up(void **state) {
+    static struct fixture fixture;
+    struct failure failure = {0};
+    memset(&fixture, 0, sizeof fixture);
+    /* Not in /tmp: that will be another one. */
+    snprintf(base, sizeof base, have_world ? "/mnt/agent-delivery" : "/tmp/assay-agent-delivery.XXXXXX");
+    if (have_world) {
+        mount_over("/mnt", "mode=755");
+        assert_int_equal(mkdir(base, 0755), 0);
+    } else {
+        assert_non_null(mkdtemp(base));
+    }
+    install(&fixture);
+    open_package(&fixture, AGENT_AUTO);
+    for (size_t i = 0; have_world && i < OWN_FOLDERS; i++)
+        mount_over(own_folders[i], i == 0 ? "mode=755" : "mode=1777");
+    snprintf(fixture.home, sizeof fixture.home, "%s/alice", have_world ? "/home" : base);
+    assert_int_equal(mkdir(fixture.home, 0755), 0);
+    snprintf(fixture.tools, sizeof fixture.tools, "%s/tools", base);
+    link_tools(&fixture);
+    set_path(&fixture, true);
+    snprintf(fixture.home_variable, sizeof fixture.home_variable, "HOME=%s", fixture.home);
+    fixture.environment[0] = fixture.path_variable;
+    fixture.environment[1] = fixture.home_variable;
+    fixture.loop = event_loop_new(&failure);
+    assert_non_null(fixture.loop);
+    fixture.connection =
+        (struct ssh_connection){.loop = fixture.loop, .shell = "/bin/sh", .environment = fixture.environment};
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+    while (waitpid(-1, NULL, 0) > 0) /* what cancelled deliveries left */
+        continue;
+    event_loop_free(fixture->loop);
+    agent_package_free(fixture->package);
+    installation_clear(&fixture->installation);
+    for (size_t i = 0; have_world && i < OWN_FOLDERS; i++)
+        assert_int_equal(umount2(own_folders[i], MNT_DETACH), 0);
+    if (have_world)
+        return umount2("/mnt", MNT_DETACH);
+    return file_remove_tree(base, NULL);
+}
+
+static void require_world(void) {
+    if (have_world)
+        return;
+    print_message("SKIPPED: needs root, for a mount namespace\n");
+    skip();
+}
+
+/* ---- delivering */
+
+struct outcome {
+    unsigned calls;
+    bool delivered, built, found;
+    char path[512], hash[HASH_HEX_SIZE];
+    struct failure failure;
+};
+
+static void on_outcome(const struct agent_delivered *delivered, const struct failure *failure,
+                       void *context) {
+    struct outcome *outcome = context;
+    outcome->calls++;
+    assert_true((delivered == NULL) != (failure == NULL));
+    outcome->delivered = delivered != NULL;
+    if (failure) {
+        outcome->failure = *failure;
+        return;
+    }
+    outcome->built = delivered->built;
+    outcome->found = delivered->found;
+    snprintf(outcome->path, sizeof outcome->path, "%s", delivered->path);
+    snprintf(outcome->hash, sizeof outcome->hash, "%s", delivered->hash);
+}
+
+static struct agent_delivery *start(struct fixture *fixture, struct outcome *outcome) {
+    struct agent_delivery *delivery = NULL;
+    struct failure failure = {0};
+    *outcome = (struct outcome){0};
+    if (agent_delivery_start(&fixture->connection, fixture->package, on_outcome, outcome, &delivery,
+                             &failure) < 0)
+        fail_msg("%s", failure.text);
+    assert_int_equal(outcome->calls, 0);
+    return delivery;
+}
+
+static void wait_for(struct fixture *fixture, struct outcome *outcome) {
+    int64_t end = clock_monotonic_ns() + 120 * EVENT_SECOND;
+    while (outcome->calls == 0 && clock_monotonic_ns() < end)
+        assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, NULL) >= 0);
+    assert_int_equal(outcome->calls, 1);
+}
+
+static struct outcome deliver(struct fixture *fixture) {
+    struct outcome outcome;
+    (void)start(fixture, &outcome);
+    wait_for(fixture, &outcome);
+    return outcome;
+}
+
+enum how { BROUGHT, FOUND, BUILT, BUILT_FOUND };
+
+/* The agent is at FOLDER/agent-HASH, is what its name says, is private, and runs. */
+static void expect(struct fixture *fixture, enum how how, const char *folder) {
+    struct outcome outcome = deliver(fixture);
+    if (!outcome.delivered)
+        fail_msg("%s: %s", outcome.failure.place, outcome.failure.text);
+    cleanup_free char *path = text_format("%s/agent-%s", folder, outcome.hash);
+    assert_string_equal(outcome.path, path);
+    assert_int_equal(outcome.built, how == BUILT || how == BUILT_FOUND);
+    assert_int_equal(outcome.found, how == FOUND || how == BUILT_FOUND);
+    if (!outcome.built)
+        assert_string_equal(outcome.hash, agent_package_binary_hash(fixture->package));
+    char hex[HASH_HEX_SIZE];
+    struct failure failure = {0};
+    assert_int_equal(hash_file(outcome.path, hex, NULL, &failure), 0);
+    assert_string_equal(hex, outcome.hash);
+    struct stat status;
+    assert_int_equal(lstat(outcome.path, &status), 0);
+    assert_int_equal(status.st_mode, S_IFREG | 0700);
+    assert_int_equal(lstat(folder, &status), 0);
+    assert_int_equal(status.st_mode, S_IFDIR | 0700);
+}
+
+static void expect_failure(struct fixture *fixture, int code, const char *const sentences[]) {
+    struct outcome outcome = deliver(fixture);
+    assert_false(outcome.delivered);
+    assert_string_equal(outcome.failure.place, "node test");
+    for (size_t i = 0; sentences[i]; i++)
+        if (!strstr(outcome.failure.text, sentences[i]))
+            fail_msg("\"%s\" does not say \"%s\"", outcome.failure.text, sentences[i]);
+    assert_int_equal(outcome.failure.code, code);
+}
+
+/* How many names that begin with PREFIX are in FOLDER. */
+static size_t count_names(const char *folder, const char *prefix) {
+    DIR *entries = opendir(folder);
+    size_t count = 0;
+    for (struct dirent *entry; entries && (entry = readdir(entries));)
+        count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && strcmp(entry->d_name, ".") != 0 &&
+                 strcmp(entry->d_name, "..") != 0;
+    if (entries)
+        closedir(entries);
+    return count;
+}
+
+static char *cache_of(struct fixture *fixture) {
+    return text_format("%s/.cache/assay", fixture->home);
+}
+
+/* One agent, and nothing that is half done. */
+static void expect_tidy(const char *folder, size_t agents) {
+    assert_int_equal(count_names(folder, "agent-"), agents);
+    assert_int_equal(count_names(folder, "."), 0);
+}
+
+/* ---- tests */
+
+static void test_brought_once_and_then_found(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    int64_t begin = clock_monotonic_ns();
+    expect(fixture, BROUGHT, cache);
+    int64_t middle = clock_monotonic_ns();
+    assert_int_equal(fixture->connection.runs, 2);
+    expect(fixture, FOUND, cache);
+    print_message("brought in %.3f s, found in %.3f s\n", (double)(middle - begin) * 1e-9,
+                  (double)(clock_monotonic_ns() - middle) * 1e-9);
+    assert_int_equal(fixture->connection.runs, 3);
+    expect_tidy(cache, 1);
+    /* The usual command finds it there. */
+    cleanup(text_clear) struct text command;
+    text_init(&command, 4096);
+    const char *const arguments[] = {"--version", NULL};
+    assert_int_equal(agent_package_command(fixture->package, NULL, arguments, &command, NULL), 0);
+    const char *name = strrchr(command.bytes, '/');
+    assert_non_null(name);
+    assert_memory_equal(name + 1, "agent-", 6);
+}
+
+/* The words of the command are ours: nothing of what the node said is in it. */
+static void test_command_has_only_our_words(void **state) {
+    struct fixture *fixture = *state;
+    (void)deliver(fixture);
+    const char *command = fixture->connection.last_command;
+    static const char begin[] = "exec /bin/sh -c 'eval \"$(dd bs=1 count=";
+    assert_memory_equal(command, begin, sizeof begin - 1);
+    const char *end = strstr(command, " 2>/dev/null)\"' assay-delivery ");
+    assert_non_null(end);
+    end += strlen(" 2>/dev/null)\"' ");
+    assert_int_equal(strspn(end, "abcdefghijklmnopqrstuvwxyz0123456789_- "), strlen(end));
+    assert_null(strstr(command, "alice"));
+}
+
+static void test_login_shells(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    static const char *const shells[] = {"/bin/dash", "/bin/bash", "/bin/busybox", "/bin/ksh",
+                                         "/bin/zsh",  "/bin/tcsh", "/usr/bin/fish"};
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
+        if (access(shells[i], X_OK) < 0) {
+            print_message("SKIPPED: there is no %s\n", shells[i]);
+            continue;
+        }
+        fixture->connection.shell = shells[i];
+        assert_int_equal(file_remove_tree(cache, NULL), 0);
+        expect(fixture, BROUGHT, cache);
+        expect(fixture, FOUND, cache);
+    }
+}
+
+/* The node's /bin/sh may be any of these; each does all that the script can. */
+static void test_node_shells(void **state) {
+    struct fixture *fixture = *state;
+    require_world();
+    cleanup_free char *cache = cache_of(fixture);
+    static const char *const shells[] = {"/bin/dash", "/bin/bash", "/bin/busybox", "/bin/ksh"};
+    fixture->connection.shell = "/mnt/login-shell";
+    cleanup(text_clear) struct text dash;
+    text_init(&dash, 16 << 20);
+    assert_int_equal(file_read("/bin/sh", &dash, NULL), 0);
+    put("/mnt", "login-shell", dash.bytes, dash.length, 0755);
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
+        char shell[PATH_MAX];
+        if (!realpath(shells[i], shell)) {
+            print_message("SKIPPED: there is no %s\n", shells[i]);
+            continue;
+        }
+        /* A copy, for what is mounted on must not be what is mounted. */
+        cleanup(text_clear) struct text bytes;
+        text_init(&bytes, 16 << 20);
+        assert_int_equal(file_read(shell, &bytes, NULL), 0);
+        put("/mnt", "sh", bytes.bytes, bytes.length, 0755);
+        assert_int_equal(mount("/mnt/sh", "/bin/sh", NULL, MS_BIND, NULL), 0);
+        assert_int_equal(file_remove_tree(cache, NULL), 0);
+        open_package(fixture, AGENT_AUTO);
+        expect(fixture, BROUGHT, cache);
+        expect(fixture, FOUND, cache);
+        open_package(fixture, AGENT_SOURCE);
+        expect(fixture, BUILT, cache);
+        expect(fixture, BUILT_FOUND, cache);
+        expect_tidy(cache, 2);
+        assert_int_equal(umount2("/bin/sh", MNT_DETACH), 0);
+    }
+}
+
+static void test_damaged_is_replaced(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    expect(fixture, BROUGHT, cache);
+    cleanup_free char *name = text_format("agent-%s", agent_package_binary_hash(fixture->package));
+    cleanup_free char *path = file_join(cache, name);
+    put_text(cache, name, "#!/bin/sh\nexit 0\n", 0700); /* runs, and is another */
+    expect(fixture, BROUGHT, cache);
+    assert_int_equal(truncate(path, 1000), 0);
+    expect(fixture, BROUGHT, cache);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/bin/true", path), 0);
+    expect(fixture, BROUGHT, cache);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0755), 0);
+    expect(fixture, BROUGHT, cache);
+    expect_tidy(cache, 1);
+}
+
+static void test_nothing_that_hashes(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    set_path(fixture, false);
+    remove_tool(fixture, "sha256sum");
+    open_package(fixture, AGENT_BINARY);
+    expect(fixture, BROUGHT, cache);
+    assert_int_equal(fixture->connection.runs, 4); /* find, put, show, accept */
+    expect(fixture, FOUND, cache);
+    assert_int_equal(fixture->connection.runs, 6); /* find, peek */
+    cleanup_free char *name = text_format("agent-%s", agent_package_binary_hash(fixture->package));
+    put_text(cache, name, "#!/bin/sh\nexit 0\n", 0700);
+    expect(fixture, BROUGHT, cache);
+    expect_tidy(cache, 1);
+}
+
+static void fake_uname(struct fixture *fixture, const char *system, const char *machine) {
+    cleanup_free char *content =
+        text_format("#!/bin/sh\ncase $1 in -s) echo '%s' ;; *) echo '%s' ;; esac\n", system, machine);
+    remove_tool(fixture, "uname");
+    put_text(fixture->tools, "uname", content, 0755);
+}
+
+static void test_other_machine_builds(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    fake_uname(fixture, "Linux", "riscv64");
+    expect(fixture, BUILT, cache);
+    expect(fixture, BUILT_FOUND, cache);
+    expect_tidy(cache, 1);
+    assert_int_equal(count_names(cache, "built-"), 1);
+    /* A pointer that is nonsense, or points to nothing: built again. */
+    cleanup_free char *pointer = text_format("built-%s-riscv64", agent_package_source_hash(fixture->package));
+    put_text(cache, pointer, "../../../bin/sh\n", 0600);
+    expect(fixture, BUILT, cache);
+    assert_int_equal(file_remove_tree(cache, NULL), 0);
+    put_text(cache, pointer, "0000000000000000000000000000000000000000000000000000000000000000\n", 0600);
+    expect(fixture, BUILT, cache);
+    open_package(fixture, AGENT_BINARY);
+    const char *const sentences[] = {"the node is a Linux riscv64 and the binary is for Linux ", NULL};
+    expect_failure(fixture, -ENOEXEC, sentences);
+}
+
+static void test_other_machine_without_compiler(void **state) {
+    struct fixture *fixture = *state;
+    fake_uname(fixture, "Linux", "riscv64");
+    set_path(fixture, false);
+    const char *const sentences[] = {"the node is a Linux riscv64", "cannot be built there",
+                                     "there is neither cc nor gcc nor clang", NULL};
+    expect_failure(fixture, -ENOEXEC, sentences);
+}
+
+static void test_compiler_that_fails(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    fake_uname(fixture, "Linux", "riscv64");
+    /* Without a static libc it is linked to the shared one. */
+    put_text(fixture->tools, "cc",
+             "#!/bin/sh\ncase \" $* \" in *' -static '*) echo 'ld: cannot find -lc' >&2; exit 1 ;; esac\n"
+             "exec /usr/bin/cc \"$@\"\n",
+             0755);
+    expect(fixture, BUILT, cache);
+    assert_int_equal(file_remove_tree(cache, NULL), 0);
+    put_text(fixture->tools, "cc",
+             "#!/bin/sh\necho 'In file x' >&2\necho 'main.c:1: error: no such thing' >&2\nexit 1\n", 0755);
+    const char *const sentences[] = {"cannot be built there", "cc: main.c:1: error: no such thing", NULL};
+    expect_failure(fixture, -ENOEXEC, sentences);
+    expect_tidy(cache, 0);
+    put_text(fixture->tools, "cc", "#!/bin/sh\nprintf '#!/bin/sh\\necho no; exit 3\\n' >agent\n", 0755);
+    const char *const other[] = {"what was built there does not run: exit status 3: no", NULL};
+    expect_failure(fixture, -ENOEXEC, other);
+    expect_tidy(cache, 0);
+}
+
+/* The binary is of the right machine and does not run (a kernel that is too old): built. */
+static void test_binary_that_does_not_run(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    cleanup(text_clear) struct text agent;
+    text_init(&agent, 64 << 20);
+    assert_int_equal(file_read(fixture->installation.agent, &agent, NULL), 0);
+    struct failure failure = {0};
+    assert_int_equal(file_replace(fixture->installation.agent, agent.bytes, 4096, 0755, &failure), 0);
+    open_package(fixture, AGENT_AUTO);
+    expect(fixture, BUILT, cache);
+    expect(fixture, BUILT_FOUND, cache);
+    open_package(fixture, AGENT_BINARY);
+    const char *const sentences[] = {"the binary does not run there (exit status ", NULL};
+    expect_failure(fixture, -ENOEXEC, sentences);
+}
+
+static void test_real_sources(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    const char *build = getenv("ASSAY_BUILD");
+    struct failure failure = {0};
+    installation_clear(&fixture->installation);
+    assert_int_equal(installation_init(&fixture->installation, build, NULL, &failure), 0);
+    if (have_world && strncmp(build, "/tmp/", 5) == 0) /* ours hides it */
+        assert_int_equal(umount2("/tmp", MNT_DETACH), 0);
+    open_package(fixture, AGENT_SOURCE);
+    if (have_world && strncmp(build, "/tmp/", 5) == 0)
+        mount_over("/tmp", "mode=1777");
+    int64_t begin = clock_monotonic_ns();
+    expect(fixture, BUILT, cache);
+    print_message("built in %.1f s\n", (double)(clock_monotonic_ns() - begin) * 1e-9);
+    expect(fixture, BUILT_FOUND, cache);
+}
+
+static void test_xdg_comes_first(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *variable = text_format("XDG_CACHE_HOME=%s/of its own", fixture->home);
+    fixture->environment[2] = variable;
+    cleanup_free char *cache = cache_of(fixture);
+    expect(fixture, BROUGHT, cache); /* a blank is in no command */
+    variable[strlen(variable) - strlen("/of its own")] = '\0';
+    cleanup_free char *other = text_format("%s/assay", fixture->home);
+    expect(fixture, BROUGHT, other);
+    expect(fixture, FOUND, other);
+}
+
+static void test_noisy_login(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    put_text(fixture->home, "noise",
+             "echo 'assay-0000000000000000 agent x y'; printf 'welcome\\nto the node'; echo x >&2\n", 0644);
+    cleanup_free char *variable = text_format("BASH_ENV=%s/noise", fixture->home);
+    fixture->environment[2] = variable;
+    fixture->connection.shell = "/bin/bash";
+    expect(fixture, BROUGHT, cache);
+    expect(fixture, FOUND, cache);
+    set_path(fixture, false);
+    remove_tool(fixture, "sha256sum");
+    expect(fixture, FOUND, cache);
+}
+
+static void test_no_sh(void **state) {
+    struct fixture *fixture = *state;
+    fixture->connection.shell = "/bin/false";
+    const char *const sentences[] = {"the node's sh ended with exit status 1", NULL};
+    expect_failure(fixture, -EPROTO, sentences);
+    fixture->connection.shell = "/bin/true";
+    const char *const nothing[] = {"the node's answer to 'find' makes no sense", NULL};
+    expect_failure(fixture, -EPROTO, nothing);
+}
+
+/* A home that nodes share: all at once, and one file in the end. */
+static void test_concurrent(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    enum { ALL = 12 };
+    static struct outcome outcomes[ALL];
+    for (size_t i = 0; i < ALL; i++)
+        (void)start(fixture, &outcomes[i]);
+    for (size_t i = 0; i < ALL; i++) {
+        wait_for(fixture, &outcomes[i]);
+        if (!outcomes[i].delivered)
+            fail_msg("%s", outcomes[i].failure.text);
+        assert_string_equal(outcomes[i].hash, agent_package_binary_hash(fixture->package));
+    }
+    expect_tidy(cache, 1);
+    expect(fixture, FOUND, cache);
+    open_package(fixture, AGENT_SOURCE);
+    for (size_t i = 0; i < 4; i++)
+        (void)start(fixture, &outcomes[i]);
+    for (size_t i = 0; i < 4; i++) {
+        wait_for(fixture, &outcomes[i]);
+        assert_true(outcomes[i].delivered && outcomes[i].built);
+    }
+    assert_int_equal(count_names(cache, "."), 0);
+    expect(fixture, BUILT_FOUND, cache);
+}
+
+/* Given up, or cut off by a connection that broke: nothing is taken for an agent that is none. */
+static void test_cut_off(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    struct outcome outcome;
+    for (unsigned turns = 0; turns < 40; turns += 3) {
+        struct agent_delivery *delivery = start(fixture, &outcome);
+        for (unsigned i = 0; i < turns && outcome.calls == 0; i++)
+            assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, NULL) >= 0);
+        if (outcome.calls == 0)
+            agent_delivery_cancel(delivery);
+    }
+    agent_delivery_cancel(NULL);
+    assert_int_equal(file_remove_tree(cache, NULL), 0);
+    fixture->connection.cut = 100000; /* enough for the script, not for the binary */
+    outcome = deliver(fixture);
+    assert_false(outcome.delivered);
+    assert_non_null(strstr(outcome.failure.text, "does not read back as it was written"));
+    expect_tidy(cache, 0);
+    fixture->connection.cut = 0;
+    expect(fixture, BROUGHT, cache);
+    open_package(fixture, AGENT_SOURCE);
+    size_t length;
+    const char *input = agent_package_input(fixture->package, AGENT_INPUT_SOURCE, &length);
+    fixture->connection.cut = (size_t)(strstr(input, "main(void)") - input);
+    outcome = deliver(fixture);
+    assert_false(outcome.delivered);
+    assert_non_null(strstr(outcome.failure.text, "the sources did not come as a whole"));
+    expect_tidy(cache, 1);
+}
+
+static void set_age(const char *folder, const char *name, int days) {
+    cleanup_free char *path = file_join(folder, name);
+    struct timespec times[2] = {{.tv_sec = clock_wall_ns() / 1000000000 - days * 86400}};
+    times[1] = times[0];
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static bool is_there(const char *folder, const char *name) {
+    cleanup_free char *path = file_join(folder, name);
+    return file_exists(path);
+}
+
+static void test_old_ones_are_removed(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    cleanup(text_clear) struct text sleeper;
+    text_init(&sleeper, 16 << 20);
+    assert_int_equal(file_read("/bin/sleep", &sleeper, NULL), 0);
+    put(cache, "agent-running", sleeper.bytes, sleeper.length, 0700);
+    assert_int_equal(chmod(cache, 0700), 0);
+    put_text(cache, "agent-old", "x", 0700);
+    put_text(cache, "agent-recent", "x", 0700);
+    put_text(cache, "built-old", "x", 0600);
+    put_text(cache, "notes", "not ours to remove", 0600);
+    put_text(cache, ".new-old", "x", 0600);
+    put_text(cache, ".new-recent", "x", 0600);
+    put_text(cache, ".build-old/engine/x.c", "x", 0600);
+    cleanup_free char *running = file_join(cache, "agent-running");
+    char *arguments[] = {running, (char *)"60", NULL};
+    pid_t pid;
+    assert_int_equal(posix_spawn(&pid, running, NULL, NULL, arguments, fixture->environment), 0);
+    static const char *const old[] = {"agent-running", "agent-old", "built-old", "notes"};
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+        set_age(cache, old[i], 40);
+    set_age(cache, "agent-recent", 20);
+    set_age(cache, ".new-old", 3);
+    set_age(cache, ".build-old", 3);
+    expect(fixture, BROUGHT, cache);
+    assert_true(is_there(cache, "agent-running") && is_there(cache, "agent-recent") &&
+                is_there(cache, "notes"));
+    assert_true(is_there(cache, ".new-recent"));
+    assert_false(is_there(cache, "agent-old") || is_there(cache, "built-old") ||
+                 is_there(cache, ".new-old") || is_there(cache, ".build-old"));
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_open_folder_is_closed(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    struct failure failure = {0};
+    assert_int_equal(file_make_folders(cache, &failure), 0);
+    assert_int_equal(chmod(cache, 0777), 0);
+    expect(fixture, BROUGHT, cache);
+}
+
+/* ---- folders that will not do: each with its own reason */
+
+static char *own_tmp(const char *above) {
+    return text_format("%s/assay-%u", above, (unsigned)geteuid());
+}
+
+static void test_home_read_only(void **state) {
+    struct fixture *fixture = *state;
+    require_world();
+    assert_int_equal(mount(NULL, "/home", NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+    cleanup_free char *tmp = own_tmp("/tmp");
+    expect(fixture, BROUGHT, tmp);
+    expect(fixture, FOUND, tmp);
+}
+
+static void test_home_noexec_and_disk_full(void **state) {
+    struct fixture *fixture = *state;
+    require_world();
+    assert_int_equal(mount(NULL, "/home", NULL, MS_REMOUNT | MS_NOEXEC, NULL), 0);
+    assert_int_equal(umount2("/tmp", MNT_DETACH), 0);
+    mount_over("/tmp", "size=64k,mode=1777");
+    cleanup_free char *tmp = own_tmp("/var/tmp"), *full = own_tmp("/tmp");
+    expect(fixture, BROUGHT, tmp);
+    expect_tidy(full, 0);
+    expect(fixture, FOUND, tmp); /* after the full one, which looks good until it is written to */
+    /* Room for the sources, and none for the compiler. */
+    assert_int_equal(mount(NULL, "/tmp", NULL, MS_REMOUNT, "size=12k"), 0);
+    open_package(fixture, AGENT_SOURCE);
+    expect(fixture, BUILT, tmp);
+    expect_tidy(full, 0);
+}
+
+static void test_folders_of_others(void **state) {
+    struct fixture *fixture = *state;
+    require_world();
+    assert_int_equal(file_remove_tree(fixture->home, NULL), 0);
+    cleanup_free char *tmp = own_tmp("/tmp"), *var = own_tmp("/var/tmp"), *shm = own_tmp("/dev/shm");
+    assert_int_equal(mkdir(tmp, 0777), 0);
+    assert_int_equal(chown(tmp, 12345, 12345), 0);
+    assert_int_equal(mkdir("/var/tmp/elsewhere", 0700), 0);
+    assert_int_equal(symlink("/var/tmp/elsewhere", var), 0);
+    expect(fixture, BROUGHT, shm);
+    assert_int_equal(count_names(tmp, ""), 0);
+    assert_int_equal(count_names("/var/tmp/elsewhere", ""), 0);
+    /* Then that one too, and all is said. */
+    assert_int_equal(file_remove_tree(shm, NULL), 0);
+    put_text("/dev/shm", file_base_name(shm), "a file", 0600);
+    const char *const sentences[] = {"no folder on the node will do",
+                                     "/home/alice/.cache/assay: there is no home folder",
+                                     "/tmp/assay-0: it belongs to another user (uid 12345)",
+                                     "/var/tmp/assay-0: it is a link",
+                                     "/dev/shm/assay-0: it is not a folder",
+                                     "/run/user/0/assay: there is no /run/user/0",
+                                     NULL};
+    expect_failure(fixture, -EACCES, sentences);
+}
+
+static void test_nowhere_to_write_or_run(void **state) {
+    struct fixture *fixture = *state;
+    require_world();
+    assert_int_equal(mount(NULL, "/home", NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+    assert_int_equal(mount(NULL, "/tmp", NULL, MS_REMOUNT | MS_NOEXEC, NULL), 0);
+    assert_int_equal(umount2("/var/tmp", MNT_DETACH), 0);
+    mount_over("/var/tmp", "size=4k,nr_inodes=3,mode=1777");
+    put_text("/var/tmp", "a", "xxxx", 0600);
+    assert_int_equal(umount2("/dev/shm", MNT_DETACH), 0);
+    mount_over("/dev/shm", "size=64k,mode=1777");
+    assert_int_equal(mkdir("/run/user", 0755), 0);
+    assert_int_equal(mkdir("/run/user/0", 0700), 0);
+    assert_int_equal(mount(NULL, "/run", NULL, MS_REMOUNT | MS_NOEXEC, NULL), 0);
+    const char *const sentences[] = {"/home/alice/.cache/assay: Read-only file system",
+                                     "/tmp/assay-0: no program can be run from it (noexec)",
+                                     "/var/tmp/assay-0: No space left on device",
+                                     "/dev/shm/assay-0: No space left on device",
+                                     "/run/user/0/assay: no program can be run from it (noexec)",
+                                     NULL};
+    expect_failure(fixture, -EACCES, sentences);
+    expect_tidy("/tmp/assay-0", 0);
+}
+
+int main(void) {
+    if (!getenv("ASSAY_BUILD") || !getenv("ASSAY_SOURCE")) {
+        fprintf(stderr, "SKIPPED: needs ASSAY_BUILD and ASSAY_SOURCE\n");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_brought_once_and_then_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_command_has_only_our_words, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_login_shells, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_node_shells, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_damaged_is_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nothing_that_hashes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_other_machine_builds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_other_machine_without_compiler, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_compiler_that_fails, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_binary_that_does_not_run, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_real_sources, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_xdg_comes_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_noisy_login, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_sh, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_concurrent, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cut_off, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_old_ones_are_removed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_open_folder_is_closed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_home_read_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_home_noexec_and_disk_full, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_folders_of_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nowhere_to_write_or_run, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, enter_world, NULL);
+}
