@@ -20,6 +20,7 @@ enum {
     ARGUMENTS_MOST = 16,
     SESSION_SIZE = 17,    /* 16 hexadecimal digits */
     EXIT_NO_SESSION = 69, /* of a relay that was to resume a session which is not there */
+    EXIT_CSH_COMPLAINS = 1,
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127,
 };
@@ -173,10 +174,20 @@ static void explain_refusal(struct transport_ssh *ssh, const struct ssh_stream_e
     end(ssh, &why);
 }
 
+/* Whether the login shell found nothing to start. That of csh and tcsh has one exit status for everything. */
+static bool is_absent(struct transport_ssh *ssh, const struct ssh_stream_end *relay) {
+    if (!relay->exited)
+        return false;
+    if (relay->code == EXIT_NOT_EXECUTABLE || relay->code == EXIT_NOT_FOUND)
+        return true;
+    const char *words = last_words(ssh);
+    return relay->code == EXIT_CSH_COMPLAINS &&
+           (strstr(words, ": Command not found") || strstr(words, ": Permission denied"));
+}
+
 /* Before its line: it could not be started, or said why not. */
 static void relay_refused(struct transport_ssh *ssh, const struct ssh_stream_end *relay) {
-    bool absent = relay->exited && (relay->code == EXIT_NOT_EXECUTABLE || relay->code == EXIT_NOT_FOUND);
-    if (absent && !ssh->path && !ssh->head.resumed)
+    if (is_absent(ssh, relay) && !ssh->path && !ssh->head.resumed)
         deliver(ssh);
     else
         explain_refusal(ssh, relay);
