@@ -436,10 +436,12 @@ static void serve(struct ssh_stream *stream) {
         if (connection->current != stream || stream->state != STREAM_OPEN)
             return;
     }
-    if (is_finished(stream))
-        tell_closed(stream, &stream->end, NULL);
-    else if (ready_for(stream)) /* as a descriptor would: again, as long as there is something */
+    if (is_finished(stream)) {
+        struct ssh_stream_end end = stream->end; /* the listener may free the stream and then look at it */
+        tell_closed(stream, &end, NULL);
+    } else if (ready_for(stream)) { /* as a descriptor would: again, as long as there is something */
         event_source_defer(connection->turn);
+    }
 }
 
 void ssh_stream_serve_all(struct ssh_connection *connection) {

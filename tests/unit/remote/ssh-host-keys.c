@@ -205,10 +205,11 @@ static void test_accepts_after_others(void **state) {
     (void)state;
     put("");
     struct failure failure;
-    assert_int_equal(file_replace(accepted, "x " ED " " KEY_B, 12 + sizeof KEY_B, 0600, NULL), 0);
+    static const char without_newline[] = "x " ED " " KEY_B;
+    assert_int_equal(file_replace(accepted, without_newline, sizeof without_newline - 1, 0600, NULL), 0);
     struct host_keys *keys = open_keys(accepted);
     for (int i = 0; i < 200; i++) { /* the text moves in memory */
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "node-%d", i);
         assert_int_equal(host_keys_accept(keys, name, ED, KEY_A, &failure), 0);
     }
