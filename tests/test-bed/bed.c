@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,15 +69,28 @@ static int complain(const struct failure *failure) {
     return failure->kind == FAILURE_INPUT ? EXIT_USAGE : EXIT_FAILURE;
 }
 
+/* Whether the kernel lets this process make what nodes are made of. */
+static bool may_make_namespaces(void) {
+    pid_t child = fork();
+    if (child == 0)
+        _exit(unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC) < 0 ||
+              mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0);
+    int status = 1;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return child > 0 && status == 0;
+}
+
 static int do_up(int count, char **arguments) {
     struct settings settings;
     struct failure failure = {0};
     char folder[BED_PATH_SIZE];
     if (settings_read(&settings, count, arguments, &failure) < 0)
         return complain(&failure);
-    if (geteuid() != 0 && !settings.loopback) {
+    if (!settings.loopback && !may_make_namespaces()) {
         settings.loopback = true;
-        fputs("bed: not root: one sshd on loopback stands for all nodes, without networks, host names, /sys "
+        fprintf(stderr, "bed: %s: ", geteuid() == 0 ? "no namespaces may be made here" : "not root");
+        fputs("one sshd on loopback stands for all nodes, without networks, host names, /sys "
               "and "
               "disks of their own; nothing can be cut, slowed, frozen, crashed or rebooted\n",
               stderr);
@@ -111,6 +126,14 @@ static int open_process(pid_t process, struct failure *failure) {
     return handle;
 }
 
+/* Whether a bed's keeper has made no namespaces: a bed on loopback. */
+static bool shares_network(pid_t keeper) {
+    char path[64];
+    struct stat own, other;
+    snprintf(path, sizeof path, "/proc/%d/ns/net", (int)keeper);
+    return stat("/proc/self/ns/net", &own) == 0 && stat(path, &other) == 0 && own.st_ino == other.st_ino;
+}
+
 static int do_run(char **command) {
     const char *folder = bed_folder();
     struct failure failure = {0};
@@ -118,7 +141,7 @@ static int do_run(char **command) {
     pid_t keeper;
     if (keeper_process(folder, &keeper, &failure) < 0)
         return complain(&failure);
-    if (geteuid() == 0) { /* a bed on loopback has a keeper in these same namespaces */
+    if (!shares_network(keeper)) {
         cleanup_close int handle = open_process(keeper, &failure);
         if (handle < 0)
             return complain(&failure);
@@ -130,6 +153,7 @@ static int do_run(char **command) {
     free(cwd);
     snprintf(home, sizeof home, "%.200s/home", folder);
     setenv("HOME", home, 1);
+    setenv("BED_OF_PROCESS", folder, 1); /* who has started it, should the keeper be killed */
     return become(command);
 }
 

@@ -203,7 +203,7 @@ static bool is_in_network(const char *process, const char *network) {
 static bool has_in_environment(const char *process, const char *folder) {
     char path[300], expected[BED_PATH_SIZE + 8];
     snprintf(path, sizeof path, "/proc/%s/environ", process);
-    int length = snprintf(expected, sizeof expected, "BED=%s", folder);
+    int length = snprintf(expected, sizeof expected, "BED_OF_PROCESS=%s", folder);
     cleanup_fclose FILE *stream = fopen(path, "re");
     char *entry = NULL;
     size_t size = 0;
@@ -215,23 +215,44 @@ static bool has_in_environment(const char *process, const char *folder) {
     return found;
 }
 
-void folder_end_processes(const char *folder, bool same_network, pid_t spared) {
-    char network[64] = "";
-    ssize_t length = readlink("/proc/self/ns/net", network, sizeof network - 1);
-    network[length < 0 ? 0 : length] = '\0';
+/* Calls FUNCTION for each process but the calling one. */
+static void for_each_process(void (*function)(const char *process, pid_t id, const void *argument),
+                             const void *argument) {
     DIR *processes = opendir("/proc");
     for (struct dirent *entry; processes != NULL && (entry = readdir(processes)) != NULL;) {
         long process;
-        if (settings_number(entry->d_name, 2, 1 << 30, &process) < 0 || process == getpid() ||
-            parent_of((pid_t)process) == getpid() ||
-            (spared > 0 && is_or_descends_from(spared, (pid_t)process)))
-            continue;
-        if ((same_network && is_in_network(entry->d_name, network)) ||
-            (!same_network && has_in_environment(entry->d_name, folder)))
-            kill((pid_t)process, SIGKILL);
+        if (settings_number(entry->d_name, 2, 1 << 30, &process) == 0 && process != getpid())
+            function(entry->d_name, (pid_t)process, argument);
     }
     if (processes != NULL)
         closedir(processes);
+}
+
+struct network_end {
+    char network[64]; /* what the link in /proc says */
+    pid_t spared;
+};
+
+static void end_in_network(const char *process, pid_t id, const void *argument) {
+    const struct network_end *end = argument;
+    if (is_in_network(process, end->network) && parent_of(id) != getpid() &&
+        !(end->spared > 0 && is_or_descends_from(end->spared, id)))
+        kill(id, SIGKILL);
+}
+
+void folder_end_network(pid_t spared) {
+    struct network_end end = {.spared = spared};
+    if (readlink("/proc/self/ns/net", end.network, sizeof end.network - 1) > 0)
+        for_each_process(end_in_network, &end);
+}
+
+static void end_marked(const char *process, pid_t id, const void *folder) {
+    if (has_in_environment(process, folder))
+        kill(id, SIGKILL);
+}
+
+void folder_end_marked(const char *folder) {
+    for_each_process(end_marked, folder);
 }
 
 /* Whether the bed in FOLDER is this user's and has no keeper any more. */
@@ -255,7 +276,7 @@ void folder_reap(void) {
             snprintf(path, sizeof path, "%s/%s", temporary_folder(), entry->d_name) >= (int)sizeof path ||
             !is_dead(path))
             continue;
-        folder_end_processes(path, false, 0);
+        folder_end_marked(path);
         folder_remove(path);
     }
     if (folder != NULL)

@@ -25,9 +25,11 @@ void folder_remove(const char *folder);
 /* Removes the folders of this user's beds whose keeper is gone, and ends what they left running. */
 void folder_reap(void);
 
-/* Ends the processes that have BED=FOLDER in their environment or, with SAME_NETWORK, are in the calling
- * process's network namespace; not the calling process, its children, and what SPARED (0: nobody) and its
- * parents are. */
-void folder_end_processes(const char *folder, bool same_network, pid_t spared);
+/* Both end processes that a bed's commands have left running: those in the calling process's network
+ * namespace, but not SPARED (0: nobody) and its parents, nor the calling process's own children; and those
+ * that bed run, or a login of a bed on loopback, has marked with BED_OF_PROCESS=FOLDER in their environment.
+ */
+void folder_end_network(pid_t spared);
+void folder_end_marked(const char *folder);
 
 #endif

@@ -132,10 +132,8 @@ static void end_children(void) {
 }
 
 static void go_down(struct bed *bed, pid_t client) {
-    if (bed->settings.loopback)
-        folder_end_processes(bed->folder, false, client);
-    else
-        folder_end_processes(bed->folder, true, client);
+    if (bed->bridge > 0) /* the network is the bed's own */
+        folder_end_network(client);
     for (int i = 0; i < bed->node_count; i++) {
         if (bed->nodes[i].line != NULL)
             line_stop(take_pointer(bed->nodes[i].line));

@@ -62,7 +62,7 @@ static int write_configuration(const struct bed *bed, int count, const char *con
             "HostKey %s/host_key\n"
             "AuthorizedKeysFile %s/id_ed25519.pub\n"
             "PidFile %s/sshd.pid\n"
-            "SetEnv HOME=%s/remote-home BED=%s\n"
+            "SetEnv HOME=%s/remote-home BED_OF_PROCESS=%s\n"
             "StrictModes no\n"
             "PermitRootLogin prohibit-password\n"
             "PasswordAuthentication no\n"

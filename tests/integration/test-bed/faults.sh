@@ -2,9 +2,9 @@
 # Each fault does what it says, to the node that it is done to and to no other, and can be undone.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
-[ "$(id -u)" -eq 0 ] || plan_skip "nodes with namespaces need root"
 
 bed up 4 --sshd 'MaxSessions 5' || exit 1
+bed can nodes || plan_skip "nodes of their own need root"
 on() { local node=$1; shift; bed run ssh -F "$BED/ssh_config" -o ConnectTimeout="${patience:-10}" "$node" "$@"; }
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 boot_id() { on "$1" cat /proc/sys/kernel/random/boot_id; }
@@ -45,7 +45,7 @@ on node2 'touch /root/kept /tmp/lost'
 start=$(milliseconds)
 bed crash 2
 wait $ticking; status=$?
-check "a crash closes connections at once" test $status -eq 255 -a $(($(milliseconds) - start)) -lt 1500
+check "a crash closes connections at once" test $status -eq 255 -a $(($(milliseconds) - start)) -lt 5000
 refuse "and later ones are refused" 255 'Connection refused' on node2 true
 check "a reboot brings the node back" took 0 10000 bed reboot node2
 after=$(boot_id node2)
@@ -68,24 +68,22 @@ check "which the old connection then hears" test $? -eq 255
 refuse "power-on is for a node that is off" 1 "is up; expected one that is off" bed power-on 3
 
 # ---- Slow and lossy wires
-quick=$(milliseconds); on node4 true; quick=$(($(milliseconds) - quick))
-echo "# a login: $quick ms"
-bed delay 4 40
-check "a delay of 40 ms makes a login take ten round trips or more" took $((quick + 700)) 10000 on node4 true
-check "the others are as quick as before" took 0 $((quick + 600)) on node1 true
-check "status tells it" grep -q 'delay 40 ms' <(bed status)
+bed delay 4 100
+check "a delay of 100 ms makes a login take eight round trips or more" took 1600 20000 on node4 true
+check "the others are as quick as before" took 0 1500 on node1 true
+check "status tells it" grep -q 'delay 100 ms' <(bed status)
 bed delay 4 0
-check "without the delay logins are quick again" took 0 $((quick + 600)) on node4 true
+check "without the delay logins are quick again" took 0 1500 on node4 true
 
 megabyte() { [ "$(on node4 head -c 1000000 /dev/zero | wc -c)" -eq 1000000 ]; }
-bed rate 4 10
-check "at 10 Mbit/s a megabyte takes 0.8 s" took 700 5000 megabyte
-bed loss 4 100
+bed rate 4 2
+check "at 2 Mbit/s a megabyte takes 4 s" took 3500 20000 megabyte
+bed rate 4 0; bed loss 4 100
 patience=1 refuse "with all frames lost there is no login" 255 'timed out' on node4 true
 bed loss 4 5
 check "with 5 % lost a megabyte comes through whole" megabyte
-bed loss 4 0; bed rate 4 0
-check "as plain wire it is quick again" took 0 $((quick + 1000)) megabyte
+bed loss 4 0
+check "as plain wire it is quick again" took 0 3000 megabyte
 check "and status says no more" test -z "$(bed status | grep -E 'delay|loss')"
 refuse "a loss of more than all is refused" 1 "'101' is no number from 0 to 100" bed loss 4 101
 
@@ -99,11 +97,14 @@ check "to its end" grep -q 'still here' "$scratch/session"
 bed accept-logins 1
 check "with an sshd logins are accepted" on node1 true
 bed sshd 1 'MaxStartups 1' 'LoginGraceTime 20'
-exec 8> >(bed run bash -c 'exec 3<>/dev/tcp/node1/22; read -r -t 10 _ <&3; sleep 2'); holder=$!
-sleep 0.5
+export held=$scratch/held release=$scratch/release
+bed run bash -c 'exec 3<>/dev/tcp/node1/22; read -r _ <&3; touch "$held"
+    for ((i = 0; i < 200; i++)); do [ -e "$release" ] && exit; sleep 0.1; done' & holder=$!
+for ((i = 0; i < 100; i++)); do [ -e "$held" ] && break; sleep 0.1; done
 refuse "MaxStartups counts connections that have not logged in" 255 '(reset|closed) by' on node1 true
-exec 8>&-; wait $holder 2>/dev/null
-check "when they are gone logins are accepted" on node1 true
+touch "$release"; wait $holder
+again() { for ((i = 0; i < 50; i++)); do on node1 true && return; sleep 0.1; done; return 1; }
+check "when they are gone logins are accepted" again
 bed new-host-key 1
 refuse "another host key is noticed" 255 'HOST IDENTIFICATION HAS CHANGED' on node1 true
 

@@ -2,30 +2,22 @@
 # However a bed ends, nothing is left of it: no process, namespace, mount or folder. And how fast beds come and go.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
-[ "$(id -u)" -eq 0 ] || plan_skip "nodes with namespaces need root"
+bed up 1 || exit 1
+bed can nodes || plan_skip "nodes of their own need root"
+bed down
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 devices=$(ls /sys/class/net)
 names=$(ls /run/netns 2>/dev/null)
 
-# Notes what the bed holds: its namespaces and its processes, while it is up.
-note() {
-    local process
-    keeper=$(<"$BED/keeper") folder=$BED
-    : >"$scratch/namespaces"
-    for process in $keeper $(bed process all); do
-        readlink "/proc/$process"/ns/{net,mnt,pid,uts,ipc,time} >>"$scratch/namespaces"
-    done
-    # But for what the front end shares with this machine.
-    readlink /proc/$$/ns/{net,mnt,pid,uts,ipc,time} | grep -vxFf - "$scratch/namespaces" | sort -u >"$scratch/own"
-}
-# What is left of it, one a line. A zombie is nothing that runs, its parent has not looked yet: it has no namespaces.
+# Notes which bed it is, while it is up.
+note() { keeper=$(<"$BED/keeper") folder=$BED; }
+# What is left of it, one a line. The bed's folder, whose name no other bed has, is in the mount tables of its nodes, its keeper and
+# of what bed run has started: who has it in none is in none of the bed's namespaces. (The kernel gives the numbers
+# of namespaces that are gone to new ones.) A zombie is nothing that runs, its parent has not looked yet.
 left() {
     local process
     [ ! -e "$folder" ] || echo "folder $folder"
-    for process in $({
-        stat -c '%N' /proc/[0-9]*/ns/* | grep -F "$(sed "s/.*/'&'/" "$scratch/own")"
-        grep -lF "$folder/" /proc/[0-9]*/mounts
-    } 2>/dev/null | cut -d/ -f3 | sort -u); do
+    for process in $(grep -lsF "$folder" /proc/[0-9]*/mountinfo | cut -d/ -f3); do
         echo "process $process $(tr '\0' ' ' <"/proc/$process/cmdline")"
     done 2>/dev/null
     [ "$(ls /sys/class/net)" = "$devices" ] || echo "network devices"
@@ -64,8 +56,9 @@ check "a bed whose test was killed leaves nothing" nothing_is_left
 BED=$(bash -c '. "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"; bed up 2 >&2; echo "$BED"') folder=$BED
 check "a bed whose test has ended leaves nothing" nothing_is_left
 
-# ---- The keeper is killed
-bed up 4 || exit 1
+# ---- The keeper is killed. In a folder of its own: other tests reap too.
+mkdir "$scratch/beds"
+TMPDIR=$scratch/beds bed up 4 || exit 1
 note
 bed run sleep 1000 & sleeper=$!
 sleep 0.2
@@ -76,13 +69,13 @@ wait_for_nodes() {
 }
 check "nodes die with their keeper" wait_for_nodes
 check "the folder stays, and what the test has started" test "$(left | wc -l)" -eq 2
-bed reap
+TMPDIR=$scratch/beds bed reap
 wait $sleeper 2>/dev/null
 check "reap leaves nothing" nothing_is_left
 
 # ---- A bed that does not come up
-refuse "a bed that cannot come up says why" 1 "node 'node[12]' did not start: sshd ended at once .*[Bb]adly formatted port" bed up 2 --sshd 'Port none'
-check "and leaves no folder" test -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'assay-bed.*' -newer "$scratch/folder" ! -newer /proc/self -user root -exec sh -c 'flock -n "$1/lock" true' sh {} \; -print)"
+TMPDIR=$scratch/beds refuse "a bed that cannot come up says why" 1 "node 'node[12]' did not start: sshd ended at once .*[Bb]adly formatted port" bed up 2 --sshd 'Port none'
+check "and leaves nothing" test -z "$(ls "$scratch/beds")"
 
 # ---- How fast
 for count in 4 16 64 128; do

@@ -12,9 +12,24 @@ if [ "$(id -u)" -eq 0 ] && [ -z "${ASSAY_TEST_USER:-}" ]; then
     program=$(bed_program) || exit 1
     mkdir -p "$scratch/build/tests/test-bed"
     cp "$program" "$scratch/build/tests/test-bed/bed"
-    ASSAY_BUILD=$scratch/build TMPDIR=$scratch/tmp HOME=$scratch unshare --mount --propagation private bash -c \
-        'mount --bind "$passwd" /etc/passwd && exec setpriv --reuid=64999 --regid=64999 --clear-groups bash "$script"'
-    exit
+    part() { # part NAME COMMAND...: this script again, as one check of this one
+        local name=$1; shift
+        "$@" 2>&1 | sed 's/^/#   /'; report "${PIPESTATUS[0]}" "$name"
+    }
+    part "a user who is not root" env ASSAY_BUILD="$scratch/build" TMPDIR="$scratch/tmp" HOME="$scratch" unshare --mount \
+        --propagation private bash -c 'mount --bind "$passwd" /etc/passwd &&
+            exec setpriv --reuid=64999 --regid=64999 --clear-groups bash "$script"'
+    part "root where no namespaces may be made" env ASSAY_TEST_USER=root setpriv --bounding-set=-sys_admin \
+        --inh-caps=-sys_admin bash "$script"
+    finish
+fi
+
+# Root in a place where no namespaces may be made.
+if [ "${ASSAY_TEST_USER:-}" = root ]; then
+    bed up 2 2>"$scratch/said" || { cat "$scratch/said" >&2; exit 1; }
+    check "root without namespaces is told" grep -q 'no namespaces may be made here: one sshd on loopback' "$scratch/said"
+    check "and gets a bed on loopback" bed run ssh -F "$BED/ssh_config" node2 true
+    finish
 fi
 
 on() { local node=$1; shift; bed run ssh -F "$BED/ssh_config" -o ConnectTimeout=10 "$node" "$@"; }

@@ -2,7 +2,9 @@
 # Beds that are not the plain one: a gateway, a user who is not root, folders that cannot be written, small disks.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
-[ "$(id -u)" -eq 0 ] || plan_skip "nodes with namespaces need root"
+bed up 1 || exit 1
+bed can nodes || plan_skip "nodes of their own need root"
+bed down
 on() { local node=$1; shift; bed run ssh -F "$BED/ssh_config" -o ConnectTimeout=10 "$node" "$@"; }
 
 mkdir "$scratch/shared" && echo hello >"$scratch/shared/word"
