@@ -114,7 +114,7 @@ peers_table() { # peers_table TITLE KIND COMMAND
 }
 
 fan_out_peers() {
-    local counts="1 4 16 64 128" peers=$all_peers wanted most peer
+    local counts="1 4 16 64 128" peers=$all_peers wanted most peer load
     while [ $# -gt 0 ]; do
         case $1 in
         --quick) counts="1 4 16" repeats=1 ;;
@@ -130,8 +130,10 @@ fan_out_peers() {
         if peer_is_here "$peer"; then peers="$peers $peer"; else echo "fan-out-peers: $peer is not installed" >&2; fi
     done
     most=$(tr ' ' '\n' <<<"$counts" | sort -n | tail -1)
+    load=$(cut -d' ' -f1 /proc/loadavg)
     peers_start "$most" || return
-    echo "$(nproc) processors for client and nodes together, load $(cut -d' ' -f1 /proc/loadavg) before; curve25519, quick acknowledgements; best of $repeats"
+    echo "$(nproc) processors for client and nodes together, load $load before; curve25519, quick" \
+        "acknowledgements; best of $repeats"
     peers_table "true, a connection a command" cold true
     peers_table "1 MB of output from each node, a connection a command" cold "cat /tmp/megabyte"
     peers_warm "$most" || return
