@@ -26,13 +26,12 @@ int link_complain(const struct agent_link *link, struct failure *failure, int co
     va_end(arguments);
     failure_set(failure, code, "%s", text);
     if (failure)
-        snprintf(failure->place, sizeof failure->place, "node %s", link->transport->node);
+        snprintf(failure->place, sizeof failure->place, "node %s", link->node);
     return code;
 }
 
 int link_check(const struct agent_link *link, struct failure *failure) {
-    if (link->state == AGENT_LINK_OPENING || link->state == AGENT_LINK_GREETING ||
-        link->state == AGENT_LINK_READY)
+    if (link->state > AGENT_LINK_IDLE && link->state < AGENT_LINK_CLOSING)
         return 0;
     if (link->failed)
         return link_complain(link, failure, -ENOTCONN, "there is no connection: %s", link->failure.text);
@@ -68,20 +67,7 @@ bool link_has_window(const struct agent_link *link) {
 
 /* ---- states */
 
-/* The one place where the state changes. WHY: of a CLOSED that was not asked for. */
-static void set_state(struct agent_link *link, enum agent_link_state state, const struct failure *why) {
-    if (state <= link->state)
-        return;
-    link->state = state;
-    if (state != AGENT_LINK_OPENING && state != AGENT_LINK_GREETING)
-        event_source_set_timer(link->patience, -1, 0);
-    if (state == AGENT_LINK_READY) {
-        if (link->callbacks.on_ready)
-            link->callbacks.on_ready(link, link->callbacks.context);
-        return;
-    }
-    if (state != AGENT_LINK_CLOSED)
-        return;
+static void tell_closed(struct agent_link *link, const struct failure *why) {
     struct failure told;
     if (why) {
         link->failed = true;
@@ -95,13 +81,44 @@ static void set_state(struct agent_link *link, enum agent_link_state state, cons
         link->callbacks.on_closed(link, why ? &link->failure : NULL, link->callbacks.context);
 }
 
-static void fail(struct agent_link *link, const struct failure *why) {
+/* It goes forward, but for a daemon's link that is ready, broken, and ready again. */
+void link_set_state(struct agent_link *link, enum agent_link_state state, const struct failure *why) {
+    enum agent_link_state before = link->state;
+    bool resumed = before == AGENT_LINK_BROKEN && state == AGENT_LINK_READY;
+    if (state <= before && !resumed)
+        return;
+    link->state = state;
+    if (state != AGENT_LINK_GREETING)
+        event_source_set_timer(link->patience, -1, 0);
+    const struct agent_link_callbacks *told = &link->callbacks;
+    if (resumed && told->on_resumed)
+        told->on_resumed(link, event_loop_now(link->loop) - link->session.broken_at, told->context);
+    else if (state == AGENT_LINK_READY && !resumed && told->on_ready)
+        told->on_ready(link, told->context);
+    else if (state == AGENT_LINK_BROKEN && told->on_broken)
+        told->on_broken(link, &link->failure, told->context);
+    if (state != AGENT_LINK_CLOSED)
+        return;
+    session_stop(link);
+    tell_closed(link, why);
+}
+
+void link_fail(struct agent_link *link, const struct failure *why) {
     if (link->state == AGENT_LINK_CLOSED)
         return;
     /* Told to go already: however it goes, that was asked for. */
     bool asked = link->state == AGENT_LINK_CLOSING;
     transport_close(link->transport);
-    set_state(link, AGENT_LINK_CLOSED, asked ? NULL : why);
+    link_set_state(link, AGENT_LINK_CLOSED, asked ? NULL : why);
+}
+
+/* The end of the stream, and of the link unless that outlives it. */
+static void lose_stream(struct agent_link *link, const struct failure *why) {
+    bool asked = link->state == AGENT_LINK_CLOSING && (!link->session.number || link->session.told);
+    if (asked)
+        link_set_state(link, AGENT_LINK_CLOSED, NULL);
+    else if (!session_outlives(link, why) && why)
+        link_fail(link, why);
 }
 
 /* The agent said something that it must not say. It is told why, if it still listens. */
@@ -115,7 +132,7 @@ static void fail_protocol(struct agent_link *link, const struct failure *wrong) 
     const char *bytes;
     if (outbox_end(&link->outbox, &writer) == 0 && (bytes = outbox_unsent(&link->outbox, &length)))
         (void)transport_write(link->transport, bytes, length); /* once: it is a courtesy */
-    fail(link, &why);
+    link_fail(link, &why);
 }
 
 static void on_patience(struct event_source *self, void *context) {
@@ -124,15 +141,22 @@ static void on_patience(struct event_source *self, void *context) {
     struct failure why;
     link_complain(link, &why, -ETIMEDOUT, "the agent did not answer within %.3g s",
                   (double)link->patience_ns / (double)EVENT_SECOND);
-    fail(link, &why);
+    lose_stream(link, &why);
 }
 
 /* ---- sending */
 
-static void flush(struct agent_link *link) {
+/* Is anything that comes to be looked at? */
+static bool is_listening(const struct agent_link *link) {
+    return link->state == AGENT_LINK_GREETING || link->state == AGENT_LINK_READY || session_is_seeking(link);
+}
+
+/* As far as the stream takes it now. */
+static void write_out(struct agent_link *link) {
     const char *bytes;
     size_t length;
-    while (!link->write_ended && (bytes = outbox_unsent(&link->outbox, &length))) {
+    bool is_open = link->transport->state == TRANSPORT_OPEN; /* a new one may still be starting */
+    while (is_open && !link->write_ended && (bytes = outbox_unsent(&link->outbox, &length))) {
         ssize_t sent = transport_write(link->transport, bytes, length);
         if (sent == -EAGAIN)
             break;
@@ -141,37 +165,50 @@ static void flush(struct agent_link *link) {
             link->write_ended = true;
             break;
         }
+        session_note_sent(link);
         outbox_sent(&link->outbox, (size_t)sent);
     }
-    bool more = !link->write_ended && outbox_unsent(&link->outbox, &length);
-    int r = transport_want(link->transport, (link->read_ended ? 0u : EVENT_READ) | (more ? EVENT_WRITE : 0u));
+}
+
+static void flush(struct agent_link *link) {
+    size_t length;
+    if (link->transport->state != TRANSPORT_OPEN)
+        return; /* a write to a stream that is still being sought would count as its end */
+    write_out(link);
+    unsigned read = is_listening(link) && !link->read_ended ? EVENT_READ : 0u;
+    unsigned write = !link->write_ended && outbox_unsent(&link->outbox, &length) ? EVENT_WRITE : 0u;
+    int r = transport_want(link->transport, read | write);
     if (r < 0) {
         struct failure why;
         link_complain(link, &why, r, "cannot wait for the agent: %s", strerror(-r));
-        fail(link, &why);
+        lose_stream(link, &why);
     }
 }
 
 static void on_pump(struct event_source *self, void *context) {
     (void)self;
     struct agent_link *link = context;
-    if (link->state != AGENT_LINK_GREETING && link->state != AGENT_LINK_READY)
-        return;
-    request_pump(link);
-    command_pump(link);
-    if (inbox_owes(&link->inbox))
-        (void)outbox_put_acknowledgement(&link->outbox); /* owed still, if there is no memory now */
-    if (link->state == AGENT_LINK_GREETING || link->state == AGENT_LINK_READY)
+    if (link->state == AGENT_LINK_GREETING || link->state == AGENT_LINK_READY) {
+        request_pump(link);
+        command_pump(link);
+        if (inbox_owes(&link->inbox))
+            (void)outbox_put_acknowledgement(&link->outbox); /* owed still, if there is no memory now */
+    }
+    bool leaving = link->state == AGENT_LINK_CLOSING && link->session.number && !link->session.told;
+    if (is_listening(link) || leaving)
         flush(link);
+    if (leaving)
+        session_tell(link);
 }
 
-static int send_hello(struct agent_link *link, struct failure *failure) {
+int link_send_hello(struct agent_link *link, struct failure *failure) {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_HELLO);
     protocol_put_hello(&writer, &(struct protocol_hello){.version = PROTOCOL_VERSION,
                                                          .capabilities = PROTOCOL_CAPABILITIES,
+                                                         .session = link->session.number,
                                                          .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
                                                          .pid = (uint32_t)getpid(),
                                                          .program = ASSAY_VERSION,
@@ -180,6 +217,20 @@ static int send_hello(struct agent_link *link, struct failure *failure) {
 }
 
 /* ---- receiving */
+
+static int keep_greeting(struct agent_link *link, const struct protocol_hello *hello,
+                         struct failure *failure) {
+    link->greeting_version = strdup(hello->program);
+    link->greeting_host = strdup(hello->host);
+    if (!link->greeting_version || !link->greeting_host)
+        return failure_memory(failure);
+    link->greeting = (struct agent_greeting){.protocol = hello->version,
+                                             .capabilities = hello->capabilities,
+                                             .version = link->greeting_version,
+                                             .host_name = link->greeting_host,
+                                             .pid = (pid_t)hello->pid};
+    return 0;
+}
 
 static int take_greeting(struct agent_link *link, const struct protocol_frame *frame,
                          struct failure *failure) {
@@ -194,19 +245,22 @@ static int take_greeting(struct agent_link *link, const struct protocol_frame *f
             "the agent speaks protocol %u, with payloads of %u bytes; this engine (version %s) speaks "
             "protocol %d, with %d",
             hello.version, hello.payload_limit, ASSAY_VERSION, PROTOCOL_VERSION, PROTOCOL_PAYLOAD_LIMIT);
-        fail(link, &why);
+        link_fail(link, &why);
         return 0;
     }
-    link->greeting_version = strdup(hello.program);
-    link->greeting_host = strdup(hello.host);
-    if (!link->greeting_version || !link->greeting_host)
-        return failure_memory(failure);
-    link->greeting = (struct agent_greeting){.protocol = hello.version,
-                                             .capabilities = hello.capabilities,
-                                             .version = link->greeting_version,
-                                             .host_name = link->greeting_host,
-                                             .pid = (pid_t)hello.pid};
-    set_state(link, AGENT_LINK_READY, NULL);
+    if (hello.session != link->session.number)
+        return failure_set(failure, -EPROTO, "it has session %llx where %llx was asked for",
+                           (unsigned long long)hello.session, (unsigned long long)link->session.number);
+    if (link->state == AGENT_LINK_GREETING) {
+        r = keep_greeting(link, &hello, failure);
+    } else {
+        r = outbox_resume(&link->outbox, frame->acknowledged, failure);
+        link->greeting.resumed += r == 0;
+    }
+    if (r < 0)
+        return r;
+    session_ready(link);
+    link_set_state(link, AGENT_LINK_READY, NULL); /* not if it is closing: then this was its farewell */
     return 0;
 }
 
@@ -218,10 +272,10 @@ static int dispatch(struct agent_link *link, const struct protocol_frame *frame,
             return r;
         struct failure why;
         link_complain(link, &why, -ECONNREFUSED, "%s", sentence);
-        fail(link, &why);
+        link_fail(link, &why);
         return 0;
     }
-    if (link->state == AGENT_LINK_GREETING && frame->type == PROTOCOL_HELLO)
+    if (link->state != AGENT_LINK_READY && frame->type == PROTOCOL_HELLO)
         return take_greeting(link, frame, failure);
     if (link->state != AGENT_LINK_READY)
         return failure_set(failure, -EPROTO, "a %s message came before HELLO",
@@ -247,10 +301,6 @@ static int dispatch(struct agent_link *link, const struct protocol_frame *frame,
         return failure_set(failure, -EPROTO, "a %s message came to the engine",
                            protocol_type_name(frame->type));
     }
-}
-
-static bool is_listening(const struct agent_link *link) {
-    return link->state == AGENT_LINK_GREETING || link->state == AGENT_LINK_READY;
 }
 
 static int take_frames(struct agent_link *link, struct failure *failure) {
@@ -281,6 +331,7 @@ static void receive(struct agent_link *link) {
             link->read_ended = true;
             break;
         }
+        session_note_heard(link);
         inbox_fill(&link->inbox, (size_t)got);
         if (take_frames(link, &failure) < 0) {
             fail_protocol(link, &failure);
@@ -296,9 +347,9 @@ static void receive(struct agent_link *link) {
 static void on_ready(struct transport *transport, unsigned events, void *context) {
     (void)transport;
     struct agent_link *link = context;
-    if (events & EVENT_READ)
+    if (events & EVENT_READ && is_listening(link))
         receive(link);
-    if (events & EVENT_WRITE && is_listening(link))
+    if (events & EVENT_WRITE)
         event_source_defer(link->pump);
 }
 
@@ -307,14 +358,13 @@ static void on_state(struct transport *transport, enum transport_state state, co
     (void)transport;
     struct agent_link *link = context;
     if (state == TRANSPORT_OPEN) {
-        set_state(link, AGENT_LINK_GREETING, NULL);
+        if (link->state == AGENT_LINK_OPENING)
+            link_set_state(link, AGENT_LINK_GREETING, NULL);
+        event_source_set_timer(link->patience, link->patience_ns, 0);
         event_source_defer(link->pump);
-        return;
+    } else if (link->state != AGENT_LINK_CLOSED) {
+        lose_stream(link, why);
     }
-    if (link->state == AGENT_LINK_CLOSING)
-        set_state(link, AGENT_LINK_CLOSED, NULL);
-    else if (why)
-        fail(link, why);
 }
 
 /* ---- life */
@@ -330,13 +380,15 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
     link->loop = loop;
     link->transport = transport;
     request_init(link);
+    session_init(link, transport->session);
     if (callbacks)
         link->callbacks = *callbacks;
     inbox_init(&link->inbox);
     outbox_init(&link->outbox, &link->inbox, OUTBOX_LIMIT);
+    link->node = strdup(transport->node);
     link->pump = event_loop_add_deferred(loop, on_pump, link);
     link->patience = event_loop_add_timer(loop, -1, 0, on_patience, link);
-    if (!link->pump || !link->patience) {
+    if (!link->node || !link->pump || !link->patience || session_add_sources(link) < 0) {
         agent_link_free(link);
         return failure_memory(failure);
     }
@@ -347,36 +399,45 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
 void agent_link_free(struct agent_link *link) {
     if (!link)
         return;
+    /* A daemon does not end with its stream: it is told, if the stream takes that now. */
+    if ((session_leaves(link) || link->state == AGENT_LINK_CLOSING) && !link->outbox.held)
+        write_out(link);
     transport_free(link->transport);
     event_source_remove(link->pump);
     event_source_remove(link->patience);
+    session_clear(link);
     request_free_all(link);
     command_detach_all(link);
     free(link->commands);
     free(link->greeting_version);
     free(link->greeting_host);
+    free(link->node);
     inbox_clear(&link->inbox);
     outbox_clear(&link->outbox);
     free(link);
 }
 
+int link_start_transport(struct agent_link *link, struct failure *failure) {
+    struct transport_listener listener = {.on_state = on_state, .on_ready = on_ready, .context = link};
+    return transport_start(link->transport, &listener, failure);
+}
+
 int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure *failure) {
     if (link->state != AGENT_LINK_IDLE)
         return link_complain(link, failure, -EALREADY, "the connection was started before");
-    int r = send_hello(link, failure);
+    int r = link_send_hello(link, failure);
+    if (r == 0)
+        r = session_begin(link, failure);
     if (r < 0)
         return r;
     link->patience_ns = timeout_ns;
-    set_state(link, AGENT_LINK_OPENING, NULL);
-    event_source_set_timer(link->patience, timeout_ns, 0);
-    struct transport_listener listener = {.on_state = on_state, .on_ready = on_ready, .context = link};
+    link_set_state(link, AGENT_LINK_OPENING, NULL);
     struct failure own = {0};
-    r = transport_start(link->transport, &listener, &own);
+    r = link_start_transport(link, &own);
     if (r < 0) {
         link_complain(link, &link->failure, r, "%s", own.text);
         link->failed = true;
         link->state = AGENT_LINK_CLOSED; /* nobody is waiting yet, so nobody is told but the caller */
-        event_source_set_timer(link->patience, -1, 0);
         if (failure)
             *failure = link->failure;
     }
@@ -385,16 +446,23 @@ int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure
 
 void agent_link_close(struct agent_link *link) {
     if (link->state == AGENT_LINK_IDLE) {
-        set_state(link, AGENT_LINK_CLOSED, NULL);
+        link_set_state(link, AGENT_LINK_CLOSED, NULL);
         return;
     }
     if (link->state >= AGENT_LINK_CLOSING)
         return;
+    if (session_leaves(link)) {
+        link_set_state(link, AGENT_LINK_CLOSING, NULL);
+        flush(link);
+        session_tell(link);
+        return;
+    }
     if (is_listening(link))
         flush(link); /* what was asked for before it goes, as far as the stream takes it now */
     if (link->state >= AGENT_LINK_CLOSING)
         return;
-    set_state(link, AGENT_LINK_CLOSING, NULL);
+    link->session.told = true; /* or it never will be */
+    link_set_state(link, AGENT_LINK_CLOSING, NULL);
     transport_close(link->transport);
 }
 
@@ -407,7 +475,7 @@ const struct failure *agent_link_failure(const struct agent_link *link) {
 }
 
 const char *agent_link_node(const struct agent_link *link) {
-    return link->transport->node;
+    return link->node;
 }
 
 struct event_loop *agent_link_loop(const struct agent_link *link) {

@@ -11,14 +11,16 @@
  * Every request either fails at once (negative, FAILURE filled, callback never called) or calls back exactly
  * once, and never from within the call that made it. When the link ends, for whatever reason, all that is
  * pending is called back with one failure, whose place is "node NAME". Callbacks may make requests, write,
- * kill and free commands; only agent_link_free() must not be called from a callback of the same link.
+ * kill and free commands; but none turns the loop, and agent_link_free() is not for callbacks of the same
+ * link.
  *
  * A daemon's link (transport.h: session) survives its stream. When the stream breaks, or when nothing has
  * been heard for longer than the policy's silence, the state is `broken`: requests are still taken and wait,
  * the agent's commands go on, and the link asks its transport for a new stream, at once, then after 0.5 s,
- * doubling up to 10 s. On the new stream both sides say what they have received, and the rest is sent again:
- * nothing is lost, nothing comes twice. It gives up when the lease has run out, for then the agent has left,
- * or when the transport says that trying is no use.
+ * doubling up to 10 s, and a fifth more by chance. On the new stream both sides say what they have received,
+ * and the rest is sent again: nothing is lost, nothing comes twice. It gives up when the lease has run out,
+ * for then the agent has left, or when the transport says that trying is no use (transport_renew()). A stream
+ * that breaks before the agent has first greeted is not mended.
  *
  * Limits: a path of 4,095 bytes, a program's arguments and its environment 256 KiB each (PROTOCOL.md has them
  * all).
@@ -60,11 +62,12 @@ struct agent_link_callbacks {
     void *context;
 };
 
-/* How long to wait for what; of daemons only. */
+/* How long to wait for what; of daemons only. A beat is a CLOCK request of the link's own, sent when nothing
+ * was sent, or nothing heard after something was, for the heartbeat; while both sides speak there is none. */
 struct agent_link_policy {
-    int64_t lease_ns;     /* the agent leaves when it has not heard from us for so long */
-    int64_t heartbeat_ns; /* when nothing was sent for so long, a CLOCK request is */
-    int64_t silence_ns;   /* when a request is unanswered for so long, the stream is given up */
+    int64_t lease_ns;     /* the agent leaves when it has not heard from us for so long; 366 days at most */
+    int64_t heartbeat_ns; /* at most a third of the lease and half of the silence: more is cut to that */
+    int64_t silence_ns;   /* when a beat is out and nothing was heard for so long, the stream is given up */
 };
 #define AGENT_LINK_LEASE_NS (300 * EVENT_SECOND)
 #define AGENT_LINK_HEARTBEAT_NS (5 * EVENT_SECOND)
@@ -75,7 +78,8 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
                    const struct agent_link_callbacks *callbacks, struct agent_link **ret,
                    struct failure *failure);
 /* Ends what is running (transport_free) and calls nobody. Commands that the caller still holds are dead: all
- * that can be done with them is remote_command_free(). NULL is fine. */
+ * that can be done with them is remote_command_free(). A daemon is told to leave if its stream takes that at
+ * once, and otherwise left to its lease: agent_link_close() makes sure. NULL is fine. */
 void agent_link_free(struct agent_link *link);
 
 /* Before the start; members that are 0 keep what the definitions above say. */
@@ -85,7 +89,8 @@ void agent_link_set_policy(struct agent_link *link, const struct agent_link_poli
 int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure *failure);
 /* Tells the agent to go, a daemon too: it ends its commands (SIGTERM, their grace, SIGKILL) and leaves. Its
  * run directory stays, unless the transport had the agent remove it: then it is gone when the link is closed.
- */
+ * In any state. When the stream is broken, or breaks before the agent could be told, one attempt is made to
+ * reach the agent and tell it, 5 s in all; then the link is closed, and the agent is left to its lease. */
 void agent_link_close(struct agent_link *link);
 
 enum agent_link_state agent_link_state(const struct agent_link *link);

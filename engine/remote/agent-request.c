@@ -426,6 +426,8 @@ static int take_clock(struct agent_link *link, const struct protocol_frame *fram
     int r = protocol_get_clock(frame, &got, failure);
     if (r < 0)
         return r;
+    if (session_takes_clock(link, got.request))
+        return 0;
     struct pending_request *request = find_asked(link, frame, got.request, PROTOCOL_CLOCK, failure);
     if (!request)
         return -EPROTO;

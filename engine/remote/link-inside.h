@@ -1,4 +1,4 @@
-/* The inside of an agent link: what agent-*.c and remote-command.c share. Nobody else
+/* The inside of an agent link: what agent-*.c, link-session.c and remote-command.c share. Nobody else
  * includes it. */
 #ifndef ASSAY_REMOTE_LINK_INSIDE_H
 #define ASSAY_REMOTE_LINK_INSIDE_H
@@ -73,9 +73,31 @@ struct remote_command {
     bool end_asked, end_sent;
 };
 
+/* Of a daemon's link. Times are event_loop_now()'s. */
+struct link_session {
+    uint64_t number;            /* 0: the agent ends with its stream, and the rest here means nothing */
+    struct event_source *watch; /* timer. READY: of heartbeat and silence; BROKEN: the lease's end; CLOSING:
+                                   the farewell's */
+    struct event_source *retry; /* timer: the next attempt */
+    int64_t watch_due;
+    int64_t heard, sent; /* when the stream last gave and took bytes */
+    int64_t unheard;     /* since when there is something to be answered for and nothing has come; or -1 */
+    uint32_t heartbeat;  /* the CLOCK request that is not yet answered, or 0 */
+    uint64_t mark;       /* what had come and gone when the stream was new */
+    int64_t broken_at;
+    unsigned attempts;      /* to have a stream since one last brought something */
+    int64_t retry_first_ns; /* the first delay; tests have a shorter one */
+    bool seeking;           /* one of them is under way */
+    bool tried;             /* since it broke, one has failed */
+    bool lease_over;
+    bool farewell; /* CLOSING: the one attempt that a broken link has to tell LEAVE */
+    bool told;     /* CLOSING: LEAVE has gone out */
+};
+
 struct agent_link {
     struct event_loop *loop;
     struct transport *transport;
+    char *node;
     enum agent_link_state state;
     struct agent_link_callbacks callbacks;
     struct inbox inbox;
@@ -83,12 +105,14 @@ struct agent_link {
     struct event_source *pump;     /* deferred: fill the outbox, give it to the transport */
     struct event_source *patience; /* timer: HELLO must have come */
     int64_t patience_ns;
+    struct agent_link_policy policy;
+    struct link_session session;
     bool write_ended; /* the transport takes nothing any more */
     bool read_ended;
     struct agent_greeting greeting;
     char *greeting_version, *greeting_host;
     bool failed;
-    struct failure failure;
+    struct failure failure; /* if FAILED; while BROKEN, what went wrong last */
     uint32_t next_number;
     struct request_list requests, sending; /* SENDING: WRITE_BEGIN and CLOCK, which are pumped */
     struct request_share reading, writing;
@@ -110,6 +134,37 @@ void link_begin(struct agent_link *link, struct protocol_writer *writer, enum pr
 int link_send(struct agent_link *link, struct protocol_writer *writer, struct failure *failure);
 /* Is there room for data? */
 bool link_has_window(const struct agent_link *link);
+
+/* agent-link.c, for link-session.c */
+/* The one place where the state changes. WHY: of a CLOSED that was not asked for. */
+void link_set_state(struct agent_link *link, enum agent_link_state state, const struct failure *why);
+/* The end, for good. */
+void link_fail(struct agent_link *link, const struct failure *why);
+int link_send_hello(struct agent_link *link, struct failure *failure);
+int link_start_transport(struct agent_link *link, struct failure *failure);
+
+/* link-session.c. For session 0 all of it does nothing, or says no. */
+void session_init(struct agent_link *link, uint64_t number);
+int session_add_sources(struct agent_link *link); /* 0 or -ENOMEM */
+void session_clear(struct agent_link *link);
+/* What follows the first HELLO. */
+int session_begin(struct agent_link *link, struct failure *failure);
+/* The agent has greeted, on this stream. */
+void session_ready(struct agent_link *link);
+void session_note_sent(struct agent_link *link);
+void session_note_heard(struct agent_link *link);
+/* Was CLOCK_REPLY's request ours? */
+bool session_takes_clock(struct agent_link *link, uint32_t number);
+/* Is a new stream being opened or greeted on? */
+bool session_is_seeking(const struct agent_link *link);
+/* The stream has ended: true if the link goes on, or looks after its own end. WHY may be NULL. */
+bool session_outlives(struct agent_link *link, const struct failure *why);
+/* The link is about to be CLOSING: true if the agent is being told to leave; then session_tell() closes the
+ * transport as soon as that has gone out. */
+bool session_leaves(struct agent_link *link);
+void session_tell(struct agent_link *link);
+/* CLOSED. */
+void session_stop(struct agent_link *link);
 
 /* agent-request.c */
 void request_init(struct agent_link *link);

@@ -82,16 +82,19 @@ ssize_t transport_write(struct transport *transport, const void *bytes, size_t l
 /* Which of EVENT_READ and EVENT_WRITE on_ready should be called for. 0 or a negative errno. */
 int transport_want(struct transport *transport, unsigned events);
 
-/* Ends the stream in order: the agent sees its end, cleans up and leaves; then on_state(CLOSED, NULL). */
+/* Ends the stream in order: the agent sees its end, cleans up and leaves; then on_state(CLOSED, NULL). An
+ * agent of a session is told to leave by the last bytes that were written: until it has gone, what still
+ * comes is dropped. Also called on a stream that is dead and is to be replaced. */
 void transport_close(struct transport *transport);
 
-/* A new transport to the same agent; -ENOTSUP where there is no such thing. Failures of a renewed transport
+/* A new transport to the same agent; -ENOTSUP where there is no such thing. OLD may be in any state but idle,
+ * and is freed before the new one is started. Failures of a renewed transport
  * that trying again will not mend: -ESTALE (the agent is not there any more), -EACCES (the login was
  * refused), -EKEYREJECTED (the node's host key). */
 int transport_renew(struct transport *old, struct transport **ret, struct failure *failure);
 
-/* Calls no listener. What is still running is ended, in order if it does so within 5 s, by force if not. NULL
- * is fine. */
+/* Calls no listener. What is still running is ended, in order if it does so within 5 s, by force if not; a
+ * session's agent is not waited for. NULL is fine. */
 void transport_free(struct transport *transport);
 
 /* For the kinds: the one place where the state changes. Tells the listener of OPEN and CLOSED. */

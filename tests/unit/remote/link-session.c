@@ -1,0 +1,652 @@
+/* Daemons' links over streams that break: nothing is lost, nothing comes twice, and every end is told. */
+#include "engine/foundation/hash.h"
+#include "engine/remote/link-inside.h"
+#include "tests/unit/remote/scripted-transport.h"
+
+#include <sys/random.h>
+#include <sys/stat.h>
+
+static struct fixture f;
+static struct script script;
+
+struct told {
+    int ready, broken, resumed, closed;
+    int64_t outage_ns;
+    struct failure why, end;
+    bool asked;
+    bool close_when_broken;
+};
+static struct told told;
+
+static void on_ready(struct agent_link *link, void *context) {
+    (void)link;
+    ((struct told *)context)->ready++;
+}
+
+static void on_broken(struct agent_link *link, const struct failure *why, void *context) {
+    struct told *heard = context;
+    assert_int_equal(agent_link_state(link), AGENT_LINK_BROKEN);
+    heard->broken++;
+    heard->why = *why;
+    if (heard->close_when_broken)
+        agent_link_close(link);
+}
+
+static void on_resumed(struct agent_link *link, int64_t outage_ns, void *context) {
+    struct told *heard = context;
+    assert_int_equal(agent_link_state(link), AGENT_LINK_READY);
+    heard->resumed++;
+    heard->outage_ns = outage_ns;
+}
+
+static void on_closed(struct agent_link *link, const struct failure *why, void *context) {
+    (void)link;
+    struct told *heard = context;
+    heard->closed++;
+    heard->asked = why == NULL;
+    if (why)
+        heard->end = *why;
+}
+
+/* In milliseconds; 0: as it is by default. */
+static void connect_with(int64_t lease, int64_t heartbeat, int64_t silence) {
+    assert_int_equal(agent_link_new(f.loop, scripted_new(f.loop, &script),
+                                    &(struct agent_link_callbacks){.on_ready = on_ready,
+                                                                   .on_broken = on_broken,
+                                                                   .on_resumed = on_resumed,
+                                                                   .on_closed = on_closed,
+                                                                   .context = &told},
+                                    &f.link, NULL),
+                     0);
+    agent_link_set_policy(f.link, &(struct agent_link_policy){lease * EVENT_MILLISECOND,
+                                                              heartbeat * EVENT_MILLISECOND,
+                                                              silence * EVENT_MILLISECOND});
+    assert_done(&f, agent_link_start(f.link, AGENT_LINK_HELLO_TIMEOUT, &f.failure));
+    assert_done(&f, agent_link_wait_ready(f.link, &f.failure));
+    assert_int_equal(told.ready, 1);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    memset(&f, 0, sizeof f);
+    memset(&told, 0, sizeof told);
+    snprintf(f.folder, sizeof f.folder, "/tmp/assay-test-XXXXXX");
+    assert_non_null(mkdtemp(f.folder));
+    f.loop = event_loop_new(&f.failure);
+    assert_non_null(f.loop);
+    script = (struct script){.folder = f.folder, .seed = 88172645463325252};
+    while (script.session == 0)
+        assert_int_equal(getrandom(&script.session, sizeof script.session, 0), sizeof script.session);
+    return 0;
+}
+
+/* Nobody is left behind: where the test has not ended the agent, its link's end does. */
+static int tear_down(void **state) {
+    (void)state;
+    pid_t agent = f.link ? agent_link_greeting(f.link)->pid : 0;
+    script.break_within = 0;
+    agent_link_free(f.link);
+    if (agent && !process_ends(agent))
+        kill(agent, SIGKILL);
+    event_loop_free(f.loop);
+    file_remove_tree(f.folder, NULL);
+    return 0;
+}
+
+static void turn_until_(bool (*is_so)(void), int line) {
+    for (int64_t end = clock_monotonic_ns() + 60 * EVENT_SECOND; !is_so();) {
+        int64_t left = end - clock_monotonic_ns();
+        if (left < 0 || event_loop_run_once(f.loop, left, NULL) < 0)
+            fail_msg(
+                "line %d: it did not come to that in time: state %d, %d attempts, %d streams, %d breaks, "
+                "last: %s",
+                line, agent_link_state(f.link), script.attempts, script.streams, script.breaks,
+                told.why.text);
+    }
+}
+#define turn_until(function) turn_until_(function, __LINE__)
+
+static bool is_closed(void) {
+    return agent_link_state(f.link) == AGENT_LINK_CLOSED;
+}
+
+static bool is_broken(void) {
+    return told.broken > 0;
+}
+
+static bool is_resumed(void) {
+    return told.resumed > 0;
+}
+
+/* ---- a storm: everything at once over streams that break at random */
+
+enum { LINES = 80000, FILE_SIZE = 3 << 20, INPUT_SIZE = 2 << 20, FILES = 3 };
+
+struct printed {
+    struct hash *hash;
+    uint64_t bytes;
+    int exits, starts;
+    struct remote_exit exit;
+    struct failure failure;
+    const char *input; /* still to be fed */
+    size_t input_left;
+};
+
+static void note_started(struct remote_command *command, const struct remote_start *start, void *context) {
+    (void)command;
+    (void)start;
+    ((struct printed *)context)->starts++;
+}
+
+static void note_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
+                        size_t length, void *context) {
+    (void)command;
+    (void)stream;
+    struct printed *printed = context;
+    hash_update(printed->hash, bytes, length);
+    printed->bytes += length;
+}
+
+static void feed(struct remote_command *command, void *context) {
+    struct printed *printed = context;
+    size_t queued = remote_command_queued(command);
+    while (printed->input_left && queued < 100000) {
+        size_t size = printed->input_left < 7001 ? printed->input_left : 7001;
+        assert_int_equal(remote_command_write(command, printed->input, size, &queued, NULL), 0);
+        printed->input += size;
+        printed->input_left -= size;
+    }
+    if (!printed->input_left)
+        assert_int_equal(remote_command_close_input(command, NULL), 0);
+}
+
+static void note_exit(struct remote_command *command, const struct remote_exit *exit,
+                      const struct failure *failure, void *context) {
+    (void)command;
+    struct printed *printed = context;
+    printed->exits++;
+    if (exit)
+        printed->exit = *exit;
+    if (failure)
+        printed->failure = *failure;
+}
+
+static const struct remote_command_callbacks printing = {
+    .on_started = note_started, .on_output = note_output, .on_drain = feed, .on_exit = note_exit};
+
+static int files_done;
+
+static void note_file(struct agent_link *link, const struct failure *failure, void *context) {
+    (void)link;
+    (void)context;
+    if (failure)
+        print_error("%s\n", failure->text);
+    else
+        files_done++;
+}
+
+static struct printed lines, echo;
+
+static bool storm_is_over(void) {
+    return (lines.exits && echo.exits && files_done >= FILES) || is_closed();
+}
+
+static void assert_hash(struct printed *printed, const char *expected) {
+    char hex[HASH_HEX_SIZE];
+    hash_finish(printed->hash, hex);
+    assert_string_equal(hex, expected);
+    hash_free(printed->hash);
+    assert_int_equal(printed->starts, 1);
+    assert_int_equal(printed->exits, 1);
+    assert_int_equal(printed->exit.code, 0);
+    assert_int_equal(printed->exit.output_bytes, printed->bytes);
+}
+
+/* One round, in which streams break within so many bytes. */
+static void storm(size_t within, const char *data, const char *data_hex, const char *lines_hex,
+                  const char *script_of_lines) {
+    struct remote_command *printer, *reader;
+    char local[128], name[32], hex[HASH_HEX_SIZE];
+    lines = (struct printed){.hash = hash_new()};
+    echo = (struct printed){.hash = hash_new(), .input = data, .input_left = INPUT_SIZE};
+    files_done = 0;
+    script.break_within = within;
+    scripted_draw((struct scripted *)f.link->transport);
+    snprintf(local, sizeof local, "%s/local", f.folder);
+    assert_int_equal(file_replace(local, data, FILE_SIZE, 0600, NULL), 0);
+    assert_done(&f, remote_command_start(
+                        f.link, &(struct remote_command_specification){.arguments = SHELL(script_of_lines)},
+                        &printing, &lines, &printer, &f.failure));
+    assert_done(&f, remote_command_start(f.link,
+                                         &(struct remote_command_specification){.arguments = SHELL("cat"),
+                                                                                .input = REMOTE_INPUT_STREAM},
+                                         &printing, &echo, &reader, &f.failure));
+    feed(reader, &echo);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "copy-%d", i);
+        assert_done(&f, agent_link_send_file(f.link, name, local, 0600, note_file, NULL, &f.failure));
+    }
+    turn_until(storm_is_over);
+    if (is_closed())
+        fail_msg("%s", told.end.text);
+    assert_hash(&lines, lines_hex);
+    assert_int_equal(hash_bytes(data, INPUT_SIZE, hex), 0);
+    assert_hash(&echo, hex);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "copy-%d", i);
+        assert_int_equal(hash_file(fixture_path(&f, name), hex, NULL, NULL), 0);
+        assert_string_equal(hex, data_hex);
+    }
+    remote_command_free(printer);
+    remote_command_free(reader);
+}
+
+static void every_byte_comes_once_over_hundreds_of_breaks(void **state) {
+    (void)state;
+    /* 5 MB of lines that are written one by one, so that they come in many small frames. */
+    static const char script_of_lines[] =
+        "awk 'BEGIN { for (i = 1; i <= 80000; i++) {"
+        " printf \"line %08d of the storm, which is sixty-two bytes in length...\\n\", i; fflush() } }'";
+    char *data = malloc(FILE_SIZE), data_hex[HASH_HEX_SIZE], lines_hex[HASH_HEX_SIZE];
+    uint64_t seed = 7;
+    for (size_t i = 0; i < FILE_SIZE; i++)
+        data[i] = (char)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 56);
+    assert_int_equal(hash_bytes(data, FILE_SIZE, data_hex), 0);
+    struct hash *hash = hash_new();
+    for (int i = 1; i <= LINES; i++) {
+        char line[80];
+        int length =
+            snprintf(line, sizeof line, "line %08d of the storm, which is sixty-two bytes in length...\n", i);
+        hash_update(hash, line, (size_t)length);
+    }
+    hash_finish(hash, lines_hex);
+    hash_free(hash);
+    connect_with(0, 0, 0);
+    f.link->session.retry_first_ns = EVENT_MILLISECOND;
+    for (int round = 0; script.breaks < 300; round++) {
+        storm(round % 2 ? 200000 + (size_t)round : 700000, data, data_hex, lines_hex, script_of_lines);
+        print_message("%ld %d breaks, %d streams, %d attempts\n", clock_monotonic_ns() / 1000000,
+                      script.breaks, script.streams, script.attempts);
+    }
+    free(data);
+    print_message("%d breaks, %d streams, %d attempts\n", script.breaks, script.streams, script.attempts);
+    assert_int_equal(told.broken, told.resumed);
+    assert_true(told.resumed >= 100);
+    assert_int_equal(agent_link_greeting(f.link)->resumed, (unsigned)told.resumed);
+    script.break_within = 0;
+    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    assert_int_equal(told.closed, 1);
+}
+
+/* ---- silence */
+
+static void a_silent_stream_is_given_up_and_mended(void **state) {
+    (void)state;
+    connect_with(20000, 100, 400);
+    struct remote_command *command;
+    lines = (struct printed){.hash = hash_new()};
+    assert_done(&f, remote_command_start(f.link,
+                                         &(struct remote_command_specification){
+                                             .arguments = SHELL("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do "
+                                                                "echo $i; sleep 0.1; done")},
+                                         &printing, &lines, &command, &f.failure));
+    while (!lines.bytes)
+        event_loop_run_once(f.loop, EVENT_SECOND, NULL);
+    int64_t start = clock_monotonic_ns();
+    script.swallows = true;
+    turn_until(is_broken);
+    int64_t passed = (clock_monotonic_ns() - start) / EVENT_MILLISECOND;
+    assert_true(passed >= 300 && passed < 1500);
+    assert_string_equal(told.why.text, "nothing was heard from the agent for 0.4 s");
+    assert_string_equal(told.why.place, "node testnode");
+    script.swallows = false;
+    turn_until(is_resumed);
+    assert_true(told.outage_ns > 0 && told.outage_ns < 5 * EVENT_SECOND);
+    while (!lines.exits)
+        event_loop_run_once(f.loop, EVENT_SECOND, NULL);
+    char hex[HASH_HEX_SIZE];
+    assert_int_equal(hash_bytes("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n", 27, hex), 0);
+    assert_hash(&lines, hex);
+    assert_int_equal(told.broken, 1);
+    remote_command_free(command);
+}
+
+/* The lease is much shorter than the test: the heartbeat alone keeps the agent. */
+static void a_heartbeat_keeps_a_quiet_link(void **state) {
+    (void)state;
+    connect_with(900, 0, 0);
+    assert_int_equal(f.link->policy.heartbeat_ns, 300 * EVENT_MILLISECOND);
+    fixture_turn(&f, 2500);
+    assert_int_equal(agent_link_state(f.link), AGENT_LINK_READY);
+    assert_int_equal(told.broken, 0);
+    struct agent_statistics statistics;
+    assert_done(&f, agent_link_statistics_and_wait(f.link, &statistics, &f.failure));
+    /* HELLO, LEASE, STATISTICS, and a beat each 0.3 s */
+    assert_in_range(statistics.frames_received, 3 + 5, 3 + 10);
+}
+
+/* Beats are for silence only. */
+static void a_busy_link_has_no_heartbeat(void **state) {
+    (void)state;
+    connect_with(0, 200, 0);
+    struct agent_statistics before, after;
+    assert_done(&f, agent_link_statistics_and_wait(f.link, &before, &f.failure));
+    for (int i = 0; i < 30; i++) {
+        fixture_turn(&f, 40);
+        assert_done(&f, agent_link_statistics_and_wait(f.link, &after, &f.failure));
+    }
+    assert_int_equal(after.frames_received - before.frames_received, 30);
+}
+
+/* An engine that was stopped finds what has come meanwhile, and does not take its own sleep for silence. */
+static void our_own_absence_is_no_silence(void **state) {
+    (void)state;
+    connect_with(20000, 100, 400);
+    fixture_turn(&f, 150);
+    usleep(1000000);
+    fixture_turn(&f, 1000);
+    assert_int_equal(told.broken, 0);
+    assert_int_equal(agent_link_state(f.link), AGENT_LINK_READY);
+}
+
+/* ---- broken, for a while and for good */
+
+static void note_done(struct agent_link *link, const struct failure *failure, void *context) {
+    (void)link;
+    ++((int *)context)[failure != NULL];
+}
+
+static void break_now(void) {
+    script.refuse = -ECONNREFUSED;
+    scripted_fail((struct scripted *)f.link->transport, -ECONNRESET, "the test broke it");
+    turn_until(is_broken);
+}
+
+static void requests_wait_while_it_is_broken(void **state) {
+    (void)state;
+    connect_with(20000, 0, 0);
+    break_now();
+    assert_int_equal(agent_link_state(f.link), AGENT_LINK_BROKEN);
+    int done[2] = {0, 0};
+    assert_done(&f, agent_link_make_folder(f.link, "made", note_done, done, &f.failure));
+    assert_done(&f, agent_link_write_file(f.link, "made/file", "x", 1, 0600, note_done, done, &f.failure));
+    fixture_turn(&f, 100);
+    assert_int_equal(done[0] + done[1], 0);
+    script.refuse = 0;
+    /* Waiting is as ever. */
+    assert_done(&f, agent_link_make_folder_and_wait(f.link, "made/too", &f.failure));
+    while (done[0] + done[1] < 2)
+        event_loop_run_once(f.loop, EVENT_SECOND, NULL);
+    assert_int_equal(done[0], 2);
+    assert_true(file_is_folder(fixture_path(&f, "made/too")));
+    assert_int_equal(told.resumed, 1);
+    assert_null(agent_link_failure(f.link));
+}
+
+static bool has_tried_four_times(void) {
+    return script.attempts >= 5;
+}
+
+/* At once, after 0.5 s, after 1 s, up to a fifth more. */
+static void attempts_come_ever_more_seldom(void **state) {
+    (void)state;
+    connect_with(20000, 0, 0);
+    break_now();
+    turn_until(has_tried_four_times);
+    int64_t least[] = {500, 1000, 2000};
+    for (int i = 0; i < 3; i++) {
+        int64_t passed = (script.attempt_ns[i + 2] - script.attempt_ns[i + 1]) / EVENT_MILLISECOND;
+        assert_in_range(passed, least[i], least[i] * 12 / 10 + 200);
+    }
+    script.refuse = 0;
+    turn_until(is_resumed);
+}
+
+static void a_lease_that_runs_out_ends_the_link(void **state) {
+    (void)state;
+    connect_with(1500, 0, 0);
+    pid_t agent = agent_link_greeting(f.link)->pid;
+    struct remote_command *commands[3];
+    struct printed printed[3] = {{0}, {0}, {0}};
+    for (int i = 0; i < 3; i++)
+        assert_done(&f, remote_command_start(
+                            f.link, &(struct remote_command_specification){.arguments = SHELL("sleep 300")},
+                            &printing, &printed[i], &commands[i], &f.failure));
+    while (!printed[2].starts)
+        event_loop_run_once(f.loop, EVENT_SECOND, NULL);
+    int done[2] = {0, 0};
+    int64_t start = clock_monotonic_ns();
+    break_now();
+    assert_done(&f, agent_link_make_folder(f.link, "x", note_done, done, &f.failure));
+    turn_until(is_closed);
+    int64_t passed = (clock_monotonic_ns() - start) / EVENT_MILLISECOND;
+    assert_in_range(passed, 1000, 3000);
+    assert_int_equal(told.closed, 1);
+    assert_false(told.asked);
+    assert_int_equal(told.end.code, -ETIMEDOUT);
+    assert_string_equal(told.end.place, "node testnode");
+    assert_string_equal(told.end.text, "the agent was not heard for 1.5 s, which is its lease, so it has "
+                                       "left; the last try: the test refuses it");
+    assert_int_equal(done[1], 1);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(printed[i].exits, 1);
+        assert_string_equal(printed[i].failure.text, told.end.text);
+        assert_int_equal(printed[i].failure.kind, FAILURE_SYSTEM);
+        pid_t pid = remote_command_pid(commands[i]);
+        remote_command_free(commands[i]);
+        assert_true(process_ends(pid));
+    }
+    assert_true(process_ends(agent));
+}
+
+static void an_agent_that_is_gone_ends_the_link_at_once(void **state) {
+    (void)state;
+    connect_with(0, 0, 0);
+    int64_t start = clock_monotonic_ns();
+    kill(agent_link_greeting(f.link)->pid, SIGKILL);
+    turn_until(is_closed);
+    assert_true(clock_monotonic_ns() - start < 10 * EVENT_SECOND);
+    assert_int_equal(told.broken, 1);
+    assert_int_equal(told.end.code, -ESTALE);
+    assert_string_equal(told.end.text,
+                        "the connection broke and cannot be made again: the relay ended with status 69");
+    assert_string_equal(agent_link_failure(f.link)->place, "node testnode");
+}
+
+static void what_trying_again_will_not_mend_ends_the_link_at_once(void **state) {
+    (void)state;
+    static const int codes[] = {-ESTALE, -EACCES, -EKEYREJECTED};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        if (i > 0) {
+            tear_down(state);
+            set_up(state);
+        }
+        connect_with(1000, 0, 0);
+        script.refuse = codes[i];
+        scripted_fail((struct scripted *)f.link->transport, -ECONNRESET, "the test broke it");
+        turn_until(is_closed);
+        assert_int_equal(told.end.code, codes[i]);
+        assert_int_equal(script.attempts, 2);
+        assert_int_equal(told.closed, 1);
+    }
+}
+
+/* ---- ends that were asked for */
+
+static bool is_seeking(void) {
+    return session_is_seeking(f.link);
+}
+
+static void closing_tells_the_agent_to_leave(void **state) {
+    (void)state;
+    rmdir(f.folder);
+    script.remove_directory = true;
+    connect_with(0, 0, 0);
+    pid_t agent = agent_link_greeting(f.link)->pid;
+    assert_done(&f, agent_link_write_file_and_wait(f.link, "x", "x", 1, 0600, &f.failure));
+    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    assert_false(process_lives(agent));
+    assert_false(file_exists(f.folder));
+    assert_true(told.asked);
+    assert_null(agent_link_failure(f.link));
+}
+
+static void close_broken(bool from_callback, bool while_seeking) {
+    connect_with(0, 0, 0);
+    pid_t agent = agent_link_greeting(f.link)->pid;
+    told.close_when_broken = from_callback;
+    if (while_seeking)
+        script.open_delay_ns = EVENT_SECOND / 5;
+    scripted_fail((struct scripted *)f.link->transport, -ECONNRESET, "the test broke it");
+    if (while_seeking)
+        turn_until(is_seeking);
+    else
+        turn_until(is_broken);
+    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    assert_int_equal(told.closed, 1);
+    assert_true(told.asked);
+    assert_int_equal(told.resumed, 0);
+    assert_true(process_ends(agent));
+}
+
+static void closing_a_broken_link_tells_the_agent_too(void **state) {
+    (void)state;
+    close_broken(false, false);
+}
+
+static void closing_from_the_callback_tells_the_agent_too(void **state) {
+    (void)state;
+    close_broken(true, false);
+}
+
+static void closing_during_an_attempt_tells_the_agent_too(void **state) {
+    (void)state;
+    close_broken(false, true);
+}
+
+static void closing_does_not_wait_for_who_cannot_be_reached(void **state) {
+    (void)state;
+    connect_with(2000, 0, 0);
+    pid_t agent = agent_link_greeting(f.link)->pid;
+    break_now();
+    int64_t start = clock_monotonic_ns();
+    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    assert_true(clock_monotonic_ns() - start < 6 * EVENT_SECOND);
+    assert_true(told.asked);
+    fixture_turn(&f, 2000);
+    assert_true(process_ends(agent)); /* by its lease */
+}
+
+/* The stream takes LEAVE and nobody hears it; the next one is not even opened. */
+static void a_farewell_has_an_end(void **state) {
+    (void)state;
+    connect_with(2000, 0, 0);
+    break_now();
+    script.refuse = 0;
+    script.open_delay_ns = 20 * EVENT_SECOND;
+    int64_t start = clock_monotonic_ns();
+    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    int64_t passed = (clock_monotonic_ns() - start) / EVENT_MILLISECOND;
+    assert_in_range(passed, 4500, 7000);
+    assert_true(told.asked);
+}
+
+static void freeing_tells_the_agent_to_leave(void **state) {
+    (void)state;
+    connect_with(0, 0, 0);
+    pid_t agent = agent_link_greeting(f.link)->pid;
+    agent_link_free(f.link);
+    f.link = NULL;
+    assert_true(process_ends(agent));
+    assert_int_equal(told.closed, 0);
+}
+
+/* In each state that a link can be freed in, with much that is pending. */
+static void a_link_can_be_freed_in_every_state(void **state) {
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        if (i > 0) {
+            tear_down(state);
+            set_up(state);
+        }
+        connect_with(1000, 0, 0);
+        struct remote_command *command;
+        struct printed printed = {0};
+        assert_done(&f, remote_command_start(
+                            f.link, &(struct remote_command_specification){.arguments = SHELL("sleep 300")},
+                            &printing, &printed, &command, &f.failure));
+        int done[2] = {0, 0};
+        for (int n = 0; n < 100; n++)
+            assert_done(&f, agent_link_write_file(f.link, "x", "x", 1, 0600, note_done, done, &f.failure));
+        if (i == 1)
+            break_now();
+        script.open_delay_ns = EVENT_SECOND / 10;
+        if (i >= 2)
+            scripted_fail((struct scripted *)f.link->transport, -ECONNRESET, "the test broke it");
+        if (i == 2 || i == 3)
+            turn_until(is_seeking);
+        if (i == 3)
+            while (f.link->transport->state != TRANSPORT_OPEN)
+                event_loop_run_once(f.loop, EVENT_SECOND, NULL);
+        if (i == 4 || i == 5)
+            agent_link_close(f.link);
+        if (i == 5)
+            turn_until(is_seeking);
+        pid_t agent = agent_link_greeting(f.link)->pid;
+        int exits = printed.exits;
+        agent_link_free(f.link);
+        f.link = NULL;
+        assert_int_equal(printed.exits, exits);
+        remote_command_free(command);
+        fixture_turn(&f, 1200); /* nothing of it calls back any more */
+        assert_true(process_ends(agent));
+    }
+}
+
+/* How long a transport takes to open is its own business. */
+static void patience_begins_when_the_stream_is_open(void **state) {
+    (void)state;
+    script.open_delay_ns = EVENT_SECOND / 2;
+    assert_int_equal(agent_link_new(f.loop, scripted_new(f.loop, &script), NULL, &f.link, NULL), 0);
+    assert_done(&f, agent_link_start(f.link, EVENT_SECOND / 4, &f.failure));
+    assert_done(&f, agent_link_wait_ready(f.link, &f.failure));
+}
+
+static void a_first_stream_that_breaks_is_the_end(void **state) {
+    (void)state;
+    script.break_within = 1;
+    script.seed = 3;
+    assert_int_equal(agent_link_new(f.loop, scripted_new(f.loop, &script), NULL, &f.link, NULL), 0);
+    assert_done(&f, agent_link_start(f.link, 5 * EVENT_SECOND, &f.failure));
+    assert_int_equal(agent_link_wait_ready(f.link, &f.failure), -ECONNRESET);
+    assert_string_equal(f.failure.text, "the test broke it");
+    assert_int_equal(agent_link_state(f.link), AGENT_LINK_CLOSED);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(every_byte_comes_once_over_hundreds_of_breaks),
+        TEST(a_silent_stream_is_given_up_and_mended),
+        TEST(a_heartbeat_keeps_a_quiet_link),
+        TEST(a_busy_link_has_no_heartbeat),
+        TEST(our_own_absence_is_no_silence),
+        TEST(requests_wait_while_it_is_broken),
+        TEST(attempts_come_ever_more_seldom),
+        TEST(a_lease_that_runs_out_ends_the_link),
+        TEST(an_agent_that_is_gone_ends_the_link_at_once),
+        TEST(what_trying_again_will_not_mend_ends_the_link_at_once),
+        TEST(closing_tells_the_agent_to_leave),
+        TEST(closing_a_broken_link_tells_the_agent_too),
+        TEST(closing_from_the_callback_tells_the_agent_too),
+        TEST(closing_during_an_attempt_tells_the_agent_too),
+        TEST(closing_does_not_wait_for_who_cannot_be_reached),
+        TEST(a_farewell_has_an_end),
+        TEST(freeing_tells_the_agent_to_leave),
+        TEST(a_link_can_be_freed_in_every_state),
+        TEST(patience_begins_when_the_stream_is_open),
+        TEST(a_first_stream_that_breaks_is_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
