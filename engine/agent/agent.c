@@ -17,15 +17,24 @@ static void on_flush(struct event_source *self, void *context) {
     agent_flush(context);
 }
 
+static void on_idle(struct event_source *self, void *context) {
+    (void)self;
+    agent_flush(context);
+}
+
 static void on_settle(struct event_source *self, void *context) {
     (void)self;
     struct agent *agent = context;
+    /* What the ends of commands have to tell goes out at once: put off from here, it would cost a turn. */
+    agent->about_to_flush = true;
     command_settle_all(agent);
-    if (agent->state == AGENT_LEAVING && !agent->commands) {
+    agent->about_to_flush = false;
+    bool gone = agent->state == AGENT_LEAVING && !agent->commands;
+    if (gone)
         agent->state = AGENT_GONE;
-        agent_flush(agent);
+    agent_flush(agent);
+    if (gone)
         event_loop_stop(agent->loop);
-    }
 }
 
 static void forget_files(struct agent *agent) {
@@ -178,10 +187,11 @@ static int open_folders(struct agent *agent, const struct agent_options *options
 static int add_sources(struct agent *agent, struct failure *failure) {
     struct event_loop *loop = agent->loop;
     agent->flush = event_loop_add_deferred(loop, on_flush, agent);
+    agent->idle = event_loop_add_timer(loop, -1, 0, on_idle, agent);
     agent->work = event_loop_add_deferred(loop, on_work, agent);
     agent->settle = event_loop_add_deferred(loop, on_settle, agent);
     agent->lease = event_loop_add_timer(loop, -1, 0, on_lease, agent);
-    if (!agent->flush || !agent->work || !agent->settle || !agent->lease)
+    if (!agent->flush || !agent->idle || !agent->work || !agent->settle || !agent->lease)
         return failure_memory(failure);
     int r = event_loop_reap_orphans(loop, on_orphan, agent);
     return r < 0 ? failure_set(failure, r, "cannot watch child processes: %s", strerror(-r)) : 0;
@@ -227,6 +237,7 @@ void agent_clear(struct agent *agent) {
     forget_files(agent);
     command_clear_all(agent);
     event_source_remove(agent->flush);
+    event_source_remove(agent->idle);
     event_source_remove(agent->work);
     event_source_remove(agent->settle);
     event_source_remove(agent->lease);

@@ -45,6 +45,8 @@ struct agent_options {
 
 #define AGENT_FIRST_LEASE (60 * EVENT_SECOND) /* of a daemon, until LEASE says otherwise */
 
+#define AGENT_IDLE_NS (20 * EVENT_MILLISECOND)
+
 struct command;
 struct hashing;
 struct listing;
@@ -71,6 +73,8 @@ struct agent {
     int64_t heard_ns;           /* when the engine was last heard, on the loop's clock */
 
     struct event_source *flush;  /* deferred: give the stream what is in the outbox */
+    bool about_to_flush;         /* and so need not defer it */
+    struct event_source *idle;   /* timer: the same, for what is not urgent */
     struct event_source *work;   /* deferred: go on with files, and with output that the window held back */
     struct event_source *settle; /* deferred: look at the commands whose first process has ended */
     bool held_back;              /* somebody wants to send data and the window is full */
@@ -116,6 +120,9 @@ void agent_flush(struct agent *agent);
  * does not read ends the link: there is nobody left to tell. */
 void agent_begin(struct agent *agent, struct protocol_writer *writer, enum protocol_type type);
 void agent_end(struct agent *agent, struct protocol_writer *writer);
+/* The same for a frame that nobody waits for: it goes with the next one that somebody does wait for, or
+ * AGENT_IDLE_NS later. */
+void agent_end_idly(struct agent *agent, struct protocol_writer *writer);
 void agent_send_done(struct agent *agent, uint32_t request);
 /* ERROR or FAILED, from what FAILURE says. */
 void agent_send_error(struct agent *agent, enum protocol_type type, uint32_t number,

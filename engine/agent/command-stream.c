@@ -17,8 +17,9 @@
 
 enum {
     READ_SIZE = 64 << 10,
-    KEEP_CAPACITY = 64 << 10, /* an empty queue with more memory than this gives it back */
-    MOST_HASTE = 6,           /* 64 ticks in the time of one */
+    USUAL_CAPACITY = 64 << 10, /* of a pipe as the kernel makes it */
+    KEEP_CAPACITY = 64 << 10,  /* an empty queue with more memory than this gives it back */
+    MOST_HASTE = 6,            /* 64 ticks in the time of one */
 };
 
 #define SHORTEST_TICK EVENT_MILLISECOND
@@ -33,6 +34,11 @@ static size_t widen(struct agent *agent, int pipe) {
     size_t granted = spawn_widen_pipe(pipe, size);
     agent->pipe_bytes += granted;
     return granted;
+}
+
+static void widen_output(struct command_output *output) {
+    output->capacity = widen(output->command->agent, output->pipe);
+    output->widened = true;
 }
 
 /* ---- the tick */
@@ -66,7 +72,8 @@ static void close_output(struct command_output *output) {
     if (output->pipe < 0)
         return;
     event_source_remove(take_pointer(output->source));
-    output->command->agent->pipe_bytes -= output->capacity;
+    if (output->widened)
+        output->command->agent->pipe_bytes -= output->capacity;
     cleanup_close_descriptor(&output->pipe);
     output->pipe = -1;
     output->waiting = output->ticking = false;
@@ -91,6 +98,8 @@ static ssize_t pass_on(struct command_output *output) {
         protocol_cancel(&writer);
         return got < 0 ? r : 0;
     }
+    if (got == READ_SIZE && !output->widened) /* it was full: who writes so much wants room */
+        widen_output(output);
     size_t passed = (uint64_t)got < left ? (size_t)got : (size_t)left;
     output->total += (uint64_t)got;
     output->passed += passed;
@@ -306,33 +315,41 @@ void command_continue(struct command *command) {
     }
 }
 
-static int open_output(struct command *command, int which, int pipe, uint64_t limit) {
+static int open_output(struct command *command, int which, int *pipe) {
     struct command_output *output = &command->outputs[which];
-    *output = (struct command_output){
-        .command = command, .stream = (uint8_t)(which + 1), .pipe = pipe, .limit = limit};
-    if (pipe < 0)
+    output->command = command;
+    output->stream = (uint8_t)(which + 1);
+    if (*pipe < 0)
         return 0;
-    output->capacity = widen(command->agent, pipe);
-    output->source = event_loop_add_descriptor(command->agent->loop, pipe, EVENT_READ, on_output, output);
+    output->pipe = take_descriptor(*pipe);
+    output->capacity = USUAL_CAPACITY;
+    if (command->coalesce_ns > 0) /* much is to gather in it */
+        widen_output(output);
+    struct event_loop *loop = command->agent->loop;
+    output->source = event_loop_add_descriptor(loop, output->pipe, EVENT_READ, on_output, output);
     return output->source ? 0 : -errno;
 }
 
-int command_open_streams(struct command *command, int input, int output, int error) {
-    struct event_loop *loop = command->agent->loop;
-    command->tick = event_loop_add_timer(loop, -1, 0, on_tick, command);
+static int open_input(struct command *command, int *pipe) {
+    struct command_input *input = &command->input;
+    input->closed = *pipe < 0;
+    if (input->closed)
+        return 0;
+    input->pipe = take_descriptor(*pipe);
+    input->capacity = widen(command->agent, input->pipe);
+    input->granted = PROTOCOL_INPUT_WINDOW;
+    input->source = event_loop_add_descriptor(command->agent->loop, input->pipe, 0, on_input, command);
+    return input->source ? 0 : -errno;
+}
+
+int command_open_streams(struct command *command, struct spawned *spawned) {
+    command->tick = event_loop_add_timer(command->agent->loop, -1, 0, on_tick, command);
     int r = command->tick ? 0 : -errno;
-    command->input.pipe = input;
-    command->input.closed = input < 0;
-    if (input >= 0) {
-        command->input.capacity = widen(command->agent, input);
-        command->input.granted = PROTOCOL_INPUT_WINDOW;
-        command->input.source = event_loop_add_descriptor(loop, input, 0, on_input, command);
-        if (!command->input.source && r == 0)
-            r = -errno;
-    }
-    int r_output = open_output(command, 0, output, command->run.output_limit);
-    int r_error = open_output(command, 1, error, command->run.error_limit);
-    return r < 0 ? r : r_output < 0 ? r_output : r_error;
+    if (r == 0)
+        r = open_input(command, &spawned->input);
+    if (r == 0)
+        r = open_output(command, 0, &spawned->output);
+    return r < 0 ? r : open_output(command, 1, &spawned->error);
 }
 
 void command_close_streams(struct command *command) {

@@ -1,6 +1,5 @@
 #include "engine/agent/command.h"
 
-#include "engine/agent/spawn.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 
@@ -20,15 +19,11 @@
 static void command_free(struct command *command) {
     struct agent *agent = command->agent;
     command_close_streams(command);
-    event_source_remove(command->report_source);
     event_source_remove(command->child_source);
     event_source_remove(command->timeout);
     event_source_remove(command->killer);
     event_source_remove(command->tick);
-    cleanup_close_descriptor(&command->report);
     text_clear(&command->input.queue);
-    protocol_run_clear(&command->run);
-    free(command->payload);
     if (command->previous)
         command->previous->next = command->next;
     else
@@ -48,17 +43,14 @@ static struct command *find(struct agent *agent, uint32_t number) {
     return command;
 }
 
-/* Before setsid() the group does not exist yet, but the process does. */
 static void send_signal(struct command *command, int number) {
-    if (command->state == COMMAND_FAILED || command->state == COMMAND_DRAINING)
-        return;
-    if (kill(-command->pid, number) < 0 && errno == ESRCH && command->state == COMMAND_STARTING)
-        kill(command->pid, number);
+    if (command->state != COMMAND_DRAINING)
+        kill(-command->pid, number);
 }
 
 /* SIGTERM now, SIGKILL after the grace. */
 static void command_end(struct command *command) {
-    if (command->terminated || command->state == COMMAND_FAILED || command->state == COMMAND_DRAINING)
+    if (command->terminated || command->state == COMMAND_DRAINING)
         return;
     command->terminated = true;
     send_signal(command, SIGTERM);
@@ -142,44 +134,22 @@ static void on_timeout(struct event_source *self, void *context) {
     command_end(command);
 }
 
-/* ---- exec or not */
+/* ---- its birth and its end */
 
-static void started(struct command *command) {
-    command->state = COMMAND_RUNNING;
-    event_source_remove(take_pointer(command->report_source));
-    cleanup_close_descriptor(&command->report);
-    command->report = -1;
-    protocol_run_clear(&command->run);
-    free(take_pointer(command->payload));
+/* It waits a little for company, the whole life of a short command perhaps, unless the engine waits for it,
+ * to give it input. */
+static void tell_started(struct command *command, const struct spawned *spawned) {
     struct protocol_writer writer;
     agent_begin(command->agent, &writer, PROTOCOL_STARTED);
     protocol_put_started(&writer, &(struct protocol_started){.command = command->number,
-                                                             .pid = (uint32_t)command->pid,
-                                                             .wall_ns = command->wall_ns,
-                                                             .monotonic_ns = command->monotonic_ns,
+                                                             .pid = (uint32_t)spawned->pid,
+                                                             .wall_ns = spawned->wall_ns,
+                                                             .monotonic_ns = spawned->monotonic_ns,
                                                              .credit = command->input.granted});
-    agent_end(command->agent, &writer);
-}
-
-static void failed(struct command *command, const struct spawn_report *report) {
-    struct failure own = {0};
-    spawn_explain(&command->run, report, &own);
-    command->state = COMMAND_FAILED;
-    event_source_set_events(command->report_source, 0);
-    command_close_streams(command);
-    agent_send_error(command->agent, PROTOCOL_FAILED, command->number, &own);
-}
-
-static void on_report(struct event_source *self, int descriptor, unsigned events, void *context) {
-    (void)self;
-    (void)events;
-    struct command *command = context;
-    struct spawn_report report;
-    ssize_t got = read(descriptor, &report, sizeof report);
-    if (got == sizeof report)
-        failed(command, &report);
-    else if (got >= 0 || (errno != EAGAIN && errno != EINTR))
-        started(command);
+    if (command->input.granted > 0)
+        agent_end(command->agent, &writer);
+    else
+        agent_end_idly(command->agent, &writer);
 }
 
 static int64_t microseconds(struct timeval time) {
@@ -199,15 +169,6 @@ static void on_exit_of(struct event_source *self, const struct event_child_exit 
     exited->user_us = microseconds(exit->usage.ru_utime);
     exited->system_us = microseconds(exit->usage.ru_stime);
     exited->rss_peak_bytes = (uint64_t)exit->usage.ru_maxrss * 1024;
-    /* Its report may have come in the same turn and not have been read. */
-    if (command->state == COMMAND_STARTING)
-        on_report(command->report_source, command->report, 0, command);
-    if (command->state == COMMAND_FAILED) {
-        command_free(command);
-        return;
-    }
-    if (command->state == COMMAND_STARTING)
-        started(command);
     command->state = COMMAND_LINGERING;
     /* It is a zombie until this returns, and would count as a member of its group. */
     event_source_defer(command->agent->settle);
@@ -215,7 +176,7 @@ static void on_exit_of(struct event_source *self, const struct event_child_exit 
 
 /* ---- messages */
 
-static int set_up(struct command *command, struct failure *failure) {
+static int set_up(struct command *command, const struct protocol_run *run, struct failure *failure) {
     struct event_loop *loop = command->agent->loop;
     command->timeout = event_loop_add_timer(loop, -1, 0, on_timeout, command);
     command->killer = event_loop_add_timer(loop, -1, 0, on_killer, command);
@@ -223,26 +184,23 @@ static int set_up(struct command *command, struct failure *failure) {
         return failure_memory(failure);
     struct spawn_folders folders = {.directory = command->agent->directory, .null = command->agent->null};
     struct spawned spawned;
-    int r = spawn(&command->run, &folders, &spawned, failure);
+    int r = spawn(run, &folders, &spawned, failure);
     if (r < 0)
         return r;
     command->pid = spawned.pid;
-    command->wall_ns = spawned.wall_ns;
-    command->monotonic_ns = spawned.monotonic_ns;
-    command->report = take_descriptor(spawned.report);
     command->child_source = event_loop_add_child(loop, command->pid, on_exit_of, command);
-    command->report_source = event_loop_add_descriptor(loop, command->report, EVENT_READ, on_report, command);
-    r = command->child_source && command->report_source ? 0 : -errno;
+    r = command->child_source ? 0 : -errno;
     if (r == 0)
-        r = command_open_streams(command, spawned.input, spawned.output, spawned.error);
-    else
-        spawned_clear(&spawned);
+        r = command_open_streams(command, &spawned);
+    if (r == 0)
+        tell_started(command, &spawned);
+    spawned_clear(&spawned); /* what was not taken over */
     if (r < 0) {
         kill(command->pid, SIGKILL); /* reaped as an orphan */
-        return failure_set(failure, r, "cannot watch '%.64s': %s", command->run.arguments[0], strerror(-r));
+        return failure_set(failure, r, "cannot watch '%.64s': %s", run->arguments[0], strerror(-r));
     }
-    if (command->run.timeout_ms > 0)
-        event_source_set_timer(command->timeout, (int64_t)command->run.timeout_ms * EVENT_MILLISECOND, 0);
+    if (run->timeout_ms > 0)
+        event_source_set_timer(command->timeout, (int64_t)run->timeout_ms * EVENT_MILLISECOND, 0);
     return 0;
 }
 
@@ -252,7 +210,6 @@ static struct command *command_new(struct agent *agent, uint32_t number) {
         return NULL;
     command->agent = agent;
     command->number = number;
-    command->report = -1;
     text_init(&command->input.queue, PROTOCOL_INPUT_WINDOW);
     command->input.pipe = command->outputs[0].pipe = command->outputs[1].pipe = -1;
     command->next = agent->commands;
@@ -263,16 +220,24 @@ static struct command *command_new(struct agent *agent, uint32_t number) {
     return command;
 }
 
+static void start(struct agent *agent, struct command *command, const struct protocol_run *run) {
+    command->grace_ns = run->grace_ms ? run->grace_ms * EVENT_MILLISECOND : DEFAULT_GRACE;
+    command->coalesce_ns = run->coalesce_ms * EVENT_MILLISECOND;
+    command->outputs[0].limit = run->output_limit;
+    command->outputs[1].limit = run->error_limit;
+    struct failure own = {0};
+    int r = protocol_check_run(run, &own);
+    if (r == 0)
+        r = set_up(command, run, &own);
+    if (r < 0) {
+        agent_send_error(agent, PROTOCOL_FAILED, command->number, &own);
+        command_free(command);
+    }
+}
+
 int command_run(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
-    /* The frame's bytes go when the next is read; the sentence of a failed exec needs them later. */
-    cleanup_free char *payload = malloc(frame->length + 1);
-    if (!payload)
-        return failure_memory(failure);
-    memcpy(payload, frame->payload, frame->length);
-    struct protocol_frame copy = *frame;
-    copy.payload = payload;
     struct protocol_run run;
-    int r = protocol_get_run(&copy, &run, failure);
+    int r = protocol_get_run(frame, &run, failure);
     if (r < 0)
         return r;
     struct command *command = NULL;
@@ -285,23 +250,10 @@ int command_run(struct agent *agent, const struct protocol_frame *frame, struct 
                         (unsigned long long)run.timeout_ms);
     else if (!(command = command_new(agent, run.command)))
         r = failure_memory(failure);
-    if (r < 0) {
-        protocol_run_clear(&run);
-        return r;
-    }
-    command->run = run;
-    command->payload = take_pointer(payload);
-    command->grace_ns = run.grace_ms ? run.grace_ms * EVENT_MILLISECOND : DEFAULT_GRACE;
-    command->coalesce_ns = run.coalesce_ms * EVENT_MILLISECOND;
-    struct failure own = {0};
-    r = protocol_check_run(&run, &own);
     if (r == 0)
-        r = set_up(command, &own);
-    if (r < 0) {
-        agent_send_error(agent, PROTOCOL_FAILED, command->number, &own);
-        command_free(command);
-    }
-    return 0;
+        start(agent, command, &run);
+    protocol_run_clear(&run);
+    return r;
 }
 
 int command_input(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {

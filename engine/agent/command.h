@@ -1,9 +1,7 @@
 /*
  * A program that runs for the engine.
  *
- *     starting --exec--> running --its first process ends--> lingering --its group is empty--> draining -->
- * (gone)
- *         \--could not exec--> failed --reaped--> (gone)
+ *     running --its first process ends--> lingering --its group is empty--> draining --> (gone)
  *
  * lingering: processes of its group are still there. They get LINGER to end by themselves, then SIGTERM, the
  * command's grace, and SIGKILL. draining: what is in the pipes goes out; who has left the group and holds a
@@ -16,10 +14,11 @@
 #define ASSAY_AGENT_COMMAND_H
 
 #include "engine/agent/agent.h"
+#include "engine/agent/spawn.h"
 
 #include <sys/types.h>
 
-enum command_state { COMMAND_STARTING, COMMAND_FAILED, COMMAND_RUNNING, COMMAND_LINGERING, COMMAND_DRAINING };
+enum command_state { COMMAND_RUNNING, COMMAND_LINGERING, COMMAND_DRAINING };
 
 /* stdout or stderr. */
 struct command_output {
@@ -27,7 +26,8 @@ struct command_output {
     uint8_t stream;
     int pipe; /* -1: closed, or never there */
     struct event_source *source;
-    size_t capacity;
+    size_t capacity;               /* of the pipe */
+    bool widened;                  /* and whether it has been asked for more */
     uint64_t limit, total, passed; /* bytes; limit 0: none */
     bool ticking;                  /* read by the tick, not when there is something */
     bool waiting;                  /* the window is full */
@@ -53,12 +53,8 @@ struct command {
     uint32_t number;
     enum command_state state;
     pid_t pid;
-    int64_t wall_ns, monotonic_ns;
-    int report;
-    struct event_source *report_source, *child_source;
+    struct event_source *child_source;
     struct event_source *timeout, *killer, *tick; /* timers */
-    struct protocol_run run;                      /* until exec: for the sentence */
-    char *payload;                                /* what `run` points into */
     int64_t grace_ns, coalesce_ns;
     unsigned haste; /* the tick's interval is coalesce_ns >> haste */
     bool terminated, killed, timed_out, left_others;
@@ -84,8 +80,8 @@ void command_clear_all(struct agent *agent);
 
 /* ---- command-stream.c, for command.c */
 
-/* Takes the pipes over; -1 for those that are not there. 0 or a negative errno. */
-int command_open_streams(struct command *command, int input, int output, int error);
+/* Takes the pipes over, those that are there. 0 or a negative errno. */
+int command_open_streams(struct command *command, struct spawned *spawned);
 void command_close_streams(struct command *command);
 /* Reads what is there, as far as the window allows. True when both outputs are at their end. */
 bool command_drain(struct command *command);

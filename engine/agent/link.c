@@ -26,17 +26,27 @@ void agent_begin(struct agent *agent, struct protocol_writer *writer, enum proto
     outbox_begin(&agent->outbox, writer, type);
 }
 
-void agent_end(struct agent *agent, struct protocol_writer *writer) {
+/* True if it is to go out. */
+static bool end_frame(struct agent *agent, struct protocol_writer *writer) {
     /* REFUSE is the last word, and a stream that has ended has no reader. */
     if (agent->state >= AGENT_LEAVING && writer->type != PROTOCOL_REFUSE) {
         protocol_cancel(writer);
-        return;
+        return false;
     }
     int r = outbox_end(&agent->outbox, writer);
     if (r < 0)
         agent_leave(agent, NULL);
-    else if (agent_is_attached(agent))
+    return r == 0 && agent_is_attached(agent);
+}
+
+void agent_end(struct agent *agent, struct protocol_writer *writer) {
+    if (end_frame(agent, writer) && !agent->about_to_flush)
         event_source_defer(agent->flush);
+}
+
+void agent_end_idly(struct agent *agent, struct protocol_writer *writer) {
+    if (end_frame(agent, writer) && !event_source_timer_is_armed(agent->idle))
+        event_source_set_timer(agent->idle, AGENT_IDLE_NS, 0);
 }
 
 void agent_send_done(struct agent *agent, uint32_t request) {
@@ -123,6 +133,7 @@ static void spool_is_lost(struct agent *agent, int code) {
 }
 
 void agent_flush(struct agent *agent) {
+    event_source_set_timer(agent->idle, -1, 0); /* takes all that waits along */
     if (!agent_is_attached(agent))
         return;
     if (agent->greeted && inbox_owes(&agent->inbox) && outbox_put_acknowledgement(&agent->outbox) < 0)

@@ -9,21 +9,20 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void spawned_init(struct spawned *spawned) {
-    *spawned = (struct spawned){.input = -1, .output = -1, .error = -1, .report = -1};
+    *spawned = (struct spawned){.input = -1, .output = -1, .error = -1};
 }
 
 void spawned_clear(struct spawned *spawned) {
     cleanup_close_descriptor(&spawned->input);
     cleanup_close_descriptor(&spawned->output);
     cleanup_close_descriptor(&spawned->error);
-    cleanup_close_descriptor(&spawned->report);
     spawned_init(spawned);
 }
 
@@ -38,21 +37,27 @@ size_t spawn_widen_pipe(int descriptor, size_t size) {
     return now > 0 ? (size_t)now : 0;
 }
 
-/* ---- what is made ready before fork: after it, only what is safe between fork and exec */
+/* ---- what is made ready before the child is there: it may do only what is safe between vfork and exec */
+
+enum spawn_step { SPAWN_SESSION, SPAWN_FOLDER, SPAWN_STREAMS, SPAWN_AFFINITY, SPAWN_EXEC };
 
 struct child {
-    int folder, streams[3], report;
+    int folder;     /* -1: the run directory itself */
+    int streams[3]; /* -1: /dev/null, or for stderr where stdout goes */
+    bool merge;     /* stderr goes there */
     pid_t parent;
     cpu_set_t *pus; /* NULL: as the agent */
     size_t pus_size;
     char **arguments, **environment;
+    /* What the child could not do, and why (errno; 0: it has done all). It writes it into our memory. */
+    enum spawn_step step;
+    int code;
 };
 
 static void child_clear(struct child *child) {
     cleanup_close_descriptor(&child->folder);
     for (int i = 0; i < 3; i++)
         cleanup_close_descriptor(&child->streams[i]);
-    cleanup_close_descriptor(&child->report);
     CPU_FREE(child->pus);
     free(child->environment);
 }
@@ -106,14 +111,10 @@ static int make_pus(const struct protocol_run *run, struct child *child) {
 }
 
 /* THEIRS is the child's end, OURS the agent's. */
-static int make_stream(uint8_t mode, bool input, int null, int *theirs, int *ours) {
-    if (mode == PROTOCOL_MODE_MERGE)
-        return 0;
-    if (mode == PROTOCOL_MODE_NULL) {
-        *theirs = fcntl(null, F_DUPFD_CLOEXEC, 3);
-        return *theirs < 0 ? -errno : 0;
-    }
+static int make_stream(uint8_t mode, bool input, int *theirs, int *ours) {
     int ends[2];
+    if (mode != PROTOCOL_MODE_STREAM)
+        return 0;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
     *theirs = ends[input ? 0 : 1];
@@ -122,36 +123,40 @@ static int make_stream(uint8_t mode, bool input, int null, int *theirs, int *our
     return fcntl(*ours, F_SETFL, O_NONBLOCK | (input ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
 }
 
-static int make_streams(const struct protocol_run *run, int null, struct child *child,
-                        struct spawned *spawned) {
-    int r = make_stream(run->input, true, null, &child->streams[0], &spawned->input);
+static int make_streams(const struct protocol_run *run, struct child *child, struct spawned *spawned) {
+    child->merge = run->error == PROTOCOL_MODE_MERGE;
+    int r = make_stream(run->input, true, &child->streams[0], &spawned->input);
     if (r == 0)
-        r = make_stream(run->output, false, null, &child->streams[1], &spawned->output);
-    if (r == 0)
-        r = make_stream(run->error, false, null, &child->streams[2], &spawned->error);
-    int ends[2];
-    if (r == 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-        r = -errno;
-    if (r < 0)
-        return r;
-    spawned->report = ends[0];
-    child->report = ends[1];
-    return 0;
+        r = make_stream(run->output, false, &child->streams[1], &spawned->output);
+    return r < 0 ? r : make_stream(run->error, false, &child->streams[2], &spawned->error);
 }
 
 /* ---- the child */
 
-static _Noreturn void give_up(const struct child *child, enum spawn_step step) {
-    struct spawn_report report = {.step = step, .code = errno};
-    ssize_t ignored = write(child->report, &report, sizeof report);
-    (void)ignored; /* nobody is left to tell */
+static _Noreturn void give_up(struct child *child, enum spawn_step step) {
+    child->step = step;
+    child->code = errno;
     _exit(127);
 }
 
+/* Exec makes all signals default but those that are ignored. Which ones are is asked once: the agent changes
+ * none when it has begun to serve. */
+static const sigset_t *ignored_signals(void) {
+    static sigset_t ignored;
+    static bool known;
+    struct sigaction action;
+    for (int number = 1; number < NSIG && !known; number++)
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            sigaddset(&ignored, number);
+    known = true;
+    return &ignored;
+}
+
 static void reset_signals(void) {
+    const sigset_t *ignored = ignored_signals();
     for (int number = 1; number < NSIG; number++)
-        if (number != SIGKILL && number != SIGSTOP)
-            signal(number, SIG_DFL); /* fails for those that libc keeps for itself, which is right */
+        if (sigismember(ignored, number) > 0)
+            signal(number, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -160,7 +165,7 @@ static void reset_signals(void) {
 /* The kernel takes away what does not exist or is not allowed, as long as something is left; so it is read
  * back. */
 static bool pin(const struct child *child) {
-    static cpu_set_t got[PROTOCOL_PU_LIMIT / CPU_SETSIZE]; /* no allocation after fork */
+    static cpu_set_t got[PROTOCOL_PU_LIMIT / CPU_SETSIZE]; /* nothing can be allocated here */
     if (!child->pus)
         return true;
     if (sched_setaffinity(0, child->pus_size, child->pus) < 0)
@@ -174,7 +179,7 @@ static bool pin(const struct child *child) {
     return false;
 }
 
-static _Noreturn void become(const struct child *child) {
+static _Noreturn void become(struct child *child, const struct spawn_folders *folders) {
     if (setsid() < 0)
         give_up(child, SPAWN_SESSION);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -182,54 +187,30 @@ static _Noreturn void become(const struct child *child) {
         errno = ESRCH;
         give_up(child, SPAWN_SESSION);
     }
-    if (fchdir(child->folder) < 0)
+    if (fchdir(child->folder < 0 ? folders->directory : child->folder) < 0)
         give_up(child, SPAWN_FOLDER);
-    int output = child->streams[1], error = child->streams[2] < 0 ? output : child->streams[2];
-    if (dup2(child->streams[0], 0) < 0 || dup2(output, 1) < 0 || dup2(error, 2) < 0)
-        give_up(child, SPAWN_STREAMS);
+    for (int i = 0; i < 3; i++) {
+        int stream = child->streams[i] >= 0 ? child->streams[i] : i == 2 && child->merge ? 1 : folders->null;
+        if (dup2(stream, i) < 0)
+            give_up(child, SPAWN_STREAMS);
+    }
     if (!pin(child))
         give_up(child, SPAWN_AFFINITY);
     reset_signals();
-    environ = child->environment;
+    environ = child->environment; /* PATH is looked up in it */
     execvp(child->arguments[0], child->arguments);
     give_up(child, SPAWN_EXEC);
 }
 
-/* ---- the parent */
-
-int spawn(const struct protocol_run *run, const struct spawn_folders *folders, struct spawned *ret,
-          struct failure *failure) {
-    struct child child = {.folder = -1, .streams = {-1, -1, -1}, .report = -1, .parent = getpid()};
-    struct spawned spawned;
-    spawned_init(&spawned);
-    child.arguments = (char **)run->arguments;
-    child.folder = beneath_open(folders->directory, run->folder, O_RDONLY | O_DIRECTORY, 0, failure);
-    if (child.folder < 0) {
-        failure_prefix(failure, "cannot run '%.64s'", run->arguments[0]);
-        return child.folder;
-    }
-    int r = make_environment(run, &child.environment);
-    if (r == 0)
-        r = make_pus(run, &child);
-    if (r == 0)
-        r = make_streams(run, folders->null, &child, &spawned);
-    if (r == 0) {
-        spawned.wall_ns = clock_wall_ns();
-        spawned.monotonic_ns = clock_monotonic_ns();
-        spawned.pid = fork();
-        if (spawned.pid == 0)
-            become(&child);
-        if (spawned.pid < 0)
-            r = -errno;
-    }
-    child_clear(&child);
-    if (r < 0) {
-        spawned_clear(&spawned);
-        return failure_set(failure, r, "cannot run '%.64s': %s", run->arguments[0], strerror(-r));
-    }
-    *ret = spawned;
-    return 0;
+/* Not inlined, so that nobody keeps in a register what the child changes. */
+static __attribute__((noinline)) pid_t start(struct child *child, const struct spawn_folders *folders) {
+    pid_t pid = vfork();
+    if (pid == 0)
+        become(child, folders);
+    return pid;
 }
+
+/* ---- the parent */
 
 static const char *describe_pus(const struct protocol_run *run, char *buffer, size_t size) {
     struct pu_set set = {0};
@@ -263,24 +244,76 @@ static int explain_exec(const struct protocol_run *run, int code, struct failure
                        path ? path : "");
 }
 
-int spawn_explain(const struct protocol_run *run, const struct spawn_report *report,
-                  struct failure *failure) {
-    const char *program = run->arguments[0], *why = strerror(report->code);
+static int explain(const struct protocol_run *run, const struct child *child, struct failure *failure) {
+    const char *program = run->arguments[0], *why = strerror(child->code);
     char wanted[256], allowed[256];
-    switch (report->step) {
+    switch (child->step) {
     case SPAWN_FOLDER:
-        return failure_set(failure, -report->code,
-                           "cannot run '%.256s': cannot change to folder '%.256s': %s", program, run->folder,
-                           why);
+        return failure_set(failure, -child->code, "cannot run '%.256s': cannot change to folder '%.256s': %s",
+                           program, run->folder, why);
     case SPAWN_AFFINITY:
-        return failure_set(failure, -report->code,
+        return failure_set(failure, -child->code,
                            "cannot run '%.256s': cannot pin it to PUs %s: %s; the agent may use PUs %s",
                            program, describe_pus(run, wanted, sizeof wanted), why,
                            describe_allowed(allowed, sizeof allowed));
     case SPAWN_EXEC:
-        return explain_exec(run, report->code, failure);
+        return explain_exec(run, child->code, failure);
     default:
-        return failure_set(failure, -report->code, "cannot run '%.256s': cannot prepare its process: %s",
+        return failure_set(failure, -child->code, "cannot run '%.256s': cannot prepare its process: %s",
                            program, why);
     }
+}
+
+static int open_folder(const struct protocol_run *run, const struct spawn_folders *folders,
+                       struct child *child, struct failure *failure) {
+    if (strcmp(run->folder, ".") == 0)
+        return 0;
+    child->folder = beneath_open(folders->directory, run->folder, O_RDONLY | O_DIRECTORY, 0, failure);
+    if (child->folder >= 0)
+        return 0;
+    failure_prefix(failure, "cannot run '%.64s'", run->arguments[0]);
+    return child->folder;
+}
+
+/* 0: it runs, and PID is set; 1: the child says what it could not do; or a negative errno. */
+static int start_child(struct child *child, const struct spawn_folders *folders, struct spawned *spawned) {
+    char **ours = environ;
+    spawned->wall_ns = clock_wall_ns();
+    spawned->monotonic_ns = clock_monotonic_ns();
+    spawned->pid = start(child, folders);
+    environ = ours;
+    if (spawned->pid < 0)
+        return -errno;
+    if (child->code == 0)
+        return 0;
+    while (waitpid(spawned->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return 1;
+}
+
+int spawn(const struct protocol_run *run, const struct spawn_folders *folders, struct spawned *ret,
+          struct failure *failure) {
+    struct child child = {.folder = -1, .streams = {-1, -1, -1}, .parent = getpid()};
+    struct spawned spawned;
+    spawned_init(&spawned);
+    child.arguments = (char **)run->arguments;
+    int r = open_folder(run, folders, &child, failure);
+    if (r < 0)
+        return r;
+    r = make_environment(run, &child.environment);
+    if (r == 0)
+        r = make_pus(run, &child);
+    if (r == 0)
+        r = make_streams(run, &child, &spawned);
+    if (r == 0)
+        r = start_child(&child, folders, &spawned);
+    child_clear(&child);
+    if (r == 0) {
+        *ret = spawned;
+        return 0;
+    }
+    spawned_clear(&spawned);
+    if (r > 0)
+        return explain(run, &child, failure);
+    return failure_set(failure, r, "cannot run '%.64s': %s", run->arguments[0], strerror(-r));
 }

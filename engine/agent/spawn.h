@@ -1,7 +1,12 @@
 /*
- * Starting a program: a child in a session of its own, with its streams, its folder and its PUs, and a pipe
- * that says whether exec succeeded. The child gets SIGKILL when the agent dies (PR_SET_PDEATHSIG); the rest
- * of its family is the guardian's business (guardian.h).
+ * Starting a program: a child in a session of its own, with its streams, its folder and its PUs. It gets
+ * SIGKILL when the agent dies (PR_SET_PDEATHSIG); the rest of its family is the guardian's business
+ * (guardian.h).
+ *
+ * The child shares the agent's memory until it executes the program (vfork), and the agent waits so long: it
+ * costs a third of what fork costs, and whether exec succeeded is known at once. What the wait is for is the
+ * loading of the program; a file server that does not answer holds the agent up as it holds up every other
+ * process that wants that file.
  */
 #ifndef ASSAY_AGENT_SPAWN_H
 #define ASSAY_AGENT_SPAWN_H
@@ -19,23 +24,15 @@ struct spawned {
     pid_t pid;                     /* also its session and process group */
     int64_t wall_ns, monotonic_ns; /* just before fork */
     int input, output, error;      /* our ends, non-blocking; -1 where the mode is not STREAM */
-    int report;                    /* EOF: it runs; struct spawn_report: it does not */
 };
 
 /* -1 in all descriptors. */
 void spawned_init(struct spawned *spawned);
 void spawned_clear(struct spawned *spawned);
 
+/* 0: it runs. A negative errno and a sentence: it does not, and there is no child. */
 int spawn(const struct protocol_run *run, const struct spawn_folders *folders, struct spawned *ret,
           struct failure *failure);
-
-/* What the child could not do. */
-enum spawn_step { SPAWN_SESSION, SPAWN_FOLDER, SPAWN_STREAMS, SPAWN_AFFINITY, SPAWN_EXEC };
-struct spawn_report {
-    int step, code; /* enum spawn_step; errno */
-};
-/* The sentence for a report. Returns the negative errno. */
-int spawn_explain(const struct protocol_run *run, const struct spawn_report *report, struct failure *failure);
 
 /* Raises the capacity of a pipe to SIZE or to what the system grants; returns what it has now. */
 size_t spawn_widen_pipe(int descriptor, size_t size);

@@ -28,7 +28,7 @@ static void it_comes_and_goes(void **state) {
     run_shell(&engine, "trap '' TERM; setsid sleep 1000 & echo $!; sleep 1000");
     expect(&engine, PROTOCOL_STARTED, &frame);
     expect(&engine, PROTOCOL_OUTPUT, &frame);
-    pid_t stray = atoi(frame.payload + 5);
+    pid_t stray = printed_pid(&frame);
     pid_t agent = engine.agent;
     assert_true(stray > 0 && is_alive(stray) && is_alive(agent));
     leave(&engine);
@@ -98,7 +98,7 @@ static void a_killed_worker_is_told(void **state) {
     run_shell(&engine, "setsid sleep 1000 & echo $!; sleep 1000");
     expect(&engine, PROTOCOL_STARTED, &frame);
     expect(&engine, PROTOCOL_OUTPUT, &frame);
-    pid_t stray = atoi(frame.payload + 5);
+    pid_t stray = printed_pid(&frame);
     kill(engine.agent, SIGKILL);
     assert_false(receive(&engine, &frame));
     assert_int_equal(relay_end(&engine, words), 1);
@@ -189,7 +189,7 @@ static void the_lease_runs_out(void **state) {
     run_shell(&engine, "trap '' TERM; echo $$; while :; do sleep 1; done");
     expect(&engine, PROTOCOL_STARTED, &frame);
     expect(&engine, PROTOCOL_OUTPUT, &frame);
-    pid_t command = atoi(frame.payload + 5), agent = engine.agent;
+    pid_t command = printed_pid(&frame), agent = engine.agent;
     int64_t start = clock_monotonic_ns();
     /* As long as it is heard, whatever it says, the agent stays. */
     while (clock_monotonic_ns() - start < 1000000000) {
@@ -218,7 +218,7 @@ static void the_lease_runs_out_alone(void **state) {
     run_shell(&engine, "echo $$; sleep 1000");
     expect(&engine, PROTOCOL_STARTED, &frame);
     expect(&engine, PROTOCOL_OUTPUT, &frame);
-    pid_t command = atoi(frame.payload + 5), agent = engine.agent;
+    pid_t command = printed_pid(&frame), agent = engine.agent;
     break_stream(&engine);
     assert_int_equal(relay_end(&engine, words), 0);
     wait_ms(300);
@@ -346,7 +346,7 @@ static void daemons_are_listed(void **state) {
     assert_true(find_line(&engine, fields));
     snprintf(pid, sizeof pid, "%ld", (long)engine.agent);
     assert_string_equal(fields[1], "attached");
-    assert_true(atoi(fields[2]) < 5);
+    assert_true(strtol(fields[2], NULL, 10) < 5);
     assert_string_equal(fields[3], "77");
     assert_string_equal(fields[4], "1");
     assert_string_equal(fields[5], pid);
@@ -361,7 +361,7 @@ static void daemons_are_listed(void **state) {
     kill(engine.agent, SIGSTOP);
     assert_true(find_line(&engine, fields));
     assert_string_equal(fields[1], "silent");
-    assert_true(atoi(fields[5]) > 0);
+    assert_true(strtol(fields[5], NULL, 10) > 0);
     char output[4096];
     assert_int_equal(call((const char *const[]){"--end", engine.name, NULL}, output, words), 1);
     assert_non_null(strstr(words, "does not answer"));
@@ -381,7 +381,7 @@ static void daemons_are_ended(void **state) {
     run_shell(&engine, "setsid sleep 1000 & echo $!; sleep 1000");
     expect(&engine, PROTOCOL_STARTED, &frame);
     expect(&engine, PROTOCOL_OUTPUT, &frame);
-    pid_t stray = atoi(frame.payload + 5);
+    pid_t stray = printed_pid(&frame);
     assert_int_equal(call((const char *const[]){"--end", engine.name, NULL}, output, words), 0);
     assert_string_equal(words, "");
     assert_false(is_alive(stray));

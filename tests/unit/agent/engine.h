@@ -266,6 +266,18 @@ static inline uint32_t run_shell(struct engine *engine, const char *script) {
     return run(engine, (const char *const[]){"/bin/sh", "-c", script, NULL}, PROTOCOL_MODE_NULL);
 }
 
+/* A number that a program printed, in an OUTPUT frame. */
+static inline pid_t printed_pid(const struct protocol_frame *frame) {
+    struct protocol_data data;
+    assert_int_equal(protocol_get_data(frame, &data, &failure), 0);
+    char digits[32] = "";
+    assert_true(data.length < sizeof digits);
+    memcpy(digits, data.bytes, data.length);
+    pid_t pid = (pid_t)strtol(digits, NULL, 10);
+    assert_true(pid > 1);
+    return pid;
+}
+
 static inline void set_lease(struct engine *engine, uint64_t ms) {
     begin(engine, PROTOCOL_LEASE);
     protocol_put_lease(&writer, ms);
