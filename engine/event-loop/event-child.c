@@ -169,7 +169,10 @@ struct event_source *event_loop_add_child(struct event_loop *loop, pid_t pid, ev
         errno = -r;
         return NULL;
     }
-    event_source_defer(loop->child_check);
+    /* It may have ended, and its signal have been taken, before it was watched. Where orphans are reaped it
+     * would be gone then; so its signal is still to come. */
+    if (!loop->orphans)
+        event_source_defer(loop->child_check);
     return source;
 }
 

@@ -15,7 +15,7 @@ static void on_signals(struct event_source *self, int descriptor, unsigned event
         int number = (int)information.ssi_signo;
         if (number == SIGCHLD) {
             child_collect(loop);
-            continue;
+            return; /* seldom is another signal there: it is reported again */
         }
         for (struct event_source *source = loop->sources; source; source = source->next)
             if (!source->removed && source->kind == EVENT_KIND_SIGNAL && source->signal.number == number)
