@@ -13,10 +13,10 @@ run_there() { bed run "$ASSAY" run "$@"; } # on the front end, which reaches the
 # Nothing of assay's runs or lies on a node but the program itself, for the next time.
 is_clean() { bed on "$1" sh -c '! pgrep "^(assay-)?agent" >/dev/null && ! ls -d /tmp/assay-*-node-* >/dev/null 2>&1'; }
 is_clean_within() { # is_clean_within SECONDS NODE...
-    local i node seconds=$1
+    local node seconds=$1
     shift
     for node in "$@"; do
-        for i in $(seq $((seconds * 10))); do is_clean "$node" && break; sleep 0.1; done
+        for _ in $(seq $((seconds * 10))); do is_clean "$node" && break; sleep 0.1; done
         is_clean "$node" || { bed on "$node" sh -c 'ps -e -o pid,args | grep agent; ls -d /tmp/assay-*' >&2; return 1; }
     done
 }
@@ -136,6 +136,7 @@ start_there() { # start_there NAME: in the background, until units are done
     for _ in $(seq 300); do grep -qsE '"units_done":[1-9]' "$scratch/out" && return; sleep 0.1; done
     sed 's/^/# /' "$scratch/err"
 }
+engine() { pgrep -o -f "^$ASSAY run $scratch/$1.yaml"; }
 sealed() { sed -n 's/.*"event":"sealed","text":"\([^"]*\)".*/\1/p' "$scratch/out"; }
 
 # ---- a link is cut for longer than it may be silent ----------------------------------------------------------------
@@ -179,12 +180,52 @@ check "the other nodes are clean" is_clean_within 8 1 2
 for _ in $(seq 100); do bed run ssh -F "$BED/ssh_config" node-3 true 2>/dev/null && break; sleep 0.1; done
 beats killed 10000 3000 '{hosts: "node-[1-3]", lease: 3 s}'
 start_there killed
-engine=$(pgrep -f "^$ASSAY run $scratch/killed.yaml")
-kill -9 $engine; wait $pid 2>/dev/null
+kill -9 "$(engine killed)"; wait $pid 2>/dev/null
 check "kill -9: the agents are there for a while" bed on 1 pgrep '^(assay-)?agent'
 check "... and after the lease they and their folders are gone" is_clean_within 10 1 2 3
 kept=$(cat "$scratch"/killed/*/results/results.csv | tail -n +2 | wc -l)
 check "... and the units that were shown are on disk ($kept)" test "$kept" -ge "$(grep -oE '"units_done":[0-9]+' "$scratch/out" | tail -1 | cut -d: -f2)"
+
+# ---- the user has enough: sealed, and nothing is left; nodes out of reach are not waited for -----------------------
+beats stopped 10000 3000 '{hosts: "node-[1-3]", lease: 16 s}'
+start_there stopped
+kill -INT "$(engine stopped)"; wait $pid; status=$?
+check "SIGINT ends a run on hosts with exit code 4 (it was $status)" test $status -eq 4
+check "... sealed with what there is" test "$(cat_of "$(sealed)" results/results.csv | wc -l)" -gt 1
+check "... and nothing is left on the nodes" is_clean_within 1 1 2 3
+start_there stopped
+bed cut 2
+for _ in $(seq 100); do grep -q "node node-2: the link broke" "$scratch/out" && break; sleep 0.1; done
+before=$(date +%s)
+kill -INT "$(engine stopped)"; wait $pid; status=$?
+check "so it does when a node is out of reach (it was $status)" test $status -eq 4
+check "... which is said" grep -q "node node-2: out of reach, and not waited for" "$scratch/out"
+check "... and takes $(($(date +%s) - before)) s" test $(($(date +%s) - before)) -le 20
+bed mend 2
+check "... the other nodes are clean, and that one after its lease" is_clean_within 20 1 3 2
+
+# ---- what fails on some nodes ------------------------------------------------------------------------------------
+fails_on() { # fails_on NAME PATTERN: a setup that fails where the host's name matches
+    printf 'name: %s\nexperiment:\n  name: x\n  setup: ["case $(hostname) in %s) echo out of luck >&2; exit 7;; esac"]\n  run: echo 1\n  responses: {one: {pattern: "(1)"}}\ntestbed: {hosts: "node-[1-3]"}\n' "$1" "$2" >"$scratch/$1.yaml"
+}
+fails_on once node-2
+refuse "a setup that fails on one node is quoted, with the node" 3 "on node node-2, '.*' exited with status 7: out of luck" \
+    run_there "$scratch/once.yaml" -o "$scratch/once"
+check "... what it wrote is kept" grep -q "out of luck" <(cat_of "$scratch"/once/*.zip logs/commands/001-setup/node-2.err)
+fails_on twice 'node-[13]'
+refuse "one that fails on several names them together" 3 "2 of 3 nodes.*node-\[1,3\]: .*status 7.*out of luck" \
+    run_there "$scratch/twice.yaml" -o "$scratch/twice"
+check "... once for all, as they wrote the same" test "$("$ASSAY" archive list "$scratch"/twice/*.zip | grep -c 'logs/commands/001-setup/.*err')" -eq 1
+check "... and each node's journal entry says where" \
+    test "$(cat_of "$scratch"/twice/*.zip journal.jsonl | grep -cE '"node":"node-[13]".*"exit":7.*"error":"logs/commands/001-setup/node-1.err"')" -eq 2
+check "nothing is left on the nodes" is_clean_within 1 1 2 3
+
+# ---- the agent's source, where the binary is not wanted ------------------------------------------------------------
+beats built 1000 10 '{hosts: "node-1", agent: source}'
+run_there "$scratch/built.yaml" -q -o "$scratch/built" >"$scratch/out" 2>"$scratch/err"
+report $? "agent: source runs too"
+cat_of "$(cat "$scratch/out")" nodes/node-1/facts.json >"$scratch/facts.json"
+check "... and facts tell that it was built there" test "$(json "$scratch/facts.json" built)" = true
 
 # ---- nodes that cannot be used -------------------------------------------------------------------------------------
 bed refuse-logins 2
