@@ -12,6 +12,7 @@ void cleanup_close_descriptor(int *descriptor) {
     int saved = errno;
     if (*descriptor >= 0)
         close(*descriptor);
+    *descriptor = -1; /* the number may be another's now */
     errno = saved;
 }
 

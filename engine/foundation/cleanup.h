@@ -31,7 +31,7 @@
     })
 
 void cleanup_free_pointer(void *pointer_to_pointer);
-void cleanup_close_descriptor(int *descriptor);
+void cleanup_close_descriptor(int *descriptor); /* it is -1 afterwards, so that twice is fine */
 void cleanup_close_stream(FILE **stream);
 
 #define cleanup_free cleanup(cleanup_free_pointer)
