@@ -348,14 +348,12 @@ void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) 
 static void on_patience(struct event_source *self, void *context) {
     (void)self;
     struct ssh_connection *connection = context;
-    if (connection->state == CONNECTION_CONNECTING && !connection->gateway) {
+    if (connection->state == CONNECTION_CONNECTING) {
         ssh_dial_expired(connection);
         return;
     }
     const char *what = "";
-    if (connection->state == CONNECTION_CONNECTING)
-        what = "the gateway did not connect to it";
-    else if (connection->state == CONNECTION_AUTHENTICATING)
+    if (connection->state == CONNECTION_AUTHENTICATING)
         what = "the server did not decide about the login";
     else if (ssh_get_serverbanner(connection->session))
         what = "the key exchange did not end";
@@ -394,8 +392,7 @@ void ssh_connection_begin(struct ssh_connection *connection) {
     int r;
     if (connection->gateway) {
         connection->state = CONNECTION_CONNECTING;
-        event_source_set_timer(connection->patience, connection->target.timeout_ns, 0);
-        r = ssh_tunnel_open(connection, &why);
+        r = ssh_tunnel_open(connection, &why); /* whose stream has its own patience */
     } else {
         connection->state = CONNECTION_RESOLVING;
         r = name_resolver_ask(connection->client->resolver, connection->target.address,

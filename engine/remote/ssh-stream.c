@@ -2,6 +2,7 @@
 #include "engine/remote/ssh-inside.h"
 
 #include <errno.h>
+#include <libssh/server.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ struct ssh_stream {
     struct ssh_stream_listener listener;
     enum stream_state state;
     struct event_source *patience; /* until it is open */
+    bool probed;                   /* a forward that waits: the gateway was asked whether it is there */
+    uint64_t heard;                /* bytes that had come from it by then */
 
     ssh_channel channel; /* NULL: none any more */
     struct ssh_channel_callbacks_struct callbacks;
@@ -228,16 +231,41 @@ static void tell_refused(struct ssh_stream *stream) {
     tell_closed(stream, NULL, &why);
 }
 
+/* A gateway that is silent about a node may be waiting for the node, or be gone itself: then no byte comes
+ * from it, not even in answer to a request that it does not know. */
+static void probe(struct ssh_stream *stream) {
+    struct ssh_connection *connection = stream->connection;
+    stream->probed = true;
+    stream->heard = connection->counter.in_bytes;
+    (void)ssh_send_keepalive(connection->session); /* does not wait: the session does not block */
+    event_source_set_timer(stream->patience, connection->target.timeout_ns / 2, 0);
+    ssh_connection_look(connection);
+}
+
 static void on_patience(struct event_source *self, void *context) {
     (void)self;
     struct ssh_stream *stream = context;
     struct ssh_connection *connection = stream->connection;
+    if (!stream->command && !stream->probed) {
+        probe(stream);
+        return;
+    }
+    if (stream->probed && connection->counter.in_bytes == stream->heard) {
+        struct failure gone;
+        ssh_connection_complain(connection, &gone, -ETIMEDOUT, "it does not answer any more");
+        ssh_connection_fail(connection, &gone);
+        return;
+    }
     struct failure why;
-    ssh_connection_complain(connection, &why, -ETIMEDOUT, "the server did not %s within %.3g s",
-                            stream->state == STREAM_REQUESTING ? "start the command"
-                            : stream->command                  ? "open a channel"
-                                                               : "connect further",
-                            (double)connection->target.timeout_ns / (double)EVENT_SECOND);
+    double seconds = (double)connection->target.timeout_ns / (double)EVENT_SECOND;
+    if (!stream->command)
+        ssh_connection_complain(connection, &why, -ETIMEDOUT,
+                                "it did not connect to '%s' port %u within %.3g s", stream->host,
+                                stream->port, seconds);
+    else
+        ssh_connection_complain(connection, &why, -ETIMEDOUT, "the server did not %s within %.3g s",
+                                stream->state == STREAM_REQUESTING ? "start the command" : "open a channel",
+                                seconds);
     if (stream->state != STREAM_OPENING) {
         tell_closed(stream, NULL, &why);
         return;

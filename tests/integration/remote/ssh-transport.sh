@@ -97,4 +97,13 @@ took=$((($(date +%s%N) - before) / 1000000))
 check "is not tried again ($took ms)" test $took -lt 1400
 says "twenty through a gateway" "^open" run --jump "$me@127.0.0.1:$port_busy" --copies 20 "$to" open close
 check "are all open" test "$(grep -c '^open' "$scratch/said")" -eq 20
+end_agents
+
+# The gateway's end of the connection stops, as when its network is gone: a new connection to it is what helps.
+sshd_start gate
+stop="do:kill -STOP \$(ps -o pid= --ppid $(cat "$scratch/gate.pid"))"
+says "a gateway that is gone is noticed" "^closed ETIMEDOUT node $to: gateway '$me@127.0.0.1:$port_gate': it does not answer any more$" \
+    run --timeout 1 --jump "$me@127.0.0.1:$port_gate" "$to" open "$stop" -renew renew
+check "and replaced" test "$(cut -d' ' -f1 "$scratch/said" | tr '\n' ' ')" = "open closed open "
+end_agents
 finish
