@@ -41,7 +41,7 @@ struct cleaning {
     size_t count, capacity;
     bool *chosen;  /* nodes that --end is run on now */
     size_t *which; /* for these: of FOUND */
-    const char *arguments[4];
+    const char *arguments[8];
 };
 
 static void clear_cleaning(struct cleaning *cleaning) {
@@ -60,23 +60,34 @@ static const struct transport *stream_of(const struct cleaning *cleaning, size_t
     return agent_link_transport(node_group_link(cleaning->nodes->group, node));
 }
 
-/* The agent's program on NODE as the first argument. */
-static int set_program(struct cleaning *cleaning, size_t node, struct failure *failure) {
+/* The agent's program on NODE with an option and its argument (or NULL). Where it is may be told from the
+ * user's home folder, which only the node knows: then a shell puts the two together, by words that are the
+ * same whatever the path is. */
+static int set_arguments(struct cleaning *cleaning, size_t node, const char *option, const char *argument,
+                         struct failure *failure) {
     const struct transport *transport = stream_of(cleaning, node);
     const struct transport_ssh_agent *agent = transport ? transport_ssh_agent(transport) : NULL;
     if (!agent || !agent->path)
         return failure_set(failure, -ENOTCONN, "there is no connection");
-    cleaning->arguments[0] = agent->path;
+    bool from_home = strncmp(agent->path, "~/", 2) == 0;
+    const char **at = cleaning->arguments;
+    if (from_home) {
+        *at++ = "sh";
+        *at++ = "-c";
+        *at++ = "exec \"$HOME/$0\" \"$@\"";
+    }
+    *at++ = agent->path + (from_home ? 2 : 0);
+    *at++ = option;
+    *at++ = argument;
+    *at = NULL;
     return 0;
 }
 
 static int specify_list(size_t node, struct remote_command_specification *ret, void *context,
                         struct failure *failure) {
     struct cleaning *cleaning = context;
-    cleaning->arguments[1] = "--list";
-    cleaning->arguments[2] = NULL;
     *ret = (struct remote_command_specification){.arguments = cleaning->arguments};
-    return set_program(cleaning, node, failure);
+    return set_arguments(cleaning, node, "--list", NULL, failure);
 }
 
 static bool take_number(const char *field, uint64_t *ret) {
@@ -201,11 +212,8 @@ static void print_left_over(const struct cleaning *cleaning, const struct left_o
 static int specify_end(size_t node, struct remote_command_specification *ret, void *context,
                        struct failure *failure) {
     struct cleaning *cleaning = context;
-    cleaning->arguments[1] = "--end";
-    cleaning->arguments[2] = cleaning->found[cleaning->which[node]].session;
-    cleaning->arguments[3] = NULL;
     *ret = (struct remote_command_specification){.arguments = cleaning->arguments, .timeout_ms = end_ms};
-    return set_program(cleaning, node, failure);
+    return set_arguments(cleaning, node, "--end", cleaning->found[cleaning->which[node]].session, failure);
 }
 
 /* Chooses an agent that is to be ended on each node that still has one. DONE: those chosen so far. False if

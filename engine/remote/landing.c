@@ -232,8 +232,7 @@ int landed_commit(struct landed *landed, unsigned mode, struct failure *failure)
         renameat(landed->parent, landed->staged, landed->parent, name) < 0)
         r = -errno;
     if (r == 0) {
-        cleanup_close_descriptor(&landed->descriptor);
-        landed->descriptor = -1; /* nothing is staged any more */
+        cleanup_close_descriptor(&landed->descriptor); /* nothing is staged any more */
         r = note_changed(landed->landing, landed->parent);
     }
     if (r < 0)

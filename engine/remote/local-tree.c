@@ -175,7 +175,6 @@ static int open_next(struct local_tree *tree, struct failure *failure) {
 static int end_file(struct local_tree *tree, struct failure *failure) {
     struct local_entry *entry = &tree->entries[tree->hashed];
     cleanup_close_descriptor(&tree->file);
-    tree->file = -1;
     if (tree->hashed_bytes != entry->size)
         return failure_set(failure, -EBUSY, "'%s' had %llu bytes and has %llu now: it is being written",
                            entry->path, (unsigned long long)entry->size,

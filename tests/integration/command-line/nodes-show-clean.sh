@@ -1,0 +1,82 @@
+#!/bin/bash
+# assay nodes show: what sixteen nodes are, and who differs. assay nodes clean: agents that are left over.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+bed up 16 --names 'taurus-%' || plan_skip "no test bed"
+all='taurus-[1-16]'
+nodes() { # keeps what it prints for `said`
+    bed run "$ASSAY" nodes "$@" >"$scratch/out"
+}
+said() { grep -qE -- "$1" "$scratch/out"; }
+times() { [ "$(grep -cE -- "$2" "$scratch/out")" -eq "$1" ]; } # times COUNT PATTERN
+
+# ---- show
+
+check "shows all" nodes show -w "$all"
+sed 's/^/# /' "$scratch/out"
+check "names them" said '^nodes +taurus-\[1-16\]   \(16\)$'
+check "what is common to all once" times 1 Linux
+check "the run directories as one" said '^run directory +/[^ ]*-NODE$'
+check "and how the clocks stand" said '^clock offset +[+-]0\.[0-9]{6} s, give or take 0\.[0-9]{6} s   taurus-[0-9]+$'
+if bed can sys; then
+    check "the topology that the nodes have" said '^topology +1 socket, 4 cores, 8 threads'
+fi
+if bed can names; then
+    bed on 5 sh -c "echo other-name >/proc/sys/kernel/hostname"
+    check "shows one that differs" nodes show -w "$all"
+    check "the common value first" said '^host name +as listed   taurus-\[1-4,6-16\]$'
+    check "then who differs" said '^ +other-name   taurus-5$'
+    bed on 5 sh -c "echo taurus-5 >/proc/sys/kernel/hostname"
+fi
+check "shows JSON" nodes show -w "$all" --json
+check "of each" [ "$(jq '.nodes | map(select(.known and .threads > 0 and .memory_bytes > 0 and
+    (.clock_offset_seconds | fabs) < 1 and .round_trip_seconds > 0)) | length' "$scratch/out")" = 16 ]
+bed refuse-logins 7
+refuse "one that cannot be reached is named" 1 'looking failed on 1 of 16 nodes: taurus-7: ' nodes show -w "$all"
+check "the others are shown" said '^nodes +taurus-\[1-6,8-16\]   \(15\)$'
+bed accept-logins 7
+
+# ---- clean
+
+check "finds nothing where nothing is" nodes clean -w "$all"
+check "and says so" said '^nothing is left over$'
+
+sleeps() { # sleeps NODE: how many
+    bed on "$1" pgrep -c -x sleep
+}
+wait_for() { # wait_for NODE COUNT
+    local _
+    for _ in $(seq 150); do
+        [ "$(sleeps "$1")" = "$2" ] && return
+        sleep 0.1
+    done
+    return 1
+}
+engine() { pgrep -f "^$ASSAY nodes run .* -- sleep $1\$" | head -1; }
+bed run "$ASSAY" nodes run -w 'taurus-[1-4]' -- sleep 1001 >/dev/null 2>&1 &
+for node in 1 2 3 4; do wait_for $node 1; done
+kill -9 "$(engine 1001)"
+wait $!
+bed run "$ASSAY" nodes run -w 'taurus-[4-5]' -- sleep 1002 >/dev/null 2>&1 &
+used=$!
+wait_for 4 2
+wait_for 5 1
+
+check "lists what is left over" nodes clean -w "$all" --dry-run
+sed 's/^/# /' "$scratch/out"
+check "who it was" said '^taurus-1: left over: nodes@[^ ]+:[0-9]+, in /.*assay-nodes-[0-9a-f]+-taurus-1, since 20[0-9-]+T[0-9:]+Z, 1 command, alone for .*, would leave in '
+check "all of them" times 4 ': left over: '
+check "and what is in use" times 2 ': left alone: .* somebody is connected$'
+check "but ends nothing" [ "$(sleeps 1) $(sleeps 4) $(sleeps 5)" = "1 2 1" ]
+check "ends what is left over" nodes clean -w "$all"
+check "each" times 4 '^taurus-[1-4]: ended: '
+check "with its command, and not what is in use" [ "$(sleeps 1) $(sleeps 4) $(sleeps 5)" = "0 1 1" ]
+check "and its folder" [ "$(bed on 2 sh -c 'ls -d /tmp/assay-nodes-* 2>/dev/null')" = "" ]
+check "not even twice" nodes clean -w "$all"
+check "unless it is told to" nodes clean -w 'taurus-5' --force
+check "then that too" [ "$(sleeps 5)" = 0 ]
+kill -INT "$(engine 1002)"
+wait $used
+check "who was cut off is told" [ $? -ne 0 ]
+check "nothing is left" [ "$(sleeps 4)" = 0 ]
+finish
