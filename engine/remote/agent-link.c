@@ -172,8 +172,6 @@ static void write_out(struct agent_link *link) {
 
 static void flush(struct agent_link *link) {
     size_t length;
-    if (link->transport->state != TRANSPORT_OPEN)
-        return; /* a write to a stream that is still being sought would count as its end */
     write_out(link);
     unsigned read = is_listening(link) && !link->read_ended ? EVENT_READ : 0u;
     unsigned write = !link->write_ended && outbox_unsent(&link->outbox, &length) ? EVENT_WRITE : 0u;
