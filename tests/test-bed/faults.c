@@ -95,19 +95,19 @@ static int read_amount(const struct order *order, double most, double scale, uin
 }
 
 static int do_delay(const struct order *order) {
-    uint32_t delay;
+    uint32_t delay = 0;
     int status = read_amount(order, DELAY_MOST_MS, 1000, &delay);
     return status == 0 ? set_line(order, 'd', delay) : status;
 }
 
 static int do_loss(const struct order *order) {
-    uint32_t loss;
+    uint32_t loss = 0;
     int status = read_amount(order, 100, 10000, &loss);
     return status == 0 ? set_line(order, 'l', loss) : status;
 }
 
 static int do_rate(const struct order *order) {
-    uint32_t rate;
+    uint32_t rate = 0;
     int status = read_amount(order, RATE_MOST_MBIT, 1000, &rate);
     return status == 0 ? set_line(order, 'r', rate) : status;
 }
