@@ -481,6 +481,10 @@ static bool admit(struct agent_link *link, struct request_share *share) {
         return false;
     struct pending_request *request = take_first(&share->queue);
     link->queued--;
+    if (request->forgotten && request->type != PROTOCOL_WRITE_BEGIN) {
+        request_free(link, request); /* it would have no effect but its answer */
+        return true;
+    }
     struct failure why = {0};
     int r = transfer_open(request, &why);
     if (r == 0)
@@ -500,8 +504,10 @@ static void begin_exchange(struct agent_link *link, struct pending_request *requ
     if (link_send(link, &writer, NULL) < 0)
         return; /* the next time */
     request->due = false;
-    request->asked_wall_ns = clock_wall_ns();
+    /* In this order, so that whatever comes between the two makes the round trip longer, and not the error
+     * larger than half of it. */
     request->asked_monotonic_ns = clock_monotonic_ns();
+    request->asked_wall_ns = clock_wall_ns();
 }
 
 void request_pump(struct agent_link *link) {
