@@ -214,9 +214,11 @@ int run_phase_connect(struct run *run, struct failure *failure) {
         delivered += run->nodes[i].agent_delivered;
         built += run->nodes[i].agent_built;
     }
-    if (delivered > 0)
-        run_note(run, "the agent was delivered to %zu of %zu nodes, and built from its source on %zu",
+    if (built > 0)
+        run_note(run, "the agent was delivered to %zu of %zu nodes, and built there from its source on %zu",
                  delivered, run->node_count, built);
+    else if (delivered > 0)
+        run_note(run, "the agent was delivered to %zu of %zu nodes", delivered, run->node_count);
     return r < 0 ? r : run_measure_clocks(run, RUN_CLOCK_START, failure);
 }
 

@@ -99,4 +99,9 @@ refuse "a tag that does not exist is named" 3 "v99" "$ASSAY" run "$scratch/tag.y
 sed 's,data/numbers,data/nothing,' "$scratch/git.yaml" >"$scratch/run.yaml"
 refuse "a command that fails three times in a row ends the run" 3 "3 units in a row failed.*exited with status 3" \
     "$ASSAY" run "$scratch/run.yaml" -o "$scratch/failed"
+rm -rf "$scratch/failed"
+sed 's/repetitions: 4/repetitions: 200000/' "$scratch/git.yaml" >"$scratch/many.yaml"
+refuse "more units than an archive has room for are refused" 2 "200000 units would keep their output in more files than" \
+    "$ASSAY" run "$scratch/many.yaml" -o "$scratch/failed"
+check "... before anything is prepared" test "$("$ASSAY" archive cat "$scratch"/failed/*.zip journal.jsonl | grep -c '"event":"command"')" -eq 0
 finish
