@@ -1,6 +1,7 @@
 #include "engine/agent/agent.h"
 
 #include "engine/agent/command.h"
+#include "engine/agent/memory.h"
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>
@@ -208,6 +209,7 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
                             .null = -1,
                             .input = -1,
                             .output = -1};
+    memory_return_blocks();
     inbox_init(&agent->inbox);
     outbox_init(&agent->outbox, &agent->inbox, OUTBOX_LIMIT);
     spool_init(&agent->spool, options->directory);

@@ -1,5 +1,6 @@
 #include "engine/agent/guardian.h"
 
+#include "engine/agent/memory.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 
@@ -98,6 +99,7 @@ static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
     close(1);
     for (size_t i = 0; i < options->count; i++)
         close(options->descriptors[i]);
+    memory_forget_code();
     for (;;) {
         int number = sigwaitinfo(signals, NULL);
         if (number > 0 && number != SIGCHLD)

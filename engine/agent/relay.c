@@ -1,6 +1,7 @@
 #include "engine/agent/relay.h"
 
 #include "engine/agent/control.h"
+#include "engine/agent/memory.h"
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>
@@ -65,6 +66,7 @@ static int start_daemon(const struct daemon_options *options) {
 static int wait_for_orders(int connection, int life) {
     close(0);
     close(1);
+    memory_forget_code();
     struct control_message message;
     int r = control_receive(connection, &message);
     if (r > 0)

@@ -75,6 +75,7 @@ static void through_data(const struct protocol_frame *frame, struct text *out) {
 static void through_small(const struct protocol_frame *frame, struct text *out) {
     struct failure failure;
     uint32_t number;
+    uint64_t lease, sequence;
     const char *sentence;
     switch (frame->type) {
     case PROTOCOL_REFUSE:
@@ -84,6 +85,15 @@ static void through_small(const struct protocol_frame *frame, struct text *out) 
         }
         break;
     case PROTOCOL_ACK:
+    case PROTOCOL_LEAVE:
+        break;
+    case PROTOCOL_LEASE:
+        if (protocol_get_lease(frame, &lease, &failure) == 0) {
+            protocol_put_lease(&writer, lease);
+            compare(frame, out);
+            if (protocol_decode_size(out->bytes, &sequence) != out->length || sequence != frame->sequence)
+                abort();
+        }
         break;
     default:
         if (protocol_get_number(frame, &number, &failure) == 0) {
@@ -105,6 +115,8 @@ static void through(const struct protocol_frame *frame, struct text *out) {
     case PROTOCOL_WRITE_BEGIN:
     case PROTOCOL_MAKE_FOLDER:
     case PROTOCOL_REMOVE_TREE:
+    case PROTOCOL_HASH_FILE:
+    case PROTOCOL_LIST_TREE:
         THROUGH(struct protocol_path_request, protocol_get_path_request, protocol_put_path_request);
         break;
     case PROTOCOL_WRITE_DATA:
@@ -120,6 +132,12 @@ static void through(const struct protocol_frame *frame, struct text *out) {
         break;
     case PROTOCOL_STATISTICS_REPLY:
         THROUGH(struct protocol_statistics, protocol_get_statistics, protocol_put_statistics);
+        break;
+    case PROTOCOL_CLOCK_REPLY:
+        THROUGH(struct protocol_clock, protocol_get_clock, protocol_put_clock);
+        break;
+    case PROTOCOL_HASH:
+        THROUGH(struct protocol_hash, protocol_get_hash, protocol_put_hash);
         break;
     case PROTOCOL_RUN:
         through_run(frame, out);

@@ -1,6 +1,7 @@
 /* The agent as a daemon, as a program: how it comes to be, who may speak with it, and how it ends. */
 #include "engine/agent/control.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
 
 #include <sched.h>
@@ -172,6 +173,57 @@ static void a_new_link_replaces_a_stale_one(void **state) {
     run_shell(&engine, "true");
     expect(&engine, PROTOCOL_STARTED, &frame);
     expect(&engine, PROTOCOL_EXITED, &frame);
+    leave(&engine);
+    engine_clear(&engine);
+}
+
+/* ---- at rest */
+
+/* The number after NAME in /proc/PID/status. */
+static long status_of(pid_t pid, const char *name) {
+    char path[64];
+    struct text content;
+    text_init(&content, 1 << 16);
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    assert_int_equal(file_read(path, &content, NULL), 0);
+    const char *at = strstr(content.bytes, name);
+    assert_non_null(at);
+    long value = strtol(at + strlen(name), NULL, 10);
+    text_clear(&content);
+    return value;
+}
+
+/* Nothing wakes, and there is little of it, also after it has had much to do. */
+static void at_rest_it_is_small_and_quiet(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
+    set_lease(&engine, 300000);
+    run_shell(&engine, "head -c 30000000 /dev/zero");
+    do {
+        assert_true(receive(&engine, &frame));
+        if (inbox_owes(&engine.inbox)) {
+            assert_int_equal(outbox_put_acknowledgement(&engine.outbox), 0);
+            flush(&engine);
+        }
+    } while (frame.type != PROTOCOL_EXITED);
+    assert_int_equal(outbox_put_acknowledgement(&engine.outbox), 0);
+    flush(&engine);
+    wait_ms(100);
+    const pid_t all[3] = {engine.agent, (pid_t)status_of(engine.agent, "PPid:"), engine.relay};
+    long before[3], resident = 0;
+    for (int i = 0; i < 3; i++)
+        before[i] = status_of(all[i], "\nvoluntary_ctxt_switches:");
+    wait_ms(1500);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(status_of(all[i], "\nvoluntary_ctxt_switches:"), before[i]);
+        resident += status_of(all[i], "VmRSS:");
+    }
+#ifndef __SANITIZE_ADDRESS__
+    assert_true(resident > 0 && resident <= 2048); /* KiB, shared pages counted three times */
+#endif
     leave(&engine);
     engine_clear(&engine);
 }
@@ -555,6 +607,7 @@ int main(void) {
         ENGINE_TEST(an_unknown_session_is_unavailable),
         ENGINE_TEST(sessions_do_not_meet),
         ENGINE_TEST(a_new_link_replaces_a_stale_one),
+        ENGINE_TEST(at_rest_it_is_small_and_quiet),
         ENGINE_TEST(the_lease_runs_out),
         ENGINE_TEST(the_lease_runs_out_alone),
         ENGINE_TEST(other_users_are_not_served),

@@ -86,6 +86,9 @@ DECODER(decode_statistics, struct protocol_statistics, protocol_get_statistics)
 DECODER(decode_amount, struct protocol_amount, protocol_get_amount)
 DECODER(decode_started, struct protocol_started, protocol_get_started)
 DECODER(decode_exited, struct protocol_exited, protocol_get_exited)
+DECODER(decode_lease, uint64_t, protocol_get_lease)
+DECODER(decode_clock, struct protocol_clock, protocol_get_clock)
+DECODER(decode_hash, struct protocol_hash, protocol_get_hash)
 
 static int decode_run(const struct protocol_frame *given, struct failure *why) {
     struct protocol_run run;
@@ -196,6 +199,49 @@ static void the_requests(void **state) {
     assert_int_equal(got_statistics.wakeups, 10);
     assert_int_equal(got_statistics.commands, 11);
     check_lengths(decode_statistics, false, 0);
+}
+
+static void the_sessions(void **state) {
+    (void)state;
+    uint64_t lease;
+    begin(PROTOCOL_LEASE);
+    protocol_put_lease(&writer, PROTOCOL_LEASE_LIMIT_MS);
+    take();
+    assert_int_equal(protocol_get_lease(&frame, &lease, &failure), 0);
+    assert_true(lease == PROTOCOL_LEASE_LIMIT_MS);
+    check_lengths(decode_lease, false, 0);
+    begin(PROTOCOL_LEASE);
+    protocol_put_lease(&writer, PROTOCOL_LEASE_LIMIT_MS + 1);
+    take();
+    assert_int_equal(protocol_get_lease(&frame, &lease, &failure), -EPROTO);
+    assert_string_equal(failure.text, "a malformed LEASE message: its lease is longer than a year");
+
+    struct protocol_clock clock = {1, -2, INT64_MAX}, got_clock;
+    begin(PROTOCOL_CLOCK_REPLY);
+    protocol_put_clock(&writer, &clock);
+    take();
+    assert_int_equal(protocol_get_clock(&frame, &got_clock, &failure), 0);
+    assert_int_equal(got_clock.request, 1);
+    assert_int_equal(got_clock.wall_ns, -2);
+    assert_true(got_clock.monotonic_ns == INT64_MAX);
+    check_lengths(decode_clock, false, 0);
+
+    struct protocol_hash hash = {.request = 7, .size = UINT64_C(1) << 40}, got_hash;
+    for (int i = 0; i < PROTOCOL_HASH_SIZE; i++)
+        hash.digest[i] = (unsigned char)(200 + i);
+    begin(PROTOCOL_HASH);
+    protocol_put_hash(&writer, &hash);
+    take();
+    assert_int_equal(protocol_get_hash(&frame, &got_hash, &failure), 0);
+    assert_int_equal(got_hash.request, 7);
+    assert_true(got_hash.size == UINT64_C(1) << 40);
+    assert_memory_equal(got_hash.digest, hash.digest, PROTOCOL_HASH_SIZE);
+    check_lengths(decode_hash, false, 0);
+
+    /* The size of a frame, from its header alone. */
+    uint64_t sequence;
+    assert_int_equal(protocol_decode_size(out.bytes, &sequence), PROTOCOL_HEADER_SIZE + frame.length);
+    assert_int_equal(sequence, frame.sequence);
 }
 
 static void the_data(void **state) {
@@ -623,6 +669,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_link_messages),
         TEST(the_requests),
+        TEST(the_sessions),
         TEST(the_data),
         TEST(the_commands),
         TEST(run_there_and_back),
