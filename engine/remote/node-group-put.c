@@ -18,7 +18,7 @@
 enum {
     SLOTS = 8,              /* requests of one node under way */
     STARTS_A_TURN = 256,    /* of all nodes */
-    BUDGET = 36 << 20,      /* bytes that the links may hold for all of them */
+    BUDGET = 24 << 20,      /* bytes that the links may hold for all of them */
     COST_LEAST = 128 << 10, /* of a file, so that not too many are open at once either */
     COST_MOST = 6 << 20, /* what a link holds at most: PROTOCOL_WINDOW, and half of it not yet given back */
 };

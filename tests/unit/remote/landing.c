@@ -1,9 +1,11 @@
 /* Where files from nodes land: which paths are taken, and that nothing leads out. */
 #include "engine/remote/landing.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +56,7 @@ static int land(struct place *place, const char *path, const char *content, unsi
     if (r == 0)
         r = landed_commit(&landed, mode, &place->failure);
     landed_clear(&landed);
-    return r;
+    return r < 0 ? r : landing_sync(place->landing, &place->failure);
 }
 
 static void assert_content(const char *path, const char *expected) {
@@ -110,6 +112,17 @@ static void test_files_land(void **state) {
     assert_int_equal(landing_sync(place->landing, &place->failure), 0);
 }
 
+/* How many entries FOLDER/node has. */
+static int count_entries(const struct place *place) {
+    int count = -2; /* . and .. */
+    DIR *folder = opendir(path_of(place, "."));
+    assert_non_null(folder);
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
 static void test_what_is_not_committed_is_not_there(void **state) {
     struct place *place = *state;
     struct landed landed = LANDED_NONE;
@@ -117,29 +130,57 @@ static void test_what_is_not_committed_is_not_there(void **state) {
     assert_int_equal(landed_open(place->landing, "x", &landed, &place->failure), 0);
     assert_int_equal(landed_write(&landed, "new", 3, &place->failure), 0);
     assert_content(path_of(place, "x"), "old");
-    char staged[128];
-    snprintf(staged, sizeof staged, "%s", landed.staged);
-    assert_true(file_exists(path_of(place, staged)));
     landed_clear(&landed);
-    assert_false(file_exists(path_of(place, staged)));
     assert_content(path_of(place, "x"), "old");
+    /* Nor is what waits for others. */
+    assert_int_equal(landed_open(place->landing, "y", &landed, &place->failure), 0);
+    assert_int_equal(landed_commit(&landed, 0644, &place->failure), 0);
+    assert_false(file_exists(path_of(place, "y")));
+    landing_free(take_pointer(place->landing));
+    assert_false(file_exists(path_of(place, "y")));
+    assert_int_equal(count_entries(place), 1);
 }
 
-/* A node may have sent a file of the very name. */
-static void test_a_staged_name_that_is_taken(void **state) {
+static void test_many_land_together_and_large_ones_alone(void **state) {
     struct place *place = *state;
-    struct landed first = LANDED_NONE;
-    assert_int_equal(landed_open(place->landing, "x", &first, &place->failure), 0);
-    char name[128];
-    long pid;
-    unsigned long count;
-    assert_int_equal(sscanf(first.staged, ".assay-part-%ld-%lu", &pid, &count), 2);
-    snprintf(name, sizeof name, ".assay-part-%ld-%lu", pid, count + 2);
-    assert_int_equal(land(place, name, "the node's", 0644), 0);
-    assert_int_equal(land(place, "y", "y", 0644), 0);
-    assert_content(path_of(place, name), "the node's");
-    assert_content(path_of(place, "y"), "y");
-    landed_clear(&first);
+    char name[32];
+    for (int i = 0; i < LANDING_TOGETHER_MOST + 10; i++) {
+        struct landed landed = LANDED_NONE;
+        snprintf(name, sizeof name, "folder-%d/%d", i % 7, i);
+        assert_int_equal(landed_open(place->landing, name, &landed, &place->failure), 0);
+        assert_int_equal(landed_write(&landed, name, strlen(name), &place->failure), 0);
+        assert_int_equal(landed_commit(&landed, 0644, &place->failure), 0);
+    }
+    assert_content(path_of(place, "folder-0/0"), "folder-0/0");
+    snprintf(name, sizeof name, "folder-%d/%d", (LANDING_TOGETHER_MOST + 9) % 7, LANDING_TOGETHER_MOST + 9);
+    assert_false(file_exists(path_of(place, name)));
+    struct landed large = LANDED_NONE;
+    char *bytes = calloc(1, LANDING_TOGETHER_SIZE + 1);
+    assert_int_equal(landed_open(place->landing, "large", &large, &place->failure), 0);
+    assert_int_equal(landed_write(&large, bytes, LANDING_TOGETHER_SIZE + 1, &place->failure), 0);
+    assert_int_equal(landed_commit(&large, 0644, &place->failure), 0);
+    free(bytes);
+    assert_true(file_exists(path_of(place, "large")));
+    assert_int_equal(landing_sync(place->landing, &place->failure), 0);
+    assert_content(path_of(place, name), name);
+}
+
+/* One of many that cannot have its name keeps none of the others from theirs. */
+static void test_one_in_the_way_harms_no_other(void **state) {
+    struct place *place = *state;
+    assert_int_equal(landing_make_folder(place->landing, "b", &place->failure), 0);
+    static const char *const names[] = {"a", "b", "c"};
+    for (int i = 0; i < 3; i++) {
+        struct landed landed = LANDED_NONE;
+        assert_int_equal(landed_open(place->landing, names[i], &landed, &place->failure), 0);
+        assert_int_equal(landed_commit(&landed, 0644, &place->failure), 0);
+    }
+    assert_int_equal(landing_sync(place->landing, &place->failure), -EISDIR);
+    assert_true(file_exists(path_of(place, "a")));
+    assert_true(file_exists(path_of(place, "c")));
+    assert_int_equal(landing_sync(place->landing, &place->failure), 0);
+    landing_free(take_pointer(place->landing));
+    assert_int_equal(count_entries(place), 3);
 }
 
 static void test_no_link_is_followed(void **state) {
@@ -182,7 +223,8 @@ int main(void) {
         cmocka_unit_test(test_paths),
         cmocka_unit_test_setup_teardown(test_files_land, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_not_committed_is_not_there, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_staged_name_that_is_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_land_together_and_large_ones_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_in_the_way_harms_no_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_link_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_folder_itself_is_no_link, set_up, tear_down),
     };
