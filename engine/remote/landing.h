@@ -3,9 +3,8 @@
  * node may be anybody's: every path is checked, and no link that lies below the folder is followed.
  *
  * A file has all of its bytes under its name, or is not there: it is written in a folder beside, synced and
- * renamed.
- * (A folder .assay-* that is left was that of an engine that was killed.) Small files are synced together, many at once, because a disk that is asked to be sure of each takes
- * milliseconds for it.
+ * renamed. (A folder .assay-* that is found there was left by an engine that was killed.) Small files are
+ * synced together, many at once, because a disk that is asked to be sure of each takes milliseconds for it.
  */
 #ifndef ASSAY_REMOTE_LANDING_H
 #define ASSAY_REMOTE_LANDING_H
