@@ -152,6 +152,12 @@ static int run_round(struct nodes *nodes, const struct request *request, struct 
     return r;
 }
 
+/* Of the sorted times. */
+static double median_of(const struct rounds *rounds) {
+    const double *middle = &rounds->seconds[rounds->count / 2];
+    return rounds->count % 2 ? *middle : (middle[-1] + *middle) / 2;
+}
+
 static size_t count_there(const struct nodes *nodes) {
     size_t there = 0;
     for (size_t i = 0; i < node_group_count(nodes->group); i++)
@@ -163,13 +169,12 @@ static int print_summary_json(const struct nodes *nodes, const struct rounds *ro
                               struct failure *failure) {
     cleanup(json_cleanup) cJSON *line = cJSON_CreateObject();
     cJSON *object = line ? json_add_object(line, "summary") : NULL;
-    size_t middle = rounds->count / 2;
     bool added = object && json_add_uint64(object, "nodes", node_group_count(nodes->group)) &&
                  json_add_uint64(object, "there", count_there(nodes)) &&
                  json_add_boolean(object, "good", !rounds->failed) &&
                  json_add_double(object, "connect_seconds", connect) &&
                  json_add_uint64(object, "rounds", rounds->count) &&
-                 json_add_double(object, "median_seconds", rounds->seconds[middle]) &&
+                 json_add_double(object, "median_seconds", median_of(rounds)) &&
                  json_add_double(object, "least_seconds", rounds->seconds[0]) &&
                  json_add_double(object, "most_seconds", rounds->seconds[rounds->count - 1]);
     if (added && rounds->failed)
@@ -185,8 +190,8 @@ static int print_summary(const struct nodes *nodes, const struct request *reques
         return print_summary_json(nodes, rounds, connect, failure);
     if (request->repeat > 1)
         printf("connected %zu of %zu nodes in %.4g s; %zu rounds: median %.4g s, least %.4g s, most %.4g s\n",
-               count_there(nodes), node_group_count(nodes->group), connect, rounds->count,
-               rounds->seconds[rounds->count / 2], rounds->seconds[0], rounds->seconds[rounds->count - 1]);
+               count_there(nodes), node_group_count(nodes->group), connect, rounds->count, median_of(rounds),
+               rounds->seconds[0], rounds->seconds[rounds->count - 1]);
     return 0;
 }
 

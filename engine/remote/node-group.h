@@ -146,11 +146,14 @@ struct node_put {
     const char *skip_folder;                /* a folder that is left out wherever it lies; NULL: none */
     struct text *manifest; /* when not NULL: a line "sha256  path" a file, sorted, is appended */
 };
-/* To all nodes at once; each file is read and hashed once, and memory is bounded. Links and special files are
- * left out and counted. RET_FAILURES: one a node, code 0 where all is well, owned by the caller (free). */
+/* To all nodes at once; each file is hashed once, before any node gets it, and memory is bounded. The folder
+ * that it goes into is made. Links and special files are left out and counted. RET_FAILURES: one a node, code
+ * 0 where all is well, owned by the caller (free). */
 int node_group_put(struct node_group *group, const struct node_put *put, struct failure **ret_failures,
                    size_t *ret_left_out, struct failure *failure);
-/* REMOTE (a file or a folder) of every node as FOLDER/NODE/NAME, durably. A file that changes while it is
+/* REMOTE (a file or a folder) of every node as FOLDER/NODE/NAME, durably; REMOTE "." and "/" have no NAME,
+ * and what is in them lands in FOLDER/NODE. Files that are there are replaced, others stay; links and special
+ * files of the node are left out, links here are not followed (landing.h). A file that changes while it is
  * read is a failure of its node. */
 int node_group_get(struct node_group *group, const char *remote, const char *folder,
                    struct failure **ret_failures, struct failure *failure);
