@@ -69,18 +69,19 @@ void event_source_remove(struct event_source *source) {
     source->removed = true;
     /* While a turn is under way, the kernel's report and the lists that are being walked may name the source.
      */
-    if (loop->depth == 0)
+    if (loop->depth == 0) {
         unlink_source(source);
-    else
-        loop->buried = true;
+    } else {
+        source->buried_next = loop->buried;
+        loop->buried = source;
+    }
 }
 
 static void free_buried(struct event_loop *loop) {
-    loop->buried = false;
-    for (struct event_source *source = loop->sources, *next; source; source = next) {
-        next = source->next;
-        if (source->removed)
-            unlink_source(source);
+    while (loop->buried) {
+        struct event_source *source = loop->buried;
+        loop->buried = source->buried_next;
+        unlink_source(source);
     }
 }
 

@@ -23,6 +23,7 @@ struct event_source {
     bool internal;   /* the loop's own: does not keep event_loop_run() going */
     uint64_t served; /* the turn in which it was last called: an outer turn's older report is stale then */
     void *context;
+    struct event_source *buried_next;
     union {
         struct {
             event_descriptor_callback *callback;
@@ -58,9 +59,9 @@ struct event_loop {
     int epoll;
     struct event_source *sources; /* all that have memory, removed ones included, newest last */
     struct event_source *last;
-    size_t active;  /* what keeps event_loop_run() going */
-    unsigned depth; /* turns under way */
-    bool buried;    /* removed sources wait for depth 0 */
+    size_t active;               /* what keeps event_loop_run() going */
+    unsigned depth;              /* turns under way */
+    struct event_source *buried; /* removed sources wait for depth 0 */
     bool stopped;
     bool plain_wait; /* no epoll_pwait2: milliseconds */
     uint64_t turn;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 struct named {
     char *name, *destination;
@@ -45,6 +46,16 @@ void ssh_nodes_free(struct ssh_nodes *nodes) {
     free(nodes);
 }
 
+/* A node takes a descriptor, or three behind a gateway, and the soft limit is often 1,024. Where it cannot be
+ * raised, connecting to one node too many says so. */
+static void allow_many_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *options,
                   const struct installation *installation, struct ssh_nodes **ret, struct failure *failure) {
     cleanup(free_nodes) struct ssh_nodes *nodes = calloc(1, sizeof *nodes);
@@ -60,6 +71,7 @@ int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *optio
     if ((options->workspace && !nodes->workspace) || (options->label && !nodes->label) ||
         !nodes->folder_prefix)
         return failure_memory(failure);
+    allow_many_descriptors();
     int r = agent_package_new(installation, options->agent, &nodes->package, failure);
     if (r == 0)
         r = ssh_client_new(loop, &options->ssh, &nodes->client, failure);
