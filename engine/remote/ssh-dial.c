@@ -26,7 +26,12 @@ static void give_up(struct ssh_connection *connection) {
                       NI_NUMERICHOST);
     int code = connection->dial_error == -ENETUNREACH ? -EHOSTUNREACH : connection->dial_error;
     struct failure why;
-    if (connection->address_count > 1)
+    if (connection->dial_error == -EMFILE)
+        ssh_connection_complain(connection, &why, code,
+                                "cannot connect: this process may not have more than %ld files open "
+                                "(ulimit -n), and each node needs one",
+                                sysconf(_SC_OPEN_MAX));
+    else if (connection->address_count > 1)
         ssh_connection_complain(
             connection, &why, code,
             "cannot connect to port %u of any of its %zu addresses, the last being %s: %s",
