@@ -196,6 +196,10 @@ static bool is_asked(const struct node_round *round, size_t node) {
     return !round->nodes || round->nodes[node];
 }
 
+static bool is_broken(const struct node_group *group, size_t node) {
+    return agent_link_state(group->members[node]->link) == AGENT_LINK_BROKEN;
+}
+
 static void on_start(struct event_source *self, void *context) {
     struct node_round *round = context;
     struct node_group *group = round->group;
@@ -211,9 +215,10 @@ static void on_start(struct event_source *self, void *context) {
             continue;
         started++;
         asked->asked = true;
-        round->under_way++;
+        asked->parked = is_broken(group, asked->node);
+        round->under_way += !asked->parked;
         if (!round->ask(round, asked->node, asked) && !asked->answered) {
-            round->under_way--;
+            round->under_way -= !asked->parked;
             count_answer(asked);
         }
     }

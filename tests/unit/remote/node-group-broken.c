@@ -1,0 +1,103 @@
+/* Groups of daemons whose streams break: the others do not wait for them, and who could not be told to leave
+ * is named. */
+#include "tests/unit/remote/group-fixture.h"
+#include "tests/unit/remote/scripted-transport.h"
+
+#include <sys/random.h>
+
+/* More than any round has under way at once. */
+enum { NODES = 20, HEALTHY = NODES - 1, LEASE_MS = 2500 };
+
+struct broken_fixture {
+    struct group_fixture group;
+    struct script scripts[NODES];
+    char folders[NODES][96];
+};
+
+static void add_daemon(struct broken_fixture *fixture, size_t node, int64_t lease_ms) {
+    struct group_fixture *group = &fixture->group;
+    struct script *script = &fixture->scripts[node];
+    snprintf(fixture->folders[node], sizeof fixture->folders[node], "%s/n%zu", group->folder, node + 1);
+    assert_int_equal(file_make_folders(fixture->folders[node], NULL), 0);
+    *script = (struct script){.folder = fixture->folders[node], .seed = 88172645463325252};
+    while (script->session == 0)
+        assert_int_equal(getrandom(&script->session, sizeof script->session, 0), sizeof script->session);
+    struct transport *transport = scripted_new(group->loop, script);
+    free(transport->node);
+    assert_true(asprintf(&transport->node, "n%zu", node + 1) > 0);
+    assert_done(group, node_group_add(group->group, transport,
+                                      &(struct agent_link_policy){.lease_ns = lease_ms * EVENT_MILLISECOND},
+                                      &group->failure));
+}
+
+static void prepare(struct broken_fixture *fixture, size_t count, int64_t lease_ms) {
+    memset(fixture, 0, sizeof *fixture);
+    group_prepare(&fixture->group, NULL);
+    for (size_t i = 0; i < count; i++)
+        add_daemon(fixture, i, lease_ms);
+}
+
+static void open_daemons(struct broken_fixture *fixture, size_t count, int64_t lease_ms) {
+    prepare(fixture, count, lease_ms);
+    assert_done(&fixture->group, node_group_connect(fixture->group.group, &fixture->group.failure));
+}
+
+static struct agent_link *link_of(struct broken_fixture *fixture, size_t node) {
+    return node_group_link(fixture->group.group, node);
+}
+
+/* Its stream breaks, and there is no other. */
+static void break_node(struct broken_fixture *fixture, size_t node) {
+    fixture->scripts[node].refuse = -ECONNREFUSED;
+    scripted_fail((struct scripted *)agent_link_transport(link_of(fixture, node)), -ECONNRESET,
+                  "the test broke it");
+    while (agent_link_state(link_of(fixture, node)) != AGENT_LINK_BROKEN)
+        assert_true(event_loop_run_once(fixture->group.loop, EVENT_SECOND, NULL) >= 0);
+}
+
+/* ---- rounds */
+
+struct taken {
+    int64_t at_ns;
+    unsigned count;
+};
+
+static void take(size_t node, const char *bytes, size_t length, void *context) {
+    (void)bytes;
+    assert_int_equal(node, HEALTHY);
+    assert_int_equal(length, 4);
+    struct taken *taken = context;
+    taken->at_ns = clock_monotonic_ns();
+    taken->count++;
+}
+
+static void test_those_that_were_broken_before_take_no_places(void **state) {
+    (void)state;
+    struct broken_fixture fixture;
+    open_daemons(&fixture, NODES, LEASE_MS);
+    write_whole(group_path(&fixture.group, "n20/file"), "here", 4);
+    for (size_t i = 0; i < HEALTHY; i++)
+        break_node(&fixture, i);
+    struct taken taken = {0};
+    struct failure *failures;
+    int64_t start = clock_monotonic_ns();
+    assert_done(&fixture.group, node_group_read(fixture.group.group, "file", 100, take, &taken, &failures,
+                                                &fixture.group.failure));
+    assert_int_equal(taken.count, 1);
+    /* The round is over when the others are lost; the one that is there has not waited for that. */
+    assert_true(clock_monotonic_ns() - start > EVENT_SECOND);
+    assert_in_range((taken.at_ns - start) / EVENT_MILLISECOND, 0, 500);
+    for (size_t i = 0; i < NODES; i++)
+        assert_int_equal(failures[i].code == 0, i == HEALTHY);
+    free(failures);
+    assert_done(&fixture.group,
+                node_group_close(fixture.group.group, 10 * EVENT_SECOND, &fixture.group.failure));
+    group_close(&fixture.group);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_those_that_were_broken_before_take_no_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
