@@ -118,7 +118,7 @@ int node_group_run(struct node_group *group, const struct node_group_command *co
                    struct node_result **ret, struct failure *failure);
 void node_results_free(struct node_group *group, struct node_result *results);
 
-/* Did it end with status 0? */
+/* Did it end with status 0, and of itself, not by its time limit? */
 bool node_result_is_good(const struct node_result *result);
 /* 0 if all that were to be asked are good (skipped nodes count as bad); else one failure, FAILURE_EXPERIMENT,
  * that names all bad nodes, folded by what happened: "3 of 64 nodes failed: dahu-[3,7]: exited with status 2:

@@ -28,8 +28,10 @@ void node_results_free(struct node_group *group, struct node_result *results) {
     free(results);
 }
 
+/* A command that was told to end by its time limit, and does so with status 0, has not done its work. */
 bool node_result_is_good(const struct node_result *result) {
-    return result->outcome == NODE_DONE && !result->exit.signalled && result->exit.code == 0;
+    const struct remote_exit *how = &result->exit;
+    return result->outcome == NODE_DONE && !how->signalled && how->code == 0 && !how->timed_out;
 }
 
 /* ---- grouping: indices sorted so that equal ones are neighbours, then in order of the first of each */

@@ -174,6 +174,28 @@ static void test_time_limit(void **state) {
     group_close(&fixture);
 }
 
+/* It cleaned up when it was told to end, and did not do its work. */
+static void test_a_time_limit_is_no_success(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    group_open(&fixture, 2);
+    struct numbered numbered = {.script = "[ $NUMBER = 1 ] || { trap 'exit 0' TERM; sleep 20 & wait; }",
+                                .refused = SIZE_MAX,
+                                .timeout_ms = 200};
+    struct node_result *results =
+        run(&fixture, &(struct node_group_command){.specify = specify, .context = &numbered});
+    assert_true(results[1].exit.timed_out);
+    assert_false(results[1].exit.signalled);
+    assert_int_equal(results[1].exit.code, 0);
+    assert_true(node_result_is_good(&results[0]));
+    assert_false(node_result_is_good(&results[1]));
+    assert_int_equal(node_results_failure(fixture.group, results, &fixture.failure), -EIO);
+    assert_string_equal(fixture.failure.text,
+                        "1 of 2 nodes failed: n2: ran past its time limit and exited with status 0");
+    node_results_free(fixture.group, results);
+    group_close(&fixture);
+}
+
 /* ---- folding */
 
 static void test_equal_answers_are_folded(void **state) {
@@ -504,6 +526,7 @@ int main(void) {
         cmocka_unit_test(test_specify_can_refuse_one),
         cmocka_unit_test(test_only_some_are_asked),
         cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_a_time_limit_is_no_success),
         cmocka_unit_test(test_equal_answers_are_folded),
         cmocka_unit_test(test_answers_differ_beyond_what_is_kept),
         cmocka_unit_test(test_own_names_do_not_keep_sentences_apart),
