@@ -19,7 +19,12 @@ int main(int argc, char **argv) {
     long unit, n;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (!strcmp(how, "header")) { printf("nonsense\n"); return pause(); }
-    printf("#kernel: beat\nunit,start,duration\n");
+    printf("#kernel: beat\n");
+    /* "facts-COUNT-BYTES": so many more, of so many bytes. */
+    int count = 0, bytes = 0;
+    if (sscanf(how, "facts-%d-%d", &count, &bytes) == 2)
+        for (int i = 0; i < count; i++) printf("#fact-%d: %0*d\n", i, bytes, i);
+    printf("unit,start,duration\n");
     if (!fgets(line, sizeof line, stdin)) return 9;
     while (fgets(line, sizeof line, stdin)) {
         struct timespec t;
@@ -38,7 +43,7 @@ int main(int argc, char **argv) {
 C
 cat >"$scratch/experiments/beat/experiment.yaml" <<'E2'
 name: beat
-factors: {n: {type: integer, minimum: 0, maximum: 10000000, unit: us}}
+memory: longest * longest * longest / 100000000
 responses: {duration: {unit: s}}
 options: {how: {type: text, default: well}, gib: {type: integer, default: 0}}
 setup: [[cc, -o, beat, beat.c]]
@@ -81,6 +86,14 @@ misbehave lie "answered unit 70, expected unit 7"
 misbehave mumble "answered '7,now,1'"
 misbehave stop "exited with status 0 after 6 of 20 units"
 misbehave header "answered the header 'nonsense'"
+misbehave facts-256-1 "told the fact 'fact-255' when 256 were known; expected at most so many of a node"
+misbehave facts-1-4097 "told the fact 'fact-0' with 4097 bytes; expected at most 4096"
+# 45 s, were they searched without a limit.
+check "so it does with very many facts, soon" test -n "$(timeout 15 "$ASSAY" run "$scratch/quick.yaml" --set how=facts-60000-1 \
+    -o "$scratch/very-many" 2>&1 >/dev/null | grep "told the fact")"
+"$ASSAY" run "$scratch/quick.yaml" --set how=facts-255-4096 -q -o "$scratch/facts" >/dev/null 2>"$scratch/err"
+report $? "as many and as large facts as the protocol allows are taken"
+check "... and kept" test "$("$ASSAY" archive cat "$scratch"/facts/*.zip software/versions.json | grep -cE '"fact-[0-9]+": *"0{4093}[0-9]{3}"')" -eq 255
 
 # Interrupted while it measures: 10 ms a unit, 3,000 units.
 campaign long 10000 3000
