@@ -129,6 +129,23 @@ static void journal_link(struct run *run, const char *event, const struct run_no
     journal_end(run->journal);
 }
 
+void run_give_up_broken(struct run *run) {
+    if (run->phase < RUN_COLLECT || !(run->failed || run->interrupted))
+        return;
+    for (size_t i = 0; i < run->node_count; i++) {
+        if (!run->nodes[i].link || agent_link_state(run->nodes[i].link) != AGENT_LINK_BROKEN)
+            continue;
+        run_tell_news(run); /* first that it broke */
+        run_note(run, "node %s: out of reach, and not waited for", run->nodes[i].name);
+        agent_link_close(run->nodes[i].link);
+    }
+}
+
+static void on_give_up(struct event_source *source, void *context) {
+    (void)source;
+    run_give_up_broken(context);
+}
+
 static void on_node(struct node_group *group, size_t number, enum agent_link_state state,
                     const struct failure *why, void *context) {
     (void)group;
@@ -147,6 +164,9 @@ static void on_node(struct node_group *group, size_t number, enum agent_link_sta
         node->breaks++;
         journal_link(run, "link-broken", node, why);
         add_news(run, node, RUN_NEWS_BROKEN, why);
+        /* A node may have been cut off long before its silence is noticed. Not at once: the link that tells
+         * is not closed while it does. */
+        event_source_defer(run->give_up);
     } else if (state == AGENT_LINK_CLOSED && why) {
         journal_link(run, "node-lost", node, why);
         /* Of those that never were there, connecting itself tells. */
@@ -190,7 +210,8 @@ int run_phase_deploy(struct run *run, struct failure *failure) {
     const struct testbed_backend *backend = run->campaign->testbed.backend;
     struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = run};
     run->news_timer = event_loop_add_timer(run->loop, -1, 0, on_news_timer, run);
-    if (!run->news_timer)
+    run->give_up = event_loop_add_deferred(run->loop, on_give_up, run);
+    if (!run->news_timer || !run->give_up)
         return failure_memory(failure);
     int r = node_group_new(run->loop, &listener, &run->group, failure);
     struct agent_link_policy policy = backend->policy(run->testbed);
@@ -229,6 +250,7 @@ int run_phase_release(struct run *run, struct failure *failure) {
     if (run->news_timer)
         run_tell_news(run);
     event_source_remove(take_pointer(run->news_timer));
+    event_source_remove(take_pointer(run->give_up));
     node_group_free(take_pointer(run->group));
     for (size_t i = 0; i < run->node_count; i++)
         run->nodes[i].link = NULL;

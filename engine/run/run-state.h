@@ -83,6 +83,7 @@ struct run {
     size_t node_count;
     struct node_group *group;
     struct event_source *news_timer; /* gathers what happens to many nodes at once into one sentence */
+    struct event_source *give_up;    /* deferred: run_give_up_broken() */
     unsigned commands_kept;          /* folders in logs/commands/ */
 
     struct journal *journal;
@@ -135,6 +136,10 @@ char *run_nodes_in_words(const struct run *run, const size_t *nodes, size_t coun
 char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count);
 /* Nodes whose links broke, came back or were lost since the last call are told of. */
 void run_tell_news(struct run *run);
+/* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: they
+ * are told to leave if they are found again at once, or leave by themselves. Called when collect begins, and
+ * whenever a link turns out to be broken after that. */
+void run_give_up_broken(struct run *run);
 /* 0, or why a node that the run needs is not there any more. */
 int run_check_nodes(const struct run *run, struct failure *failure);
 

@@ -64,25 +64,13 @@ static void note_also(struct run *run, const char *what, int result, const struc
         run_note(run, "%s: %s", what, why->text);
 }
 
-/* A run that has ended badly does not wait for nodes that are out of reach: they are told to leave when they
- * are found again, or leave by themselves. */
-static void give_up_broken(struct run *run) {
-    for (size_t i = 0; i < run->node_count; i++) {
-        if (!run->nodes[i].link || agent_link_state(run->nodes[i].link) != AGENT_LINK_BROKEN)
-            continue;
-        run_note(run, "node %s: out of reach, and not waited for", run->nodes[i].name);
-        agent_link_close(run->nodes[i].link);
-    }
-}
-
 /* Takes what the nodes still have: how their clocks stand now, what software ran, what the agents cost. */
 static int phase_collect(struct run *run, struct failure *failure) {
     struct failure first = {0}, why = {0};
     if (!run->group)
         return 0;
     run_tell_news(run);
-    if (run->failed || run->interrupted)
-        give_up_broken(run);
+    run_give_up_broken(run);
     if (run->phases[RUN_INSPECT].started_ns)
         note_also(run, "clocks", run_measure_clocks(run, RUN_CLOCK_END, &why), &why, &first);
     note_also(run, "software", run_inspect_software(run, &why), &why, &first);
@@ -282,6 +270,7 @@ static int open_run(struct run *run, struct failure *failure) {
 
 static void close_run(struct run *run) {
     event_source_remove(run->news_timer);
+    event_source_remove(run->give_up);
     node_group_free(run->group);
     for (size_t i = 0; i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];

@@ -203,6 +203,19 @@ check "... which is said" grep -q "node node-2: out of reach, and not waited for
 check "... and takes $(($(date +%s) - before)) s" test $(($(date +%s) - before)) -le 20
 bed mend 2
 check "... the other nodes are clean, and that one after its lease" is_clean_within 20 1 3 2
+# Cut off when the user has enough, which nobody has noticed yet: the lease is not waited for.
+beats late 10000 3000 '{hosts: "node-[1-3]", lease: 60 s}'
+start_there late
+bed cut 2; sleep 1
+before=$(date +%s)
+kill -INT "$(engine late)"; wait $pid; status=$?
+check "nor is a node waited for that was cut off just before (exit code $status)" test $status -eq 4
+check "... which is said too" grep -q "node node-2: out of reach, and not waited for" "$scratch/out"
+check "... and takes $(($(date +%s) - before)) s" test $(($(date +%s) - before)) -le 30
+bed mend 2
+for _ in $(seq 100); do bed run ssh -F "$BED/ssh_config" node-2 true 2>/dev/null && break; sleep 0.1; done
+check "... its agent can be ended" bed run "$ASSAY" nodes clean -w node-2 --force
+check "... then all are clean" is_clean_within 5 1 3 2
 
 # ---- what fails on some nodes ------------------------------------------------------------------------------------
 fails_on() { # fails_on NAME PATTERN: a setup that fails where the host's name matches
