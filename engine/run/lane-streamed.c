@@ -16,6 +16,10 @@ enum {
     COALESCE_MS = 50,      /* the agent wakes for answers this often: it shares the measured machine */
     ERRORS_KEPT = 4 << 10, /* of what the kernel writes to stderr */
     FIELDS_MOST = EXPERIMENT_NAMES_MOST + 4,
+    /* The protocol's limits of facts: they are a node's description, and searched one by one. */
+    FACTS_MOST = 256, /* of one node, whichever of its kernels told them */
+    FACT_NAME_MOST = 256,
+    FACT_VALUE_MOST = 4 << 10,
 };
 
 static void fail(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -85,7 +89,13 @@ static void take_fact(struct lane *lane, const char *line, size_t length) {
     const char *colon = memchr(line, ':', length);
     if (!colon || colon == line)
         return;
-    cleanup_free char *name = strndup(line, (size_t)(colon - line));
+    size_t name_length = (size_t)(colon - line);
+    if (name_length > FACT_NAME_MOST) {
+        fail(lane, "told a fact whose name has %zu bytes, '%.40s...'; expected at most %d", name_length, line,
+             FACT_NAME_MOST);
+        return;
+    }
+    cleanup_free char *name = strndup(line, name_length);
     const char *value = colon + 1;
     const char *end = line + length;
     while (value < end && *value == ' ')
@@ -93,7 +103,15 @@ static void take_fact(struct lane *lane, const char *line, size_t length) {
     cJSON *facts = cJSON_GetObjectItemCaseSensitive(lane->node->software, "kernel");
     if (!facts)
         facts = json_add_object(lane->node->software, "kernel");
-    if (name && facts && !cJSON_GetObjectItemCaseSensitive(facts, name))
+    if (!name || !facts || cJSON_GetObjectItemCaseSensitive(facts, name))
+        return;
+    if (end - value > FACT_VALUE_MOST)
+        fail(lane, "told the fact '%s' with %zu bytes; expected at most %d", name, (size_t)(end - value),
+             FACT_VALUE_MOST);
+    else if (cJSON_GetArraySize(facts) >= FACTS_MOST)
+        fail(lane, "told the fact '%s' when %d were known; expected at most so many of a node", name,
+             FACTS_MOST);
+    else
         json_add_bytes(facts, name, value, (size_t)(end - value));
 }
 
