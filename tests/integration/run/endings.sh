@@ -43,12 +43,12 @@ int main(int argc, char **argv) {
 C
 cat >"$scratch/experiments/beat/experiment.yaml" <<'E2'
 name: beat
-memory: longest * longest * longest / 100000000
+factors: {n: {type: integer, minimum: 0, maximum: 10000000, unit: us}}
 responses: {duration: {unit: s}}
 options: {how: {type: text, default: well}, gib: {type: integer, default: 0}}
 setup: [[cc, -o, beat, beat.c]]
 maxima: {longest: n}
-memory: longest * 1048576
+memory: longest * longest * longest / 100000000
 run: {streamed: [./beat, "{how}"], placement: core}
 E2
 campaign() { # campaign FILE N COUNT
