@@ -90,11 +90,11 @@ void node_group_free(struct node_group *group) {
 
 /* The name becomes part of the names of files. */
 static int check_name(const char *name, struct failure *failure) {
-    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') || strlen(name) > NAME_BYTES_MOST)
+    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') || strlen(name) > NODE_NAME_MOST)
         return failure_input(failure, NULL, 0, 0,
                              "'%s' cannot be a node's name; expected 1 to %d bytes without '/' that do not "
                              "begin with '.'",
-                             name, NAME_BYTES_MOST);
+                             name, NODE_NAME_MOST);
     return 0;
 }
 

@@ -37,7 +37,11 @@
 
 struct node_group;
 
-enum { NODE_GROUP_MOST = 16384, NODE_OUTPUT_KEPT = 64 << 10 };
+enum {
+    NODE_GROUP_MOST = 16384,
+    NODE_NAME_MOST = 200, /* bytes of a node's name, which becomes part of the names of files */
+    NODE_OUTPUT_KEPT = 64 << 10,
+};
 
 struct node_group_listener {
     /* A node is ready, broken (WHY), there again, or lost (WHY; it will not come back). */

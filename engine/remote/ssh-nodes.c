@@ -110,6 +110,19 @@ char *ssh_node_name(const char *destination) {
     return name;
 }
 
+int ssh_node_check_name(const char *name, const char *destination, struct failure *failure) {
+    size_t length = strlen(name);
+    if (length == 0)
+        return failure_input(failure, NULL, 0, 0, "'%s' names no host; expected [user@]host[:port]",
+                             destination);
+    if (length > NODE_NAME_MOST)
+        return failure_input(failure, NULL, 0, 0,
+                             "the host '%.60s...' has a name of %zu bytes; expected at most %d (an alias in "
+                             "the ssh configuration gives a shorter one)",
+                             name, length, NODE_NAME_MOST);
+    return 0;
+}
+
 /* Where NAME is, or would be. */
 static size_t position(const struct ssh_nodes *nodes, const char *name) {
     size_t low = 0, high = nodes->taken_count;
@@ -152,13 +165,13 @@ int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct
     cleanup_free char *name = ssh_node_name(destination);
     if (!name)
         return failure_memory(failure);
-    if (!*name)
-        return failure_input(failure, NULL, 0, 0, "'%s' names no host; expected [user@]host[:port]",
-                             destination);
+    int r = ssh_node_check_name(name, destination, failure);
+    if (r < 0)
+        return r;
     cleanup_free char *folder = text_format("%s-%s", nodes->folder_prefix, name);
     if (!folder)
         return failure_memory(failure);
-    int r = take_name(nodes, name, destination, failure);
+    r = take_name(nodes, name, destination, failure);
     if (r < 0)
         return r;
     return transport_ssh_new(nodes->loop,

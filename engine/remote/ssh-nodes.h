@@ -56,5 +56,8 @@ const struct agent_link_policy *ssh_nodes_policy(const struct ssh_nodes *nodes);
  * replaced by "_" (all but letters, digits and "." "-" "_" in ASCII, and "." and "-" at the beginning). NULL
  * when out of memory; the caller frees. */
 char *ssh_node_name(const char *destination);
+/* Can a node be called NAME, which is ssh_node_name() of DESTINATION? FAILURE_INPUT, without a place, if
+ * there is none or it is too long. */
+int ssh_node_check_name(const char *name, const char *destination, struct failure *failure);
 
 #endif

@@ -162,9 +162,9 @@ static int name_nodes(struct testbed_settings *settings, const char *file, size_
         settings->names[i] = ssh_node_name(settings->hosts.names[i]);
         if (!settings->names[i])
             return failure_memory(failure);
-        if (!settings->names[i][0])
-            return failure_input(failure, file, line, column,
-                                 "'%s' names no host, expected [user@]host[:port]", settings->hosts.names[i]);
+        struct failure why = {0};
+        if (ssh_node_check_name(settings->names[i], settings->hosts.names[i], &why) < 0)
+            return failure_input(failure, file, line, column, "%s", why.text);
         sorted[i] = (struct named_host){settings->names[i], settings->hosts.names[i]};
     }
     qsort(sorted, count, sizeof *sorted, compare_named);

@@ -157,6 +157,13 @@ static void what_is_wrong_has_its_place(void **state) {
     refused("testbed: hosts\n", "c.yaml:1:10", "has no 'hosts'");
     refused("testbed: {user: me}\n", "c.yaml:1:10", "has no 'hosts'");
     refused("testbed: {host: a}\n", "c.yaml:1:11", "did you mean 'hosts'?");
+    refused("testbed: {hosts: 'root@'}\n", "c.yaml:1:18", "names no host");
+    char long_name[256];
+    snprintf(long_name, sizeof long_name, "testbed: {hosts: %0200d}\n", 1);
+    struct testbed_choice choice = bound(long_name);
+    testbed_choice_clear(&choice);
+    snprintf(long_name, sizeof long_name, "testbed: {hosts: %0201d}\n", 1);
+    refused(long_name, "c.yaml:1:18", "has a name of 201 bytes; expected at most 200");
     refused("testbed: {hosts: a, prt: 1}\n", "c.yaml:1:21", "did you mean 'port'?");
     refused("testbed: {hosts: a, port: 65536}\n", "c.yaml:1:27", "from 1 to 65535");
     refused("testbed: {hosts: a, window: 1025}\n", "c.yaml:1:29", "from 1 to 1024");
