@@ -38,6 +38,7 @@ struct key_file {
     struct hashed_name *hashed;
     size_t hashed_count, hashed_capacity;
     uint32_t newlines;
+    struct failure trouble; /* what kept it from being read; code 0: nothing did */
 };
 
 struct host_keys {
@@ -47,6 +48,10 @@ struct host_keys {
     struct event_source *sync;
     int sync_error;
 };
+
+static bool is_absence(int code) {
+    return code == -ENOENT || code == -ENOTDIR;
+}
 
 /* ---- reading */
 
@@ -124,26 +129,49 @@ static struct key_file *find_file(struct host_keys *keys, const char *path) {
     return file;
 }
 
-int host_keys_read(struct host_keys *keys, const char *path, struct failure *failure) {
-    if (find_file(keys, path))
-        return 0;
-    struct key_file *file = calloc(1, sizeof *file);
-    char *name = strdup(path);
-    if (!file || !name) {
-        free(file);
-        free(name);
-        return failure_memory(failure);
-    }
-    file->path = name;
-    text_init(&file->text, HOST_KEYS_FILE_LIMIT);
-    int r = file_read(path, &file->text, failure);
+static void key_file_free(struct key_file *file) {
+    free(file->path);
+    text_clear(&file->text);
+    free(file->lines);
+    free(file->hashed);
+    free(file);
+}
+
+static void fill_file(struct key_file *file) {
+    struct failure *trouble = &file->trouble;
+    int r = file_read(file->path, &file->text, trouble);
     if (r < 0)
         text_reset(&file->text);
     else if ((r = add_lines(file, 0)) < 0)
-        failure_set(failure, r, "cannot keep the host keys of '%s': %s", path, strerror(-r));
+        failure_set(trouble, r, "cannot keep the host keys of '%s': %s", file->path, strerror(-r));
+}
+
+/* Read or not; NULL when memory is short. */
+static struct key_file *get_file(struct host_keys *keys, const char *path) {
+    struct key_file *file = find_file(keys, path);
+    if (file)
+        return file;
+    file = calloc(1, sizeof *file);
+    if (!file)
+        return NULL;
+    text_init(&file->text, HOST_KEYS_FILE_LIMIT);
+    file->path = strdup(path);
+    if (!file->path) {
+        key_file_free(file);
+        return NULL;
+    }
+    fill_file(file);
     file->next = keys->files;
-    keys->files = file;
-    return r;
+    return keys->files = file;
+}
+
+int host_keys_read(struct host_keys *keys, const char *path, struct failure *failure) {
+    const struct key_file *file = get_file(keys, path);
+    if (!file)
+        return failure_memory(failure);
+    if (failure && file->trouble.code < 0)
+        *failure = file->trouble;
+    return file->trouble.code;
 }
 
 /* ---- who is meant */
@@ -204,19 +232,21 @@ typedef bool line_visitor(const struct key_file *file, const struct key_line *li
 
 static void visit_file(struct host_keys *keys, const char *path, const char *name, line_visitor *visit,
                        void *context) {
-    (void)host_keys_read(keys, path, NULL);
-    const struct key_file *file = find_file(keys, path);
+    const struct key_file *file = get_file(keys, path);
     for (size_t i = 0; file && i < file->line_count; i++)
         if (matches(name, file, &file->lines[i]) && visit(file, &file->lines[i], context))
             return;
 }
 
+static const char *file_at(const struct host_keys *keys, const struct host_key_place *place, size_t i) {
+    return i < place->file_count ? place->files[i] : i == place->file_count ? keys->accepted : NULL;
+}
+
 static void visit_all(struct host_keys *keys, const struct host_key_place *place, line_visitor *visit,
                       void *context) {
-    for (size_t i = 0; i < place->file_count; i++)
-        visit_file(keys, place->files[i], place->name, visit, context);
-    if (keys->accepted)
-        visit_file(keys, keys->accepted, place->name, visit, context);
+    const char *path;
+    for (size_t i = 0; (path = file_at(keys, place, i)); i++)
+        visit_file(keys, path, place->name, visit, context);
 }
 
 /* ---- verdicts */
@@ -244,10 +274,28 @@ static bool judge(const struct key_file *file, const struct key_line *line, void
     return verdict == HOST_KEY_REVOKED;
 }
 
+/* A file that is not there says nothing. One that is there and cannot be read may say that the key is
+ * revoked, or that another is the right one. */
+static bool hides_something(struct host_keys *keys, const char *path, struct host_key_finding *ret) {
+    const struct key_file *file = get_file(keys, path);
+    if (file && (file->trouble.code == 0 || is_absence(file->trouble.code)))
+        return false;
+    *ret = (struct host_key_finding){.verdict = HOST_KEY_UNREADABLE,
+                                     .file = file ? file->path : path,
+                                     .reason = file ? file->trouble.text : strerror(ENOMEM)};
+    return true;
+}
+
 struct host_key_finding host_keys_look_up(struct host_keys *keys, const struct host_key_place *place,
                                           const char *type, const char *key) {
     struct search search = {.type = type, .key = key, .finding.verdict = HOST_KEY_UNKNOWN};
     visit_all(keys, place, judge, &search);
+    if (search.finding.verdict == HOST_KEY_CHANGED || search.finding.verdict == HOST_KEY_REVOKED)
+        return search.finding;
+    const char *path;
+    for (size_t i = 0; (path = file_at(keys, place, i)); i++)
+        if (hides_something(keys, path, &search.finding))
+            break;
     return search.finding;
 }
 
@@ -348,7 +396,7 @@ int host_keys_new(struct event_loop *loop, const char *accepted, struct host_key
     int r = 0;
     if (!keys->sync || (accepted && !keys->accepted))
         r = failure_memory(failure);
-    else if (accepted && (r = host_keys_read(keys, accepted, failure)) < 0 && !file_exists(accepted))
+    else if (accepted && is_absence(r = host_keys_read(keys, accepted, failure)))
         r = 0; /* it is made when the first key is noted */
     if (r < 0) {
         host_keys_free(keys);
@@ -368,11 +416,7 @@ void host_keys_free(struct host_keys *keys) {
     while (keys->files) {
         struct key_file *file = keys->files;
         keys->files = file->next;
-        free(file->path);
-        text_clear(&file->text);
-        free(file->lines);
-        free(file->hashed);
-        free(file);
+        key_file_free(file);
     }
     free(keys->accepted);
     free(keys);

@@ -30,8 +30,8 @@ int host_keys_new(struct event_loop *loop, const char *accepted, struct host_key
 /* What was noted and is not on the disk yet is written out. NULL is fine. */
 void host_keys_free(struct host_keys *keys);
 
-/* Reads FILE now. Files are read when they are first asked about, and those that cannot be read count as
- * empty; one that the user named had better be read before. */
+/* Reads FILE now, if it was not read before. Files are read when they are first asked about; one that the
+ * user named had better be read before, for one that is not there counts as empty. */
 int host_keys_read(struct host_keys *keys, const char *file, struct failure *failure);
 
 enum host_key_verdict {
@@ -39,12 +39,14 @@ enum host_key_verdict {
     HOST_KEY_UNKNOWN, /* nothing is known of this host */
     HOST_KEY_CHANGED, /* other keys are known, this one is not */
     HOST_KEY_REVOKED,
+    HOST_KEY_UNREADABLE, /* a file is there and cannot be read: it might say anything */
 };
 
 struct host_key_finding {
     enum host_key_verdict verdict;
-    const char *file; /* where it says so, NULL when UNKNOWN; valid as long as the keys */
-    size_t line;
+    const char *file;   /* where it says so, NULL when UNKNOWN; valid as long as the keys and the place */
+    size_t line;        /* 0 when UNREADABLE */
+    const char *reason; /* when UNREADABLE: a sentence; as valid */
 };
 
 /* A host as known_hosts names it: "name", "[name]:port", in lower case; and the files that count. */

@@ -69,6 +69,11 @@ int ssh_login_check_host(struct ssh_connection *connection, struct failure *fail
             "else answers in its place",
             server.type, server.fingerprint, finding.file, finding.line, place.name, place.name,
             finding.file);
+    case HOST_KEY_UNREADABLE:
+        return ssh_connection_complain(connection, failure, -EKEYREJECTED,
+                                       "its host key cannot be checked: '%s' might know it and cannot be "
+                                       "read: %s",
+                                       finding.file, finding.reason);
     case HOST_KEY_REVOKED:
         break;
     }

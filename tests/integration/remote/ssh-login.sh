@@ -96,6 +96,16 @@ refuse "an accepted one that changes" 1 "has changed: .*'$scratch/accepted' line
 { echo "@revoked * $(cut -d' ' -f1,2 "$scratch/host.pub")"; cat "$scratch/known"; } >"$scratch/revoked"
 refuse "a revoked one" 1 "its host key is revoked: .*'$scratch/revoked' line 1 forbids" \
     run --known-hosts "$scratch/revoked" --identity "$scratch/id" "$to" -- true
+cat >"$scratch/torn-config" <<END
+Host 127.0.0.1
+    UserKnownHostsFile $scratch/torn
+END
+{ cat "$scratch/changed"; head -c $((16 << 20)) /dev/zero; } >"$scratch/torn"
+rm -f "$scratch/accepted"
+refuse "a file of known hosts that cannot be read" 1 \
+    "EKEYREJECTED node $to: its host key cannot be checked: '$scratch/torn' might know it and cannot be read: " \
+    run --config "$scratch/torn-config" --accepted "$scratch/accepted" --identity "$scratch/id" "$to" -- true
+check "where nothing is accepted" test ! -s "$scratch/accepted"
 { echo "* ssh-future AAAA"; echo "garbage"; echo "*,!127.* x y"; cat "$scratch/known"; } >"$scratch/odd"
 says "lines of other times" "^end $to exit 0$" run --known-hosts "$scratch/odd" --identity "$scratch/id" "$to" -- true
 key host_rsa rsa "" 3072

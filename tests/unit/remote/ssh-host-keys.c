@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -253,13 +254,98 @@ static void test_missing_files(void **state) {
     host_keys_free(keys);
 }
 
+static void expect_unreadable(struct host_keys *keys, const char *file) {
+    struct host_key_finding found = look_up(keys, "node", KEY_A);
+    assert_int_equal(found.verdict, HOST_KEY_UNREADABLE);
+    assert_string_equal(found.file, file);
+    assert_non_null(strstr(found.reason, file));
+}
+
+/* What is there and cannot be read might name another key: it is not the same as nothing. */
+static void test_unreadable_files(void **state) {
+    (void)state;
+    struct failure failure;
+    (void)unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    struct host_keys *keys = open_keys(accepted);
+    expect_unreadable(keys, path);
+    assert_int_equal(host_keys_read(keys, path, &failure), -EISDIR); /* again, though it was tried before */
+    assert_non_null(strstr(failure.text, path));
+    host_keys_free(keys);
+    assert_int_equal(rmdir(path), 0);
+
+    assert_int_equal(symlink(path, path), 0); /* leads to itself */
+    keys = open_keys(NULL);
+    expect_unreadable(keys, path);
+    host_keys_free(keys);
+    put(""); /* in its place */
+
+    keys = open_keys(NULL);
+    assert_int_equal(truncate(path, HOST_KEYS_FILE_LIMIT + 1), 0);
+    expect_unreadable(keys, path);
+    host_keys_free(keys);
+
+    /* More lines than are kept, in fewer bytes than the limit. */
+    size_t length = (size_t)15 << 20;
+    char *many = malloc(length + 1);
+    assert_non_null(many);
+    for (size_t i = 0; i < length; i++)
+        many[i] = "a b c\n"[i % 6];
+    many[length] = '\0';
+    put(many);
+    free(many);
+    keys = open_keys(NULL);
+    expect_unreadable(keys, path);
+    host_keys_free(keys);
+    put("");
+}
+
+/* A key that is known elsewhere is not to be trusted either: it may be revoked there. Worse news goes first.
+ */
+static void test_unreadable_beside_others(void **state) {
+    (void)state;
+    char bad[160];
+    snprintf(bad, sizeof bad, "%s/bad", folder);
+    assert_int_equal(mkdir(bad, 0700), 0);
+    const char *files[] = {bad, path};
+    struct host_key_place place = {.name = "node", .files = files, .file_count = 2};
+    static const struct {
+        const char *text;
+        enum host_key_verdict verdict;
+    } cases[] = {{"", HOST_KEY_UNREADABLE},
+                 {"node " ED " " KEY_A "\n", HOST_KEY_UNREADABLE},
+                 {"node " ED " " KEY_B "\n", HOST_KEY_CHANGED},
+                 {"@revoked node " ED " " KEY_A "\n", HOST_KEY_REVOKED}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        put(cases[i].text);
+        struct host_keys *keys = open_keys(NULL);
+        assert_int_equal(host_keys_look_up(keys, &place, ED, KEY_A).verdict, cases[i].verdict);
+        host_keys_free(keys);
+    }
+    assert_int_equal(rmdir(bad), 0);
+    char below[192]; /* below a file: as one that is not there */
+    snprintf(below, sizeof below, "%s/known", path);
+    files[0] = below;
+    put("");
+    struct host_keys *keys = open_keys(NULL);
+    assert_int_equal(host_keys_look_up(keys, &place, ED, KEY_A).verdict, HOST_KEY_UNKNOWN);
+    host_keys_free(keys);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_hashed_name),   cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_says_where),    cmocka_unit_test(test_algorithms),
-        cmocka_unit_test(test_accepts),       cmocka_unit_test(test_accepts_after_others),
-        cmocka_unit_test(test_cannot_accept), cmocka_unit_test(test_missing_files),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_hashed_name),
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_says_where),
+        cmocka_unit_test(test_algorithms),
+        cmocka_unit_test(test_accepts),
+        cmocka_unit_test(test_accepts_after_others),
+        cmocka_unit_test(test_cannot_accept),
+        cmocka_unit_test(test_missing_files),
+        cmocka_unit_test(test_unreadable_files),
+        cmocka_unit_test(test_unreadable_beside_others),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
