@@ -3,7 +3,8 @@
  * that can be written and executed from, copies the binary (or builds the sources with the node's cc, gcc or
  * clang), checks its SHA-256 there, sees that it runs, and names it by its hash. Needs of the node: sh, and
  * what every system has beside it (cat, chmod, dd, id, ls, mkdir, mv, rm, uname, and sha256sum, shasum or
- * openssl; or else the bytes come back to be checked here).
+ * openssl; or else the bytes come back to be checked here). Where there is sync, the bytes are on the disk
+ * before the name is.
  *
  * Folders, the first that will do: $XDG_CACHE_HOME/assay, ~/.cache/assay, /tmp/assay-UID, /var/tmp/assay-UID,
  * /dev/shm/assay-UID, /run/user/UID/assay. Private: a folder, not a link, ours, mode 0700. A home that is

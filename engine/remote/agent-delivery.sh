@@ -248,6 +248,9 @@ accept() {
         fail "folder $reason"
     fi
     runs "$new" || fail "run $reason"
+    # The name must not be on the disk before the bytes are: a node that loses its power would start half an agent.
+    # Not every sync takes a file; one that takes none, or cannot, is asked for everything.
+    sync "$new" 2>/dev/null || sync 2>/dev/null
     file=$folder/agent-$1
     [ ! -d "$file" ] || rm -rf "$file"
     if ! reason=$(mv -f "$new" "$file" 2>&1); then

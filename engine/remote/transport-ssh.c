@@ -18,11 +18,10 @@ enum {
     LINE_LIMIT = 4096,          /* of it, one line: longer ones are not the relay's */
     WORDS_LIMIT = 1024,         /* of what was said on stderr, the last bytes are kept */
     ARGUMENTS_MOST = 16,
-    SESSION_SIZE = 17,    /* 16 hexadecimal digits */
+    SESSION_SIZE = 17, /* 16 hexadecimal digits */
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
     EXIT_NO_SESSION = 69, /* of a relay that was to resume a session which is not there */
-    EXIT_CSH_COMPLAINS = 1,
-    EXIT_NOT_EXECUTABLE = 126,
-    EXIT_NOT_FOUND = 127,
 };
 #define RETRY_FIRST (200 * EVENT_MILLISECOND)
 #define ATTACH_PATIENCE (60 * EVENT_SECOND) /* a node that is busy starts programs slowly */
@@ -37,7 +36,8 @@ struct transport_ssh {
     struct ssh_connection *connection;
     struct ssh_stream *stream; /* the relay's */
     struct agent_delivery *delivery;
-    bool ready; /* logged in */
+    bool ready;     /* logged in */
+    bool delivered; /* a delivery was begun: one is enough */
     unsigned attempts;
     struct event_source *retry;    /* timer: connects again */
     struct event_source *patience; /* timer: of the relay, to say its line or to go */
@@ -112,15 +112,25 @@ static void read_words(struct transport_ssh *ssh) {
     }
 }
 
-/* The last line that says something, without the program's own prefix. */
-static const char *last_words(struct transport_ssh *ssh) {
+static const char own_words[] = "assay-agent: "; /* before everything that the agent complains of */
+
+/* The last line that says something. */
+static const char *last_line(struct transport_ssh *ssh) {
     struct text *words = &ssh->words;
     while (words->length && (unsigned char)words->bytes[words->length - 1] <= ' ')
         words->bytes[--words->length] = '\0';
     const char *newline = words->length ? strrchr(words->bytes, '\n') : NULL;
-    const char *line = newline ? newline + 1 : words->bytes;
-    static const char prefix[] = "assay-agent: ";
-    return strncmp(line, prefix, sizeof prefix - 1) == 0 ? line + sizeof prefix - 1 : line;
+    return newline ? newline + 1 : words->bytes;
+}
+
+static bool is_own(const char *line) {
+    return strncmp(line, own_words, sizeof own_words - 1) == 0;
+}
+
+/* Without the program's own prefix. */
+static const char *last_words(struct transport_ssh *ssh) {
+    const char *line = last_line(ssh);
+    return is_own(line) ? line + sizeof own_words - 1 : line;
 }
 
 static void describe_end(const struct ssh_stream_end *end, char *ret, size_t size) {
@@ -158,6 +168,8 @@ static void on_delivered(const struct agent_delivered *delivered, const struct f
 
 static void deliver(struct transport_ssh *ssh) {
     struct failure why;
+    ssh->delivered = true;
+    ssh->head.begun = false; /* what was tried before could not be started */
     event_source_set_timer(ssh->patience, -1, 0); /* the delivery has its own */
     if (agent_delivery_start(ssh->connection, ssh->package, on_delivered, ssh, &ssh->delivery, &why) < 0)
         end(ssh, &why);
@@ -174,23 +186,21 @@ static void explain_refusal(struct transport_ssh *ssh, const struct ssh_stream_e
     end(ssh, &why);
 }
 
-/* Whether the login shell found nothing to start. That of csh and tcsh has one exit status for everything. */
-static bool is_absent(struct transport_ssh *ssh, const struct ssh_stream_end *relay) {
-    if (!relay->exited)
-        return false;
-    if (relay->code == EXIT_NOT_EXECUTABLE || relay->code == EXIT_NOT_FOUND)
-        return true;
-    const char *words = last_words(ssh);
-    return relay->code == EXIT_CSH_COMPLAINS &&
-           (strstr(words, ": Command not found") || strstr(words, ": Permission denied"));
+/* Whether the agent itself said what is wrong. Any other end is that of a file which is not there, cannot be
+ * run, or is not what its name says: a node that lost its power may have kept the name and not the bytes, and
+ * then an empty file does nothing with success, and half a program is killed by a signal. */
+static bool relay_explained_itself(struct transport_ssh *ssh, const struct ssh_stream_end *relay) {
+    bool its_status = relay->exited && (relay->code == EXIT_FAILED || relay->code == EXIT_USAGE ||
+                                        relay->code == EXIT_NO_SESSION);
+    return its_status && is_own(last_line(ssh));
 }
 
-/* Before its line: it could not be started, or said why not. */
+/* Before its line. A delivery finds and checks what is there, and replaces what is damaged. */
 static void relay_refused(struct transport_ssh *ssh, const struct ssh_stream_end *relay) {
-    if (is_absent(ssh, relay) && !ssh->path && !ssh->head.resumed)
-        deliver(ssh);
-    else
+    if (ssh->delivered || ssh->head.resumed || relay_explained_itself(ssh, relay))
         explain_refusal(ssh, relay);
+    else
+        deliver(ssh);
 }
 
 static void explain_loss(struct transport_ssh *ssh, const struct ssh_stream_end *relay) {
@@ -326,6 +336,7 @@ static int start_relay(struct transport_ssh *ssh, struct failure *failure) {
     text_reset(&ssh->words);
     text_reset(&ssh->early);
     ssh->preamble = 0;
+    ssh->head.begun = true;
     event_source_set_timer(ssh->patience, ATTACH_PATIENCE, 0);
     struct ssh_stream_listener listener = {.on_open = on_stream_open,
                                            .on_ready = on_stream_ready,

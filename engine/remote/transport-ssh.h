@@ -3,10 +3,11 @@
  * ends to the agent, which is a daemon. When the stream breaks the daemon goes on, and transport_renew()
  * reaches it again.
  *
- * Starting: connect and log in; run the agent where it normally is; if it is not there (exit status 126 or
- * 127), deliver it and try again; wait for the relay's line on stdout (what a login script prints before it
- * is dropped); open. A login that is refused for the moment (-ECONNREFUSED, -ECONNRESET before the login) is
- * tried again, four times, after 0.2 s, doubling, with some chance in it.
+ * Starting: connect and log in; run the agent where it normally is; if that ends in any way but with the
+ * agent's own word of what is wrong (it is not there, cannot be run, is damaged), deliver it and try again,
+ * once; wait for the relay's line on stdout (what a login script prints before it is dropped); open. A login
+ * that is refused for the moment (-ECONNREFUSED, -ECONNRESET before the login) is tried again, four times,
+ * after 0.2 s, doubling, with some chance in it.
  */
 #ifndef ASSAY_REMOTE_TRANSPORT_SSH_H
 #define ASSAY_REMOTE_TRANSPORT_SSH_H

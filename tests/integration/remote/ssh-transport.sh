@@ -59,19 +59,33 @@ end_agents
 says "what cannot be executed is replaced" "^open $usual $hash delivered$" run "$to" open close
 end_agents
 
-# ---- it will not start
+# ---- it is damaged: whatever a node kept of it is replaced, once
+repaired() { says "$1" "^open $usual $hash delivered$" run "$to" open close; end_agents; }
+put_agent "$scratch/empty"
+repaired "an empty file"
+head -c 100000 "$agent" >"$scratch/half"; put_agent "$scratch/half"
+repaired "half a file"
+head -c "$(stat -c %s "$agent")" /dev/zero >"$scratch/zeros"; put_agent "$scratch/zeros"
+repaired "zeros in its place"
 fake() { printf '#!/bin/sh\n%s\n' "$1" >"$scratch/fake"; put_agent "$scratch/fake"; }
+fake 'kill -SEGV $$'
+repaired "what is killed"
+fake 'echo of some other kind >&2; exit 1'
+repaired "what complains in other words"
+
+# ---- it will not start
 fake 'echo "assay-agent: the disk is full" >&2; exit 1'
 refuse "it says why" 1 "^closed ECONNABORTED node $to: cannot start the agent: it ended with exit status 1: the disk is full$" run "$to" open
-fake 'kill -SEGV $$'
-refuse "it is killed" 1 "^closed ECONNABORTED .*it was killed by signal SEGV" run "$to" open
-fake 'exit 0'
-refuse "it says nothing" 1 "cannot start the agent: it ended with exit status 0" run "$to" open
-fake 'echo ASSAY-AGENT ATTACHED 0123456789abcdef; cat'
-(sleep 1; kill -TERM "$(pgrep -f "$usual --attach" | head -1)") 2>/dev/null &
-refuse "another session is not ours" 1 "cannot start the agent: it was killed by signal TERM" run "$to" open
-wait
+check "which is no reason to replace it" cmp -s "$scratch/fake" "$usual"
 put_agent
+starts() { sshd_start "$1" "$there" "ForceCommand=case \$SSH_ORIGINAL_COMMAND in *--attach*) echo try >>$scratch/$1.tries; $2 ;; *) eval \"\$SSH_ORIGINAL_COMMAND\" ;; esac"; }
+starts killed 'kill -SEGV $$'
+refuse "it is killed, and is not damaged" 1 "^closed ECONNABORTED .*cannot start the agent: it was killed by signal SEGV" run "$me@127.0.0.1:$port_killed" open
+check "tried twice" test "$(wc -l <"$scratch/killed.tries")" -eq 2
+starts silent 'exit 0'
+refuse "it says nothing" 1 "cannot start the agent: it ended with exit status 0" run "$me@127.0.0.1:$port_silent" open
+starts stranger 'echo ASSAY-AGENT ATTACHED 0123456789abcdef; exit 3'
+refuse "another session is not ours" 1 "cannot start the agent: it ended with exit status 3" run "$me@127.0.0.1:$port_stranger" open
 refuse "arguments of no command" 2 "refused .*'a b'" run --workspace 'a b' "$to" open
 
 # ---- what login scripts print

@@ -391,6 +391,30 @@ static void test_damaged_is_replaced(void **state) {
     expect_tidy(cache, 1);
 }
 
+/* The bytes are on the disk before the name is. Some sync take no file: then everything is written out. */
+static void test_synced_before_named(void **state) {
+    struct fixture *fixture = *state;
+    cleanup_free char *cache = cache_of(fixture);
+    cleanup_free char *tool =
+        text_format("#!/bin/sh\nprintf 'sync' >>%s/synced\nfor name; do printf ' %%s' \"${name%%%%-*}\" "
+                    ">>%s/synced; done\n"
+                    "for there in %s/agent-*; do [ ! -e \"$there\" ] || printf ' late' >>%s/synced; done\n"
+                    "echo >>%s/synced\n[ $# -eq 0 ]\n",
+                    base, base, cache, base, base);
+    put_text(fixture->tools, "sync", tool, 0755);
+    expect(fixture, BROUGHT, cache);
+    cleanup(text_clear) struct text synced;
+    text_init(&synced, 4096);
+    cleanup_free char *path = file_join(base, "synced");
+    assert_int_equal(file_read(path, &synced, NULL), 0);
+    cleanup_free char *expected = text_format("sync %s/.new\nsync\n", cache);
+    assert_string_equal(synced.bytes, expected);
+    expect(fixture, FOUND, cache); /* needs none */
+    text_reset(&synced);
+    assert_int_equal(file_read(path, &synced, NULL), 0);
+    assert_string_equal(synced.bytes, expected);
+}
+
 static void test_nothing_that_hashes(void **state) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
@@ -742,6 +766,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_login_shells, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_node_shells, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damaged_is_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_synced_before_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nothing_that_hashes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_machine_builds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_machine_without_compiler, set_up, tear_down),
