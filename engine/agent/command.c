@@ -12,7 +12,10 @@
 #define LINGER (100 * EVENT_MILLISECOND)
 #define DEFAULT_GRACE (2 * EVENT_SECOND)
 #define AFTER_KILL                                                                                           \
-    (5 * EVENT_SECOND) /* a process that the kernel cannot end (state D) is not waited for longer */
+    (5 * EVENT_SECOND) /* who is still there then cannot be ended: by the kernel (state D), or by our user   \
+                        */
+
+enum { ABANDONED_CODE = 255 };
 
 /* ---- life */
 
@@ -106,6 +109,17 @@ static void settle(struct command *command) {
     }
 }
 
+/* Its first process has another user (sudo, a set-user-id program), or the kernel does not let go of it. It
+ * is an orphan like others from here on. The code is one of those that nobody takes for a success. */
+static void abandon(struct command *command) {
+    event_source_remove(take_pointer(command->child_source));
+    command->exited.wall_ns = clock_wall_ns();
+    command->exited.monotonic_ns = clock_monotonic_ns();
+    command->exited.flags = PROTOCOL_EXIT_ABANDONED;
+    command->exited.code = ABANDONED_CODE;
+    drain(command);
+}
+
 static void on_killer(struct event_source *self, void *context) {
     struct command *command = context;
     if (command->state == COMMAND_DRAINING) {
@@ -120,7 +134,10 @@ static void on_killer(struct event_source *self, void *context) {
         command->killed = true;
         send_signal(command, SIGKILL);
         event_source_set_timer(self, AFTER_KILL, 0);
-    } else if (command->state == COMMAND_LINGERING) {
+    } else if (command->state == COMMAND_RUNNING) {
+        abandon(command);
+        return;
+    } else {
         drain(command);
         return;
     }

@@ -7,6 +7,8 @@
  * command's grace, and SIGKILL. draining: what is in the pipes goes out; who has left the group and holds a
  * pipe open is waited for during LINGER only. Then EXITED is sent.
  *
+ * Whom even SIGKILL has not ended after a while is given up, from either state, and EXITED says so.
+ *
  * Its number is the one that RUN gave. The command's files: command.c (life), command-stream.c (pipes),
  * spawn.c.
  */

@@ -318,7 +318,8 @@ enum {
     PROTOCOL_EXIT_LEFT_OTHERS = 8,
     PROTOCOL_EXIT_OUTPUT_CUT = 16,
     PROTOCOL_EXIT_ERROR_CUT = 32,
-    PROTOCOL_EXIT_FLAGS = 63,
+    PROTOCOL_EXIT_ABANDONED = 64, /* it could not be ended, and may run on; its code says nothing */
+    PROTOCOL_EXIT_FLAGS = 127,
 };
 struct protocol_exited {
     uint32_t command, flags, code;

@@ -3,6 +3,7 @@
 #include "engine/agent/control.h"
 #include "engine/agent/memory.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -27,13 +28,17 @@ int relay_complain_of_absence(uint64_t session) {
     return complain(RELAY_UNAVAILABLE, sentence);
 }
 
-bool relay_wait_for_end(int life) {
+int relay_wait_for_end(int life, int patience_ms) {
     char words[512];
     bool silent = true;
+    int64_t start = clock_monotonic_ns();
     for (;;) {
         ssize_t got = read(life, words, sizeof words);
         if (got < 0 && errno == EAGAIN) {
-            (void)poll(&(struct pollfd){.fd = life, .events = POLLIN}, 1, -1);
+            int64_t left = patience_ms - (clock_monotonic_ns() - start) / 1000000;
+            if (patience_ms >= 0 && left <= 0)
+                return -ETIMEDOUT;
+            (void)poll(&(struct pollfd){.fd = life, .events = POLLIN}, 1, patience_ms < 0 ? -1 : (int)left);
             continue;
         }
         if (got < 0 && errno == EINTR)
@@ -74,7 +79,7 @@ static int wait_for_orders(int connection, int life) {
     if (r > 0 && message.kind == CONTROL_DETACHED)
         return 0;
     bool asked = r > 0 && message.kind == CONTROL_LEAVING;
-    bool silent = relay_wait_for_end(life);
+    bool silent = relay_wait_for_end(life, -1) > 0;
     if (!asked)
         return complain(1, "the agent died");
     return silent ? 0 : 1;
@@ -95,7 +100,7 @@ static int hand_over(int connection, bool fresh) {
     case CONTROL_ATTACHED:
         return wait_for_orders(connection, life);
     case CONTROL_LEAVING:
-        (void)relay_wait_for_end(life);
+        (void)relay_wait_for_end(life, -1);
         return -EAGAIN;
     case CONTROL_FAILED:
         return complain(1, message.text);

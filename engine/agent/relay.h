@@ -16,9 +16,9 @@ enum { RELAY_UNAVAILABLE = 69 };
 int relay_attach(const struct daemon_options *options);
 int relay_resume(uint64_t session);
 
-/* Waits for the end of all that holds the other end of LIFE; its last words go to stderr. True if there were
- * none. */
-bool relay_wait_for_end(int life);
+/* Waits for the end of all that holds the other end of LIFE, PATIENCE_MS at most (-1: for ever); its last
+ * words go to stderr. 1: it came, in silence; 0: there were words; -ETIMEDOUT: it did not come. */
+int relay_wait_for_end(int life, int patience_ms);
 
 /* Tells stderr that there is no such daemon. Returns RELAY_UNAVAILABLE. */
 int relay_complain_of_absence(uint64_t session);

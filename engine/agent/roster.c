@@ -16,6 +16,10 @@
 
 enum { SOCKETS_LIMIT = 64 << 20, SESSIONS_LIMIT = 4096, ANSWER_PATIENCE_MS = 2000 };
 
+/* An agent gives its commands their graces, and its folder may be large; `assay nodes clean` waits for 60 s.
+ */
+enum { END_PATIENCE_MS = 50000 };
+
 #define TABLE "/proc/net/unix"
 
 struct sessions {
@@ -124,7 +128,14 @@ static int end_one(uint64_t session) {
         return RELAY_UNAVAILABLE;
     cleanup_close int life = take_descriptor(message.descriptors[0]);
     control_message_clear(&message);
-    return life >= 0 && relay_wait_for_end(life) ? 0 : 1;
+    r = life >= 0 ? relay_wait_for_end(life, END_PATIENCE_MS) : 0;
+    if (r == -ETIMEDOUT) {
+        snprintf(sentence, sizeof sentence,
+                 "the agent of session %016llx (process %ld) has not gone after %d s; it is still leaving",
+                 (unsigned long long)session, (long)pid, END_PATIENCE_MS / 1000);
+        return complain(sentence);
+    }
+    return r > 0 ? 0 : 1;
 }
 
 int roster_end(uint64_t session) {

@@ -16,7 +16,8 @@
 int roster_list(void);
 
 /* Tells the daemon of SESSION (0: all of them) to leave, and waits until it has gone. 69 if there is none of
- * that session. */
+ * that session; 1, with a sentence, if it does not answer, or has not gone after 50 s, in which case it goes
+ * on leaving. */
 int roster_end(uint64_t session);
 
 #endif

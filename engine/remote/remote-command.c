@@ -364,6 +364,7 @@ static int take_exited(struct remote_command *command, const struct protocol_fra
         .core_dumped = got.flags & PROTOCOL_EXIT_CORE,
         .code = (int)got.code,
         .timed_out = got.flags & PROTOCOL_EXIT_TIMED_OUT,
+        .abandoned = got.flags & PROTOCOL_EXIT_ABANDONED,
         .left_others = got.flags & PROTOCOL_EXIT_LEFT_OTHERS,
         .output_cut = got.flags & PROTOCOL_EXIT_OUTPUT_CUT,
         .error_cut = got.flags & PROTOCOL_EXIT_ERROR_CUT,
@@ -414,7 +415,9 @@ bool remote_command_ended(const struct remote_command *command) {
 
 const char *remote_exit_describe(const struct remote_exit *exit, char *buffer, size_t size) {
     const char *why = exit->timed_out ? "ran past its time limit and " : "";
-    if (exit->signalled)
+    if (exit->abandoned)
+        snprintf(buffer, size, "%scould not be ended: it has another user, or hangs in the kernel", why);
+    else if (exit->signalled)
         snprintf(buffer, size, "%swas killed by signal %d (%s)", why, exit->code, strsignal(exit->code));
     else
         snprintf(buffer, size, "%sexited with status %d", why, exit->code);

@@ -66,6 +66,8 @@ struct remote_exit {
     bool core_dumped;
     int code;         /* exit status, or signal number */
     bool timed_out;   /* the timeout ended it */
+    bool abandoned;   /* it could not be ended, for it has another user (sudo) or hangs in the kernel, and may
+                         run on; the code is 255 and says nothing */
     bool left_others; /* processes of its group were still there when it ended; they were ended too */
     bool output_cut, error_cut;         /* a limit was passed */
     uint64_t output_bytes, error_bytes; /* all that it wrote, dropped bytes included */
@@ -115,7 +117,8 @@ int remote_command_kill(struct remote_command *command, int signal_number, struc
 
 pid_t remote_command_pid(const struct remote_command *command); /* 0 before on_started */
 bool remote_command_ended(const struct remote_command *command);
-/* "exited with status 3", "was killed by signal 9 (Killed)", "ran past its time limit ...": for a sentence.
+/* "exited with status 3", "was killed by signal 9 (Killed)", "ran past its time limit ...", "could
+ * not be ended ...": for a sentence.
  */
 const char *remote_exit_describe(const struct remote_exit *exit, char *buffer, size_t size);
 

@@ -4,6 +4,7 @@
 #include "engine/agent/facts.h"
 #include "engine/agent/pu-set.h"
 #include "engine/foundation/file.h"
+#include "engine/remote/remote-command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,6 +120,18 @@ static void without_openat2_every_link_is_refused(void **state) {
     assert_int_equal(file_remove_tree(folder, NULL), 0);
 }
 
+/* ---- how a command that could not be ended is told */
+
+static void who_is_given_up_is_described(void **state) {
+    (void)state;
+    char text[128];
+    struct remote_exit exit = {.abandoned = true, .timed_out = true, .code = 255};
+    assert_string_equal(
+        remote_exit_describe(&exit, text, sizeof text),
+        "ran past its time limit and could not be ended: it has another user, or hangs in the "
+        "kernel");
+}
+
 /* ---- folders that cannot be written, in the eyes of an ordinary user (root may write everywhere) */
 
 static int make_stubborn(char *folder) {
@@ -193,6 +206,7 @@ int main(void) {
         cmocka_unit_test(sets_are_read_and_written),
         cmocka_unit_test(the_environment_that_is_told),
         cmocka_unit_test(without_openat2_every_link_is_refused),
+        cmocka_unit_test(who_is_given_up_is_described),
         cmocka_unit_test(folders_without_rights_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
