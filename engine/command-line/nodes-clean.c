@@ -23,14 +23,19 @@ enum {
     LEFT_OVER_MOST = 1 << 20, /* of all nodes */
     FIELDS = 9,
     SESSION_DIGITS = 16,
+    LIST_BYTES_MOST = 1 << 20, /* of one node: some 8,000 agents */
+    ALONE_LEAST_S = 30,        /* whose link is broken, and who has an engine that may be back */
 };
 
-static const uint64_t end_ms = 60000; /* an agent ends its commands and empties its folder */
+static const uint64_t list_ms = 60000; /* agents that are stopped are waited for, 2 s each */
+static const uint64_t end_ms = 60000;  /* an agent ends its commands and empties its folder */
 
 struct left_over {
     size_t node;
     char session[SESSION_DIGITS + 1];
-    bool attached;
+    enum standing { ALONE, ATTACHED, UNANSWERING } standing;
+    uint64_t pid;
+    /* These are not known of one that does not answer. */
     uint64_t silent_s, lease_s, commands, started; /* started: since 1970 */
     char *directory, *label;                       /* owned */
 };
@@ -86,7 +91,7 @@ static int set_arguments(struct cleaning *cleaning, size_t node, const char *opt
 static int specify_list(size_t node, struct remote_command_specification *ret, void *context,
                         struct failure *failure) {
     struct cleaning *cleaning = context;
-    *ret = (struct remote_command_specification){.arguments = cleaning->arguments};
+    *ret = (struct remote_command_specification){.arguments = cleaning->arguments, .timeout_ms = list_ms};
     return set_arguments(cleaning, node, "--list", NULL, failure);
 }
 
@@ -104,13 +109,14 @@ static bool parse_line(char *line, struct left_over *ret) {
     size_t count = 0;
     for (char *at = line; at && count < FIELDS;)
         fields[count++] = strsep(&at, "\t");
-    uint64_t pid;
     if (count != FIELDS || !is_session(fields[0]) || !take_number(fields[2], &ret->silent_s) ||
         !take_number(fields[3], &ret->lease_s) || !take_number(fields[4], &ret->commands) ||
-        !take_number(fields[5], &pid) || !take_number(fields[6], &ret->started))
+        !take_number(fields[5], &ret->pid) || !take_number(fields[6], &ret->started))
         return false;
     memcpy(ret->session, fields[0], sizeof ret->session);
-    ret->attached = strcmp(fields[1], "alone") != 0;
+    ret->standing = strcmp(fields[1], "alone") == 0    ? ALONE
+                    : strcmp(fields[1], "silent") == 0 ? UNANSWERING
+                                                       : ATTACHED;
     ret->directory = strdup(fields[7]);
     ret->label = strdup(fields[8]);
     return true;
@@ -160,6 +166,11 @@ static int take_lists(struct cleaning *cleaning, const struct node_result *resul
                         remote_exit_describe(&result->exit, how, sizeof how), result->error.bytes);
             continue;
         }
+        if (result->output.length < result->output.total) {
+            failure_set(&failures[i], -EFBIG, "the list of agents has %" PRIu64 " bytes; expected at most %d",
+                        result->output.total, LIST_BYTES_MOST);
+            continue;
+        }
         cleanup_free char *bytes = strdup(result->output.bytes);
         if (!bytes)
             return failure_memory(failure);
@@ -171,7 +182,8 @@ static int take_lists(struct cleaning *cleaning, const struct node_result *resul
 
 static int find_all(struct cleaning *cleaning, struct failure *failures, struct failure *failure) {
     struct node_result *results = NULL;
-    struct node_group_command command = {.specify = specify_list, .context = cleaning};
+    struct node_group_command command = {
+        .specify = specify_list, .context = cleaning, .kept = LIST_BYTES_MOST};
     int r = node_group_run(cleaning->nodes->group, &command, &results, failure);
     if (r == 0)
         r = take_lists(cleaning, results, failures, failure);
@@ -181,8 +193,13 @@ static int find_all(struct cleaning *cleaning, struct failure *failures, struct 
 
 /* ---- words */
 
-static void print_left_over(const struct cleaning *cleaning, const struct left_over *agent,
-                            const char *what) {
+/* Is it somebody's, as far as can be told? */
+static bool is_spared(const struct left_over *agent, bool force) {
+    return !force && (agent->standing != ALONE || agent->silent_s <= ALONE_LEAST_S);
+}
+
+static void print_left_over(const struct cleaning *cleaning, const struct left_over *agent, const char *what,
+                            bool spared) {
     char since[32] = "?", silent[NUMBER_TEXT_SIZE];
     struct tm parts;
     time_t started = (time_t)agent->started;
@@ -190,11 +207,16 @@ static void print_left_over(const struct cleaning *cleaning, const struct left_o
         strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &parts);
     fputs(shown(node_group_name(cleaning->nodes->group, agent->node)).text, stdout);
     printf(": %s: ", what);
+    if (agent->standing == UNANSWERING) {
+        printf("the agent of session %s, process %" PRIu64 ", which does not answer%s\n", agent->session,
+               agent->pid, spared ? "; --force tries to end it" : "");
+        return;
+    }
     shown_print(stdout, agent->label[0] ? agent->label : "an agent without a label", false);
     fputs(", in ", stdout);
     shown_print(stdout, agent->directory, false);
     printf(", since %s, %" PRIu64 " command%s", since, agent->commands, agent->commands == 1 ? "" : "s");
-    if (agent->attached) {
+    if (agent->standing == ATTACHED) {
         puts(", somebody is connected");
         return;
     }
@@ -204,7 +226,7 @@ static void print_left_over(const struct cleaning *cleaning, const struct left_o
         uint64_t rest = agent->lease_s > agent->silent_s ? agent->lease_s - agent->silent_s : 0;
         printf(", would leave in %s", number_describe_duration((double)rest, left));
     }
-    putchar('\n');
+    puts(spared ? "; its engine may come back, --force ends it" : "");
 }
 
 /* ---- the end of them */
@@ -224,7 +246,7 @@ static bool choose(struct cleaning *cleaning, bool force, bool *done) {
     memset(cleaning->chosen, 0, nodes * sizeof *cleaning->chosen);
     for (size_t i = 0; i < cleaning->count; i++) {
         const struct left_over *agent = &cleaning->found[i];
-        if (done[i] || cleaning->chosen[agent->node] || (agent->attached && !force))
+        if (done[i] || cleaning->chosen[agent->node] || is_spared(agent, force))
             continue;
         done[i] = any = true;
         cleaning->chosen[agent->node] = true;
@@ -241,7 +263,7 @@ static void take_ends(const struct cleaning *cleaning, const struct node_result 
             continue;
         const struct left_over *agent = &cleaning->found[cleaning->which[i]];
         if (node_result_is_good(result)) {
-            print_left_over(cleaning, agent, "ended");
+            print_left_over(cleaning, agent, "ended", false);
             continue;
         }
         char how[128];
@@ -287,9 +309,9 @@ static int clean_all(struct nodes *nodes, bool dry, bool force, struct failure *
     int r = find_all(&cleaning, failures, failure);
     nodes_doing(nodes, NULL);
     for (size_t i = 0; r == 0 && i < cleaning.count; i++) {
-        bool spared = cleaning.found[i].attached && !force;
+        bool spared = is_spared(&cleaning.found[i], force);
         if (dry || spared)
-            print_left_over(&cleaning, &cleaning.found[i], spared ? "left alone" : "left over");
+            print_left_over(&cleaning, &cleaning.found[i], spared ? "left alone" : "left over", spared);
     }
     if (r == 0 && !dry) {
         nodes_doing(nodes, "ending");

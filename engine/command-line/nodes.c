@@ -71,7 +71,11 @@ static const struct verb_option options[] = {
      "run: so often, one after the other, on the same connections, and print how long it took", false},
     {"--apart", 0, NULL, "run: print each node's answer, not equal ones together", false},
     {"--dry-run", 'n', NULL, "clean: only list what is left over", false},
-    {"--force", 0, NULL, "clean: end agents too that somebody is connected to", false},
+    {"--force", 0, NULL,
+     "clean: end agents too that somebody is connected to, that have been alone for less than 30 s, or that "
+     "do "
+     "not answer",
+     false},
     {NULL, 0, NULL, NULL, false},
 };
 
@@ -147,8 +151,9 @@ const struct verb verb_nodes = {
         "\n"
         "    assay nodes show -w @hosts\n"
         "\n"
-        "clean finds agents that are left over from runs that were cut off, and ends those that nobody is "
-        "connected to. They would leave by themselves when their lease is over:\n"
+        "clean finds agents that are left over from runs that were cut off, and ends those that nobody has "
+        "been connected to for more than 30 s: one that is alone for a moment may have an engine that looks "
+        "for it. They would leave by themselves when their lease is over:\n"
         "\n"
         "    assay nodes clean -w @hosts --dry-run\n",
     .options = options,

@@ -40,6 +40,7 @@ struct group_run {
     struct node_run *nodes;
     struct node_result *results;
     int folder; /* -1: none */
+    size_t kept_most;
 };
 
 static const char *const suffixes[] = {"out", "err"};
@@ -81,7 +82,7 @@ static int spill(struct node_run *node, int which, const char *bytes, size_t len
                  struct failure *failure) {
     struct capture *capture = &node->streams[which];
     int r = 0;
-    if (node->run->folder < 0 || capture->received <= NODE_OUTPUT_KEPT)
+    if (node->run->folder < 0 || capture->received <= node->run->kept_most)
         return 0;
     /* All that was kept before these bytes came is not in the file yet. */
     size_t before = (size_t)(capture->received - length);
@@ -98,7 +99,7 @@ static int take_output(struct node_run *node, int which, const char *bytes, size
     hash_update(capture->hash, bytes, length);
     capture->received += length;
     int r = spill(node, which, bytes, length, failure);
-    size_t room = NODE_OUTPUT_KEPT - capture->kept.length;
+    size_t room = node->run->kept_most - capture->kept.length;
     if (r == 0 && text_append(&capture->kept, bytes, length < room ? length : room) < 0)
         r = failure_memory(failure);
     return r;
@@ -236,7 +237,7 @@ static bool ask_to_run(struct node_round *round, size_t number, struct node_aske
     struct node_run *node = &run->nodes[number];
     *node = (struct node_run){.run = run, .asked = asked, .result = &run->results[number]};
     for (int i = 0; i < 2; i++)
-        text_init(&node->streams[i].kept, NODE_OUTPUT_KEPT);
+        text_init(&node->streams[i].kept, run->kept_most);
     struct failure failure = {0};
     if (remove_old_files(node, &failure) < 0) {
         node_round_fail(round, &failure);
@@ -308,7 +309,8 @@ static void clear_run(struct group_run *run) {
 
 int node_group_run(struct node_group *group, const struct node_group_command *command,
                    struct node_result **ret, struct failure *failure) {
-    cleanup(clear_run) struct group_run run = {.command = command, .folder = -1};
+    cleanup(clear_run) struct group_run run = {
+        .command = command, .folder = -1, .kept_most = command->kept ? command->kept : NODE_OUTPUT_KEPT};
     run.round =
         (struct node_round){.group = group, .nodes = command->nodes, .ask = ask_to_run, .context = &run};
     run.nodes = calloc(group->count + 1, sizeof *run.nodes);

@@ -11,7 +11,6 @@
 
 enum {
     STARTS_A_TURN = 64, /* nodes asked before the loop serves the others again */
-    NAME_BYTES_MOST = 200,
 };
 
 static int interrupted(struct failure *failure) {

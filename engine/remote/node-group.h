@@ -71,13 +71,14 @@ bool node_group_is_there(const struct node_group *group, size_t node);
  * names them all, folded by what was wrong ("2 of 64 nodes: dahu-[3,7]: connection refused; ..."). Those that
  * are ready can be used. */
 int node_group_connect(struct node_group *group, struct failure *failure);
-/* Tells all agents to leave and waits until they have, TIMEOUT_NS at most. */
+/* Tells all agents to leave and waits until they have, TIMEOUT_NS at most. The failure names those that have
+ * not, and those that could not be told and are left to their lease; these also when it is interrupted. */
 int node_group_close(struct node_group *group, int64_t timeout_ns, struct failure *failure);
 
 /* ---- commands */
 
 struct node_stream {
-    char *bytes; /* the first NODE_OUTPUT_KEPT bytes at most, a NUL after them */
+    char *bytes; /* the first NODE_OUTPUT_KEPT bytes (or the command's `kept`) at most, a NUL after */
     size_t length;
     uint64_t total;           /* bytes that the command wrote */
     uint64_t received;        /* of these, bytes that reached us: less than TOTAL when the limit cut it */
@@ -114,6 +115,7 @@ struct node_group_command {
      * fsynced; failures to write them fail the call. */
     const char *folder;
     const bool *nodes; /* which of them; NULL: all */
+    size_t kept;       /* bytes of each stream that results have; 0: NODE_OUTPUT_KEPT */
 };
 
 /* One result a node, owned by the caller: node_results_free(). Fails only when the whole cannot go on

@@ -62,6 +62,20 @@ used=$!
 wait_for 4 2
 wait_for 5 1
 
+# An engine whose link broke a moment ago may be back.
+check "what is alone for a moment is not ended" nodes clean -w 'taurus-[1-3]'
+check "... which is said" times 3 ': left alone: .*, alone for .*; its engine may come back, --force ends it$'
+check "... and it goes on" [ "$(sleeps 1)" = 1 ]
+alone_since=$(date +%s)
+if bed can nodes; then
+    # One that does not answer: stopped.
+    bed on 1 pkill -STOP -f -- '--attach'
+    check "one that does not answer is not taken for one in use" nodes clean -w taurus-1
+    check "... and said to be what it is" \
+        said '^taurus-1: left alone: the agent of session [0-9a-f]{16}, process [0-9]+, which does not answer; --force tries to end it$'
+    bed on 1 pkill -CONT -f -- '--attach'
+fi
+sleep $((alone_since + 31 - $(date +%s)))
 check "lists what is left over" nodes clean -w "$all" --dry-run
 sed 's/^/# /' "$scratch/out"
 check "who it was" said '^taurus-1: left over: nodes@[^ ]+:[0-9]+, in /.*assay-nodes-[0-9a-f]+-taurus-1, since 20[0-9-]+T[0-9:]+Z, 1 command, alone for .*, would leave in '
