@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,10 @@ int nodes_print_json(const cJSON *value, struct failure *failure) {
 }
 
 static double seconds_of(const struct node_result *result) {
-    return (double)(result->exit.monotonic_ns - result->start.monotonic_ns) / (double)EVENT_SECOND;
+    int64_t ns; /* the node says when; no command takes as long as overflows */
+    if (__builtin_sub_overflow(result->exit.monotonic_ns, result->start.monotonic_ns, &ns))
+        return NAN;
+    return (double)ns / (double)EVENT_SECOND;
 }
 
 /* ---- for programs */

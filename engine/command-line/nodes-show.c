@@ -248,7 +248,10 @@ static int print_property(const struct view *view, const char *name,
 }
 
 static double offset_of(const struct agent_clock *clock) {
-    return (double)(clock->node_wall_ns - clock->engine_wall_ns) / (double)EVENT_SECOND;
+    int64_t ns; /* the node may say anything */
+    if (__builtin_sub_overflow(clock->node_wall_ns, clock->engine_wall_ns, &ns))
+        ns = clock->node_wall_ns < clock->engine_wall_ns ? INT64_MIN : INT64_MAX;
+    return (double)ns / (double)EVENT_SECOND;
 }
 
 /* Half the round trip: the clock was read somewhere in it. */

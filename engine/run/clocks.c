@@ -10,8 +10,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* A - B. What a node says of its clocks may be anything. */
+static int64_t difference(int64_t a, int64_t b) {
+    int64_t result;
+    if (__builtin_sub_overflow(a, b, &result))
+        return a < b ? INT64_MIN : INT64_MAX;
+    return result;
+}
+
 static int64_t offset_of(const struct agent_clock *clock) {
-    return clock->node_wall_ns - clock->engine_wall_ns;
+    return difference(clock->node_wall_ns, clock->engine_wall_ns);
 }
 
 static void journal_clock(struct run *run, const struct run_node *node, enum run_clock which) {
@@ -52,8 +60,9 @@ static void add_drift(cJSON *object, const struct agent_clock clocks[static RUN_
     int64_t elapsed = end->engine_monotonic_ns - start->engine_monotonic_ns;
     bool known = start->exchanges > 0 && end->exchanges > 0 && elapsed > 0;
     double seconds = (double)elapsed * 1e-9;
-    double gained = (double)(offset_of(end) - offset_of(start));
-    double gained_monotonic = (double)(end->node_monotonic_ns - start->node_monotonic_ns - elapsed);
+    double gained = (double)difference(offset_of(end), offset_of(start));
+    double gained_monotonic =
+        (double)difference(difference(end->node_monotonic_ns, start->node_monotonic_ns), elapsed);
     double bound = (double)(start->round_trip_ns + end->round_trip_ns) / 2;
     json_add_double(object, "elapsed_s", known ? seconds : NAN);
     json_add_double(object, "drift_ppm", known ? gained * 1e-3 / seconds : NAN);

@@ -40,10 +40,25 @@ char *run_nodes_in_words(const struct run *run, const size_t *nodes, size_t coun
     return folded ? text_format("%s %s", count == 1 ? "node" : "nodes", folded) : NULL;
 }
 
+/* They come back together, but may have broken one after another. */
+static void tell_resumed(struct run *run, const struct node_kind *kind, const char *who) {
+    int64_t least = INT64_MAX, most = 0;
+    for (size_t i = 0; i < kind->count; i++) {
+        int64_t outage = run->nodes[kind->nodes[i]].outage_ns;
+        least = outage < least ? outage : least;
+        most = outage > most ? outage : most;
+    }
+    char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE];
+    number_describe_duration((double)least * 1e-9, low);
+    number_describe_duration((double)most * 1e-9, high);
+    bool same = strcmp(low, high) == 0;
+    run_note(run, "%s: the link is there again after %s%s%s; nothing was lost", who, low, same ? "" : " to ",
+             same ? "" : high);
+}
+
 static void tell_kind(struct run *run, const struct node_kind *kind) {
     const struct run_node *first = &run->nodes[kind->nodes[0]];
     cleanup_free char *who = run_nodes_in_words(run, kind->nodes, kind->count);
-    char took[NUMBER_TEXT_SIZE];
     if (!who)
         return;
     switch (first->news) {
@@ -52,8 +67,7 @@ static void tell_kind(struct run *run, const struct node_kind *kind) {
                  first->news_why.text);
         break;
     case RUN_NEWS_RESUMED:
-        run_note(run, "%s: the link is there again after %s; nothing was lost", who,
-                 number_describe_duration((double)first->outage_ns * 1e-9, took));
+        tell_resumed(run, kind, who);
         break;
     case RUN_NEWS_LOST:
         run_note(run, "%s: lost: %s", who, first->news_why.text);
