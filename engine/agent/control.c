@@ -3,14 +3,16 @@
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { SESSION_DIGITS = 16, WAITING_LIMIT = 16 };
+enum { SESSION_DIGITS = 16, WAITING_LIMIT = 16, ROUND_MS = 20 };
 
 bool control_parse_session(const char *text, uint64_t *ret) {
     if (strlen(text) != SESSION_DIGITS || strspn(text, "0123456789abcdefABCDEF") != SESSION_DIGITS)
@@ -49,12 +51,31 @@ int control_listen(uint64_t session) {
     return take_descriptor(descriptor);
 }
 
-int control_connect(uint64_t session, pid_t *ret_pid) {
+/* Anybody can listen by any name, and let nobody in: so it is asked again, and not waited for. */
+static int connect_patiently(int descriptor, const struct sockaddr_un *address, socklen_t length,
+                             int patience_ms) {
+    for (;; patience_ms -= ROUND_MS) {
+        if (connect(descriptor, (const struct sockaddr *)address, length) == 0)
+            return 0;
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN || patience_ms <= 0)
+            return -errno;
+        nanosleep(&(struct timespec){.tv_nsec = ROUND_MS * 1000000L}, NULL);
+    }
+}
+
+int control_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
     struct sockaddr_un address;
     socklen_t length = make_address(session, &address);
-    cleanup_close int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (descriptor < 0 || connect(descriptor, (struct sockaddr *)&address, length) < 0)
+    cleanup_close int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0)
         return -errno;
+    int r = connect_patiently(descriptor, &address, length, patience_ms);
+    if (r == 0 && fcntl(descriptor, F_SETFL, O_RDWR) < 0)
+        r = -errno;
+    if (r < 0)
+        return r;
     return is_our_user(descriptor, ret_pid) ? take_descriptor(descriptor) : -EPERM;
 }
 

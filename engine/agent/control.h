@@ -44,8 +44,9 @@ bool control_parse_session(const char *text, uint64_t *ret);
 /* A socket that listens by SESSION's name, or a negative errno; -EADDRINUSE: there is a daemon already. */
 int control_listen(uint64_t session);
 /* A socket connected to SESSION's daemon, or a negative errno; -ECONNREFUSED: there is none; -EPERM: somebody
- * else has its name. *RET_PID (may be NULL): the process that began to listen. */
-int control_connect(uint64_t session, pid_t *ret_pid);
+ * else has its name; -EAGAIN: nobody has come to the door for PATIENCE_MS, and whose it is is not known.
+ * *RET_PID (may be NULL): the process that began to listen. */
+int control_connect(uint64_t session, int patience_ms, pid_t *ret_pid);
 /* The next connection by our own user, non-blocking, or -EAGAIN. Others are closed. */
 int control_accept(int listener);
 

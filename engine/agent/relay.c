@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { DOOR_PATIENCE_MS = 5000 };
+
 enum { TRIES = 8 }; /* each finds a daemon that leaves, or another relay that was faster */
 
 static int complain(int status, const char *sentence) {
@@ -88,8 +90,8 @@ static int wait_for_orders(int connection, int life) {
 /* An exit status, or -EAGAIN: the daemon that was spoken to is no more. FRESH: it was started for this. */
 static int hand_over(int connection, bool fresh) {
     const int stream[2] = {0, 1};
-    if (control_send(connection, CONTROL_ATTACH, NULL, stream, 2) < 0)
-        return -EAGAIN;
+    /* If it has gone already, what it said before is still there. */
+    (void)control_send(connection, CONTROL_ATTACH, NULL, stream, 2);
     struct control_message message;
     int r = control_receive(connection, &message);
     if (r <= 0)
@@ -114,7 +116,7 @@ static int relay(uint64_t session, const struct daemon_options *options) {
     /* Neither the relay nor what it starts is to go with a terminal. */
     signal(SIGHUP, SIG_IGN);
     for (int i = 0; i < TRIES; i++) {
-        cleanup_close int connection = control_connect(session, NULL);
+        cleanup_close int connection = control_connect(session, DOOR_PATIENCE_MS, NULL);
         bool fresh = connection == -ECONNREFUSED && options;
         if (fresh)
             connection = start_daemon(options);
@@ -122,6 +124,8 @@ static int relay(uint64_t session, const struct daemon_options *options) {
             break;
         if (connection == -EPERM)
             return complain(1, "the session's socket belongs to another user");
+        if (connection == -EAGAIN)
+            return complain(1, "nobody answers at the session's socket");
         if (connection < 0)
             return complain(1, strerror(-connection));
         int status = hand_over(connection, fresh);

@@ -3,6 +3,7 @@
 #include "engine/agent/control.h"
 #include "engine/agent/relay.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/text.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SOCKETS_LIMIT = 64 << 20, SESSIONS_LIMIT = 4096, ANSWER_PATIENCE_MS = 2000 };
+enum { SOCKETS_LIMIT = 64 << 20, SESSIONS_LIMIT = 1 << 20, ANSWER_PATIENCE_MS = 2000 };
 
 /* An agent gives its commands their graces, and its folder may be large; `assay nodes clean` waits for 60 s.
  */
@@ -66,6 +67,8 @@ static int find_sessions(struct sessions *ret, struct failure *failure) {
         uint64_t session;
         if (!parse_line(line, prefix, &session))
             continue;
+        if (ret->count == SESSIONS_LIMIT)
+            break; /* nobody has so many; whoever has taken the names is not to keep us from the others */
         if (list_reserve(&ret->items, &ret->capacity, ret->count + 1, sizeof *ret->items, SESSIONS_LIMIT) < 0)
             r = failure_memory(failure);
         else
@@ -79,9 +82,23 @@ static int find_sessions(struct sessions *ret, struct failure *failure) {
 
 /* ---- speaking with them */
 
+/* What is waited for doors at which nobody comes, of all names together: whose they are is not known, and
+ * other users can have any number of them. */
+static int door_patience_ms = ANSWER_PATIENCE_MS;
+
+static int knock(uint64_t session, pid_t *ret_pid) {
+    int64_t start = clock_monotonic_ns();
+    int connection = control_connect(session, door_patience_ms, ret_pid);
+    int64_t waited_ms = (clock_monotonic_ns() - start) / 1000000;
+    door_patience_ms = waited_ms < door_patience_ms ? door_patience_ms - (int)waited_ms : 0;
+    return connection;
+}
+
 /* 1: its answer; 0: there is none of that session any more; -ETIMEDOUT: it is there and does not answer. */
 static int ask(uint64_t session, enum control_kind kind, struct control_message *ret, pid_t *ret_pid) {
-    cleanup_close int connection = control_connect(session, ret_pid);
+    cleanup_close int connection = knock(session, ret_pid);
+    if (connection == -EAGAIN)
+        return -ETIMEDOUT;
     if (connection < 0 || control_send(connection, kind, NULL, NULL, 0) < 0)
         return 0;
     int ready = poll(&(struct pollfd){.fd = connection, .events = POLLIN}, 1, ANSWER_PATIENCE_MS);

@@ -11,7 +11,8 @@
  *     session  state  seconds-since-heard  lease-seconds  commands  pid  started-unix  directory  label
  *
  * state: attached, alone, or silent, when it does not answer within 2 s; then of the other fields only pid,
- * that of its guardian, is known, and the rest are 0 or empty. lease-seconds 0: for ever.
+ * that of its guardian, is known, and the rest are 0 or empty; pid 0: somebody, perhaps another user, has the
+ * name and lets nobody in. lease-seconds 0: for ever.
  */
 int roster_list(void);
 

@@ -308,7 +308,7 @@ static void other_users_are_not_served(void **state) {
         if (setgid(65534) < 0 || setuid(65534) < 0)
             _exit(2);
         /* Its own sessions are others. */
-        if (control_connect(engine.session, NULL) != -ECONNREFUSED)
+        if (control_connect(engine.session, 0, NULL) != -ECONNREFUSED)
             _exit(3);
         /* By our name, which nothing keeps it from, it is hung up on without a word. */
         int socket = socket_named(engine.name, connect);
