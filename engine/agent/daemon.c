@@ -35,6 +35,7 @@ struct daemon {
     struct event_source *listener_source;
     struct visitor visitors[VISITOR_LIMIT];
     struct visitor *relay; /* that of the link; NULL: there is none */
+    char *root;            /* absolute; owned */
     int64_t started_wall_ns;
 };
 
@@ -93,11 +94,11 @@ static void on_leaving(struct agent *agent, void *context) {
     tell_relay(context, CONTROL_LEAVING);
 }
 
-/* The line tells where, among what a login may print, the frames begin. A stream that does not take it at
- * once is none. */
+/* The line tells where, among what a login may print, the frames begin; that may end without a newline. A
+ * stream that does not take it at once is none. */
 static int write_line(const struct daemon *daemon, int output, struct failure *failure) {
     char line[64];
-    int length = snprintf(line, sizeof line, "ASSAY-AGENT ATTACHED %016llx\n",
+    int length = snprintf(line, sizeof line, "\nASSAY-AGENT ATTACHED %016llx\n",
                           (unsigned long long)daemon->options->session);
     ssize_t written = write(output, line, (size_t)length);
     if (written == length)
@@ -212,6 +213,15 @@ static void on_signal(struct event_source *self, int number, void *context) {
     agent_leave(context, "the agent was asked to end by a signal");
 }
 
+/* Those who have `life` hear it there. */
+static void tell_visitors(struct daemon *daemon, const struct failure *failure) {
+    for (int i = 0; i < VISITOR_LIMIT; i++) {
+        const struct visitor *visitor = &daemon->visitors[i];
+        if (visitor->socket >= 0 && visitor != daemon->relay)
+            (void)control_send(visitor->socket, CONTROL_FAILED, failure->text, NULL, 0);
+    }
+}
+
 /* CONNECTION is taken over when the daemon begins to serve. */
 static int serve(struct daemon *daemon, int directory, int *connection, struct failure *failure) {
     struct event_loop *loop = event_loop_new(failure);
@@ -220,7 +230,7 @@ static int serve(struct daemon *daemon, int directory, int *connection, struct f
     struct agent *agent = &daemon->agent;
     const struct agent_options options = {
         .directory = directory,
-        .root = daemon->options->root,
+        .root = daemon->root,
         .session = daemon->options->session,
         .write_anywhere = daemon->options->write_anywhere,
         .listener = {.on_detached = on_detached, .on_leaving = on_leaving, .context = daemon}};
@@ -238,6 +248,8 @@ static int serve(struct daemon *daemon, int directory, int *connection, struct f
         visitor_open(daemon, take_descriptor(*connection));
         r = agent_run(agent, failure);
     }
+    if (r < 0)
+        tell_visitors(daemon, failure);
     /* No more calls: what is told from here on is told by the end of the sockets. */
     agent->listener = (struct agent_listener){0};
     for (int i = 0; i < VISITOR_LIMIT; i++)
@@ -276,14 +288,17 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
                 : workspace_open(directory, options->workspace, options->folder, flags, failure);
     if (r < 0)
         return r;
-    r = leave_terminal(&daemon->life);
-    if (r < 0)
+    if (options->root && !(daemon->root = realpath(options->root, NULL)))
+        r = failure_set(failure, -errno, "cannot open the root '%s': %s", options->root, strerror(errno));
+    else if ((r = leave_terminal(&daemon->life)) < 0)
         failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
-    const int not_the_guardians[] = {daemon->listener, daemon->life, connection};
+    /* The guardian keeps the door: whoever comes before all of the agent has gone, its directory too, waits
+     * there until it has, and takes nothing that is about to be removed. */
+    const int not_the_guardians[] = {daemon->life, connection};
     if (r == 0)
         r = guardian_start(
             directory,
-            &(struct guardian_options){.descriptors = not_the_guardians, .count = 3, .ignore_hangup = true},
+            &(struct guardian_options){.descriptors = not_the_guardians, .count = 2, .ignore_hangup = true},
             failure);
     if (r < 0)
         (void)run_directory_remove(directory, NULL);
@@ -310,5 +325,6 @@ int daemon_run(const struct daemon_options *options, int connection) {
     cleanup_close_descriptor(&daemon.listener);
     cleanup_close_descriptor(&daemon.life);
     run_directory_clear(&directory);
+    free(take_pointer(daemon.root));
     return r < 0;
 }

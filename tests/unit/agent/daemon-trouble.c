@@ -6,6 +6,12 @@
 #include "tests/unit/agent/engine.h"
 
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 
 enum { NOBODY = 65534 };
 
@@ -94,11 +100,150 @@ static void a_command_of_another_user_is_given_up(void **state) {
     engine_clear(&engine);
 }
 
+/* ---- a name of ours that somebody else has */
+
+/* Listens by the name that root's session NAME has, and fills the queue of those who would come in. */
+static _Noreturn void squat(const char *name, int ready) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "assay-agent-0-%s", name);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    become_nobody();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, 0) < 0)
+        _exit(2);
+    int one;
+    do
+        one = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    while (connect(one, (struct sockaddr *)&address, size) == 0);
+    if (write(ready, "r", 1) == 1)
+        pause();
+    _exit(3);
+}
+
+static void a_door_that_nobody_opens_is_not_waited_at(void **state) {
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    struct engine engine;
+    char words[1024], output[4096], byte;
+    int ready[2];
+    engine_init(&engine);
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t squatter = fork();
+    if (squatter == 0)
+        squat(engine.name, ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    int64_t start = clock_monotonic_ns();
+    assert_int_equal(call((const char *const[]){"--list", NULL}, output, words), 0);
+    assert_true(clock_monotonic_ns() - start < 5000000000);
+    const char *line = strstr(output, engine.name);
+    assert_non_null(line);
+    assert_memory_equal(line + 16, "\tsilent\t0\t0\t0\t0\t", 16);
+    assert_int_equal(call((const char *const[]){"--end", engine.name, NULL}, output, words), 1);
+    assert_non_null(strstr(words, "does not answer"));
+    start_relay(&engine, "--resume", NULL, NULL);
+    assert_false(read_line(&engine));
+    assert_int_equal(relay_end(&engine, words), 1);
+    assert_string_equal(words, "assay-agent: nobody answers at the session's socket\n");
+    kill(squatter, SIGKILL);
+    waitpid(squatter, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
+    engine_clear(&engine);
+}
+
+/* ---- the end of one and the beginning of the next */
+
+/* The guardian of a worker that was killed takes a while; it must not take the next one's directory. */
+static void the_next_agent_waits_for_the_end_of_the_last(void **state) {
+    (void)state;
+    struct engine engine, next;
+    struct protocol_frame frame;
+    struct protocol_exited exited;
+    char words[1024];
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
+    run_shell(&engine, "setsid sh -c \"trap '' TERM; echo ready; while :; do sleep 0.1; done\"");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_OUTPUT, &frame);
+    engine_init(&next);
+    next.session = engine.session;
+    memcpy(next.name, engine.name, sizeof next.name);
+    kill(engine.agent, SIGKILL);
+    wait_ms(20);
+    attach(&next, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
+    assert_int_equal(relay_end(&engine, words), 1);
+    wait_ms(1500);
+    run_shell(&next, "echo here >file");
+    expect(&next, PROTOCOL_STARTED, &frame);
+    expect(&next, PROTOCOL_EXITED, &frame);
+    assert_int_equal(protocol_get_exited(&frame, &exited, &failure), 0);
+    assert_int_equal(exited.code, 0);
+    assert_true(file_exists(below("run/file")));
+    leave(&next);
+    engine_clear(&engine);
+    engine_clear(&next);
+}
+
+/* ---- the root */
+
+static void enter_folder(void) {
+    if (chdir(folder) < 0)
+        _exit(125);
+}
+
+static void a_relative_root_is_that_of_who_gave_it(void **state) {
+    (void)state;
+    struct engine engine;
+    engine_init(&engine);
+    assert_int_equal(mkdir(below("root"), 0700), 0);
+    start_relay(&engine, "--attach", (const char *const[]){"--directory", "run", "--root", "root", NULL},
+                enter_folder);
+    say_hello_and_take(&engine);
+    leave(&engine);
+    engine_clear(&engine);
+}
+
+/* ---- a kernel that refuses */
+
+/* As the seccomp filters of containers do with calls that are younger than they. */
+static void refuse_epoll_pwait2(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 441 /* on every machine */, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog all = {.len = sizeof filter / sizeof *filter, .filter = filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) < 0)
+        _exit(125);
+}
+
+static void a_filter_that_does_not_know_a_call_is_no_end(void **state) {
+    (void)state;
+    struct engine engine;
+    struct protocol_frame frame;
+    engine_init(&engine);
+    start_relay(&engine, "--attach", (const char *const[]){"--directory", below("run"), NULL},
+                refuse_epoll_pwait2);
+    say_hello_and_take(&engine);
+    run_shell(&engine, "sleep 0.1");
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_EXITED, &frame);
+    leave(&engine);
+    engine_clear(&engine);
+}
+
 int main(int count, char **arguments) {
     if (count == 2 && strcmp(arguments[1], stubborn_argument) == 0)
         return wait_as_root();
     find_program();
     const struct CMUnitTest tests[] = {
+        ENGINE_TEST(a_door_that_nobody_opens_is_not_waited_at),
+        ENGINE_TEST(the_next_agent_waits_for_the_end_of_the_last),
+        ENGINE_TEST(a_relative_root_is_that_of_who_gave_it),
+        ENGINE_TEST(a_filter_that_does_not_know_a_call_is_no_end),
         ENGINE_TEST(a_command_of_another_user_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

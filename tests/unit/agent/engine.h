@@ -128,7 +128,7 @@ static inline void start_relay(struct engine *engine, const char *mode, const ch
 static inline bool read_line(struct engine *engine) {
     char line[64], expected[64];
     size_t length = 0;
-    int size = snprintf(expected, sizeof expected, "ASSAY-AGENT ATTACHED %s\n", engine->name);
+    int size = snprintf(expected, sizeof expected, "\nASSAY-AGENT ATTACHED %s\n", engine->name);
     while (length < (size_t)size) {
         struct pollfd wait = {.fd = engine->from, .events = POLLIN};
         assert_int_equal(poll(&wait, 1, 10000), 1);
