@@ -19,7 +19,8 @@
 
 static const int64_t terminal_period_ns = 100 * EVENT_MILLISECOND; /* between two drawings of the line */
 static const int64_t plain_period_ns = 5 * EVENT_SECOND;           /* when stderr is no terminal */
-static const int64_t leave_ns = 15 * EVENT_SECOND; /* commands have a grace, folders are removed */
+static const int64_t leave_ns = 30 * EVENT_SECOND; /* commands have a grace, folders are removed; or what was
+                                                      sent before has to go out first, over a slow line */
 
 /* ---- options */
 
@@ -309,6 +310,12 @@ void nodes_clear(struct nodes *nodes) {
     *nodes = (struct nodes){0};
 }
 
+/* There is already a failure that the whole is known by; this one must not be lost. */
+static void say_too(const struct failure *failure) {
+    fprintf(stderr, "assay: %s%s%s\n", shown(failure->place).text, failure->place[0] ? ": " : "",
+            shown(failure->text).text);
+}
+
 int nodes_close(struct nodes *nodes, int r, struct failure *failure) {
     struct failure own = {0};
     nodes_doing(nodes, "leaving");
@@ -317,7 +324,9 @@ int nodes_close(struct nodes *nodes, int r, struct failure *failure) {
     int closed = nodes->group ? node_group_close(nodes->group, leave_ns, &own) : 0;
     if (r == 0 && closed < 0 && failure)
         *failure = own;
-    nodes_clear(nodes);
+    nodes_clear(nodes); /* the line of progress too */
+    if (r < 0 && closed < 0)
+        say_too(&own);
     return r < 0 ? r : closed;
 }
 

@@ -358,7 +358,9 @@ static void on_state(struct transport *transport, enum transport_state state, co
     if (state == TRANSPORT_OPEN) {
         if (link->state == AGENT_LINK_OPENING)
             link_set_state(link, AGENT_LINK_GREETING, NULL);
-        event_source_set_timer(link->patience, link->patience_ns, 0);
+        /* Who was told to leave before the stream was open need not answer. */
+        if (link->state != AGENT_LINK_CLOSING || session_is_seeking(link))
+            event_source_set_timer(link->patience, link->patience_ns, 0);
         event_source_defer(link->pump);
     } else if (link->state != AGENT_LINK_CLOSED) {
         lose_stream(link, why);

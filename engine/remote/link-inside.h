@@ -90,8 +90,11 @@ struct link_session {
     bool seeking;           /* one of them is under way */
     bool tried;             /* since it broke, one has failed */
     bool lease_over;
-    bool farewell; /* CLOSING: the one attempt that a broken link has to tell LEAVE */
-    bool told;     /* CLOSING: LEAVE has gone out */
+    int64_t closed_at;   /* when LEAVE was put into the outbox */
+    int64_t farewell_ns; /* for LEAVE to go out, while the stream takes nothing; tests have a shorter one */
+    bool farewell;       /* CLOSING: the one attempt that a broken link has to tell LEAVE */
+    bool told;           /* CLOSING: LEAVE has gone out */
+    bool left;           /* for all we know the agent is there, and it has not been told */
 };
 
 struct agent_link {

@@ -10,7 +10,9 @@
 
 #define RETRY_FIRST (EVENT_SECOND / 2)
 #define RETRY_MOST (10 * EVENT_SECOND)
-#define FAREWELL_NS (5 * EVENT_SECOND) /* for LEAVE to be taken, by a broken link's one attempt too */
+#define FAREWELL_NS (5 * EVENT_SECOND)  /* for LEAVE to be taken, by a broken link's one attempt too */
+#define FAREWELLS_MOST 6                /* so often longer, while the stream still takes what is before it */
+#define FIRST_LEASE (60 * EVENT_SECOND) /* of an agent that has been told no other */
 
 static bool is_session(const struct agent_link *link) {
     return link->session.number != 0;
@@ -44,6 +46,7 @@ void agent_link_set_policy(struct agent_link *link, const struct agent_link_poli
 void session_init(struct agent_link *link, uint64_t number) {
     link->session.number = number;
     link->session.retry_first_ns = RETRY_FIRST;
+    link->session.farewell_ns = FAREWELL_NS;
     agent_link_set_policy(link, &(struct agent_link_policy){.lease_ns = AGENT_LINK_LEASE_NS,
                                                             .heartbeat_ns = AGENT_LINK_HEARTBEAT_NS,
                                                             .silence_ns = AGENT_LINK_SILENCE_NS});
@@ -192,6 +195,8 @@ static void fail_attempt(struct agent_link *link, const struct failure *why) {
     session->seeking = false;
     session->tried = true;
     if (link->state == AGENT_LINK_CLOSING) {
+        if (why->code == -ESTALE)
+            session->left = false;
         link_set_state(link, AGENT_LINK_CLOSED, NULL);
         return;
     }
@@ -237,6 +242,24 @@ static void on_retry(struct event_source *self, void *context) {
         fail_attempt(link, &why);
 }
 
+/* LEAVE waits behind all that was asked for: while a slow stream still takes of that, it is given more time.
+ */
+static bool farewell_goes_on(struct agent_link *link) {
+    const struct link_session *session = &link->session;
+    int64_t last = session->closed_at + FAREWELLS_MOST * session->farewell_ns;
+    int64_t next = least(session->sent + session->farewell_ns, last);
+    bool moves = session->sent >= session->closed_at && next > now(link);
+    /* If it is us who were away, the stream may take more. */
+    if (now(link) - session->watch_due > session->farewell_ns / 4)
+        next = least(now(link) + session->farewell_ns, last);
+    else if (!moves)
+        return false;
+    if (next <= now(link))
+        return false;
+    set_watch(link, next);
+    return true;
+}
+
 static void on_watch(struct event_source *self, void *context) {
     (void)self;
     struct agent_link *link = context;
@@ -252,7 +275,7 @@ static void on_watch(struct event_source *self, void *context) {
             give_up(link);
         break;
     case AGENT_LINK_CLOSING:
-        if (!session->told)
+        if (!session->told && !farewell_goes_on(link))
             link_set_state(link, AGENT_LINK_CLOSED, NULL);
         break;
     default:
@@ -312,7 +335,7 @@ bool session_outlives(struct agent_link *link, const struct failure *why) {
             fail_attempt(link, why);
         return true;
     case AGENT_LINK_CLOSING:
-        if (session->seeking || session->farewell) {
+        if (session->seeking || session->farewell || is_final(why->code)) {
             fail_attempt(link, why);
         } else {
             session->farewell = true;
@@ -326,10 +349,12 @@ bool session_outlives(struct agent_link *link, const struct failure *why) {
 
 bool session_leaves(struct agent_link *link) {
     struct link_session *session = &link->session;
-    bool can = is_session(link) && (link->state == AGENT_LINK_GREETING || link->state == AGENT_LINK_READY ||
-                                    link->state == AGENT_LINK_BROKEN);
-    if (!can)
+    bool is_there = link->state >= AGENT_LINK_GREETING && link->state <= AGENT_LINK_BROKEN;
+    bool may_be_there = link->state == AGENT_LINK_OPENING && link->transport->begun;
+    if (!is_session(link) || !(is_there || may_be_there))
         return false;
+    session->left = true;
+    session->closed_at = now(link);
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_LEAVE);
     if (link_send(link, &writer, NULL) < 0)
@@ -339,7 +364,7 @@ bool session_leaves(struct agent_link *link) {
         if (!session->seeking)
             event_source_set_timer(session->retry, 0, 0);
     }
-    set_watch(link, now(link) + FAREWELL_NS);
+    set_watch(link, now(link) + session->farewell_ns);
     return true;
 }
 
@@ -349,7 +374,14 @@ void session_tell(struct agent_link *link) {
         link->outbox.held || outbox_unsent(&link->outbox, &length))
         return;
     link->session.told = true;
+    link->session.left = false;
     transport_close(link->transport);
+}
+
+int64_t agent_link_left_ns(const struct agent_link *link) {
+    if (!link->session.left)
+        return 0;
+    return link->greeting.version ? link->policy.lease_ns : FIRST_LEASE;
 }
 
 void session_stop(struct agent_link *link) {

@@ -383,7 +383,16 @@ static size_t count_open(const struct node_group *group) {
     return count;
 }
 
-/* WERE_THERE: the nodes that were told to leave. */
+static void describe_untold(const struct agent_link *link, int64_t lease_ns, struct failure *ret) {
+    double lease_s = (double)lease_ns / (double)EVENT_SECOND;
+    bool minutes = lease_ns >= 120 * EVENT_SECOND;
+    bool started = agent_link_greeting(link)->version;
+    failure_set(ret, -ETIMEDOUT, "the agent%s could not be told to leave; it is left to its lease of %.3g %s",
+                started ? "" : ", if it was started,", minutes ? lease_s / 60 : lease_s,
+                minutes ? "min" : "s");
+}
+
+/* WERE_THERE: the nodes that were told to leave. TIMEOUT_NS: 0: only of those that could not be told. */
 static int describe_left(const struct node_group *group, const bool *were_there, int64_t timeout_ns,
                          struct failure *failure) {
     cleanup_free struct failure *failures = calloc(group->count + 1, sizeof *failures);
@@ -392,13 +401,25 @@ static int describe_left(const struct node_group *group, const bool *were_there,
     for (size_t i = 0; i < group->count; i++) {
         const struct agent_link *link = group->members[i]->link;
         const struct failure *why = agent_link_failure(link);
-        if (agent_link_state(link) != AGENT_LINK_CLOSED)
+        int64_t lease_ns = agent_link_left_ns(link);
+        if (lease_ns > 0)
+            describe_untold(link, lease_ns, &failures[i]);
+        else if (agent_link_state(link) != AGENT_LINK_CLOSED && timeout_ns > 0)
             failure_set(&failures[i], -ETIMEDOUT, "the agent has not left within %.3g s",
                         (double)timeout_ns / (double)EVENT_SECOND);
-        else if (were_there[i] && why)
+        else if (were_there[i] && why && timeout_ns > 0)
             failures[i] = *why;
     }
     return node_failures_merge(group, failures, "leaving", failure);
+}
+
+/* Those that were told go, whether it is waited for or not; those that were not, stay. */
+static int describe_interrupted(const struct node_group *group, const bool *were_there,
+                                struct failure *failure) {
+    struct failure left = {0};
+    bool untold = describe_left(group, were_there, 0, &left) < 0;
+    return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted while the agents left%s%s",
+                            untold ? "; " : "", left.text);
 }
 
 int node_group_close(struct node_group *group, int64_t timeout_ns, struct failure *failure) {
@@ -420,5 +441,7 @@ int node_group_close(struct node_group *group, int64_t timeout_ns, struct failur
         r = event_loop_is_stopped(group->loop) ? interrupted(failure)
                                                : event_loop_run_once(group->loop, -1, failure);
     event_source_remove(timer);
+    if (r == -EINTR)
+        return describe_interrupted(group, were_there, failure);
     return r < 0 ? r : describe_left(group, were_there, timeout_ns, failure);
 }

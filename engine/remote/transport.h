@@ -66,6 +66,8 @@ struct transport {
      * to leave; 0: it leaves when the stream ends. Random, never 0 by chance. */
     uint64_t session;
     bool resumed; /* renew() made it: the agent must be there already */
+    bool begun;   /* set by the kinds of sessions: an agent may have been started, although the stream is not
+                     open */
 };
 
 /* Begins to open the stream. The listener is copied. Fails at once (FAILURE filled, state closed, listener

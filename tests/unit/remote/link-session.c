@@ -3,6 +3,7 @@
 #include "engine/remote/link-inside.h"
 #include "tests/unit/remote/scripted-transport.h"
 
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
@@ -630,6 +631,7 @@ static void closing_does_not_wait_for_who_cannot_be_reached(void **state) {
     assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
     assert_true(clock_monotonic_ns() - start < 6 * EVENT_SECOND);
     assert_true(told.asked);
+    assert_int_equal(agent_link_left_ns(f.link), 2 * EVENT_SECOND);
     fixture_turn(&f, 2000);
     assert_true(process_ends(agent)); /* by its lease */
 }
@@ -646,6 +648,109 @@ static void a_farewell_has_an_end(void **state) {
     int64_t passed = (clock_monotonic_ns() - start) / EVENT_MILLISECOND;
     assert_in_range(passed, 4500, 7000);
     assert_true(told.asked);
+    assert_int_equal(agent_link_left_ns(f.link), 2 * EVENT_SECOND);
+}
+
+/* Not connected: the transport is being started. */
+static void begin_to_connect(void) {
+    assert_int_equal(agent_link_new(f.loop, scripted_new(f.loop, &script),
+                                    &(struct agent_link_callbacks){.on_closed = on_closed, .context = &told},
+                                    &f.link, NULL),
+                     0);
+    assert_done(&f, agent_link_start(f.link, AGENT_LINK_HELLO_TIMEOUT, &f.failure));
+    assert_int_equal(agent_link_state(f.link), AGENT_LINK_OPENING);
+}
+
+/* The relay is already starting the agent. */
+static void closing_before_the_stream_is_open_tells_the_agent_too(void **state) {
+    (void)state;
+    rmdir(f.folder);
+    script.remove_directory = true;
+    begin_to_connect();
+    agent_link_close(f.link);
+    assert_int_equal(agent_link_state(f.link), AGENT_LINK_CLOSING);
+    assert_true(agent_link_left_ns(f.link) > 0);
+    turn_until(is_closed);
+    assert_int_equal(script.streams, 1);
+    assert_int_equal(script.attempts, 1);
+    assert_true(told.asked);
+    assert_int_equal(agent_link_left_ns(f.link), 0);
+    assert_false(file_exists(f.folder));
+}
+
+/* It broke after the agent was started, and before it was known that it was: there is one attempt to tell it.
+ */
+static void closing_when_the_first_stream_breaks_tells_the_agent_too(void **state) {
+    (void)state;
+    begin_to_connect();
+    while (f.link->transport->state != TRANSPORT_OPEN)
+        event_loop_run_once(f.loop, EVENT_SECOND, NULL);
+    scripted_fail((struct scripted *)f.link->transport, -ECONNRESET, "the test broke it");
+    agent_link_close(f.link);
+    turn_until(is_closed);
+    assert_int_equal(script.streams, 2);
+    assert_true(told.asked);
+    assert_int_equal(agent_link_left_ns(f.link), 0);
+}
+
+/* Nobody has been started yet: there is nothing to wait for. */
+static void closing_before_the_agent_was_started_is_done_at_once(void **state) {
+    (void)state;
+    script.open_delay_ns = 20 * EVENT_SECOND;
+    begin_to_connect();
+    int64_t start = clock_monotonic_ns();
+    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    assert_true(clock_monotonic_ns() - start < EVENT_SECOND);
+    assert_int_equal(agent_link_left_ns(f.link), 0);
+}
+
+static void closing_before_the_stream_is_open_has_an_end(void **state) {
+    (void)state;
+    script.open_delay_ns = 20 * EVENT_SECOND;
+    script.begins_at_once = true;
+    begin_to_connect();
+    f.link->session.farewell_ns = EVENT_SECOND / 4;
+    int64_t start = clock_monotonic_ns();
+    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    assert_in_range((clock_monotonic_ns() - start) / EVENT_MILLISECOND, 200, 2000);
+    assert_true(told.asked);
+    assert_int_equal(agent_link_left_ns(f.link), 60 * EVENT_SECOND); /* it knows of no other lease */
+}
+
+/* A window of a file is on its way when the link is closed. RET: how long that took. */
+static int64_t close_slow(size_t bytes_a_tick) {
+    char local[128];
+    connect_with(2000, 0, 0);
+    snprintf(local, sizeof local, "%s/local", f.folder);
+    int file = open(local, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(ftruncate(file, 16 << 20), 0);
+    close(file);
+    script.bytes_a_tick = bytes_a_tick;
+    assert_done(&f, agent_link_send_file(f.link, "copy", local, 0600, note_file, NULL, &f.failure));
+    fixture_turn(&f, 50);
+    size_t length;
+    assert_true(outbox_unsent(&f.link->outbox, &length) && length > PROTOCOL_WINDOW / 2);
+    f.link->session.farewell_ns = 800 * EVENT_MILLISECOND;
+    int64_t start = clock_monotonic_ns();
+    assert_done(&f, agent_link_close_and_wait(f.link, 20 * EVENT_SECOND, &f.failure));
+    assert_true(told.asked);
+    return (clock_monotonic_ns() - start) / EVENT_MILLISECOND;
+}
+
+static void a_farewell_goes_on_while_bytes_go_out(void **state) {
+    (void)state;
+    assert_in_range(close_slow(32 << 10), 900, 18000);
+    assert_int_equal(agent_link_left_ns(f.link), 0);
+    assert_false(process_lives(agent_link_greeting(f.link)->pid));
+    assert_false(file_exists(fixture_path(&f, "copy")));
+}
+
+static void a_farewell_does_not_go_on_for_ever(void **state) {
+    (void)state;
+    assert_in_range(close_slow(1000), 4700, 18000);
+    assert_int_equal(agent_link_left_ns(f.link), 2 * EVENT_SECOND);
+    fixture_turn(&f, 2000);
+    assert_true(process_ends(agent_link_greeting(f.link)->pid)); /* by its lease */
 }
 
 static void freeing_tells_the_agent_to_leave(void **state) {
@@ -742,6 +847,12 @@ int main(void) {
         TEST(closing_during_an_attempt_tells_the_agent_too),
         TEST(closing_does_not_wait_for_who_cannot_be_reached),
         TEST(a_farewell_has_an_end),
+        TEST(closing_before_the_stream_is_open_tells_the_agent_too),
+        TEST(closing_when_the_first_stream_breaks_tells_the_agent_too),
+        TEST(closing_before_the_agent_was_started_is_done_at_once),
+        TEST(closing_before_the_stream_is_open_has_an_end),
+        TEST(a_farewell_goes_on_while_bytes_go_out),
+        TEST(a_farewell_does_not_go_on_for_ever),
         TEST(freeing_tells_the_agent_to_leave),
         TEST(a_link_can_be_freed_in_every_state),
         TEST(patience_begins_when_the_stream_is_open),

@@ -95,9 +95,61 @@ static void test_those_that_were_broken_before_take_no_places(void **state) {
     group_close(&fixture.group);
 }
 
+/* ---- leaving */
+
+static void stop_it(struct event_source *self, void *context) {
+    (void)self;
+    event_loop_stop(context);
+}
+
+static void test_those_that_could_not_be_told_are_named(void **state) {
+    (void)state;
+    struct broken_fixture fixture;
+    open_daemons(&fixture, 3, 300000);
+    pid_t agent = agent_link_greeting(link_of(&fixture, 1))->pid;
+    break_node(&fixture, 1);
+    assert_int_equal(node_group_close(fixture.group.group, 10 * EVENT_SECOND, &fixture.group.failure),
+                     -ETIMEDOUT);
+    assert_string_equal(fixture.group.failure.text,
+                        "leaving failed on 1 of 3 nodes: n2: the agent could not be told to leave; it is "
+                        "left to its lease of 5 min");
+    kill(agent, SIGKILL);
+    group_close(&fixture.group);
+}
+
+static void test_those_that_could_not_be_told_are_named_when_interrupted(void **state) {
+    (void)state;
+    struct broken_fixture fixture;
+    open_daemons(&fixture, 2, 90000);
+    add_daemon(&fixture, 2, 90000);
+    fixture.scripts[2].open_delay_ns = 20 * EVENT_SECOND;
+    fixture.scripts[2].begins_at_once = true;
+    pid_t agent = agent_link_greeting(link_of(&fixture, 0))->pid;
+    break_node(&fixture, 0);
+    fixture.scripts[0].refuse = 0;
+    fixture.scripts[0].open_delay_ns = 20 * EVENT_SECOND;
+    struct event_source *timer = event_loop_add_timer(fixture.group.loop, 300 * EVENT_MILLISECOND,
+                                                      300 * EVENT_MILLISECOND, stop_it, fixture.group.loop);
+    assert_int_equal(node_group_connect(fixture.group.group, &fixture.group.failure), -EINTR);
+    event_loop_resume(fixture.group.loop);
+    assert_int_equal(node_group_close(fixture.group.group, 10 * EVENT_SECOND, &fixture.group.failure),
+                     -EINTR);
+    assert_int_equal(fixture.group.failure.kind, FAILURE_INTERRUPTED);
+    assert_string_equal(
+        fixture.group.failure.text,
+        "interrupted while the agents left; leaving failed on 2 of 3 nodes: n1: the agent could not be told "
+        "to leave; it is left to its lease of 90 s; n3: the agent, if it was started, could not be told to "
+        "leave; it is left to its lease of 60 s");
+    event_source_remove(timer);
+    kill(agent, SIGKILL);
+    group_close(&fixture.group);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_those_that_were_broken_before_take_no_places),
+        cmocka_unit_test(test_those_that_could_not_be_told_are_named),
+        cmocka_unit_test(test_those_that_could_not_be_told_are_named_when_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

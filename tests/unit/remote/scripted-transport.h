@@ -23,6 +23,8 @@ struct script {
     bool swallows;         /* streams that are open take bytes to nowhere and give none */
     int refuse;            /* a negative errno: what new streams end with instead of opening */
     int64_t open_delay_ns; /* of new streams */
+    bool begins_at_once;   /* an agent may be there before that delay is over */
+    size_t bytes_a_tick;   /* streams take so many bytes in 10 ms; 0: any number */
     int attempts, streams, breaks;
     int64_t attempt_ns[64]; /* when the first ones began */
 };
@@ -32,8 +34,9 @@ struct scripted {
     struct script *script;
     int socket;
     pid_t relay;
-    struct event_source *source, *child, *end, *delay;
-    size_t read_left, write_left;
+    struct event_source *source, *child, *end, *delay, *tick;
+    size_t read_left, write_left, tick_left;
+    unsigned wanted;
     struct failure failure;
     size_t line_length;
     bool swallowed; /* this one was open when bytes began to vanish, and stays so */
@@ -115,6 +118,7 @@ static int scripted_spawn(struct scripted *scripted) {
     struct script *script = scripted->script;
     char session[17];
     int ends[2];
+    scripted->head.begun = true;
     snprintf(session, sizeof session, "%016" PRIx64, scripted->head.session);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
     const char *const attach[] = {agent_program(),
@@ -150,6 +154,15 @@ static void scripted_on_delay(struct event_source *self, void *context) {
     scripted_spawn(context);
 }
 
+static void scripted_on_tick(struct event_source *self, void *context) {
+    (void)self;
+    struct scripted *scripted = context;
+    struct transport *head = &scripted->head;
+    scripted->tick_left = scripted->script->bytes_a_tick;
+    if (head->state == TRANSPORT_OPEN && scripted->wanted & EVENT_WRITE && head->listener.on_ready)
+        head->listener.on_ready(head, EVENT_WRITE, head->listener.context);
+}
+
 /* Where this stream will break. */
 static void scripted_draw(struct scripted *scripted) {
     struct script *script = scripted->script;
@@ -169,6 +182,8 @@ static int scripted_start(struct transport *transport, struct failure *failure) 
     script->attempts++;
     scripted->end = event_loop_add_deferred(transport->loop, scripted_on_end, scripted);
     scripted->delay = event_loop_add_timer(transport->loop, -1, 0, scripted_on_delay, scripted);
+    scripted->tick = event_loop_add_timer(transport->loop, -1, 0, scripted_on_tick, scripted);
+    transport->begun = script->begins_at_once;
     scripted_draw(scripted);
     if (script->refuse)
         scripted_fail(scripted, script->refuse, "the test refuses it");
@@ -210,8 +225,14 @@ static ssize_t scripted_write(struct transport *transport, const void *bytes, si
     scripted->swallowed |= scripted->script->swallows;
     if (scripted->swallowed)
         return (ssize_t)length;
+    if (scripted->script->bytes_a_tick && length > scripted->tick_left)
+        length = scripted->tick_left;
+    if (length == 0)
+        return -EAGAIN;
     ssize_t sent = send(scripted->socket, bytes,
                         length < scripted->write_left ? length : scripted->write_left, MSG_NOSIGNAL);
+    if (sent > 0 && scripted->script->bytes_a_tick)
+        scripted->tick_left -= (size_t)sent;
     if (sent > 0)
         scripted_spend(scripted, &scripted->write_left, (size_t)sent);
     return sent < 0 ? -errno : sent;
@@ -219,8 +240,11 @@ static ssize_t scripted_write(struct transport *transport, const void *bytes, si
 
 static int scripted_want(struct transport *transport, unsigned events) {
     struct scripted *scripted = (struct scripted *)transport;
-    if (scripted->script->swallows)
+    scripted->wanted = events;
+    if (scripted->script->swallows || scripted->script->bytes_a_tick)
         events &= ~(unsigned)EVENT_WRITE;
+    if (scripted->script->bytes_a_tick)
+        event_source_set_timer(scripted->tick, 10 * EVENT_MILLISECOND, 10 * EVENT_MILLISECOND);
     return scripted->source ? event_source_set_events(scripted->source, events) : 0;
 }
 
@@ -242,6 +266,7 @@ static void scripted_free(struct transport *transport) {
     event_source_remove(scripted->child);
     event_source_remove(scripted->end);
     event_source_remove(scripted->delay);
+    event_source_remove(scripted->tick);
     cleanup_close_descriptor(&scripted->socket);
     if (scripted->relay > 0) {
         kill(scripted->relay, SIGKILL);
