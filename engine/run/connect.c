@@ -261,6 +261,11 @@ int run_phase_release(struct run *run, struct failure *failure) {
     struct failure first = {0};
     if (run->group)
         node_group_close(run->group, leave_timeout_ns, &first);
+    /* Nodes that were given up are left to their leases: that is said, and is not how the run ended. */
+    if (first.code < 0 && run->interrupted) {
+        run_note(run, "%s", first.text);
+        first = (struct failure){0};
+    }
     if (run->news_timer)
         run_tell_news(run);
     event_source_remove(take_pointer(run->news_timer));
