@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,7 @@ static int read_request(const struct verb_arguments *arguments, struct request *
                                               .quiet = verb_switch(arguments, "--quiet"),
                                               .apart = verb_switch(arguments, "--apart")};
     ret->repeat = 1;
+    ret->command.partial = true;
     /* The words after "run"; the array of operands ends with NULL (verb_parse makes room for it). */
     ret->specification.arguments = arguments->operands + 1;
     ret->command.specification = &ret->specification;
@@ -130,6 +132,12 @@ static int run_round(struct nodes *nodes, const struct request *request, struct 
     struct node_result *results = NULL;
     int64_t start = clock_monotonic_ns();
     int r = node_group_run(nodes->group, &request->command, &results, failure);
+    if (r < 0 && results) { /* interrupted: what has come is shown */
+        nodes_doing(nodes, NULL);
+        (void)nodes_answers_print(nodes, results, request->repeat > 1 ? rounds->count + 1 : 0,
+                                  &request->style, NULL);
+        node_results_free(nodes->group, results);
+    }
     if (r < 0)
         return r;
     rounds->seconds[rounds->count++] = (double)(clock_monotonic_ns() - start) / (double)EVENT_SECOND;
@@ -195,15 +203,33 @@ static int print_summary(const struct nodes *nodes, const struct request *reques
     return 0;
 }
 
+/* Answers are printed at the end, so that a reader who has gone (`| head`) would not be noticed before. */
+static bool reader_is_gone(void) {
+    struct pollfd state = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&state, 1, 0) > 0 && (state.revents & POLLERR);
+}
+
+static void on_look(struct event_source *self, void *context) {
+    (void)self;
+    struct nodes *nodes = context;
+    if (reader_is_gone())
+        event_loop_stop(nodes->loop);
+}
+
 static int run_all(struct nodes *nodes, const struct request *request, struct failure *failure) {
     cleanup(clear_rounds) struct rounds rounds = {.seconds = calloc(request->repeat, sizeof(double))};
-    if (!rounds.seconds)
+    struct event_source *look =
+        event_loop_add_timer(nodes->loop, EVENT_SECOND / 2, EVENT_SECOND / 2, on_look, nodes);
+    if (!rounds.seconds || !look)
         return failure_memory(failure);
     nodes_doing(nodes, "running");
     int r = 0;
     while (r == 0 && rounds.count < request->repeat)
         r = run_round(nodes, request, &rounds, failure);
+    event_source_remove(look);
     nodes_doing(nodes, NULL);
+    if (r == -EINTR && reader_is_gone())
+        r = failure_set(failure, -EPIPE, "cannot write standard output: nobody reads it any more");
     if (r == 0)
         r = print_summary(nodes, request, &rounds, failure);
     if (r == 0 && rounds.failed) {

@@ -49,7 +49,7 @@ static const char *const suffixes[] = {"out", "err"};
 
 static char *file_name(const struct node_run *node, int which) {
     const struct node_group *group = node->run->round.group;
-    return text_format("%s.%s", node_group_name(group, node->asked->node), suffixes[which]);
+    return text_format("%s.%s", node_group_name(group, (size_t)(node - node->run->nodes)), suffixes[which]);
 }
 
 static int complain_file(const struct group_run *run, const char *name, int code, struct failure *failure) {
@@ -307,6 +307,23 @@ static void clear_run(struct group_run *run) {
     cleanup_close_descriptor(&run->folder);
 }
 
+/* After an interruption: what has come until now is the answer of those that had not ended. */
+static int end_early(struct group_run *run, struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < run->round.group->count; i++) {
+        struct node_run *node = &run->nodes[i];
+        if (!node->command || node->result->outcome != NODE_NOT_ASKED)
+            continue;
+        remote_command_free(take_pointer(node->command)); /* kills it */
+        node->result->outcome = NODE_FAILED;
+        failure_set_kind(&node->result->failure, FAILURE_INTERRUPTED, -EINTR,
+                         "interrupted, and its command was killed");
+        for (int k = 0; r == 0 && k < 2; k++)
+            r = end_stream(node, k, node->streams[k].received, failure);
+    }
+    return r == 0 ? sync_files(run, failure) : r;
+}
+
 int node_group_run(struct node_group *group, const struct node_group_command *command,
                    struct node_result **ret, struct failure *failure) {
     cleanup(clear_run) struct group_run run = {
@@ -324,6 +341,16 @@ int node_group_run(struct node_group *group, const struct node_group_command *co
                                strerror(errno));
     }
     int r = node_round_run(&run.round, failure);
+    if (r == -EINTR && command->partial) {
+        struct failure why = {0};
+        if (end_early(&run, &why) == 0) {
+            *ret = take_pointer(run.results);
+            return r;
+        }
+        if (failure)
+            *failure = why;
+        return why.code;
+    }
     if (r == 0)
         r = sync_files(&run, failure);
     if (r == 0)

@@ -116,6 +116,9 @@ struct node_group_command {
     const char *folder;
     const bool *nodes; /* which of them; NULL: all */
     size_t kept;       /* bytes of each stream that results have; 0: NODE_OUTPUT_KEPT */
+    /* When the call is interrupted, *RET is given though it fails: those whose command had not ended are
+     * NODE_FAILED, with what they had written by then, in files too. */
+    bool partial;
 };
 
 /* One result a node, owned by the caller: node_results_free(). Fails only when the whole cannot go on
