@@ -80,6 +80,25 @@ static int check_files(const struct verb_arguments *arguments, struct failure *f
     return 0;
 }
 
+/* Two files of one name would be one on the nodes: refused before any is touched. */
+static int check_names(const struct verb_arguments *arguments, struct failure *failure) {
+    size_t last = arguments->operand_count - 1;
+    const char *destination = arguments->operands[last];
+    int r = 0;
+    for (size_t i = 2; r == 0 && i < last; i++) {
+        cleanup_free char *name = NULL;
+        r = name_there(arguments->operands[i], destination, true, &name, failure);
+        for (size_t k = 1; r == 0 && k < i; k++) {
+            cleanup_free char *other = NULL;
+            r = name_there(arguments->operands[k], destination, true, &other, failure);
+            if (r == 0 && strcmp(name, other) == 0)
+                r = failure_input(failure, NULL, 0, 0, "'%s' and '%s' would both become '%s' on the nodes",
+                                  arguments->operands[k], arguments->operands[i], name);
+        }
+    }
+    return r;
+}
+
 static int put_one(struct nodes *nodes, const char *file, const char *destination, bool into,
                    struct failure *all, struct failure *failure) {
     cleanup_free char *remote = NULL;
@@ -122,6 +141,8 @@ int nodes_put(const struct verb_arguments *arguments, struct failure *failure) {
     int r = check_absolute(arguments->operands[arguments->operand_count - 1], failure);
     if (r == 0)
         r = check_files(arguments, failure);
+    if (r == 0)
+        r = check_names(arguments, failure);
     if (r < 0)
         return r;
     cleanup(nodes_clear) struct nodes nodes = {0};

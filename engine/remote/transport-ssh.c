@@ -169,7 +169,7 @@ static void on_delivered(const struct agent_delivered *delivered, const struct f
 static void deliver(struct transport_ssh *ssh) {
     struct failure why;
     ssh->delivered = true;
-    ssh->head.begun = false; /* what was tried before could not be started */
+    ssh->head.begun = false;                      /* what was tried before could not be started */
     event_source_set_timer(ssh->patience, -1, 0); /* the delivery has its own */
     if (agent_delivery_start(ssh->connection, ssh->package, on_delivered, ssh, &ssh->delivery, &why) < 0)
         end(ssh, &why);
@@ -195,9 +195,10 @@ static bool relay_explained_itself(struct transport_ssh *ssh, const struct ssh_s
     return its_status && is_own(last_line(ssh));
 }
 
-/* Before its line. A delivery finds and checks what is there, and replaces what is damaged. */
+/* Before its line. A delivery finds and checks what is there, and replaces what is damaged. A relay to an
+ * agent that is running needs a program too: what that was started from may be gone. */
 static void relay_refused(struct transport_ssh *ssh, const struct ssh_stream_end *relay) {
-    if (ssh->delivered || ssh->head.resumed || relay_explained_itself(ssh, relay))
+    if (ssh->delivered || relay_explained_itself(ssh, relay))
         explain_refusal(ssh, relay);
     else
         deliver(ssh);

@@ -1,3 +1,4 @@
+#!/bin/bash
 # shellcheck shell=bash
 # The test bed for shell scripts: sourced, it gives the function `bed`; run, it is the command. See README.md.
 #

@@ -65,6 +65,8 @@ check "is not" [ "$(cat "$scratch/got/gros-2/ostype")" = Linux ]
 bed on 9 rm /tmp/called
 refuse "what one has not" 1 "^assay: get failed on 1 of 16 nodes: gros-9: .*No such file or directory" get /tmp/called "$scratch/more"
 check "the others have" [ "$(cat "$scratch/more/gros-10/called")" = two ]
+mkdir "$scratch/twice"; echo other >"$scratch/twice/one"
+refuse "two files that would be one there" 2 "would both become '/tmp/one'" put "$scratch/twice/one" "$scratch/tree/one" /tmp
 refuse "a relative path of theirs" 2 "'called' is a relative path" get called "$scratch/got"
 bed refuse-logins 11
 refuse "one that cannot be reached" 1 "^assay: get failed on 1 of 16 nodes: gros-11: there is no connection" get /tmp/again/one "$scratch/more"

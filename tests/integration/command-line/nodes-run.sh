@@ -154,16 +154,24 @@ left_behind() { # agents, and run directories; of which there are none
 }
 nothing_left_behind() { ! left_behind >&2; }
 check "nothing is left behind" nothing_left_behind
-bed run bash -c 'exec "$0" nodes run -w "$1" -- sleep 1000' "$ASSAY" "$all" >"$scratch/out" 2>"$scratch/err" &
+mkdir "$scratch/came"
+bed run bash -c 'exec "$0" nodes run -w "$1" -o "$2" -- sh -c "echo begun; exec sleep 1000"' "$ASSAY" "$all" "$scratch/came" >"$scratch/out" 2>"$scratch/err" &
 started=$!
 for _ in $(seq 100); do
     [ "$(bed on 16 pgrep -c -x sleep)" = 1 ] && break
     sleep 0.1
 done
-engine=$(pgrep -f "^$ASSAY nodes run -w dahu-.* -- sleep 1000" | head -1)
+engine=$(pgrep -f "^$ASSAY nodes run -w dahu-.* sleep 1000" | head -1)
 kill -INT "$engine"
 wait $started
 check "Ctrl-C exits with 4" [ $? -eq 4 ]
-check "and ends the commands" sh -c "! grep . '$scratch/out' && grep -q interrupted '$scratch/err'"
+check "and ends the commands" grep -q interrupted "$scratch/err"
+check "and shows what had come" sh -c "grep -q '16 nodes.*interrupted' '$scratch/out' && grep -qx begun '$scratch/out'"
+check "in files too" sh -c "cat '$scratch/came/'*.out | grep -cx begun | grep -qx 16"
+check "and leaves nothing behind" nothing_left_behind
+# The reader of the answers has gone: nobody waits for the command's end.
+before=$SECONDS
+run -w "$all" -- sleep 1000 2>"$scratch/err" | true
+check "a reader that has gone ends the command" [ $((SECONDS - before)) -lt 30 ]
 check "and leaves nothing behind" nothing_left_behind
 finish
