@@ -2,6 +2,7 @@
 
 #include "engine/agent/command.h"
 #include "engine/agent/memory.h"
+#include "engine/agent/spawn.h"
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>
@@ -210,6 +211,7 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
                             .input = -1,
                             .output = -1};
     memory_return_blocks();
+    spawn_allow_descriptors();
     inbox_init(&agent->inbox);
     outbox_init(&agent->outbox, &agent->inbox, OUTBOX_LIMIT);
     spool_init(&agent->spool, options->directory);

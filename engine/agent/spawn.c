@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,6 +180,19 @@ static bool pin(const struct child *child) {
     return false;
 }
 
+static struct rlimit inherited; /* of descriptors */
+static bool raised;
+
+enum { DESCRIPTORS_WANTED = 3 * PROTOCOL_COMMAND_LIMIT + 1024 };
+
+void spawn_allow_descriptors(void) {
+    if (raised || getrlimit(RLIMIT_NOFILE, &inherited) < 0 || inherited.rlim_cur >= DESCRIPTORS_WANTED)
+        return;
+    struct rlimit more = inherited;
+    more.rlim_cur = inherited.rlim_max < DESCRIPTORS_WANTED ? inherited.rlim_max : DESCRIPTORS_WANTED;
+    raised = setrlimit(RLIMIT_NOFILE, &more) == 0;
+}
+
 static _Noreturn void become(struct child *child, const struct spawn_folders *folders) {
     if (setsid() < 0)
         give_up(child, SPAWN_SESSION);
@@ -197,6 +211,8 @@ static _Noreturn void become(struct child *child, const struct spawn_folders *fo
     if (!pin(child))
         give_up(child, SPAWN_AFFINITY);
     reset_signals();
+    if (raised)
+        setrlimit(RLIMIT_NOFILE, &inherited);
     environ = child->environment; /* PATH is looked up in it */
     execvp(child->arguments[0], child->arguments);
     give_up(child, SPAWN_EXEC);

@@ -34,6 +34,11 @@ void spawned_clear(struct spawned *spawned);
 int spawn(const struct protocol_run *run, const struct spawn_folders *folders, struct spawned *ret,
           struct failure *failure);
 
+/* Each program takes up to three descriptors of the agent's, and the usual soft limit is 1,024: it is raised
+ * to what PROTOCOL_COMMAND_LIMIT programs need, as far as the hard limit lets. Programs get the limit that
+ * the agent was started with. */
+void spawn_allow_descriptors(void);
+
 /* Raises the capacity of a pipe to SIZE or to what the system grants; returns what it has now. */
 size_t spawn_widen_pipe(int descriptor, size_t size);
 

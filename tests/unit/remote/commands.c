@@ -3,6 +3,8 @@
 
 #include "engine/foundation/hash.h"
 
+#include <sys/resource.h>
+
 static struct fixture f;
 
 static int set_up(void **state) {
@@ -58,6 +60,45 @@ static void without_input_stdin_is_empty(void **state) {
     assert_int_equal(result.exit.code, 0);
     assert_int_equal(result.output_length, 0);
     remote_result_clear(&result);
+}
+
+static void count_started(struct remote_command *command, const struct remote_start *start, void *context) {
+    (void)command;
+    (void)start;
+    ++*(unsigned *)context;
+}
+
+/* Each takes three descriptors of the agent's, which begins with the usual soft limit; programs keep that
+ * one. */
+static void descriptors_are_enough_for_many_programs(void **state) {
+    (void)state;
+    enum { MANY = 500 };
+    struct rlimit limit, low;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_max < 3 * MANY + 100)
+        skip();
+    fixture_close(&f);
+    low = limit;
+    low.rlim_cur = 1024;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    fixture_open(&f, NULL);
+    struct remote_result result = run(SHELL("ulimit -Sn"), NULL);
+    assert_string_equal(result.output, "1024\n");
+    remote_result_clear(&result);
+    static struct remote_command *commands[MANY];
+    unsigned started = 0;
+    static const struct remote_command_callbacks callbacks = {.on_started = count_started};
+    struct remote_command_specification specification = {.arguments = (const char *const[]){"cat", NULL},
+                                                         .input = REMOTE_INPUT_STREAM};
+    for (int i = 0; i < MANY; i++)
+        assert_done(
+            &f, remote_command_start(f.link, &specification, &callbacks, &started, &commands[i], &f.failure));
+    for (int i = 0; i < 1000 && started < MANY; i++)
+        fixture_turn(&f, 20);
+    assert_int_equal(started, MANY);
+    for (int i = 0; i < MANY; i++)
+        remote_command_free(commands[i]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 static void arguments_are_never_a_shell_line(void **state) {
@@ -649,6 +690,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(streams_and_status_come_back),
         TEST(without_input_stdin_is_empty),
+        TEST(descriptors_are_enough_for_many_programs),
         TEST(arguments_are_never_a_shell_line),
         TEST(the_environment_is_added_to),
         TEST(the_folder_is_below_the_run_directory),
