@@ -1,7 +1,7 @@
 #include "engine/agent/daemon.h"
 
 #include "engine/agent/agent.h"
-#include "engine/agent/control.h"
+#include "engine/agent/door.h"
 #include "engine/agent/guardian.h"
 #include "engine/agent/run-directory.h"
 #include "engine/agent/workspace.h"
@@ -69,29 +69,29 @@ static void visitor_open(struct daemon *daemon, int socket) {
 static void on_listener(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)events;
-    int socket = control_accept(descriptor);
+    int socket = door_accept(descriptor);
     if (socket >= 0)
         visitor_open(context, socket);
 }
 
 /* ---- the link */
 
-static void tell_relay(struct daemon *daemon, enum control_kind kind) {
+static void tell_relay(struct daemon *daemon, enum door_kind kind) {
     if (daemon->relay)
-        (void)control_send(daemon->relay->socket, kind, NULL, NULL, 0);
+        (void)door_send(daemon->relay->socket, kind, NULL, NULL, 0);
 }
 
 static void on_detached(struct agent *agent, void *context) {
     (void)agent;
     struct daemon *daemon = context;
-    tell_relay(daemon, CONTROL_DETACHED);
+    tell_relay(daemon, DOOR_DETACHED);
     if (daemon->relay)
         visitor_close(daemon->relay);
 }
 
 static void on_leaving(struct agent *agent, void *context) {
     (void)agent;
-    tell_relay(context, CONTROL_LEAVING);
+    tell_relay(context, DOOR_LEAVING);
 }
 
 /* The line tells where, among what a login may print, the frames begin; that may end without a newline. A
@@ -107,7 +107,7 @@ static int write_line(const struct daemon *daemon, int output, struct failure *f
     return failure_set(failure, code, "cannot write to stdout: %s", strerror(-code));
 }
 
-static int attach(struct daemon *daemon, struct control_message *message, struct failure *failure) {
+static int attach(struct daemon *daemon, struct door_message *message, struct failure *failure) {
     struct agent *agent = &daemon->agent;
     int *stream = message->descriptors;
     if (stream[0] < 0 || stream[1] < 0)
@@ -124,21 +124,21 @@ static int attach(struct daemon *daemon, struct control_message *message, struct
     return r;
 }
 
-static void serve_attach(struct visitor *visitor, struct control_message *message) {
+static void serve_attach(struct visitor *visitor, struct door_message *message) {
     struct daemon *daemon = visitor->daemon;
     if (daemon->agent.state >= AGENT_LEAVING) {
-        (void)control_send(visitor->socket, CONTROL_LEAVING, NULL, &daemon->life, 1);
+        (void)door_send(visitor->socket, DOOR_LEAVING, NULL, &daemon->life, 1);
         visitor_close(visitor);
         return;
     }
     struct failure failure;
     int r = attach(daemon, message, &failure);
-    if (r == 0 && control_send(visitor->socket, CONTROL_ATTACHED, NULL, &daemon->life, 1) == 0) {
+    if (r == 0 && door_send(visitor->socket, DOOR_ATTACHED, NULL, &daemon->life, 1) == 0) {
         daemon->relay = visitor;
         return;
     }
     if (r < 0)
-        (void)control_send(visitor->socket, CONTROL_FAILED, failure.text, NULL, 0);
+        (void)door_send(visitor->socket, DOOR_FAILED, failure.text, NULL, 0);
     else
         agent_detach(&daemon->agent); /* its relay is gone already */
     visitor_close(visitor);
@@ -158,7 +158,7 @@ static void make_plain(char *text) {
 static void serve_list(struct visitor *visitor) {
     const struct daemon *daemon = visitor->daemon;
     const struct agent *agent = &daemon->agent;
-    char line[CONTROL_TEXT_SIZE], directory[PATH_MAX];
+    char line[DOOR_TEXT_SIZE], directory[PATH_MAX];
     run_directory_path(agent->directory, "", directory, sizeof directory);
     make_plain(directory);
     int64_t silence = event_loop_now(agent->loop) - agent->heard_ns;
@@ -167,13 +167,13 @@ static void serve_list(struct visitor *visitor) {
              (long long)(silence / EVENT_SECOND), (long long)(agent->lease_ns / EVENT_SECOND),
              agent->command_count, (long)getpid(), (long long)(daemon->started_wall_ns / EVENT_SECOND),
              directory, daemon->options->label);
-    (void)control_send(visitor->socket, CONTROL_LINE, line, NULL, 0);
+    (void)door_send(visitor->socket, DOOR_LINE, line, NULL, 0);
     visitor_close(visitor);
 }
 
 static void serve_end(struct visitor *visitor) {
     struct daemon *daemon = visitor->daemon;
-    (void)control_send(visitor->socket, CONTROL_LEAVING, NULL, &daemon->life, 1);
+    (void)door_send(visitor->socket, DOOR_LEAVING, NULL, &daemon->life, 1);
     visitor_close(visitor);
     agent_leave(&daemon->agent, "the agent was told on its node to end");
 }
@@ -183,8 +183,8 @@ static void on_visitor(struct event_source *self, int descriptor, unsigned event
     (void)events;
     struct visitor *visitor = context;
     struct daemon *daemon = visitor->daemon;
-    struct control_message message;
-    int r = control_receive(descriptor, &message);
+    struct door_message message;
+    int r = door_receive(descriptor, &message);
     if (r == -EAGAIN)
         return;
     if (r <= 0) {
@@ -194,15 +194,15 @@ static void on_visitor(struct event_source *self, int descriptor, unsigned event
         visitor_close(visitor);
         return;
     }
-    if (message.kind == CONTROL_ATTACH && daemon->relay != visitor)
+    if (message.kind == DOOR_ATTACH && daemon->relay != visitor)
         serve_attach(visitor, &message);
-    else if (message.kind == CONTROL_LIST)
+    else if (message.kind == DOOR_LIST)
         serve_list(visitor);
-    else if (message.kind == CONTROL_END)
+    else if (message.kind == DOOR_END)
         serve_end(visitor);
     else
         visitor_close(visitor);
-    control_message_clear(&message);
+    door_message_clear(&message);
 }
 
 /* ---- life */
@@ -218,7 +218,7 @@ static void tell_visitors(struct daemon *daemon, const struct failure *failure) 
     for (int i = 0; i < VISITOR_LIMIT; i++) {
         const struct visitor *visitor = &daemon->visitors[i];
         if (visitor->socket >= 0 && visitor != daemon->relay)
-            (void)control_send(visitor->socket, CONTROL_FAILED, failure->text, NULL, 0);
+            (void)door_send(visitor->socket, DOOR_FAILED, failure->text, NULL, 0);
     }
 }
 
@@ -276,7 +276,7 @@ static int leave_terminal(int *ret_life) {
 static int open_all(struct daemon *daemon, struct run_directory *directory, int connection,
                     struct failure *failure) {
     const struct daemon_options *options = daemon->options;
-    daemon->listener = control_listen(options->session);
+    daemon->listener = door_listen(options->session);
     if (daemon->listener == -EADDRINUSE)
         return -EADDRINUSE;
     if (daemon->listener < 0)
@@ -319,7 +319,7 @@ int daemon_run(const struct daemon_options *options, int connection) {
     if (r == 0)
         r = serve(&daemon, directory.folder, &theirs, &failure);
     if (r < 0 && theirs >= 0)
-        (void)control_send(theirs, r == -EADDRINUSE ? CONTROL_TAKEN : CONTROL_FAILED, failure.text, NULL, 0);
+        (void)door_send(theirs, r == -EADDRINUSE ? DOOR_TAKEN : DOOR_FAILED, failure.text, NULL, 0);
     else if (r < 0)
         fprintf(stderr, "assay-agent: %s\n", failure.text);
     cleanup_close_descriptor(&daemon.listener);

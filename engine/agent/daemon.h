@@ -3,7 +3,7 @@
  *
  *     alone --ATTACH--> attached --the stream ends, or its relay does--> alone
  *         \                 |
- *          +----------------+--LEAVE, CONTROL_END, SIGTERM, the lease has run out--> leaving --> gone
+ *          +----------------+--LEAVE, DOOR_END, SIGTERM, the lease has run out--> leaving --> gone
  *
  * Whoever wants to speak with it runs a relay (relay.h), which hands over the two ends of its stream; the
  * daemon then reads and writes them itself. The relay only waits, for whoever started it: for the end of the
@@ -31,7 +31,7 @@ struct daemon_options {
 };
 
 /* In a child of the relay, of which CONNECTION is the other end: becomes the daemon, and serves until the
- * end. CONNECTION gets CONTROL_FAILED or CONTROL_TAKEN if it cannot begin; otherwise its messages are served
+ * end. CONNECTION gets DOOR_FAILED or DOOR_TAKEN if it cannot begin; otherwise its messages are served
  * as any other's. Returns the exit status. */
 int daemon_run(const struct daemon_options *options, int connection);
 

@@ -1,7 +1,7 @@
 /* assay-agent: the node side. Speaks PROTOCOL.md on stdin and stdout; stderr is for its last words. */
 #include "engine/agent/agent.h"
-#include "engine/agent/control.h"
 #include "engine/agent/daemon.h"
+#include "engine/agent/door.h"
 #include "engine/agent/guardian.h"
 #include "engine/agent/relay.h"
 #include "engine/agent/roster.h"
@@ -121,7 +121,7 @@ static void parse(int count, char **arguments, struct options *options) {
 
 static uint64_t parse_session(const char *text) {
     uint64_t session;
-    if (!control_parse_session(text, &session))
+    if (!door_parse_session(text, &session))
         complain("a session has 16 hexadecimal digits, not all 0");
     return session;
 }

@@ -1,6 +1,6 @@
 #include "engine/agent/roster.h"
 
-#include "engine/agent/control.h"
+#include "engine/agent/door.h"
 #include "engine/agent/relay.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -48,7 +48,7 @@ static bool parse_line(char *line, const char *prefix, uint64_t *ret) {
     }
     size_t length = strlen(prefix);
     return strtoul(fields[3], NULL, 16) & 0x10000 && strncmp(fields[7], prefix, length) == 0 &&
-           control_parse_session(fields[7] + length, ret);
+           door_parse_session(fields[7] + length, ret);
 }
 
 static int compare(const void *a, const void *b) {
@@ -88,23 +88,23 @@ static int door_patience_ms = ANSWER_PATIENCE_MS;
 
 static int knock(uint64_t session, pid_t *ret_pid) {
     int64_t start = clock_monotonic_ns();
-    int connection = control_connect(session, door_patience_ms, ret_pid);
+    int connection = door_connect(session, door_patience_ms, ret_pid);
     int64_t waited_ms = (clock_monotonic_ns() - start) / 1000000;
     door_patience_ms = waited_ms < door_patience_ms ? door_patience_ms - (int)waited_ms : 0;
     return connection;
 }
 
 /* 1: its answer; 0: there is none of that session any more; -ETIMEDOUT: it is there and does not answer. */
-static int ask(uint64_t session, enum control_kind kind, struct control_message *ret, pid_t *ret_pid) {
+static int ask(uint64_t session, enum door_kind kind, struct door_message *ret, pid_t *ret_pid) {
     cleanup_close int connection = knock(session, ret_pid);
     if (connection == -EAGAIN)
         return -ETIMEDOUT;
-    if (connection < 0 || control_send(connection, kind, NULL, NULL, 0) < 0)
+    if (connection < 0 || door_send(connection, kind, NULL, NULL, 0) < 0)
         return 0;
     int ready = poll(&(struct pollfd){.fd = connection, .events = POLLIN}, 1, ANSWER_PATIENCE_MS);
     if (ready == 0)
         return -ETIMEDOUT;
-    return control_receive(connection, ret) > 0;
+    return door_receive(connection, ret) > 0;
 }
 
 int roster_list(void) {
@@ -115,27 +115,27 @@ int roster_list(void) {
         return complain(failure.text);
     }
     for (size_t i = 0; i < sessions.count; i++) {
-        struct control_message message;
+        struct door_message message;
         pid_t pid = 0;
-        int r = ask(sessions.items[i], CONTROL_LIST, &message, &pid);
+        int r = ask(sessions.items[i], DOOR_LIST, &message, &pid);
         if (r == -ETIMEDOUT)
             printf("%016llx\tsilent\t0\t0\t0\t%ld\t0\t\t\n", (unsigned long long)sessions.items[i],
                    (long)pid);
         if (r <= 0)
             continue;
-        if (message.kind == CONTROL_LINE)
+        if (message.kind == DOOR_LINE)
             printf("%s\n", message.text);
-        control_message_clear(&message);
+        door_message_clear(&message);
     }
     free(sessions.items);
     return fflush(stdout) == 0 ? 0 : complain("cannot write to stdout");
 }
 
 static int end_one(uint64_t session) {
-    struct control_message message;
+    struct door_message message;
     pid_t pid = 0;
     char sentence[128];
-    int r = ask(session, CONTROL_END, &message, &pid);
+    int r = ask(session, DOOR_END, &message, &pid);
     if (r == -ETIMEDOUT) {
         snprintf(sentence, sizeof sentence, "the agent of session %016llx (process %ld) does not answer",
                  (unsigned long long)session, (long)pid);
@@ -144,7 +144,7 @@ static int end_one(uint64_t session) {
     if (r == 0)
         return RELAY_UNAVAILABLE;
     cleanup_close int life = take_descriptor(message.descriptors[0]);
-    control_message_clear(&message);
+    door_message_clear(&message);
     r = life >= 0 ? relay_wait_for_end(life, END_PATIENCE_MS) : 0;
     if (r == -ETIMEDOUT) {
         snprintf(sentence, sizeof sentence,

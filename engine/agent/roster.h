@@ -1,4 +1,4 @@
-/* The daemons of our user on this node, found by their doors (control.h) in /proc/net/unix. Both print, and
+/* The daemons of our user on this node, found by their doors (door.h) in /proc/net/unix. Both print, and
  * return an exit status. */
 #ifndef ASSAY_AGENT_ROSTER_H
 #define ASSAY_AGENT_ROSTER_H

@@ -1,5 +1,5 @@
 /* The agent as a daemon, as a program: how it comes to be, who may speak with it, and how it ends. */
-#include "engine/agent/control.h"
+#include "engine/agent/door.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
@@ -304,18 +304,18 @@ static void other_users_are_not_served(void **state) {
     attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
     pid_t other = fork();
     if (other == 0) {
-        struct control_message message;
+        struct door_message message;
         if (setgid(65534) < 0 || setuid(65534) < 0)
             _exit(2);
         /* Its own sessions are others. */
-        if (control_connect(engine.session, 0, NULL) != -ECONNREFUSED)
+        if (door_connect(engine.session, 0, NULL) != -ECONNREFUSED)
             _exit(3);
         /* By our name, which nothing keeps it from, it is hung up on without a word. */
         int socket = socket_named(engine.name, connect);
         if (socket < 0)
             _exit(4);
-        (void)control_send(socket, CONTROL_END, NULL, NULL, 0);
-        _exit(control_receive(socket, &message) <= 0 ? 0 : 5);
+        (void)door_send(socket, DOOR_END, NULL, NULL, 0);
+        _exit(door_receive(socket, &message) <= 0 ? 0 : 5);
     }
     int status;
     assert_int_equal(waitpid(other, &status, 0), other);

@@ -1,4 +1,4 @@
-#include "engine/agent/control.h"
+#include "engine/agent/door.h"
 
 #include "engine/foundation/cleanup.h"
 
@@ -14,7 +14,7 @@
 
 enum { SESSION_DIGITS = 16, WAITING_LIMIT = 16, ROUND_MS = 20 };
 
-bool control_parse_session(const char *text, uint64_t *ret) {
+bool door_parse_session(const char *text, uint64_t *ret) {
     if (strlen(text) != SESSION_DIGITS || strspn(text, "0123456789abcdefABCDEF") != SESSION_DIGITS)
         return false;
     uint64_t session = strtoull(text, NULL, 16);
@@ -41,7 +41,7 @@ static bool is_our_user(int socket, pid_t *ret_pid) {
     return true;
 }
 
-int control_listen(uint64_t session) {
+int door_listen(uint64_t session) {
     struct sockaddr_un address;
     socklen_t length = make_address(session, &address);
     cleanup_close int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -65,7 +65,7 @@ static int connect_patiently(int descriptor, const struct sockaddr_un *address, 
     }
 }
 
-int control_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
+int door_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
     struct sockaddr_un address;
     socklen_t length = make_address(session, &address);
     cleanup_close int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -79,7 +79,7 @@ int control_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
     return is_our_user(descriptor, ret_pid) ? take_descriptor(descriptor) : -EPERM;
 }
 
-int control_accept(int listener) {
+int door_accept(int listener) {
     for (;;) {
         cleanup_close int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (descriptor < 0 && (errno == EINTR || errno == ECONNABORTED))
@@ -95,10 +95,10 @@ int control_accept(int listener) {
 
 union ancillary {
     struct cmsghdr header; /* for its alignment */
-    char bytes[CMSG_SPACE(CONTROL_DESCRIPTORS * sizeof(int))];
+    char bytes[CMSG_SPACE(DOOR_DESCRIPTORS * sizeof(int))];
 };
 
-int control_send(int socket, enum control_kind kind, const char *text, const int *descriptors, size_t count) {
+int door_send(int socket, enum door_kind kind, const char *text, const int *descriptors, size_t count) {
     char letter = (char)kind;
     struct iovec parts[2] = {{&letter, 1}, {(char *)text, text ? strlen(text) : 0}};
     union ancillary ancillary = {0};
@@ -120,7 +120,7 @@ int control_send(int socket, enum control_kind kind, const char *text, const int
 }
 
 /* The kernel gives no more than there is room for. */
-static void take_descriptors(struct msghdr *message, int descriptors[CONTROL_DESCRIPTORS]) {
+static void take_descriptors(struct msghdr *message, int descriptors[DOOR_DESCRIPTORS]) {
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header))
         if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
             memcpy(descriptors, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
@@ -129,7 +129,7 @@ static void take_descriptors(struct msghdr *message, int descriptors[CONTROL_DES
 /* ECONNRESET says, once, that the other side went without having read all; what it said before is still
  * there.
  */
-int control_receive(int socket, struct control_message *ret) {
+int door_receive(int socket, struct door_message *ret) {
     char letter = 0;
     struct iovec parts[2] = {{&letter, 1}, {ret->text, sizeof ret->text - 1}};
     union ancillary ancillary;
@@ -143,16 +143,16 @@ int control_receive(int socket, struct control_message *ret) {
     while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got <= 0)
         return got < 0 ? -errno : 0;
-    ret->kind = (enum control_kind)letter;
+    ret->kind = (enum door_kind)letter;
     ret->text[got - 1] = '\0';
-    for (int i = 0; i < CONTROL_DESCRIPTORS; i++)
+    for (int i = 0; i < DOOR_DESCRIPTORS; i++)
         ret->descriptors[i] = -1;
     take_descriptors(&message, ret->descriptors);
     return 1;
 }
 
-void control_message_clear(struct control_message *message) {
-    for (int i = 0; i < CONTROL_DESCRIPTORS; i++) {
+void door_message_clear(struct door_message *message) {
+    for (int i = 0; i < DOOR_DESCRIPTORS; i++) {
         cleanup_close_descriptor(&message->descriptors[i]);
         message->descriptors[i] = -1;
     }
