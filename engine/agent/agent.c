@@ -175,11 +175,9 @@ static void on_orphan(struct event_source *self, const struct event_child_exit *
 /* ---- life */
 
 static int open_folders(struct agent *agent, const struct agent_options *options, struct failure *failure) {
-    const char *root = options->root ? options->root : "/";
-    agent->captured = strcmp(root, "/") != 0;
-    agent->root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (agent->root < 0)
-        return failure_set(failure, -errno, "cannot open the root '%s': %s", root, strerror(errno));
+    int r = machine_open(options->root, &agent->machine, failure);
+    if (r < 0)
+        return r;
     agent->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (agent->null < 0)
         return failure_set(failure, -errno, "cannot open '/dev/null': %s", strerror(errno));
@@ -206,7 +204,7 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
                             .listener = options->listener,
                             .write_anywhere = options->write_anywhere,
                             .directory = options->directory,
-                            .root = -1,
+                            .machine = {.root = -1},
                             .null = -1,
                             .input = -1,
                             .output = -1};
@@ -248,6 +246,6 @@ void agent_clear(struct agent *agent) {
     inbox_clear(&agent->inbox);
     outbox_clear(&agent->outbox);
     spool_clear(&agent->spool);
-    cleanup_close_descriptor(&agent->root);
+    machine_close(&agent->machine);
     cleanup_close_descriptor(&agent->null);
 }

@@ -14,6 +14,7 @@
 #ifndef ASSAY_AGENT_AGENT_H
 #define ASSAY_AGENT_AGENT_H
 
+#include "engine/agent/machine.h"
 #include "engine/agent/mailbox.h"
 #include "engine/agent/protocol.h"
 #include "engine/agent/spool.h"
@@ -58,9 +59,9 @@ struct agent {
     enum agent_state state;
     uint64_t session;
     struct agent_listener listener;
-    int directory, root, null; /* descriptors: the run directory, the root, /dev/null */
+    int directory, null; /* descriptors: the run directory, /dev/null */
+    struct machine machine;
     bool write_anywhere;
-    bool captured; /* the root is not "/": ask files only, never the kernel */
 
     int input, output; /* the link's; -1: there is none */
     struct event_source *input_source, *output_source;

@@ -1,5 +1,6 @@
 #include "engine/agent/facts.h"
 
+#include "engine/agent/machine.h"
 #include "engine/agent/pu-set.h"
 #include "engine/agent/run-directory.h"
 #include "engine/foundation/cleanup.h"
@@ -8,7 +9,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,32 +25,6 @@ enum {
         512 << 10, /* bytes of the variables that are told; the rest of FACTS fits beside them */
 };
 
-/* The file PATH (no leading slash) under ROOT, without the newlines at its end. 0 or a negative errno. */
-static int read_file(int root, const char *path, struct text *ret) {
-    cleanup_close int file = openat(root, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (file < 0)
-        return -errno;
-    text_reset(ret);
-    for (;;) {
-        char *space;
-        int r = text_reserve(ret, SMALL_FILE, &space);
-        if (r < 0)
-            return r;
-        ssize_t got = read(file, space, SMALL_FILE);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -errno;
-        if (got == 0)
-            break;
-        ret->length += (size_t)got;
-    }
-    while (ret->length && ret->bytes[ret->length - 1] == '\n')
-        ret->length--;
-    ret->bytes[ret->length] = '\0';
-    return 0;
-}
-
 static void put_fact(struct protocol_writer *writer, enum protocol_fact kind, const char *bytes,
                      size_t length) {
     protocol_put_u16(writer, (uint16_t)kind);
@@ -60,9 +34,9 @@ static void put_fact(struct protocol_writer *writer, enum protocol_fact kind, co
 
 /* ---- names */
 
-static void put_names(struct protocol_writer *writer, int root, bool captured, struct text *scratch) {
+static void put_names(struct protocol_writer *writer, const struct machine *machine, struct text *scratch) {
     struct utsname name = {0};
-    if (!captured)
+    if (!machine->captured)
         uname(&name);
     const struct {
         enum protocol_fact kind;
@@ -76,18 +50,13 @@ static void put_names(struct protocol_writer *writer, int root, bool captured, s
         {PROTOCOL_FACT_BOOT_ID, "proc/sys/kernel/random/boot_id", ""},
     };
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        bool there = read_file(root, facts[i].path, scratch) == 0;
+        bool there = machine_read(machine, facts[i].path, scratch) == 0;
         const char *value = there ? scratch->bytes : facts[i].otherwise;
         put_fact(writer, facts[i].kind, value, strlen(value));
     }
 }
 
 /* ---- processors */
-
-static int read_set(int root, const char *path, struct text *scratch, struct pu_set *ret) {
-    int r = read_file(root, path, scratch);
-    return r < 0 ? r : pu_set_parse(scratch->bytes, ret);
-}
 
 /* The value of "NAME:<blanks>VALUE" in a file of such lines, up to the line's end, or NULL. */
 static const char *find_field(const char *content, const char *name) {
@@ -100,8 +69,9 @@ static const char *find_field(const char *content, const char *name) {
     return NULL;
 }
 
-static int read_allowed(int root, struct text *scratch, struct pu_set *ret, struct failure *failure) {
-    int r = read_file(root, "proc/self/status", scratch);
+static int read_allowed(const struct machine *machine, struct text *scratch, struct pu_set *ret,
+                        struct failure *failure) {
+    int r = machine_read(machine, "proc/self/status", scratch);
     const char *list = r < 0 ? NULL : find_field(scratch->bytes, "Cpus_allowed_list");
     if (!list || pu_set_parse(list, ret) < 0)
         return failure_set(failure, r < 0 ? r : -EINVAL,
@@ -109,70 +79,71 @@ static int read_allowed(int root, struct text *scratch, struct pu_set *ret, stru
     return 0;
 }
 
-static int read_topology_number(int root, unsigned pu, const char *name, struct text *scratch) {
+static int read_topology_number(const struct machine *machine, unsigned pu, const char *name,
+                                struct text *scratch) {
     char path[128];
     int64_t value;
     snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/topology/%s", pu, name);
-    if (read_file(root, path, scratch) < 0 || !number_parse_int64(scratch->bytes, scratch->length, &value) ||
-        value < 0 || value > INT32_MAX)
+    if (machine_read(machine, path, scratch) < 0 ||
+        !number_parse_int64(scratch->bytes, scratch->length, &value) || value < 0 || value > INT32_MAX)
         return -1;
     return (int)value;
 }
 
-static unsigned read_first_sibling(int root, unsigned pu, struct text *scratch) {
+static unsigned read_first_sibling(const struct machine *machine, unsigned pu) {
     char path[128];
     struct pu_set siblings;
     snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", pu);
-    if (read_set(root, path, scratch, &siblings) < 0 || !pu_set_has(&siblings, pu))
+    if (machine_read_set(machine, path, &siblings) < 0 || !pu_set_has(&siblings, pu))
         return pu;
     return pu_set_first(&siblings);
 }
 
-struct machine {
+struct processors {
     struct pu_set online, allowed, nodes;
     int16_t node_of[PROTOCOL_PU_LIMIT];
 };
 
-static void read_nodes(int root, struct machine *machine, struct text *scratch) {
-    memset(machine->node_of, 0xff, sizeof machine->node_of); /* -1 */
-    if (read_set(root, "sys/devices/system/node/online", scratch, &machine->nodes) < 0)
-        machine->nodes = (struct pu_set){0}; /* a kernel without NUMA */
+static void read_nodes(const struct machine *machine, struct processors *processors) {
+    memset(processors->node_of, 0xff, sizeof processors->node_of); /* -1 */
+    if (machine_read_set(machine, "sys/devices/system/node/online", &processors->nodes) < 0)
+        processors->nodes = (struct pu_set){0}; /* a kernel without NUMA */
     for (unsigned node = 0; node < NUMA_LIMIT; node++) {
         char path[128];
         struct pu_set members;
         snprintf(path, sizeof path, "sys/devices/system/node/node%u/cpulist", node);
-        if (!pu_set_has(&machine->nodes, node) || read_set(root, path, scratch, &members) < 0)
+        if (!pu_set_has(&processors->nodes, node) || machine_read_set(machine, path, &members) < 0)
             continue;
         for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++)
             if (pu_set_has(&members, pu))
-                machine->node_of[pu] = (int16_t)node;
+                processors->node_of[pu] = (int16_t)node;
     }
 }
 
-static int put_processors(struct protocol_writer *writer, int root, struct machine *machine,
-                          struct text *scratch, struct failure *failure) {
-    int r = read_set(root, "sys/devices/system/cpu/online", scratch, &machine->online);
+static int put_processors(struct protocol_writer *writer, const struct machine *machine,
+                          struct processors *processors, struct text *scratch, struct failure *failure) {
+    int r = machine_read_set(machine, "sys/devices/system/cpu/online", &processors->online);
     if (r < 0)
         return failure_set(failure, r,
                            "'/sys/devices/system/cpu/online' does not say which PUs there are: %s",
                            strerror(-r));
-    r = read_allowed(root, scratch, &machine->allowed, failure);
+    r = read_allowed(machine, scratch, &processors->allowed, failure);
     if (r < 0)
         return r;
-    read_nodes(root, machine, scratch);
+    read_nodes(machine, processors);
     for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
-        if (!pu_set_has(&machine->online, pu))
+        if (!pu_set_has(&processors->online, pu))
             continue;
-        unsigned first = read_first_sibling(root, pu, scratch);
+        unsigned first = read_first_sibling(machine, pu);
         protocol_put_u16(writer, PROTOCOL_FACT_PU);
         protocol_put_u32(writer, 24);
         protocol_put_u32(writer, pu);
-        protocol_put_u32(writer, (uint32_t)read_topology_number(root, pu, "core_id", scratch));
-        protocol_put_u32(writer, (uint32_t)read_topology_number(root, pu, "physical_package_id", scratch));
-        protocol_put_u32(writer, (uint32_t)(int32_t)machine->node_of[pu]);
+        protocol_put_u32(writer, (uint32_t)read_topology_number(machine, pu, "core_id", scratch));
+        protocol_put_u32(writer, (uint32_t)read_topology_number(machine, pu, "physical_package_id", scratch));
+        protocol_put_u32(writer, (uint32_t)(int32_t)processors->node_of[pu]);
         protocol_put_u32(writer, first);
         protocol_put_u32(writer, (first == pu ? PROTOCOL_PU_FIRST_SIBLING : 0u) |
-                                     (pu_set_has(&machine->allowed, pu) ? PROTOCOL_PU_ALLOWED : 0u));
+                                     (pu_set_has(&processors->allowed, pu) ? PROTOCOL_PU_ALLOWED : 0u));
     }
     return 0;
 }
@@ -188,23 +159,24 @@ static uint64_t kilobytes(const char *value) {
     return number;
 }
 
-static void lower(uint64_t *limit, int root, const char *path, struct text *scratch) {
+static void lower(uint64_t *limit, const struct machine *machine, const char *path, struct text *scratch) {
     uint64_t value;
     /* "max" is no number, and version 1 writes a number near 2^63 for no limit. */
-    if (read_file(root, path, scratch) == 0 && number_parse_uint64(scratch->bytes, scratch->length, &value) &&
-        value < UINT64_C(1) << 62 && value < *limit)
+    if (machine_read(machine, path, scratch) == 0 &&
+        number_parse_uint64(scratch->bytes, scratch->length, &value) && value < UINT64_C(1) << 62 &&
+        value < *limit)
         *limit = value;
 }
 
 /* A limit holds for all below it, so the way up is looked at too. GROUP is changed. */
-static void lower_along(uint64_t *limit, int root, const char *mount, char *group, const char *file,
-                        struct text *scratch) {
+static void lower_along(uint64_t *limit, const struct machine *machine, const char *mount, char *group,
+                        const char *file, struct text *scratch) {
     for (;;) {
         char path[SMALL_FILE];
         int length =
             snprintf(path, sizeof path, "%s%s/%s", mount, strcmp(group, "/") == 0 ? "" : group, file);
         if (length < (int)sizeof path)
-            lower(limit, root, path, scratch);
+            lower(limit, machine, path, scratch);
         char *slash = strrchr(group, '/');
         if (!slash || group[0] == '\0' || strcmp(group, "/") == 0)
             return;
@@ -228,9 +200,9 @@ static bool has_controller(const char *controllers, size_t length, const char *n
 }
 
 /* The lines of /proc/self/cgroup are "ID:CONTROLLERS:GROUP"; version 2 has one with no controllers. */
-static uint64_t read_memory_limit(int root, struct text *scratch) {
+static uint64_t read_memory_limit(const struct machine *machine, struct text *scratch) {
     uint64_t limit = UINT64_MAX;
-    if (read_file(root, "proc/self/cgroup", scratch) < 0)
+    if (machine_read(machine, "proc/self/cgroup", scratch) < 0)
         return limit;
     cleanup_free char *lines = strdup(scratch->bytes);
     char *rest = lines, *line;
@@ -243,20 +215,20 @@ static uint64_t read_memory_limit(int root, struct text *scratch) {
         size_t length = (size_t)(group - controllers);
         group++;
         if (length == 0) {
-            lower_along(&limit, root, "sys/fs/cgroup", group, "memory.max", scratch);
+            lower_along(&limit, machine, "sys/fs/cgroup", group, "memory.max", scratch);
         } else if (has_controller(controllers, length, "memory")) {
-            lower_along(&limit, root, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes", scratch);
+            lower_along(&limit, machine, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes", scratch);
         }
     }
     return limit;
 }
 
-static void put_node_memory(struct protocol_writer *writer, int root, const struct machine *machine,
-                            struct text *scratch) {
+static void put_node_memory(struct protocol_writer *writer, const struct machine *machine,
+                            const struct processors *processors, struct text *scratch) {
     for (unsigned node = 0; node < NUMA_LIMIT; node++) {
         char path[128], total[64], available[64];
         snprintf(path, sizeof path, "sys/devices/system/node/node%u/meminfo", node);
-        if (!pu_set_has(&machine->nodes, node) || read_file(root, path, scratch) < 0)
+        if (!pu_set_has(&processors->nodes, node) || machine_read(machine, path, scratch) < 0)
             continue;
         snprintf(total, sizeof total, "Node %u MemTotal", node);
         snprintf(available, sizeof available, "Node %u MemFree", node);
@@ -268,9 +240,9 @@ static void put_node_memory(struct protocol_writer *writer, int root, const stru
     }
 }
 
-static int put_memory(struct protocol_writer *writer, int root, struct text *scratch,
+static int put_memory(struct protocol_writer *writer, const struct machine *machine, struct text *scratch,
                       struct failure *failure) {
-    int r = read_file(root, "proc/meminfo", scratch);
+    int r = machine_read(machine, "proc/meminfo", scratch);
     uint64_t total = r < 0 ? 0 : kilobytes(find_field(scratch->bytes, "MemTotal"));
     uint64_t available = r < 0 ? 0 : kilobytes(find_field(scratch->bytes, "MemAvailable"));
     if (total == 0)
@@ -280,7 +252,7 @@ static int put_memory(struct protocol_writer *writer, int root, struct text *scr
     protocol_put_u32(writer, 24);
     protocol_put_u64(writer, total);
     protocol_put_u64(writer, available);
-    protocol_put_u64(writer, read_memory_limit(root, scratch));
+    protocol_put_u64(writer, read_memory_limit(machine, scratch));
     return 0;
 }
 
@@ -373,22 +345,22 @@ void facts_put_directory(struct protocol_writer *writer, int directory) {
     protocol_put_u64(writer, (uint64_t)system.f_bavail * system.f_frsize);
 }
 
-int facts_put(struct protocol_writer *writer, int root, bool captured, struct failure *failure) {
+int facts_put(struct protocol_writer *writer, const struct machine *machine, struct failure *failure) {
     struct text scratch;
     text_init(&scratch, LARGE_FILE);
-    struct machine *machine = calloc(1, sizeof *machine);
-    int r = machine ? 0 : failure_memory(failure);
+    struct processors *processors = calloc(1, sizeof *processors);
+    int r = processors ? 0 : failure_memory(failure);
     if (r == 0) {
-        put_names(writer, root, captured, &scratch);
-        r = put_processors(writer, root, machine, &scratch, failure);
+        put_names(writer, machine, &scratch);
+        r = put_processors(writer, machine, processors, &scratch, failure);
     }
     if (r == 0)
-        r = put_memory(writer, root, &scratch, failure);
+        r = put_memory(writer, machine, &scratch, failure);
     if (r == 0) {
-        put_node_memory(writer, root, machine, &scratch);
+        put_node_memory(writer, machine, processors, &scratch);
         r = put_environment(writer, failure);
     }
-    free(machine);
+    free(processors);
     text_clear(&scratch);
     return r;
 }

@@ -6,6 +6,7 @@
 #include "engine/agent/relay.h"
 #include "engine/agent/roster.h"
 #include "engine/agent/run-directory.h"
+#include "engine/agent/tool.h"
 #include "engine/agent/workspace.h"
 #include "engine/event-loop/event-loop.h"
 
@@ -29,6 +30,9 @@ static const char usage[] =
     "       assay-agent --resume SESSION\n"
     "       assay-agent --list\n"
     "       assay-agent --end SESSION|all\n"
+    "       assay-agent --controls | --snapshot-controls | --set-controls NAME=VALUE... | "
+    "--restore-controls\n"
+    "       assay-agent --probes | --sample | --stress | --spin | --capture\n"
     "\n"
     "Serves an assay engine on stdin and stdout: until they are closed; or as a daemon that outlives them,\n"
     "is found again by its session (16 hexadecimal digits, not all 0), and ends when it is told to or when\n"
@@ -208,6 +212,29 @@ static int attach(const struct options *given) {
     return relay_attach(&options);
 }
 
+/* ---- tools */
+
+static tool_function *find_tool(const char *name) {
+    static const struct {
+        const char *name;
+        tool_function *run;
+    } tools[] = {
+        {"--controls", tool_controls},
+        {"--snapshot-controls", tool_snapshot_controls},
+        {"--set-controls", tool_set_controls},
+        {"--restore-controls", tool_restore_controls},
+        {"--probes", tool_probes},
+        {"--sample", tool_sample},
+        {"--stress", tool_stress},
+        {"--spin", tool_spin},
+        {"--capture", tool_capture},
+    };
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (strcmp(name, tools[i].name) == 0)
+            return tools[i].run;
+    return NULL;
+}
+
 /* Whatever our parent left open would reach every program that we run. */
 static void close_what_was_inherited(void) {
 #ifdef SYS_close_range
@@ -225,9 +252,12 @@ int main(int count, char **arguments) {
         if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
             return 1;
     close_what_was_inherited();
+    signal(SIGPIPE, SIG_IGN);
+    tool_function *tool = count > 1 ? find_tool(arguments[1]) : NULL;
+    if (tool)
+        return tool(count - 2, arguments + 2);
     struct options options = {0};
     parse(count, arguments, &options);
-    signal(SIGPIPE, SIG_IGN);
     if (!!options.attach + !!options.resume + !!options.end + options.list > 1)
         complain("--attach, --resume, --list and --end exclude each other");
     if (options.list)

@@ -21,7 +21,7 @@ int request_inspect(struct agent *agent, const struct protocol_frame *frame, str
     struct protocol_writer writer;
     agent_begin(agent, &writer, PROTOCOL_FACTS);
     protocol_put_number(&writer, request);
-    r = facts_put(&writer, agent->root, agent->captured, &own);
+    r = facts_put(&writer, &agent->machine, &own);
     if (r == 0) {
         facts_put_directory(&writer, agent->directory);
         agent_end(agent, &writer);

@@ -39,7 +39,7 @@ int reading_open(struct agent *agent, const struct protocol_path_request *reques
     cleanup_close int file = -1;
     if (path[0] == '/') {
         path += strspn(path, "/");
-        file = openat(agent->root, *path ? path : ".", flags);
+        file = openat(agent->machine.root, *path ? path : ".", flags);
         if (file < 0)
             return failure_set(failure, -errno, "cannot read '%.256s': %s", request->path, strerror(errno));
     } else {

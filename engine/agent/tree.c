@@ -141,7 +141,7 @@ static int start(struct agent *agent, struct listing *listing, struct failure *f
     cleanup_close int top = -1;
     if (path[0] == '/') {
         path += strspn(path, "/");
-        top = openat(agent->root, *path ? path : ".", O_PATH | O_CLOEXEC);
+        top = openat(agent->machine.root, *path ? path : ".", O_PATH | O_CLOEXEC);
         if (top < 0)
             return complain(listing, -errno, failure);
     } else {

@@ -1,0 +1,7 @@
+#include "engine/agent/tool.h"
+
+int tool_snapshot_controls(int count, char **arguments) {
+    (void)count;
+    (void)arguments;
+    return 2;
+}
