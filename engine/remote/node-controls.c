@@ -248,59 +248,16 @@ static int expect(struct node_change *change, const char *path, const char *valu
     return 0;
 }
 
-struct ranked {
-    char *text;
-    size_t path_length, rank;
-};
-
-static int compare_ranked(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    size_t least = x->path_length < y->path_length ? x->path_length : y->path_length;
-    int order = memcmp(x->text, y->text, least);
-    if (order == 0)
-        order = (x->path_length > y->path_length) - (x->path_length < y->path_length);
-    return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-/* A file that was written twice has one expectation: the last word counts. */
-static int settle_expectations(struct node_change *change, struct failure *failure) {
-    size_t count = change->expectation_count, kept = 0;
-    cleanup_free struct ranked *ranked = calloc(count + 1, sizeof *ranked);
-    if (!ranked)
-        return failure_memory(failure);
-    for (size_t i = 0; i < count; i++)
-        ranked[i] = (struct ranked){change->expectations[i], strcspn(change->expectations[i], "="), i};
-    qsort(ranked, count, sizeof *ranked, compare_ranked);
-    for (size_t i = 0; i < count; i++) {
-        bool last = i + 1 == count || ranked[i + 1].path_length != ranked[i].path_length ||
-                    memcmp(ranked[i + 1].text, ranked[i].text, ranked[i].path_length) != 0;
-        if (last)
-            change->expectations[kept++] = ranked[i].text;
-        else
-            free(ranked[i].text);
-    }
-    change->expectation_count = kept;
-    return 0;
-}
-
-static int take_write(struct node_change *change, char *at, struct failure *failure) {
-    int r = append_line(&change->writes, "", at, failure);
-    if (r < 0)
-        return r;
-    tool_field_next(&at); /* the control */
-    const char *path = tool_field_next(&at);
-    tool_field_next(&at); /* before */
-    tool_field_next(&at); /* written */
-    const char *after = tool_field_next(&at), *error = tool_field_next(&at);
-    return *error || !*path || *path != '/' ? 0 : expect(change, path, after, failure);
-}
-
 static int take_change(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
     struct node_change *change = &((struct node_change *)context)[node];
     if (strcmp(kind, "set") == 0)
         return take_setting(change, at, failure);
     if (strcmp(kind, "write") == 0)
-        return take_write(change, at, failure);
+        return append_line(&change->writes, "", at, failure);
+    if (strcmp(kind, "expect") == 0) {
+        const char *path = tool_field_next(&at);
+        return expect(change, path, tool_field_next(&at), failure);
+    }
     if (strcmp(kind, "target") == 0) {
         change->target_min_hz = number_or_zero(tool_field_next(&at));
         change->target_max_hz = number_or_zero(tool_field_next(&at));
@@ -324,17 +281,13 @@ static int change_all(struct node_group *group, const char *const *arguments, co
                       struct node_change *changes, struct failure **ret_failures, struct failure *failure) {
     for (size_t i = 0; i < node_group_count(group); i++)
         node_change_clear(&changes[i]);
-    int r = node_group_run_tool(group,
-                                &(struct node_tool){.arguments = arguments,
-                                                    .nodes = nodes,
-                                                    .timeout_ms = TOOL_TIMEOUT_MS,
-                                                    .take = take_change,
-                                                    .context = changes},
-                                ret_failures, failure);
-    for (size_t i = 0; r == 0 && i < node_group_count(group); i++)
-        if (settle_expectations(&changes[i], &(*ret_failures)[i]) < 0)
-            break;
-    return r;
+    return node_group_run_tool(group,
+                               &(struct node_tool){.arguments = arguments,
+                                                   .nodes = nodes,
+                                                   .timeout_ms = TOOL_TIMEOUT_MS,
+                                                   .take = take_change,
+                                                   .context = changes},
+                               ret_failures, failure);
 }
 
 int node_controls_set(struct node_group *group, const char *const *assignments, struct node_change *changes,
