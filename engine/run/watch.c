@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -529,6 +530,30 @@ size_t watch_column(const struct watch *watch, size_t node, enum probe_kind kind
         if (strcmp(columns->names[i], name) == 0)
             return i;
     return SIZE_MAX;
+}
+
+/* PUs that are there come in ascending order, and mostly without a gap: so the search begins at its own
+ * place.
+ */
+size_t watch_pu_column(const struct watch *watch, size_t node, unsigned pu) {
+    const struct watch_columns *columns = &watch->nodes[node].probes[PROBE_FREQUENCY].columns;
+    char name[32];
+    snprintf(name, sizeof name, "cpu%u", pu);
+    for (size_t i = pu < columns->count ? pu + 1 : columns->count; i-- > 0;)
+        if (strcmp(columns->names[i], name) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+bool watch_covers(const struct watch *watch, size_t node, int64_t start_ns, int64_t end_ns) {
+    for (size_t kind = 0; watch && kind < PROBE_KINDS; kind++) {
+        const struct watch_probe *probe = &watch->nodes[node].probes[kind];
+        struct history_span span;
+        if (probe->there && history_span(&probe->history, start_ns, end_ns, &span) && span.before &&
+            span.after)
+            return true;
+    }
+    return false;
 }
 
 void watch_forget(struct watch *watch, size_t node, int64_t time_ns) {

@@ -58,6 +58,10 @@ int64_t watch_period_ns(const struct watch *watch, enum probe_kind kind);
 const struct history *watch_history(const struct watch *watch, size_t node, enum probe_kind kind);
 /* The column called NAME, or SIZE_MAX. */
 size_t watch_column(const struct watch *watch, size_t node, enum probe_kind kind, const char *name);
+/* The column of a PU in the probe `frequency`, or SIZE_MAX. */
+size_t watch_pu_column(const struct watch *watch, size_t node, unsigned pu);
+/* Do samples of any probe tell of the whole of START..END? */
+bool watch_covers(const struct watch *watch, size_t node, int64_t start_ns, int64_t end_ns);
 size_t watch_column_count(const struct watch *watch, size_t node, enum probe_kind kind);
 const char *watch_column_name(const struct watch *watch, size_t node, enum probe_kind kind, size_t column);
 /* Nothing of NODE before TIME_NS will be asked for. */
