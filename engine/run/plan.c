@@ -46,7 +46,7 @@ static int estimate(struct plan *plan, struct failure *failure) {
     if (!experiment->estimate)
         return 0;
     size_t rows = plan->design->row_count;
-    cleanup_free double *values = calloc(experiment->factor_count + 1, sizeof *values);
+    cleanup_free double *values = calloc(plan->design->column_count + 1, sizeof *values);
     plan->row_seconds = calloc(rows, sizeof *plan->row_seconds);
     if (!values || !plan->row_seconds)
         return failure_memory(failure);
