@@ -38,7 +38,7 @@ const struct design_factor control_factors[CONTROL_FACTORS] = {
     ONE_OF("daemons", running_or_stopped),
 };
 
-const char *const control_names[CONTROL_FACTORS + 1] = {
+const char *const control_kind_names[CONTROL_FACTORS + 1] = {
     "turbo",
     "hyperthreads",
     "governor",
@@ -67,7 +67,7 @@ const struct design_factor *control_factor_find(const char *column) {
 int control_factor_unknown(const char *column, const char *file, size_t line, size_t place,
                            struct failure *failure) {
     const char *name = control_of_column(column);
-    const char *nearest = text_nearest(name ? name : column, control_names, CONTROL_FACTORS);
+    const char *nearest = text_nearest(name ? name : column, control_kind_names, CONTROL_FACTORS);
     if (nearest)
         return failure_input(failure, file, line, place,
                              "there is no control '%.64s'; did you mean '" CONTROL_PREFIX "%s'?",
@@ -75,7 +75,7 @@ int control_factor_unknown(const char *column, const char *file, size_t line, si
     struct text known;
     text_init(&known, FAILURE_TEXT_SIZE);
     for (size_t i = 0; i < CONTROL_FACTORS; i++)
-        text_printf(&known, "%s%s", i ? ", " : "", control_names[i]);
+        text_printf(&known, "%s%s", i ? ", " : "", control_kind_names[i]);
     int r = failure_input(failure, file, line, place, "there is no control '%.64s', expected one of %s",
                           name ? name : column, known.bytes);
     text_clear(&known);

@@ -22,7 +22,7 @@ enum {
  * knows more, and may still refuse what is written. */
 extern const struct design_factor control_factors[CONTROL_FACTORS];
 /* Without the prefix, in the same order, ended by NULL. */
-extern const char *const control_names[CONTROL_FACTORS + 1];
+extern const char *const control_kind_names[CONTROL_FACTORS + 1];
 
 /* Whether a column is one of a control, known or not: "control.turbo" is "turbo". NULL for any other. */
 const char *control_of_column(const char *column);
