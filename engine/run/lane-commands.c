@@ -1,6 +1,6 @@
 /* A lane that runs one command a unit: its output, kept in results/raw/, is read with the responses'
  * patterns. */
-#include "engine/run/lane.h"
+#include "engine/run/measurement.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -129,7 +129,7 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         if (r == 0)
             record_unit(lane, exit, exit ? NULL : failure->text);
         lane->next++;
-        if (r == 0 && !measurement->ended && lane->next < plan_positions(measurement->run->plan)) {
+        if (r == 0 && !measurement->ended && lane->next < lane->end) {
             r = start_unit(lane, &why);
             if (r == 0)
                 return;

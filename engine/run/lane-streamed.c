@@ -1,6 +1,6 @@
 /* A lane of a streamed experiment: one kernel takes the rows in the plan's order and answers a line a row.
  * The protocol is in experiments/dgemm/README.md. */
-#include "engine/run/lane.h"
+#include "engine/run/measurement.h"
 
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
@@ -50,12 +50,11 @@ static int append_header(const struct lane *lane, struct text *rows) {
 /* Writes rows until enough wait; closes the input after the last one. */
 static int send_rows(struct lane *lane, struct failure *failure) {
     const struct run *run = lane->measurement->run;
-    size_t positions = plan_positions(run->plan);
     struct text rows;
     text_init(&rows, 16 << 20);
-    int r = lane->sent == 0 ? append_header(lane, &rows) : 0;
+    int r = lane->sent == lane->first ? append_header(lane, &rows) : 0;
     size_t queued = remote_command_queued(lane->command), ahead = lane->measurement->ahead_bytes;
-    while (r == 0 && lane->sent < positions && queued + rows.length < ahead) {
+    while (r == 0 && lane->sent < lane->end && queued + rows.length < ahead) {
         size_t row = design_order_row(run->plan->order, lane->sent);
         r = csv_append_int64(&rows, true, (int64_t)++lane->sent);
         if (r == 0)
@@ -67,7 +66,7 @@ static int send_rows(struct lane *lane, struct failure *failure) {
         r = failure_memory(failure);
     else if (rows.length > 0)
         r = remote_command_write(lane->command, rows.bytes, rows.length, NULL, failure);
-    if (r == 0 && lane->sent == positions)
+    if (r == 0 && lane->sent == lane->end)
         r = remote_command_close_input(lane->command, failure);
     text_clear(&rows);
     return r == -EPIPE ? 0 : r; /* the kernel has ended: its end says why */
@@ -244,9 +243,10 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
     if (failure)
         measurement_fail(measurement, failure);
     else if (!measurement->ended && !measurement->run->interrupted &&
-             (exit->signalled || exit->code != 0 || lane->next < plan_positions(measurement->run->plan)))
-        fail(lane, "%s after %zu of %zu units%s%s", remote_exit_describe(exit, how, sizeof how), lane->next,
-             plan_positions(measurement->run->plan), lane->errors.length ? ": " : "", lane->errors.bytes);
+             (exit->signalled || exit->code != 0 || lane->next < lane->end))
+        fail(lane, "%s after %zu of %zu units%s%s", remote_exit_describe(exit, how, sizeof how),
+             lane->next - lane->first, lane->end - lane->first, lane->errors.length ? ": " : "",
+             lane->errors.bytes);
     measurement_lane_over(measurement, lane);
 }
 
