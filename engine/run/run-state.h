@@ -103,7 +103,8 @@ struct run {
     struct failure why;
     struct failure seal_why; /* .code is 0 unless the run could not be sealed */
     uint64_t units_planned, units_done, units_failed;
-    char first_unit_failure[768]; /* a sentence, or empty */
+    uint64_t units_flagged, units_repeated; /* lines with flags; attempts after the first */
+    char first_unit_failure[768];           /* a sentence, or empty */
 };
 
 extern const char *const run_phase_names[RUN_PHASES];
