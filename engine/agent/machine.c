@@ -38,7 +38,7 @@ struct how {
 #endif
 
 int machine_open_file(const struct machine *machine, const char *path, int flags) {
-    flags |= O_CLOEXEC | O_NOCTTY;
+    flags |= O_CLOEXEC | (flags & O_PATH ? 0 : O_NOCTTY); /* openat2 takes no more of it than it needs */
     if (machine->captured) {
         struct how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_AS_ROOT};
         int descriptor = (int)syscall(SYS_openat2, machine->root, path, &how, sizeof how);
