@@ -172,6 +172,10 @@ static int put_mask(const unsigned char *set, struct text *ret) {
     return status;
 }
 
+int machine_pattern_put_set(const unsigned char set[MACHINE_PU_MOST], bool mask, struct text *ret) {
+    return mask ? put_mask(set, ret) : put_list(set, ret);
+}
+
 /* ---- Text */
 
 /* What stands in braces; *AT is behind the first one, and then behind the last. */
@@ -189,7 +193,7 @@ static int expand_braces(const char **at, const struct machine_scope *scope, str
         return -ENOMEM;
     if (read_set(at, scope, set) < 0 || !take(at, "}"))
         return -EINVAL;
-    return list ? put_list(set, ret) : put_mask(set, ret);
+    return machine_pattern_put_set(set, mask, ret);
 }
 
 int machine_pattern_expand(const char *text, const struct machine_scope *scope, struct text *ret,
