@@ -26,7 +26,8 @@
 static const char usage[] =
     "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
     "       assay-agent --attach SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
-    "                   [--remove-directory] [--write-anywhere] [--label WORD] [--root DIR]\n"
+    "                   [--remove-directory] [--write-anywhere] [--leave-controls] [--label WORD]\n"
+    "                   [--root DIR]\n"
     "       assay-agent --resume SESSION\n"
     "       assay-agent --list\n"
     "       assay-agent --end SESSION|all\n"
@@ -57,6 +58,7 @@ static const char usage[] =
     "with\n"
     "                   something in it\n"
     "  --write-anywhere absolute paths, too, may be written to\n"
+    "  --leave-controls do not put back what an agent that is gone has left changed here\n"
     "  --label WORD     whose agent it is, for who finds it left over\n"
     "  --root DIR       a captured tree that stands for / when the machine is inspected\n"
     "  --version        print version and protocol, and exit\n"
@@ -65,7 +67,7 @@ static const char usage[] =
 struct options {
     const char *attach, *resume, *end;
     const char *directory, *folder, *workspace, *root, *label;
-    bool remove_directory, write_anywhere, list;
+    bool remove_directory, write_anywhere, leave_controls, list;
 };
 
 static _Noreturn void complain(const char *sentence) {
@@ -78,6 +80,7 @@ static _Noreturn void complain(const char *sentence) {
 static bool *find_flag(const char *name, struct options *options) {
     return strcmp(name, "--remove-directory") == 0 ? &options->remove_directory
            : strcmp(name, "--write-anywhere") == 0 ? &options->write_anywhere
+           : strcmp(name, "--leave-controls") == 0 ? &options->leave_controls
            : strcmp(name, "--list") == 0           ? &options->list
                                                    : NULL;
 }
@@ -199,7 +202,8 @@ static int attach(const struct options *given) {
                                      .root = given->root,
                                      .label = check_label(given->label),
                                      .remove_directory = given->remove_directory,
-                                     .write_anywhere = given->write_anywhere};
+                                     .write_anywhere = given->write_anywhere,
+                                     .leave_controls = given->leave_controls};
     char folder[64];
     if (given->directory && (given->folder || given->workspace))
         complain("--directory excludes --folder and --workspace");
@@ -268,8 +272,9 @@ int main(int count, char **arguments) {
         return relay_resume(parse_session(options.resume));
     if (options.attach)
         return attach(&options);
-    if (options.folder || options.workspace || options.write_anywhere || options.label)
-        complain("--folder, --workspace, --write-anywhere and --label go with --attach");
+    if (options.folder || options.workspace || options.write_anywhere || options.leave_controls ||
+        options.label)
+        complain("--folder, --workspace, --write-anywhere, --leave-controls and --label go with --attach");
     if (!options.directory)
         complain("no --directory; see --help");
     return serve_stream(&options);

@@ -9,7 +9,7 @@
 
 struct written {
     char *name, *description, *license, *author, *workspace;
-    const struct document_node *experiment, *testbed, *options, *design;
+    const struct document_node *experiment, *testbed, *options, *design, *controls, *probes, *warm_up, *gates;
 };
 
 static const struct bind_field fields[] = {
@@ -25,6 +25,10 @@ static const struct bind_field fields[] = {
      .offset = offsetof(struct written, options),
      .kinds = 1 << DOCUMENT_MAPPING | 1 << DOCUMENT_NULL},
     {.key = "design", .type = BIND_NODE, .offset = offsetof(struct written, design)},
+    {.key = "controls", .type = BIND_NODE, .offset = offsetof(struct written, controls)},
+    {.key = "probes", .type = BIND_NODE, .offset = offsetof(struct written, probes)},
+    {.key = "warm-up", .type = BIND_NODE, .offset = offsetof(struct written, warm_up)},
+    {.key = "gates", .type = BIND_NODE, .offset = offsetof(struct written, gates)},
     {.key = "license", .type = BIND_TEXT, .offset = offsetof(struct written, license)},
     {.key = "author", .type = BIND_TEXT, .offset = offsetof(struct written, author)},
     {.key = "workspace", .type = BIND_TEXT, .offset = offsetof(struct written, workspace)},
@@ -135,6 +139,19 @@ static int bind_testbed(struct campaign *campaign, const struct document_node *n
     return testbed_bind(&written, &campaign->testbed, failure);
 }
 
+/* How the nodes are set, watched and warmed up. */
+static int bind_state(struct campaign *campaign, const struct written *written, struct failure *failure) {
+    const struct document *document = campaign->document;
+    int r = control_settings_bind(document, written->controls, &campaign->controls, failure);
+    if (r == 0)
+        r = probe_settings_bind(document, written->probes, &campaign->probes, failure);
+    if (r == 0)
+        r = warm_up_settings_bind(document, written->warm_up, &campaign->warm_up, failure);
+    if (r == 0)
+        r = gate_settings_bind(document, written->gates, &campaign->gates, failure);
+    return r;
+}
+
 static int bind(struct campaign *campaign, struct written *written, const struct installation *installation,
                 const struct campaign_overrides *overrides, struct failure *failure) {
     const struct document *document = campaign->document;
@@ -149,6 +166,8 @@ static int bind(struct campaign *campaign, struct written *written, const struct
         r = experiment_resolve(campaign->experiment, failure);
     if (r == 0)
         r = bind_design(campaign, written->design, overrides, failure);
+    if (r == 0)
+        r = bind_state(campaign, written, failure);
     if (r < 0)
         return r;
     campaign->name = written->name ? take_pointer(written->name) : strdup(campaign->experiment->name);
@@ -219,5 +238,6 @@ void campaign_free(struct campaign *campaign) {
     free(campaign->author);
     testbed_choice_clear(&campaign->testbed);
     free(campaign->workspace);
+    control_settings_clear(&campaign->controls);
     free(campaign);
 }

@@ -6,6 +6,10 @@
  *     name: quickstart             # default: the experiment's name
  *     testbed: local               # or a mapping: engine/testbed/host-settings.h has its keys
  *     options: {blas: openblas}
+ *     controls: {turbo: off, frequency: base}   # control-settings.h; probes, warm-up and gates have theirs
+ *     probes: 1 s
+ *     warm-up: steady
+ *     gates: flag
  *     design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, repetitions: 3, seed: 7}
  */
 #ifndef ASSAY_RUN_CAMPAIGN_H
@@ -16,7 +20,11 @@
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
 #include "engine/foundation/text.h"
+#include "engine/run/control-settings.h"
 #include "engine/run/experiment.h"
+#include "engine/run/gate-settings.h"
+#include "engine/run/probe-settings.h"
+#include "engine/run/warm-up-settings.h"
 #include "engine/testbed/testbed.h"
 
 enum { CAMPAIGN_BYTES_MOST = 1 << 20 };
@@ -30,6 +38,10 @@ struct campaign {
     char *author;  /* a person's name; NULL: not stated */
     struct testbed_choice testbed;
     char *workspace; /* folder on the nodes; NULL: the node's choice */
+    struct control_settings controls;
+    struct probe_settings probes;
+    struct warm_up_settings warm_up;
+    struct gate_settings gates;
     struct experiment *experiment;
     struct design_specification *design;
 };
