@@ -79,7 +79,7 @@ static int split(const char *text, struct parts *ret, struct failure *failure) {
 static int read_levels(const char *name, const char *text, struct levels *ret, struct failure *failure) {
     const struct levels_place nowhere = {0};
     const char *dots = strstr(text, "..");
-    if (dots) {
+    if (dots && !control_of_column(name)) { /* of a frequency, it is one of its texts */
         cleanup_free char *low = strndup(text, (size_t)(dots - text)), *high = strdup(dots + 2);
         if (!low || !high)
             return failure_memory(failure);
@@ -107,16 +107,26 @@ static int split_setting(const char *text, const char *expected, char **ret_name
     return 0;
 }
 
-static int take_factor(struct design_specification *specification, const char *text,
-                       struct failure *failure) {
+static int read_factor(const char *text, struct levels *ret, struct failure *failure) {
     cleanup_free char *name = NULL;
     const char *value = NULL;
-    cleanup(levels_clear) struct levels levels = {0};
     int r = split_setting(text, "a factor such as n=1..5000, n=100..5000:100 or nb=64,128,256", &name, &value,
                           failure);
-    if (r == 0)
-        r = read_levels(name, value, &levels, failure);
+    return r < 0 ? r : read_levels(name, value, ret, failure);
+}
+
+static int take_factor(struct design_specification *specification, const char *text,
+                       struct failure *failure) {
+    cleanup(levels_clear) struct levels levels = {0};
+    int r = read_factor(text, &levels, failure);
     return r < 0 ? r : design_specification_add_levels(specification, &levels, failure);
+}
+
+static int take_crossed(struct design_specification *specification, const char *text,
+                        struct failure *failure) {
+    cleanup(levels_clear) struct levels levels = {0};
+    int r = read_factor(text, &levels, failure);
+    return r < 0 ? r : design_specification_add_crossed(specification, &levels, failure);
 }
 
 /* ---- Uniform product */
@@ -290,6 +300,10 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
         r = design_specification_set_order(specification, text, failure);
     if (r == 0 && (text = verb_value(arguments, "--repetitions")))
         r = design_specification_set_repetitions(specification, text, failure);
+    if (r == 0 && (text = verb_value(arguments, "--blocks")))
+        r = design_specification_set_blocks(specification, text, failure);
+    for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--cross", i)); i++)
+        r = take_crossed(specification, text, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--compute", i)); i++) {
         cleanup_free char *name = NULL;
         const char *expression = NULL;
@@ -356,8 +370,13 @@ static const struct verb_option options[] = {
      "(default: drawn "
      "from the system, and printed)",
      false},
-    {"--order", 0, "ORDER", "random (default): all lines shuffled as one; or as-written", false},
+    {"--order", 0, "ORDER",
+     "random (default): all lines shuffled as one, or those of each block; or as-written", false},
     {"--repetitions", 0, "R", "have every row R times (default 1)", false},
+    {"--cross", 0, "NAME=A,B,C",
+     "combine every row with every value of a factor, such as control.turbo=on,off, whatever the kind", true},
+    {"--blocks", 0, "N",
+     "with columns of controls: each state comes N times (default 1, at most the repetitions)", false},
     {"--compute", 0, "NAME=EXPRESSION", "add a column, such as 'lda=max(m, n, k)'", true},
     {"--max-product", 0, "P", "uniform-product: the largest product (default 1e10)", false},
     {"--max-size", 0, "S", "uniform-product: the largest size (default 15500)", false},
@@ -400,6 +419,14 @@ const struct verb verb_design = {
         "are drawn, from "
         "cubes to needles, and all their permutations are rows. 2048,2048,2048 and 1,1,1 to 4,4,4 are "
         "added.\n\n"
+        "Columns called control.NAME are states of the node: turbo, hyperthreads, governor, frequency, "
+        "energy-preference, idle-states, uncore-frequency, numa-balancing, transparent-huge-pages, daemons. "
+        "Every "
+        "design may have them, and no experiment needs to know them; their values are texts. The lines are "
+        "then in "
+        "blocks of one state, since setting it takes time: a block of every state, in random order, random "
+        "within "
+        "the block; with --blocks N, N rounds of such blocks, each with its share of the repetitions.\n\n"
         "The random numbers are those of xoshiro256**, seeded by splitmix64. The table and the order of its "
         "lines are drawn "
         "from two independent streams of the one seed: a table that was written with '--order as-written' "
@@ -412,8 +439,10 @@ const struct verb verb_design = {
         "mapping "
         "with 'file' or 'generate', and 'factors', 'rows', 'compute', the options of uniform-product by "
         "their "
-        "names ('max-product', 'max-size', 'products', 'batch', 'fixed', 'add'), and for every kind 'seed', "
-        "'order' and 'repetitions', which belong inside 'design' and not beside it. A factor of a factorial "
+        "names ('max-product', 'max-size', 'products', 'batch', 'fixed', 'add'), and for every kind 'cross', "
+        "'seed', "
+        "'order', 'repetitions' and 'blocks', which belong inside 'design' and not beside it. A factor of a "
+        "factorial "
         "is a list of values; one that is drawn, [low, high] or {choices: [...]}; either may be "
         "{from: LOW, to: HIGH, step: STEP}:\n\n"
         "  design: {file: sizes.csv, order: as-written, repetitions: 10}\n"
@@ -425,12 +454,15 @@ const struct verb verb_design = {
         "           factors: {m: [1, 5000], alpha: [0.0, 1.0]}}\n"
         "  design: {generate: uniform-product, factors: [m, n, k],\n"
         "           max-product: 1e9, fixed: {k: 128}, add: [[2048, 2048, 128]],\n"
-        "           compute: {lda: 'max(m, n, k)'}}\n\n"
+        "           compute: {lda: 'max(m, n, k)'}}\n"
+        "  design: {generate: uniform, rows: 50, factors: {m: [1, 5000]},\n"
+        "           cross: {control.turbo: [on, off]}, repetitions: 6, blocks: 3}\n\n"
         "Examples:\n\n"
         "  assay design uniform-product --compute 'lda=max(m, n, k)' -o sizes.csv\n"
         "  assay design uniform-product m n k --fixed k=128 --products 20 --seed 42\n"
         "  assay design log-uniform size=1..1e9 --rows 1000 --repetitions 3\n"
         "  assay design factorial n=1000..9000:1000 nb=64,128,256 bcast=1ring,long\n"
+        "  assay design factorial n=1000,2000 control.turbo=on,off --repetitions 4 --blocks 2\n"
         "  assay design latin-hypercube m=1..5000 n=1..5000 alpha=0.0..1.0 --rows 100\n"
         "  assay design --from campaign.yaml --seed 42",
     .options = options,

@@ -58,7 +58,7 @@ static int dry_run(const struct campaign *campaign, bool json, struct failure *f
     if (r < 0)
         return r;
     cleanup(text_clear) struct text description;
-    text_init(&description, 16 << 20);
+    text_init(&description, 256 << 20);
     if (json) {
         cJSON *object = plan_resolve(plan);
         r = object ? json_print(object, true, &description) : -ENOMEM;

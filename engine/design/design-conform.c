@@ -200,14 +200,19 @@ static int add_defaults(struct missing *missing, struct failure *failure) {
     return 0;
 }
 
+/* What a column must be, or NULL. */
+static const struct design_factor *factor_of_column(const struct design_factors *factors, const char *name) {
+    size_t found = design_factor_find(factors, name);
+    return found == SIZE_MAX ? control_factor_find(name) : &factors->items[found];
+}
+
 int design_conform(struct design *design, const struct design_factors *factors, struct failure *failure) {
     for (size_t i = 0; i < design->column_count; i++) {
         const char *name = design->columns[i].name;
-        size_t found = design_factor_find(factors, name);
-        int r = found == SIZE_MAX
-                    ? design_factor_unknown(factors, name, design->file, design->lines ? 1 : design->line,
-                                            design->column, failure)
-                    : adopt_column(design, i, &factors->items[found], failure);
+        const struct design_factor *factor = factor_of_column(factors, name);
+        int r = factor ? adopt_column(design, i, factor, failure)
+                       : design_factor_unknown(factors, name, design->file, design->lines ? 1 : design->line,
+                                               design->column, failure);
         if (r < 0)
             return r;
     }
@@ -217,7 +222,8 @@ int design_conform(struct design *design, const struct design_factors *factors, 
         .columns = calloc(factors->count + 1, sizeof *missing.columns),
         .expressions = calloc(factors->count + 1, sizeof *missing.expressions),
     };
-    cleanup_free struct design_column *columns = calloc(factors->count + 1, sizeof *columns);
+    cleanup_free struct design_column *columns =
+        calloc(factors->count + design->control_count + 1, sizeof *columns);
     if (!missing.columns || !missing.expressions || !columns)
         return failure_memory(failure);
     int r = find_missing(&missing, failure);
@@ -227,6 +233,9 @@ int design_conform(struct design *design, const struct design_factors *factors, 
         return r;
     for (size_t i = 0; i < factors->count; i++)
         columns[i] = design->columns[missing.columns[i]];
+    for (size_t i = 0, at = factors->count; i < design->column_count; i++)
+        if (control_of_column(design->columns[i].name))
+            columns[at++] = design->columns[i];
     free(design->columns);
     design->columns = take_pointer(columns);
     return 0;

@@ -133,28 +133,47 @@ static int read_with_factors(const char *path, const struct design_factors *fact
         return failure_memory(failure);
     for (size_t i = 0; i < count; i++) {
         const char *name = csv_column_name(reader, i);
-        size_t found = design_factor_find(factors, name);
+        const struct design_factor *control = control_factor_find(name);
+        size_t found = control ? 0 : design_factor_find(factors, name);
         if (found == SIZE_MAX) {
             struct failure unknown = {0};
             if (design_factor_unknown(factors, name, NULL, 0, 0, &unknown) == -ENOMEM)
                 return failure_memory(failure);
             return csv_failure(reader, i, failure, "%s", unknown.text); /* the header is the last row read */
         }
-        expected[i] = factors->items[found];
+        expected[i] = control ? *control : factors->items[found];
     }
     return read_table(reader, expected, ret, failure);
 }
 
 /* ---- Without factors */
 
+/* What is known of a column before its values are: all of a control, of any other that it may be anything. */
+static int expect_column(struct csv_reader *reader, size_t i, struct design_factor *ret,
+                         struct failure *failure) {
+    const char *name = csv_column_name(reader, i);
+    const struct design_factor *control = control_factor_find(name);
+    if (!control && control_of_column(name)) {
+        struct failure unknown = {0};
+        control_factor_unknown(name, NULL, 0, 0, &unknown);
+        return csv_failure(reader, i, failure, "%s", unknown.text); /* the header is the last row read */
+    }
+    *ret = control ? *control
+                   : (struct design_factor){
+                         .type = DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED};
+    return 0;
+}
+
 /* Reads through all rows to see what each column holds: the narrowest type that all its values have. */
 static int find_types(struct csv_reader *reader, struct design_factor *expected, struct failure *failure) {
     size_t count = csv_column_count(reader);
     const struct csv_field *fields;
     int got;
-    for (size_t i = 0; i < count; i++)
-        expected[i] = (struct design_factor){
-            .type = DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED};
+    for (size_t i = 0; i < count; i++) {
+        int r = expect_column(reader, i, &expected[i], failure);
+        if (r < 0)
+            return r;
+    }
     while ((got = csv_next(reader, &fields, failure)) > 0) {
         for (size_t i = 0; i < count; i++) {
             double value;

@@ -5,6 +5,7 @@
 #include "engine/foundation/file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,6 +46,12 @@ int design_add_column(struct design *design, const char *name, enum design_type 
     if (design->column_count == DESIGN_COLUMNS_MOST)
         return failure_input(failure, design->file, design->line, design->column,
                              "more columns than the limit of %d", DESIGN_COLUMNS_MOST);
+    bool is_control = control_of_column(name) != NULL;
+    if (is_control && !control_factor_find(name))
+        return control_factor_unknown(name, design->file, design->line, design->column, failure);
+    if (is_control && type != DESIGN_TEXT)
+        return failure_input(failure, design->file, design->line, design->column,
+                             "'%s' is a control, whose values are texts and not numbers", name);
     struct design_column *columns = realloc(design->columns, (design->column_count + 1) * sizeof *columns);
     if (!columns)
         return failure_memory(failure);
@@ -59,6 +66,7 @@ int design_add_column(struct design *design, const char *name, enum design_type 
         return failure_memory(failure);
     }
     columns[design->column_count] = column;
+    design->control_count += is_control;
     *ret = &columns[design->column_count++];
     return 0;
 }
@@ -107,6 +115,32 @@ int design_failure(const struct design *design, size_t row, struct failure *fail
         return failure_input(failure, design->file, design->lines[row], 0, "%s", sentence);
     return failure_input(failure, design->file, design->line, design->column, "row %zu of the design: %s",
                          row + 1, sentence);
+}
+
+/* ---- Controls */
+
+int design_control_states(const struct design *design, struct design_states *ret, struct failure *failure) {
+    struct design_states states = {.items = calloc(design->row_count, sizeof *states.items), .count = 1};
+    cleanup(labels_clear) struct labels seen = {0};
+    int r = states.items ? 0 : -ENOMEM;
+    for (size_t row = 0; r == 0 && design->control_count && row < design->row_count; row++) {
+        char key[CONTROL_FACTORS * sizeof "4294967295"];
+        size_t length = 0;
+        for (size_t i = 0; i < design->column_count; i++)
+            if (control_of_column(design->columns[i].name))
+                length += (size_t)snprintf(key + length, sizeof key - length, "%" PRIu32 ",",
+                                           design->columns[i].codes[row]);
+        r = labels_code(&seen, key, length, &states.items[row]);
+        states.count = seen.count;
+    }
+    if (r < 0) {
+        free(states.items);
+        return r == -EFBIG ? failure_input(failure, design->file, design->line, design->column,
+                                           "more than %d different states of the controls", LABELS_MOST)
+                           : failure_memory(failure);
+    }
+    *ret = states;
+    return 0;
 }
 
 /* ---- Writing */

@@ -3,12 +3,16 @@
  * eight bytes each (four for texts). A row says what is measured, not when: a design_order says when, and how
  * often.
  *
- * This header brings the whole room: factor.h (what an experiment says about columns), order.h (repetitions
- * and order) and specification.h (what a `design:` of a file says, and how it becomes a design).
+ * A column `control.NAME` is a factor of the node and not of the experiment (control-factors.h): a text,
+ * accepted in any design. The values of a row's columns of controls are its state.
+ *
+ * This header brings the whole room: factor.h (what an experiment says about columns), order.h (repetitions,
+ * blocks and order) and specification.h (what a `design:` of a file says, and how it becomes a design).
  */
 #ifndef ASSAY_DESIGN_DESIGN_H
 #define ASSAY_DESIGN_DESIGN_H
 
+#include "engine/design/control-factors.h"
 #include "engine/design/expression.h"
 #include "engine/design/factor.h"
 #include "engine/design/labels.h"
@@ -43,6 +47,7 @@ struct design_column {
 struct design {
     struct design_column *columns; /* owned */
     size_t column_count;
+    size_t control_count; /* of them; the last ones, once the design conforms to an experiment */
     size_t row_count;
     /* Where it comes from, for messages: the file that was read, with the line of each row; or the place in a
      * document that describes it. */
@@ -56,7 +61,8 @@ int design_new(size_t rows, struct design **ret, struct failure *failure);
 /* NULL is fine. */
 void design_free(struct design *design);
 /* Adds a column of zeroes (of a text, codes without labels yet) and returns it in RET, valid until the next
- * is added. NAME is copied; one that is there already, and one column too many, are refused. */
+ * is added. NAME is copied; one that is there already, one of a control that is unknown or that would not be
+ * of texts, and one column too many, are refused. */
 int design_add_column(struct design *design, const char *name, enum design_type type,
                       struct design_column **ret, struct failure *failure);
 
@@ -81,8 +87,8 @@ int design_failure(const struct design *design, size_t row, struct failure *fail
  * types that the factors say; a column that is no factor, a value of another type or outside its factor's
  * bounds are refused with file:line:column. What the file does not have is design_conform's to add. Whole
  * numbers may be written as 1e5 or 100000.0, as statistics programs do. With FACTORS NULL a column is of
- * integers when all its values are whole numbers, of numbers when all are numbers, and else of text. A file
- * without rows is refused. */
+ * integers when all its values are whole numbers, of numbers when all are numbers, and else of text. Columns
+ * of controls are read as what they are, of text, in either case. A file without rows is refused. */
 int design_read(const char *path, const struct design_factors *factors, struct design **ret,
                 struct failure *failure);
 
@@ -99,11 +105,16 @@ int design_write(const struct design *design, const struct design_order *order, 
 
 /* ---- Against an experiment */
 
-/* Makes the design conform: afterwards its columns are exactly the factors, in their order and types; missing
- * columns have been computed from the factors' defaults, which may use one another. Refused, with the place:
- * a column that is no factor (the nearest is named), a missing column without default, defaults that need
- * each other, a value that is not what its factor expects. On failure the design can only be freed. */
+/* Makes the design conform: afterwards its columns are exactly the factors, in their order and types, and
+ * then the columns of controls, in the order in which they were written; missing columns of factors have been
+ * computed from the factors' defaults, which may use one another. Refused, with the place: a column that is
+ * no factor (the nearest is named), a missing column without default, defaults that need each other, a value
+ * that is not what its factor expects. On failure the design can only be freed. */
 int design_conform(struct design *design, const struct design_factors *factors, struct failure *failure);
+
+/* The state of each row: which of the different combinations of its controls' values. One state for all when
+ * there are no columns of controls. RET->items is the caller's to free. */
+int design_control_states(const struct design *design, struct design_states *ret, struct failure *failure);
 
 /* Adds a column of the values of an expression over the columns that are there; of integers when all are
  * whole. FILE, LINE and COLUMN say where TEXT begins (expression.h). A value that is not finite is refused.

@@ -1,5 +1,6 @@
 #include "engine/design/factor.h"
 
+#include "engine/design/control-factors.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
@@ -90,6 +91,8 @@ size_t design_factor_find(const struct design_factors *factors, const char *name
 
 int design_factor_unknown(const struct design_factors *factors, const char *name, const char *file,
                           size_t line, size_t column, struct failure *failure) {
+    if (control_of_column(name))
+        return control_factor_unknown(name, file, line, column, failure);
     cleanup_free const char **names = calloc(factors->count + 1, sizeof *names);
     cleanup(text_clear) struct text known;
     text_init(&known, FAILURE_TEXT_SIZE / 2);
@@ -103,6 +106,10 @@ int design_factor_unknown(const struct design_factors *factors, const char *name
     if (nearest)
         return failure_input(failure, file, line, column, "'%.64s' is not a factor; did you mean '%s'?", name,
                              nearest);
+    for (size_t i = 0; i < CONTROL_FACTORS; i++)
+        if (strcmp(name, control_kind_names[i]) == 0)
+            return failure_input(failure, file, line, column, "'%s' is not a factor; did you mean '%s'?",
+                                 name, control_factors[i].name);
     if (factors->count == 0)
         return failure_input(failure, file, line, column,
                              "'%.64s' is not a factor; the experiment has no factors", name);

@@ -65,7 +65,8 @@ bool design_factor_admits_text(const struct design_factor *factor, const char *b
 /* The index of the factor called NAME, or SIZE_MAX. */
 size_t design_factor_find(const struct design_factors *factors, const char *name);
 
-/* "'nn' is not a factor, did you mean 'n'?" at a place. Returns -EINVAL. */
+/* "'nn' is not a factor; did you mean 'n'?" at a place; of a column of a control, what control_factor_unknown
+ * says. Returns -EINVAL. */
 int design_factor_unknown(const struct design_factors *factors, const char *name, const char *file,
                           size_t line, size_t column, struct failure *failure);
 

@@ -13,12 +13,10 @@ static void free_design(struct design **design) {
     design_free(*design);
 }
 
-/* A design of ROWS rows with a column for each of the levels; texts have their labels, whose codes are their
- * indices. */
-static int begin(const struct levels *levels, size_t count, size_t rows, struct design **ret,
-                 struct failure *failure) {
-    cleanup(free_design) struct design *design = NULL;
-    int r = design_new(rows, &design, failure);
+/* A column for each of the levels; texts have their labels, whose codes are their indices. */
+static int add_columns(struct design *design, const struct levels *levels, size_t count,
+                       struct failure *failure) {
+    int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++) {
         struct design_column *column = NULL;
         r = design_add_column(design, levels[i].name, levels[i].type, &column, failure);
@@ -29,6 +27,16 @@ static int begin(const struct levels *levels, size_t count, size_t rows, struct 
                 r = failure_memory(failure);
         }
     }
+    return r;
+}
+
+/* A design of ROWS rows with a column for each of the levels. */
+static int begin(const struct levels *levels, size_t count, size_t rows, struct design **ret,
+                 struct failure *failure) {
+    cleanup(free_design) struct design *design = NULL;
+    int r = design_new(rows, &design, failure);
+    if (r == 0)
+        r = add_columns(design, levels, count, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(design);
@@ -51,8 +59,9 @@ static void put_level(struct design_column *column, size_t row, const struct lev
 
 /* ---- Full factorial */
 
-int design_generate_factorial(const struct levels *levels, size_t count, struct design **ret,
-                              struct failure *failure) {
+/* How many combinations there are; at most as many as FACTOR of each still make a design. */
+static int count_combinations(const struct levels *levels, size_t count, const char *what, uint64_t factor,
+                              uint64_t *ret, struct failure *failure) {
     uint64_t rows = 1;
     for (size_t i = 0; i < count; i++) {
         uint64_t each = levels_count(&levels[i]);
@@ -60,24 +69,95 @@ int design_generate_factorial(const struct levels *levels, size_t count, struct 
             return levels_failure(&levels[i], failure,
                                   "the range of '%s' cannot be counted, expected a step or a list",
                                   levels[i].name);
-        if (each > DESIGN_ROWS_MOST / rows)
-            return levels_failure(&levels[i], failure,
-                                  "with '%s', the full factorial has more than the limit of %d rows",
-                                  levels[i].name, DESIGN_ROWS_MOST);
+        if (each > DESIGN_ROWS_MOST / factor / rows)
+            return levels_failure(&levels[i], failure, "with '%s', the %s has more than the limit of %d rows",
+                                  levels[i].name, what, DESIGN_ROWS_MOST);
         rows *= each;
     }
-    struct design *design = NULL;
-    int r = begin(levels, count, (size_t)rows, &design, failure);
-    if (r < 0)
-        return r;
+    *ret = rows;
+    return 0;
+}
+
+/* The last COUNT columns get every combination, again and again. */
+static void put_combinations(struct design *design, const struct levels *levels, size_t count) {
+    struct design_column *columns = design->columns + (design->column_count - count);
     uint64_t repeat = 1; /* rows in which the factor keeps its level */
     for (size_t i = count; i-- > 0;) {
         uint64_t each = levels_count(&levels[i]);
-        for (size_t row = 0; row < rows; row++)
-            put_level(&design->columns[i], row, &levels[i], row / repeat % each);
+        for (size_t row = 0; row < design->row_count; row++)
+            put_level(&columns[i], row, &levels[i], row / repeat % each);
         repeat *= each;
     }
+}
+
+int design_generate_factorial(const struct levels *levels, size_t count, struct design **ret,
+                              struct failure *failure) {
+    uint64_t rows = 0;
+    struct design *design = NULL;
+    int r = count_combinations(levels, count, "full factorial", 1, &rows, failure);
+    if (r == 0)
+        r = begin(levels, count, (size_t)rows, &design, failure);
+    if (r < 0)
+        return r;
+    put_combinations(design, levels, count);
     *ret = design;
+    return 0;
+}
+
+/* ---- Crossing */
+
+/* A column of TABLE, each value TIMES times. */
+static int repeat_column(const struct design_column *column, size_t times, struct design *design,
+                         struct failure *failure) {
+    struct design_column *copy = NULL;
+    int r = design_add_column(design, column->name, column->type, &copy, failure);
+    for (size_t i = 0; r == 0 && i < column->labels.count; i++) {
+        uint32_t code; /* i again */
+        const char *label = column->labels.items[i];
+        r = labels_code(&copy->labels, label, strlen(label), &code) < 0 ? failure_memory(failure) : 0;
+    }
+    for (size_t row = 0; r == 0 && row < design->row_count; row++) {
+        if (column->type == DESIGN_TEXT)
+            copy->codes[row] = column->codes[row / times];
+        else if (column->type == DESIGN_INTEGER)
+            copy->integers[row] = column->integers[row / times];
+        else
+            copy->numbers[row] = column->numbers[row / times];
+    }
+    return r;
+}
+
+/* Where TABLE and its rows come from. */
+static int repeat_places(const struct design *table, size_t times, struct design *design,
+                         struct failure *failure) {
+    design->line = table->line;
+    design->column = table->column;
+    if (table->file && !(design->file = strdup(table->file)))
+        return failure_memory(failure);
+    if (table->lines && !(design->lines = calloc(design->row_count, sizeof *design->lines)))
+        return failure_memory(failure);
+    for (size_t row = 0; table->lines && row < design->row_count; row++)
+        design->lines[row] = table->lines[row / times];
+    return 0;
+}
+
+int design_generate_crossed(const struct design *table, const struct levels *levels, size_t count,
+                            struct design **ret, struct failure *failure) {
+    cleanup(free_design) struct design *design = NULL;
+    uint64_t times = 0;
+    int r = count_combinations(levels, count, "crossed design", table->row_count, &times, failure);
+    if (r == 0)
+        r = design_new(table->row_count * (size_t)times, &design, failure);
+    if (r == 0)
+        r = repeat_places(table, (size_t)times, design, failure);
+    for (size_t i = 0; r == 0 && i < table->column_count; i++)
+        r = repeat_column(&table->columns[i], (size_t)times, design, failure);
+    if (r == 0)
+        r = add_columns(design, levels, count, failure);
+    if (r < 0)
+        return r;
+    put_combinations(design, levels, count);
+    *ret = take_pointer(design);
     return 0;
 }
 

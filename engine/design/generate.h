@@ -40,4 +40,10 @@ int design_generate_latin_hypercube(const struct levels *levels, size_t count, s
                                     struct random_source *source, struct design **ret,
                                     struct failure *failure);
 
+/* Every row of TABLE with every combination of the levels, which become columns behind its own: the
+ * combinations of the first row, then those of the second. Rows keep their places. A column that TABLE has
+ * already is refused. */
+int design_generate_crossed(const struct design *table, const struct levels *levels, size_t count,
+                            struct design **ret, struct failure *failure);
+
 #endif

@@ -1,5 +1,6 @@
 #include "engine/design/levels.h"
 
+#include "engine/design/control-factors.h"
 #include "engine/design/labels.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
@@ -51,6 +52,8 @@ static int begin(const char *name, struct levels_place place, struct levels *lev
         return failure_memory(failure);
     if (name[0] == '\0')
         return levels_failure(levels, failure, "a factor without a name");
+    if (control_of_column(name) && !control_factor_find(name))
+        return control_factor_unknown(name, levels->file, levels->line, levels->column, failure);
     return 0;
 }
 
@@ -85,6 +88,8 @@ int levels_from_range(const char *name, const char *low, const char *high, const
                       struct levels_place place, struct levels *ret, struct failure *failure) {
     cleanup(levels_clear) struct levels levels = {0};
     int r = begin(name, place, &levels, failure);
+    if (r == 0 && control_of_column(name))
+        r = levels_failure(&levels, failure, "'%s' is given a range, expected a list of values", name);
     if (r == 0)
         r = bind_range(&levels, low, high, step, failure);
     if (r < 0)
@@ -134,6 +139,8 @@ int levels_from_list(const char *name, const char *const *texts, size_t count, s
     int r = begin(name, place, &levels, failure);
     if (r == 0)
         r = bind_list(&levels, texts, count, failure);
+    if (r == 0 && control_of_column(name))
+        r = levels_adopt(&levels, control_factor_find(name), failure);
     if (r < 0)
         return r;
     *ret = levels;

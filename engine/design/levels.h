@@ -37,7 +37,8 @@ struct levels_place {
 int levels_from_range(const char *name, const char *low, const char *high, const char *step,
                       struct levels_place place, struct levels *ret, struct failure *failure);
 /* A list: of integers if all are written as above, of numbers if all are numbers, or else of texts. What
- * stands there twice is refused. */
+ * stands there twice is refused. Those of a control are texts, however they are written, and have no range.
+ */
 int levels_from_list(const char *name, const char *const *texts, size_t count, struct levels_place place,
                      struct levels *ret, struct failure *failure);
 void levels_clear(struct levels *levels);

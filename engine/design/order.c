@@ -1,11 +1,17 @@
 #include "engine/design/order.h"
 
 #include "engine/design/random.h"
+#include "engine/foundation/cleanup.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
-int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
-                     struct design_order **ret, struct failure *failure) {
+static void free_order(struct design_order **order) {
+    design_order_free(*order);
+}
+
+static int begin(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
+                 struct design_order **ret, struct failure *failure) {
     if (rows == 0 || repetitions == 0)
         return failure_input(failure, NULL, 0, 0,
                              "%zu repetitions of %zu rows, expected at least one of each", repetitions, rows);
@@ -26,14 +32,175 @@ int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, si
                                    .repetitions = repetitions,
                                    .count = rows * repetitions,
                                    .units = units};
+    *ret = order;
+    return 0;
+}
+
+static int reserve_blocks(struct design_order *order, size_t states, size_t count, struct failure *failure) {
+    if (count > DESIGN_BLOCKS_MOST)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "%zu blocks, in each of which the controls have one state, are more than the limit of %d", count,
+            DESIGN_BLOCKS_MOST);
+    order->blocks = calloc(count, sizeof *order->blocks);
+    order->state_count = states;
+    return order->blocks ? 0 : failure_memory(failure);
+}
+
+/* ---- As written */
+
+static int write_runs(struct design_order *order, const struct design_states *states,
+                      struct failure *failure) {
+    size_t count = 0;
+    for (size_t i = 0; i < order->count; i++) {
+        order->units[i] = (uint32_t)i;
+        count += i == 0 || states->items[i % order->row_count] != states->items[(i - 1) % order->row_count];
+    }
+    int r = reserve_blocks(order, states->count, count, failure);
+    cleanup_free size_t *rows = calloc(states->count, sizeof *rows); /* a row of each state */
+    if (r == 0 && !rows)
+        r = failure_memory(failure);
+    if (r < 0)
+        return r;
+    for (size_t row = order->row_count; row-- > 0;)
+        rows[states->items[row]] = row;
+    uint32_t last = 0;
+    for (size_t i = 0; i < order->count; i++) {
+        uint32_t state = states->items[i % order->row_count];
+        if (i == 0 || state != last)
+            order->blocks[order->block_count++] = (struct design_block){.first = i, .row = rows[state]};
+        order->blocks[order->block_count - 1].count++;
+        last = state;
+    }
+    return 0;
+}
+
+/* ---- Random */
+
+/* The rows of each state. */
+struct groups {
+    uint32_t *rows; /* by state, and as written within a state */
+    size_t *first;  /* by state, into rows; one more than there are states */
+    uint32_t *turn; /* the states, in the order of the round */
+};
+
+static void groups_clear(struct groups *groups) {
+    free(groups->rows);
+    free(groups->first);
+    free(groups->turn);
+}
+
+static int groups_init(struct groups *groups, const struct design_states *states, size_t rows,
+                       struct failure *failure) {
+    *groups = (struct groups){.rows = calloc(rows, sizeof *groups->rows),
+                              .first = calloc(states->count + 2, sizeof *groups->first),
+                              .turn = calloc(states->count, sizeof *groups->turn)};
+    if (!groups->rows || !groups->first || !groups->turn)
+        return failure_memory(failure);
+    /* Counted one further on, so that filling moves each to its beginning. */
+    for (size_t row = 0; row < rows; row++)
+        groups->first[states->items[row] + 2]++;
+    for (size_t i = 2; i < states->count + 2; i++)
+        groups->first[i] += groups->first[i - 1];
+    for (size_t row = 0; row < rows; row++)
+        groups->rows[groups->first[states->items[row] + 1]++] = (uint32_t)row;
+    for (size_t i = 0; i < states->count; i++)
+        groups->turn[i] = (uint32_t)i;
+    return 0;
+}
+
+/* The states of the next round: any order but those that begin with the state that the last one ended with.
+ * One that does has its first state change places with any later one, which leaves the others equally likely.
+ */
+static void draw_turn(struct groups *groups, size_t count, bool is_first, struct random_source *source) {
+    uint32_t last = groups->turn[count - 1];
+    for (size_t i = 0; i < count; i++)
+        groups->turn[i] = (uint32_t)i;
+    random_shuffle(source, groups->turn, count);
+    if (is_first || count < 2 || groups->turn[0] != last)
+        return;
+    size_t other = 1 + (size_t)random_below(source, count - 1);
+    groups->turn[0] = groups->turn[other];
+    groups->turn[other] = last;
+}
+
+/* The block of STATE with the repetitions from FROM up to TO. */
+static void deal_block(struct design_order *order, const struct groups *groups, uint32_t state, size_t from,
+                       size_t to, size_t at, struct random_source *source) {
+    struct design_block *block = &order->blocks[order->block_count++];
+    *block = (struct design_block){.first = at, .row = groups->rows[groups->first[state]]};
+    for (size_t repetition = from; repetition < to; repetition++)
+        for (size_t i = groups->first[state]; i < groups->first[state + 1]; i++)
+            order->units[at + block->count++] = (uint32_t)(repetition * order->row_count + groups->rows[i]);
+    random_shuffle(source, order->units + at, block->count);
+}
+
+static int deal(struct design_order *order, const struct design_states *states, size_t rounds,
+                struct failure *failure) {
+    cleanup(groups_clear) struct groups groups = {0};
+    int r = reserve_blocks(order, states->count, states->count * rounds, failure);
+    if (r == 0)
+        r = groups_init(&groups, states, order->row_count, failure);
+    if (r < 0)
+        return r;
+    struct random_source turns, units;
+    random_start(&turns, order->seed, RANDOM_STREAM_BLOCKS);
+    random_start(&units, order->seed, RANDOM_STREAM_ORDER);
+    size_t at = 0;
+    for (size_t round = 0; round < rounds; round++) {
+        draw_turn(&groups, states->count, round == 0, &turns);
+        size_t from = round * order->repetitions / rounds, to = (round + 1) * order->repetitions / rounds;
+        for (size_t i = 0; i < states->count; i++) {
+            deal_block(order, &groups, groups.turn[i], from, to, at, &units);
+            at += order->blocks[order->block_count - 1].count;
+        }
+    }
+    return 0;
+}
+
+/* ---- Both */
+
+int design_order_new_in_blocks(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
+                               const struct design_states *states, size_t rounds, struct design_order **ret,
+                               struct failure *failure) {
+    cleanup(free_order) struct design_order *order = NULL;
+    int r = begin(kind, seed, rows, repetitions, &order, failure);
+    if (r < 0)
+        return r;
+    if (rounds > 1 && kind == DESIGN_ORDER_AS_WRITTEN)
+        return failure_input(failure, NULL, 0, 0,
+                             "%zu blocks of each state, but the order is as-written, and changes the state "
+                             "where the table does; expected order random",
+                             rounds);
+    if (rounds < 1 || rounds > repetitions)
+        return failure_input(failure, NULL, 0, 0,
+                             "%zu blocks of each state, expected from 1 to %zu, as many as repetitions",
+                             rounds, repetitions);
+    r = kind == DESIGN_ORDER_RANDOM ? deal(order, states, rounds, failure)
+                                    : write_runs(order, states, failure);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(order);
+    return 0;
+}
+
+int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
+                     struct design_order **ret, struct failure *failure) {
+    cleanup(free_order) struct design_order *order = NULL;
+    int r = begin(kind, seed, rows, repetitions, &order, failure);
+    if (r == 0)
+        r = reserve_blocks(order, 1, 1, failure);
+    if (r < 0)
+        return r;
+    order->blocks[order->block_count++] = (struct design_block){.count = order->count};
     for (size_t i = 0; i < order->count; i++)
-        units[i] = (uint32_t)i;
+        order->units[i] = (uint32_t)i;
     if (kind == DESIGN_ORDER_RANDOM) {
         struct random_source source;
         random_start(&source, seed, RANDOM_STREAM_ORDER);
-        random_shuffle(&source, units, order->count);
+        random_shuffle(&source, order->units, order->count);
     }
-    *ret = order;
+    *ret = take_pointer(order);
     return 0;
 }
 
@@ -41,6 +208,7 @@ void design_order_free(struct design_order *order) {
     if (!order)
         return;
     free(order->units);
+    free(order->blocks);
     free(order);
 }
 

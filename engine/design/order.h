@@ -1,6 +1,21 @@
 /*
  * The order in which a design is measured: every row, as many times as there are repetitions, each (row,
  * repetition) at one position. Four bytes a position.
+ *
+ * Positions lie in blocks. All rows of a block want the same state of the node's controls
+ * (control-factors.h), which is set before the block and stays until its end: setting it takes long, and
+ * moves what is measured, so it changes as rarely as the order allows. A design without columns of controls
+ * is one block.
+ *
+ * A random order has ROUNDS (1 or more, `blocks:` of a design). Each round takes its share of the
+ * repetitions, the first ones first, shares that differ by one at most; and has one block of each state, the
+ * states in random order. So a state comes once, with all its repetitions, or as many times as there are
+ * rounds, each time set anew: then a drift of the machine does not look like an effect of the state, and how
+ * well a state can be set again is seen. A round never begins with the state that the last one ended with (of
+ * two states or more), all orders that keep to this being equally likely. Within a block all units are
+ * shuffled as one.
+ *
+ * An order as written changes the state where the table does: its blocks are the longest runs of one state.
  */
 #ifndef ASSAY_DESIGN_ORDER_H
 #define ASSAY_DESIGN_ORDER_H
@@ -13,27 +28,52 @@
 enum {
     DESIGN_POSITIONS_MOST = 1 << 28,
     DESIGN_REPETITIONS_MOST = 1 << 24,
+    DESIGN_BLOCKS_MOST = 1 << 16,
 };
 
 enum design_order_kind {
-    DESIGN_ORDER_RANDOM,     /* all rows of all repetitions shuffled as one: any sequence is as likely as any
-                                other */
+    DESIGN_ORDER_RANDOM, /* all rows of all repetitions of a block shuffled as one: any sequence is as likely
+                            as any other */
     DESIGN_ORDER_AS_WRITTEN, /* the whole table, then the whole table again, ... */
+};
+
+/* Positions that follow one another in one state. */
+struct design_block {
+    size_t first, count;
+    size_t row; /* a row of this state: the first in the design */
 };
 
 struct design_order {
     enum design_order_kind kind;
     uint64_t seed; /* of a random order */
     size_t row_count, repetitions;
-    size_t count;    /* of positions: row_count * repetitions */
-    uint32_t *units; /* owned; by position: repetition * row_count + row */
+    size_t count;                /* of positions: row_count * repetitions */
+    uint32_t *units;             /* owned; by position: repetition * row_count + row */
+    struct design_block *blocks; /* owned; at least one; together, all positions in their order */
+    size_t block_count, state_count;
 };
 
-/* A random order is random_shuffle of the units 0, 1, 2, ... with stream RANDOM_STREAM_ORDER of SEED
- * (random.h): it depends on nothing but the seed, the number of rows and the repetitions. More positions than
- * DESIGN_POSITIONS_MOST are refused. */
+/* One block. A random order is random_shuffle of the units 0, 1, 2, ... with stream RANDOM_STREAM_ORDER of
+ * SEED (random.h): it depends on nothing but the seed, the number of rows and the repetitions. More positions
+ * than DESIGN_POSITIONS_MOST are refused. */
 int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
                      struct design_order **ret, struct failure *failure);
+
+/* The state of each row, for design_order_new_in_blocks: numbers from 0, in the order in which the states
+ * first come in the design. */
+struct design_states {
+    uint32_t *items; /* by row */
+    size_t count;    /* of states */
+};
+
+/* As above, in blocks. The order of the states in each round is drawn from stream RANDOM_STREAM_BLOCKS, round
+ * after round; the units of each block, one block after the other as they will be measured, from
+ * RANDOM_STREAM_ORDER: the order of a single state in one round is that of a design without states. ROUNDS
+ * above the repetitions, above 1 with an order as written, and more blocks than DESIGN_BLOCKS_MOST are
+ * refused. */
+int design_order_new_in_blocks(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
+                               const struct design_states *states, size_t rounds, struct design_order **ret,
+                               struct failure *failure);
 /* NULL is fine. */
 void design_order_free(struct design_order *order);
 

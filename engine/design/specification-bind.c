@@ -16,9 +16,9 @@
 struct written {
     int generate, order;
     char *file;
-    int64_t rows, repetitions, max_size, products, batch;
+    int64_t rows, repetitions, blocks, max_size, products, batch;
     double max_product;
-    const struct document_node *factors, *fixed, *add, *compute, *seed;
+    const struct document_node *factors, *cross, *fixed, *add, *compute, *seed;
 };
 
 #define MOST_INTEGER ((double)DESIGN_INTEGER_MOST)
@@ -35,8 +35,10 @@ static const struct bind_field fields[] = {
     {WRITTEN("batch", BIND_INTEGER, batch), .minimum = 1, .maximum = DESIGN_ROWS_MOST},
     {WRITTEN("fixed", BIND_NODE, fixed), .kinds = 1 << DOCUMENT_MAPPING},
     {WRITTEN("add", BIND_NODE, add), .kinds = 1 << DOCUMENT_SEQUENCE},
+    {WRITTEN("cross", BIND_NODE, cross), .kinds = 1 << DOCUMENT_MAPPING},
     {WRITTEN("compute", BIND_NODE, compute), .kinds = 1 << DOCUMENT_MAPPING},
     {WRITTEN("repetitions", BIND_INTEGER, repetitions), .minimum = 1, .maximum = DESIGN_REPETITIONS_MOST},
+    {WRITTEN("blocks", BIND_INTEGER, blocks), .minimum = 1, .maximum = DESIGN_REPETITIONS_MOST},
     {WRITTEN("order", BIND_CHOICE, order), .choices = design_order_names},
     {WRITTEN("seed", BIND_NODE, seed), .kinds = 1 << DOCUMENT_NUMBER | 1 << DOCUMENT_TEXT},
 };
@@ -135,7 +137,7 @@ static bool is_number(const char *text, size_t length) {
  * writes {choices: ["1..100"]}. */
 static int refuse_dots(const struct binding *binding, const char *name, const struct document_node *value) {
     const char *dots = value->text ? strstr(value->text, "..") : NULL;
-    if (!dots)
+    if (!dots || control_of_column(name)) /* of a frequency, it is one of its texts */
         return 0;
     const char *high = dots + 2;
     size_t length = strcspn(high, ":");
@@ -180,38 +182,52 @@ static int levels_of_mapping(const struct binding *binding, const char *name,
     return r;
 }
 
-static int bind_levels(const struct binding *binding, const char *name, const struct document_node *node) {
-    cleanup(levels_clear) struct levels levels = {0};
-    bool sequence_is_range = binding->specification->kind != DESIGN_KIND_FACTORIAL;
+static int read_levels(const struct binding *binding, const char *name, const struct document_node *node,
+                       bool sequence_is_range, struct levels *ret) {
     int r = refuse_dots(binding, name, node);
     for (size_t i = 0; r == 0 && node->kind == DOCUMENT_SEQUENCE && i < node->count; i++)
         r = refuse_dots(binding, name, node->items[i]);
     if (r < 0)
         return r;
     if (node->kind == DOCUMENT_SEQUENCE)
-        r = levels_of_sequence(binding, name, node, sequence_is_range, &levels);
-    else if (node->kind == DOCUMENT_MAPPING)
-        r = levels_of_mapping(binding, name, node, &levels);
-    else if (is_scalar(node))
-        r = levels_from_list(name, (const char *const[]){node->text}, 1, place_of(binding, node), &levels,
-                             binding->failure);
-    else
-        r = refuse(binding, node, "'%s' is %s, expected a list of values or a range", name,
-                   document_kind_name(node->kind));
-    if (r == 0)
-        r = design_specification_add_levels(binding->specification, &levels, binding->failure);
-    return r;
+        return levels_of_sequence(binding, name, node, sequence_is_range, ret);
+    if (node->kind == DOCUMENT_MAPPING)
+        return levels_of_mapping(binding, name, node, ret);
+    if (is_scalar(node))
+        return levels_from_list(name, (const char *const[]){node->text}, 1, place_of(binding, node), ret,
+                                binding->failure);
+    return refuse(binding, node, "'%s' is %s, expected a list of values or a range", name,
+                  document_kind_name(node->kind));
 }
 
 static int bind_factors(const struct binding *binding, const struct document_node *factors) {
     if (factors->kind != DOCUMENT_MAPPING)
         return refuse(binding, factors, "'factors' is %s, expected a mapping of factors to their values",
                       document_kind_name(factors->kind));
+    bool drawn = binding->specification->kind != DESIGN_KIND_FACTORIAL;
     int r = 0;
-    for (size_t i = 0; r == 0 && i < factors->count; i++)
-        r = bind_levels(binding, factors->keys[i]->text, factors->items[i]);
+    for (size_t i = 0; r == 0 && i < factors->count; i++) {
+        cleanup(levels_clear) struct levels levels = {0};
+        const char *name = factors->keys[i]->text;
+        r = read_levels(binding, name, factors->items[i], drawn && !control_of_column(name), &levels);
+        if (r == 0)
+            r = design_specification_add_levels(binding->specification, &levels, binding->failure);
+    }
     if (r == 0 && factors->count == 0)
         r = refuse(binding, factors, "'factors' is empty, expected at least one");
+    return r;
+}
+
+static int bind_crossed(const struct binding *binding, const struct document_node *cross) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < cross->count; i++) {
+        cleanup(levels_clear) struct levels levels = {0};
+        r = read_levels(binding, cross->keys[i]->text, cross->items[i], false, &levels);
+        if (r == 0)
+            r = design_specification_add_crossed(binding->specification, &levels, binding->failure);
+    }
+    if (r == 0 && cross->count == 0)
+        r = refuse(binding, cross, "'cross' is empty, expected at least one factor");
     return r;
 }
 
@@ -323,6 +339,10 @@ static int bind_written(const struct binding *binding, const struct written *wri
         return r;
     specification->repetitions = (uint64_t)written->repetitions;
     specification->order = (enum design_order_kind)written->order;
+    specification->blocks = (uint64_t)written->blocks;
+    const struct document_node *blocks = document_get(binding->node, "blocks");
+    specification->blocks_line = blocks ? blocks->line : 0;
+    specification->blocks_column = blocks ? blocks->column : 0;
     specification->rows = (uint64_t)written->rows;
     if (written->seed)
         r = place_at(binding, written->seed,
@@ -333,6 +353,8 @@ static int bind_written(const struct binding *binding, const struct written *wri
         r = bind_product(binding, written);
     else if (r == 0 && written->factors)
         r = bind_factors(binding, written->factors);
+    if (r == 0 && written->cross)
+        r = bind_crossed(binding, written->cross);
     if (r == 0 && written->compute)
         r = bind_computed(binding, written->compute);
     return r;

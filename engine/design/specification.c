@@ -46,6 +46,9 @@ void design_specification_free(struct design_specification *specification) {
     for (size_t i = 0; i < specification->level_count; i++)
         levels_clear(&specification->levels[i]);
     free(specification->levels);
+    for (size_t i = 0; i < specification->crossed_count; i++)
+        levels_clear(&specification->crossed[i]);
+    free(specification->crossed);
     uniform_product_clear(&specification->product);
     for (size_t i = 0; i < specification->computed_count; i++) {
         free(specification->computed[i].name);
@@ -69,15 +72,23 @@ int design_specification_set_seed(struct design_specification *specification, co
     return 0;
 }
 
+static int set_count(const char *what, const char *text, uint64_t *ret, struct failure *failure) {
+    uint64_t count;
+    if (!number_parse_uint64(text, strlen(text), &count) || count < 1 || count > DESIGN_REPETITIONS_MOST)
+        return failure_input(failure, NULL, 0, 0, "%s '%.64s', expected a whole number from 1 to %d", what,
+                             text, DESIGN_REPETITIONS_MOST);
+    *ret = count;
+    return 0;
+}
+
 int design_specification_set_repetitions(struct design_specification *specification, const char *text,
                                          struct failure *failure) {
-    uint64_t repetitions;
-    if (!number_parse_uint64(text, strlen(text), &repetitions) || repetitions < 1 ||
-        repetitions > DESIGN_REPETITIONS_MOST)
-        return failure_input(failure, NULL, 0, 0, "repetitions '%.64s', expected a whole number from 1 to %d",
-                             text, DESIGN_REPETITIONS_MOST);
-    specification->repetitions = repetitions;
-    return 0;
+    return set_count("repetitions", text, &specification->repetitions, failure);
+}
+
+int design_specification_set_blocks(struct design_specification *specification, const char *text,
+                                    struct failure *failure) {
+    return set_count("blocks", text, &specification->blocks, failure);
 }
 
 int design_specification_set_order(struct design_specification *specification, const char *name,
@@ -91,19 +102,30 @@ int design_specification_set_order(struct design_specification *specification, c
     return failure_input(failure, NULL, 0, 0, "order '%.64s', expected random or as-written", name);
 }
 
-int design_specification_add_levels(struct design_specification *specification, struct levels *levels,
-                                    struct failure *failure) {
-    for (size_t i = 0; i < specification->level_count; i++)
-        if (strcmp(specification->levels[i].name, levels->name) == 0)
+static int add_levels(struct levels **list, size_t *count, size_t *capacity, struct levels *levels,
+                      struct failure *failure) {
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp((*list)[i].name, levels->name) == 0)
             return levels_failure(levels, failure, "factor '%s' stands twice", levels->name);
-    if (specification->level_count == DESIGN_COLUMNS_MOST)
+    if (*count == DESIGN_COLUMNS_MOST)
         return levels_failure(levels, failure, "more than %d factors", DESIGN_COLUMNS_MOST);
-    if (list_reserve(&specification->levels, &specification->level_capacity, specification->level_count + 1,
-                     sizeof *levels, DESIGN_COLUMNS_MOST) < 0)
+    if (list_reserve(list, capacity, *count + 1, sizeof *levels, DESIGN_COLUMNS_MOST) < 0)
         return failure_memory(failure);
-    specification->levels[specification->level_count++] = *levels;
+    (*list)[(*count)++] = *levels;
     *levels = (struct levels){0};
     return 0;
+}
+
+int design_specification_add_levels(struct design_specification *specification, struct levels *levels,
+                                    struct failure *failure) {
+    return add_levels(&specification->levels, &specification->level_count, &specification->level_capacity,
+                      levels, failure);
+}
+
+int design_specification_add_crossed(struct design_specification *specification, struct levels *levels,
+                                     struct failure *failure) {
+    return add_levels(&specification->crossed, &specification->crossed_count,
+                      &specification->crossed_capacity, levels, failure);
 }
 
 int design_specification_add_computed(struct design_specification *specification, const char *name,
@@ -111,6 +133,9 @@ int design_specification_add_computed(struct design_specification *specification
     if (name[0] == '\0')
         return failure_input(failure, specification->place_file, line, column,
                              "a computed column without a name");
+    if (control_of_column(name))
+        return failure_input(failure, specification->place_file, line, column,
+                             "'%.64s' is a control, whose values are texts and cannot be computed", name);
     if (specification->computed_count == DESIGN_COLUMNS_MOST)
         return failure_input(failure, specification->place_file, line, column,
                              "more than %d computed columns", DESIGN_COLUMNS_MOST);
@@ -151,16 +176,17 @@ static int at_place(const struct design_specification *specification, int code, 
     return code;
 }
 
-/* The levels with the types that FACTORS give them; a shallow copy, of which only the array is freed. */
-static int adopt_levels(const struct design_specification *specification,
-                        const struct design_factors *factors, struct levels **ret, struct failure *failure) {
-    cleanup_free struct levels *levels = calloc(specification->level_count + 1, sizeof *levels);
+/* The COUNT levels with the types that FACTORS give them; a shallow copy, of which only the array is freed.
+ */
+static int adopt_levels(const struct levels *written, size_t count, const struct design_factors *factors,
+                        struct levels **ret, struct failure *failure) {
+    cleanup_free struct levels *levels = calloc(count + 1, sizeof *levels);
     if (!levels)
         return failure_memory(failure);
-    for (size_t i = 0; i < specification->level_count; i++) {
-        levels[i] = specification->levels[i];
-        if (!factors)
-            continue;
+    for (size_t i = 0; i < count; i++) {
+        levels[i] = written[i];
+        if (!factors || control_factor_find(levels[i].name))
+            continue; /* a control's have theirs */
         size_t found = design_factor_find(factors, levels[i].name);
         int r = found == SIZE_MAX ? design_factor_unknown(factors, levels[i].name, levels[i].file,
                                                           levels[i].line, levels[i].column, failure)
@@ -189,7 +215,7 @@ static int generate(const struct design_specification *specification, const stru
     cleanup_free struct levels *levels = NULL;
     int r = check_names(specification, factors, failure);
     if (r == 0)
-        r = adopt_levels(specification, factors, &levels, failure);
+        r = adopt_levels(specification->levels, specification->level_count, factors, &levels, failure);
     if (r < 0)
         return r;
     size_t count = specification->level_count, rows = (size_t)specification->rows;
@@ -209,6 +235,21 @@ static int generate(const struct design_specification *specification, const stru
     }
 }
 
+/* Every row with every combination of what it is crossed with. */
+static int cross(const struct design_specification *specification, const struct design_factors *factors,
+                 struct design **table, struct failure *failure) {
+    cleanup_free struct levels *levels = NULL;
+    struct design *crossed = NULL;
+    int r = adopt_levels(specification->crossed, specification->crossed_count, factors, &levels, failure);
+    if (r == 0)
+        r = design_generate_crossed(*table, levels, specification->crossed_count, &crossed, failure);
+    if (r < 0)
+        return r;
+    design_free(*table);
+    *table = crossed;
+    return 0;
+}
+
 static int make_table(const struct design_specification *specification, const struct design_factors *factors,
                       struct design **ret, struct failure *failure) {
     cleanup(free_design) struct design *design = NULL;
@@ -224,6 +265,8 @@ static int make_table(const struct design_specification *specification, const st
             design->column = specification->column;
         }
     }
+    if (r == 0 && specification->crossed_count)
+        r = at_place(specification, cross(specification, factors, &design, failure), failure);
     for (size_t i = 0; r == 0 && i < specification->computed_count; i++) {
         const struct design_computed *one = &specification->computed[i];
         r = design_compute(design, one->name, one->text, specification->place_file, one->line, one->column,
@@ -237,6 +280,40 @@ static int make_table(const struct design_specification *specification, const st
     return 0;
 }
 
+/* Gives a failure without a place the one of `blocks`, or else the specification's. */
+static int at_blocks(const struct design_specification *specification, int code, struct failure *failure) {
+    if (code < 0 && specification->blocks_line && failure && failure->kind == FAILURE_INPUT &&
+        !failure->place[0])
+        failure_input(failure, specification->place_file, specification->blocks_line,
+                      specification->blocks_column, "%s", failure->text);
+    return at_place(specification, code, failure);
+}
+
+static int make_order(const struct design_specification *specification, const struct design *design,
+                      struct design_order **ret, struct failure *failure) {
+    size_t repetitions = (size_t)specification->repetitions, blocks = (size_t)specification->blocks;
+    if (design->control_count == 0 && blocks)
+        return at_blocks(specification,
+                         failure_input(failure, NULL, 0, 0,
+                                       "'blocks' is how many times each state of the controls comes, but the "
+                                       "design has no column of a control, such as control.turbo"),
+                         failure);
+    if (design->control_count == 0)
+        return at_place(specification,
+                        design_order_new(specification->order, specification->seed, design->row_count,
+                                         repetitions, ret, failure),
+                        failure);
+    struct design_states states = {0};
+    int r = design_control_states(design, &states, failure);
+    if (r == 0)
+        r = at_blocks(specification,
+                      design_order_new_in_blocks(specification->order, specification->seed, design->row_count,
+                                                 repetitions, &states, blocks ? blocks : 1, ret, failure),
+                      failure);
+    free(states.items);
+    return r;
+}
+
 int design_specification_make(const struct design_specification *specification,
                               const struct design_factors *factors, struct design **ret_design,
                               struct design_order **ret_order, struct failure *failure) {
@@ -244,10 +321,7 @@ int design_specification_make(const struct design_specification *specification,
     struct design_order *order = NULL;
     int r = make_table(specification, factors, &design, failure);
     if (r == 0)
-        r = at_place(specification,
-                     design_order_new(specification->order, specification->seed, design->row_count,
-                                      (size_t)specification->repetitions, &order, failure),
-                     failure);
+        r = make_order(specification, design, &order, failure);
     if (r < 0)
         return r;
     *ret_design = take_pointer(design);

@@ -16,10 +16,15 @@
  * integer and what a number is said by the experiment, or else by the way in which the values are written
  * (levels.h). The generators are described in generate.h and uniform-product.h.
  *
- *     compute      columns to add, by expressions over the columns before them (expression.h)
+ *     design: {generate: uniform-product, factors: [m, n, k], cross: {control.turbo: [on, off]}}
+ *
+ *     cross        factors whose values every row is combined with, all with all; written as those of
+ * factorial compute      columns to add, by expressions over the columns before them (expression.h)
  *     repetitions  how often each row is measured; default 1
  *     order        random (default) or as-written (order.h)
- *     seed         a whole number from 0 to 2^64 - 1; drawn from the system when not given
+ *     blocks       how many times each state of the controls comes (order.h); default 1, at most the
+ * repetitions. Only where the table has columns of controls, and in random order seed         a whole number
+ * from 0 to 2^64 - 1; drawn from the system when not given
  *
  * Table and order come from two independent streams of the one seed (random.h): a table that was written
  * as-written and is read again has, with the same seed, the order that it would have had when generated.
@@ -68,10 +73,14 @@ struct design_specification {
     size_t level_count, level_capacity;
     uint64_t rows; /* to draw */
     struct uniform_product product;
+    struct levels *crossed;
+    size_t crossed_count, crossed_capacity;
     struct design_computed *computed;
     size_t computed_count, computed_capacity;
 
     uint64_t repetitions;
+    uint64_t blocks; /* of each state; 0: nothing was said */
+    size_t blocks_line, blocks_column;
     enum design_order_kind order;
     uint64_t seed;
     bool seed_drawn; /* from the system: nobody gave one */
@@ -99,9 +108,13 @@ int design_specification_set_repetitions(struct design_specification *specificat
                                          struct failure *failure);
 int design_specification_set_order(struct design_specification *specification, const char *name,
                                    struct failure *failure);
+int design_specification_set_blocks(struct design_specification *specification, const char *text,
+                                    struct failure *failure);
 /* Each adds, and takes over what LEVELS owns. */
 int design_specification_add_levels(struct design_specification *specification, struct levels *levels,
                                     struct failure *failure);
+int design_specification_add_crossed(struct design_specification *specification, struct levels *levels,
+                                     struct failure *failure);
 int design_specification_add_computed(struct design_specification *specification, const char *name,
                                       const char *text, size_t line, size_t column, struct failure *failure);
 

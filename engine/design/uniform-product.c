@@ -31,6 +31,8 @@ int uniform_product_add_factor(struct uniform_product *product, const char *name
         return failure_input(failure, NULL, 0, 0, "more than %d factors", UNIFORM_PRODUCT_FACTORS_MOST);
     if (name[0] == '\0')
         return failure_input(failure, NULL, 0, 0, "a factor without a name");
+    if (control_of_column(name))
+        return failure_input(failure, NULL, 0, 0, "'%.64s' is a control and has no size; see 'cross'", name);
     for (size_t i = 0; i < product->count; i++)
         if (strcmp(product->names[i], name) == 0)
             return failure_input(failure, NULL, 0, 0, "factor '%s' stands twice", name);

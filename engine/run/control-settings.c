@@ -8,17 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const control_kind_names[CONTROL_KINDS] = {"turbo",
-                                                       "hyperthreads",
-                                                       "governor",
-                                                       "frequency",
-                                                       "energy-preference",
-                                                       "idle-states",
-                                                       "uncore-frequency",
-                                                       "numa-balancing",
-                                                       "transparent-huge-pages",
-                                                       "daemons"};
-
 /* ---- values */
 
 static bool is_one_of(const char *value, const char *const *words) {

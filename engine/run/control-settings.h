@@ -22,6 +22,7 @@
 #ifndef ASSAY_RUN_CONTROL_SETTINGS_H
 #define ASSAY_RUN_CONTROL_SETTINGS_H
 
+#include "engine/design/control-factors.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
 
@@ -30,7 +31,7 @@
 
 enum control_rigour { CONTROL_ERROR, CONTROL_BEST_EFFORT };
 
-enum { CONTROL_KINDS = 10 }; /* that can be set */
+enum { CONTROL_KINDS = CONTROL_FACTORS }; /* that can be set: control_kind_names */
 
 struct control_settings {
     char *values[CONTROL_KINDS]; /* owned; by control_kind_names; NULL: left as it is */
@@ -38,8 +39,6 @@ struct control_settings {
     double proof_seconds; /* 0: none */
     double tolerance;     /* relative */
 };
-
-extern const char *const control_kind_names[CONTROL_KINDS];
 
 /* NODE: what `controls` is, or NULL. */
 int control_settings_bind(const struct document *document, const struct document_node *node,

@@ -351,8 +351,3 @@ int run_phase_restore(struct run *run, struct failure *failure) {
         r = write_records(run, failure);
     return r < 0 ? r : node_failures_merge(run->group, failures, "putting the controls back", failure);
 }
-
-bool run_controls_vary(const struct run *run) {
-    (void)run;
-    return false;
-}

@@ -75,17 +75,27 @@ int experiment_check_count(const struct document *document, const struct documen
 }
 
 /* The names that every experiment has: columns of results.csv, and values of its commands. */
-static const char *const reserved_names[] = {"unit", "row",   "repetition",      "order", "node",
-                                             "core", "start", "start_monotonic", "cpus"};
+static const char *const reserved_names[] = {"unit", "row",  "repetition", "order",           "block",
+                                             "node", "core", "start",      "start_monotonic", "cpus"};
+
+static bool is_reserved(const char *name) {
+    for (size_t i = 0; i < sizeof reserved_names / sizeof *reserved_names; i++)
+        if (strcmp(reserved_names[i], name) == 0)
+            return true;
+    char variable[CONTROL_VARIABLE_SIZE];
+    for (size_t i = 0; i < CONTROL_FACTORS; i++)
+        if (strcmp(control_variable(control_factors[i].name, variable), name) == 0)
+            return true;
+    return false;
+}
 
 /* Factors, responses, options and maxima share one space of names: they are columns, and what {name} and
  * $name mean. */
 int experiment_check_name_is_free(const struct experiment *experiment, const struct document *document,
                                   const struct document_node *key, struct failure *failure) {
     const char *what = NULL;
-    for (size_t i = 0; i < sizeof reserved_names / sizeof *reserved_names; i++)
-        if (strcmp(reserved_names[i], key->text) == 0)
-            what = "a name that every experiment has";
+    if (is_reserved(key->text))
+        what = "a name that every experiment has";
     for (size_t i = 0; i < experiment->factor_count; i++)
         if (experiment->factors[i].name && strcmp(experiment->factors[i].name, key->text) == 0)
             what = "a factor";

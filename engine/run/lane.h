@@ -1,24 +1,17 @@
 /*
- * A lane: one placement (a core, or a whole node) on which the plan's positions are measured one after
- * another. A streamed experiment has one kernel a lane, which takes all rows on its input; any other runs one
- * command a unit. Private to this room.
+ * A lane: one placement (a core, or a whole node) on which a block's positions are measured one after
+ * another. A streamed experiment has one kernel a lane and block, which takes all rows on its input; any
+ * other runs one command a unit. Private to this room.
  */
 #ifndef ASSAY_RUN_LANE_H
 #define ASSAY_RUN_LANE_H
 
+#include "engine/run/held-units.h"
 #include "engine/run/run-state.h"
-
-#include <regex.h>
 
 enum { LANE_OUTPUT_MOST = 16 << 20 }; /* bytes of one unit's stdout; what is more is cut */
 
 struct measurement;
-
-/* When a unit began, by the node's two clocks. */
-struct lane_start {
-    int64_t wall_ns;
-    int64_t monotonic_ns; /* negative: not known */
-};
 
 struct lane {
     struct measurement *measurement;
@@ -26,12 +19,20 @@ struct lane {
     char core[16];       /* the PU's number, or "all" */
     const unsigned *pus; /* pinned to these; owned */
     size_t pu_count;
+    size_t first, count; /* its positions: COUNT from the first on; in a later pass, as many of `again` */
+    size_t *again;       /* owned; positions that are measured again in this pass; NULL: the first pass */
+    unsigned attempt;    /* which pass, from 1 */
     struct remote_command *command;
-    size_t next;   /* position of the next answer */
+    size_t next;   /* which of its positions is answered next, from 0: lane_position() */
     bool finished; /* every position has its answer, and the command has ended */
 
+    struct held_units held; /* answered, and waiting for the samples of their node */
+    int64_t since_ns;       /* monotonic: no unit that is not judged began before; INT64_MIN: not known */
+    size_t *to_repeat;      /* owned; positions that the next pass measures again */
+    size_t repeat_count;
+
     /* streamed */
-    size_t sent;      /* positions written to the kernel */
+    size_t sent;      /* so many of its positions were written to the kernel */
     struct text line; /* the answer line that is not whole yet */
     bool header_seen;
     bool tells_monotonic; /* the field after `start` is `start_monotonic` */
@@ -39,45 +40,32 @@ struct lane {
 
     /* one command a unit */
     struct text output; /* of the unit that runs */
-    struct lane_start unit_start;
-    unsigned failures_in_a_row;
+    struct unit_start unit_start;
+    unsigned failures_in_a_row; /* over the end of a block, too */
 
     struct text errors; /* what was written to stderr: by the unit, or the last of it by a streamed kernel */
 };
 
-/* All lanes of the measure phase. */
-struct measurement {
-    struct run *run;
-    struct lane *lanes;
-    size_t lane_count, lanes_open;
-    regex_t *patterns; /* one a response, compiled; NULL when streamed */
-    uint64_t units_total;
-    double weight_total, weight_done;
-    int64_t started_ns,
-        window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
-    uint64_t window_units;
-    double rate;
-    size_t ahead_bytes; /* rows that wait on this side for one streamed kernel */
-    bool ended;         /* by a failure: why */
-    struct failure why;
-    struct event_source *commit_timer;
-};
-
-/* A unit's line in results.csv and in the journal. RESPONSES: one number a response, in the experiment's
- * order; NULL for a unit that failed, with WHY. */
-void measurement_record(struct measurement *measurement, const struct lane *lane, size_t position,
-                        const struct lane_start *start, const double *responses, const char *why);
-/* Ends all lanes, with the reason; the first reason counts. */
-void measurement_fail(struct measurement *measurement, const struct failure *why);
+/* A lane on core number CORE of NODE, of its list, for the positions of BLOCK; on the whole node when the
+ * experiment is placed so, and then CORE is 0. LANE is overwritten; on failure it can be closed. */
+int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t core,
+              const struct design_block *block, struct failure *failure);
+/* Kills what still runs, and frees all; node, core and failures in a row stay to be read. */
+void lane_close(struct lane *lane);
+/* The position that is number K of this pass. */
+size_t lane_position(const struct lane *lane, size_t k);
+/* POSITION is to be measured again in the next pass. 0 or -ENOMEM. */
+int lane_add_repeat(struct lane *lane, size_t position);
+/* The next pass begins, over what was added; LANE is to be started again. False if there is nothing. */
+bool lane_repeat(struct lane *lane);
 
 /* Starts the experiment's run command with the lane's values, in its node's work folder, pinned to its PUs.
- * SPECIFICATION holds the rest. The first of a lane is logged. */
+ * SPECIFICATION holds the rest. The first of a measurement is logged. */
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
                 const struct remote_command_callbacks *callbacks, struct failure *failure);
 
 /* Starts a lane. When it is over it calls measurement_lane_over. */
 int lane_start_streamed(struct lane *lane, struct failure *failure);
 int lane_start_commands(struct lane *lane, struct failure *failure);
-void measurement_lane_over(struct measurement *measurement, struct lane *lane);
 
 #endif

@@ -1,14 +1,20 @@
 #include "engine/run/plan-describe.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/run/experiment-command.h"
+#include "engine/run/state-describe.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How many units the listing begins with. */
-enum { UNITS_SHOWN = 10 };
+/* How many units and blocks the listings begin with. */
+enum {
+    UNITS_SHOWN = 10,
+    BLOCKS_SHOWN = 24,
+};
 
 static int append_command(const struct plan *plan, const struct experiment_command *command,
                           const struct plan_values *values, struct text *ret, struct failure *failure) {
@@ -52,41 +58,95 @@ static void append_units(const struct plan *plan, struct text *ret) {
                 positions, core ? "physical core, all cores at once" : "node");
     if (nodes > 1)
         text_printf(ret, ", of %zu nodes at once", nodes);
+    if (plan_control_count(plan))
+        text_printf(ret, ", in %zu block%s", plan->order->block_count,
+                    plan->order->block_count == 1 ? "" : "s");
     text_printf(ret, ", order %s, seed %" PRIu64 "\n", design_order_kind_name(plan->order->kind),
                 design_specification_seed(plan->campaign->design));
 }
 
-static int column_width(const struct design_factor *factor) {
-    size_t name = strlen(factor->name), unit = strlen(factor->unit), widest = name > unit ? name : unit;
-    return widest > 8 ? (int)widest : 8;
+/* What a column of the design is headed by. */
+struct heading {
+    const char *name, *unit;
+    int width;
+};
+
+static struct heading heading_of(const struct plan *plan, size_t i) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    struct heading heading = {.name = plan->design->columns[i].name, .unit = ""};
+    if (i < experiment->factor_count && strcmp(experiment->factors[i].unit, "1") != 0)
+        heading.unit = experiment->factors[i].unit;
+    size_t name = strlen(heading.name), unit = strlen(heading.unit), widest = name > unit ? name : unit;
+    heading.width = widest > 8 ? (int)widest : 8;
+    return heading;
 }
 
 static void append_first_units(const struct plan *plan, struct text *ret) {
-    const struct experiment *experiment = plan->campaign->experiment;
-    size_t positions = plan_positions(plan);
-    if (experiment->factor_count == 0)
+    size_t positions = plan_positions(plan), columns = plan->design->column_count;
+    if (columns == 0)
         return;
     text_append_string(ret, "\nThe first units:\n\n  order  row  repetition");
-    for (size_t i = 0; i < experiment->factor_count; i++)
-        text_printf(ret, "%*s", column_width(&experiment->factors[i]) + 2, experiment->factors[i].name);
+    for (size_t i = 0; i < columns; i++) {
+        struct heading heading = heading_of(plan, i);
+        text_printf(ret, "%*s", heading.width + 2, heading.name);
+    }
     text_append_string(ret, "\n                       ");
-    for (size_t i = 0; i < experiment->factor_count; i++)
-        text_printf(ret, "%*s", column_width(&experiment->factors[i]) + 2,
-                    strcmp(experiment->factors[i].unit, "1") == 0 ? "" : experiment->factors[i].unit);
+    for (size_t i = 0; i < columns; i++) {
+        struct heading heading = heading_of(plan, i);
+        text_printf(ret, "%*s", heading.width + 2, heading.unit);
+    }
     text_append_character(ret, '\n');
     for (size_t at = 0; at < positions && at < UNITS_SHOWN; at++) {
         size_t row = design_order_row(plan->order, at);
         text_printf(ret, "  %5zu  %3zu  %10zu", at + 1, row + 1,
                     design_order_repetition(plan->order, at) + 1);
-        for (size_t i = 0; i < experiment->factor_count; i++) {
+        for (size_t i = 0; i < columns; i++) {
             char buffer[NUMBER_TEXT_SIZE];
-            text_printf(ret, "%*s", column_width(&experiment->factors[i]) + 2,
+            text_printf(ret, "%*s", heading_of(plan, i).width + 2,
                         design_value(plan->design, row, i, buffer));
         }
         text_append_character(ret, '\n');
     }
     if (positions > UNITS_SHOWN)
         text_printf(ret, "  ... and %zu more\n", positions - UNITS_SHOWN);
+}
+
+/* How many of the rows a block has: each as often as there are repetitions in the block. */
+static size_t count_rows(const struct plan *plan, const struct design_block *block, bool *seen) {
+    size_t rows = 0;
+    for (size_t at = block->first; at < block->first + block->count; at++) {
+        bool *one = &seen[design_order_row(plan->order, at)];
+        rows += !*one;
+        *one = true;
+    }
+    for (size_t at = block->first; at < block->first + block->count; at++)
+        seen[design_order_row(plan->order, at)] = false;
+    return rows;
+}
+
+static int append_blocks(const struct plan *plan, struct text *ret, struct failure *failure) {
+    const struct design_order *order = plan->order;
+    if (plan_control_count(plan) == 0)
+        return 0;
+    cleanup_free bool *seen = calloc(plan->design->row_count, sizeof *seen);
+    if (!seen)
+        return failure_memory(failure);
+    text_printf(
+        ret,
+        "\nThe blocks: %zu of %zu state%s of the controls, in this order:\n\n  block   units    rows  "
+        "state\n",
+        order->block_count, order->state_count, order->state_count == 1 ? "" : "s");
+    int r = 0;
+    for (size_t b = 0; r == 0 && b < order->block_count && b < BLOCKS_SHOWN; b++) {
+        const struct design_block *block = &order->blocks[b];
+        text_printf(ret, "  %5zu  %6zu  %6zu  ", b + 1, block->count, count_rows(plan, block, seen));
+        r = plan_append_state(plan, block->row, ret);
+        if (r == 0)
+            r = text_append_character(ret, '\n');
+    }
+    if (r == 0 && order->block_count > BLOCKS_SHOWN)
+        r = text_printf(ret, "  ... and %zu more\n", order->block_count - BLOCKS_SHOWN);
+    return r < 0 ? failure_memory(failure) : 0;
 }
 
 static void append_costs(const struct plan *plan, struct text *ret) {
@@ -138,17 +198,21 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
     append_preparation(experiment, ret);
     for (size_t i = 0; r == 0 && i < experiment->setup_count; i++)
         r = append_command(plan, &experiment->setup[i], &values, ret, failure);
-    text_append_string(ret, "  control    nothing is changed on the nodes\n  warm-up    none\n");
+    state_describe(campaign, plan_control_count(plan) > 0, ret);
     append_units(plan, ret);
-    if (r == 0 && !experiment->streamed)
-        r = plan_values_set_unit(&values, plan, 0, failure);
+    if (r == 0)
+        r = experiment->streamed ? plan_values_set_block(&values, plan, 0, failure)
+                                 : plan_values_set_unit(&values, plan, 0, 0, failure);
     if (r == 0)
         r = append_command(plan, &experiment->run, &values, ret, failure);
+    state_describe_watch(campaign, ret);
     text_append_string(ret, "  collect    clocks again, software, and what the agents cost\n");
     for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
         r = append_command(plan, &experiment->teardown[i], &values, ret, failure);
-    text_append_string(
-        ret, "  restore    nothing was changed\n  seal       the archive\n  release    the nodes\n");
+    state_describe_restore(campaign, plan_control_count(plan) > 0, ret);
+    text_append_string(ret, "  seal       the archive\n  release    the nodes\n");
+    if (r == 0)
+        r = append_blocks(plan, ret, failure);
     append_first_units(plan, ret);
     append_costs(plan, ret);
     plan_values_clear(&values);
@@ -173,6 +237,25 @@ void plan_add_seed(const struct plan *plan, cJSON *object) {
     json_add_string(object, "order", design_order_kind_name(plan->order->kind));
 }
 
+static int add_blocks(const struct plan *plan, cJSON *object) {
+    cleanup_free bool *seen = calloc(plan->design->row_count, sizeof *seen);
+    cJSON *blocks = json_add_array(object, "blocks");
+    if (!seen)
+        return -ENOMEM;
+    for (size_t b = 0; b < plan->order->block_count; b++) {
+        const struct design_block *block = &plan->order->blocks[b];
+        cJSON *item = json_add_object(blocks, NULL);
+        json_add_uint64(item, "block", b + 1);
+        json_add_uint64(item, "first", block->first + 1);
+        json_add_uint64(item, "units", block->count);
+        json_add_uint64(item, "rows", count_rows(plan, block, seen));
+        cJSON *controls = json_add_object(item, "controls");
+        for (size_t i = 0; i < plan_control_count(plan); i++)
+            json_add_string(controls, plan_control_name(plan, i), plan_control_value(plan, block->row, i));
+    }
+    return 0;
+}
+
 cJSON *plan_resolve(const struct plan *plan) {
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;
@@ -185,10 +268,15 @@ cJSON *plan_resolve(const struct plan *plan) {
     campaign->testbed.backend->resolve(campaign->testbed.settings,
                                        json_add_object(object, "testbed_settings"));
     plan_add_options(plan, object);
+    state_resolve(campaign, object);
     plan_add_seed(plan, object);
     json_add_uint64(object, "rows", plan->design->row_count);
     json_add_uint64(object, "repetitions", plan->order->repetitions);
     json_add_uint64(object, "positions", plan_positions(plan));
+    if (add_blocks(plan, object) < 0) {
+        cJSON_Delete(object);
+        return NULL;
+    }
     json_add_string(object, "placement",
                     experiment->placement == EXPERIMENT_PLACEMENT_CORE ? "core" : "node");
     if (plan->memory > 0)

@@ -46,7 +46,7 @@ static int estimate(struct plan *plan, struct failure *failure) {
     if (!experiment->estimate)
         return 0;
     size_t rows = plan->design->row_count;
-    cleanup_free double *values = calloc(experiment->factor_count + 1, sizeof *values);
+    cleanup_free double *values = calloc(plan->design->column_count + 1, sizeof *values);
     plan->row_seconds = calloc(rows, sizeof *plan->row_seconds);
     if (!values || !plan->row_seconds)
         return failure_memory(failure);
@@ -64,10 +64,15 @@ static int estimate(struct plan *plan, struct failure *failure) {
     return 0;
 }
 
+/* The first column of a control: those of factors come before. */
+static size_t first_control(const struct plan *plan) {
+    return plan->design->column_count - plan->design->control_count;
+}
+
 /* A streamed kernel reads lines of fields parted by commas, so a text of the design may not have either. */
 static int check_texts(const struct plan *plan, struct failure *failure) {
     const struct design *design = plan->design;
-    for (size_t i = 0; plan->campaign->experiment->streamed && i < design->column_count; i++)
+    for (size_t i = 0; plan->campaign->experiment->streamed && i < first_control(plan); i++)
         for (size_t row = 0; design->columns[i].type == DESIGN_TEXT && row < design->row_count; row++) {
             char buffer[NUMBER_TEXT_SIZE];
             if (strpbrk(design_value(design, row, i, buffer), ",\"\r\n"))
@@ -77,6 +82,27 @@ static int check_texts(const struct plan *plan, struct failure *failure) {
                     "not tell from the next value",
                     design->columns[i].name);
         }
+    return 0;
+}
+
+/* Better said now than by a node: a value that no node could take. */
+static int check_controls(const struct plan *plan, struct failure *failure) {
+    const struct design *design = plan->design;
+    for (size_t i = 0; i < plan_control_count(plan); i++) {
+        const struct design_column *column = &design->columns[first_control(plan) + i];
+        cleanup_free bool *bad = calloc(column->labels.count + 1, sizeof *bad);
+        if (!bad)
+            return failure_memory(failure);
+        const char *name = plan_control_name(plan, i);
+        for (size_t code = 0; code < column->labels.count; code++)
+            bad[code] = control_value_expectation(name, column->labels.items[code]) != NULL;
+        for (size_t row = 0; row < design->row_count; row++)
+            if (bad[column->codes[row]]) {
+                const char *value = plan_control_value(plan, row, i);
+                return design_failure(design, row, failure, "'%s' is '%.64s', expected %s", column->name,
+                                      value, control_value_expectation(name, value));
+            }
+    }
     return 0;
 }
 
@@ -91,8 +117,9 @@ static int check_commands(const struct plan *plan, struct failure *failure) {
     for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
         r = experiment_command_check(&experiment->teardown[i], experiment->file, plan_values_view(&values),
                                      failure);
-    if (r == 0 && !experiment->streamed)
-        r = plan_values_set_unit(&values, plan, 0, failure);
+    if (r == 0)
+        r = experiment->streamed ? plan_values_set_block(&values, plan, 0, failure)
+                                 : plan_values_set_unit(&values, plan, 0, 0, failure);
     if (r == 0)
         r = experiment_command_check(&experiment->run, experiment->file, plan_values_view(&values), failure);
     plan_values_clear(&values);
@@ -108,6 +135,8 @@ int plan_new(const struct campaign *campaign, struct plan **ret, struct failure 
     struct design_factors factors = {
         .items = experiment->factors, .count = experiment->factor_count, .file = experiment->file};
     int r = design_specification_make(campaign->design, &factors, &plan->design, &plan->order, failure);
+    if (r == 0)
+        r = check_controls(plan, failure);
     if (r == 0)
         r = check_conditions(plan, failure);
     if (r == 0)
@@ -142,21 +171,49 @@ double plan_weight(const struct plan *plan, size_t position) {
     return plan->row_seconds ? plan->row_seconds[design_order_row(plan->order, position)] : 1;
 }
 
-int plan_append_factors(const struct plan *plan, size_t row, struct text *text) {
-    const struct design *design = plan->design;
+static int append_columns(const struct plan *plan, size_t row, size_t from, size_t to, struct text *text) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < design->column_count; i++) {
+    for (size_t i = from; r == 0 && i < to; i++) {
         char buffer[NUMBER_TEXT_SIZE];
-        const char *value = design_value(design, row, i, buffer);
+        const char *value = design_value(plan->design, row, i, buffer);
         r = csv_append_field(text, false, value, strlen(value));
     }
+    return r;
+}
+
+int plan_append_factors(const struct plan *plan, size_t row, struct text *text) {
+    return append_columns(plan, row, 0, first_control(plan), text);
+}
+
+int plan_append_controls(const struct plan *plan, size_t row, struct text *text) {
+    return append_columns(plan, row, first_control(plan), plan->design->column_count, text);
+}
+
+size_t plan_control_count(const struct plan *plan) {
+    return plan->design->control_count;
+}
+
+const char *plan_control_name(const struct plan *plan, size_t i) {
+    return control_of_column(plan->design->columns[first_control(plan) + i].name);
+}
+
+const char *plan_control_value(const struct plan *plan, size_t row, size_t i) {
+    const struct design_column *column = &plan->design->columns[first_control(plan) + i];
+    return column->labels.items[column->codes[row]];
+}
+
+int plan_append_state(const struct plan *plan, size_t row, struct text *text) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < plan_control_count(plan); i++)
+        r = text_printf(text, "%s%s %s", i ? ", " : "", plan_control_name(plan, i),
+                        plan_control_value(plan, row, i));
     return r;
 }
 
 /* ---- Values of commands -----------------------------------------------------------------------------------
  */
 
-enum { UNIT_VALUES = 3 }; /* row, repetition, order */
+enum { UNIT_VALUES = 4 }; /* block, row, repetition, order */
 
 static int set(struct plan_values *values, size_t i, const char *name, const char *value) {
     char *copy = strdup(value);
@@ -176,7 +233,7 @@ static int set(struct plan_values *values, size_t i, const char *name, const cha
 int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *ret, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t most =
-        1 + experiment->option_count + experiment->maximum_count + UNIT_VALUES + experiment->factor_count;
+        1 + experiment->option_count + experiment->maximum_count + UNIT_VALUES + plan->design->column_count;
     struct plan_values values = {.names = calloc(most, sizeof *values.names),
                                  .values = calloc(most, sizeof *values.values)};
     char text[NUMBER_TEXT_SIZE];
@@ -201,19 +258,36 @@ int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *re
     return 0;
 }
 
-int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t position,
+/* The block's number, and the state of the controls in it. */
+static int set_block(struct plan_values *values, const struct plan *plan, size_t block, size_t *at) {
+    char buffer[NUMBER_TEXT_SIZE], variable[CONTROL_VARIABLE_SIZE];
+    number_format_uint64(block + 1, buffer);
+    int r = set(values, (*at)++, "block", buffer);
+    for (size_t i = first_control(plan); r == 0 && i < plan->design->column_count; i++)
+        r = set(values, (*at)++, control_variable(plan->design->columns[i].name, variable),
+                design_value(plan->design, plan->order->blocks[block].row, i, buffer));
+    return r;
+}
+
+int plan_values_set_block(struct plan_values *values, const struct plan *plan, size_t block,
+                          struct failure *failure) {
+    size_t at = values->unit_from;
+    return set_block(values, plan, block, &at) < 0 ? failure_memory(failure) : 0;
+}
+
+int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t block, size_t position,
                          struct failure *failure) {
-    static const char *const names[UNIT_VALUES] = {"row", "repetition", "order"};
+    static const char *const names[] = {"row", "repetition", "order"};
     size_t row = design_order_row(plan->order, position);
-    size_t numbers[UNIT_VALUES] = {row + 1, design_order_repetition(plan->order, position) + 1, position + 1};
+    size_t numbers[] = {row + 1, design_order_repetition(plan->order, position) + 1, position + 1};
     char buffer[NUMBER_TEXT_SIZE];
     size_t at = values->unit_from;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < UNIT_VALUES; i++) {
+    int r = set_block(values, plan, block, &at);
+    for (size_t i = 0; r == 0 && i < sizeof names / sizeof *names; i++) {
         number_format_uint64(numbers[i], buffer);
         r = set(values, at++, names[i], buffer);
     }
-    for (size_t i = 0; r == 0 && i < plan->design->column_count; i++)
+    for (size_t i = 0; r == 0 && i < first_control(plan); i++)
         r = set(values, at++, plan->design->columns[i].name, design_value(plan->design, row, i, buffer));
     return r < 0 ? failure_memory(failure) : 0;
 }

@@ -33,21 +33,34 @@ size_t plan_positions(const struct plan *plan); /* rows times repetitions */
 /* Expected seconds of the unit at a position; 1 where nothing is known, so that positions weigh the same. */
 double plan_weight(const struct plan *plan, size_t position);
 
-/* Appends the factors of a row as CSV fields, each preceded by a comma. */
+/* Appends the experiment's factors of a row, or the design's controls, as CSV fields, each preceded by a
+ * comma. */
 int plan_append_factors(const struct plan *plan, size_t row, struct text *text);
+int plan_append_controls(const struct plan *plan, size_t row, struct text *text);
+
+/* The controls that the design has columns of, counted from 0: their names, such as "turbo", and what a row
+ * wants of them. All rows of a block (plan->order->blocks) want the same. */
+size_t plan_control_count(const struct plan *plan);
+const char *plan_control_name(const struct plan *plan, size_t i);
+const char *plan_control_value(const struct plan *plan, size_t row, size_t i);
+/* The same as words: "turbo off, governor performance". */
+int plan_append_state(const struct plan *plan, size_t row, struct text *text);
 
 /* The values that commands may use, besides those of the unit: options, maxima, and `cpus`, the number of
  * cores a process is given. Strings owned by the caller: plan_values_free. */
 struct plan_values {
     char **names, **values;
     size_t count;
-    size_t unit_from; /* where those of the unit begin */
+    size_t unit_from; /* where those of the block and the unit begin */
 };
 int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *ret, struct failure *failure);
-/* Adds the factors of a row, its number, the repetition and the position, replacing those of an earlier call.
- */
-int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t position,
+/* Adds the factors of a row, the state of its controls (control_turbo, ...), its number, the repetition, the
+ * position and the block, replacing those of an earlier call. */
+int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t block, size_t position,
                          struct failure *failure);
+/* Adds only what all units of a block have in common, for a kernel that does them all. */
+int plan_values_set_block(struct plan_values *values, const struct plan *plan, size_t block,
+                          struct failure *failure);
 void plan_values_clear(struct plan_values *values);
 struct experiment_values plan_values_view(const struct plan_values *values); /* borrowed */
 /* As environment: "name=value" each, NULL-ended, for experiment_arguments_free. */

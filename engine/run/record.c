@@ -33,6 +33,10 @@ static const struct archive_column unit_columns[] = {
     {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "row", "line of design.csv, from 1"},
     {"repetition", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "repetition", "of the row, from 1"},
     {"order", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "order", "position in the order of measurement, from 1"},
+    {"block", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "block",
+     "of units that were measured one after the other in one state of the controls, from 1"},
+    {"attempt", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "attempt",
+     "1, or higher where a gate had the unit measured again; all attempts have a line"},
     {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "node", "host name"},
     {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "core", "number of the logical CPU, or all"},
     {"start", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "start",
@@ -41,7 +45,18 @@ static const struct archive_column unit_columns[] = {
      "the same by the node's monotonic clock, which only means something on that node; empty where the "
      "experiment's kernel does not tell"},
 };
-enum { UNIT_COLUMNS = sizeof unit_columns / sizeof *unit_columns };
+static const struct archive_column state_columns[] = {
+    {"state.frequency", ARCHIVE_NUMBER, "Hz", ARCHIVE_ROLE_COVARIATE, "frequency",
+     "mean of the unit's PUs while it ran; empty where it is not known"},
+    {"state.temperature", ARCHIVE_NUMBER, "Cel", ARCHIVE_ROLE_COVARIATE, "temperature",
+     "of the hottest package at the unit's end; empty where it is not known"},
+    {"state.flags", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "flags",
+     "gates that the unit did not pass, parted by semicolons"},
+};
+enum {
+    UNIT_COLUMNS = sizeof unit_columns / sizeof *unit_columns,
+    STATE_COLUMNS = sizeof state_columns / sizeof *state_columns,
+};
 
 static struct archive_column factor_column(const struct design_factor *factor) {
     static const enum archive_column_type types[] = {
@@ -53,27 +68,32 @@ static struct archive_column factor_column(const struct design_factor *factor) {
 
 static int record_columns(struct run *run, struct failure *failure) {
     const struct experiment *experiment = run->experiment;
-    size_t factors = experiment->factor_count, responses = experiment->response_count;
-    cleanup_free struct archive_column *columns = calloc(UNIT_COLUMNS + factors + responses, sizeof *columns);
+    const struct design *design = run->plan->design;
+    size_t factors = experiment->factor_count, of_design = design->column_count,
+           responses = experiment->response_count,
+           count = UNIT_COLUMNS + of_design + responses + STATE_COLUMNS;
+    cleanup_free struct archive_column *columns = calloc(count, sizeof *columns);
     if (!columns)
         return failure_memory(failure);
     memcpy(columns, unit_columns, sizeof unit_columns);
-    for (size_t i = 0; i < factors; i++)
-        columns[UNIT_COLUMNS + i] = factor_column(&experiment->factors[i]);
+    for (size_t i = 0; i < of_design; i++)
+        columns[UNIT_COLUMNS + i] = factor_column(i < factors ? &experiment->factors[i]
+                                                              : control_factor_find(design->columns[i].name));
     for (size_t i = 0; i < responses; i++)
-        columns[UNIT_COLUMNS + factors + i] =
+        columns[UNIT_COLUMNS + of_design + i] =
             (struct archive_column){experiment->responses[i].name, ARCHIVE_NUMBER,
                                     experiment->responses[i].unit, ARCHIVE_ROLE_RESPONSE,
                                     experiment->responses[i].name, experiment->responses[i].description};
+    memcpy(columns + count - STATE_COLUMNS, state_columns, sizeof state_columns);
     struct archive_table tables[] = {
         {"results/results.csv", "one line a unit that was measured, in the order of the answers", columns,
-         UNIT_COLUMNS + factors + responses},
-        {"design.csv", "one line a row of the design", columns + UNIT_COLUMNS, factors},
+         count},
+        {"design.csv", "one line a row of the design", columns + UNIT_COLUMNS, of_design},
     };
     cleanup_free char *path = run_path(run, "datapackage.json");
     if (!path)
         return failure_memory(failure);
-    return archive_write_datapackage(path, run->campaign->name, tables, factors > 0 ? 2 : 1, failure);
+    return archive_write_datapackage(path, run->campaign->name, tables, of_design > 0 ? 2 : 1, failure);
 }
 
 /* ---- Inputs */
@@ -88,7 +108,7 @@ int run_record_inputs(struct run *run, struct failure *failure) {
         write_file(run, "campaign.yaml", run->campaign->bytes.bytes, run->campaign->bytes.length, failure);
     if (r == 0)
         r = record_resolved(run, failure);
-    if (r == 0 && run->experiment->factor_count > 0) {
+    if (r == 0 && run->plan->design->column_count > 0) {
         struct text table;
         text_init(&table, 1 << 30);
         r = design_append(run->plan->design, NULL, &table, failure);
@@ -167,7 +187,7 @@ int run_record_run(struct run *run, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     if (!object)
         return failure_memory(failure);
-    json_add_string(object, "archive_version", "1.1");
+    json_add_string(object, "archive_version", "1.2");
     json_add_string(object, "run_id", run->id);
     json_add_string(object, "name", run->campaign->name);
     cJSON *engine = json_add_object(object, "engine");
@@ -181,6 +201,8 @@ int run_record_run(struct run *run, struct failure *failure) {
     json_add_uint64(counts, "units_planned", run->units_planned);
     json_add_uint64(counts, "units_done", run->units_done);
     json_add_uint64(counts, "units_failed", run->units_failed);
+    json_add_uint64(counts, "units_flagged", run->units_flagged);
+    json_add_uint64(counts, "units_repeated", run->units_repeated);
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < run->node_count; i++)
         json_add_string(nodes, NULL, run->nodes[i].name);

@@ -103,7 +103,8 @@ struct run {
     struct failure why;
     struct failure seal_why; /* .code is 0 unless the run could not be sealed */
     uint64_t units_planned, units_done, units_failed;
-    char first_unit_failure[768]; /* a sentence, or empty */
+    uint64_t units_flagged, units_repeated; /* lines with flags; attempts after the first */
+    char first_unit_failure[768];           /* a sentence, or empty */
 };
 
 extern const char *const run_phase_names[RUN_PHASES];
@@ -155,6 +156,10 @@ int run_check_nodes(const struct run *run, struct failure *failure);
 
 /* Each node's clocks against ours, journalled, and kept in nodes/NAME/clock.json. */
 int run_measure_clocks(struct run *run, enum run_clock which, struct failure *failure);
+/* Brings all nodes into the state that a block of the design wants (plan->order->blocks[BLOCK]), before its
+ * lanes are opened. Nodes may have other cores afterwards: node->cores and core_count are those of this
+ * state. When the loop is stopped meanwhile, by a signal or a failure to commit, it gives up. */
+int run_set_block(struct run *run, size_t block, struct failure *failure);
 /* Would the units of so many lanes fit into an archive? */
 int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure);
 /* What differs between the nodes is told and journalled: their results will be compared. */

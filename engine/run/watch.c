@@ -72,7 +72,7 @@ static int make_arguments(struct watch_node *node) {
     node->arguments[count++] = "--period";
     int r = own(node, &count, &owned, text_format("%lld", (long long)shortest));
     for (size_t i = 0; r == 0 && i < PROBE_KINDS; i++) {
-        if (settings->periods_ns[i] == 0)
+        if (settings->periods_ns[i] == 0 || (i == PROBE_DRIFT && expected == 0))
             continue;
         node->arguments[count++] = "--probe";
         r = own(node, &count, &owned,

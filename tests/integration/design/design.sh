@@ -83,6 +83,32 @@ repetitions() {
 }
 check "repetitions repeat every row" repetitions
 
+# ---- Controls
+blocks() {
+    design factorial n=1..3 control.turbo=on,off control.frequency=2.1GHz,1GHz..2GHz --repetitions 4 --seed 2 >b1.csv 2>/dev/null &&
+        is "$(head -1 b1.csv)" n,control.turbo,control.frequency && is "$(rows b1.csv)" 48 &&
+        is "$(tail -n +2 b1.csv | cut -d, -f2,3 | uniq -c | awk '{print $1}' | tr '\n' ' ')" "12 12 12 12 " &&
+        is "$(tail -n +2 b1.csv | sort | uniq -c | awk '{print $1}' | sort -u)" 4 &&
+        design factorial n=1..3 control.turbo=on,off control.frequency=2.1GHz,1GHz..2GHz --repetitions 4 --blocks 2 --seed 2 >b2.csv 2>/dev/null &&
+        is "$(tail -n +2 b2.csv | cut -d, -f2,3 | uniq -c | awk '{print $1}' | tr '\n' ' ')" "6 6 6 6 6 6 6 6 " &&
+        is "$(sorted b1.csv)" "$(sorted b2.csv)"
+}
+check "the lines of a state of the controls stand together, in as many blocks as asked for" blocks
+
+crossed() {
+    design uniform-product --products 2 --batch 1 --add none --seed 4 --order as-written >plain.csv 2>/dev/null &&
+        design uniform-product --products 2 --batch 1 --add none --seed 4 --order as-written --cross control.turbo=on,off \
+            >crossed.csv 2>/dev/null &&
+        is "$(sed -n 's/,on$//p' crossed.csv)" "$(tail -n +2 plain.csv)" && is "$(grep -c ',off$' crossed.csv)" "$(rows plain.csv)"
+}
+check "a product is crossed with controls, and keeps its sizes" crossed
+
+read_again() {
+    design --from b2.csv --order as-written >b3.csv 2>/dev/null && cmp b2.csv b3.csv &&
+        design --from b2.csv --blocks 1 --seed 1 2>/dev/null | tail -n +2 | cut -d, -f2,3 | uniq | wc -l | grep -qx 4
+}
+check "a table with controls is read as it was written, and shuffled in blocks" read_again
+
 # ---- From documents
 from_campaign() {
     mkdir -p campaign && printf 'n,x\n1,0.50\n2,1e-3\n' >campaign/sizes.csv &&
@@ -138,6 +164,11 @@ refuse "an added row too short" 2 "an added row of 2 sizes, expected 3" design u
 refuse "a range for a product" 2 "'m=1..4', expected only the name" design uniform-product m=1..4
 refuse "an expression with an unknown name" 2 "unknown name 'q'" design factorial n=1 --compute 'a=q+1'
 refuse "a computed column that divides by zero" 2 "row 1 of the design: 1 / \(n - n\) is inf here" design factorial n=1 --compute 'a=1 / (n - n)'
+refuse "a control that is not there" 2 "there is no control 'trubo'; did you mean 'control.turbo'" design factorial control.trubo=on
+refuse "a value that a control cannot have" 2 "'control.turbo' is given of, expected one of on, off" design factorial control.turbo=on,of
+refuse "blocks without controls" 2 "the design has no column of a control" design factorial n=1 --blocks 2 --repetitions 2
+refuse "more blocks than repetitions" 2 "4 blocks of each state, expected from 1 to 3" design factorial control.turbo=on,off --blocks 4 --repetitions 3
+refuse "no blocks at all" 2 "blocks '0', expected a whole number from 1" design factorial control.turbo=on,off --blocks 0
 refuse "both --from and a kind" 2 "both --from and a kind" design factorial n=1 --from table.csv
 refuse "a file that is not there" 2 "nowhere.yaml" design --from nowhere.yaml
 refuse "a table that is not there" 2 "nowhere.csv" design --from nowhere.csv
@@ -155,7 +186,7 @@ refuse "an empty table" 2 "empty.csv:1" design --from empty.csv
 # The YAML that --help shows is taken.
 documented() {
     "$ASSAY" design --help | sed -n '/^  design: {/,/^$/p' | sed '/^$/d' >shown.yaml
-    is "$(grep -c '^  design:' shown.yaml)" 6 || return
+    is "$(grep -c '^  design:' shown.yaml)" 7 || return
     printf 'n\n1\n' >sizes.csv
     csplit -sz -f shown- -b %d.yaml shown.yaml '/^  design:/' '{*}'
     for file in shown-?.yaml; do design --from "$file" >table.csv 2>/dev/null || { cat "$file" >&2; return 1; }; done

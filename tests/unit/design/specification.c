@@ -181,6 +181,82 @@ static void test_uniform_product(void **state) {
     clear(&made);
 }
 
+/* ---- Controls */
+
+static void test_controls(void **state) {
+    (void)state;
+    /* Lists are lists for every kind, and texts whatever they look like. */
+    check_csv(
+        "design: {generate: factorial, order: as-written, factors: {n: [1, 2], control.turbo: [on, off]}}",
+        "n,control.turbo\n1,on\n1,off\n2,on\n2,off\n");
+    check_csv(
+        "design: {generate: factorial, order: as-written, factors: {control.energy-preference: [0, 0x1, "
+        "128], "
+        "control.frequency: [2.1GHz, 1GHz..2GHz]}}",
+        "control.energy-preference,control.frequency\n0,2.1GHz\n0,1GHz..2GHz\n0x1,2.1GHz\n0x1,1GHz..2GHz\n"
+        "128,2.1GHz\n128,1GHz..2GHz\n");
+    static const char *const kinds[] = {"uniform", "log-uniform", "latin-hypercube"};
+    for (size_t i = 0; i < 3; i++) {
+        cleanup_free char *yaml =
+            text_format("design: {generate: %s, rows: 60, seed: 3, factors: {n: [1, 9], "
+                        "control.hyperthreads: [on, off]}}",
+                        kinds[i]);
+        struct made made = make(yaml, NULL);
+        const struct design_column *column = &made.design->columns[1];
+        assert_int_equal(column->type, DESIGN_TEXT);
+        size_t ons = 0;
+        for (size_t row = 0; row < 60; row++)
+            ons += column->codes[row] == 0;
+        assert_true(ons > 10 && ons < 50);
+        assert_int_equal(made.order->block_count, 2);
+        clear(&made);
+    }
+    /* Whoever has no factor has controls. */
+    struct made made =
+        make("design: {cross: {control.turbo: [on, off]}, repetitions: 5, blocks: 5, seed: 1}", NULL);
+    assert_int_equal(made.design->row_count, 2);
+    assert_int_equal(made.order->block_count, 10);
+    clear(&made);
+    made = make("design: {cross: {control.turbo: [on, off]}, repetitions: 5, seed: 1}", NULL);
+    assert_int_equal(made.order->block_count, 2);
+    assert_int_equal(made.order->blocks[0].count, 5);
+    struct failure failure = {0};
+    assert_int_equal(design_specification_set_blocks(made.specification, "2", &failure), 0);
+    assert_int_equal(made.specification->blocks, 2);
+    assert_int_equal(design_specification_set_blocks(made.specification, "0", &failure), -22);
+    assert_string_equal(failure.text, "blocks '0', expected a whole number from 1 to 16777216");
+    clear(&made);
+}
+
+static void test_cross(void **state) {
+    (void)state;
+    write_file("two.csv", "n,label\n1,a\n2,b\n");
+    check_csv("design: {file: two.csv, order: as-written, cross: {control.turbo: [on, off], nb: [64, 128]}, "
+              "compute: "
+              "{work: n * nb}}",
+              "n,label,control.turbo,nb,work\n1,a,on,64,64\n1,a,on,128,128\n1,a,off,64,64\n1,a,off,128,128\n"
+              "2,b,on,64,128\n2,b,on,128,256\n2,b,off,64,128\n2,b,off,128,256\n");
+    struct made made = make("design: {file: two.csv, cross: {control.turbo: [on, off]}}", NULL);
+    assert_int_equal(made.design->lines[1], 2);
+    assert_int_equal(made.design->lines[2], 3);
+    clear(&made);
+    /* The sizes are those that would have been drawn without the cross. */
+    made = make("design: {generate: uniform-product, factors: [m, n, k], products: 3, seed: 7}", NULL);
+    struct made crossed =
+        make("design: {generate: uniform-product, factors: [m, n, k], products: 3, seed: 7, cross: "
+             "{control.turbo: [on, off]}}",
+             NULL);
+    assert_int_equal(crossed.design->row_count, 2 * made.design->row_count);
+    for (size_t row = 0; row < crossed.design->row_count; row++) {
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(crossed.design->columns[i].integers[row],
+                             made.design->columns[i].integers[row / 2]);
+        assert_int_equal(crossed.design->columns[3].codes[row], row % 2);
+    }
+    clear(&made);
+    clear(&crossed);
+}
+
 /* ---- Seeds */
 
 /* What was generated and shuffled equals what was generated, written, read and then shuffled. */
@@ -391,6 +467,46 @@ static void test_refusals_of_factors(void **state) {
     refuse("design: missing.csv", &factors, "", "missing.csv");
 }
 
+static void test_control_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *yaml, *place, *sentence;
+    } cases[] = {
+        {"design: {generate: factorial, factors: {control.trubo: [on]}}", "c.yaml:1:56",
+         "there is no control 'trubo'; did you mean 'control.turbo'?"},
+        {"design: {generate: factorial, factors: {control.turbo: [on, of]}}", "c.yaml:1:56",
+         "'control.turbo' is given of, expected one of on, off"},
+        {"design: {generate: factorial, factors: {control.turbo: [true, false]}}", "c.yaml:1:56",
+         "'control.turbo' is given true, expected one of on, off"},
+        {"design: {generate: uniform, rows: 3, factors: {control.frequency: {from: 1, to: 2}}}",
+         "c.yaml:1:67", "'control.frequency' is given a range, expected a list of values"},
+        {"design: {generate: uniform-product, factors: [m, control.turbo]}", "c.yaml:1:50",
+         "'control.turbo' is a control and has no size"},
+        {"design: {generate: factorial, factors: {n: 1}, compute: {control.turbo: n}}", "c.yaml:1:73",
+         "'control.turbo' is a control, whose values are texts and cannot be computed"},
+        {"design: {generate: factorial, factors: {n: 1}, blocks: 0}", "c.yaml:1:56", "blocks"},
+        {"design: {generate: factorial, factors: {n: 1}, blocks: many}", "c.yaml:1:56", "blocks"},
+        {"design: {generate: factorial, factors: {n: 1}, blocks: 2, repetitions: 2}", "c.yaml:1:56",
+         "the design has no column of a control"},
+        {"design: {generate: factorial, factors: {control.turbo: on}, repetitions: 2, blocks: 3}",
+         "c.yaml:1:85", "3 blocks of each state, expected from 1 to 2, as many as repetitions"},
+        {"design: {generate: factorial, factors: {control.turbo: on}, repetitions: 2, order: as-written, "
+         "blocks: 2}",
+         "c.yaml:1:104", "2 blocks of each state, but the order is as-written"},
+        {"design: {generate: factorial, factors: {n: 1}, cross: {}}", "c.yaml:1:55", "'cross' is empty"},
+        {"design: {generate: factorial, factors: {n: 1}, cross: [n]}", "c.yaml:1:55", "cross"},
+        {"design: {generate: factorial, factors: {n: 1}, cross: {n: [1, 2]}}", "c.yaml:1:9",
+         "two columns called 'n'"},
+        {"design: {cross: {x: {from: 0.5, to: 2}}}", "c.yaml:1:21", "the range of 'x' cannot be counted"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refuse(cases[i].yaml, NULL, cases[i].place, cases[i].sentence);
+    refuse("design: {generate: factorial, factors: {n: 1}, cross: {nn: [1, 2]}}", &factors, "c.yaml:1:60",
+           "'nn' is not a factor; did you mean 'n'?");
+    refuse("design: {generate: factorial, factors: {turbo: [on, off]}}", &factors, "c.yaml:1:48",
+           "'turbo' is not a factor; did you mean 'control.turbo'?");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),
@@ -398,6 +514,9 @@ int main(void) {
         cmocka_unit_test(test_single),
         cmocka_unit_test(test_draws),
         cmocka_unit_test(test_uniform_product),
+        cmocka_unit_test(test_controls),
+        cmocka_unit_test(test_cross),
+        cmocka_unit_test(test_control_refusals),
         cmocka_unit_test(test_streams_are_independent),
         cmocka_unit_test(test_drawn_seeds_differ),
         cmocka_unit_test(test_is_random),

@@ -1,0 +1,68 @@
+/*
+ * The measure phase. It goes block by block (plan->order->blocks): the state of the nodes' controls is set,
+ * lanes are opened on the cores that the nodes then have, every lane measures the block's positions, and when
+ * all are done the next block begins. Private to this room.
+ */
+#ifndef ASSAY_RUN_MEASUREMENT_H
+#define ASSAY_RUN_MEASUREMENT_H
+
+#include "engine/run/lane.h"
+#include "engine/run/unit-state.h"
+
+#include <regex.h>
+
+struct measurement {
+    struct run *run;
+    size_t block;       /* the one that is being measured, from 0 */
+    struct lane *lanes; /* of this block; between two, those of the last one, closed */
+    size_t lane_count, lanes_open, lanes_counted; /* the last: as many as the totals below take for granted */
+    regex_t *patterns;                            /* one a response, compiled; NULL when streamed */
+
+    /* Of all blocks; those to come are taken to have as many lanes as this one. */
+    uint64_t units_total, units_before; /* the latter: in the blocks before this one, planned */
+    double weight_total, weight_before, weight_done;
+    size_t held; /* units of all lanes that wait for samples */
+
+    int64_t started_ns,
+        window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
+    uint64_t window_units;
+    double rate;
+    size_t ahead_bytes; /* rows that wait on this side for one streamed kernel */
+    bool ended;         /* by a failure: why */
+    struct failure why;
+    struct event_source *commit_timer;
+};
+
+/* Every unit that ends, however it does, comes by here once. RESPONSES: one number a response, in the
+ * experiment's order; NULL for a unit that failed, with WHY. While its node is watched, the unit is held
+ * until samples tell what state it ran under (verdict.c). */
+void measurement_record(struct measurement *measurement, struct lane *lane, const struct measured_unit *unit,
+                        const double *responses, const char *why);
+
+/* ---- verdict.c */
+
+/* Judges held units whose state is known, writes their lines, and notes what is to be repeated. With ALL,
+ * also those whose state is not. */
+void verdict_release(struct measurement *measurement, bool all);
+/* At the end of a pass: waits for the samples of what is held, releases it, and says whether anything is to
+ * be repeated. */
+bool verdict_settle(struct measurement *measurement);
+
+/* ---- measure.c, for verdict.c */
+
+/* A unit's line in results.csv and in the journal. */
+void measurement_write(struct measurement *measurement, const struct lane *lane,
+                       const struct measured_unit *unit, const struct unit_state *state,
+                       const double *responses, const char *why);
+/* Ends all lanes, with the reason; the first reason counts. */
+void measurement_fail(struct measurement *measurement, const struct failure *why);
+/* LANE has answered for all its positions, or will not; the last of them ends the block. */
+void measurement_lane_over(struct measurement *measurement, struct lane *lane);
+
+/* Sets the state of block BLOCK, opens its lanes and measures it. 0 also when the measurement was ended by a
+ * failure that measurement_fail() took, or by a signal. Journals both ends. */
+int block_measure(struct measurement *measurement, size_t block, struct failure *failure);
+/* Frees the lanes. */
+void block_clear(struct measurement *measurement);
+
+#endif
