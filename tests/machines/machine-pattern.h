@@ -29,6 +29,9 @@ bool machine_scope_get(const struct machine_scope *scope, const char *name, size
 /* Reads an expression at *AT and moves *AT behind it. -EINVAL without a sentence. */
 int machine_pattern_number(const char **at, const struct machine_scope *scope, long *ret);
 
+/* Appends the processors of SET, a byte each that is 0 or 1, as the kernel writes lists or masks. */
+int machine_pattern_put_set(const unsigned char set[MACHINE_PU_MOST], bool mask, struct text *ret);
+
 /* Appends TEXT with its {EXPRESSION}, {list ...}, {mask ...} replaced and its \n \t \\ \{ resolved. A \c ends
  * it and makes *RET_OPEN true. */
 int machine_pattern_expand(const char *text, const struct machine_scope *scope, struct text *ret,

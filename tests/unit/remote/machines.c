@@ -35,7 +35,7 @@ static const struct {
     {"virtual", NULL, 2, 2, 1, "notsupported"},
     {"offline-cores", "intel_pstate", 6, 3, 1, "on"},
     {"two-sockets", "intel_pstate", 32, 16, 2, "on"},
-    {"two-sockets:cores=32,threads=1", "intel_pstate", 64, 64, 2, "on"},
+    {"two-sockets:cores=32,threads=1", "intel_pstate", 64, 64, 2, "notsupported"},
     {"two-sockets:cores=32", "intel_pstate", 128, 64, 2, "on"},
     {"intel-pstate:cores=1,threads=2", "intel_pstate", 2, 1, 1, "on"},
 };
