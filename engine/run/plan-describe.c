@@ -209,8 +209,9 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
     text_append_string(ret, "  collect    clocks again, software, and what the agents cost\n");
     for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
         r = append_command(plan, &experiment->teardown[i], &values, ret, failure);
-    text_append_string(
-        ret, "  restore    nothing was changed\n  seal       the archive\n  release    the nodes\n");
+    text_append_string(ret, plan_control_count(plan) ? "  restore    the controls, as they were\n"
+                                                     : "  restore    nothing was changed\n");
+    text_append_string(ret, "  seal       the archive\n  release    the nodes\n");
     if (r == 0)
         r = append_blocks(plan, ret, failure);
     append_first_units(plan, ret);
