@@ -47,6 +47,9 @@ check "monotonic starts follow each other on each core by what each unit took, a
 check "the factors are the design's" \
     awk -F, 'NR==FNR {if (FNR>1) d[FNR-1]=$0; next} FNR>1 && d[$1] != $10","$11","$12","$13","$14","$15 {bad=1} END {exit bad}' \
     "$scratch/design.csv" "$scratch/results.csv"
+check "without controls there is one block, journalled at both ends" test "$("$ASSAY" archive cat "$archive" journal.jsonl |
+    grep -oE '"event":"block-(started","block":1,"first":1,"last":[0-9]+|ended","block":1,"status":"done"),' | sort | tr -d '\n')" = \
+    "\"event\":\"block-ended\",\"block\":1,\"status\":\"done\",\"event\":\"block-started\",\"block\":1,\"first\":1,\"last\":$((units / cores)),"
 check "the order is not the table's" \
     awk -F, 'NR>1 && $1 < last {shuffled=1} {last=$1} END {exit !shuffled}' "$scratch/results.csv"
 check "each core was measured in the recorded order" \
