@@ -171,7 +171,7 @@ int node_controls_show(struct node_group *group, struct node_control_state **ret
 
 static int append_line(struct text *text, const char *kind, const char *rest, struct failure *failure) {
     int r = text_printf(text, "%s%s%s\n", kind, *kind && rest ? "\t" : "", rest ? rest : "");
-    return r == -EFBIG ? failure_set(failure, r, "the agent's tool told more than %d MiB", TEXT_MOST >> 20)
+    return r == -EFBIG ? failure_set(failure, r, "the agent's tool told more than %zu MiB", text->limit >> 20)
            : r < 0     ? failure_memory(failure)
                        : 0;
 }
