@@ -273,8 +273,8 @@ int run_phase_measure(struct run *run, struct failure *failure) {
     if (committed == 0 && measurement.units_total > 0)
         show_progress(&measurement);
     if (run->units_flagged > 0)
-        run_note(run, "%" PRIu64 " lines of the results are flagged, %" PRIu64 " units were measured again",
-                 run->units_flagged, run->units_repeated);
+        run_note(run, "%" PRIu64 " of %" PRIu64 " lines of the results are flagged", run->units_flagged,
+                 run->units_done + run->units_repeated);
     if (r == 0 && run->units_failed > 0 && !run->interrupted)
         r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
                              "%" PRIu64 " of %" PRIu64 " units failed; the first: %s", run->units_failed,

@@ -29,7 +29,7 @@ void watch_columns_clear(struct watch_columns *columns) {
 
 void watch_probe_clear(struct watch_probe *probe) {
     for (size_t i = 0; i < probe->past_count; i++) {
-        free(probe->past[i].base);
+        free(probe->past[i].name);
         watch_columns_clear(&probe->past[i].columns);
     }
     free(probe->past);
@@ -95,28 +95,40 @@ static bool same_columns(const struct watch_columns *a, const struct watch_colum
 static int leave_file(struct watch_node *node, struct watch_probe *probe, struct failure *failure) {
     int r = write_file(node->watch, &probe->file, true, failure);
     struct watch_past *past = realloc(probe->past, (probe->past_count + 1) * sizeof *past);
-    char *base = strdup(file_base_name(probe->file.name));
-    if (past)
-        probe->past = past;
-    if (!past || !base) {
-        free(base);
+    if (!past)
         return failure_memory(failure);
-    }
-    past[probe->past_count++] = (struct watch_past){.base = base, .columns = probe->columns};
+    probe->past = past;
+    past[probe->past_count++] =
+        (struct watch_past){.name = take_pointer(probe->file.name), .columns = probe->columns};
     probe->columns = (struct watch_columns){0};
     watch_file_clear(&probe->file);
     return r;
 }
 
+/* Columns that were there before, such as those of PUs that come and go with the blocks of a design, go on in
+ * their file. */
+static bool find_file(struct watch_probe *probe, const struct watch_columns *columns) {
+    for (size_t i = 0; i < probe->past_count; i++) {
+        if (!same_columns(&probe->past[i].columns, columns))
+            continue;
+        probe->file.name = probe->past[i].name;
+        probe->columns = probe->past[i].columns;
+        probe->past[i] = probe->past[--probe->past_count];
+        return true;
+    }
+    return false;
+}
+
 int watch_probe_open_file(struct watch_node *node, enum probe_kind kind, struct watch_columns *columns,
                           struct failure *failure) {
     struct watch_probe *probe = &node->probes[kind];
-    if (probe->file.name && same_columns(&probe->columns, columns)) {
-        watch_columns_clear(columns);
+    if (probe->file.name && same_columns(&probe->columns, columns))
         return 0;
-    }
     int r = probe->file.name ? leave_file(node, probe, failure) : 0;
     watch_columns_clear(&probe->columns);
+    text_init(&probe->file.pending, PENDING_MOST);
+    if (r < 0 || find_file(probe, columns))
+        return r;
     probe->columns = *columns;
     *columns = (struct watch_columns){0};
     probe->described = false;
@@ -125,8 +137,7 @@ int watch_probe_open_file(struct watch_node *node, enum probe_kind kind, struct 
         snprintf(base, sizeof base, "%s", probe_kind_names[kind]);
     else
         snprintf(base, sizeof base, "%s-%zu", probe_kind_names[kind], probe->past_count + 1);
-    if (r == 0)
-        r = open_file(node, &probe->file, base, failure);
+    r = open_file(node, &probe->file, base, failure);
     return r < 0 ? r : append_header(probe) < 0 ? failure_memory(failure) : 0;
 }
 
@@ -231,7 +242,7 @@ static int add_tables(struct watch_node *node, struct description *tables) {
     for (size_t kind = 0; r == 0 && kind < PROBE_KINDS; kind++) {
         struct watch_probe *probe = &node->probes[kind];
         for (size_t i = 0; r == 0 && i < probe->past_count; i++)
-            r = add_table(tables, probe->past[i].base, &probe->past[i].columns);
+            r = add_table(tables, file_base_name(probe->past[i].name), &probe->past[i].columns);
         if (r == 0 && probe->file.name)
             r = add_table(tables, file_base_name(probe->file.name), &probe->columns);
         probe->described = true;

@@ -27,7 +27,7 @@ struct watch_columns {
 
 /* A file that is not written to any more, because other columns came. */
 struct watch_past {
-    char *base; /* owned; "frequency.csv" */
+    char *name; /* owned */
     struct watch_columns columns;
 };
 
@@ -77,8 +77,8 @@ struct watch {
 void watch_columns_clear(struct watch_columns *columns);
 void watch_file_clear(struct watch_file *file);
 void watch_probe_clear(struct watch_probe *probe);
-/* The probe's columns are these from now on, which are taken over: its file goes on if they are those that it
- * has, and is followed by another one if not. */
+/* The probe's columns are these from now on; they are taken over if they are new, and then there is a new
+ * file. */
 int watch_probe_open_file(struct watch_node *node, enum probe_kind kind, struct watch_columns *columns,
                           struct failure *failure);
 /* A line of it: REST is TIME,MONO,LATE,MISSED,VALUES as the sampler told them. */

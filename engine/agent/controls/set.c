@@ -249,6 +249,16 @@ static int set_all(struct setting *setting) {
     return r;
 }
 
+/* What the control's files hold now: whoever watches for drift compares with that. */
+static void tell_expectations(const struct setting *setting, const struct plan *plan) {
+    for (size_t i = 0; i < plan->count; i++) {
+        char path[PLAN_PATH_SIZE + 1];
+        snprintf(path, sizeof path, "/%s", plan->writes[i].path);
+        if (plan->writes[i].error == 0)
+            lines_put(setting->hand.lines, "expect", path, plan->writes[i].after, NULL);
+    }
+}
+
 static int tell_one(struct setting *setting, enum control_index index, bool *all_done) {
     struct wish *wish = &setting->wishes[index];
     cleanup(control_look_clear) struct control_look look;
@@ -258,12 +268,26 @@ static int tell_one(struct setting *setting, enum control_index index, bool *all
     if (wish->outcome.state == OUTCOME_PENDING) {
         (void)plan_check(&wish->plan, setting->machine);
         outcome_of_plan(&wish->outcome, index, &wish->plan, &setting->layout.online);
+        tell_expectations(setting, &wish->plan);
     }
     enum outcome_state state = wish->outcome.state;
     *all_done = *all_done && (state == OUTCOME_DONE || state == OUTCOME_UNCHANGED);
     lines_put(setting->hand.lines, "set", control_at(index)->name, wish->asked, wish->before,
               look.value.bytes, outcome_name(state), wish->outcome.sentence, NULL);
     return 0;
+}
+
+/* What its files hold now, whatever was asked. */
+static void tell_expected(struct setting *setting, const struct plan *plan) {
+    for (size_t i = 0; i < plan->count; i++) {
+        char path[PLAN_PATH_SIZE + 1], value[PLAN_VALUE_SIZE];
+        if (machine_read_value(setting->machine, plan->writes[i].path, value, sizeof value) < 0)
+            continue;
+        if (plan->writes[i].kind == PLAN_CHOICE)
+            plan_choose(value);
+        snprintf(path, sizeof path, "/%s", plan->writes[i].path);
+        lines_put(setting->hand.lines, "expect", path, value, NULL);
+    }
 }
 
 static int tell_all(struct setting *setting, bool *all_done) {
@@ -276,6 +300,8 @@ static int tell_all(struct setting *setting, bool *all_done) {
     for (unsigned index = 0; index < CONTROL_COUNT && r == 0; index++)
         if (setting->wishes[index].asked)
             r = tell_one(setting, (enum control_index)index, all_done);
+    for (unsigned index = 0; index < CONTROL_COUNT && r == 0; index++)
+        tell_expected(setting, &setting->wishes[index].plan);
     uint64_t min_khz, max_khz;
     char min[NUMBER_TEXT_SIZE] = "", max[NUMBER_TEXT_SIZE] = "";
     target_find(&setting->layout, &min_khz, &max_khz);

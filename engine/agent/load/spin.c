@@ -165,7 +165,10 @@ static bool print(const struct spin *spin, const struct pu_set *pus) {
         printf("\t%s\t", result->source ? result->source : "");
         print_hz(result->current_hz);
         putchar('\n');
-        whole = whole && result->mean_hz > 0;
+        if (result->mean_hz > 0)
+            continue;
+        fprintf(stderr, "assay-agent: --spin: how fast PU %u is cannot be known\n", pu);
+        whole = false;
     }
     return fflush(stdout) == 0 && whole;
 }

@@ -142,7 +142,7 @@ void probing_put_decimal(struct probing *probing, int64_t value, unsigned decima
     uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
     size_t length = number_format_uint64(size, digits), at = 0;
     size_t whole = length > decimals ? length - decimals : 0;
-    if (length + decimals + 3 > sizeof text) {
+    if ((whole > 0 ? whole : 1) + decimals + 2 >= sizeof text) { /* a sign, a point */
         probing_put_gone(probing);
         return;
     }
