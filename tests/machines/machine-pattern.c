@@ -63,9 +63,9 @@ static int read_atom(const char **at, const struct machine_scope *scope, int dep
     return 0;
 }
 
-/* LEFT OPERATOR RIGHT, in LEFT. */
-static int combine(long *left, char operator, long right) {
-    switch (operator) {
+/* LEFT SIGN RIGHT, in LEFT. */
+static int combine(long *left, char sign, long right) {
+    switch (sign) {
     case '+':
         return __builtin_add_overflow(*left, right, left) ? -EINVAL : 0;
     case '-':
@@ -75,39 +75,29 @@ static int combine(long *left, char operator, long right) {
     default:
         if (right <= 0)
             return -EINVAL;
-        *left = operator== '/' ? *left / right : * left % right;
+        *left = sign == '/' ? *left / right : *left % right;
         return 0;
     }
 }
 
-static int read_product(const char **at, const struct machine_scope *scope, int depth, long *ret) {
-    int status = read_atom(at, scope, depth, ret);
+/* A sum of products, or one of these, of atoms. */
+static int read_chain(const char **at, const struct machine_scope *scope, int depth, bool sum, long *ret) {
+    int status = sum ? read_chain(at, scope, depth, false, ret) : read_atom(at, scope, depth, ret);
     for (;;) {
         skip_blanks(at);
-        char operator= ** at;
-        if (status < 0 || operator== '\0' || strchr("*/%", operator) == NULL)
+        char sign = **at;
+        if (status < 0 || sign == '\0' || strchr(sum ? "+-" : "*/%", sign) == NULL)
             return status;
         ++*at;
         long right = 0;
-        status = read_atom(at, scope, depth, &right);
+        status = sum ? read_chain(at, scope, depth, false, &right) : read_atom(at, scope, depth, &right);
         if (status == 0)
-            status = combine(ret, operator, right);
+            status = combine(ret, sign, right);
     }
 }
 
 static int read_sum(const char **at, const struct machine_scope *scope, int depth, long *ret) {
-    int status = read_product(at, scope, depth, ret);
-    for (;;) {
-        skip_blanks(at);
-        char operator= ** at;
-        if (status < 0 || (operator!= '+' && operator!= '-'))
-            return status;
-        ++*at;
-        long right = 0;
-        status = read_product(at, scope, depth, &right);
-        if (status == 0)
-            status = combine(ret, operator, right);
-    }
+    return read_chain(at, scope, depth, true, ret);
 }
 
 int machine_pattern_number(const char **at, const struct machine_scope *scope, long *ret) {

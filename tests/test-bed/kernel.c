@@ -149,7 +149,7 @@ static void tie(struct kernel *kernel, struct kernel_file *file, int pu) {
 static void find_pu(struct kernel *kernel, int pu) {
     static const char *const tied[] = {"topology", "cache",   "thermal_throttle", "power",
                                        "cpuidle",  "cpufreq", "acpi_cppc"};
-    char path[64];
+    char path[128];
     snprintf(path, sizeof path, CPU "/cpu%d", pu);
     struct kernel_file *folder = kernel_find(kernel, path), *online, *siblings, *policy;
     if (folder == NULL)
@@ -280,7 +280,7 @@ void kernel_set_online(struct kernel *kernel, int pu, bool online) {
     struct kernel_pu *known = &kernel->pus[pu];
     if (known->online == online)
         return;
-    char path[64];
+    char path[128];
     snprintf(path, sizeof path, CPU "/cpu%d/online", pu);
     struct kernel_file *file = kernel_find(kernel, path);
     if (file != NULL)

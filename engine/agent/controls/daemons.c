@@ -23,6 +23,13 @@ const char *const daemon_names[DAEMON_COUNT] = {"tuned", "thermald", "power-prof
 const char *const daemon_state_names[] = {
     [DAEMON_ABSENT] = "absent", [DAEMON_STOPPED] = "stopped", [DAEMON_RUNNING] = "running"};
 
+bool daemons_is_one(const char *name) {
+    for (int i = 0; i < DAEMON_COUNT; i++)
+        if (name[0] && strncmp(name, daemon_names[i], 15) == 0)
+            return true;
+    return false;
+}
+
 enum manager { MANAGER_NONE, MANAGER_SYSTEMD, MANAGER_SERVICE };
 
 static enum manager find_manager(void) {

@@ -6,12 +6,17 @@
 #include "engine/agent/machine.h"
 #include "engine/foundation/failure.h"
 
+#include <stdbool.h>
+
 enum daemon_state { DAEMON_ABSENT, DAEMON_STOPPED, DAEMON_RUNNING };
 
 enum { DAEMON_COUNT = 4 };
 
 extern const char *const daemon_names[DAEMON_COUNT];
 extern const char *const daemon_state_names[];
+
+/* Whether a process of that name (/proc/PID/comm: 15 bytes of it) may be one of them. */
+bool daemons_is_one(const char *name);
 
 /* How each stands. On a captured machine, and where there is neither systemd nor a script for it, all are
  * absent. */

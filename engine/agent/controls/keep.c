@@ -42,7 +42,10 @@ static int take_present(struct shelf *shelf, struct lines *lines, struct failure
         return failure_set(failure, -EBUSY, "another agent that is alive has set controls of this machine");
     }
     struct restored restored;
-    return restore_shelf(shelf, &snapshot, lines, &restored, failure);
+    r = restore_shelf(shelf, &snapshot, lines, &restored, failure);
+    if (r < 0)
+        text_reset(&lines->text); /* nothing is kept: whoever reads must not take it for done */
+    return r;
 }
 
 static int make_new(struct shelf *shelf, const struct control_arguments *given, struct lines *lines,

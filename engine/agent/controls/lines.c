@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINES_LIMIT = 64 << 20, FULL = 64 << 10 };
+enum { LINES_LIMIT = 64 << 20 };
 
 void lines_init(struct lines *lines, int descriptor) {
     *lines = (struct lines){.descriptor = descriptor};
@@ -52,8 +52,6 @@ void lines_put(struct lines *lines, ...) {
         r = text_append_character(&lines->text, '\n');
     if (r < 0)
         lines->error = r;
-    else if (lines->text.length > FULL)
-        (void)lines_flush(lines);
 }
 
 int lines_flush(struct lines *lines) {

@@ -123,10 +123,14 @@ static void go_slow(struct put_back *work) {
     plan_carry_out(&plan, &work->hand);
 }
 
-/* In reverse of the order in which they were set; then, since a PU that comes back begins anew and one write
- * can change another, in setting order, until nothing differs or nothing helps. */
+/* In reverse of the order in which they were set, but turbo before the limits that it caps: without it they
+ * show less than they are, and what is written then stays when it is back. Then, since a PU that comes back
+ * begins anew and one write can change another, in setting order, until nothing differs or nothing helps. */
 static void put_back_all(struct put_back *work) {
-    for (unsigned index = CONTROL_COUNT; index-- > 0;) {
+    for (unsigned step = CONTROL_COUNT; step-- > 0;) {
+        unsigned index = step == CONTROL_FREQUENCY ? CONTROL_TURBO
+                         : step == CONTROL_TURBO   ? CONTROL_FREQUENCY
+                                                   : step;
         if (!(work->controls >> index & 1))
             continue;
         if (index == CONTROL_HYPERTHREADS && is_different(work, CONTROL_HYPERTHREADS))
@@ -236,56 +240,54 @@ static void describe_owner(const struct snapshot *snapshot, char *text, size_t s
              session || label ? ")" : "");
 }
 
-/* What lies on SHELF. */
-static void put_back_unasked(struct shelf *shelf, bool own, char *note, size_t size) {
+static int put_back_unasked(struct shelf *shelf, bool own, char *note, size_t size, struct failure *failure) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
-    struct failure failure = {0};
-    int r = shelf_load(shelf, &snapshot, &failure);
+    int r = shelf_load(shelf, &snapshot, failure);
     if (r == -ESTALE)
-        snprintf(
-            note, size,
-            "the machine has been restarted since an earlier agent set controls: there was nothing to put "
-            "back");
-    if (r < 0) {
-        if (r != -ENOENT && r != -ESTALE)
-            snprintf(note, size, "%s", failure.text);
-        return;
-    }
+        snprintf(note, size,
+                 "the machine has been restarted since an earlier agent set controls: nothing was left to "
+                 "put back");
+    if (r < 0)
+        return r == -ENOENT || r == -ESTALE ? 0 : r;
     struct owner me;
     if (own ? owner_find(getpid(), &me) < 0 || !owner_is(&me, &snapshot.owner)
             : owner_is_alive(&snapshot.owner))
-        return;
+        return 0;
     struct lines nobody;
     struct restored restored;
     char owner[256];
     lines_init(&nobody, -1);
+    r = restore_shelf(shelf, &snapshot, &nobody, &restored, failure);
     describe_owner(&snapshot, owner, sizeof owner);
-    if (restore_shelf(shelf, &snapshot, &nobody, &restored, &failure) < 0)
-        snprintf(note, size, "%s", failure.text);
-    else if (restored.written > 0)
-        snprintf(note, size, "put back %zu files that %s agent%s had left changed", restored.written,
-                 own ? "this" : "an earlier", owner);
+    if (restored.written > 0)
+        snprintf(note, size, "put back %zu files that an earlier agent%s had left changed%s%.900s",
+                 restored.written, owner, r < 0 ? "; " : "", r < 0 ? failure->text : "");
+    return r;
 }
 
-static void restore_unasked(const struct machine *machine, bool own, char *note, size_t size) {
+static int restore_unasked(const struct machine *machine, bool own, char *note, size_t size,
+                           struct failure *failure) {
     struct shelf shelf;
-    struct failure failure = {0};
     note[0] = '\0';
-    int r = shelf_open(machine, false, &shelf, &failure);
-    if (r == 0) {
-        put_back_unasked(&shelf, own, note, size);
-        shelf_close(&shelf);
-    } else if (r != -ENOENT) {
-        snprintf(note, size, "whether an earlier agent left controls changed is not known: %s", failure.text);
-    }
+    int r = shelf_open(machine, false, &shelf, failure);
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return failure_prefix(failure, "whether an agent left controls changed is not known");
+    r = put_back_unasked(&shelf, own, note, size, failure);
+    shelf_close(&shelf);
+    return r;
 }
 
 void restore_abandoned(const struct machine *machine, char *note, size_t size) {
-    restore_unasked(machine, false, note, size);
+    struct failure failure = {0};
+    if (restore_unasked(machine, false, note, size, &failure) < 0 && !note[0])
+        snprintf(note, size, "%s", failure.text);
 }
 
-void restore_own(const struct machine *machine, char *note, size_t size) {
-    restore_unasked(machine, true, note, size);
+int restore_own(const struct machine *machine, struct failure *failure) {
+    char note[FAILURE_TEXT_SIZE];
+    return restore_unasked(machine, true, note, sizeof note, failure);
 }
 
 /* ---- asked */

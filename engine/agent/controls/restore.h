@@ -30,7 +30,7 @@ int restore_shelf(struct shelf *shelf, const struct snapshot *snapshot, struct l
 /* If what lies here belongs to a process that is gone, puts it back. NOTE gets a sentence about what was
  * done, or could not be; it is empty if there was nothing to do. */
 void restore_abandoned(const struct machine *machine, char *note, size_t size);
-/* The same if it belongs to this process. */
-void restore_own(const struct machine *machine, char *note, size_t size);
+/* The same if it belongs to this process: 0, or negative with a sentence. */
+int restore_own(const struct machine *machine, struct failure *failure);
 
 #endif

@@ -277,6 +277,19 @@ static int tell_one(struct setting *setting, enum control_index index, bool *all
     return 0;
 }
 
+/* What its files hold now, whatever was asked. */
+static void tell_expected(struct setting *setting, const struct plan *plan) {
+    for (size_t i = 0; i < plan->count; i++) {
+        char path[PLAN_PATH_SIZE + 1], value[PLAN_VALUE_SIZE];
+        if (machine_read_value(setting->machine, plan->writes[i].path, value, sizeof value) < 0)
+            continue;
+        if (plan->writes[i].kind == PLAN_CHOICE)
+            plan_choose(value);
+        snprintf(path, sizeof path, "/%s", plan->writes[i].path);
+        lines_put(setting->hand.lines, "expect", path, value, NULL);
+    }
+}
+
 static int tell_all(struct setting *setting, bool *all_done) {
     struct layout layout;
     if (layout_read(setting->machine, &layout) < 0)
@@ -287,6 +300,8 @@ static int tell_all(struct setting *setting, bool *all_done) {
     for (unsigned index = 0; index < CONTROL_COUNT && r == 0; index++)
         if (setting->wishes[index].asked)
             r = tell_one(setting, (enum control_index)index, all_done);
+    for (unsigned index = 0; index < CONTROL_COUNT && r == 0; index++)
+        tell_expected(setting, &setting->wishes[index].plan);
     uint64_t min_khz, max_khz;
     char min[NUMBER_TEXT_SIZE] = "", max[NUMBER_TEXT_SIZE] = "";
     target_find(&setting->layout, &min_khz, &max_khz);
