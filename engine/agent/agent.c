@@ -1,6 +1,7 @@
 #include "engine/agent/agent.h"
 
 #include "engine/agent/command.h"
+#include "engine/agent/controls/restore.h"
 #include "engine/agent/memory.h"
 #include "engine/agent/spawn.h"
 #include "engine/foundation/cleanup.h"
@@ -217,9 +218,13 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
     int r = open_folders(agent, options, failure);
     if (r == 0)
         r = add_sources(agent, failure);
-    if (r < 0)
+    if (r < 0) {
         agent_clear(agent);
-    else if (agent->session != 0)
+        return r;
+    }
+    /* What an agent left behind of which nothing is left. */
+    restore_abandoned(&agent->machine, agent->note, sizeof agent->note);
+    if (agent->session != 0)
         set_lease(agent, AGENT_FIRST_LEASE);
     return r;
 }
@@ -230,7 +235,7 @@ int agent_run(struct agent *agent, struct failure *failure) {
         r = event_loop_run_once(agent->loop, -1, failure);
         agent->wakeups++;
     }
-    return r < 0 ? r : 0;
+    return r < 0 ? r : restore_own(&agent->machine, failure);
 }
 
 void agent_clear(struct agent *agent) {

@@ -86,7 +86,8 @@ struct agent {
     struct writing *writings;
     struct hashing *hashings;
     struct listing *listings;
-    uint64_t wakeups; /* turns of the loop */
+    uint64_t wakeups;             /* turns of the loop */
+    char note[FAILURE_TEXT_SIZE]; /* what it found to do before it served; "" for nothing */
 };
 
 /* The agent lives in LOOP, which adopts orphans. The struct must not move. 0, or negative with nothing to
@@ -95,7 +96,7 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
                struct failure *failure);
 void agent_clear(struct agent *agent);
 
-/* Turns the loop until the agent has gone. */
+/* Turns the loop until the agent has gone, and puts back what was set of the machine and not put back. */
 int agent_run(struct agent *agent, struct failure *failure);
 
 /* Ends all commands, then stops the loop. SENTENCE, if any, is told to the engine as REFUSE. */

@@ -4,6 +4,7 @@
 #include "engine/agent/door.h"
 #include "engine/agent/guardian.h"
 #include "engine/agent/run-directory.h"
+#include "engine/agent/tool.h"
 #include "engine/agent/workspace.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -290,7 +291,8 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
         return r;
     if (options->root && !(daemon->root = realpath(options->root, NULL)))
         r = failure_set(failure, -errno, "cannot open the root '%s': %s", options->root, strerror(errno));
-    else if ((r = leave_terminal(&daemon->life)) < 0)
+    tool_pass_root(daemon->root);
+    if (r == 0 && (r = leave_terminal(&daemon->life)) < 0)
         failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
     /* The guardian keeps the door: whoever comes before all of the agent has gone, its directory too, waits
      * there until it has, and takes nothing that is about to be removed. */
@@ -298,7 +300,8 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     if (r == 0)
         r = guardian_start(
             directory,
-            &(struct guardian_options){.descriptors = not_the_guardians, .count = 2, .ignore_hangup = true},
+            &(struct guardian_options){
+                .descriptors = not_the_guardians, .count = 2, .ignore_hangup = true, .root = daemon->root},
             failure);
     if (r < 0)
         (void)run_directory_remove(directory, NULL);

@@ -28,6 +28,7 @@ struct daemon_options {
     const char *root;      /* NULL: "/" */
     const char *label;     /* what --list says whose it is; "" for nothing */
     bool remove_directory, write_anywhere;
+    bool leave_controls; /* as an agent that is gone has left them: whoever asks wants to see that */
 };
 
 /* In a child of the relay, of which CONNECTION is the other end: becomes the daemon, and serves until the

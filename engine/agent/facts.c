@@ -345,6 +345,11 @@ void facts_put_directory(struct protocol_writer *writer, int directory) {
     protocol_put_u64(writer, (uint64_t)system.f_bavail * system.f_frsize);
 }
 
+void facts_put_note(struct protocol_writer *writer, const char *note) {
+    if (note[0])
+        put_fact(writer, PROTOCOL_FACT_NOTE, note, strlen(note));
+}
+
 int facts_put(struct protocol_writer *writer, const struct machine *machine, struct failure *failure) {
     struct text scratch;
     text_init(&scratch, LARGE_FILE);

@@ -13,6 +13,9 @@ int facts_put(struct protocol_writer *writer, const struct machine *machine, str
 /* Appends the records of the run directory: its path, and what its file system allows. */
 void facts_put_directory(struct protocol_writer *writer, int directory);
 
+/* Appends what the agent has to say of itself; nothing for "". */
+void facts_put_note(struct protocol_writer *writer, const char *note);
+
 /* May the engine see this variable ("NAME=VALUE")? Those that change how numerical programs run, by name;
  * never one whose name looks like a secret. */
 bool facts_environment_is_public(const char *variable);

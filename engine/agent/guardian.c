@@ -1,5 +1,7 @@
 #include "engine/agent/guardian.h"
 
+#include "engine/agent/controls/daemons.h"
+#include "engine/agent/controls/restore.h"
 #include "engine/agent/memory.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
@@ -17,11 +19,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GRACE_MS = 1000, GIVE_UP_MS = 6000, ROUND_MS = 20 };
+enum {
+    GRACE_MS = 1000,
+    GIVE_UP_MS = 6000,
+    ROUND_MS = 20,
+    QUIET_ROUNDS = 3, /* what forks while it is looked for may be missed once */
+    NAME_SIZE = 32,
+};
 
 /* The parent of PID, from /proc/PID/stat: "12 (name) S 1 ...", where the name may hold anything. 0 if it is
- * gone. */
-static pid_t parent_of(const char *pid) {
+ * gone. RET_NAME gets the name. */
+static pid_t parent_of(const char *pid, char ret_name[static NAME_SIZE]) {
     char path[64], line[512];
     snprintf(path, sizeof path, "/proc/%.16s/stat", pid);
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -32,24 +40,32 @@ static pid_t parent_of(const char *pid) {
     if (length <= 0)
         return 0;
     line[length] = '\0';
-    const char *at = strrchr(line, ')');
+    const char *at = strrchr(line, ')'), *name = strchr(line, '(');
     uint64_t parent;
     if (!at || strlen(at) < 5 || !number_parse_uint64(at + 4, strspn(at + 4, "0123456789"), &parent))
         return 0;
+    snprintf(ret_name, NAME_SIZE, "%.*s", (int)(at - name - 1), name + 1);
     return (pid_t)parent;
 }
 
-static void signal_children(int number) {
+/* Whether there was one. A daemon of the system that was started again from here, where no systemd does that,
+ * is not ours to end. */
+static bool signal_children(int number) {
     DIR *processes = opendir("/proc");
     if (!processes)
-        return;
+        return true;
+    bool any = false;
     struct dirent *entry;
     uint64_t pid;
+    char name[NAME_SIZE];
     while ((entry = readdir(processes)))
         if (number_parse_uint64(entry->d_name, strlen(entry->d_name), &pid) &&
-            parent_of(entry->d_name) == getpid())
+            parent_of(entry->d_name, name) == getpid() && !(geteuid() == 0 && daemons_is_one(name))) {
+            any = true;
             kill((pid_t)pid, number);
+        }
     closedir(processes);
+    return any;
 }
 
 /* True when there is no child left. Each that dies may leave us its own children, so it is asked again and
@@ -63,11 +79,11 @@ static bool reap(void) {
 
 static void sweep(void) {
     int64_t start = clock_monotonic_ns();
-    while (!reap()) {
+    for (int quiet = 0; !reap() && quiet < QUIET_ROUNDS;) {
         int64_t passed = (clock_monotonic_ns() - start) / 1000000;
         if (passed > GIVE_UP_MS)
             return; /* the kernel itself does not let go of them */
-        signal_children(passed < GRACE_MS ? SIGTERM : SIGKILL);
+        quiet = signal_children(passed < GRACE_MS ? SIGTERM : SIGKILL) ? 0 : quiet + 1;
         nanosleep(&(struct timespec){.tv_nsec = ROUND_MS * 1000000L}, NULL);
     }
 }
@@ -93,6 +109,18 @@ static void remove_directory(const struct run_directory *directory) {
         fprintf(stderr, "assay-agent: %s\n", failure.text);
 }
 
+/* In whatever way the worker ended: if it left in order, nothing lies there, or it has said why. */
+static void put_back_controls(const char *root, bool tell) {
+    struct machine machine;
+    char note[FAILURE_TEXT_SIZE];
+    if (machine_open(root, &machine, NULL) < 0)
+        return;
+    restore_abandoned(&machine, note, sizeof note);
+    if (tell && note[0])
+        fprintf(stderr, "assay-agent: %s\n", note);
+    machine_close(&machine);
+}
+
 static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
                             const struct guardian_options *options, const sigset_t *signals) {
     close(0);
@@ -109,6 +137,7 @@ static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
             if (pid == worker) {
                 sweep();
+                put_back_controls(options->root, WIFSIGNALED(status));
                 remove_directory(directory);
                 end_as(status);
             }

@@ -5,6 +5,9 @@
  * SIGKILL. When the guardian is killed, the kernel sends the worker SIGTERM (PR_SET_PDEATHSIG), which makes
  * it leave in order. Only when both are killed at once can a grandchild outlive them; children of the worker
  * get SIGKILL from the kernel even then. What the guardian would have removed stays when it is killed.
+ *
+ * What the worker had set of the machine and not put back when it died, the guardian puts back, once nothing
+ * of the worker's is left that could be setting it.
  */
 #ifndef ASSAY_AGENT_GUARDIAN_H
 #define ASSAY_AGENT_GUARDIAN_H
@@ -19,6 +22,7 @@ struct guardian_options {
     const int *descriptors;
     size_t count;
     bool ignore_hangup; /* SIGHUP is nothing to leave for */
+    const char *root;   /* whose controls it puts back; NULL: "/" */
 };
 
 /* Forks. Returns in the worker: 0, or a negative errno when there is no second process to be had. The

@@ -38,7 +38,8 @@ struct how {
 #endif
 
 int machine_open_file(const struct machine *machine, const char *path, int flags) {
-    flags |= O_CLOEXEC | O_NOCTTY;
+    /* openat2 refuses O_PATH together with what means nothing to it. */
+    flags |= flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY;
     if (machine->captured) {
         struct how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_AS_ROOT};
         int descriptor = (int)syscall(SYS_openat2, machine->root, path, &how, sizeof how);

@@ -9,6 +9,7 @@
 #include "engine/agent/tool.h"
 #include "engine/agent/workspace.h"
 #include "engine/event-loop/event-loop.h"
+#include "engine/foundation/cleanup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,8 @@
 static const char usage[] =
     "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
     "       assay-agent --attach SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
-    "                   [--remove-directory] [--write-anywhere] [--label WORD] [--root DIR]\n"
+    "                   [--remove-directory] [--write-anywhere] [--leave-controls] [--label WORD]\n"
+    "                   [--root DIR]\n"
     "       assay-agent --resume SESSION\n"
     "       assay-agent --list\n"
     "       assay-agent --end SESSION|all\n"
@@ -57,6 +59,7 @@ static const char usage[] =
     "with\n"
     "                   something in it\n"
     "  --write-anywhere absolute paths, too, may be written to\n"
+    "  --leave-controls do not put back what an agent that is gone has left changed here\n"
     "  --label WORD     whose agent it is, for who finds it left over\n"
     "  --root DIR       a captured tree that stands for / when the machine is inspected\n"
     "  --version        print version and protocol, and exit\n"
@@ -65,7 +68,7 @@ static const char usage[] =
 struct options {
     const char *attach, *resume, *end;
     const char *directory, *folder, *workspace, *root, *label;
-    bool remove_directory, write_anywhere, list;
+    bool remove_directory, write_anywhere, leave_controls, list;
 };
 
 static _Noreturn void complain(const char *sentence) {
@@ -78,6 +81,7 @@ static _Noreturn void complain(const char *sentence) {
 static bool *find_flag(const char *name, struct options *options) {
     return strcmp(name, "--remove-directory") == 0 ? &options->remove_directory
            : strcmp(name, "--write-anywhere") == 0 ? &options->write_anywhere
+           : strcmp(name, "--leave-controls") == 0 ? &options->leave_controls
            : strcmp(name, "--list") == 0           ? &options->list
                                                    : NULL;
 }
@@ -174,15 +178,21 @@ static int serve(const struct agent_options *options, struct failure *failure) {
 static int serve_stream(const struct options *given) {
     struct failure failure = {0};
     struct run_directory directory;
+    cleanup_free char *root = given->root ? realpath(given->root, NULL) : NULL;
+    if (given->root && !root) {
+        fprintf(stderr, "assay-agent: cannot open the root '%s': %s\n", given->root, strerror(errno));
+        return 1;
+    }
+    tool_pass_root(root);
     /* Before the fork: the guardian, too, must know whether it was there. */
     int r = run_directory_open(&directory, given->directory,
                                given->remove_directory ? RUN_DIRECTORY_REMOVE : 0, &failure);
     if (r == 0) {
-        r = guardian_start(&directory, &(struct guardian_options){0}, &failure);
+        r = guardian_start(&directory, &(struct guardian_options){.root = root}, &failure);
         if (r < 0)
             (void)run_directory_remove(&directory, NULL);
         else
-            r = serve(&(struct agent_options){.directory = directory.folder, .root = given->root}, &failure);
+            r = serve(&(struct agent_options){.directory = directory.folder, .root = root}, &failure);
         run_directory_clear(&directory);
     }
     if (r == 0)
@@ -199,7 +209,8 @@ static int attach(const struct options *given) {
                                      .root = given->root,
                                      .label = check_label(given->label),
                                      .remove_directory = given->remove_directory,
-                                     .write_anywhere = given->write_anywhere};
+                                     .write_anywhere = given->write_anywhere,
+                                     .leave_controls = given->leave_controls};
     char folder[64];
     if (given->directory && (given->folder || given->workspace))
         complain("--directory excludes --folder and --workspace");
@@ -214,25 +225,45 @@ static int attach(const struct options *given) {
 
 /* ---- tools */
 
-static tool_function *find_tool(const char *name) {
-    static const struct {
-        const char *name;
-        tool_function *run;
-    } tools[] = {
-        {"--controls", tool_controls},
-        {"--snapshot-controls", tool_snapshot_controls},
-        {"--set-controls", tool_set_controls},
-        {"--restore-controls", tool_restore_controls},
-        {"--probes", tool_probes},
-        {"--sample", tool_sample},
-        {"--stress", tool_stress},
-        {"--spin", tool_spin},
-        {"--capture", tool_capture},
+struct tool {
+    const char *name;
+    tool_function *run;
+    bool takes_root;
+};
+
+static const struct tool *find_tool(const char *name) {
+    static const struct tool tools[] = {
+        {"--controls", tool_controls, true},
+        {"--snapshot-controls", tool_snapshot_controls, true},
+        {"--set-controls", tool_set_controls, true},
+        {"--restore-controls", tool_restore_controls, true},
+        {"--probes", tool_probes, true},
+        {"--sample", tool_sample, true},
+        {"--stress", tool_stress, false},
+        {"--spin", tool_spin, true},
+        {"--capture", tool_capture, true},
     };
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
         if (strcmp(name, tools[i].name) == 0)
-            return tools[i].run;
+            return &tools[i];
     return NULL;
+}
+
+static int run_tool(const struct tool *tool, int count, char **arguments) {
+    char *root = getenv(TOOL_ROOT_VARIABLE);
+    bool given = !root || !tool->takes_root;
+    for (int i = 0; i < count && !given; i++)
+        given = strcmp(arguments[i], "--root") == 0;
+    if (given)
+        return tool->run(count, arguments);
+    cleanup_free char **all = calloc((size_t)count + 3, sizeof *all);
+    if (!all)
+        complain("out of memory");
+    static char option[] = "--root";
+    all[0] = option;
+    all[1] = root;
+    memcpy(all + 2, arguments, (size_t)count * sizeof *all);
+    return tool->run(count + 2, all);
 }
 
 /* Whatever our parent left open would reach every program that we run. */
@@ -253,9 +284,9 @@ int main(int count, char **arguments) {
             return 1;
     close_what_was_inherited();
     signal(SIGPIPE, SIG_IGN);
-    tool_function *tool = count > 1 ? find_tool(arguments[1]) : NULL;
+    const struct tool *tool = count > 1 ? find_tool(arguments[1]) : NULL;
     if (tool)
-        return tool(count - 2, arguments + 2);
+        return run_tool(tool, count - 2, arguments + 2);
     struct options options = {0};
     parse(count, arguments, &options);
     if (!!options.attach + !!options.resume + !!options.end + options.list > 1)
@@ -268,8 +299,9 @@ int main(int count, char **arguments) {
         return relay_resume(parse_session(options.resume));
     if (options.attach)
         return attach(&options);
-    if (options.folder || options.workspace || options.write_anywhere || options.label)
-        complain("--folder, --workspace, --write-anywhere and --label go with --attach");
+    if (options.folder || options.workspace || options.write_anywhere || options.leave_controls ||
+        options.label)
+        complain("--folder, --workspace, --write-anywhere, --leave-controls and --label go with --attach");
     if (!options.directory)
         complain("no --directory; see --help");
     return serve_stream(&options);

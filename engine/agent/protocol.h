@@ -262,6 +262,7 @@ enum protocol_fact {
     PROTOCOL_FACT_ENVIRONMENT = 10, /* bytes "NAME=VALUE" */
     PROTOCOL_FACT_DIRECTORY = 11,   /* bytes: the path of the run directory */
     PROTOCOL_FACT_SPACE = 12,       /* u32 flags, u64 free bytes, of the run directory's file system */
+    PROTOCOL_FACT_NOTE = 13,        /* bytes: a line for the user */
 };
 enum { PROTOCOL_PU_FIRST_SIBLING = 1, PROTOCOL_PU_ALLOWED = 2 };
 enum { PROTOCOL_SPACE_NO_EXEC = 1, PROTOCOL_SPACE_READ_ONLY = 2 };

@@ -24,6 +24,7 @@ int request_inspect(struct agent *agent, const struct protocol_frame *frame, str
     r = facts_put(&writer, &agent->machine, &own);
     if (r == 0) {
         facts_put_directory(&writer, agent->directory);
+        facts_put_note(&writer, agent->note);
         agent_end(agent, &writer);
         return 0;
     }

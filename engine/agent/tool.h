@@ -10,6 +10,12 @@
 #ifndef ASSAY_AGENT_TOOL_H
 #define ASSAY_AGENT_TOOL_H
 
+/* An agent that serves a captured machine names it here, absolute, to all that it runs: the tools among that
+ * take it where they are given no --root. */
+#define TOOL_ROOT_VARIABLE "ASSAY_AGENT_ROOT"
+
+void tool_pass_root(const char *root); /* NULL: none is served */
+
 typedef int tool_function(int count, char **arguments);
 
 /* engine/agent/controls/ */

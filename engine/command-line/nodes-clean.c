@@ -325,7 +325,7 @@ static int clean_all(struct nodes *nodes, bool dry, bool force, struct failure *
 
 int nodes_clean(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(nodes_clear) struct nodes nodes = {0};
-    int r = nodes_open(&nodes, arguments, false, failure);
+    int r = nodes_open(&nodes, arguments, 0, failure);
     if (r == 0)
         r = clean_all(&nodes, verb_switch(arguments, "--dry-run"), verb_switch(arguments, "--force"),
                       failure);

@@ -231,7 +231,7 @@ static void raise_descriptor_limit(void) {
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments, bool write_anywhere,
+static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments, unsigned flags,
                     struct failure *failure) {
     cleanup_free const char **identities = calloc(arguments->option_count + 1, sizeof *identities);
     cleanup_free char *label = make_label(), *prefix = make_folder_prefix();
@@ -240,7 +240,8 @@ static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments,
     struct ssh_nodes_options options = {.workspace = verb_value(arguments, "--workspace"),
                                         .label = label,
                                         .folder_prefix = prefix,
-                                        .write_anywhere = write_anywhere,
+                                        .write_anywhere = flags & NODES_WRITE_ANYWHERE,
+                                        .leave_controls = flags & NODES_LEAVE_CONTROLS,
                                         .remove_directory = true};
     int r = read_ssh_options(arguments, identities, &options.ssh, failure);
     if (r == 0)
@@ -272,7 +273,7 @@ static bool any_is_there(const struct node_group *group) {
     return false;
 }
 
-int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool write_anywhere,
+int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, unsigned flags,
                struct failure *failure) {
     nodes->quiet = verb_switch(arguments, "--quiet");
     nodes->terminal = isatty(STDERR_FILENO);
@@ -285,7 +286,7 @@ int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool
         return failure ? failure->code : -ENOMEM;
     r = watch_signals(nodes, failure);
     if (r == 0)
-        r = open_ssh(nodes, arguments, write_anywhere, failure);
+        r = open_ssh(nodes, arguments, flags, failure);
     if (r == 0)
         r = add_all(nodes, failure);
     if (r < 0)

@@ -245,7 +245,7 @@ int nodes_run(const struct verb_arguments *arguments, struct failure *failure) {
     if (r < 0)
         return r;
     cleanup(nodes_clear) struct nodes nodes = {0};
-    r = nodes_open(&nodes, arguments, false, failure);
+    r = nodes_open(&nodes, arguments, 0, failure);
     if (r == 0)
         r = run_all(&nodes, &request, failure);
     return nodes_close(&nodes, r, failure);

@@ -2,6 +2,7 @@
 #include "engine/command-line/nodes.h"
 
 #include "engine/command-line/nodes-answers.h"
+#include "engine/command-line/nodes-values.h"
 #include "engine/command-line/shown.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
@@ -176,75 +177,16 @@ static const struct {
 
 /* ---- for people */
 
-struct value {
-    const char *text; /* borrowed from texts */
-    size_t *nodes;    /* owned */
-    size_t count;
-};
-
-/* The most common first, then in the order of the first node. */
-static int compare_values(const void *a, const void *b) {
-    const struct value *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
-    return (x->nodes[0] > y->nodes[0]) - (x->nodes[0] < y->nodes[0]);
-}
-
-/* There are few values, or the testbed is a strange one. */
-static int group_values(char *const *texts, size_t count, struct value *values, size_t *ret_count) {
-    size_t used = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t k = 0;
-        if (!texts[i])
-            continue;
-        while (k < used && strcmp(values[k].text, texts[i]) != 0)
-            k++;
-        if (k == used) {
-            values[used] = (struct value){.text = texts[i], .nodes = calloc(count, sizeof(size_t))};
-            if (!values[used].nodes)
-                return -ENOMEM;
-            used++;
-            *ret_count = used;
-        }
-        values[k].nodes[values[k].count++] = i;
-    }
-    qsort(values, used, sizeof *values, compare_values);
-    return 0;
-}
-
-static int print_values(const struct view *view, const char *name, const struct value *values, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        printf("%-*s  ", KEY_WIDTH, i == 0 ? name : "");
-        shown_print(stdout, values[i].text, false);
-        if (count > 1) {
-            cleanup_free char *names = nodes_fold(view->nodes, values[i].nodes, values[i].count);
-            if (!names)
-                return -ENOMEM;
-            printf("   %s", shown(names).text);
-        }
-        putchar('\n');
-    }
-    return 0;
-}
-
-static int print_property(const struct view *view, const char *name,
-                          char *(*text)(const struct view *view, size_t node), struct failure *failure) {
-    cleanup_free char **texts = calloc(view->count + 1, sizeof *texts);
-    cleanup_free struct value *values = calloc(view->count + 1, sizeof *values);
-    int r = texts && values ? 0 : -ENOMEM;
-    size_t count = 0;
-    for (size_t i = 0; i < view->count && r == 0; i++)
-        if (view->facts[i] && !(texts[i] = text(view, i)))
-            r = -ENOMEM;
-    if (r == 0)
-        r = group_values(texts, view->count, values, &count);
-    if (r == 0)
-        r = print_values(view, name, values, count);
-    for (size_t i = 0; i < view->count && texts && values; i++) {
-        free(texts[i]);
-        free(values[i].nodes);
-    }
-    return r < 0 ? failure_memory(failure) : 0;
+static int print_properties(const struct view *view, struct failure *failure) {
+    cleanup(nodes_table_clear) struct nodes_table table;
+    nodes_table_init(&table, view->nodes);
+    int r = 0;
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
+        for (size_t node = 0; r == 0 && node < view->count; node++)
+            if (view->facts[node])
+                r = nodes_table_add(&table, node, properties[i].name, properties[i].text(view, node),
+                                    failure);
+    return r < 0 ? r : nodes_table_print(&table, KEY_WIDTH, failure);
 }
 
 static double offset_of(const struct agent_clock *clock) {
@@ -289,22 +231,14 @@ static void print_clocks(const struct view *view) {
 }
 
 static int print_text(const struct view *view, struct failure *failure) {
-    cleanup_free size_t *known = calloc(view->count + 1, sizeof *known);
+    cleanup_free bool *known = calloc(view->count + 1, sizeof *known);
     if (!known)
         return failure_memory(failure);
-    size_t count = 0;
     for (size_t i = 0; i < view->count; i++)
-        if (view->facts[i])
-            known[count++] = i;
-    cleanup_free char *names = nodes_fold(view->nodes, known, count);
-    if (!names)
-        return failure_memory(failure);
-    printf("%-*s  ", KEY_WIDTH, count == 1 ? "node" : "nodes");
-    shown_print(stdout, names, false);
-    printf(count == 1 ? "\n" : "   (%zu)\n", count);
-    int r = 0;
-    for (size_t i = 0; i < sizeof properties / sizeof *properties && r == 0; i++)
-        r = print_property(view, properties[i].name, properties[i].text, failure);
+        known[i] = view->facts[i];
+    int r = nodes_print_known(view->nodes, known, KEY_WIDTH, failure);
+    if (r == 0)
+        r = print_properties(view, failure);
     if (r == 0)
         print_clocks(view);
     return r;
@@ -378,7 +312,7 @@ static int show_all(struct nodes *nodes, bool json, struct failure *failure) {
 
 int nodes_show(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(nodes_clear) struct nodes nodes = {0};
-    int r = nodes_open(&nodes, arguments, false, failure);
+    int r = nodes_open(&nodes, arguments, 0, failure);
     if (r == 0)
         r = show_all(&nodes, verb_switch(arguments, "--json"), failure);
     return nodes_close(&nodes, r, failure);

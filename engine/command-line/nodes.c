@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Which of them takes an option. */
-enum { RUN = 1, PUT = 2, GET = 4, SHOW = 8, CLEAN = 16, ALL = 31 };
+enum { RUN = 1, PUT = 2, GET = 4, SHOW = 8, CLEAN = 16, CONTROLS = 32, RESTORE = 64, CAPTURE = 128 };
 
 static const struct action {
     const char *name;
@@ -20,6 +20,9 @@ static const struct action {
     {"get", GET, 2, 2, "a path on the nodes, and a folder here", nodes_get},
     {"show", SHOW, 0, 0, "none", nodes_show},
     {"clean", CLEAN, 0, 0, "none", nodes_clean},
+    {"controls", CONTROLS, 0, 0, "none", nodes_controls},
+    {"restore", RESTORE, 0, 0, "none", nodes_restore},
+    {"capture", CAPTURE, 0, 0, "none", nodes_capture},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
@@ -56,10 +59,12 @@ static const struct verb_option options[] = {
      "/var/tmp, "
      "~/.cache/assay or /dev/shm, the first that will do",
      false},
-    {"--json", 0, NULL, "run: a JSON object a node, one a line, and one about all; show: one JSON object",
+    {"--json", 0, NULL,
+     "run: a JSON object a node, one a line, and one about all; show, controls, restore: one JSON object",
      false},
     {"--quiet", 'q', NULL, "no progress; run: nothing but what failed", false},
-    {"--output", 'o', "FOLDER", "run: all that each node wrote, as FOLDER/NODE.out and FOLDER/NODE.err",
+    {"--output", 'o', "FOLDER",
+     "run: all that each node wrote, as FOLDER/NODE.out and FOLDER/NODE.err; capture: FOLDER/NODE.tar",
      false},
     {"--limit", 0, "SIZE",
      "run: of each of stdout and stderr at most so much leaves a node, such as 10MB; the rest is counted",
@@ -70,11 +75,12 @@ static const struct verb_option options[] = {
     {"--repeat", 0, "N",
      "run: so often, one after the other, on the same connections, and print how long it took", false},
     {"--apart", 0, NULL, "run: print each node's answer, not equal ones together", false},
-    {"--dry-run", 'n', NULL, "clean: only list what is left over", false},
+    {"--probes", 0, NULL, "controls: what can be sampled, too", false},
+    {"--dry-run", 'n', NULL, "clean, restore: only list what is left over", false},
     {"--force", 0, NULL,
      "clean: end agents too that somebody is connected to, that have been alone for less than 30 s, or that "
      "do "
-     "not answer",
+     "not answer; restore: put back too what an agent that is there has changed",
      false},
     {NULL, 0, NULL, NULL, false},
 };
@@ -83,9 +89,17 @@ static const struct {
     const char *name;
     unsigned actions;
 } taken_by[] = {
-    {"--json", RUN | SHOW}, {"--output", RUN},  {"--limit", RUN}, {"--input", RUN},
-    {"--env", RUN},         {"--repeat", RUN},  {"--apart", RUN}, {"--time-limit", RUN},
-    {"--dry-run", CLEAN},   {"--force", CLEAN},
+    {"--json", RUN | SHOW | CONTROLS | RESTORE},
+    {"--output", RUN | CAPTURE},
+    {"--limit", RUN},
+    {"--input", RUN},
+    {"--env", RUN},
+    {"--repeat", RUN},
+    {"--apart", RUN},
+    {"--time-limit", RUN},
+    {"--probes", CONTROLS},
+    {"--dry-run", CLEAN | RESTORE},
+    {"--force", CLEAN | RESTORE},
 };
 
 static const struct action *find_action(const char *name, struct failure *failure) {
@@ -97,7 +111,8 @@ static const struct action *find_action(const char *name, struct failure *failur
     }
     const char *nearest = text_nearest(name, names, ACTION_COUNT);
     failure_input(failure, NULL, 0, 0, "'%s' is not what can be done with nodes; expected %s%s%s", name,
-                  nearest ? "'" : "run, put, get, show or clean", nearest ? nearest : "", nearest ? "'" : "");
+                  nearest ? "'" : "run, put, get, show, clean, controls, restore or capture",
+                  nearest ? nearest : "", nearest ? "'" : "");
     return NULL;
 }
 
@@ -119,7 +134,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 const struct verb verb_nodes = {
     .name = "nodes",
     .summary = "commands and files on many nodes at once",
-    .synopsis = "assay nodes run|put|get|show|clean -w LIST [OPTIONS] [OPERANDS]",
+    .synopsis = "assay nodes run|put|get|show|clean|controls|restore|capture -w LIST [OPTIONS] [OPERANDS]",
     .description =
         "Reaches all nodes of the list over ssh, as the user's own configuration says (aliases, gateways, "
         "keys, known hosts), and puts an agent on each, which runs what it is told and leaves nothing behind "
@@ -155,7 +170,33 @@ const struct verb verb_nodes = {
         "been connected to for more than 30 s: one that is alone for a moment may have an engine that looks "
         "for it. They would leave by themselves when their lease is over:\n"
         "\n"
-        "    assay nodes clean -w @hosts --dry-run\n",
+        "    assay nodes clean -w @hosts --dry-run\n"
+        "\n"
+        "controls tells what a campaign can set on the nodes: how it stands, what it may be, by which "
+        "driver, "
+        "or why it cannot be set; and who has the controls now. What is equal is printed once. It changes "
+        "nothing:\n"
+        "\n"
+        "    assay nodes controls -w @hosts --probes\n"
+        "\n"
+        "restore puts back what a run has changed whose agent is gone, killed together with its guardian: "
+        "the "
+        "node kept what there was. (Any other action does so too, without a word: an agent that starts puts "
+        "back first what one before it has left. Only controls, restore and capture find it as it is.) "
+        "After a restart of the node there is nothing to do. Files that do not take what they held are "
+        "named, "
+        "and the exit code is 1:\n"
+        "\n"
+        "    assay nodes restore -w @hosts --dry-run\n"
+        "\n"
+        "capture fetches the files of /sys and /proc in which each node shows itself, as FOLDER/NODE.tar. "
+        "Such "
+        "a capture, unpacked, stands for the node wherever the agent is asked about one, with no node at "
+        "hand:\n"
+        "\n"
+        "    assay nodes capture -w @hosts -o captures\n"
+        "    mkdir dahu-3 && tar -xf captures/dahu-3.tar -C dahu-3\n"
+        "    assay-agent --controls --root dahu-3\n",
     .options = options,
     .operands_least = 1,
     .operands_most = SIZE_MAX,

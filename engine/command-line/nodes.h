@@ -30,10 +30,13 @@ struct nodes {
     int64_t last_shown_ns;
 };
 
+/* What the agents may do. */
+enum { NODES_WRITE_ANYWHERE = 1, NODES_LEAVE_CONTROLS = 2 };
+
 /* Connects to the nodes that ARGUMENTS name. Those that cannot be reached are left out (node_group_is_there),
  * and fail the action at its end; the first failure of this function is that none is there, or that the
  * arguments are wrong. NODES is zeroed before, and to be closed after failures too. */
-int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool write_anywhere,
+int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, unsigned flags,
                struct failure *failure);
 /* Tells the agents to leave, waits for them and frees all. R is what the action came to; the result is R, or
  * the failure to leave in order if R was 0. */
@@ -68,5 +71,8 @@ int nodes_put(const struct verb_arguments *arguments, struct failure *failure);
 int nodes_get(const struct verb_arguments *arguments, struct failure *failure);
 int nodes_show(const struct verb_arguments *arguments, struct failure *failure);
 int nodes_clean(const struct verb_arguments *arguments, struct failure *failure);
+int nodes_controls(const struct verb_arguments *arguments, struct failure *failure);
+int nodes_restore(const struct verb_arguments *arguments, struct failure *failure);
+int nodes_capture(const struct verb_arguments *arguments, struct failure *failure);
 
 #endif

@@ -5,6 +5,7 @@
 #include "engine/remote/node-tools.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ enum {
     TEXT_MOST = NODE_TOOL_OUTPUT_MOST,
     PUS_MOST = 8192,
     EXPECTATIONS_MOST = 64 << 10,
-    LABEL_SIZE = 160,
+    SESSION_SIZE = 17,
 };
 
 static const char *const control_statuses[] = {
@@ -66,6 +67,12 @@ static void *one_more(void **items, size_t count, size_t size) {
     return (char *)more + count * size;
 }
 
+/* A tool that ended well and left out what it was asked for has not done it. TOLD: of node I. */
+static void require(struct failure *failures, size_t node, const bool *nodes, bool told, const char *what) {
+    if ((!nodes || nodes[node]) && failures[node].code == 0 && !told)
+        failure_set(&failures[node], -EPROTO, "the agent's tool did not say %s", what);
+}
+
 /* ---- looking */
 
 static void clear_state(struct node_control_state *state) {
@@ -110,9 +117,11 @@ static int take_control(struct node_control_state *state, char *at, struct failu
     return whole ? 0 : failure_memory(failure);
 }
 
-/* "session 0123 (label)" */
+/* "session 0123 (label)"; either may be missing. */
 static char *holder_words(char **at) {
     const char *session = tool_field_next(at), *label = tool_field_next(at);
+    if (!*session)
+        return strdup(*label ? label : "an agent without a name");
     return text_format("session %s%s%s%s", session, *label ? " (" : "", label, *label ? ")" : "");
 }
 
@@ -130,6 +139,8 @@ static int take_state(size_t node, const char *kind, char *at, void *context, st
     } else if (strcmp(kind, "held") == 0 && !state->holder) {
         state->holder = holder_words(&at);
         state->holder_alive = strcmp(tool_field_next(&at), "alive") == 0;
+        const char *since = tool_field_next(&at);
+        number_parse_int64(since, strlen(since), &state->holder_since_ns);
         if (!state->holder)
             return failure_memory(failure);
     }
@@ -152,6 +163,8 @@ int node_controls_show(struct node_group *group, struct node_control_state **ret
         node_control_states_free(states, count);
         return r;
     }
+    for (size_t i = 0; i < count; i++)
+        require(*ret_failures, i, NULL, states[i].count > 0, "what can be set");
     *ret = states;
     return 0;
 }
@@ -165,8 +178,17 @@ static int append_line(struct text *text, const char *kind, const char *rest, st
                        : 0;
 }
 
+struct keeping {
+    struct node_group *group;
+    struct text *snapshots;
+    bool *kept; /* one a node */
+    const char *label;
+    char session[SESSION_SIZE];
+    const char *arguments[6];
+};
+
 static int take_kept(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
-    struct text *snapshot = &((struct text *)context)[node];
+    struct keeping *keeping = context;
     if (strcmp(kind, "held") == 0) {
         cleanup_free char *holder = holder_words(&at);
         return failure_set(failure, -EBUSY,
@@ -174,19 +196,36 @@ static int take_kept(size_t node, const char *kind, char *at, void *context, str
                            "with 'assay nodes clean'",
                            holder ? holder : "another session");
     }
-    return append_line(snapshot, kind, at, failure);
+    keeping->kept[node] |= strcmp(kind, "snapshot") == 0;
+    return append_line(&keeping->snapshots[node], kind, at, failure);
+}
+
+static const char *const *keep_arguments(size_t node, void *context) {
+    struct keeping *keeping = context;
+    const struct transport *stream = agent_link_transport(node_group_link(keeping->group, node));
+    snprintf(keeping->session, sizeof keeping->session, "%016" PRIx64, stream ? stream->session : 0);
+    const char *const arguments[] = {"--snapshot-controls",       "--label",        keeping->label,
+                                     stream ? "--session" : NULL, keeping->session, NULL};
+    memcpy(keeping->arguments, arguments, sizeof arguments);
+    return keeping->arguments;
 }
 
 int node_controls_keep(struct node_group *group, const char *label, struct text *snapshots,
                        struct failure **ret_failures, struct failure *failure) {
-    char word[LABEL_SIZE];
-    snprintf(word, sizeof word, "%s", label);
-    const char *const arguments[] = {"--snapshot-controls", "--label", word, NULL};
-    return node_group_run_tool(
-        group,
-        &(struct node_tool){
-            .arguments = arguments, .timeout_ms = TOOL_TIMEOUT_MS, .take = take_kept, .context = snapshots},
-        ret_failures, failure);
+    size_t count = node_group_count(group);
+    cleanup_free bool *kept = calloc(count + 1, sizeof *kept);
+    struct keeping keeping = {.group = group, .snapshots = snapshots, .kept = kept, .label = label};
+    if (!kept)
+        return failure_memory(failure);
+    int r = node_group_run_tool(group,
+                                &(struct node_tool){.arguments_of = keep_arguments,
+                                                    .timeout_ms = TOOL_TIMEOUT_MS,
+                                                    .take = take_kept,
+                                                    .context = &keeping},
+                                ret_failures, failure);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        require(*ret_failures, i, NULL, kept[i], "what it kept");
+    return r;
 }
 
 /* ---- changing */
@@ -212,6 +251,7 @@ void node_change_clear(struct node_change *change) {
     free(change->expectations);
     text_clear(&change->writes);
     text_clear(&change->different);
+    free(change->restored);
     free(change->nothing);
     free(change->held);
     node_change_init(change);
@@ -224,10 +264,11 @@ static int take_setting(struct node_change *change, char *at, struct failure *fa
     if (!setting)
         return failure_memory(failure);
     change->count++;
-    *setting = (struct node_setting){.control = strdup(tool_field_next(&at)),
-                                     .asked = strdup(tool_field_next(&at)),
-                                     .before = strdup(tool_field_next(&at)),
-                                     .after = strdup(tool_field_next(&at))};
+    *setting = (struct node_setting){0};
+    setting->control = strdup(tool_field_next(&at));
+    setting->asked = strdup(tool_field_next(&at));
+    setting->before = strdup(tool_field_next(&at));
+    setting->after = strdup(tool_field_next(&at));
     const char *status = tool_field_next(&at);
     size_t known = find_word(setting_statuses, SETTING_STATUSES, status);
     setting->status = known < SETTING_STATUSES ? (enum node_setting_status)known : NODE_SETTING_FAILED;
@@ -248,51 +289,14 @@ static int expect(struct node_change *change, const char *path, const char *valu
     return 0;
 }
 
-struct ranked {
-    char *text;
-    size_t path_length, rank;
-};
-
-static int compare_ranked(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    size_t least = x->path_length < y->path_length ? x->path_length : y->path_length;
-    int order = memcmp(x->text, y->text, least);
-    if (order == 0)
-        order = (x->path_length > y->path_length) - (x->path_length < y->path_length);
-    return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-/* A file that was written twice has one expectation: the last word counts. */
-static int settle_expectations(struct node_change *change, struct failure *failure) {
-    size_t count = change->expectation_count, kept = 0;
-    cleanup_free struct ranked *ranked = calloc(count + 1, sizeof *ranked);
-    if (!ranked)
-        return failure_memory(failure);
-    for (size_t i = 0; i < count; i++)
-        ranked[i] = (struct ranked){change->expectations[i], strcspn(change->expectations[i], "="), i};
-    qsort(ranked, count, sizeof *ranked, compare_ranked);
-    for (size_t i = 0; i < count; i++) {
-        bool last = i + 1 == count || ranked[i + 1].path_length != ranked[i].path_length ||
-                    memcmp(ranked[i + 1].text, ranked[i].text, ranked[i].path_length) != 0;
-        if (last)
-            change->expectations[kept++] = ranked[i].text;
-        else
-            free(ranked[i].text);
-    }
-    change->expectation_count = kept;
-    return 0;
-}
-
-static int take_write(struct node_change *change, char *at, struct failure *failure) {
-    int r = append_line(&change->writes, "", at, failure);
-    if (r < 0)
-        return r;
-    tool_field_next(&at); /* the control */
-    const char *path = tool_field_next(&at);
-    tool_field_next(&at); /* before */
-    tool_field_next(&at); /* written */
-    const char *after = tool_field_next(&at), *error = tool_field_next(&at);
-    return *error || !*path || *path != '/' ? 0 : expect(change, path, after, failure);
+static int take_restored(struct node_change *change, char *at, struct failure *failure) {
+    const char *written = tool_field_next(&at), *different = tool_field_next(&at);
+    if (!number_parse_uint64(written, strlen(written), &change->files_written) ||
+        !number_parse_uint64(different, strlen(different), &change->files_different))
+        return failure_set(failure, -EPROTO, "the agent told that it put back '%.32s' files, '%.32s' left",
+                           written, different);
+    change->restored = holder_words(&at);
+    return change->restored ? 0 : failure_memory(failure);
 }
 
 static int take_change(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
@@ -300,14 +304,16 @@ static int take_change(size_t node, const char *kind, char *at, void *context, s
     if (strcmp(kind, "set") == 0)
         return take_setting(change, at, failure);
     if (strcmp(kind, "write") == 0)
-        return take_write(change, at, failure);
+        return append_line(&change->writes, "", at, failure);
+    if (strcmp(kind, "expect") == 0) {
+        const char *path = tool_field_next(&at);
+        return expect(change, path, tool_field_next(&at), failure);
+    }
     if (strcmp(kind, "target") == 0) {
         change->target_min_hz = number_or_zero(tool_field_next(&at));
         change->target_max_hz = number_or_zero(tool_field_next(&at));
-    } else if (strcmp(kind, "restored") == 0) {
-        const char *written = tool_field_next(&at), *different = tool_field_next(&at);
-        number_parse_uint64(written, strlen(written), &change->files_written);
-        number_parse_uint64(different, strlen(different), &change->files_different);
+    } else if (strcmp(kind, "restored") == 0 && !change->restored) {
+        return take_restored(change, at, failure);
     } else if (strcmp(kind, "different") == 0) {
         return append_line(&change->different, "", at, failure);
     } else if (strcmp(kind, "nothing") == 0 && !change->nothing) {
@@ -324,17 +330,13 @@ static int change_all(struct node_group *group, const char *const *arguments, co
                       struct node_change *changes, struct failure **ret_failures, struct failure *failure) {
     for (size_t i = 0; i < node_group_count(group); i++)
         node_change_clear(&changes[i]);
-    int r = node_group_run_tool(group,
-                                &(struct node_tool){.arguments = arguments,
-                                                    .nodes = nodes,
-                                                    .timeout_ms = TOOL_TIMEOUT_MS,
-                                                    .take = take_change,
-                                                    .context = changes},
-                                ret_failures, failure);
-    for (size_t i = 0; r == 0 && i < node_group_count(group); i++)
-        if (settle_expectations(&changes[i], &(*ret_failures)[i]) < 0)
-            break;
-    return r;
+    return node_group_run_tool(group,
+                               &(struct node_tool){.arguments = arguments,
+                                                   .nodes = nodes,
+                                                   .timeout_ms = TOOL_TIMEOUT_MS,
+                                                   .take = take_change,
+                                                   .context = changes},
+                               ret_failures, failure);
 }
 
 int node_controls_set(struct node_group *group, const char *const *assignments, struct node_change *changes,
@@ -347,14 +349,21 @@ int node_controls_set(struct node_group *group, const char *const *assignments, 
         return failure_memory(failure);
     arguments[0] = "--set-controls";
     memcpy(arguments + 1, assignments, count * sizeof *arguments);
-    return change_all(group, arguments, NULL, changes, ret_failures, failure);
+    int r = change_all(group, arguments, NULL, changes, ret_failures, failure);
+    for (size_t i = 0; r == 0 && i < node_group_count(group); i++)
+        require(*ret_failures, i, NULL, changes[i].count >= count, "what became of every control");
+    return r;
 }
 
 int node_controls_restore(struct node_group *group, const bool *nodes, bool abandoned,
                           struct node_change *changes, struct failure **ret_failures,
                           struct failure *failure) {
     const char *const arguments[] = {"--restore-controls", abandoned ? "--abandoned" : NULL, NULL};
-    return change_all(group, arguments, nodes, changes, ret_failures, failure);
+    int r = change_all(group, arguments, nodes, changes, ret_failures, failure);
+    for (size_t i = 0; r == 0 && i < node_group_count(group); i++)
+        require(*ret_failures, i, nodes, changes[i].restored || changes[i].nothing || changes[i].held,
+                "what it put back");
+    return r;
 }
 
 /* ---- proof */
@@ -407,6 +416,8 @@ int node_controls_prove(struct node_group *group, unsigned milliseconds, struct 
         node_proofs_free(proofs, count);
         return r;
     }
+    for (size_t i = 0; i < count; i++)
+        require(*ret_failures, i, NULL, proofs[i].count > 0, "how fast the node was");
     *ret = proofs;
     return 0;
 }

@@ -40,6 +40,7 @@ struct node_control_state {
     double base_hz, max_hz; /* 0: unknown */
     char *holder;           /* whose snapshot lies there: session and label; NULL: nobody's */
     bool holder_alive;
+    int64_t holder_since_ns; /* since 1970, by the node's clock; 0: it does not say */
 };
 
 /* RET: one a node, owned: node_control_states_free(). FAILURES: one a node, owned (free). */
@@ -76,6 +77,7 @@ struct node_change {
     char **expectations; /* "PATH=VALUE": what files that were set hold now, for the probe `drift` */
     size_t expectation_count;
     /* restoring */
+    char *restored; /* whose snapshot it was: session and label; NULL: nothing was put back */
     uint64_t files_written, files_different;
     struct text different; /* lines: CONTROL, PATH, WANTED, FOUND, errno's name; parted by tabs */
     char *nothing;         /* why there was nothing to put back; NULL: there was */
@@ -86,7 +88,8 @@ void node_change_clear(struct node_change *change);
 const char *node_setting_status_name(enum node_setting_status status); /* "done" ... */
 
 /* Keeps on each node what it may be changed from, and appends the lines of the snapshot to SNAPSHOTS[node].
- * SESSION_LABEL: whose, for whoever finds it. A node that somebody else holds is a failure of that node. */
+ * LABEL: whose, for whoever finds it; one word of at most 128 bytes. A node that somebody else holds is a
+ * failure of that node. */
 int node_controls_keep(struct node_group *group, const char *label, struct text *snapshots,
                        struct failure **ret_failures, struct failure *failure);
 

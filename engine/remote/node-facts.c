@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMORY_LIMIT = 1024, ENVIRONMENT_LIMIT = 65536 };
+enum { MEMORY_LIMIT = 1024, ENVIRONMENT_LIMIT = 65536, NOTES_LIMIT = 256 };
 
 void node_facts_free(struct node_facts *facts) {
     if (!facts)
@@ -25,6 +25,9 @@ void node_facts_free(struct node_facts *facts) {
         free(facts->environment[i]);
     free(facts->environment);
     free(facts->run_directory);
+    for (size_t i = 0; i < facts->note_count; i++)
+        free(facts->notes[i]);
+    free(facts->notes);
     free(facts);
 }
 
@@ -35,7 +38,7 @@ static void free_facts(struct node_facts **facts) {
 /* What a record is read into; the arrays grow here. */
 struct parse {
     struct node_facts *facts;
-    size_t pu_capacity, memory_capacity, environment_capacity;
+    size_t pu_capacity, memory_capacity, environment_capacity, note_capacity;
     bool memory;
 };
 
@@ -79,19 +82,33 @@ static int add_memory(struct parse *parse, struct protocol_reader *reader) {
     return r;
 }
 
-static int add_variable(struct parse *parse, const char *bytes, size_t length) {
-    struct node_facts *facts = parse->facts;
-    if (memchr(bytes, '\0', length) || !memchr(bytes, '=', length))
+static int add_string(char ***strings, size_t *count, size_t *capacity, size_t limit, const char *bytes,
+                      size_t length) {
+    if (memchr(bytes, '\0', length))
         return -EPROTO;
-    int r = list_reserve(&facts->environment, &parse->environment_capacity, facts->environment_count + 1,
-                         sizeof(char *), ENVIRONMENT_LIMIT);
+    int r = list_reserve(strings, capacity, *count + 1, sizeof(char *), limit);
     if (r < 0)
         return r;
-    char *variable = strndup(bytes, length);
-    if (!variable)
+    char *string = strndup(bytes, length);
+    if (!string)
         return -ENOMEM;
-    facts->environment[facts->environment_count++] = variable;
+    (*strings)[(*count)++] = string;
     return 0;
+}
+
+static int add_variable(struct parse *parse, const char *bytes, size_t length) {
+    struct node_facts *facts = parse->facts;
+    if (!memchr(bytes, '=', length))
+        return -EPROTO;
+    return add_string(&facts->environment, &facts->environment_count, &parse->environment_capacity,
+                      ENVIRONMENT_LIMIT, bytes, length);
+}
+
+static int add_note(struct parse *parse, const char *bytes, size_t length) {
+    struct node_facts *facts = parse->facts;
+    if (memchr(bytes, '\n', length))
+        return -EPROTO;
+    return add_string(&facts->notes, &facts->note_count, &parse->note_capacity, NOTES_LIMIT, bytes, length);
 }
 
 static void take_space(struct node_facts *facts, struct protocol_reader *reader) {
@@ -126,6 +143,8 @@ static int parse_record(struct parse *parse, unsigned kind, const char *bytes, s
         break;
     case PROTOCOL_FACT_ENVIRONMENT:
         return add_variable(parse, bytes, length);
+    case PROTOCOL_FACT_NOTE:
+        return add_note(parse, bytes, length);
     case PROTOCOL_FACT_PU:
         r = add_pu(parse, &reader);
         break;

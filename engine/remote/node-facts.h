@@ -41,6 +41,8 @@ struct node_facts {
     char *run_directory;         /* of the agent; NULL where it does not say */
     uint64_t run_directory_free; /* bytes of its file system; 0 where it does not say */
     bool run_directory_noexec, run_directory_read_only;
+    char **notes; /* sentences for the user: what the agent found to do before it served */
+    size_t note_count;
 };
 
 /* Frees what the facts hold and the facts. NULL is fine. */

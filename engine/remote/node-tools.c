@@ -82,6 +82,16 @@ static int complain(const struct node_result *result, struct failure *ret) {
                        (int)strcspn(words, "\n"), words);
 }
 
+/* Lines end at a NUL, and what comes after it would be lost without a word. */
+static int check_output(const struct node_result *result, struct failure *ret) {
+    if (result->exit.output_cut || result->output.length < result->output.total)
+        return failure_set(ret, -EFBIG, "the agent's tool printed more than %d MiB",
+                           NODE_TOOL_OUTPUT_MOST >> 20);
+    if (result->output.bytes && strlen(result->output.bytes) < result->output.length)
+        return failure_set(ret, -EPROTO, "the agent's tool printed a NUL; expected lines of text");
+    return 0;
+}
+
 /* A status of 1 with lines is told by the lines; without any, by what the tool said on stderr. */
 static int take_result(const struct node_tool *tool, size_t node, struct node_result *result,
                        struct failure *ret) {
@@ -92,11 +102,11 @@ static int take_result(const struct node_tool *tool, size_t node, struct node_re
         return result->failure.code;
     }
     const struct remote_exit *exit = &result->exit;
-    if (exit->signalled || exit->timed_out || exit->output_cut || exit->code > 1 ||
+    if (exit->signalled || exit->timed_out || exit->code > 1 ||
         (exit->code == 1 && result->output.length == 0))
         return complain(result, ret);
+    int r = check_output(result, ret);
     char *at = result->output.bytes, *line;
-    int r = 0;
     while (r >= 0 && (line = tool_line_next(&at))) {
         const char *kind = tool_field_next(&line);
         r = tool->take(node, kind, line, tool->context, ret);

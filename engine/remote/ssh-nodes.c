@@ -20,7 +20,7 @@ struct ssh_nodes {
     struct ssh_client *client;
     struct agent_package *package;
     char *workspace, *label, *folder_prefix;
-    bool write_anywhere, remove_directory;
+    bool write_anywhere, remove_directory, leave_controls;
     struct agent_link_policy policy;
     struct named *taken; /* by name */
     size_t taken_count, taken_capacity;
@@ -63,6 +63,7 @@ int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *optio
         return failure_memory(failure);
     nodes->loop = loop;
     nodes->write_anywhere = options->write_anywhere;
+    nodes->leave_controls = options->leave_controls;
     nodes->remove_directory = options->remove_directory;
     nodes->policy = options->policy;
     nodes->workspace = options->workspace ? strdup(options->workspace) : NULL;
@@ -183,7 +184,8 @@ int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct
                                                              .workspace = nodes->workspace,
                                                              .label = nodes->label,
                                                              .remove_directory = nodes->remove_directory,
-                                                             .write_anywhere = nodes->write_anywhere},
+                                                             .write_anywhere = nodes->write_anywhere,
+                                                             .leave_controls = nodes->leave_controls},
                              ret, failure);
 }
 

@@ -29,6 +29,7 @@ struct transport_ssh_options {
                               agent_package_command() */
     bool remove_directory; /* when the agent leaves */
     bool write_anywhere;   /* absolute paths may be written to */
+    bool leave_controls;   /* what an agent that is gone left changed stays so */
 };
 
 int transport_ssh_new(struct event_loop *loop, const struct transport_ssh_options *options,

@@ -45,21 +45,21 @@ static void note_begin(struct measurement *measurement, const struct design_bloc
 }
 
 /* Whether every lane has an answer for each of the block's positions. */
-static bool is_whole(const struct measurement *measurement, const struct design_block *block) {
+static bool is_whole(const struct measurement *measurement) {
     for (size_t i = 0; i < measurement->lane_count; i++)
-        if (measurement->lanes[i].next < block->first + block->count)
+        if (measurement->lanes[i].next < measurement->lanes[i].count)
             return false;
     return measurement->lane_count > 0;
 }
 
-static void note_end(struct measurement *measurement, const struct design_block *block) {
+static void note_end(struct measurement *measurement) {
     struct run *run = measurement->run;
     journal_begin(run->journal, "block-ended");
     journal_integer(run->journal, "block", (int64_t)measurement->block + 1);
     journal_string(run->journal, "status",
-                   is_whole(measurement, block) ? "done"
-                   : run->interrupted           ? "interrupted"
-                                                : "failed");
+                   is_whole(measurement) ? "done"
+                   : run->interrupted    ? "interrupted"
+                                         : "failed");
     journal_end(run->journal);
 }
 
@@ -189,19 +189,46 @@ static int count_units(struct measurement *measurement, const struct design_bloc
     return run_check_units(run, lanes, failure);
 }
 
+/* One pass: all lanes that are not finished, to their ends. */
 static int run_lanes(struct measurement *measurement, struct failure *failure) {
     struct run *run = measurement->run;
     int r = 0;
-    for (size_t i = 0; r == 0 && i < measurement->lane_count; i++)
-        r = run->experiment->streamed ? lane_start_streamed(&measurement->lanes[i], failure)
-                                      : lane_start_commands(&measurement->lanes[i], failure);
+    for (size_t i = 0; r == 0 && i < measurement->lane_count; i++) {
+        struct lane *lane = &measurement->lanes[i];
+        if (!lane->finished)
+            r = run->experiment->streamed ? lane_start_streamed(lane, failure)
+                                          : lane_start_commands(lane, failure);
+    }
     /* It is stopped by the last lane, by a failure, or by a signal. */
     return r < 0 ? r : event_loop_run(run->loop, failure);
 }
 
+static bool is_over(const struct measurement *measurement) {
+    return measurement->ended || measurement->run->interrupted;
+}
+
+/* What gates want again is measured again, while the state is still set. */
+static int run_passes(struct measurement *measurement, struct failure *failure) {
+    for (unsigned attempt = 1;; attempt++) {
+        int r = run_lanes(measurement, failure);
+        end_lanes(measurement);
+        bool again = verdict_settle(measurement);
+        if (r < 0 || !again || is_over(measurement))
+            return r;
+        size_t units = 0;
+        for (size_t i = 0; i < measurement->lane_count; i++)
+            if (lane_repeat(&measurement->lanes[i])) {
+                measurement->lanes_open++;
+                units += measurement->lanes[i].count;
+            }
+        run_note(measurement->run,
+                 "%zu units are measured again, as their state was not what it should be (attempt %u)", units,
+                 attempt + 1);
+    }
+}
+
 /* The block's units are over, one way or another. */
 static void end_block(struct measurement *measurement, const struct design_block *block) {
-    end_lanes(measurement);
     for (size_t i = 0; i < measurement->lane_count; i++)
         lane_close(&measurement->lanes[i]);
     double lanes = (double)measurement->lane_count;
@@ -226,9 +253,9 @@ int block_measure(struct measurement *measurement, size_t number, struct failure
         if (r == 0)
             r = open_lanes(measurement, block, failure);
         if (r == 0)
-            r = run_lanes(measurement, failure);
+            r = run_passes(measurement, failure);
         end_block(measurement, block);
     }
-    note_end(measurement, block);
+    note_end(measurement);
     return r;
 }

@@ -259,6 +259,7 @@ int run_phase_connect(struct run *run, struct failure *failure) {
 
 int run_phase_release(struct run *run, struct failure *failure) {
     struct failure first = {0};
+    watch_free(take_pointer(run->watch));
     if (run->group)
         node_group_close(run->group, leave_timeout_ns, &first);
     /* Nodes that were given up are left to their leases: that is said, and is not how the run ended. */

@@ -23,7 +23,7 @@ static bool is_word(const char *value) {
     for (size_t i = 0; i < length; i++)
         if (!isalnum((unsigned char)value[i]) && value[i] != '-' && value[i] != '_')
             return false;
-    return length > 0 && length < 64;
+    return length < 64 && isalnum((unsigned char)value[0]);
 }
 
 static bool is_limit(const char *text, size_t length, bool base) {

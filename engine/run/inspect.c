@@ -269,7 +269,7 @@ static int check_lanes(const struct run *run, struct failure *failure) {
     return run_check_units(run, lanes, failure);
 }
 
-static int take_facts(struct run *run, struct failure *failure) {
+int run_take_facts(struct run *run, struct failure *failure) {
     cleanup_free struct node_facts **facts = NULL;
     cleanup_free struct failure *failures = NULL;
     int r = node_group_inspect(run->group, &facts, &failures, failure);
@@ -277,9 +277,11 @@ static int take_facts(struct run *run, struct failure *failure) {
         return r;
     for (size_t i = 0; i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
-        node->facts = facts[i];
-        if (!node->facts)
+        if (!facts[i])
             continue;
+        free((void *)take_pointer(node->cores));
+        node_facts_free(node->facts);
+        node->facts = facts[i];
         r = node_facts_physical_cores(node->facts, &node->cores, &node->core_count);
         if (r < 0)
             return failure_memory(failure);
@@ -290,7 +292,7 @@ static int take_facts(struct run *run, struct failure *failure) {
 }
 
 int run_phase_inspect(struct run *run, struct failure *failure) {
-    int r = take_facts(run, failure);
+    int r = run_take_facts(run, failure);
     if (r < 0)
         return r;
     cleanup_free bool *unreadable = calloc(run->node_count, RAW_FILES * sizeof *unreadable);

@@ -19,6 +19,15 @@ enum {
 
 static int start_unit(struct lane *lane, struct failure *failure);
 
+/* "results/raw/12-dahu-3-all.out"; of a later attempt "results/raw/12-dahu-3-all-again-2.out". */
+static char *name_output(const struct lane *lane, const char *suffix) {
+    size_t order = lane_position(lane, lane->next) + 1;
+    if (lane->attempt == 1)
+        return text_format("results/raw/%zu-%s-%s.%s", order, lane->node->name, lane->core, suffix);
+    return text_format("results/raw/%zu-%s-%s-again-%u.%s", order, lane->node->name, lane->core,
+                       lane->attempt, suffix);
+}
+
 /* Keeps what the unit wrote, so that a number can be traced to its text. */
 static int keep_output(struct lane *lane, struct failure *failure) {
     struct run *run = lane->measurement->run;
@@ -30,8 +39,7 @@ static int keep_output(struct lane *lane, struct failure *failure) {
     for (size_t i = 0; r == 0 && i < 2; i++) {
         if (parts[i].text->length == 0)
             continue;
-        cleanup_free char *name = text_format("results/raw/%zu-%s-%s.%s", lane->next + 1, lane->node->name,
-                                              lane->core, parts[i].suffix);
+        cleanup_free char *name = name_output(lane, parts[i].suffix);
         r = name ? run_write_file(run, name, parts[i].text->bytes, parts[i].text->length, failure)
                  : failure_memory(failure);
     }
@@ -78,16 +86,22 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit, const
                  lane->errors.length ? ": " : "", last_line(&lane->errors));
     for (size_t i = 0; good && i < experiment->response_count; i++)
         good = read_response(lane, i, &responses[i], why);
-    measurement_record(measurement, lane, lane->next, &lane->unit_start, good ? responses : NULL,
-                       good ? NULL : why);
+    size_t position = lane_position(lane, lane->next);
+    measurement_record(measurement, lane,
+                       &(struct measured_unit){.position = position,
+                                               .attempt = lane->attempt,
+                                               .start = lane->unit_start,
+                                               .begun_ns = lane->unit_start.monotonic_ns,
+                                               .end_ns = exit ? exit->monotonic_ns : -1},
+                       good ? responses : NULL, good ? NULL : why);
     lane->failures_in_a_row = good ? 0 : lane->failures_in_a_row + 1;
     if (good)
         return;
     struct run *run = measurement->run;
-    run_note(run, "unit %zu on node %s failed: %s", lane->next + 1, lane->node->name, why);
+    run_note(run, "unit %zu on node %s failed: %s", position + 1, lane->node->name, why);
     if (!run->first_unit_failure[0])
         snprintf(run->first_unit_failure, sizeof run->first_unit_failure, "unit %zu on node %s: %s",
-                 lane->next + 1, lane->node->name, why);
+                 position + 1, lane->node->name, why);
     if (lane->failures_in_a_row >= FAILURES_IN_A_ROW_MOST) {
         struct failure failure;
         failure_set_kind(&failure, FAILURE_EXPERIMENT, -EIO, "%d units in a row failed; the last: %s",
@@ -98,7 +112,7 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit, const
 
 static void on_started(struct remote_command *command, const struct remote_start *start, void *context) {
     (void)command;
-    ((struct lane *)context)->unit_start = (struct lane_start){start->wall_ns, start->monotonic_ns};
+    ((struct lane *)context)->unit_start = (struct unit_start){start->wall_ns, start->monotonic_ns};
 }
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
@@ -129,7 +143,7 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         if (r == 0)
             record_unit(lane, exit, exit ? NULL : failure->text);
         lane->next++;
-        if (r == 0 && !measurement->ended && lane->next < lane->end) {
+        if (r == 0 && !measurement->ended && lane->next < lane->count) {
             r = start_unit(lane, &why);
             if (r == 0)
                 return;

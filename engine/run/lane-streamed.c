@@ -52,11 +52,12 @@ static int send_rows(struct lane *lane, struct failure *failure) {
     const struct run *run = lane->measurement->run;
     struct text rows;
     text_init(&rows, 16 << 20);
-    int r = lane->sent == lane->first ? append_header(lane, &rows) : 0;
+    int r = lane->sent == 0 ? append_header(lane, &rows) : 0;
     size_t queued = remote_command_queued(lane->command), ahead = lane->measurement->ahead_bytes;
-    while (r == 0 && lane->sent < lane->end && queued + rows.length < ahead) {
-        size_t row = design_order_row(run->plan->order, lane->sent);
-        r = csv_append_int64(&rows, true, (int64_t)++lane->sent);
+    while (r == 0 && lane->sent < lane->count && queued + rows.length < ahead) {
+        size_t position = lane_position(lane, lane->sent++);
+        size_t row = design_order_row(run->plan->order, position);
+        r = csv_append_int64(&rows, true, (int64_t)position + 1);
         if (r == 0)
             r = plan_append_factors(run->plan, row, &rows);
         if (r == 0)
@@ -66,7 +67,7 @@ static int send_rows(struct lane *lane, struct failure *failure) {
         r = failure_memory(failure);
     else if (rows.length > 0)
         r = remote_command_write(lane->command, rows.bytes, rows.length, NULL, failure);
-    if (r == 0 && lane->sent == lane->end)
+    if (r == 0 && lane->sent == lane->count)
         r = remote_command_close_input(lane->command, failure);
     text_clear(&rows);
     return r == -EPIPE ? 0 : r; /* the kernel has ended: its end says why */
@@ -157,12 +158,29 @@ static void take_header(struct lane *lane, const char *line, size_t length) {
              (int)(length < 200 ? length : 200), line);
 }
 
+/* When it ended is known when the next one begins. */
+static void record_answer(struct lane *lane, struct unit_start *start, const double *responses) {
+    const struct agent_clock *clock = &lane->node->clocks[RUN_CLOCK_START];
+    int64_t begun_ns = start->monotonic_ns;
+    if (begun_ns < 0 && clock->exchanges > 0)
+        begun_ns = start->wall_ns - clock->node_wall_ns + clock->node_monotonic_ns;
+    held_units_end_last(&lane->held, begun_ns);
+    size_t position = lane_position(lane, lane->next++);
+    measurement_record(lane->measurement, lane,
+                       &(struct measured_unit){.position = position,
+                                               .attempt = lane->attempt,
+                                               .start = *start,
+                                               .begun_ns = begun_ns,
+                                               .end_ns = -1},
+                       responses, NULL);
+}
+
 static void take_answer(struct lane *lane, const char *line, size_t length) {
     const struct experiment *experiment = lane->measurement->run->experiment;
     struct csv_field fields[FIELDS_MOST];
     size_t count = split(line, length, fields);
     uint64_t unit = 0;
-    struct lane_start start = {.monotonic_ns = -1};
+    struct unit_start start = {.monotonic_ns = -1};
     double responses[EXPERIMENT_NAMES_MOST];
     bool good = count == experiment->response_count + (lane->tells_monotonic ? 3 : 2) &&
                 number_parse_uint64(fields[0].bytes, fields[0].length, &unit) &&
@@ -178,10 +196,13 @@ static void take_answer(struct lane *lane, const char *line, size_t length) {
         fail(lane, "answered '%.*s', expected a unit, its start in ns and %zu number%s",
              (int)(length < 200 ? length : 200), line, experiment->response_count,
              experiment->response_count == 1 ? "" : "s");
-    else if (unit != lane->next + 1 || unit > lane->sent)
-        fail(lane, "answered unit %llu, expected unit %zu", (unsigned long long)unit, lane->next + 1);
+    else if (lane->next == lane->sent)
+        fail(lane, "answered unit %llu, and was sent no more than those before", (unsigned long long)unit);
+    else if (unit != lane_position(lane, lane->next) + 1)
+        fail(lane, "answered unit %llu, expected unit %zu", (unsigned long long)unit,
+             lane_position(lane, lane->next) + 1);
     else
-        measurement_record(lane->measurement, lane, lane->next++, &start, responses, NULL);
+        record_answer(lane, &start, responses);
 }
 
 static void take_line(struct lane *lane, const char *line, size_t length) {
@@ -243,10 +264,11 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
     if (failure)
         measurement_fail(measurement, failure);
     else if (!measurement->ended && !measurement->run->interrupted &&
-             (exit->signalled || exit->code != 0 || lane->next < lane->end))
-        fail(lane, "%s after %zu of %zu units%s%s", remote_exit_describe(exit, how, sizeof how),
-             lane->next - lane->first, lane->end - lane->first, lane->errors.length ? ": " : "",
-             lane->errors.bytes);
+             (exit->signalled || exit->code != 0 || lane->next < lane->count))
+        fail(lane, "%s after %zu of %zu units%s%s", remote_exit_describe(exit, how, sizeof how), lane->next,
+             lane->count, lane->errors.length ? ": " : "", lane->errors.bytes);
+    if (exit)
+        held_units_end_last(&lane->held, exit->monotonic_ns);
     measurement_lane_over(measurement, lane);
 }
 

@@ -1,6 +1,9 @@
 /* What the two kinds of lanes share: their beginning, their end, and the command that they start. */
 #include "engine/run/measurement.h"
 
+#include "engine/foundation/cleanup.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +18,9 @@ int lane_open(struct lane *lane, struct measurement *measurement, struct run_nod
                           .node = node,
                           .pu_count = whole ? node->core_count : 1,
                           .first = block->first,
-                          .end = block->first + block->count,
-                          .next = block->first,
-                          .sent = block->first};
+                          .count = block->count,
+                          .attempt = 1,
+                          .since_ns = INT64_MIN};
     text_init(&lane->line, LINE_MOST);
     text_init(&lane->output, LANE_OUTPUT_MOST);
     text_init(&lane->errors, LINE_MOST);
@@ -44,6 +47,41 @@ void lane_close(struct lane *lane) {
     lane->columns = NULL;
     free((void *)lane->pus);
     lane->pus = NULL;
+    free(take_pointer(lane->again));
+    free(take_pointer(lane->to_repeat));
+    held_units_clear(&lane->held);
+}
+
+size_t lane_position(const struct lane *lane, size_t k) {
+    return lane->again ? lane->again[k] : lane->first + k;
+}
+
+int lane_add_repeat(struct lane *lane, size_t position) {
+    size_t count = lane->repeat_count;
+    if ((count & (count - 1)) == 0) { /* 0 or a power of two: full */
+        size_t *more = realloc(lane->to_repeat, (count ? 2 * count : 1) * sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        lane->to_repeat = more;
+    }
+    lane->to_repeat[lane->repeat_count++] = position;
+    return 0;
+}
+
+bool lane_repeat(struct lane *lane) {
+    if (lane->repeat_count == 0)
+        return false;
+    remote_command_free(take_pointer(lane->command));
+    text_reset(&lane->line);
+    text_reset(&lane->errors);
+    free(take_pointer(lane->columns));
+    free(lane->again);
+    lane->again = take_pointer(lane->to_repeat);
+    lane->count = lane->repeat_count;
+    lane->repeat_count = lane->next = lane->sent = 0;
+    lane->header_seen = lane->finished = false;
+    lane->attempt++;
+    return true;
 }
 
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
@@ -54,8 +92,9 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
     int r = plan_values_new(run->plan, lane->pu_count, &values, failure);
     size_t block = lane->measurement->block;
     if (r == 0)
-        r = run->experiment->streamed ? plan_values_set_block(&values, run->plan, block, failure)
-                                      : plan_values_set_unit(&values, run->plan, block, lane->next, failure);
+        r = run->experiment->streamed
+                ? plan_values_set_block(&values, run->plan, block, failure)
+                : plan_values_set_unit(&values, run->plan, block, lane_position(lane, lane->next), failure);
     if (r == 0) {
         struct experiment_values usable = plan_values_view(&values);
         r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable, &arguments,
@@ -69,7 +108,7 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
         specification->folder = RUN_WORK_FOLDER;
         specification->pus = lane->pus;
         specification->pu_count = lane->pu_count;
-        if (lane->next == 0) {
+        if (lane->attempt == 1 && lane_position(lane, lane->next) == 0) {
             struct text line;
             text_init(&line, 64 << 10);
             experiment_command_describe(arguments, &line);

@@ -6,17 +6,12 @@
 #ifndef ASSAY_RUN_LANE_H
 #define ASSAY_RUN_LANE_H
 
+#include "engine/run/held-units.h"
 #include "engine/run/run-state.h"
 
 enum { LANE_OUTPUT_MOST = 16 << 20 }; /* bytes of one unit's stdout; what is more is cut */
 
 struct measurement;
-
-/* When a unit began, by the node's two clocks. */
-struct lane_start {
-    int64_t wall_ns;
-    int64_t monotonic_ns; /* negative: not known */
-};
 
 struct lane {
     struct measurement *measurement;
@@ -24,13 +19,20 @@ struct lane {
     char core[16];       /* the PU's number, or "all" */
     const unsigned *pus; /* pinned to these; owned */
     size_t pu_count;
-    size_t first, end; /* its positions: from the first up to the end, which is the next block's */
+    size_t first, count; /* its positions: COUNT from the first on; in a later pass, as many of `again` */
+    size_t *again;       /* owned; positions that are measured again in this pass; NULL: the first pass */
+    unsigned attempt;    /* which pass, from 1 */
     struct remote_command *command;
-    size_t next;   /* position of the next answer */
+    size_t next;   /* which of its positions is answered next, from 0: lane_position() */
     bool finished; /* every position has its answer, and the command has ended */
 
+    struct held_units held; /* answered, and waiting for the samples of their node */
+    int64_t since_ns;       /* monotonic: no unit that is not judged began before; INT64_MIN: not known */
+    size_t *to_repeat;      /* owned; positions that the next pass measures again */
+    size_t repeat_count;
+
     /* streamed */
-    size_t sent;      /* positions below this one were written to the kernel */
+    size_t sent;      /* so many of its positions were written to the kernel */
     struct text line; /* the answer line that is not whole yet */
     bool header_seen;
     bool tells_monotonic; /* the field after `start` is `start_monotonic` */
@@ -38,7 +40,7 @@ struct lane {
 
     /* one command a unit */
     struct text output; /* of the unit that runs */
-    struct lane_start unit_start;
+    struct unit_start unit_start;
     unsigned failures_in_a_row; /* over the end of a block, too */
 
     struct text errors; /* what was written to stderr: by the unit, or the last of it by a streamed kernel */
@@ -50,6 +52,12 @@ int lane_open(struct lane *lane, struct measurement *measurement, struct run_nod
               const struct design_block *block, struct failure *failure);
 /* Kills what still runs, and frees all; node, core and failures in a row stay to be read. */
 void lane_close(struct lane *lane);
+/* The position that is number K of this pass. */
+size_t lane_position(const struct lane *lane, size_t k);
+/* POSITION is to be measured again in the next pass. 0 or -ENOMEM. */
+int lane_add_repeat(struct lane *lane, size_t position);
+/* The next pass begins, over what was added; LANE is to be started again. False if there is nothing. */
+bool lane_repeat(struct lane *lane);
 
 /* Starts the experiment's run command with the lane's values, in its node's work folder, pinned to its PUs.
  * SPECIFICATION holds the rest. The first of a measurement is logged. */

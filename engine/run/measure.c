@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,12 +23,26 @@ static const int64_t rate_window_ns = 5 * EVENT_SECOND;
 /* ---- Records ---------------------------------------------------------------------------------------------
  */
 
+/* Empty is not known. */
+static int append_known(struct text *text, double value) {
+    return isnan(value) ? text_append_character(text, ',') : csv_append_double(text, false, value);
+}
+
+static int append_state(const struct unit_state *state, struct text *text) {
+    char flags[128];
+    unit_state_flags(state->flags, flags, sizeof flags);
+    int r = append_known(text, round(state->frequency_hz));
+    r = r < 0 ? r : append_known(text, state->temperature);
+    return r < 0 ? r : csv_append_field(text, false, flags, strlen(flags));
+}
+
 /* A line of results.csv, whole or not at all. */
-static int append_unit(struct measurement *measurement, const struct lane *lane, size_t position,
-                       const struct lane_start *start, const double *responses) {
+static int append_unit(struct measurement *measurement, const struct lane *lane,
+                       const struct measured_unit *unit, const struct unit_state *state,
+                       const double *responses) {
     struct run *run = measurement->run;
     const struct plan *plan = run->plan;
-    size_t row = design_order_row(plan->order, position);
+    size_t position = unit->position, row = design_order_row(plan->order, position);
     struct text *text = &run->results->pending;
     size_t before = text->length;
     int r = csv_append_int64(text, true, (int64_t)row + 1);
@@ -35,17 +50,19 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
               : csv_append_int64(text, false, (int64_t)design_order_repetition(plan->order, position) + 1);
     r = r < 0 ? r : csv_append_int64(text, false, (int64_t)position + 1);
     r = r < 0 ? r : csv_append_int64(text, false, (int64_t)measurement->block + 1);
+    r = r < 0 ? r : csv_append_int64(text, false, unit->attempt);
     r = r < 0 ? r : csv_append_field(text, false, lane->node->name, strlen(lane->node->name));
     r = r < 0 ? r : csv_append_field(text, false, lane->core, strlen(lane->core));
-    r = r < 0 ? r : csv_append_int64(text, false, start->wall_ns);
-    if (r == 0 && start->monotonic_ns >= 0)
-        r = csv_append_int64(text, false, start->monotonic_ns);
+    r = r < 0 ? r : csv_append_int64(text, false, unit->start.wall_ns);
+    if (r == 0 && unit->start.monotonic_ns >= 0)
+        r = csv_append_int64(text, false, unit->start.monotonic_ns);
     else if (r == 0)
         r = text_append_character(text, ','); /* an empty field */
     r = r < 0 ? r : plan_append_factors(plan, row, text);
     r = r < 0 ? r : plan_append_controls(plan, row, text);
     for (size_t i = 0; r == 0 && i < run->experiment->response_count; i++)
         r = csv_append_double(text, false, responses[i]);
+    r = r < 0 ? r : append_state(state, text);
     r = r < 0 ? r : text_append_character(text, '\n');
     if (r < 0 && text->capacity) {
         text->length = before;
@@ -54,13 +71,35 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     return r;
 }
 
-void measurement_record(struct measurement *measurement, const struct lane *lane, size_t position,
-                        const struct lane_start *start, const double *responses, const char *why) {
+static void journal_unit(struct measurement *measurement, const struct lane *lane,
+                         const struct measured_unit *unit, const struct unit_state *state, bool done,
+                         const char *why) {
     struct run *run = measurement->run;
-    const struct plan *plan = run->plan;
-    size_t row = design_order_row(plan->order, position),
-           repetition = design_order_repetition(plan->order, position);
-    if (responses && append_unit(measurement, lane, position, start, responses) < 0) {
+    const struct design_order *order = run->plan->order;
+    journal_begin(run->journal, "unit");
+    journal_integer(run->journal, "row", (int64_t)design_order_row(order, unit->position) + 1);
+    journal_integer(run->journal, "repetition", (int64_t)design_order_repetition(order, unit->position) + 1);
+    journal_integer(run->journal, "order", (int64_t)unit->position + 1);
+    journal_integer(run->journal, "block", (int64_t)measurement->block + 1);
+    if (unit->attempt > 1)
+        journal_integer(run->journal, "attempt", unit->attempt);
+    journal_string(run->journal, "node", lane->node->name);
+    journal_string(run->journal, "core", lane->core);
+    journal_string(run->journal, "status", done ? "done" : "failed");
+    if (state->flags) {
+        char flags[128];
+        journal_string(run->journal, "flags", unit_state_flags(state->flags, flags, sizeof flags));
+    }
+    if (why)
+        journal_string(run->journal, "sentence", why);
+    journal_end(run->journal);
+}
+
+void measurement_write(struct measurement *measurement, const struct lane *lane,
+                       const struct measured_unit *unit, const struct unit_state *state,
+                       const double *responses, const char *why) {
+    struct run *run = measurement->run;
+    if (responses && append_unit(measurement, lane, unit, state, responses) < 0) {
         struct failure failure;
         failure_set(&failure, -ENOMEM,
                     "cannot keep the results of %zu units in memory until they are written",
@@ -68,22 +107,17 @@ void measurement_record(struct measurement *measurement, const struct lane *lane
         measurement_fail(measurement, &failure);
         return;
     }
-    journal_begin(run->journal, "unit");
-    journal_integer(run->journal, "row", (int64_t)row + 1);
-    journal_integer(run->journal, "repetition", (int64_t)repetition + 1);
-    journal_integer(run->journal, "order", (int64_t)position + 1);
-    journal_integer(run->journal, "block", (int64_t)measurement->block + 1);
-    journal_string(run->journal, "node", lane->node->name);
-    journal_string(run->journal, "core", lane->core);
-    journal_string(run->journal, "status", responses ? "done" : "failed");
-    if (why)
-        journal_string(run->journal, "sentence", why);
-    journal_end(run->journal);
+    journal_unit(measurement, lane, unit, state, responses, why);
+    run->units_flagged += state->flags != 0;
+    if (unit->attempt > 1) {
+        run->units_repeated++;
+        return;
+    }
     if (responses)
         run->units_done++;
     else
         run->units_failed++;
-    measurement->weight_done += plan_weight(plan, position);
+    measurement->weight_done += plan_weight(run->plan, unit->position);
 }
 
 /* ---- Progress --------------------------------------------------------------------------------------------
@@ -130,6 +164,7 @@ static void commit_and_show(struct measurement *measurement) {
 
 static void on_commit_timer(struct event_source *source, void *context) {
     (void)source;
+    verdict_release(context, false);
     commit_and_show(context);
 }
 
@@ -173,14 +208,14 @@ static int compile_patterns(struct measurement *measurement, struct failure *fai
 static int write_header(struct run *run, struct failure *failure) {
     struct text *text = &run->results->pending;
     const struct design *design = run->plan->design;
-    int r = text_append_string(text, "row,repetition,order,block,node,core,start,start_monotonic");
+    int r = text_append_string(text, "row,repetition,order,block,attempt,node,core,start,start_monotonic");
     for (size_t i = 0; r == 0 && i < design->column_count; i++)
         r = csv_append_field(text, false, design->columns[i].name, strlen(design->columns[i].name));
     for (size_t i = 0; r == 0 && i < run->experiment->response_count; i++)
         r = csv_append_field(text, false, run->experiment->responses[i].name,
                              strlen(run->experiment->responses[i].name));
     if (r == 0)
-        r = text_append_character(text, '\n');
+        r = text_append_string(text, ",state.frequency,state.temperature,state.flags\n");
     return r < 0 ? failure_memory(failure) : run_commit(run, failure);
 }
 
@@ -237,6 +272,9 @@ int run_phase_measure(struct run *run, struct failure *failure) {
     }
     if (committed == 0 && measurement.units_total > 0)
         show_progress(&measurement);
+    if (run->units_flagged > 0)
+        run_note(run, "%" PRIu64 " of %" PRIu64 " lines of the results are flagged", run->units_flagged,
+                 run->units_done + run->units_repeated);
     if (r == 0 && run->units_failed > 0 && !run->interrupted)
         r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
                              "%" PRIu64 " of %" PRIu64 " units failed; the first: %s", run->units_failed,

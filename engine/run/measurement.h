@@ -7,6 +7,7 @@
 #define ASSAY_RUN_MEASUREMENT_H
 
 #include "engine/run/lane.h"
+#include "engine/run/unit-state.h"
 
 #include <regex.h>
 
@@ -20,6 +21,7 @@ struct measurement {
     /* Of all blocks; those to come are taken to have as many lanes as this one. */
     uint64_t units_total, units_before; /* the latter: in the blocks before this one, planned */
     double weight_total, weight_before, weight_done;
+    size_t held; /* units of all lanes that wait for samples */
 
     int64_t started_ns,
         window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
@@ -31,10 +33,27 @@ struct measurement {
     struct event_source *commit_timer;
 };
 
-/* A unit's line in results.csv and in the journal. RESPONSES: one number a response, in the experiment's
- * order; NULL for a unit that failed, with WHY. Every unit that ends, however it does, comes by here once. */
-void measurement_record(struct measurement *measurement, const struct lane *lane, size_t position,
-                        const struct lane_start *start, const double *responses, const char *why);
+/* Every unit that ends, however it does, comes by here once. RESPONSES: one number a response, in the
+ * experiment's order; NULL for a unit that failed, with WHY. While its node is watched, the unit is held
+ * until samples tell what state it ran under (verdict.c). */
+void measurement_record(struct measurement *measurement, struct lane *lane, const struct measured_unit *unit,
+                        const double *responses, const char *why);
+
+/* ---- verdict.c */
+
+/* Judges held units whose state is known, writes their lines, and notes what is to be repeated. With ALL,
+ * also those whose state is not. */
+void verdict_release(struct measurement *measurement, bool all);
+/* At the end of a pass: waits for the samples of what is held, releases it, and says whether anything is to
+ * be repeated. */
+bool verdict_settle(struct measurement *measurement);
+
+/* ---- measure.c, for verdict.c */
+
+/* A unit's line in results.csv and in the journal. */
+void measurement_write(struct measurement *measurement, const struct lane *lane,
+                       const struct measured_unit *unit, const struct unit_state *state,
+                       const double *responses, const char *why);
 /* Ends all lanes, with the reason; the first reason counts. */
 void measurement_fail(struct measurement *measurement, const struct failure *why);
 /* LANE has answered for all its positions, or will not; the last of them ends the block. */

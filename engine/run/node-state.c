@@ -1,14 +1,41 @@
 /* The state of the nodes' controls, which a design may change from block to block. */
 #include "engine/run/run-state.h"
 
-#include <errno.h>
+#include "engine/foundation/cleanup.h"
+
+#include <stdlib.h>
 
 int run_set_block(struct run *run, size_t block, struct failure *failure) {
     const struct plan *plan = run->plan;
     if (plan_control_count(plan) == 0)
         return 0;
-    return failure_set(failure, -ENOTSUP,
-                       "block %zu wants a state of the controls (%s %s, ...), which this version cannot set",
-                       block + 1, plan_control_name(plan, 0),
-                       plan_control_value(plan, plan->order->blocks[block].row, 0));
+    size_t count = plan_control_count(plan), row = plan->order->blocks[block].row;
+    cleanup_free char **assignments = calloc(count + 1, sizeof *assignments);
+    if (!assignments)
+        return failure_memory(failure);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        if (!(assignments[i] =
+                  text_format("%s=%s", plan_control_name(plan, i), plan_control_value(plan, row, i))))
+            r = failure_memory(failure);
+    /* The sampler knows what is expected when it starts, and which PUs there are. */
+    if (r == 0)
+        r = watch_stop(run, failure);
+    if (r == 0)
+        r = run_set_controls(run, (const char *const *)assignments, block + 1, failure);
+    if (r == 0)
+        r = run_prove_controls(run, block + 1, failure);
+    if (r == 0)
+        r = run_take_facts(run, failure);
+    if (r == 0)
+        r = watch_start(run, failure);
+    if (r == 0)
+        r = run_warm_up(run, block + 1, failure);
+    for (size_t i = 0; i < count; i++)
+        free(assignments[i]);
+    return r;
+}
+
+bool run_controls_vary(const struct run *run) {
+    return plan_control_count(run->plan) > 0;
 }

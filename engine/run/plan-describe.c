@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/run/experiment-command.h"
+#include "engine/run/state-describe.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -197,20 +198,18 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
     append_preparation(experiment, ret);
     for (size_t i = 0; r == 0 && i < experiment->setup_count; i++)
         r = append_command(plan, &experiment->setup[i], &values, ret, failure);
-    text_append_string(ret, plan_control_count(plan)
-                                ? "  control    as each block wants it\n  warm-up    none\n"
-                                : "  control    nothing is changed on the nodes\n  warm-up    none\n");
+    state_describe(campaign, plan_control_count(plan) > 0, ret);
     append_units(plan, ret);
     if (r == 0)
         r = experiment->streamed ? plan_values_set_block(&values, plan, 0, failure)
                                  : plan_values_set_unit(&values, plan, 0, 0, failure);
     if (r == 0)
         r = append_command(plan, &experiment->run, &values, ret, failure);
+    state_describe_watch(campaign, ret);
     text_append_string(ret, "  collect    clocks again, software, and what the agents cost\n");
     for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
         r = append_command(plan, &experiment->teardown[i], &values, ret, failure);
-    text_append_string(ret, plan_control_count(plan) ? "  restore    the controls, as they were\n"
-                                                     : "  restore    nothing was changed\n");
+    state_describe_restore(campaign, plan_control_count(plan) > 0, ret);
     text_append_string(ret, "  seal       the archive\n  release    the nodes\n");
     if (r == 0)
         r = append_blocks(plan, ret, failure);
@@ -269,6 +268,7 @@ cJSON *plan_resolve(const struct plan *plan) {
     campaign->testbed.backend->resolve(campaign->testbed.settings,
                                        json_add_object(object, "testbed_settings"));
     plan_add_options(plan, object);
+    state_resolve(campaign, object);
     plan_add_seed(plan, object);
     json_add_uint64(object, "rows", plan->design->row_count);
     json_add_uint64(object, "repetitions", plan->order->repetitions);

@@ -36,6 +36,8 @@ static const struct archive_column unit_columns[] = {
     {"order", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "order", "position in the order of measurement, from 1"},
     {"block", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "block",
      "of units that were measured one after the other in one state of the controls, from 1"},
+    {"attempt", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "attempt",
+     "1, or higher where a gate had the unit measured again; all attempts have a line"},
     {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "node", "host name"},
     {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "core", "number of the logical CPU, or all"},
     {"start", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "start",
@@ -44,7 +46,18 @@ static const struct archive_column unit_columns[] = {
      "the same by the node's monotonic clock, which only means something on that node; empty where the "
      "experiment's kernel does not tell"},
 };
-enum { UNIT_COLUMNS = sizeof unit_columns / sizeof *unit_columns };
+static const struct archive_column state_columns[] = {
+    {"state.frequency", ARCHIVE_NUMBER, "Hz", ARCHIVE_ROLE_COVARIATE, "frequency",
+     "mean of the unit's PUs while it ran; empty where it is not known"},
+    {"state.temperature", ARCHIVE_NUMBER, "Cel", ARCHIVE_ROLE_COVARIATE, "temperature",
+     "of the hottest package at the unit's end; empty where it is not known"},
+    {"state.flags", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "flags",
+     "gates that the unit did not pass, parted by semicolons"},
+};
+enum {
+    UNIT_COLUMNS = sizeof unit_columns / sizeof *unit_columns,
+    STATE_COLUMNS = sizeof state_columns / sizeof *state_columns,
+};
 
 static struct archive_column factor_column(const struct design_factor *factor) {
     static const enum archive_column_type types[] = {
@@ -58,7 +71,8 @@ static int record_columns(struct run *run, struct failure *failure) {
     const struct experiment *experiment = run->experiment;
     const struct design *design = run->plan->design;
     size_t factors = experiment->factor_count, of_design = design->column_count,
-           responses = experiment->response_count, count = UNIT_COLUMNS + of_design + responses;
+           responses = experiment->response_count,
+           count = UNIT_COLUMNS + of_design + responses + STATE_COLUMNS;
     cleanup_free struct archive_column *columns = calloc(count, sizeof *columns);
     if (!columns)
         return failure_memory(failure);
@@ -71,6 +85,7 @@ static int record_columns(struct run *run, struct failure *failure) {
             (struct archive_column){experiment->responses[i].name, ARCHIVE_NUMBER,
                                     experiment->responses[i].unit, ARCHIVE_ROLE_RESPONSE,
                                     experiment->responses[i].name, experiment->responses[i].description};
+    memcpy(columns + count - STATE_COLUMNS, state_columns, sizeof state_columns);
     struct archive_table tables[] = {
         {"results/results.csv", "one line a unit that was measured, in the order of the answers", columns,
          count},
@@ -194,6 +209,8 @@ int run_record_run(struct run *run, struct failure *failure) {
     json_add_uint64(counts, "units_planned", run->units_planned);
     json_add_uint64(counts, "units_done", run->units_done);
     json_add_uint64(counts, "units_failed", run->units_failed);
+    json_add_uint64(counts, "units_flagged", run->units_flagged);
+    json_add_uint64(counts, "units_repeated", run->units_repeated);
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < run->node_count; i++)
         json_add_string(nodes, NULL, run->nodes[i].name);

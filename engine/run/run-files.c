@@ -11,12 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-int run_write_file(struct run *run, const char *name, const void *bytes, size_t length,
-                   struct failure *failure) {
+/* FLAGS: O_TRUNC or O_APPEND. */
+static int put_bytes(struct run *run, const char *name, int flags, const void *bytes, size_t length,
+                     struct failure *failure) {
     cleanup_free char *path = run_path(run, name);
     if (!path)
         return failure_memory(failure);
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
     int r = file < 0 ? -errno : file_write_all(file, bytes, length);
     if (file >= 0 && close(file) < 0 && r == 0)
         r = -errno;
@@ -26,6 +27,16 @@ int run_write_file(struct run *run, const char *name, const void *bytes, size_t 
         run->unsynced_paths[run->unsynced] = take_pointer(path);
     run->unsynced++;
     return 0;
+}
+
+int run_write_file(struct run *run, const char *name, const void *bytes, size_t length,
+                   struct failure *failure) {
+    return put_bytes(run, name, O_TRUNC, bytes, length, failure);
+}
+
+int run_append_file(struct run *run, const char *name, const void *bytes, size_t length,
+                    struct failure *failure) {
+    return put_bytes(run, name, O_APPEND, bytes, length, failure);
 }
 
 int run_write_node_json(struct run *run, const struct run_node *node, const char *file, const cJSON *value,

@@ -10,8 +10,10 @@
 #include "engine/remote/node-facts.h"
 #include "engine/remote/node-group.h"
 #include "engine/run/journal.h"
+#include "engine/run/node-control.h"
 #include "engine/run/plan.h"
 #include "engine/run/run.h"
+#include "engine/run/watch.h"
 
 enum run_phase {
     RUN_RESERVE,
@@ -59,6 +61,9 @@ struct run_node {
     char *cpu_model;              /* NULL: the node does not say */
     const struct node_pu **cores; /* first usable PU of every physical core; into facts */
     size_t core_count;
+    struct node_control_record control;    /* how it was found, and set */
+    cJSON *warm_up;                        /* warm-up.json; NULL: it was not */
+    double warm_temperature;               /* Cel, of its hottest package when it was warm; nan: not known */
     cJSON *software;                       /* what software/versions.json says of this node */
     struct agent_clock clocks[RUN_CLOCKS]; /* exchanges is 0: not known */
 };
@@ -82,6 +87,7 @@ struct run {
     struct run_node *nodes; /* in the order of the group's */
     size_t node_count;
     struct node_group *group;
+    struct watch *watch;             /* of the nodes; NULL: they are not, or not yet */
     struct event_source *news_timer; /* gathers what happens to many nodes at once into one sentence */
     struct event_source *give_up;    /* deferred: run_give_up_broken() */
     unsigned commands_kept;          /* folders in logs/commands/ */
@@ -97,7 +103,8 @@ struct run {
     struct failure why;
     struct failure seal_why; /* .code is 0 unless the run could not be sealed */
     uint64_t units_planned, units_done, units_failed;
-    char first_unit_failure[768]; /* a sentence, or empty */
+    uint64_t units_flagged, units_repeated; /* lines with flags; attempts after the first */
+    char first_unit_failure[768];           /* a sentence, or empty */
 };
 
 extern const char *const run_phase_names[RUN_PHASES];
@@ -125,6 +132,10 @@ int run_write_node_json(struct run *run, const struct run_node *node, const char
 /* Part of run_commit(). On failure all is kept for another try. */
 int run_sync_files(struct run *run, struct failure *failure);
 void run_forget_files(struct run *run);
+
+/* Appends to NAME, which is made if it is not there; after the next commit it is durable. */
+int run_append_file(struct run *run, const char *name, const void *bytes, size_t length,
+                    struct failure *failure);
 
 /* Writes VALUE, pretty, as the whole of PATH (absolute), durably and at once. */
 int run_write_json(const char *path, const cJSON *value, struct failure *failure);
@@ -156,13 +167,31 @@ int run_note_differences(struct run *run, struct failure *failure);
 /* What the agents cost, into the journal. */
 void run_record_agent_costs(struct run *run);
 
+/* What the nodes are and which cores they have, asked anew: a control may have changed it. */
+int run_take_facts(struct run *run, struct failure *failure);
+
+/* Sets "NAME=VALUE"... on all nodes, reads back, and judges by what the campaign says of mismatches. BLOCK:
+ * 0, or the block that it is for. */
+int run_set_controls(struct run *run, const char *const *assignments, size_t block, struct failure *failure);
+/* All PUs are busy for a moment: are they as fast as was asked? */
+int run_prove_controls(struct run *run, size_t block, struct failure *failure);
+/* Keeps the nodes busy as the campaign says. BLOCK: 0, or the block that it is for. */
+int run_warm_up(struct run *run, size_t block, struct failure *failure);
+/* Does this column of the probe `temperature` belong to a whole package? */
+bool run_is_package_temperature(const char *column);
+/* Does the design have columns of controls? */
+bool run_controls_vary(const struct run *run);
+
 /* The phases that are more than a few lines, one file each. */
 int run_phase_deploy(struct run *run, struct failure *failure);
 int run_phase_connect(struct run *run, struct failure *failure);
 int run_phase_release(struct run *run, struct failure *failure);
 int run_phase_inspect(struct run *run, struct failure *failure);
 int run_phase_prepare(struct run *run, struct failure *failure);
+int run_phase_control(struct run *run, struct failure *failure);
+int run_phase_warm_up(struct run *run, struct failure *failure);
 int run_phase_measure(struct run *run, struct failure *failure);
+int run_phase_restore(struct run *run, struct failure *failure);
 int run_phase_seal(struct run *run, struct failure *failure);
 /* The experiment's teardown commands; part of collect. */
 int run_teardown(struct run *run, struct failure *failure);

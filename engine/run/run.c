@@ -7,6 +7,7 @@
 #include "engine/run/run-state.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,17 +42,10 @@ static int phase_reserve(struct run *run, struct failure *failure) {
         return failure_memory(failure);
     run->node_count = count;
     for (size_t i = 0; i < count; i++) {
+        run->nodes[i].warm_temperature = NAN;
         run->nodes[i].name = testbed->backend->node_name(run->testbed, i);
         journal_note(run->journal, "node", "name", run->nodes[i].name);
     }
-    return 0;
-}
-
-/* Nothing of the node's state is changed by this version, so there is nothing to set and nothing to restore.
- */
-static int phase_nothing(struct run *run, struct failure *failure) {
-    (void)run;
-    (void)failure;
     return 0;
 }
 
@@ -71,6 +65,7 @@ static int phase_collect(struct run *run, struct failure *failure) {
         return 0;
     run_tell_news(run);
     run_give_up_broken(run);
+    note_also(run, "watching", watch_stop(run, &why), &why, &first);
     if (run->phases[RUN_INSPECT].started_ns)
         note_also(run, "clocks", run_measure_clocks(run, RUN_CLOCK_END, &why), &why, &first);
     note_also(run, "software", run_inspect_software(run, &why), &why, &first);
@@ -92,9 +87,9 @@ struct phase {
 static const struct phase phases[RUN_PHASES] = {
     [RUN_RESERVE] = {phase_reserve, false},     [RUN_DEPLOY] = {run_phase_deploy, false},
     [RUN_CONNECT] = {run_phase_connect, false}, [RUN_INSPECT] = {run_phase_inspect, false},
-    [RUN_PREPARE] = {run_phase_prepare, false}, [RUN_CONTROL] = {phase_nothing, false},
-    [RUN_WARM_UP] = {phase_nothing, false},     [RUN_MEASURE] = {run_phase_measure, false},
-    [RUN_COLLECT] = {phase_collect, true},      [RUN_RESTORE] = {phase_nothing, true},
+    [RUN_PREPARE] = {run_phase_prepare, false}, [RUN_CONTROL] = {run_phase_control, false},
+    [RUN_WARM_UP] = {run_phase_warm_up, false}, [RUN_MEASURE] = {run_phase_measure, false},
+    [RUN_COLLECT] = {phase_collect, true},      [RUN_RESTORE] = {run_phase_restore, true},
     [RUN_SEAL] = {run_phase_seal, true},        [RUN_RELEASE] = {run_phase_release, true},
 };
 
@@ -126,8 +121,7 @@ static void enter_phase(struct run *run, enum run_phase phase) {
         return;
     }
     record->started_ns = clock_wall_ns();
-    if (phases[phase].act != phase_nothing)
-        run_tell(run, RUN_EVENT_PHASE, run_phase_names[phase]);
+    run_tell(run, RUN_EVENT_PHASE, run_phase_names[phase]);
     journal_note(run->journal, "phase-started", "phase", run_phase_names[phase]);
     run_log(run, "phase %s", run_phase_names[phase]);
     if (phase < RUN_MEASURE)
@@ -271,12 +265,15 @@ static int open_run(struct run *run, struct failure *failure) {
 static void close_run(struct run *run) {
     event_source_remove(run->news_timer);
     event_source_remove(run->give_up);
+    watch_free(take_pointer(run->watch));
     node_group_free(run->group);
     for (size_t i = 0; i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
         node_facts_free(node->facts);
         free(node->agent_path);
         free(node->agent_hash);
+        node_control_record_clear(&node->control);
+        cJSON_Delete(node->warm_up);
         free(node->cpu_model);
         free(node->cores);
         cJSON_Delete(node->software);

@@ -54,26 +54,27 @@ bool steadiness_state(const struct steadiness *steadiness, double window_seconds
     size_t count = steadiness->count;
     if (!steadiness->full || count < 3)
         return false;
-    /* From the last sample, in seconds: times since boot would cost digits. */
+    /* From the last sample: times since boot would cost digits, and what is constant has no slope at all. */
     int64_t origin = at(steadiness, count - 1)->time_ns;
+    double level = at(steadiness, count - 1)->value;
     double mean_time = 0, mean = 0, covariance = 0, variance = 0;
     for (size_t i = 0; i < count; i++) {
         mean_time += (double)(at(steadiness, i)->time_ns - origin) * 1e-9 / (double)count;
-        mean += at(steadiness, i)->value / (double)count;
+        mean += (at(steadiness, i)->value - level) / (double)count;
     }
     for (size_t i = 0; i < count; i++) {
         double time = (double)(at(steadiness, i)->time_ns - origin) * 1e-9 - mean_time;
-        covariance += time * (at(steadiness, i)->value - mean);
+        covariance += time * (at(steadiness, i)->value - level - mean);
         variance += time * time;
     }
     double rate = variance > 0 ? covariance / variance : 0, least = 0, most = 0;
     for (size_t i = 0; i < count; i++) {
         double time = (double)(at(steadiness, i)->time_ns - origin) * 1e-9 - mean_time;
-        double residual = at(steadiness, i)->value - mean - rate * time;
+        double residual = at(steadiness, i)->value - level - mean - rate * time;
         least = i == 0 || residual < least ? residual : least;
         most = i == 0 || residual > most ? residual : most;
     }
     *ret = (struct steadiness_state){
-        .mean = mean, .slope = rate * window_seconds, .spread = most - least, .samples = count};
+        .mean = level + mean, .slope = rate * window_seconds, .spread = most - least, .samples = count};
     return true;
 }

@@ -1,6 +1,7 @@
 #include "tests/test-bed/faults.h"
 
 #include "engine/foundation/cleanup.h"
+#include "tests/test-bed/kernel-files.h"
 #include "tests/test-bed/layer.h"
 #include "tests/test-bed/loopback.h"
 #include "tests/test-bed/mounts.h"
@@ -22,6 +23,8 @@ struct order {
     struct node *node;
     int count;
     const char *const *words;
+    const char *name; /* of the command */
+    struct text *answer;
     struct failure *failure;
 };
 
@@ -308,8 +311,23 @@ static int do_empty(const struct order *order) {
 }
 
 static int do_process(const struct order *order) {
-    (void)order;
-    return 0; /* faults_do() prints it */
+    return text_printf(order->answer, "%d\n", (int)order->node->init);
+}
+
+/* ---- Kernel files: the process behind them does it ----------------------------------------------------- */
+
+static int do_kernel_files(const struct order *order) {
+    const char *words[4]; /* a command has three at most */
+    if (order->bed->kernel == NULL)
+        return failure_set(order->failure, -EOPNOTSUPP,
+                           "'%s': the nodes of this bed have plain files; see --machine", order->name);
+    if (order->node->files == 0)
+        return out_of_place(order, "up");
+    words[0] = order->name;
+    for (int i = 0; i < order->count; i++)
+        words[i + 1] = order->words[i];
+    return kernel_files_ask(order->node->files_control, order->count + 1, words, order->answer,
+                            order->failure);
 }
 
 /* ---- Commands -------------------------------------------------------------------------------------------
@@ -338,6 +356,12 @@ static const struct {
     {"fill", 0, 8, do_fill},
     {"empty", 0, 8, do_empty},
     {"process", 0, 0, do_process},
+    {"fault", 1, 3, do_kernel_files},
+    {"set", 2, 2, do_kernel_files},
+    {"unset", 1, 1, do_kernel_files},
+    {"load", 1, 1, do_kernel_files},
+    {"files", 0, 1, do_kernel_files},
+    {"writes", 0, 1, do_kernel_files},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -404,6 +428,12 @@ static int answer_can(const struct bed *bed, const char *feature, struct failure
                                          "gateway", "disks", "user", "boot-id"};
     if (bed->settings.loopback)
         return loopback_can(feature, failure);
+    if (strcmp(feature, "kernel-files") == 0)
+        return bed->kernel != NULL ? 0
+                                   : failure_set(failure, -EOPNOTSUPP,
+                                                 bed->settings.machine == NULL
+                                                     ? "the nodes of this bed have plain files; see --machine"
+                                                     : "there is no FUSE here: the nodes have plain files");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(feature, others[i]) == 0)
             return 0;
@@ -420,12 +450,15 @@ static int do_on_nodes(struct bed *bed, size_t command, int count, const char *c
     for (int i = 0; status == 0 && i < bed->node_count; i++) {
         if (!marked[i])
             continue;
-        struct order order = {
-            .bed = bed, .node = &bed->nodes[i], .count = count - 2, .words = words + 2, .failure = failure};
+        struct order order = {.bed = bed,
+                              .node = &bed->nodes[i],
+                              .count = count - 2,
+                              .words = words + 2,
+                              .name = words[0],
+                              .answer = answer,
+                              .failure = failure};
         status = bed->settings.loopback ? loopback_do(bed, words[0], count - 2, words + 2, failure)
                                         : commands[command].function(&order);
-        if (status == 0 && commands[command].function == do_process)
-            status = text_printf(answer, "%d\n", (int)bed->nodes[i].init);
         if (bed->settings.loopback)
             break; /* all nodes are one */
     }

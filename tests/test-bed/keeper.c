@@ -4,6 +4,7 @@
 #include "engine/foundation/text.h"
 #include "tests/test-bed/faults.h"
 #include "tests/test-bed/folder.h"
+#include "tests/test-bed/kernel-files.h"
 #include "tests/test-bed/layer.h"
 #include "tests/test-bed/loopback.h"
 #include "tests/test-bed/mounts.h"
@@ -47,7 +48,13 @@ static int make_nodes(struct bed *bed, struct failure *failure) {
         return failure_memory(failure);
     for (int i = 0; i < bed->node_count; i++) {
         struct node *node = &bed->nodes[i];
-        *node = (struct node){.number = i + 1, .init_handle = -1, .network = -1, .log = -1, .report = -1};
+        *node = (struct node){.number = i + 1,
+                              .init_handle = -1,
+                              .network = -1,
+                              .log = -1,
+                              .report = -1,
+                              .files_control = -1,
+                              .files_mount = -1};
         settings_name(settings, i + 1, node->name);
         node->address = settings->loopback
                             ? 0x7f000001U
@@ -91,6 +98,16 @@ static int make_front_end(struct bed *bed, struct failure *failure) {
     return status == 0 ? mounts_make_bed(bed, failure) : status;
 }
 
+/* The machine that all nodes are to be; without FUSE they have plain files. */
+static int take_machine(struct bed *bed, struct failure *failure) {
+    char folder[BED_PATH_SIZE];
+    struct failure why = {0};
+    bed_path(bed, folder, "inside/root");
+    if (bed->settings.machine == NULL || kernel_files_try(folder, &why) < 0)
+        return 0; /* `can kernel-files` says so */
+    return kernel_new(bed->settings.machine, &bed->kernel, failure);
+}
+
 static int come_up(struct bed *bed, struct failure *failure) {
     int port = 0;
     int status = make_nodes(bed, failure);
@@ -101,6 +118,8 @@ static int come_up(struct bed *bed, struct failure *failure) {
             bed->nodes[i].state = NODE_UP;
     } else if (status == 0) {
         status = make_front_end(bed, failure);
+        if (status == 0)
+            status = take_machine(bed, failure);
         for (int i = 0; status == 0 && i < bed->node_count; i++)
             status = node_start(bed, &bed->nodes[i], failure);
         if (status == 0)
@@ -139,6 +158,8 @@ static void go_down(struct bed *bed, pid_t client) {
             line_stop(take_pointer(bed->nodes[i].line));
         if (bed->nodes[i].init > 0)
             kill(bed->nodes[i].init, SIGKILL); /* all of them at once; reaped below */
+        if (bed->nodes[i].files > 0)
+            kill(bed->nodes[i].files, SIGKILL);
     }
     end_children();
     if (!bed->settings.loopback) {
@@ -218,6 +239,7 @@ static void look_after_nodes(struct bed *bed) {
         if (node->init > 0 && waitpid(node->init, NULL, WNOHANG) == node->init) {
             node->init = 0;
             close(take_descriptor(node->init_handle));
+            node_end_files(node);
             node->state = NODE_CRASHED;
         }
     }

@@ -1,6 +1,7 @@
 #include "tests/test-bed/mounts.h"
 
 #include "engine/foundation/cleanup.h"
+#include "tests/test-bed/kernel-files.h"
 #include "tests/test-bed/kernel-trees.h"
 #include "tests/test-bed/layer.h"
 
@@ -246,6 +247,45 @@ static int mount_proc(const struct place *place, struct failure *failure) {
     return status;
 }
 
+/* FUSE's files, outside of the node's root to be; parts of them are shown in it. */
+static int mount_kernel_files(const struct place *place, struct node *node, struct failure *failure) {
+    char path[BED_PATH_SIZE];
+    snprintf(path, sizeof path, "%.200s/kernel-files", place->volatiles);
+    int status = layer_folder(path, 0755, failure);
+    if (status == 0)
+        status = kernel_files_mount(node->files_mount, path, failure);
+    close(take_descriptor(node->files_mount)); /* who serves has it */
+    return status;
+}
+
+/* The machine's files of /proc/sys over the copies. What it does not have is not there. */
+static int mount_settings(const struct place *place, struct failure *failure) {
+    static const char *const optional[] = {"proc/sys/kernel/numa_balancing", "proc/sys/vm/zone_reclaim_mode",
+                                           "proc/sys/kernel/nmi_watchdog"};
+    const struct machine_tree *machine = &place->bed->kernel->machine;
+    char path[2 * BED_PATH_SIZE], from[2 * BED_PATH_SIZE];
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
+        snprintf(path, sizeof path, "%s/%s", place->root, optional[i]);
+        if (machine_tree_find(machine, optional[i]) == NULL && unlink(path) < 0 && errno != ENOENT)
+            return failure_set(failure, -errno, "cannot remove '%s': %s", path, strerror(errno));
+    }
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < machine->count; i++) {
+        const struct machine_entry *entry = &machine->entries[i];
+        bool setting = strncmp(entry->path, "proc/sys/", 9) == 0 && entry->rule[0] != '\0' &&
+                       strcmp(entry->rule, "text") != 0;
+        if (!setting && strcmp(entry->path, "proc/cpuinfo") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", place->root, entry->path);
+        snprintf(from, sizeof from, "%s/kernel-files/%s", place->volatiles, entry->path);
+        if (access(path, F_OK) < 0)
+            status = layer_write(path, "", 0644, failure);
+        if (status == 0)
+            status = show(from, path, 0, failure);
+    }
+    return status;
+}
+
 /* A made-up /sys, but for the node's own network devices, which are true and read-only. */
 static int mount_sys(const struct place *place, struct failure *failure) {
     char path[BED_PATH_SIZE], real[BED_PATH_SIZE], from[BED_PATH_SIZE + 32];
@@ -254,7 +294,11 @@ static int mount_sys(const struct place *place, struct failure *failure) {
     if (status == 0)
         status =
             do_mount("sysfs", real, "sysfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, failure);
-    if (status == 0)
+    snprintf(from, sizeof from, "%.200s/kernel-files/sys", place->volatiles);
+    at(place, path, "/sys");
+    if (status == 0 && place->bed->kernel != NULL)
+        status = show(from, path, 0, failure);
+    else if (status == 0)
         status = mount_over(place, "sys", "sys", "/sys", failure);
     static const char *const network[] = {"/devices/virtual/net", "/class/net"};
     for (size_t i = 0; status == 0 && i < sizeof network / sizeof *network; i++) {
@@ -301,7 +345,7 @@ static int mount_user_folders(const struct place *place, struct failure *failure
     return status;
 }
 
-int mounts_make(const struct bed *bed, const struct node *node, struct failure *failure) {
+int mounts_make(const struct bed *bed, struct node *node, struct failure *failure) {
     struct place place = {.bed = bed, .node = node};
     bed_path(bed, place.root, "inside/root");
     bed_path(bed, place.volatiles, "inside/volatile");
@@ -312,6 +356,10 @@ int mounts_make(const struct bed *bed, const struct node *node, struct failure *
         status = mount_dev(&place, failure);
     if (status == 0)
         status = mount_proc(&place, failure);
+    if (status == 0 && bed->kernel != NULL)
+        status = mount_kernel_files(&place, node, failure);
+    if (status == 0 && bed->kernel != NULL)
+        status = mount_settings(&place, failure);
     if (status == 0)
         status = mount_sys(&place, failure);
     if (status == 0)

@@ -13,7 +13,7 @@ int mounts_make_bed(const struct bed *bed, struct failure *failure);
 int mounts_make_disk(const struct bed *bed, const struct node *node, struct failure *failure);
 /* In the node's own mount namespace, as its first process, with its host name set: everything, with "/" last.
  */
-int mounts_make(const struct bed *bed, const struct node *node, struct failure *failure);
+int mounts_make(const struct bed *bed, struct node *node, struct failure *failure);
 
 /* Fills (or gives back) the tmpfs that is mounted on PATH, without taking memory for it: its limit is set to
  * what is used. SIZE is the limit to give back, NULL to fill. */

@@ -1,6 +1,7 @@
 #include "tests/test-bed/node.h"
 
 #include "engine/foundation/cleanup.h"
+#include "tests/test-bed/kernel-files.h"
 #include "tests/test-bed/layer.h"
 #include "tests/test-bed/mounts.h"
 #include "tests/test-bed/network.h"
@@ -155,7 +156,7 @@ static int plug(const struct bed *bed, const struct node *node, struct failure *
                        : status;
 }
 
-static int become_node(const struct bed *bed, const struct node *node, struct failure *failure) {
+static int become_node(const struct bed *bed, struct node *node, struct failure *failure) {
     int status = plug(bed, node, failure);
     if (status == 0 && sethostname(node->name, strlen(node->name)) < 0)
         return failure_set(failure, -errno, "cannot set the host name: %s", strerror(errno));
@@ -169,9 +170,8 @@ static int become_node(const struct bed *bed, const struct node *node, struct fa
 }
 
 /* Never returns. REPORT gets one zero byte when sshd listens, or a sentence. */
-static void first_process(const struct bed *bed, const struct node *node, int report)
-    __attribute__((noreturn));
-static void first_process(const struct bed *bed, const struct node *node, int report) {
+static void first_process(const struct bed *bed, struct node *node, int report) __attribute__((noreturn));
+static void first_process(const struct bed *bed, struct node *node, int report) {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* from outside its pid namespace, this one counts */
     prctl(PR_SET_NAME, "bed-node");
     setsid();
@@ -230,6 +230,7 @@ int node_start(struct bed *bed, struct node *node, struct failure *failure) {
     int report[2];
     if (pipe2(report, O_CLOEXEC) < 0)
         return failure_set(failure, -errno, "cannot make a pipe: %s", strerror(errno));
+    node->files_mount = bed->kernel != NULL ? kernel_files_open(failure) : -1;
     set_boot_time(node);
     /* The child goes on in a copy of this program: its 128 nodes share nearly all of its memory. */
     int handle = -1;
@@ -251,7 +252,15 @@ int node_start(struct bed *bed, struct node *node, struct failure *failure) {
     node->init_handle = handle;
     node->report = report[0];
     node->boots++;
-    return 0;
+    if (bed->kernel == NULL)
+        return 0;
+    /* Without the process the mount fails, and the node says why it does not start. */
+    status = node->files_mount < 0 ? -EIO
+                                   : kernel_files_start(bed->kernel, node->files_mount, node->init,
+                                                        &node->files, &node->files_control, failure);
+    if (node->files_mount >= 0)
+        close(take_descriptor(node->files_mount));
+    return status;
 }
 
 /* Whether NODE is up, from what it has reported. */
@@ -303,6 +312,16 @@ int node_wait(struct bed *bed, struct node *nodes, int count, struct failure *fa
     }
 }
 
+void node_end_files(struct node *node) {
+    if (node->files == 0)
+        return;
+    kill(node->files, SIGKILL);
+    while (waitpid(node->files, NULL, 0) < 0 && errno == EINTR)
+        ;
+    node->files = 0;
+    close(take_descriptor(node->files_control));
+}
+
 void node_kill(struct node *node) {
     if (node->init == 0)
         return;
@@ -311,6 +330,7 @@ void node_kill(struct node *node) {
         ;
     node->init = 0;
     close(take_descriptor(node->init_handle));
+    node_end_files(node);
     if (node->report >= 0)
         close(take_descriptor(node->report));
 }

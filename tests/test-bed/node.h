@@ -3,7 +3,8 @@
  * where the kernel has it, time): the first process of its pid namespace, which starts sshd and reaps
  * orphans. Its root is an overlay of this machine's over a tmpfs, without what is no part of a fresh Debian
  * (home folders, /work, ...), its /sys is a made-up tree, its /proc/sys is read-only but for copies of kernel
- * and vm: nothing that root does on a node by ordinary means reaches this machine.
+ * and vm: nothing that root does on a node by ordinary means reaches this machine. With a machine (kernel.h)
+ * these files answer as a kernel does.
  *
  * The keeper (keeper.h) is in the front end's network namespace and in a mount namespace of its own, and
  * holds all of them: when it dies, the kernel ends the nodes and takes namespaces, devices and mounts away.
@@ -51,7 +52,12 @@ struct node {
     int log;           /* what its sshd says, of all boots; -1 */
     int report;        /* while it starts: a pipe that brings one byte, or a sentence; -1 */
     struct line *line; /* NULL while its wire is plain */
+    pid_t files;       /* with a machine: the process behind its kernel files; 0 */
+    int files_control; /* the socket for orders to it; -1 */
+    int files_mount;   /* while it starts: what its mount is made of; -1 */
 };
+
+struct kernel;
 
 struct bed {
     struct settings settings;
@@ -59,6 +65,7 @@ struct bed {
     int front_end;                  /* netlink socket in the front end's namespace */
     int bridge;                     /* index of the nodes' bridge there */
     int outer_bridge;               /* with a gateway: of the one between it and the front end; 0 */
+    struct kernel *kernel; /* what every node's kernel files are after a boot; NULL without a machine */
     struct node *nodes;
     int node_count; /* with the gateway */
 };
@@ -75,6 +82,8 @@ int node_wait(struct bed *bed, struct node *nodes, int count, struct failure *fa
 
 /* Ends all processes of a node and reaps its init; the network namespace stays. */
 void node_kill(struct node *node);
+/* Ends the process behind its kernel files, if there is one. */
+void node_end_files(struct node *node);
 /* Takes its device and its network namespace away. */
 void node_unplug(struct bed *bed, struct node *node);
 

@@ -82,6 +82,10 @@ static int take_other(struct settings *settings, const char *option, const char 
         settings->sshd[settings->sshd_count++] = value;
         return 0;
     }
+    if (strcmp(option, "--machine") == 0) {
+        settings->machine = value; /* whoever reads it says what is wrong */
+        return 0;
+    }
     if (strcmp(option, "--owner") == 0) {
         if (settings_number(value, 0, 1 << 30, &number) < 0 || (number != 0 && kill((pid_t)number, 0) < 0))
             return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,

@@ -31,7 +31,8 @@ struct settings {
     int share_count;
     const char *sshd[SETTINGS_SSHD_MOST]; /* "Keyword value" lines of every node's sshd_config */
     int sshd_count;
-    pid_t owner; /* the bed goes down when this process ends; 0: nobody's */
+    const char *machine; /* of tests/machines, whose files the nodes have; NULL: plain files */
+    pid_t owner;         /* the bed goes down when this process ends; 0: nobody's */
 };
 
 /* Reads the arguments after `up`, COUNT of them; the settings keep pointers into ARGUMENTS. */

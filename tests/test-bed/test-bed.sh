@@ -18,13 +18,14 @@ bed_program() {
         echo "$ASSAY_BUILD/tests/test-bed/bed"
         return
     fi
-    sources=("$bed_source"/tests/test-bed/*.c "$bed_source"/engine/foundation/{failure,text,cleanup}.c)
-    name=$(cat "${sources[@]}" "$bed_source"/tests/test-bed/*.h | sha256sum | cut -c1-16)
+    sources=("$bed_source"/tests/test-bed/*.c "$bed_source"/tests/machines/machine-{tree,pattern}.c
+        "$bed_source"/engine/foundation/{failure,text,cleanup}.c)
+    name=$({ echo "$bed_source"; cat "${sources[@]}" "$bed_source"/tests/{test-bed,machines}/*.h; } | sha256sum | cut -c1-16)
     folder=${XDG_CACHE_HOME:-$HOME/.cache}/assay-test-bed
     if [ ! -x "$folder/bed-$name" ]; then
         mkdir -p "$folder" &&
-            "${CC:-cc}" -std=gnu17 -O2 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I"$bed_source" -o "$folder/bed-$name.$$" \
-                "${sources[@]}" >&2 && mv "$folder/bed-$name.$$" "$folder/bed-$name" || return 1
+            "${CC:-cc}" -std=gnu17 -O2 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I"$bed_source" "-DMACHINES_FOLDER=\"$bed_source/tests/machines\"" \
+                -o "$folder/bed-$name.$$" "${sources[@]}" -lm >&2 && mv "$folder/bed-$name.$$" "$folder/bed-$name" || return 1
     fi
     echo "$folder/bed-$name"
 }

@@ -1,7 +1,318 @@
+#include "engine/agent/controls/restore.h"
+
+#include "engine/agent/controls/arguments.h"
+#include "engine/agent/controls/frequency.h"
 #include "engine/agent/tool.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PASSES = 5 };
+
+#define PATIENCE_NS INT64_C(300000000)
+
+struct put_back {
+    const struct machine *machine;
+    const struct snapshot *snapshot;
+    unsigned controls; /* whose files are looked at */
+    struct hand hand;
+    struct text now; /* what the file holds that was looked at last */
+    int unreadable;  /* or why it is not known; 0 */
+    bool *written;   /* one a file */
+    int *errors;     /* of its last write */
+};
+
+/* ---- one file */
+
+/* Whether it is as it was. A file that came late may be gone with its PU. */
+static bool is_back(struct put_back *work, size_t i) {
+    const struct kept_file *file = &work->snapshot->files[i];
+    work->unreadable = machine_read_bytes(work->machine, file->path, &work->now);
+    if (work->unreadable < 0) {
+        text_reset(&work->now);
+        return file->late;
+    }
+    return work->now.length == file->length && memcmp(work->now.bytes, file->content, file->length) == 0;
+}
+
+static void write_file(struct put_back *work, size_t i, const char *bytes, size_t length) {
+    const struct kept_file *file = &work->snapshot->files[i];
+    char before[PLAN_VALUE_SIZE], after[PLAN_VALUE_SIZE];
+    snprintf(before, sizeof before, "%.*s", (int)strcspn(work->now.bytes, "\n"), work->now.bytes);
+    work->hand.control = control_at(file->control)->name;
+    unsigned changed = work->hand.changed;
+    work->errors[i] = hand_write(&work->hand, file->path, before, bytes, length, after, sizeof after);
+    if (work->hand.changed > changed)
+        work->written[i] = true;
+}
+
+/* The exact bytes; of a choice first the word that held, which is what the kernel takes. A plain file in its
+ * place gets its bytes after all. */
+static void put_back_one(struct put_back *work, size_t i) {
+    const struct kept_file *file = &work->snapshot->files[i];
+    if (is_back(work, i) || work->unreadable < 0)
+        return; /* its PU may come back in a later pass */
+    if (strchr(file->content, '[')) {
+        char word[SNAPSHOT_CONTENT_LIMIT + 1];
+        snprintf(word, sizeof word, "%s", file->content);
+        plan_choose(word);
+        write_file(work, i, word, strlen(word));
+        if (is_back(work, i))
+            return;
+    }
+    write_file(work, i, file->content, file->length);
+}
+
+/* Whether file I is a lower limit, and the next the upper of the same. */
+static bool is_pair(const struct snapshot *snapshot, size_t i) {
+    if (i + 1 >= snapshot->count || snapshot->files[i].control != snapshot->files[i + 1].control)
+        return false;
+    const char *lower = snapshot->files[i].path, *upper = snapshot->files[i + 1].path;
+    const char *name = strrchr(lower, '/'), *min = name ? strstr(name, "min_") : NULL;
+    size_t at = min ? (size_t)(min - lower) : 0;
+    return min && strlen(lower) == strlen(upper) && memcmp(lower, upper, at) == 0 &&
+           strncmp(upper + at, "max_", 4) == 0 && strcmp(upper + at + 4, min + 4) == 0;
+}
+
+static bool number_of(const char *text, uint64_t *ret) {
+    return number_parse_uint64(text, strcspn(text, "\n"), ret);
+}
+
+/* The kernel refuses a lower limit above the upper, also in between. */
+static void put_back_pair(struct put_back *work, size_t lower) {
+    uint64_t least, most;
+    bool upper_first = !is_back(work, lower + 1) && number_of(work->now.bytes, &most) &&
+                       number_of(work->snapshot->files[lower].content, &least) && least > most;
+    put_back_one(work, upper_first ? lower + 1 : lower);
+    put_back_one(work, upper_first ? lower : lower + 1);
+}
+
+/* ---- all files */
+
+static void put_back_control(struct put_back *work, enum control_index control) {
+    const struct snapshot *snapshot = work->snapshot;
+    for (size_t i = 0; i < snapshot->count; i++) {
+        if (snapshot->files[i].control != control)
+            continue;
+        if (is_pair(snapshot, i))
+            put_back_pair(work, i++);
+        else
+            put_back_one(work, i);
+    }
+}
+
+static bool is_different(struct put_back *work, enum control_index control) {
+    for (size_t i = 0; i < work->snapshot->count; i++)
+        if (work->snapshot->files[i].control == control && !is_back(work, i))
+            return true;
+    return false;
+}
+
+/* Hardware threads come and go at the lowest frequency (frequency.h); the passes put the limits back. */
+static void go_slow(struct put_back *work) {
+    cleanup(plan_clear) struct plan plan = {0};
+    cleanup(layout_clear) struct layout layout = {0};
+    if (layout_read(work->machine, &layout) < 0 || frequency_plan_lowest(&layout, &plan) < 0)
+        return; /* comfort only */
+    work->hand.control = control_at(CONTROL_FREQUENCY)->name;
+    plan_carry_out(&plan, &work->hand);
+}
+
+/* In reverse of the order in which they were set; then, since a PU that comes back begins anew and one write
+ * can change another, in setting order, until nothing differs or nothing helps. */
+static void put_back_all(struct put_back *work) {
+    for (unsigned index = CONTROL_COUNT; index-- > 0;) {
+        if (!(work->controls >> index & 1))
+            continue;
+        if (index == CONTROL_HYPERTHREADS && is_different(work, CONTROL_HYPERTHREADS))
+            go_slow(work);
+        put_back_control(work, (enum control_index)index);
+    }
+    for (int pass = 0; pass < PASSES; pass++) {
+        unsigned changed = work->hand.changed;
+        for (unsigned index = 0; index < CONTROL_COUNT; index++)
+            if (work->controls >> index & 1)
+                put_back_control(work, (enum control_index)index);
+        if (work->hand.changed == changed)
+            return;
+    }
+}
+
+static void tell_different(struct put_back *work, struct restored *ret) {
+    for (size_t i = 0; i < work->snapshot->count; i++) {
+        const struct kept_file *file = &work->snapshot->files[i];
+        char path[PLAN_PATH_SIZE + 1], name[16];
+        if (!(work->controls >> file->control & 1))
+            continue;
+        ret->written += work->written[i];
+        if (is_back(work, i))
+            continue;
+        ret->different++;
+        snprintf(path, sizeof path, "/%s", file->path);
+        lines_put(work->hand.lines, "different", control_at(file->control)->name, path, file->content,
+                  work->now.bytes, lines_errno(work->unreadable ? work->unreadable : work->errors[i], name),
+                  NULL);
+    }
+}
+
+/* ---- daemons */
+
+static void put_back_daemons(struct put_back *work, struct restored *ret) {
+    enum daemon_state states[DAEMON_COUNT];
+    daemons_look(work->machine, states);
+    work->hand.control = control_at(CONTROL_DAEMONS)->name;
+    for (int i = 0; i < DAEMON_COUNT; i++) {
+        enum daemon_state wanted = work->snapshot->daemons[i];
+        struct failure failure;
+        char name[16];
+        if (wanted == DAEMON_ABSENT || wanted == states[i])
+            continue;
+        int r = daemons_set(&work->hand, i, wanted, states, &failure);
+        if (r == 0)
+            continue;
+        ret->different++;
+        lines_put(work->hand.lines, "different", work->hand.control, daemon_names[i],
+                  daemon_state_names[wanted], daemon_state_names[states[i]], lines_errno(r, name), NULL);
+    }
+}
+
+/* ---- a snapshot */
+
+int restore_snapshot(const struct machine *machine, const struct snapshot *snapshot, struct lines *lines,
+                     struct restored *ret) {
+    *ret = (struct restored){0};
+    if (snapshot->touched == 0)
+        return 0;
+    cleanup_free bool *written = calloc(snapshot->count + 1, sizeof *written);
+    cleanup_free int *errors = calloc(snapshot->count + 1, sizeof *errors);
+    if (!written || !errors)
+        return -ENOMEM;
+    struct put_back work = {.machine = machine,
+                            .snapshot = snapshot,
+                            .controls = control_closure(snapshot->touched),
+                            .hand = {.machine = machine, .lines = lines, .patience_ns = PATIENCE_NS},
+                            .written = written,
+                            .errors = errors};
+    text_init(&work.now, MACHINE_FILE_LIMIT);
+    put_back_all(&work);
+    tell_different(&work, ret);
+    text_clear(&work.now);
+    /* Last of all: they would set what is being put back. */
+    if (work.controls >> CONTROL_DAEMONS & 1)
+        put_back_daemons(&work, ret);
+    return 0;
+}
+
+int restore_shelf(struct shelf *shelf, const struct snapshot *snapshot, struct lines *lines,
+                  struct restored *ret, struct failure *failure) {
+    char written[NUMBER_TEXT_SIZE], different[NUMBER_TEXT_SIZE];
+    int r = restore_snapshot(&shelf->machine, snapshot, lines, ret);
+    if (r < 0)
+        return failure_memory(failure);
+    if (ret->different == 0 && (r = shelf_discard(shelf, failure)) < 0)
+        return r;
+    number_format_uint64(ret->written, written);
+    number_format_uint64(ret->different, different);
+    lines_put(lines, "restored", written, different, snapshot->session, snapshot->label, NULL);
+    if (ret->different == 0)
+        return 0;
+    return failure_set(failure, -EBUSY,
+                       "%zu of the files and daemons that were changed could not be put back; '%s' has what "
+                       "they were",
+                       ret->different, shelf->path);
+}
+
+/* ---- unasked */
+
+static void describe_owner(const struct snapshot *snapshot, char *text, size_t size) {
+    bool session = snapshot->session[0], label = snapshot->label[0];
+    snprintf(text, size, "%s%s%s%s%s%s%s", session || label ? " (" : "", session ? "session " : "",
+             snapshot->session, session && label ? ", " : "", label ? "label " : "", snapshot->label,
+             session || label ? ")" : "");
+}
+
+static int put_back_unasked(struct shelf *shelf, bool own, char *note, size_t size, struct failure *failure) {
+    cleanup(snapshot_clear) struct snapshot snapshot = {0};
+    int r = shelf_load(shelf, &snapshot, failure);
+    if (r == -ESTALE)
+        snprintf(note, size,
+                 "the machine has been restarted since an earlier agent set controls: nothing was left to "
+                 "put back");
+    if (r < 0)
+        return r == -ENOENT || r == -ESTALE ? 0 : r;
+    struct owner me;
+    if (own ? owner_find(getpid(), &me) < 0 || !owner_is(&me, &snapshot.owner)
+            : owner_is_alive(&snapshot.owner))
+        return 0;
+    struct lines nobody;
+    struct restored restored;
+    char owner[256];
+    lines_init(&nobody, -1);
+    r = restore_shelf(shelf, &snapshot, &nobody, &restored, failure);
+    describe_owner(&snapshot, owner, sizeof owner);
+    if (restored.written > 0)
+        snprintf(note, size, "put back %zu files that an earlier agent%s had left changed%s%.900s",
+                 restored.written, owner, r < 0 ? "; " : "", r < 0 ? failure->text : "");
+    return r;
+}
+
+static int restore_unasked(const struct machine *machine, bool own, char *note, size_t size,
+                           struct failure *failure) {
+    struct shelf shelf;
+    note[0] = '\0';
+    int r = shelf_open(machine, false, &shelf, failure);
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return failure_prefix(failure, "whether an agent left controls changed is not known");
+    r = put_back_unasked(&shelf, own, note, size, failure);
+    shelf_close(&shelf);
+    return r;
+}
+
+void restore_abandoned(const struct machine *machine, char *note, size_t size) {
+    struct failure failure = {0};
+    if (restore_unasked(machine, false, note, size, &failure) < 0 && !note[0])
+        snprintf(note, size, "%s", failure.text);
+}
+
+int restore_own(const struct machine *machine, struct failure *failure) {
+    char note[FAILURE_TEXT_SIZE];
+    return restore_unasked(machine, true, note, sizeof note, failure);
+}
+
+/* ---- asked */
+
+static int tell_nothing(struct lines *lines, const char *sentence) {
+    lines_put(lines, "nothing", sentence, NULL);
+    return 0;
+}
+
+static int restore_asked(struct shelf *shelf, const struct control_arguments *given, struct lines *lines,
+                         struct failure *failure) {
+    cleanup(snapshot_clear) struct snapshot snapshot = {0};
+    int r = shelf ? shelf_load(shelf, &snapshot, failure) : -ENOENT;
+    if (r == -ENOENT)
+        return tell_nothing(lines, "there is no snapshot here");
+    if (r == -ESTALE)
+        return tell_nothing(lines,
+                            "the machine has been restarted since the snapshot was made: nothing is left "
+                            "to put back");
+    if (r < 0)
+        return r;
+    if (given->abandoned && owner_is_alive(&snapshot.owner)) {
+        snapshot_tell_held(&snapshot, lines);
+        return failure_set(failure, -EBUSY, "the snapshot belongs to an agent that is alive");
+    }
+    struct restored restored;
+    return restore_shelf(shelf, &snapshot, lines, &restored, failure);
+}
 
 int tool_restore_controls(int count, char **arguments) {
-    (void)count;
-    (void)arguments;
-    return 2;
+    return control_tool(count, arguments, CONTROL_ARGUMENTS_ABANDONED, false, restore_asked);
 }

@@ -1,7 +1,230 @@
+/*
+ * --spin: every PU busy for a moment, and how fast each was in the second half of it, when frequencies have
+ * settled. From the best source that there is:
+ *
+ *   aperf    /dev/cpu/N/msr: APERF (0xE8) counts cycles while the PU runs, MPERF (0xE7) the same time at the
+ * rate of the time stamp counter; their quotient times that rate, which is measured (Intel SDM 3B, 15.5.4;
+ * AMD APM 2, 17.3). Root, and the module msr. cpufreq  scaling_cur_freq, averaged over what it said cycles
+ * additions that wait for each other against the clock, in windows of about 0.1 ms: the fastest, because
+ * others who run on the PU can only make one slower
+ *
+ * A captured machine cannot be kept busy: its files are read all the same.
+ */
+#include "engine/agent/load/cycles.h"
+#include "engine/agent/load/pus.h"
+#include "engine/agent/machine.h"
 #include "engine/agent/tool.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 
-int tool_spin(int count, char **arguments) {
-    (void)count;
-    (void)arguments;
-    return 2;
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MPERF = 0xe7,
+    APERF = 0xe8,
+    WINDOW_CYCLES = 4096 * CYCLES_CHAIN,
+    READINGS = 8,
+    USUAL_MILLISECONDS = 1000
+};
+#define MILLISECOND INT64_C(1000000)
+#define TOGETHER_NS (20 * MILLISECOND) /* until all are there */
+
+struct result {
+    double mean_hz, current_hz; /* 0: not known */
+    const char *source;
+};
+
+struct spin {
+    const struct machine *machine;
+    int64_t begin_ns, middle_ns, end_ns;
+    struct result *results; /* shared; in the order of the PUs */
+};
+
+/* ---- sources */
+
+struct counters {
+    uint64_t actual, maximum, stamp;
+    int64_t now_ns;
+};
+
+static bool read_counters(int file, struct counters *ret) {
+    bool there = file >= 0 && pread(file, &ret->maximum, sizeof ret->maximum, MPERF) == sizeof ret->maximum &&
+                 pread(file, &ret->actual, sizeof ret->actual, APERF) == sizeof ret->actual;
+    ret->stamp = cycles_time_stamp();
+    ret->now_ns = clock_monotonic_ns();
+    return there && ret->stamp != 0;
+}
+
+static double counted_hz(const struct counters *from, const struct counters *to) {
+    double seconds = (double)(to->now_ns - from->now_ns) * 1e-9;
+    double actual = (double)(to->actual - from->actual), maximum = (double)(to->maximum - from->maximum);
+    if (seconds <= 0 || maximum <= 0 || to->actual < from->actual || to->stamp <= from->stamp)
+        return 0;
+    return (double)(to->stamp - from->stamp) / seconds * actual / maximum;
+}
+
+static double read_current(const struct machine *machine, unsigned pu) {
+    char path[128];
+    int64_t kilohertz;
+    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", pu);
+    return machine_read_number(machine, path, &kilohertz) < 0 || kilohertz <= 0 ? 0 : (double)kilohertz * 1e3;
+}
+
+/* Windows until UNTIL_NS; the speed of the fastest, 0 if that cannot be known here. */
+static double spin_until(int64_t until_ns) {
+    int64_t before_ns = clock_monotonic_ns(), best_ns = INT64_MAX;
+    bool counts = true;
+    while (before_ns < until_ns) {
+        counts = cycles_spend(WINDOW_CYCLES) && counts;
+        int64_t now_ns = clock_monotonic_ns();
+        if (now_ns > before_ns && now_ns - before_ns < best_ns)
+            best_ns = now_ns - before_ns;
+        before_ns = now_ns;
+    }
+    return counts && best_ns < INT64_MAX ? (double)WINDOW_CYCLES * 1e9 / (double)best_ns : 0;
+}
+
+/* ---- one PU */
+
+static void choose(struct result *result, double by_counters, double by_cpufreq, double by_cycles) {
+    result->current_hz = by_cpufreq;
+    result->mean_hz = by_counters > 0 ? by_counters : by_cpufreq > 0 ? by_cpufreq : by_cycles;
+    result->source = by_counters > 0 ? "aperf" : by_cpufreq > 0 ? "cpufreq" : "cycles";
+}
+
+static void work(void *context, unsigned pu, unsigned index) {
+    struct spin *spin = context;
+    struct counters from, to;
+    char path[64];
+    double sum = 0, fastest = 0;
+    int readings = 0;
+    snprintf(path, sizeof path, "dev/cpu/%u/msr", pu);
+    cleanup_close int registers = machine_open_file(spin->machine, path, O_RDONLY);
+    spin_until(spin->begin_ns);
+    spin_until(spin->middle_ns);
+    bool counted = read_counters(registers, &from);
+    for (int i = 1; i <= READINGS; i++) {
+        double hz = spin_until(spin->middle_ns + (spin->end_ns - spin->middle_ns) / READINGS * i);
+        double current = read_current(spin->machine, pu);
+        fastest = hz > fastest ? hz : fastest;
+        sum += current;
+        readings += current > 0;
+    }
+    counted = counted && read_counters(registers, &to);
+    choose(&spin->results[index], counted ? counted_hz(&from, &to) : 0, readings ? sum / readings : 0,
+           fastest);
+}
+
+/* ---- all of them */
+
+static void wait_for_all(pid_t *pids, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
+            continue;
+        pids[i] = 0;
+    }
+}
+
+static int spin_for_real(struct spin *spin, const struct pu_set *pus, unsigned count, unsigned *ret_pu) {
+    static pid_t pids[PROTOCOL_PU_LIMIT];
+    int r = load_start(pus, work, spin, pids, ret_pu);
+    if (r == 0)
+        wait_for_all(pids, count);
+    return r;
+}
+
+static void read_captured(struct spin *spin, const struct pu_set *pus) {
+    for (unsigned pu = 0, index = 0; pu < PROTOCOL_PU_LIMIT; pu++)
+        if (pu_set_has(pus, pu))
+            choose(&spin->results[index++], 0, read_current(spin->machine, pu), 0);
+}
+
+static void print_hz(double hz) {
+    if (hz > 0)
+        printf("%.0f", hz);
+}
+
+/* Whether all PUs told. */
+static bool print(const struct spin *spin, const struct pu_set *pus) {
+    bool whole = true;
+    for (unsigned pu = 0, index = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
+        if (!pu_set_has(pus, pu))
+            continue;
+        const struct result *result = &spin->results[index++];
+        printf("spin\t%u\t", pu);
+        print_hz(result->mean_hz);
+        printf("\t%s\t", result->source ? result->source : "");
+        print_hz(result->current_hz);
+        putchar('\n');
+        if (result->mean_hz > 0)
+            continue;
+        fprintf(stderr, "assay-agent: --spin: how fast PU %u is cannot be known\n", pu);
+        whole = false;
+    }
+    return fflush(stdout) == 0 && whole;
+}
+
+static int choose_pus(const struct machine *machine, struct load_arguments *arguments) {
+    if (arguments->has_pus)
+        return 0;
+    if (machine->captured)
+        return machine_read_set(machine, "sys/devices/system/cpu/online", &arguments->pus);
+    return load_allowed_pus(&arguments->pus);
+}
+
+static int spin_all(const struct machine *machine, struct load_arguments *arguments) {
+    unsigned pu = 0;
+    int r = choose_pus(machine, arguments);
+    if (r < 0) {
+        fprintf(stderr, "assay-agent: --spin: which PUs there are: %s\n", strerror(-r));
+        return 1;
+    }
+    unsigned count = load_count_pus(&arguments->pus);
+    size_t size = (count + 1) * sizeof(struct result);
+    int64_t length_ns =
+        (arguments->milliseconds < 0 ? USUAL_MILLISECONDS : arguments->milliseconds) * MILLISECOND;
+    struct spin spin = {.machine = machine, .begin_ns = clock_monotonic_ns() + TOGETHER_NS};
+    spin.middle_ns = spin.begin_ns + length_ns / 2;
+    spin.end_ns = spin.begin_ns + length_ns;
+    spin.results = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (spin.results == MAP_FAILED) {
+        fprintf(stderr, "assay-agent: --spin: %s\n", strerror(errno));
+        return 1;
+    }
+    if (machine->captured)
+        read_captured(&spin, &arguments->pus);
+    else
+        r = spin_for_real(&spin, &arguments->pus, count, &pu);
+    if (r < 0)
+        fprintf(stderr, "assay-agent: --spin: cannot keep PU %u busy: %s\n", pu, strerror(-r));
+    bool whole = r == 0 && print(&spin, &arguments->pus);
+    munmap(spin.results, size);
+    return whole ? 0 : 1;
+}
+
+int tool_spin(int count, char **given) {
+    static const char *const accepted[] = {"--root", "--milliseconds", "--pus", NULL};
+    struct load_arguments arguments;
+    struct failure failure = {0};
+    struct machine machine;
+    int r = load_parse("--spin", accepted, count, given, &arguments);
+    if (r != 0)
+        return r;
+    if (machine_open(arguments.root, &machine, &failure) < 0) {
+        fprintf(stderr, "assay-agent: %s\n", failure.text);
+        return 2;
+    }
+    signal(SIGCHLD, SIG_DFL); /* so that they can be waited for */
+    r = spin_all(&machine, &arguments);
+    machine_close(&machine);
+    return r;
 }

@@ -1,7 +1,134 @@
+/*
+ * --stress: double-precision multiply-add on every PU, out of an array that fits into the first-level cache,
+ * with the widest vectors that the PU has: about what a matrix product does, so that a machine warmed with it
+ * is as hot as the measurement will make it.
+ */
+#include "engine/agent/load/pus.h"
 #include "engine/agent/tool.h"
 
-int tool_stress(int count, char **arguments) {
-    (void)count;
-    (void)arguments;
-    return 2;
+#include <errno.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/*
+ * Each element goes through STEPS steps of x = x * a + b, which tends to b / (1 - a) = 1 and is neither
+ * denormal nor infinite. Twelve vectors at once hide the latency of one (4 cycles, on 2 units, is 8), and fit
+ * into 16 registers together with a and b.
+ */
+enum { CHAINS = 12, ARRAY = CHAINS * 8 * 20 /* 15 KiB */, STEPS = 16, ROUNDS = 4096 };
+
+#define EACH_CHAIN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11)
+#define LOAD(i) vector x##i = *(const vector *)(array + at + (i)*LANES);
+#define ADVANCE(i) x##i = MULTIPLY_ADD(x##i, a, b);
+#define STORE(i) *(vector *)(array + at + (i)*LANES) = x##i;
+
+#define DEFINE_STRESS(NAME, WIDTH, ...)                                                                      \
+    __VA_ARGS__ static void NAME(double *array) {                                                            \
+        typedef double vector __attribute__((vector_size(WIDTH), may_alias));                                \
+        enum { LANES = (WIDTH) / sizeof(double) };                                                           \
+        const vector a = (vector){0} + 0.9990234375, b = (vector){0} + 0.0009765625;                         \
+        for (int round = 0; round < ROUNDS; round++)                                                         \
+            for (size_t at = 0; at < ARRAY; at += CHAINS * LANES) {                                          \
+                EACH_CHAIN(LOAD)                                                                             \
+                for (int step = 0; step < STEPS; step++) {                                                   \
+                    EACH_CHAIN(ADVANCE)                                                                      \
+                }                                                                                            \
+                EACH_CHAIN(STORE)                                                                            \
+            }                                                                                                \
+    }
+
+/* The compiler must not fuse a product and a sum of its own accord (-ffp-contract), hence the intrinsics. */
+#define MULTIPLY_ADD(x, a, b) ((x) * (a) + (b))
+DEFINE_STRESS(stress_plain, 16, )
+#ifdef __x86_64__
+#undef MULTIPLY_ADD
+#define MULTIPLY_ADD _mm256_fmadd_pd
+DEFINE_STRESS(stress_avx2, 32, __attribute__((target("avx2,fma"))))
+#undef MULTIPLY_ADD
+#define MULTIPLY_ADD _mm512_fmadd_pd
+DEFINE_STRESS(stress_avx512, 64, __attribute__((target("avx512f"))))
+#endif
+
+typedef void stress_function(double *array);
+
+static stress_function *choose(void) {
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f"))
+        return stress_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return stress_avx2;
+#endif
+    return stress_plain;
+}
+
+static void work(void *context, unsigned pu, unsigned index) {
+    static double array[ARRAY] __attribute__((aligned(64)));
+    stress_function *function = choose();
+    (void)context;
+    for (size_t i = 0; i < ARRAY; i++)
+        array[i] = (double)(i + pu + index);
+    for (;;) {
+        function(array);
+        __asm__ volatile("" : : "r"(array) : "memory"); /* so that its results are wanted */
+    }
+}
+
+/* Until a signal; or until one of the processes has died, which only somebody else can have done to it: its
+ * pid, or 0. */
+static pid_t wait_for_end(const sigset_t *signals) {
+    for (;;) {
+        int number = sigwaitinfo(signals, NULL);
+        if (number > 0 && number != SIGCHLD)
+            return 0;
+        pid_t pid = number == SIGCHLD ? waitpid(-1, NULL, WNOHANG) : 0;
+        if (pid > 0)
+            return pid;
+    }
+}
+
+static void forget(pid_t *pids, unsigned count, pid_t gone) {
+    for (unsigned i = 0; i < count; i++)
+        if (pids[i] == gone)
+            pids[i] = 0;
+}
+
+int tool_stress(int count, char **given) {
+    static const char *const accepted[] = {"--pus", NULL};
+    static pid_t pids[PROTOCOL_PU_LIMIT];
+    struct load_arguments arguments;
+    sigset_t signals;
+    unsigned pu = 0;
+    int r = load_parse("--stress", accepted, count, given, &arguments);
+    if (r != 0)
+        return r;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGCHLD, SIG_DFL);
+    if (!arguments.has_pus && (r = load_allowed_pus(&arguments.pus)) < 0) {
+        fprintf(stderr, "assay-agent: --stress: which PUs may be used: %s\n", strerror(-r));
+        return 1;
+    }
+    unsigned started = load_count_pus(&arguments.pus);
+    r = load_start(&arguments.pus, work, NULL, pids, &pu);
+    if (r < 0) {
+        fprintf(stderr, "assay-agent: --stress: cannot keep PU %u busy: %s\n", pu, strerror(-r));
+        return 1;
+    }
+    pid_t gone = wait_for_end(&signals);
+    forget(pids, started, gone);
+    load_stop(pids, started);
+    if (gone)
+        fputs("assay-agent: --stress: one of its processes was killed\n", stderr);
+    return gone ? 1 : 0;
 }

@@ -1,7 +1,145 @@
+/* --sample: its arguments. */
+#include "engine/agent/probes/sampler.h"
 #include "engine/agent/tool.h"
+#include "engine/foundation/number.h"
 
-int tool_sample(int count, char **arguments) {
-    (void)count;
-    (void)arguments;
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+struct arguments {
+    const char *root;
+    int64_t period_ns, flush_ns; /* -1: not given */
+    struct sampler_options options;
+    const char **expectations;
+};
+
+static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int complain(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("assay-agent: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
     return 2;
+}
+
+static int parse_time(const char *option, const char *text, int64_t min_ns, int64_t max_ns, int64_t *ret) {
+    int64_t value;
+    if (!number_parse_int64(text, strlen(text), &value) || value < min_ns || value > max_ns)
+        return complain("%s: '%.100s' is not a number of ns from %lld to %lld", option, text,
+                        (long long)min_ns, (long long)max_ns);
+    *ret = value;
+    return 0;
+}
+
+/* "NAME" or "NAME=NS" */
+static int parse_probe(struct arguments *arguments, const char *text) {
+    char name[32];
+    const char *equals = strchr(text, '=');
+    snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - text) : (int)strlen(text), text);
+    const struct probe *probe = probe_find(name);
+    struct sampler_options *options = &arguments->options;
+    if (!probe)
+        return complain("there is no probe '%.100s'; see --probes", text);
+    for (size_t i = 0; i < options->count; i++)
+        if (options->probes[i].probe == probe)
+            return complain("the probe %s is named twice", probe->name);
+    options->probes[options->count].probe = probe;
+    options->probes[options->count].period_ns = -1;
+    int r = !equals ? 0
+                    : parse_time("--probe", equals + 1, SAMPLER_PERIOD_MIN_NS, SAMPLER_PERIOD_MAX_NS,
+                                 &options->probes[options->count].period_ns);
+    options->count++;
+    return r;
+}
+
+static int parse_expectation(struct arguments *arguments, const char *text) {
+    const char *equals = strchr(text, '=');
+    struct sampler_options *options = &arguments->options;
+    if (text[0] != '/' || !equals || equals == text + 1 || equals - text >= MACHINE_PATH_LIMIT)
+        return complain("--expect: '%.100s' is not /PATH=VALUE", text);
+    if (options->expectation_count == PROBE_EXPECTATION_LIMIT)
+        return complain("--expect: at most %d are kept", PROBE_EXPECTATION_LIMIT);
+    arguments->expectations[options->expectation_count++] = text;
+    return 0;
+}
+
+static int parse(int count, char **given, struct arguments *ret) {
+    int r = 0;
+    for (int i = 0; i < count && r == 0; i += 2) {
+        const char *name = given[i], *value = i + 1 < count ? given[i + 1] : NULL;
+        if (!value)
+            return complain("%.100s lacks its value, or is no option; see --help", name);
+        if (strcmp(name, "--root") == 0)
+            ret->root = value;
+        else if (strcmp(name, "--period") == 0)
+            r = parse_time(name, value, SAMPLER_PERIOD_MIN_NS, SAMPLER_PERIOD_MAX_NS, &ret->period_ns);
+        else if (strcmp(name, "--flush") == 0)
+            r = parse_time(name, value, 0, SAMPLER_PERIOD_MAX_NS, &ret->flush_ns);
+        else if (strcmp(name, "--probe") == 0)
+            r = parse_probe(ret, value);
+        else if (strcmp(name, "--expect") == 0)
+            r = parse_expectation(ret, value);
+        else
+            return complain("--sample: unknown option '%.100s'", name);
+    }
+    return r;
+}
+
+/* All probes if none is named; a period for each. */
+static int complete(struct arguments *arguments) {
+    struct sampler_options *options = &arguments->options;
+    if (options->count == 0)
+        for (; probe_table[options->count]; options->count++) {
+            options->probes[options->count].probe = probe_table[options->count];
+            options->probes[options->count].period_ns = -1;
+        }
+    for (size_t i = 0; i < options->count; i++) {
+        int64_t *period_ns = &options->probes[i].period_ns;
+        if (*period_ns < 0 && arguments->period_ns < 0)
+            return complain("--sample: how often? --period NS, or =NS after the name of each probe");
+        *period_ns = *period_ns < 0 ? arguments->period_ns : *period_ns;
+    }
+    /* A line need not wait if the next one comes so late. */
+    options->flush_ns = arguments->flush_ns < 0 ? PROBE_SECOND : arguments->flush_ns;
+    options->expectations = arguments->expectations;
+    options->descriptor = 1;
+    return 0;
+}
+
+/* A descriptor for each sensor; the usual soft limit is 1,024. */
+static void allow_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int tool_sample(int count, char **given) {
+    struct arguments arguments = {.period_ns = -1, .flush_ns = -1};
+    struct failure failure = {0};
+    struct machine machine;
+    arguments.expectations = calloc((size_t)count / 2 + 1, sizeof *arguments.expectations);
+    int r = arguments.expectations ? parse(count, given, &arguments) : complain("out of memory");
+    if (r == 0)
+        r = complete(&arguments);
+    if (r == 0 && machine_open(arguments.root, &machine, &failure) < 0)
+        r = complain("%s", failure.text);
+    if (r == 0) {
+        allow_descriptors();
+        arguments.options.machine = &machine;
+        r = sampler_run(&arguments.options);
+        machine_close(&machine);
+        if (r < 0)
+            complain("--sample: %s", strerror(-r));
+        r = r < 0 ? 1 : 0;
+    }
+    free(arguments.expectations);
+    return r;
 }

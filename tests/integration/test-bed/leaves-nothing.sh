@@ -33,7 +33,7 @@ nothing_is_left() { # within 10 s
 }
 
 # ---- bed down
-bed up 8 || exit 1
+bed up 8 --machine intel-pstate || exit 1
 note
 check "the check sees what is up" test "$(left | wc -l)" -gt 8
 bed run ssh -F "$BED/ssh_config" -o ControlMaster=yes -o ControlPath="$scratch/master" -o ControlPersist=yes node1 true
@@ -58,8 +58,9 @@ check "a bed whose test has ended leaves nothing" nothing_is_left
 
 # ---- The keeper is killed. In a folder of its own: other tests reap too.
 mkdir "$scratch/beds"
-TMPDIR=$scratch/beds bed up 4 || exit 1
+TMPDIR=$scratch/beds bed up 4 --machine intel-pstate || exit 1
 note
+bed on 1 sh -c 'exec sleep 1000 </sys/devices/system/cpu/smt/control' & # a kernel file is open
 bed run sleep 1000 & sleeper=$!
 sleep 0.2
 kill -9 "$keeper"

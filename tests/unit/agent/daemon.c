@@ -583,7 +583,9 @@ static void options_are_checked(void **state) {
         {{"--attach", "0000000000000001", "--folder", ".."}, "--folder is a name, without a slash"},
         {{"--attach", "0000000000000001", "--label", "a b"}, "a label is one word"},
         {{"--directory", "/tmp", "--write-anywhere"},
-         "--folder, --workspace, --write-anywhere and --label go with --attach"},
+         "--folder, --workspace, --write-anywhere, --leave-controls and --label go with --attach"},
+        {{"--directory", "/tmp", "--leave-controls"},
+         "--folder, --workspace, --write-anywhere, --leave-controls and --label go with --attach"},
     };
     char words[1024], output[4096], expected[256];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

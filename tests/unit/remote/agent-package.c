@@ -292,7 +292,9 @@ static void test_sources_of_the_build_tree(void **state) {
     }
     cleanup_free char *pattern = text_format("%s/share/assay/agent-source/engine/*/*.c", build);
     glob_t found;
+    cleanup_free char *deeper = text_format("%s/share/assay/agent-source/engine/*/*/*.c", build);
     assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(glob(deeper, GLOB_APPEND, NULL, &found), 0);
     assert_int_equal(found.gl_pathc, count); /* and none is delivered that is not compiled */
     globfree(&found);
 }

@@ -1,0 +1,30 @@
+/* The daemons that would set controls themselves, or move interrupts. */
+#ifndef ASSAY_CONTROLS_DAEMONS_H
+#define ASSAY_CONTROLS_DAEMONS_H
+
+#include "engine/agent/controls/plan.h"
+#include "engine/agent/machine.h"
+#include "engine/foundation/failure.h"
+
+#include <stdbool.h>
+
+enum daemon_state { DAEMON_ABSENT, DAEMON_STOPPED, DAEMON_RUNNING };
+
+enum { DAEMON_COUNT = 4 };
+
+extern const char *const daemon_names[DAEMON_COUNT];
+extern const char *const daemon_state_names[];
+
+/* Whether a process of that name (/proc/PID/comm: 15 bytes of it) may be one of them. */
+bool daemons_is_one(const char *name);
+
+/* How each stands. On a captured machine, and where there is neither systemd nor a script for it, all are
+ * absent. */
+void daemons_look(const struct machine *machine, enum daemon_state ret[static DAEMON_COUNT]);
+
+/* Starts or stops one that is not absent, and tells it as a line. 0, -EACCES or -EPERM (this user may not),
+ * or another negative errno with a sentence. */
+int daemons_set(struct hand *hand, int index, enum daemon_state wanted,
+                enum daemon_state ret_states[static DAEMON_COUNT], struct failure *failure);
+
+#endif

@@ -1,0 +1,205 @@
+#include "engine/agent/controls/layout.h"
+
+#include "engine/agent/controls/hertz.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHORT = 256, LONG = 4096 };
+
+int layout_value(const struct layout *layout, const char *folder, const char *name, char *buffer,
+                 size_t size) {
+    char path[MACHINE_PATH_LIMIT];
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return -ENAMETOOLONG;
+    return machine_read_value(layout->machine, path, buffer, size);
+}
+
+uint64_t layout_number(const struct layout *layout, const char *folder, const char *name) {
+    char value[SHORT];
+    uint64_t number;
+    if (layout_value(layout, folder, name, value, sizeof value) < 0 ||
+        !number_parse_uint64(value, strlen(value), &number))
+        return 0;
+    return number;
+}
+
+bool layout_has(const struct layout *layout, const char *folder, const char *name) {
+    char path[MACHINE_PATH_LIMIT];
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+           machine_has(layout->machine, path);
+}
+
+void layout_siblings(const struct layout *layout, unsigned pu, struct pu_set *ret) {
+    char path[MACHINE_PATH_LIMIT];
+    snprintf(path, sizeof path, LAYOUT_CPU "/cpu%u/topology/thread_siblings_list", pu);
+    struct pu_set siblings;
+    *ret = (struct pu_set){0};
+    pu_set_add(ret, pu);
+    if (machine_read_set(layout->machine, path, &siblings) < 0 || !pu_set_has(&siblings, pu))
+        return;
+    for (size_t i = 0; i < sizeof ret->bits; i++)
+        ret->bits[i] = (unsigned char)(ret->bits[i] | (siblings.bits[i] & layout->online.bits[i]));
+}
+
+/* ---- policies */
+
+/* "0 1 2 3", which is not how PUs are listed elsewhere. */
+static int parse_affected(char *list, struct pu_set *ret) {
+    for (char *at = list; *at; at++)
+        if (*at == ' ')
+            *at = ',';
+    return pu_set_parse(list, ret);
+}
+
+/* The policy of a PU that is offline keeps its folder, but its files cannot be read, or name no PU. False
+ * then. NUMBER is the PU that it is called after. */
+static bool read_policy(const struct layout *layout, const char *folder, unsigned number,
+                        struct policy *ret) {
+    char list[LONG];
+    snprintf(ret->folder, sizeof ret->folder, "%s", folder);
+    int r = layout_value(layout, folder, "affected_cpus", list, sizeof list);
+    if (r == 0)
+        return parse_affected(list, &ret->pus) == 0 && pu_set_first(&ret->pus) < PROTOCOL_PU_LIMIT;
+    if (r != -ENOENT)
+        return false;
+    ret->pus = (struct pu_set){0};
+    pu_set_add(&ret->pus, number);
+    return pu_set_has(&layout->online, number);
+}
+
+static int add_policy(struct layout *layout, const char *folder, unsigned number) {
+    struct policy policy;
+    if (!read_policy(layout, folder, number, &policy))
+        return 0;
+    struct policy *policies =
+        realloc(layout->policies, (layout->policy_count + 1) * sizeof *layout->policies);
+    if (!policies)
+        return -ENOMEM;
+    layout->policies = policies;
+    policies[layout->policy_count++] = policy;
+    return 0;
+}
+
+static int read_policies(struct layout *layout) {
+    cleanup(machine_names_clear) struct machine_names names = {0};
+    char folder[sizeof layout->policies->folder];
+    int r = machine_list(layout->machine, LAYOUT_CPU "/cpufreq", "policy", &names);
+    if (r == -ENOMEM)
+        return r;
+    r = 0;
+    for (size_t i = 0; i < names.count && r == 0; i++) {
+        const char *digits = names.items[i] + strlen("policy");
+        uint64_t number;
+        if (!number_parse_uint64(digits, strlen(digits), &number) || number >= PROTOCOL_PU_LIMIT)
+            continue;
+        snprintf(folder, sizeof folder, LAYOUT_CPU "/cpufreq/policy%u", (unsigned)number);
+        r = add_policy(layout, folder, (unsigned)number);
+    }
+    if (r < 0 || layout->policy_count > 0)
+        return r;
+    /* Before Linux 4.4 there were only the PUs' own, one for all of a policy. */
+    for (size_t i = 0; i < layout->pu_count && r == 0; i++) {
+        snprintf(folder, sizeof folder, LAYOUT_CPU "/cpu%u/cpufreq", layout->pus[i]);
+        if (!machine_has(layout->machine, folder))
+            continue;
+        size_t before = layout->policy_count;
+        r = add_policy(layout, folder, layout->pus[i]);
+        if (layout->policy_count > before && pu_set_first(&layout->policies[before].pus) != layout->pus[i])
+            layout->policy_count--;
+    }
+    return r;
+}
+
+/* ---- what frequency means here */
+
+/* The highest of a driver's table. Where turbo is an entry of its own it stands first, 1 MHz above the base
+ * (acpi-cpufreq on Intel): 2101000 2100000 2000000 ... */
+static uint64_t base_of_table(const char *table) {
+    uint64_t first, second;
+    size_t length = strcspn(table, " ");
+    if (!number_parse_uint64(table, length, &first))
+        return 0;
+    const char *rest = table + length + (table[length] == ' ');
+    bool turbo = number_parse_uint64(rest, strcspn(rest, " "), &second) && first - second == 1000;
+    return turbo ? second : first;
+}
+
+/* "model name : ... CPU @ 2.10GHz" */
+static uint64_t base_of_name(const struct layout *layout) {
+    struct text content;
+    text_init(&content, 4 << 20); /* some 1.5 KiB a PU */
+    uint64_t khz = 0;
+    if (machine_read(layout->machine, "proc/cpuinfo", &content) == 0) {
+        const char *line = strstr(content.bytes, "model name"), *end = line ? strchr(line, '\n') : NULL;
+        const char *at = line ? strstr(line, "@ ") : NULL;
+        if (at && (!end || at < end) && hertz_parse(at + 2, strcspn(at + 2, "\n"), &khz) < 0)
+            khz = 0;
+    }
+    text_clear(&content);
+    return khz;
+}
+
+static uint64_t base_of_files(const struct layout *layout, const struct policy *policy) {
+    uint64_t khz = layout_number(layout, policy->folder, "base_frequency");
+    if (khz)
+        return khz;
+    char text[LONG];
+    if (layout_value(layout, policy->folder, "scaling_available_frequencies", text, sizeof text) == 0 &&
+        (khz = base_of_table(text)))
+        return khz;
+    snprintf(text, sizeof text, LAYOUT_CPU "/cpu%u/acpi_cppc", pu_set_first(&policy->pus));
+    return layout_number(layout, text, "nominal_freq") * 1000; /* MHz */
+}
+
+uint64_t layout_base_khz(const struct layout *layout, const struct policy *policy) {
+    uint64_t khz = base_of_files(layout, policy);
+    return khz ? khz : layout->name_khz;
+}
+
+int layout_turbo(const struct layout *layout) {
+    char value[SHORT];
+    if (layout_value(layout, LAYOUT_CPU "/intel_pstate", "no_turbo", value, sizeof value) == 0)
+        return strcmp(value, "0") == 0;
+    if (layout_value(layout, LAYOUT_CPU "/cpufreq", "boost", value, sizeof value) == 0)
+        return strcmp(value, "0") != 0;
+    int turbo = -1;
+    for (size_t i = 0; i < layout->policy_count; i++)
+        if (layout_value(layout, layout->policies[i].folder, "boost", value, sizeof value) == 0)
+            turbo = turbo == 1 || strcmp(value, "0") != 0;
+    return turbo;
+}
+
+/* ---- all of it */
+
+int layout_read(const struct machine *machine, struct layout *ret) {
+    cleanup(layout_clear) struct layout layout = {.machine = machine};
+    if (machine_read_set(machine, LAYOUT_CPU "/online", &layout.online) < 0)
+        layout.online = (struct pu_set){0};
+    if (machine_read_set(machine, LAYOUT_CPU "/present", &layout.present) < 0)
+        layout.present = layout.online;
+    layout.pus = calloc(PROTOCOL_PU_LIMIT, sizeof *layout.pus);
+    if (!layout.pus)
+        return -ENOMEM;
+    for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++)
+        if (pu_set_has(&layout.online, pu))
+            layout.pus[layout.pu_count++] = pu;
+    int r = read_policies(&layout);
+    if (r < 0)
+        return r;
+    if (layout.policy_count && base_of_files(&layout, &layout.policies[0]) == 0)
+        layout.name_khz = base_of_name(&layout);
+    *ret = layout;
+    layout = (struct layout){0};
+    return 0;
+}
+
+void layout_clear(struct layout *layout) {
+    free(layout->pus);
+    free(layout->policies);
+    *layout = (struct layout){0};
+}

@@ -1,0 +1,85 @@
+/*
+ * What has to be written for one control to be as asked: files and words in the order that works. Carried out
+ * it is read, written where it differs, and read back.
+ */
+#ifndef ASSAY_CONTROLS_PLAN_H
+#define ASSAY_CONTROLS_PLAN_H
+
+#include "engine/agent/controls/lines.h"
+#include "engine/agent/machine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PLAN_PATH_SIZE = 160,
+    PLAN_VALUE_SIZE = 256, /* of what a control's file holds, its NUL included */
+    PLAN_LIMIT = 1 << 20,  /* writes of one control */
+};
+
+enum plan_kind {
+    PLAN_WORD,   /* the file has the word, or `other` */
+    PLAN_NUMBER, /* a number of LEAST to MOST */
+    PLAN_CHOICE, /* all words, the one that holds in brackets */
+    PLAN_LEAVE,  /* a word that stands for another, which the file will show */
+};
+
+enum plan_state { PLAN_AS_IT_IS, PLAN_WRITTEN };
+
+struct plan_write {
+    char path[PLAN_PATH_SIZE];
+    char wanted[64];
+    char other[32]; /* "" for none */
+    uint64_t least, most;
+    enum plan_kind kind;
+    bool lower; /* the lower limit of which the next write is the upper */
+    int pu;     /* whose file it is; -1: nobody's */
+    /* What came of it. */
+    enum plan_state state;
+    int error; /* of the last write or reading */
+    char after[PLAN_VALUE_SIZE];
+};
+
+struct plan {
+    struct plan_write *writes;
+    size_t count, capacity;
+};
+
+/* A write of WANTED to FOLDER/NAME, which must hold that word then. The caller may change its kind. NULL when
+ * out of memory or when a text is too long. */
+struct plan_write *plan_add(struct plan *plan, int pu, const char *folder, const char *name,
+                            const char *wanted);
+/* The same of a number that must be from LEAST to MOST then. */
+struct plan_write *plan_add_number(struct plan *plan, int pu, const char *folder, const char *name,
+                                   uint64_t wanted);
+/* A lower and an upper limit. The write of the upper, behind that of the lower; NULL likewise. */
+struct plan_write *plan_limits(struct plan *plan, int pu, const char *folder, const char *lower,
+                               const char *upper, uint64_t least, uint64_t most);
+void plan_clear(struct plan *plan);
+
+/* With what a plan is carried out. */
+struct hand {
+    const struct machine *machine;
+    struct lines *lines;
+    const char *control; /* whose lines they are */
+    int64_t patience_ns; /* how long files may be busy, all together */
+    unsigned changed;    /* writes that were done */
+};
+
+/* One write, told as a line. BEFORE is what the file held, AFTER gets what it holds then (trimmed, of SIZE
+ * bytes). The error of the write or of reading back, or 0. A file that is busy is tried again a few times. */
+int hand_write(struct hand *hand, const char *path, const char *before, const char *bytes, size_t length,
+               char *after, size_t size);
+
+/* Carries out what differs. Of a pair of limits that is written first which keeps them in order. */
+void plan_carry_out(struct plan *plan, struct hand *hand);
+/* Reads all of it again. The number of writes that are not as wanted. */
+size_t plan_check(struct plan *plan, const struct machine *machine);
+/* Whether a write's file, as `after` has it, is as wanted. */
+bool plan_holds(const struct plan_write *write);
+
+/* The word in brackets, if there is one, takes the place of all of VALUE. */
+void plan_choose(char *value);
+
+#endif

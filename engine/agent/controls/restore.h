@@ -1,0 +1,36 @@
+/* Putting back what a snapshot has. */
+#ifndef ASSAY_CONTROLS_RESTORE_H
+#define ASSAY_CONTROLS_RESTORE_H
+
+#include "engine/agent/controls/lines.h"
+#include "engine/agent/controls/shelf.h"
+#include "engine/agent/controls/snapshot.h"
+#include "engine/agent/machine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct restored {
+    size_t written;   /* files */
+    size_t different; /* files and daemons that are not as they were */
+};
+
+/* Puts back every file of a control that was touched, or that changes along with one, and the daemons that
+ * ran. Told are each write, and what is left different. 0 or -ENOMEM. */
+int restore_snapshot(const struct machine *machine, const struct snapshot *snapshot, struct lines *lines,
+                     struct restored *ret);
+
+/* The same with what lies on SHELF; the snapshot goes when all is as it was. Tells `restored`. 0; -EBUSY when
+ * something is left different; or another negative errno with a sentence. */
+int restore_shelf(struct shelf *shelf, const struct snapshot *snapshot, struct lines *lines,
+                  struct restored *ret, struct failure *failure);
+
+/* ---- for agents, which do it unasked */
+
+/* If what lies here belongs to a process that is gone, puts it back. NOTE gets a sentence about what was
+ * done, or could not be; it is empty if there was nothing to do. */
+void restore_abandoned(const struct machine *machine, char *note, size_t size);
+/* The same if it belongs to this process: 0, or negative with a sentence. */
+int restore_own(const struct machine *machine, struct failure *failure);
+
+#endif

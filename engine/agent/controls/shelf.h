@@ -1,0 +1,37 @@
+/*
+ * Where on the node a snapshot lies: /run/assay of root, ~/.cache/assay of anybody else, /run/assay of a
+ * captured machine. One a machine (its host name: a home may be shared) and boot. Whoever has the shelf open
+ * has it alone (flock), so that two agents that start at once do not both put back.
+ */
+#ifndef ASSAY_CONTROLS_SHELF_H
+#define ASSAY_CONTROLS_SHELF_H
+
+#include "engine/agent/controls/snapshot.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct shelf {
+    int folder, lock;    /* descriptors */
+    char host[128];      /* as it is in names of files */
+    char name[256];      /* of this boot's snapshot */
+    char path[PATH_MAX]; /* the same from the machine's root, for people */
+    char boot[64];
+    struct machine machine; /* borrowed */
+    bool removable;         /* the folder is there for this only */
+};
+
+/* Opens it, and waits for whoever has it open. With MAKE it is made; else -ENOENT, without a sentence, says
+ * that nothing of this machine lies there. */
+int shelf_open(const struct machine *machine, bool make, struct shelf *ret, struct failure *failure);
+/* Lets others in. Leaves no trace where nothing lies. */
+void shelf_close(struct shelf *shelf);
+
+/* 0; -ENOENT: none; -ESTALE: only one of an earlier boot, which is gone now; -EBADMSG: one that is damaged,
+ * with a sentence. */
+int shelf_load(struct shelf *shelf, struct snapshot *ret, struct failure *failure);
+/* It is on the disk when this returns, whole, or what was there before is. */
+int shelf_store(struct shelf *shelf, const struct snapshot *snapshot, struct failure *failure);
+int shelf_discard(struct shelf *shelf, struct failure *failure);
+
+#endif

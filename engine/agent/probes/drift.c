@@ -1,0 +1,127 @@
+/*
+ * Whether files that were set still hold what was set. All are read for the first sample and for the last;
+ * between them a tenth of them a second, so that each is looked at every 10 s.
+ */
+#include "engine/agent/probes/probe.h"
+#include "engine/foundation/cleanup.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUE = 256, ROUND_SECONDS = 10 };
+
+struct expectation {
+    char *path; /* owned; the value behind its NUL */
+    const char *value;
+    bool drifted;
+};
+
+struct drift {
+    struct expectation *items;
+    size_t count, next, drifted;
+    bool looked; /* at all of them, once */
+    int64_t began_ns;
+    uint64_t done; /* since then */
+};
+
+/* Of "always [madvise] never" the word in brackets. */
+static const char *selected(char *value) {
+    char *open = strchr(value, '['), *close = open ? strchr(open, ']') : NULL;
+    if (!close)
+        return value;
+    *close = '\0';
+    return open + 1;
+}
+
+static void look(struct probing *probing, struct drift *drift, struct expectation *item) {
+    char content[VALUE], why[VALUE];
+    int r = machine_read_value(probing->machine, item->path, content, sizeof content);
+    if (r < 0)
+        snprintf(why, sizeof why, "(%s)", strerror(-r));
+    const char *found = r < 0 ? why : selected(content);
+    bool drifted = r < 0 || strcmp(found, item->value) != 0;
+    if (drifted == item->drifted)
+        return;
+    item->drifted = drifted;
+    if (drifted) {
+        drift->drifted++;
+        probing_tell(probing, "drift", "/%s\t%s\t%s", item->path, item->value, found);
+    } else {
+        drift->drifted--;
+        probing_tell(probing, "drift-over", "/%s\t%s\t%s", item->path, item->value, found);
+    }
+}
+
+static size_t how_many(struct probing *probing, struct drift *drift) {
+    if (!drift->looked || probing->last) {
+        drift->looked = true;
+        drift->began_ns = probing->now_ns;
+        drift->done = 0;
+        return drift->count;
+    }
+    double seconds = (double)(probing->now_ns - drift->began_ns) / 1e9;
+    uint64_t due = (uint64_t)(seconds * (double)drift->count / ROUND_SECONDS);
+    uint64_t more = due > drift->done ? due - drift->done : 0;
+    drift->done = due;
+    return more < drift->count ? (size_t)more : drift->count;
+}
+
+static void sample(struct probing *probing) {
+    struct drift *drift = probing->state;
+    for (size_t left = how_many(probing, drift); left > 0; left--) {
+        look(probing, drift, &drift->items[drift->next]);
+        drift->next = (drift->next + 1) % drift->count;
+    }
+    probing_put_number(probing, drift->drifted);
+}
+
+/* "/PATH=VALUE" */
+static int begin_expectation(struct probing *probing, const char *text, struct expectation *ret) {
+    const char *equals = strchr(text, '=');
+    if (text[0] != '/' || !equals || equals == text + 1 || equals - text >= MACHINE_PATH_LIMIT)
+        return probing_fail(probing, -EINVAL, "'%.100s' is not /PATH=VALUE", text);
+    ret->path = strdup(text + 1);
+    if (!ret->path)
+        return -ENOMEM;
+    char *value = strchr(ret->path, '='), *end = value + strlen(value);
+    *value++ = '\0';
+    while (isspace((unsigned char)*value))
+        value++;
+    while (end > value && isspace((unsigned char)end[-1]))
+        *--end = '\0';
+    ret->value = value;
+    return 0;
+}
+
+static int begin(struct probing *probing) {
+    if (probing->expectation_count == 0)
+        return probing_fail(probing, -ENOENT, "nothing is expected (--expect)");
+    if (probing->expectation_count > PROBE_EXPECTATION_LIMIT)
+        return probing_fail(probing, -E2BIG, "more than %d files are expected to hold something",
+                            PROBE_EXPECTATION_LIMIT);
+    struct drift *drift = probing->state = calloc(1, sizeof *drift);
+    if (!drift || !(drift->items = calloc(probing->expectation_count, sizeof *drift->items)))
+        return -ENOMEM;
+    for (size_t i = 0; i < probing->expectation_count; i++) {
+        int r = begin_expectation(probing, probing->expectations[i], &drift->items[i]);
+        if (r < 0)
+            return r;
+        drift->count++;
+    }
+    snprintf(probing->source, sizeof probing->source, "%zu expected values", drift->count);
+    return probing_add_column(probing, "1", "drifted");
+}
+
+static void end(struct probing *probing) {
+    struct drift *drift = probing->state;
+    for (size_t i = 0; i < drift->count; i++)
+        free(drift->items[i].path);
+    free(drift->items);
+    free(drift);
+    probing->state = NULL;
+}
+
+const struct probe probe_drift = {.name = "drift", .begin = begin, .sample = sample, .end = end};

@@ -1,0 +1,169 @@
+/*
+ * The energy that RAPL's zones have used since the probe began (Linux, Documentation/power/powercap). A
+ * zone's counter starts anew after max_energy_range_uj, which for small ranges (65.7 kJ) is after a minute at
+ * 1 kW: one wrap between two readings is seen, a second would not be. So they are read every 10 s at least,
+ * and a zone that could not be read for a minute has lost its count.
+ */
+#include "engine/agent/probes/probe.h"
+#include "engine/agent/probes/source.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEEP_UP_NS (10 * PROBE_SECOND)
+#define LOST_AFTER_NS (60 * PROBE_SECOND)
+static const char class[] = "sys/class/powercap";
+
+struct zone {
+    struct source source;
+    uint64_t range, last, used;
+    int64_t read_ns;
+    bool known; /* could be read the last time that it was tried */
+    bool lost;
+};
+
+struct zones {
+    struct zone *items;
+    size_t count;
+};
+
+static bool read_counter(struct probing *probing, struct zone *zone, uint64_t *ret) {
+    char digits[64];
+    ssize_t length =
+        source_read_digits(&zone->source, probing->machine, probing->now_ns, digits, sizeof digits);
+    return length > 0 && number_parse_uint64(digits, (size_t)length, ret) && *ret <= zone->range;
+}
+
+static void read_zone(struct probing *probing, struct zone *zone) {
+    uint64_t counter;
+    if (zone->lost)
+        return;
+    zone->lost = probing->now_ns - zone->read_ns > LOST_AFTER_NS;
+    zone->known = !zone->lost && read_counter(probing, zone, &counter);
+    if (!zone->known)
+        return;
+    zone->used += counter >= zone->last ? counter - zone->last : zone->range - zone->last + counter;
+    zone->last = counter;
+    zone->read_ns = probing->now_ns;
+}
+
+static void keep_up(struct probing *probing) {
+    struct zones *zones = probing->state;
+    for (size_t i = 0; i < zones->count; i++)
+        read_zone(probing, &zones->items[i]);
+}
+
+static void sample(struct probing *probing) {
+    struct zones *zones = probing->state;
+    for (size_t i = 0; i < zones->count; i++) {
+        read_zone(probing, &zones->items[i]);
+        if (zones->items[i].known)
+            probing_put_number(probing, zones->items[i].used);
+        else
+            probing_put_gone(probing);
+    }
+}
+
+/* "package-0", "package-0-dram": a zone's own name, and before it those of the zones above: intel-rapl:0:1 is
+ * part of intel-rapl:0. Says whether there is such a zone. */
+static bool name_zone(const struct machine *machine, const char *entry, char *buffer, size_t size) {
+    char path[MACHINE_PATH_LIMIT], parent[128], name[64];
+    size_t length = 0;
+    for (const char *colon = strchr(entry, ':'); colon; colon = strchr(colon + 1, ':')) {
+        const char *next = strchr(colon + 1, ':');
+        snprintf(parent, sizeof parent, "%.*s", next ? (int)(next - entry) : (int)strlen(entry), entry);
+        snprintf(path, sizeof path, "%s/%s/name", class, parent);
+        if (machine_read_value(machine, path, name, sizeof name) < 0 || length >= size)
+            return false;
+        length += (size_t)snprintf(buffer + length, size - length, "%s%s", length > 0 ? "-" : "", name);
+    }
+    return length > 0 && length < size;
+}
+
+struct found {
+    char name[PROBE_NAME_SIZE], entry[128];
+};
+
+static int compare(const void *a, const void *b) {
+    return strverscmp(((const struct found *)a)->name, ((const struct found *)b)->name);
+}
+
+static int begin_zone(struct probing *probing, struct zones *zones, const struct found *found) {
+    char path[MACHINE_PATH_LIMIT];
+    int64_t range;
+    struct zone *zone = &zones->items[zones->count];
+    snprintf(path, sizeof path, "%s/%s/max_energy_range_uj", class, found->entry);
+    int r = machine_read_number(probing->machine, path, &range);
+    if (r == 0 && range <= 0)
+        r = -EINVAL;
+    if (r < 0) {
+        probing_fail(probing, r, "%s: /%s: %s", found->name, path, strerror(-r));
+        return 0;
+    }
+    zone->range = (uint64_t)range;
+    snprintf(path, sizeof path, "%s/%s/energy_uj", class, found->entry);
+    r = source_init(&zone->source, path);
+    if (r < 0)
+        return r;
+    char digits[64];
+    ssize_t length =
+        source_read_digits(&zone->source, probing->machine, probing->now_ns, digits, sizeof digits);
+    zone->known = length > 0 && read_counter(probing, zone, &zone->last);
+    zone->read_ns = probing->now_ns;
+    if (!zone->known) {
+        source_clear(&zone->source);
+        probing_fail(probing, -EIO, "%s: /%s: %s%s", found->name, path,
+                     strerror(length < 0 ? (int)-length : EINVAL),
+                     length == -EACCES ? " (only root may read it)" : "");
+        return 0;
+    }
+    zones->count++;
+    r = probing_add_column(probing, "uJ", "%s", found->name);
+    if (r == -E2BIG)
+        source_clear(&zones->items[--zones->count].source);
+    return r == -E2BIG ? 0 : r;
+}
+
+/* "intel-rapl:" has AMD's zones too; "intel-rapl-mmio:" the same counters once more. */
+static int begin(struct probing *probing) {
+    cleanup(machine_names_clear) struct machine_names entries = {0};
+    int r = machine_list(probing->machine, class, "intel-rapl:", &entries);
+    if (r < 0 || entries.count == 0)
+        return probing_fail(probing, -ENOENT, "no RAPL zone in /sys/class/powercap");
+    struct zones *zones = probing->state = calloc(1, sizeof *zones);
+    cleanup_free struct found *found = calloc(entries.count, sizeof *found);
+    if (!zones || !found || !(zones->items = calloc(entries.count, sizeof *zones->items)))
+        return -ENOMEM;
+    size_t count = 0;
+    for (size_t i = 0; i < entries.count; i++) {
+        snprintf(found[count].entry, sizeof found->entry, "%s", entries.items[i]);
+        count += name_zone(probing->machine, found[count].entry, found[count].name, sizeof found->name);
+    }
+    qsort(found, count, sizeof *found, compare);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = begin_zone(probing, zones, &found[i]);
+    if (r == 0 && zones->count == 0)
+        return probing->why[0] ? -EACCES : probing_fail(probing, -ENOENT, "no RAPL zone has a name");
+    snprintf(probing->source, sizeof probing->source, "powercap intel-rapl");
+    return r;
+}
+
+static void end(struct probing *probing) {
+    struct zones *zones = probing->state;
+    for (size_t i = 0; i < zones->count; i++)
+        source_clear(&zones->items[i].source);
+    free(zones->items);
+    free(zones);
+    probing->state = NULL;
+}
+
+const struct probe probe_energy = {.name = "energy",
+                                   .keep_up_ns = KEEP_UP_NS,
+                                   .begin = begin,
+                                   .sample = sample,
+                                   .keep_up = keep_up,
+                                   .end = end};

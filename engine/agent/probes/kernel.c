@@ -1,0 +1,153 @@
+/*
+ * What the kernel complains of: records of its log of priority err or worse since the probe began (each an
+ * event `kernel-error` as well), and the errors that memory controllers have corrected, or could not (EDAC),
+ * since boot.
+ */
+#include "engine/agent/probes/probe.h"
+#include "engine/agent/probes/source.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A machine in distress says much: so many records are read a sample, and so many told. */
+enum { RECORD = 8 << 10, READS = 256, EVENTS = 16, TEXT = 256, CONTROLLERS = 64, WORST = 3 };
+
+struct kernel {
+    int log; /* -1: cannot be read */
+    uint64_t errors;
+    unsigned events; /* told in this sample */
+    struct source corrected[CONTROLLERS], uncorrected[CONTROLLERS];
+    size_t controllers;
+    char record[RECORD];
+};
+
+/* "PRIORITY,NUMBER,TIME,FLAGS;TEXT", and lines with a blank before them that say more (/dev/kmsg, dev-kmsg in
+ * Documentation/ABI/testing). PRIORITY is 8 times the facility, the kernel's being 0, and the level. */
+static void read_line(struct probing *probing, struct kernel *kernel, const char *line) {
+    char *end;
+    unsigned long priority = strtoul(line, &end, 10);
+    const char *text = *end == ',' && end != line ? strchr(end, ';') : NULL;
+    if (!text || priority > WORST)
+        return;
+    kernel->errors++;
+    if (kernel->events++ < EVENTS)
+        probing_tell(probing, "kernel-error", "%.*s", TEXT, text + 1);
+}
+
+/* A read is one record; from a file that stands for the log, many. */
+static void read_log(struct probing *probing, struct kernel *kernel) {
+    kernel->events = 0;
+    for (int reads = 0; reads < READS; reads++) {
+        ssize_t got = read(kernel->log, kernel->record, RECORD - 1);
+        if (got < 0 && (errno == EPIPE || errno == EINTR))
+            continue; /* EPIPE: the oldest were overwritten before we came */
+        if (got <= 0)
+            return;
+        kernel->record[got] = '\0';
+        char *rest = kernel->record, *line;
+        while ((line = strsep(&rest, "\n")))
+            read_line(probing, kernel, line);
+    }
+}
+
+static void put_sum(struct probing *probing, struct source *sources, size_t count) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        char digits[64];
+        uint64_t value;
+        ssize_t length =
+            source_read_digits(&sources[i], probing->machine, probing->now_ns, digits, sizeof digits);
+        if (length < 0 || !number_parse_uint64(digits, (size_t)length, &value)) {
+            probing_put_gone(probing);
+            return;
+        }
+        sum += value;
+    }
+    probing_put_number(probing, sum);
+}
+
+static void sample(struct probing *probing) {
+    struct kernel *kernel = probing->state;
+    if (kernel->log >= 0) {
+        read_log(probing, kernel);
+        probing_put_number(probing, kernel->errors);
+    }
+    if (kernel->controllers > 0) {
+        put_sum(probing, kernel->corrected, kernel->controllers);
+        put_sum(probing, kernel->uncorrected, kernel->controllers);
+    }
+}
+
+static int begin_controllers(struct probing *probing, struct kernel *kernel) {
+    cleanup(machine_names_clear) struct machine_names names = {0};
+    static const char folder[] = "sys/devices/system/edac/mc";
+    if (machine_list(probing->machine, folder, "mc", &names) < 0)
+        return 0;
+    for (size_t i = 0; i < names.count && kernel->controllers < CONTROLLERS; i++) {
+        char path[MACHINE_PATH_LIMIT];
+        size_t at = kernel->controllers;
+        snprintf(path, sizeof path, "%s/%.128s/ce_count", folder, names.items[i]);
+        if (!machine_has(probing->machine, path))
+            continue;
+        int r = source_init(&kernel->corrected[at], path);
+        snprintf(path, sizeof path, "%s/%.128s/ue_count", folder, names.items[i]);
+        if (r == 0)
+            r = source_init(&kernel->uncorrected[at], path);
+        kernel->controllers++;
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int begin(struct probing *probing) {
+    struct kernel *kernel = probing->state = calloc(1, sizeof *kernel);
+    if (!kernel)
+        return -ENOMEM;
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        kernel->corrected[i].descriptor = kernel->uncorrected[i].descriptor = -1;
+    kernel->log = machine_open_file(probing->machine, "dev/kmsg", O_RDONLY | O_NONBLOCK);
+    if (kernel->log >= 0 && lseek(kernel->log, 0, SEEK_END) < 0) {
+        int r = -errno;
+        cleanup_close_descriptor(&kernel->log);
+        kernel->log = r;
+    }
+    int r = begin_controllers(probing, kernel);
+    if (r < 0)
+        return r;
+    if (kernel->log < 0) {
+        r = probing_fail(probing, kernel->log, "/dev/kmsg: %s", strerror(-kernel->log));
+        if (kernel->controllers == 0)
+            return r;
+        r = 0;
+    }
+    if (kernel->log >= 0)
+        r = probing_add_column(probing, "1", "errors");
+    if (r == 0 && kernel->controllers > 0)
+        r = probing_add_column(probing, "1", "corrected");
+    if (r == 0 && kernel->controllers > 0)
+        r = probing_add_column(probing, "1", "uncorrected");
+    snprintf(probing->source, sizeof probing->source, "%s%s%s", kernel->log >= 0 ? "/dev/kmsg" : "",
+             kernel->log >= 0 && kernel->controllers > 0 ? ", " : "", kernel->controllers > 0 ? "edac" : "");
+    return r;
+}
+
+static void end(struct probing *probing) {
+    struct kernel *kernel = probing->state;
+    if (kernel->log >= 0)
+        close(kernel->log);
+    for (size_t i = 0; i < CONTROLLERS; i++) {
+        source_clear(&kernel->corrected[i]);
+        source_clear(&kernel->uncorrected[i]);
+    }
+    free(kernel);
+    probing->state = NULL;
+}
+
+const struct probe probe_kernel = {.name = "kernel", .begin = begin, .sample = sample, .end = end};

@@ -1,0 +1,144 @@
+/* What each network interface has received and sent since boot. Read ten times a second at most. */
+#include "engine/agent/probes/probe.h"
+#include "engine/agent/probes/source.h"
+#include "engine/foundation/list.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTENT = 64 << 10, FIELDS = 16, COLUMNS = 6, INTERFACES = PROBE_COLUMN_LIMIT / COLUMNS, NAME = 32 };
+#define EVERY_NS (PROBE_SECOND / 10)
+
+struct interface {
+    char name[NAME];
+    bool there;
+    uint64_t fields[FIELDS];
+};
+
+struct network {
+    struct source source;
+    int64_t due_ns;
+    struct interface *items;
+    size_t count, capacity;
+    char content[CONTENT];
+};
+
+/* bytes packets errs drop fifo frame compressed multicast | bytes packets errs drop fifo colls carrier
+ * compressed */
+static bool read_fields(const char *numbers, uint64_t fields[static FIELDS]) {
+    for (size_t i = 0; i < FIELDS; i++) {
+        char *end;
+        numbers += strspn(numbers, " ");
+        if (!isdigit((unsigned char)*numbers))
+            return false;
+        fields[i] = strtoull(numbers, &end, 10);
+        numbers = end;
+    }
+    return true;
+}
+
+/* The next line "  eth0: 1 2 3 ..." from AT on, which is moved behind it; false at the end. */
+static bool next_interface(char **at, struct interface *ret) {
+    while (*at) {
+        char *line = *at, *end = strchr(line, '\n');
+        *at = end ? end + 1 : NULL;
+        if (end)
+            *end = '\0';
+        line += strspn(line, " ");
+        char *colon = strrchr(line, ':'); /* an alias has one in its name */
+        if (!colon || colon == line || colon - line >= NAME)
+            continue;
+        memcpy(ret->name, line, (size_t)(colon - line));
+        ret->name[colon - line] = '\0';
+        ret->there = read_fields(colon + 1, ret->fields);
+        if (strcmp(ret->name, "lo") != 0)
+            return true;
+    }
+    return false;
+}
+
+static ssize_t read_content(struct probing *probing, struct network *network) {
+    return source_read(&network->source, probing->machine, probing->now_ns, network->content, CONTENT);
+}
+
+/* They come in the order in which they came the first time, but for those that went or came since. */
+static void read_interfaces(struct probing *probing, struct network *network) {
+    for (size_t i = 0; i < network->count; i++)
+        network->items[i].there = false;
+    char *at = read_content(probing, network) < 0 ? NULL : network->content;
+    struct interface found;
+    for (size_t expected = 0; next_interface(&at, &found);)
+        for (size_t tried = 0; tried < network->count; tried++) {
+            size_t i = (expected + tried) % network->count;
+            if (strcmp(network->items[i].name, found.name) != 0)
+                continue;
+            network->items[i] = found;
+            expected = i + 1;
+            break;
+        }
+}
+
+static void sample(struct probing *probing) {
+    struct network *network = probing->state;
+    if (!probing->last && probing->now_ns < network->due_ns)
+        return;
+    network->due_ns = probing->now_ns + EVERY_NS;
+    read_interfaces(probing, network);
+    for (size_t i = 0; i < network->count; i++) {
+        const uint64_t *f = network->items[i].fields;
+        const uint64_t values[COLUMNS] = {f[0], f[1], f[2] + f[3], f[8], f[9], f[10] + f[11]};
+        for (size_t k = 0; k < COLUMNS; k++)
+            if (network->items[i].there)
+                probing_put_number(probing, values[k]);
+            else
+                probing_put_gone(probing);
+    }
+}
+
+static int add_interface(struct probing *probing, struct network *network, const struct interface *found) {
+    static const struct {
+        const char *name, *unit;
+    } columns[COLUMNS] = {{"rx-bytes", "By"}, {"rx-packets", "1"}, {"rx-errors", "1"},
+                          {"tx-bytes", "By"}, {"tx-packets", "1"}, {"tx-errors", "1"}};
+    int r = list_reserve(&network->items, &network->capacity, network->count + 1, sizeof *network->items,
+                         INTERFACES);
+    if (r < 0)
+        return r == -EFBIG
+                   ? probing_fail(probing, r, "more than %d interfaces: the rest is left out", INTERFACES)
+                   : r;
+    network->items[network->count++] = *found;
+    for (size_t k = 0; k < COLUMNS && r == 0; k++)
+        r = probing_add_column(probing, columns[k].unit, "%s-%s", found->name, columns[k].name);
+    return r;
+}
+
+static int begin(struct probing *probing) {
+    struct network *network = probing->state = calloc(1, sizeof *network);
+    if (!network || source_init(&network->source, "proc/net/dev") < 0)
+        return -ENOMEM;
+    ssize_t length = read_content(probing, network);
+    if (length < 0)
+        return probing_fail(probing, (int)length, "/proc/net/dev: %s", strerror((int)-length));
+    char *at = network->content;
+    struct interface found;
+    int r = 0;
+    while (r == 0 && next_interface(&at, &found))
+        r = add_interface(probing, network, &found);
+    if (r == 0 && network->count == 0)
+        return probing_fail(probing, -ENOENT, "no interface but lo");
+    snprintf(probing->source, sizeof probing->source, "/proc/net/dev");
+    return r == -EFBIG ? 0 : r;
+}
+
+static void end(struct probing *probing) {
+    struct network *network = probing->state;
+    source_clear(&network->source);
+    free(network->items);
+    free(network);
+    probing->state = NULL;
+}
+
+const struct probe probe_network = {.name = "network", .begin = begin, .sample = sample, .end = end};

@@ -1,0 +1,34 @@
+/* Lines for somebody who may not read them: they wait in bounded memory, and only whole ones are lost. */
+#ifndef ASSAY_PROBES_OUTPUT_H
+#define ASSAY_PROBES_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    OUTPUT_LIMIT = 1 << 20,    /* bytes that wait */
+    OUTPUT_RESERVE = 64 << 10, /* of them, for lines that are not samples */
+};
+
+struct output {
+    int descriptor;
+    char *bytes; /* owned; OUTPUT_LIMIT of them */
+    size_t begin, end;
+    bool broken; /* nobody will ever read it */
+};
+
+/* Writing to DESCRIPTOR (the caller's) will not block if it is a pipe or a socket. 0 or -ENOMEM. */
+int output_init(struct output *output, int descriptor);
+void output_clear(struct output *output);
+
+/* LINE, its newline included, waits until output_flush(); false: there is no room for it, and nothing has
+ * changed. */
+bool output_put(struct output *output, const char *line, size_t length, bool is_sample);
+size_t output_waiting(const struct output *output);
+/* Writes what can be written without waiting. */
+void output_flush(struct output *output);
+/* Writes all that waits; gives up when nothing could be written for LIMIT_MS. Whether all was written. */
+bool output_drain(struct output *output, int limit_ms);
+
+#endif

@@ -1,0 +1,173 @@
+#include "engine/agent/probes/probe.h"
+
+#include "engine/foundation/list.h"
+#include "engine/foundation/number.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct probe *const probe_table[PROBE_LIMIT + 1] = {
+    &probe_frequency, &probe_temperature, &probe_throttle, &probe_energy, &probe_power,
+    &probe_load,      &probe_memory,      &probe_network,  &probe_kernel, &probe_drift,
+};
+
+const struct probe *probe_find(const char *name) {
+    for (size_t i = 0; probe_table[i]; i++)
+        if (strcmp(probe_table[i]->name, name) == 0)
+            return probe_table[i];
+    return NULL;
+}
+
+/* ---- life */
+
+int probing_begin(struct probing *probing) {
+    int r = probing->probe->begin(probing);
+    if (r < 0) {
+        if (probing->why[0] == '\0')
+            probing_fail(probing, r, "%s", strerror(-r));
+        return r;
+    }
+    if (probing->count == 0)
+        return probing_fail(probing, -ENOENT, "there is nothing to sample");
+    probing->values = malloc(probing->count * PROBE_VALUE_SIZE + 1);
+    return probing->values ? 0 : probing_fail(probing, -ENOMEM, "out of memory");
+}
+
+void probing_sample(struct probing *probing) {
+    probing->length = 0;
+    probing->at = 0;
+    probing->probe->sample(probing);
+    while (probing->at < probing->count)
+        probing_put_empty(probing);
+}
+
+void probing_keep_up(struct probing *probing) {
+    if (probing->probe->keep_up)
+        probing->probe->keep_up(probing);
+}
+
+void probing_clear(struct probing *probing) {
+    if (probing->probe && probing->probe->end && probing->state)
+        probing->probe->end(probing);
+    free(probing->columns);
+    free(probing->values);
+    *probing = (struct probing){0};
+}
+
+int probing_fail(struct probing *probing, int code, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(probing->why, sizeof probing->why, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+void probing_tell(struct probing *probing, const char *kind, const char *format, ...) {
+    char text[PROBE_EVENT_SIZE];
+    if (!probing->event)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    probing->event(probing->context, kind, text);
+}
+
+/* ---- columns */
+
+static bool is_taken(const struct probing *probing, const char *name) {
+    for (size_t i = 0; i < probing->count; i++)
+        if (strcmp(probing->columns[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+int probing_add_column(struct probing *probing, const char *unit, const char *format, ...) {
+    if (probing->count == PROBE_COLUMN_LIMIT)
+        return probing_fail(probing, -E2BIG, "more than %d columns: the rest is left out",
+                            PROBE_COLUMN_LIMIT);
+    int r = list_reserve(&probing->columns, &probing->capacity, probing->count + 1, sizeof *probing->columns,
+                         PROBE_COLUMN_LIMIT);
+    if (r < 0)
+        return r;
+    char name[PROBE_NAME_SIZE - 8]; /* with room for "-1024" */
+    struct probe_column *column = &probing->columns[probing->count];
+    *column = (struct probe_column){.unit = unit};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    for (char *at = name; *at; at++)
+        if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
+            *at = '-';
+    snprintf(column->name, sizeof column->name, "%s", name);
+    for (unsigned again = 2; is_taken(probing, column->name); again++)
+        snprintf(column->name, sizeof column->name, "%s-%u", name, again);
+    probing->count++;
+    return 0;
+}
+
+/* ---- values */
+
+static struct probe_column *next_column(struct probing *probing) {
+    if (probing->at == probing->count)
+        return NULL;
+    probing->values[probing->length++] = ',';
+    return &probing->columns[probing->at++];
+}
+
+void probing_put(struct probing *probing, const char *bytes, size_t length) {
+    struct probe_column *column = next_column(probing);
+    if (!column || length >= PROBE_VALUE_SIZE)
+        return;
+    memcpy(probing->values + probing->length, bytes, length);
+    probing->length += length;
+    if (!column->gone)
+        return;
+    column->gone = false;
+    probing_tell(probing, "back", "%s %s", probing->probe->name, column->name);
+}
+
+void probing_put_number(struct probing *probing, uint64_t value) {
+    char digits[NUMBER_TEXT_SIZE];
+    probing_put(probing, digits, number_format_uint64(value, digits));
+}
+
+void probing_put_decimal(struct probing *probing, int64_t value, unsigned decimals) {
+    char digits[NUMBER_TEXT_SIZE], text[PROBE_VALUE_SIZE];
+    uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    size_t length = number_format_uint64(size, digits), at = 0;
+    size_t whole = length > decimals ? length - decimals : 0;
+    if ((whole > 0 ? whole : 1) + decimals + 2 >= sizeof text) { /* a sign, a point */
+        probing_put_gone(probing);
+        return;
+    }
+    if (value < 0)
+        text[at++] = '-';
+    if (whole == 0)
+        text[at++] = '0';
+    memcpy(text + at, digits, whole);
+    at += whole;
+    if (decimals > 0)
+        text[at++] = '.';
+    for (size_t i = length; i < decimals; i++)
+        text[at++] = '0';
+    memcpy(text + at, digits + whole, length - whole);
+    probing_put(probing, text, at + length - whole);
+}
+
+void probing_put_gone(struct probing *probing) {
+    struct probe_column *column = next_column(probing);
+    if (!column || column->gone)
+        return;
+    column->gone = true;
+    probing_tell(probing, "gone", "%s %s", probing->probe->name, column->name);
+}
+
+void probing_put_empty(struct probing *probing) {
+    next_column(probing);
+}

@@ -1,0 +1,329 @@
+#include "engine/agent/probes/sampler.h"
+
+#include "engine/agent/probes/output.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum {
+    LINE = 256 + PROBE_COLUMN_LIMIT * (PROBE_NAME_SIZE + 8), /* the longest: a header's */
+    WRITE_AT = 32 << 10,                                     /* half of what a pipe holds */
+    DRAIN_MS = 5000,
+    NICENESS = -10,
+    TIMER_SLACK_NS = 1000,
+};
+#define LOOK_FOR_READER_NS (10 * PROBE_SECOND)
+
+struct sampled {
+    struct probing probing;
+    struct sampler *sampler;
+    int64_t period_ns, due_ns, keep_up_ns;
+    uint64_t missed; /* since its last line */
+};
+
+struct sampler {
+    const struct sampler_options *options;
+    struct sampled items[PROBE_LIMIT];
+    size_t count;
+    struct output output;
+    int64_t oldest_ns; /* of what waits in output, when it was due */
+    uint64_t samples, missed;
+    int64_t worst_late_ns;
+    char line[LINE];
+};
+
+/* ---- waiting */
+
+static volatile sig_atomic_t ending;
+static struct timespec deadline;
+
+/* If it comes before the kernel has read the deadline, there is none left to wait for. */
+static void on_signal(int number) {
+    (void)number;
+    ending = 1;
+    deadline = (struct timespec){0};
+}
+
+static void watch_signals(void) {
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal};
+    ending = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
+static void sleep_until(int64_t time_ns) {
+    deadline = (struct timespec){.tv_sec = time_ns / PROBE_SECOND, .tv_nsec = time_ns % PROBE_SECOND};
+    atomic_signal_fence(memory_order_seq_cst);
+    if (!ending)
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
+}
+
+/* Not in real time: such a process is woken where it ran before, although a computation runs there and
+ * another PU is idle. Where all are busy a sample waits for the next tick of the scheduler more often than
+ * not; with this niceness (if we may) hardly ever for a second one. */
+static void be_punctual(void) {
+    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+    (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+}
+
+/* ---- lines */
+
+void sampler_escape(const char *field, char *buffer, size_t size) {
+    size_t length = 0;
+    for (; *field && length + 3 <= size; field++) {
+        char letter = *field == '\t' ? 't' : *field == '\n' ? 'n' : *field == '\\' ? '\\' : 0;
+        if (letter)
+            buffer[length++] = '\\';
+        buffer[length++] = letter ? letter : *field;
+    }
+    buffer[length] = '\0';
+}
+
+static bool put(struct sampler *sampler, size_t length, int64_t due_ns, bool is_sample) {
+    bool was_empty = output_waiting(&sampler->output) == 0;
+    if (!output_put(&sampler->output, sampler->line, length, is_sample))
+        return false;
+    if (was_empty)
+        sampler->oldest_ns = due_ns;
+    return true;
+}
+
+static void put_header(struct sampler *sampler, size_t index) {
+    const struct sampled *item = &sampler->items[index];
+    const struct probing *probing = &item->probing;
+    int length = snprintf(sampler->line, LINE, "probe\t%zu\t%s\t%lld", index, probing->probe->name,
+                          (long long)item->period_ns);
+    for (size_t i = 0; i < probing->count; i++)
+        length += snprintf(sampler->line + length, LINE - (size_t)length, "\t%s:%s", probing->columns[i].name,
+                           probing->columns[i].unit);
+    sampler->line[length++] = '\n';
+    put(sampler, (size_t)length, 0, false);
+}
+
+static void put_missing(struct sampler *sampler, const struct probing *probing) {
+    char why[2 * PROBE_WHY_SIZE];
+    sampler_escape(probing->why, why, sizeof why);
+    int length = snprintf(sampler->line, LINE, "missing\t%s\t%s\n", probing->probe->name, why);
+    put(sampler, (size_t)length, 0, false);
+}
+
+/* TEXT's tabs part fields; whatever else would break the line is escaped. */
+static void put_event(void *context, const char *kind, const char *text) {
+    struct sampled *item = context;
+    struct sampler *sampler = item->sampler;
+    char copy[PROBE_EVENT_SIZE], *rest = copy, *field;
+    snprintf(copy, sizeof copy, "%s", text);
+    int64_t now_ns = clock_monotonic_ns();
+    int length = snprintf(sampler->line, LINE, "event\t%lld\t%lld\t%s", (long long)clock_wall_ns(),
+                          (long long)now_ns, kind);
+    while ((field = strsep(&rest, strncmp(kind, "drift", 5) == 0 ? "\t" : ""))) {
+        sampler->line[length++] = '\t';
+        sampler_escape(field, sampler->line + length, 2 * PROBE_EVENT_SIZE);
+        length += (int)strlen(sampler->line + length);
+    }
+    sampler->line[length++] = '\n';
+    put(sampler, (size_t)length, now_ns, false);
+}
+
+static size_t append_number(char *line, size_t length, int64_t value) {
+    line[length++] = ',';
+    return length + number_format_int64(value, line + length);
+}
+
+static void put_sample(struct sampler *sampler, size_t index, int64_t wall_ns, int64_t now_ns,
+                       int64_t late_ns) {
+    struct sampled *item = &sampler->items[index];
+    char *line = sampler->line;
+    size_t length = 0;
+    line[length++] = 's';
+    line[length++] = (char)('0' + index); /* there are ten at most */
+    length = append_number(line, length, wall_ns);
+    length = append_number(line, length, now_ns);
+    length = append_number(line, length, late_ns);
+    length = append_number(line, length, (int64_t)item->missed);
+    memcpy(line + length, item->probing.values, item->probing.length);
+    length += item->probing.length;
+    line[length++] = '\n';
+    sampler->samples++;
+    sampler->missed += item->missed;
+    if (put(sampler, length, now_ns, true)) {
+        item->missed = 0;
+        return;
+    }
+    sampler->samples--;
+    sampler->missed -= item->missed;
+    item->missed++;
+}
+
+/* ---- sampling */
+
+static void take(struct sampler *sampler, size_t index, int64_t due_ns, bool last) {
+    struct sampled *item = &sampler->items[index];
+    int64_t wall_ns = clock_wall_ns(), now_ns = clock_monotonic_ns(), late_ns = last ? 0 : now_ns - due_ns;
+    if (late_ns > sampler->worst_late_ns)
+        sampler->worst_late_ns = late_ns;
+    item->probing.now_ns = last ? now_ns : due_ns;
+    item->probing.last = last;
+    item->keep_up_ns = now_ns + item->probing.probe->keep_up_ns;
+    probing_sample(&item->probing);
+    put_sample(sampler, index, wall_ns, now_ns, late_ns);
+}
+
+/* What is later than a period is not made good: the latest that is due is taken, the others are missed. */
+static void take_if_due(struct sampler *sampler, size_t index) {
+    struct sampled *item = &sampler->items[index];
+    int64_t now_ns = clock_monotonic_ns();
+    if (item->due_ns <= now_ns) {
+        int64_t skipped = (now_ns - item->due_ns) / item->period_ns;
+        item->missed += (uint64_t)skipped;
+        item->due_ns += skipped * item->period_ns;
+        take(sampler, index, item->due_ns, false);
+        item->due_ns += item->period_ns;
+    } else if (item->probing.probe->keep_up && item->keep_up_ns <= now_ns) {
+        item->keep_up_ns = now_ns + item->probing.probe->keep_up_ns;
+        item->probing.now_ns = now_ns;
+        probing_keep_up(&item->probing);
+    }
+}
+
+static int64_t find_next(const struct sampler *sampler) {
+    int64_t next = clock_monotonic_ns() + LOOK_FOR_READER_NS;
+    for (size_t i = 0; i < sampler->count; i++) {
+        const struct sampled *item = &sampler->items[i];
+        if (item->due_ns < next)
+            next = item->due_ns;
+        if (item->probing.probe->keep_up && item->keep_up_ns < next)
+            next = item->keep_up_ns;
+    }
+    return next;
+}
+
+/* So late that no line waits longer than it may, and with no waking for that alone. */
+static void write_if_time(struct sampler *sampler, int64_t next_ns) {
+    struct output *output = &sampler->output;
+    if (output_waiting(output) == 0) {
+        struct pollfd reader = {.fd = output->descriptor};
+        if (next_ns - clock_monotonic_ns() >= PROBE_SECOND && poll(&reader, 1, 0) > 0)
+            output->broken = (reader.revents & (POLLERR | POLLNVAL)) != 0;
+    } else if (output_waiting(output) >= WRITE_AT ||
+               next_ns - sampler->oldest_ns >= sampler->options->flush_ns) {
+        output_flush(output);
+    }
+}
+
+static void loop(struct sampler *sampler) {
+    for (;;) {
+        int64_t next_ns = find_next(sampler);
+        write_if_time(sampler, next_ns);
+        if (sampler->output.broken)
+            return;
+        sleep_until(next_ns);
+        if (ending)
+            return;
+        for (size_t i = 0; i < sampler->count; i++)
+            take_if_due(sampler, i);
+    }
+}
+
+/* ---- from begin to end */
+
+static void begin_probe(struct sampler *sampler, size_t wanted) {
+    const struct sampler_options *options = sampler->options;
+    struct sampled *item = &sampler->items[sampler->count];
+    *item = (struct sampled){.sampler = sampler, .period_ns = options->probes[wanted].period_ns};
+    item->probing = (struct probing){.probe = options->probes[wanted].probe,
+                                     .machine = options->machine,
+                                     .expectations = options->expectations,
+                                     .expectation_count = options->expectation_count,
+                                     .event = put_event,
+                                     .context = item,
+                                     .now_ns = clock_monotonic_ns()};
+    int r = probing_begin(&item->probing);
+    if (item->probing.why[0])
+        put_missing(sampler, &item->probing);
+    if (r < 0)
+        probing_clear(&item->probing);
+    else
+        put_header(sampler, sampler->count++);
+}
+
+static void begin(struct sampler *sampler) {
+    for (size_t i = 0; i < sampler->options->count; i++)
+        begin_probe(sampler, i);
+    int64_t now_ns = clock_monotonic_ns();
+    int length =
+        snprintf(sampler->line, LINE, "begin\t%lld\t%lld\n", (long long)clock_wall_ns(), (long long)now_ns);
+    put(sampler, (size_t)length, now_ns, false);
+    output_flush(&sampler->output);
+    for (size_t i = 0; i < sampler->count; i++) {
+        struct sampled *item = &sampler->items[i];
+        item->due_ns = (now_ns / item->period_ns + 1) * item->period_ns;
+        item->keep_up_ns = now_ns + item->probing.probe->keep_up_ns;
+    }
+}
+
+/* The most that was resident. (getrusage would tell that of whoever started this, if he did it with vfork.)
+ */
+static long long read_memory(void) {
+    char line[128];
+    long long kilobytes = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status && fgets(line, sizeof line, status) && sscanf(line, "VmHWM: %lld", &kilobytes) != 1)
+        continue;
+    if (status)
+        fclose(status);
+    return kilobytes * 1024;
+}
+
+static void put_cost(struct sampler *sampler) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    int length = snprintf(sampler->line, LINE, "cost\t%lld\t%lld\t%lld\t%llu\t%llu\t%lld\n",
+                          (long long)usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec,
+                          (long long)usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec,
+                          (long long)sampler->worst_late_ns, (unsigned long long)sampler->samples,
+                          (unsigned long long)sampler->missed, read_memory());
+    put(sampler, (size_t)length, clock_monotonic_ns(), false);
+}
+
+static int finish(struct sampler *sampler) {
+    if (sampler->output.broken)
+        return -EPIPE;
+    for (size_t i = 0; i < sampler->count; i++)
+        take(sampler, i, 0, true);
+    for (size_t i = 0; i < sampler->count; i++)
+        sampler->missed += sampler->items[i].missed; /* with no line to tell it */
+    put_cost(sampler);
+    return output_drain(&sampler->output, DRAIN_MS) ? 0 : sampler->output.broken ? -EPIPE : -ETIMEDOUT;
+}
+
+int sampler_run(const struct sampler_options *options) {
+    struct sampler *sampler = calloc(1, sizeof *sampler);
+    if (!sampler)
+        return -ENOMEM;
+    sampler->options = options;
+    int r = output_init(&sampler->output, options->descriptor);
+    if (r == 0) {
+        watch_signals();
+        be_punctual();
+        begin(sampler);
+        loop(sampler);
+        r = finish(sampler);
+        output_clear(&sampler->output);
+    }
+    for (size_t i = 0; i < sampler->count; i++)
+        probing_clear(&sampler->items[i].probing);
+    free(sampler);
+    return r;
+}

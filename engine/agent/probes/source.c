@@ -1,0 +1,104 @@
+#include "engine/agent/probes/source.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { DIGITS_LIMIT = 19 };
+#define LOOK_AGAIN_NS INT64_C(1000000000)
+#define SYSFS 0x62656572
+#define PROCFS 0x9fa0
+
+int source_init(struct source *source, const char *path) {
+    *source = (struct source){.path = strdup(path), .descriptor = -1, .looked_ns = INT64_MIN};
+    return source->path ? 0 : -ENOMEM;
+}
+
+void source_clear(struct source *source) {
+    if (source->descriptor >= 0)
+        close(source->descriptor);
+    free(source->path);
+    *source = (struct source){.descriptor = -1};
+}
+
+static void forget(struct source *source) {
+    if (source->descriptor >= 0)
+        close(source->descriptor);
+    source->descriptor = -1;
+}
+
+static int look(struct source *source, const struct machine *machine, int64_t now_ns) {
+    forget(source);
+    source->looked_ns = now_ns;
+    int descriptor = machine_open_file(machine, source->path, O_RDONLY | O_NONBLOCK);
+    if (descriptor < 0)
+        return descriptor;
+    struct statfs system;
+    source->plain = fstatfs(descriptor, &system) < 0 || (system.f_type != SYSFS && system.f_type != PROCFS);
+    source->descriptor = descriptor;
+    return 0;
+}
+
+/* The kernel refuses to read an attribute that is no more (ENODEV); another file has to be asked. */
+static void check(struct source *source, int64_t now_ns) {
+    if (!source->plain || now_ns - source->looked_ns < LOOK_AGAIN_NS)
+        return;
+    struct stat status;
+    source->looked_ns = now_ns;
+    if (fstat(source->descriptor, &status) < 0 || status.st_nlink == 0)
+        forget(source);
+}
+
+static ssize_t read_all(int descriptor, char *buffer, size_t size) {
+    size_t length = 0;
+    for (;;) {
+        ssize_t got = pread(descriptor, buffer + length, size - length, (off_t)length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        /* A small file comes whole or not at all. */
+        length += (size_t)got;
+        if (length == size)
+            return -EFBIG;
+        if (got == 0 || size <= 64)
+            break;
+    }
+    buffer[length] = '\0';
+    return length == 0 ? -ENODATA : (ssize_t)length;
+}
+
+ssize_t source_read(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
+                    size_t size) {
+    if (source->descriptor >= 0)
+        check(source, now_ns);
+    ssize_t length = -ENODEV;
+    if (source->descriptor >= 0)
+        length = read_all(source->descriptor, buffer, size);
+    if (length >= 0 || (source->looked_ns != INT64_MIN && now_ns - source->looked_ns < LOOK_AGAIN_NS &&
+                        source->descriptor < 0))
+        return length;
+    int r = look(source, machine, now_ns);
+    return r < 0 ? r : read_all(source->descriptor, buffer, size);
+}
+
+ssize_t source_read_digits(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
+                           size_t size) {
+    ssize_t length = source_read(source, machine, now_ns, buffer, size);
+    if (length < 0)
+        return length;
+    while (length > 0 && isspace((unsigned char)buffer[length - 1]))
+        length--;
+    ssize_t first = length > 0 && buffer[0] == '-', at = first;
+    while (at < length && isdigit((unsigned char)buffer[at]))
+        at++;
+    if (at != length || at == first || at - first > DIGITS_LIMIT)
+        return -EINVAL;
+    buffer[length] = '\0';
+    return length;
+}

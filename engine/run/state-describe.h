@@ -1,0 +1,19 @@
+/* What a campaign does to the state of its nodes, for people (--dry-run) and for programs
+ * (campaign.resolved.json). Private to this room. */
+#ifndef ASSAY_RUN_STATE_DESCRIBE_H
+#define ASSAY_RUN_STATE_DESCRIBE_H
+
+#include "engine/documents/json.h"
+#include "engine/foundation/text.h"
+#include "engine/run/campaign.h"
+
+/* The lines of the phases control and warm-up; VARYING: the design has columns of controls. */
+void state_describe(const struct campaign *campaign, bool varying, struct text *ret);
+/* The lines of what is watched while measuring, and what becomes of units. */
+void state_describe_watch(const struct campaign *campaign, struct text *ret);
+/* The line of the phase restore. */
+void state_describe_restore(const struct campaign *campaign, bool varying, struct text *ret);
+/* Adds controls, probes, warm_up and gates. */
+void state_resolve(const struct campaign *campaign, cJSON *object);
+
+#endif

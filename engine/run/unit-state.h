@@ -1,0 +1,43 @@
+/*
+ * The state that a unit ran under, from the samples of its node around it. Private to this room.
+ *
+ * A unit ran from START to END by its node's monotonic clock. What says something of it: the samples in
+ * between, and the last one before and the first one after, which counters need. So the state is known when
+ * each probe that a gate looks at has told of a time at or after END; probes that are sampled less often than
+ * UNIT_STATE_PATIENCE_NS are not waited for.
+ */
+#ifndef ASSAY_RUN_UNIT_STATE_H
+#define ASSAY_RUN_UNIT_STATE_H
+
+#include "engine/run/gate-settings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct run;
+
+#define UNIT_STATE_PATIENCE_NS INT64_C(2000000000)
+
+struct unit_state {
+    unsigned flags;      /* 1 << enum gate_kind: what was not as it should be, of gates that are not `none` */
+    double frequency_hz; /* mean over the unit's PUs and the samples within it; nan: not known */
+    double temperature;  /* Cel, of the hottest package at its end; nan: not known */
+};
+
+/* Need nothing more be waited for? Also when the node is not sampled (any more). */
+bool unit_state_is_known(const struct run *run, size_t node, int64_t end_ns);
+
+/* PUS: those that the unit was pinned to. */
+struct unit_state unit_state_judge(const struct run *run, size_t node, const unsigned *pus, size_t pu_count,
+                                   int64_t start_ns, int64_t end_ns);
+
+/* "throttle;drift", "" for none; cut at SIZE. Returns BUFFER. */
+const char *unit_state_flags(unsigned flags, char *buffer, size_t size);
+/* What the campaign wants done about them: the strongest. */
+enum gate_action unit_state_action(const struct gate_settings *settings, unsigned flags);
+/* A sentence about one of the flags, for people. Returns BUFFER. */
+const char *unit_state_describe(const struct run *run, size_t node, const struct unit_state *state,
+                                char *buffer, size_t size);
+
+#endif

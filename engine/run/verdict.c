@@ -1,0 +1,125 @@
+/* Units that wait for the samples that say what state they ran under, and what becomes of them. */
+#include "engine/run/measurement.h"
+
+#include "engine/foundation/clock.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { HELD_MOST = 1 << 20 }; /* units of all lanes; of more, the first are judged by what is known */
+static const int64_t settle_timeout_ns = 5 * EVENT_SECOND;
+
+static size_t number_of(const struct run *run, const struct run_node *node) {
+    return (size_t)(node - run->nodes);
+}
+
+void measurement_record(struct measurement *measurement, struct lane *lane, const struct measured_unit *unit,
+                        const double *responses, const char *why) {
+    static const struct unit_state unknown = {.frequency_hz = NAN, .temperature = NAN};
+    struct run *run = measurement->run;
+    if (!responses || !run->watch) {
+        measurement_write(measurement, lane, unit, &unknown, responses, why);
+        return;
+    }
+    if (held_units_add(&lane->held, unit, responses, run->experiment->response_count) == 0) {
+        measurement->held++;
+        return;
+    }
+    struct failure failure;
+    failure_memory(&failure);
+    measurement_fail(measurement, &failure);
+}
+
+/* ---- Judging ---------------------------------------------------------------------------------------------
+ */
+
+static void stop(struct measurement *measurement, const struct lane *lane, const struct measured_unit *unit,
+                 const struct unit_state *state) {
+    struct failure failure;
+    char words[768];
+    failure_set_kind(&failure, FAILURE_EXPERIMENT, -ECANCELED, "unit %zu on node %s, core %s: %s",
+                     unit->position + 1, lane->node->name, lane->core,
+                     unit_state_describe(measurement->run, number_of(measurement->run, lane->node), state,
+                                         words, sizeof words));
+    measurement_fail(measurement, &failure);
+}
+
+static void judge(struct measurement *measurement, struct lane *lane, const struct measured_unit *unit,
+                  const double *responses) {
+    struct run *run = measurement->run;
+    const struct gate_settings *gates = &run->campaign->gates;
+    size_t node = number_of(run, lane->node);
+    struct unit_state state =
+        unit_state_judge(run, node, lane->pus, lane->pu_count, unit->begun_ns, unit->end_ns);
+    measurement_write(measurement, lane, unit, &state, responses, NULL);
+    enum gate_action action = unit_state_action(gates, state.flags);
+    if (action == GATE_STOP) {
+        stop(measurement, lane, unit, &state);
+    } else if (action == GATE_REPEAT && (int64_t)unit->attempt <= gates->repeats &&
+               lane_add_repeat(lane, unit->position) < 0) {
+        struct failure failure;
+        failure_memory(&failure);
+        measurement_fail(measurement, &failure);
+    }
+}
+
+static void release_lane(struct measurement *measurement, struct lane *lane, bool all) {
+    const struct run *run = measurement->run;
+    size_t node = number_of(run, lane->node);
+    const struct measured_unit *unit;
+    const double *responses;
+    while ((unit = held_units_first(&lane->held, &responses))) {
+        bool known = unit->end_ns >= 0 && unit_state_is_known(run, node, unit->end_ns);
+        if (!known && !all && measurement->held < HELD_MOST)
+            return;
+        struct measured_unit judged = *unit;
+        if (judged.end_ns < 0)
+            judged.end_ns = judged.begun_ns;
+        judge(measurement, lane, &judged, responses);
+        lane->since_ns = judged.end_ns;
+        held_units_drop(&lane->held);
+        measurement->held--;
+    }
+}
+
+/* What nobody will ask for any more is forgotten. */
+static void forget(struct measurement *measurement, size_t node) {
+    int64_t since = INT64_MAX;
+    for (size_t i = 0; i < measurement->lane_count; i++)
+        if (number_of(measurement->run, measurement->lanes[i].node) == node &&
+            measurement->lanes[i].since_ns < since)
+            since = measurement->lanes[i].since_ns;
+    if (since != INT64_MAX && since != INT64_MIN)
+        watch_forget(measurement->run->watch, node, since);
+}
+
+void verdict_release(struct measurement *measurement, bool all) {
+    const struct run *run = measurement->run;
+    if (!run->watch)
+        return;
+    for (size_t i = 0; i < measurement->lane_count; i++)
+        release_lane(measurement, &measurement->lanes[i], all);
+    for (size_t i = 0; i < run->node_count; i++)
+        forget(measurement, i);
+}
+
+/* ---- The end of a pass -----------------------------------------------------------------------------------
+ */
+
+bool verdict_settle(struct measurement *measurement) {
+    struct run *run = measurement->run;
+    int64_t deadline = clock_monotonic_ns() + settle_timeout_ns, left;
+    verdict_release(measurement, false);
+    while (measurement->held > 0 && !measurement->ended && !run->interrupted &&
+           (left = deadline - clock_monotonic_ns()) > 0 && !event_loop_is_stopped(run->loop)) {
+        if (event_loop_run_once(run->loop, left, NULL) < 0)
+            break;
+        verdict_release(measurement, false);
+    }
+    verdict_release(measurement, true);
+    for (size_t i = 0; i < measurement->lane_count; i++)
+        if (measurement->lanes[i].repeat_count > 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,54 @@
+# Keeping a machine busy: processes that die with who started them, and how fast PUs are meanwhile.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/made-machine.sh"
+agent=$ASSAY_BUILD/libexec/assay/assay-agent
+tab=$(printf '\t')
+first=$(sed -nE 's/^Cpus_allowed_list:\s*([0-9]+).*/\1/p' /proc/self/status)
+pus=$(nproc)
+
+children() { ps -o pid= --ppid "$1" 2>/dev/null | wc -l; }
+busy() { awk '{print $14 + $15}' "/proc/$1/stat"; }
+until_gone() { # until_gone PID...: within 5 s
+    local i; for ((i = 0; i < 50; i++)); do
+        ps -o stat= -p "$(echo "$*" | tr ' ' ,)" 2>/dev/null | grep -qv '^Z' || return 0
+        sleep 0.1
+    done; return 1
+}
+
+stress() { "$agent" --stress "$@" & pid=$!; sleep 0.5; workers=$(ps -o pid= --ppid $pid | xargs); }
+stress
+check "a process a PU" test "$(children $pid)" -eq "$pus"
+check "which is busy" test "$(busy "${workers%% *}")" -gt 5
+bound() { taskset -cp "${workers%% *}" 2>/dev/null | grep -q ": $first$"; }
+check "and bound to it" bound
+ends() { kill -TERM $pid; wait $pid; }
+check "it ends with 0 at SIGTERM" ends
+check "and leaves none" until_gone $workers
+stress --pus "$first"
+check "only where it was told to" test "$(children $pid)" -eq 1
+killed() { kill -KILL $pid; { wait $pid; } 2>/dev/null; until_gone $workers; }
+check "it is killed, and leaves none" killed
+stress --pus "$first"
+lost() { kill -KILL "$workers"; wait $pid; [ $? -eq 1 ]; }
+check "a process of it is killed: it says so, and ends" lost
+
+refuse "a PU that is not there" 1 'cannot keep PU 8191 busy: Invalid argument' "$agent" --stress --pus 8191
+refuse "no list of PUs" 2 "'3-1' is no list of PUs" "$agent" --stress --pus 3-1
+refuse "an empty list" 2 "'' is no list of PUs" "$agent" --spin --pus ''
+refuse "no time" 2 "'0' is no number from 1 to" "$agent" --spin --milliseconds 0
+refuse "an unknown option" 2 "unknown option '--root'" "$agent" --stress --root /
+
+spin() { "$agent" --spin --milliseconds 200 >"$scratch/spin" && [ "$(wc -l <"$scratch/spin")" -eq "$pus" ] &&
+    ! grep -vE "^spin$tab[0-9]+$tab[0-9]{9,10}$tab(aperf|cpufreq|cycles)$tab[0-9]*$" "$scratch/spin"; }
+check "every PU says how fast it was" spin
+possible() { awk -F"$tab" '$3 < 2e8 || $3 > 8e9 {exit 1}' "$scratch/spin"; }
+check "as fast as processors are" possible
+make_machine "$scratch/machine" 2 1
+captured() { "$agent" --spin --root "$scratch/machine" --pus 1,3 >"$scratch/spin"; }
+check "a captured machine's PUs" captured
+printf 'spin\t1\t2000001000\tcpufreq\t2000001000\nspin\t3\t2000003000\tcpufreq\t2000003000\n' >"$scratch/expected"
+check "are as fast as its files say" diff "$scratch/expected" "$scratch/spin"
+rm "$scratch/machine/sys/devices/system/cpu/cpu3/cpufreq/scaling_cur_freq"
+refuse "what is not known is empty" 1 'how fast PU 3 is cannot be known' "$agent" --spin --root "$scratch/machine" --pus 3
+check "and said to be" grep -qx "spin${tab}3${tab}${tab}cycles${tab}" "$scratch/.out"
+finish

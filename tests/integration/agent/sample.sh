@@ -1,0 +1,144 @@
+# The sampler as the engine starts it: header, lines, periods, a reader that does not read, its end. On a made-up machine.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/made-machine.sh"
+agent=$ASSAY_BUILD/libexec/assay/assay-agent
+tab=$(printf '\t')
+make_machine "$scratch/small" 2 2
+make_machine "$scratch/large" 64 2
+mkdir "$scratch/empty"
+
+sample() { # sample SECONDS OUT ARGUMENT...: its exit status
+    local seconds=$1 out=$2 status=0; shift 2
+    "$agent" --sample "$@" >"$out" 2>"$scratch/words" & local pid=$!
+    sleep "$seconds"; kill -TERM $pid; wait $pid || status=$?
+    return $status
+}
+
+# ---- what it prints
+
+check "it ends with 0 at SIGTERM" sample 0.5 "$scratch/out" --root "$scratch/small" --period 100000000 --flush 0
+cat >"$scratch/header" <<END
+probe${tab}0${tab}frequency${tab}100000000${tab}cpu0:Hz${tab}cpu1:Hz${tab}cpu2:Hz${tab}cpu3:Hz
+probe${tab}1${tab}temperature${tab}100000000${tab}package-0:Cel${tab}core-0-0:Cel${tab}package-1:Cel${tab}core-1-0:Cel
+probe${tab}2${tab}throttle${tab}100000000${tab}package-0:1${tab}core-0-0:1${tab}package-1:1${tab}core-1-0:1
+probe${tab}3${tab}energy${tab}100000000${tab}package-0:uJ${tab}package-0-dram:uJ${tab}package-1:uJ${tab}package-1-dram:uJ${tab}psys:uJ
+probe${tab}4${tab}power${tab}100000000${tab}power_meter-power1:uW
+probe${tab}5${tab}load${tab}100000000${tab}load-1min:1${tab}busy:1${tab}foreign:1${tab}context-switches:1${tab}interrupts:1
+probe${tab}6${tab}memory${tab}100000000${tab}available:By${tab}free:By
+probe${tab}7${tab}network${tab}100000000${tab}eth0-rx-bytes:By${tab}eth0-rx-packets:1${tab}eth0-rx-errors:1${tab}eth0-tx-bytes:By${tab}eth0-tx-packets:1${tab}eth0-tx-errors:1${tab}ib0-rx-bytes:By${tab}ib0-rx-packets:1${tab}ib0-rx-errors:1${tab}ib0-tx-bytes:By${tab}ib0-tx-packets:1${tab}ib0-tx-errors:1
+missing${tab}kernel${tab}/dev/kmsg: No such file or directory
+missing${tab}drift${tab}nothing is expected (--expect)
+END
+head -10 "$scratch/out" >"$scratch/header-found"
+check "the header is this" diff "$scratch/header" "$scratch/header-found"
+begins() { sed -n 11p "$scratch/out" | grep -qE "^begin$tab[0-9]{19}$tab[0-9]+$"; }
+check "then it begins" begins
+values() { # values INDEX: those of its first line
+    grep -m1 "^s$1," "$scratch/out" | cut -d, -f6-
+}
+check "frequencies in Hz" test "$(values 0)" = 2000000000,2000001000,2000002000,2000003000
+check "temperatures in Cel" test "$(values 1)" = 60.000,40.000,60.001,41.000
+check "throttling" test "$(values 2)" = 10,0,11,0
+check "energy from the beginning" test "$(values 3)" = 0,0,0,0,0
+check "power in uW" test "$(values 4)" = 215000000
+check "load" test "$(values 5)" = 0.52,,,0,0
+check "memory in bytes" test "$(values 6)" = 194560000000,184320000000
+check "network" test "$(values 7)" = 1000,10,3,2000,20,7,5000,50,0,6000,60,0
+forms() { # every line is of a form that TOOLS.md has
+    ! grep -vE "^(probe|missing|begin|event|cost)$tab|^s[0-9],[0-9]{19},[0-9]+,[0-9]+,[0-9]+(,-?[0-9.]*)+$" "$scratch/out"
+}
+check "all lines have a form" forms
+columns() { awk -F"$tab" '$1 == "probe" {n[$2] = NF - 4} {if ($0 ~ /^s/) {split($0, f, ","); i = substr(f[1], 2)
+    if (split($0, f, ",") != 5 + n[i]) exit 1; seen++}} END {exit !seen}' "$scratch/out"; }
+check "each line has as many values as columns" columns
+costs() { tail -1 "$scratch/out" | grep -qE "^cost$tab[0-9]+$tab[0-9]+$tab[0-9]+$tab[0-9]+${tab}0$tab[1-9][0-9]+$"; }
+check "at the end what it cost" costs
+last() { tail -9 "$scratch/out" | head -8 | cut -d, -f1,4 | tr '\n' ' ' | grep -qx 's0,0 s1,0 s2,0 s3,0 s4,0 s5,0 s6,0 s7,0 '; }
+check "before it a last sample of each probe" last
+counted() { awk -F"$tab" '/^s/ {n++} $1 == "cost" {exit $5 != n}' "$scratch/out"; }
+check "samples are counted" counted
+
+# ---- when it samples
+
+check "periods of their own" sample 1 "$scratch/out" --root "$scratch/small" --probe frequency=20000000 --probe memory \
+    --period 100000000
+punctual() { # due on whole multiples; -9: not the last ones, which are not due
+    awk -F, '/^s0/ {p = 20000000} /^s1/ {p = 100000000} /^s/ {line[++n] = $3 - $4; period[n] = p; if ($4 >= p) exit 1}
+        END {for (i = 1; i <= n - 2; i++) if (line[i] % period[i]) exit 1; exit n < 4}' "$scratch/out"
+}
+check "due times are whole multiples" punctual
+none_lost() { # what is neither there nor missed: none
+    awk -F, '/^s0/ {if (t) {d = ($3 - $4 - t) / 20000000; if (d != $5 + 1) bad[n] = 1} t = $3 - $4; n++}
+        END {for (i in bad) if (i < n - 1) exit 1; exit n < 4}' "$scratch/out"
+}
+check "each is there or missed" none_lost
+both() { [ "$(grep -c ^s1 "$scratch/out")" -ge 3 ] && [ "$(grep -c ^s0 "$scratch/out")" -gt "$(($(grep -c ^s1 "$scratch/out") * 2))" ]; }
+check "both were sampled, one of them more often" both
+seldom() { # read less often than asked: ten times a second
+    sample 1 "$scratch/out" --root "$scratch/small" --probe memory --period 10000000 &&
+        awk -F, '/^s/ {if ($6 == "") e++; else f++} END {exit !(e > 3 * f && f >= 3)}' "$scratch/out" &&
+        ! grep -q '^event' "$scratch/out"
+}
+check "what is dear is not read at each sample, and its values are not made up" seldom
+
+# ---- what happens meanwhile
+
+happens() {
+    "$agent" --sample --root "$scratch/small" --period 50000000 --flush 0 --expect /sys/control=on \
+        --probe temperature --probe drift >"$scratch/out" & local pid=$!
+    sleep 0.3; rm "$scratch/small/sys/devices/platform/coretemp.1/hwmon/hwmon8/temp1_input"
+    sleep 1.5; echo 61000 >"$scratch/small/sys/devices/platform/coretemp.1/hwmon/hwmon8/temp1_input"
+    sleep 1.3; echo off >"$scratch/small/sys/control"
+    kill -INT $pid; wait $pid
+}
+echo on >"$scratch/small/sys/control"
+check "it ends with 0 at SIGINT" happens
+events() { grep ^event "$scratch/out" | cut -f4- | tr '\t\n' ' ;'; }
+check "a sensor goes and comes back, a control drifts" test "$(events)" = \
+    "gone temperature package-1;back temperature package-1;drift /sys/control on off;"
+check "the value is empty meanwhile" grep -qE '^s0,.*,60\.000,40\.000,,41\.000$' "$scratch/out"
+check "and there again" grep -qE '^s0,.*,60\.000,40\.000,61\.000,41\.000$' "$scratch/out"
+
+nothing() { sample 0.3 "$scratch/out" --root "$scratch/empty" --period 100000000; }
+check "no sources at all" nothing
+check "all of them are missing" test "$(grep -c ^missing "$scratch/out")" -eq 10
+check "and it ran on until told" grep -qE "^cost($tab[0-9]+){3}${tab}0${tab}0$tab[0-9]+$" "$scratch/out"
+
+# ---- a reader that does not read, one that goes
+
+stuck() { # 2.4 kB every 10 ms, more than 1 MiB in all, before anybody reads
+    mkfifo "$scratch/pipe" && exec 7<>"$scratch/pipe"
+    "$agent" --sample --root "$scratch/large" --period 10000000 --flush 0 >"$scratch/pipe" & local pid=$!
+    sleep 8
+    memory=$(awk '/^VmRSS/ {print $2}' /proc/$pid/status)
+    cat "$scratch/pipe" 7<&- >"$scratch/out" & local reader=$!
+    exec 7<&-
+    sleep 0.5; kill -TERM $pid; wait $pid || return 1
+    wait $reader
+}
+check "nobody reads for long" stuck
+check "its memory is bounded" test "$memory" -lt 4096
+check "all lines have a form, none is torn" forms
+missed() { awk -F"$tab" '/^s/ {split($0, f, ","); m += f[5]} $1 == "cost" {exit !($6 == m && m > 100)}' "$scratch/out"; }
+check "what was dropped was counted as missed" missed
+
+gone() { "$agent" --sample --root "$scratch/small" --period 10000000 --flush 0 2>"$scratch/words" | head -20 >/dev/null
+    [ "${PIPESTATUS[0]}" -eq 1 ] && grep -q 'Broken pipe' "$scratch/words"; }
+check "a reader that goes ends it" timeout 20 bash -c "$(declare -f gone); agent=$agent scratch=$scratch; gone"
+
+# ---- arguments
+
+refuse "no period" 2 'how often\? --period NS' "$agent" --sample
+refuse "a period that is too short" 2 "--period: '9999999' is not a number of ns from 10000000" "$agent" --sample --period 9999999
+refuse "no such probe" 2 "there is no probe 'tempature=1'" "$agent" --sample --probe tempature=1
+refuse "a probe twice" 2 'the probe load is named twice' "$agent" --sample --probe load --probe load=10000000
+refuse "an expectation without a path" 2 "'a=b' is not /PATH=VALUE" "$agent" --sample --expect a=b
+refuse "an unknown option" 2 "unknown option '--what'" "$agent" --sample --what x
+refuse "no value" 2 'lacks its value' "$agent" --sample --period
+refuse "no such root" 2 'cannot open the root' "$agent" --sample --period 10000000 --root "$scratch/nothing"
+refuse "--probes takes a root only" 2 'usage: --probes' "$agent" --probes x
+
+listed() { "$agent" --probes --root "$scratch/small" >"$scratch/list" && [ "$(wc -l <"$scratch/list")" -eq 10 ] &&
+    grep -qx "probe${tab}temperature${tab}package-0:Cel core-0-0:Cel package-1:Cel core-1-0:Cel${tab}hwmon coretemp" "$scratch/list"; }
+check "probes are listed" listed
+finish

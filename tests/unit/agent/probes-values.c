@@ -1,0 +1,394 @@
+/* What each probe finds on made-up machines, and what becomes of values that are garbage, that go and that
+ * come back. */
+#include "tests/unit/agent/made-tree.h"
+
+/* ---- frequency */
+
+static void make_pus(struct made_tree *tree, const char *online, const char *const *kilohertz,
+                     unsigned count) {
+    put(tree, "sys/devices/system/cpu/online", online);
+    for (unsigned pu = 0; pu < count; pu++) {
+        char path[128];
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", pu);
+        put(tree, path, kilohertz[pu]);
+    }
+}
+
+static void frequency_is_of_pus_that_are_online(void **state) {
+    struct made_tree *tree = *state;
+    make_pus(tree, "0-1,3\n", (const char *const[]){"2100000\n", "800123\n", "1\n", "0\n"}, 4);
+    assert_int_equal(begin(tree, "frequency"), 0);
+    expect_columns(tree, "cpu0:Hz cpu1:Hz cpu3:Hz");
+    expect_sample(tree, 1, ",2100000000,800123000,0");
+    put(tree, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "3500000\n");
+    expect_sample(tree, 2, ",3500000000,800123000,0");
+    expect_events(tree, "");
+}
+
+static void a_pu_goes_offline_and_comes_back(void **state) {
+    struct made_tree *tree = *state;
+    static const char path[] = "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq";
+    make_pus(tree, "0-1\n", (const char *const[]){"2100000\n", "2200000\n"}, 2);
+    assert_int_equal(begin(tree, "frequency"), 0);
+    expect_sample(tree, 1, ",2100000000,2200000000");
+    take_away(tree, path);
+    expect_sample(tree, 2, ",2100000000,");
+    expect_events(tree, "gone frequency cpu1\n");
+    expect_sample(tree, 2.5, ",2100000000,");
+    expect_sample(tree, 4, ",2100000000,");
+    put(tree, path, "2300000\n");
+    expect_events(tree, "");                   /* told once */
+    expect_sample(tree, 4.01, ",2100000000,"); /* looked for once a second */
+    expect_sample(tree, 5, ",2100000000,2300000000");
+    expect_events(tree, "back frequency cpu1\n");
+}
+
+static void garbage_is_no_value(void **state) {
+    struct made_tree *tree = *state;
+    static const char *const garbage[] = {"",    "\n",       "<unknown>\n",
+                                          "12x", "1 2",      "--5",
+                                          "-",   "0x10",     "1.5",
+                                          "1e3", "\xff\xfe", "9999999999999999999999",
+                                          "+7",  " 7",       "a much longer line than any number is"};
+    make_pus(tree, "0\n", (const char *const[]){"2100000\n"}, 1);
+    assert_int_equal(begin(tree, "frequency"), 0);
+    for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
+        put(tree, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", garbage[i]);
+        expect_sample(tree, (double)(10 + 4 * i), ",");
+        put(tree, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "5");
+        expect_sample(tree, (double)(12 + 4 * i), ",5000");
+        expect_events(tree, "gone frequency cpu0\nback frequency cpu0\n");
+    }
+}
+
+static void nothing_there_is_said(void **state) {
+    struct made_tree *tree = *state;
+    static const struct {
+        const char *probe, *why;
+    } all[] = {
+        {"frequency", "/sys/devices/system/cpu/online: No such file or directory"},
+        {"temperature",
+         "neither coretemp nor k10temp in /sys/class/hwmon, and no processor's zone in /sys/class/thermal"},
+        {"throttle", "/sys/devices/system/cpu/online: No such file or directory"},
+        {"energy", "no RAPL zone in /sys/class/powercap"},
+        {"power", "no chip in /sys/class/hwmon has powerN_average or powerN_input"},
+        {"load", "/proc/stat: No such file or directory"},
+        {"memory", "/proc/meminfo: No such file or directory"},
+        {"network", "/proc/net/dev: No such file or directory"},
+        {"kernel", "/dev/kmsg: No such file or directory"},
+        {"drift", "nothing is expected (--expect)"},
+    };
+    assert_int_equal(sizeof all / sizeof *all, PROBE_LIMIT);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_true(begin(tree, all[i].probe) < 0);
+        assert_string_equal(tree->probing.why, all[i].why);
+    }
+    put(tree, "sys/devices/system/cpu/online", "0-3\n");
+    assert_int_equal(begin(tree, "frequency"), -ENOENT);
+    assert_string_equal(tree->probing.why, "no PU has /sys/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq");
+    put(tree, "sys/devices/system/cpu/online", "some");
+    assert_int_equal(begin(tree, "throttle"), -EINVAL);
+}
+
+/* ---- temperature, power */
+
+static void packages_are_told_by_label_whatever_their_number(void **state) {
+    struct made_tree *tree = *state;
+    put(tree, "sys/class/hwmon/hwmon5/name", "coretemp\n");
+    put(tree, "sys/class/hwmon/hwmon5/temp1_label", "Package id 0\n");
+    put(tree, "sys/class/hwmon/hwmon5/temp1_input", "47000\n");
+    put(tree, "sys/class/hwmon/hwmon5/temp2_label", "Core 0\n");
+    put(tree, "sys/class/hwmon/hwmon5/temp2_input", "950\n");
+    put(tree, "sys/class/hwmon/hwmon5/temp10_label", "Core 8\n");
+    put(tree, "sys/class/hwmon/hwmon5/temp10_input", "-1500\n");
+    put(tree, "sys/class/hwmon/hwmon2/name", "coretemp\n");
+    put(tree, "sys/class/hwmon/hwmon2/temp1_label", "Package id 1\n");
+    put(tree, "sys/class/hwmon/hwmon2/temp1_input", "5\n");
+    put(tree, "sys/class/hwmon/hwmon2/temp2_label", "Core 0\n");
+    put(tree, "sys/class/hwmon/hwmon2/temp2_input", "0\n");
+    put(tree, "sys/class/hwmon/hwmon3/name", "nvme\n");
+    put(tree, "sys/class/hwmon/hwmon3/temp1_input", "33000\n");
+    put(tree, "sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n");
+    put(tree, "sys/class/thermal/thermal_zone0/temp", "1000\n");
+    assert_int_equal(begin(tree, "temperature"), 0);
+    expect_columns(tree, "package-1:Cel core-1-0:Cel package-0:Cel core-0-0:Cel core-0-8:Cel");
+    expect_sample(tree, 1, ",0.005,0.000,47.000,0.950,-1.500");
+    assert_string_equal(tree->probing.source, "hwmon coretemp");
+}
+
+static void chips_come_in_the_order_of_their_devices(void **state) {
+    struct made_tree *tree = *state;
+    for (unsigned i = 0; i < 2; i++) { /* hwmon0 is the second one */
+        char path[128], link[128];
+        snprintf(path, sizeof path, "sys/devices/pci0000:00/0000:00:%u8.3/hwmon/hwmon%u/name", 2 - i, i);
+        put(tree, path, "k10temp\n");
+        snprintf(strrchr(path, '/'), 16, "/temp1_input");
+        put(tree, path, i == 0 ? "52125\n" : "41000\n");
+        snprintf(strrchr(path, '/'), 16, "/temp1_label");
+        put(tree, path, "Tctl\n");
+        snprintf(strrchr(path, '/'), 16, "/temp3_input");
+        put(tree, path, "39000\n");
+        snprintf(strrchr(path, '/'), 16, "/temp3_label");
+        put(tree, path, "Tccd1\n");
+        snprintf(path, sizeof path, "../../devices/pci0000:00/0000:00:%u8.3/hwmon/hwmon%u", 2 - i, i);
+        snprintf(link, sizeof link, "sys/class/hwmon/hwmon%u", i);
+        put_link(tree, path, link);
+    }
+    assert_int_equal(begin(tree, "temperature"), 0);
+    expect_columns(tree, "package-0:Cel package-0-ccd1:Cel package-1:Cel package-1-ccd1:Cel");
+    expect_sample(tree, 1, ",41.000,39.000,52.125,39.000");
+}
+
+static void the_die_goes_before_what_fans_go_by(void **state) {
+    struct made_tree *tree = *state;
+    put(tree, "sys/class/hwmon/hwmon0/name", "k10temp\n");
+    put(tree, "sys/class/hwmon/hwmon0/temp1_label", "Tctl\n");
+    put(tree, "sys/class/hwmon/hwmon0/temp1_input", "70000\n");
+    put(tree, "sys/class/hwmon/hwmon0/temp2_label", "Tdie\n");
+    put(tree, "sys/class/hwmon/hwmon0/temp2_input", "43000\n");
+    assert_int_equal(begin(tree, "temperature"), 0);
+    expect_columns(tree, "package-0-Tctl:Cel package-0:Cel");
+    expect_sample(tree, 1, ",70.000,43.000");
+}
+
+static void thermal_zones_are_taken_where_there_is_no_chip(void **state) {
+    struct made_tree *tree = *state;
+    static const struct {
+        const char *type, *temp;
+    } zones[] = {{"acpitz\n", "1\n"},
+                 {"x86_pkg_temp\n", "45000\n"},
+                 {"x86_pkg_temp\n", "46000\n"},
+                 {"cpu, big: 0\n", "30000\n"},
+                 {"cpu, big: 0\n", "31000\n"}};
+    for (unsigned i = 0; i < 5; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "sys/class/thermal/thermal_zone%u/type", i);
+        put(tree, path, zones[i].type);
+        snprintf(path, sizeof path, "sys/class/thermal/thermal_zone%u/temp", i);
+        put(tree, path, zones[i].temp);
+    }
+    assert_int_equal(begin(tree, "temperature"), 0);
+    expect_columns(tree, "package-0:Cel package-1:Cel cpu--big--0:Cel cpu--big--0-2:Cel");
+    expect_sample(tree, 1, ",45.000,46.000,30.000,31.000");
+}
+
+static void power_is_the_average_where_there_is_one(void **state) {
+    struct made_tree *tree = *state;
+    put(tree, "sys/class/hwmon/hwmon0/name", "power_meter\n");
+    put(tree, "sys/class/hwmon/hwmon0/power1_average", "215000000\n");
+    put(tree, "sys/class/hwmon/hwmon0/power1_input", "1\n");
+    put(tree, "sys/class/hwmon/hwmon1/name", "amdgpu\n");
+    put(tree, "sys/class/hwmon/hwmon1/power1_label", "PPT\n");
+    put(tree, "sys/class/hwmon/hwmon1/power1_input", "30000000\n");
+    put(tree, "sys/class/hwmon/hwmon2/name", "amdgpu\n");
+    put(tree, "sys/class/hwmon/hwmon2/power1_label", "PPT\n");
+    put(tree, "sys/class/hwmon/hwmon2/power1_input", "31000000\n");
+    put(tree, "sys/class/hwmon/hwmon3/name", "coretemp\n");
+    assert_int_equal(begin(tree, "power"), 0);
+    expect_columns(tree, "amdgpu-ppt:uW amdgpu-ppt-2:uW power_meter-power1:uW");
+    expect_sample(tree, 1, ",30000000,31000000,215000000");
+}
+
+/* ---- throttle */
+
+static void make_throttle(struct made_tree *tree, unsigned pu, const char *package, const char *core,
+                          const char *siblings, const char *counts[2]) {
+    char path[128];
+    const char *const files[][2] = {{"topology/physical_package_id", package},
+                                    {"topology/core_id", core},
+                                    {"topology/thread_siblings_list", siblings},
+                                    {"thermal_throttle/core_throttle_count", counts[0]},
+                                    {"thermal_throttle/package_throttle_count", counts[1]}};
+    for (size_t i = 0; i < 5; i++) {
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/%s", pu, files[i][0]);
+        put(tree, path, files[i][1]);
+    }
+}
+
+static void throttling_is_counted_once_a_core_and_once_a_package(void **state) {
+    struct made_tree *tree = *state;
+    put(tree, "sys/devices/system/cpu/online", "0-6\n"); /* 7 is offline: its sibling is alone */
+    make_throttle(tree, 0, "0\n", "0\n", "0,4\n", (const char *[]){"11\n", "7\n"});
+    make_throttle(tree, 1, "0\n", "9\n", "1,5\n", (const char *[]){"12\n", "7\n"});
+    make_throttle(tree, 2, "1\n", "0\n", "2,6\n", (const char *[]){"13\n", "8\n"});
+    make_throttle(tree, 3, "1\n", "9\n", "3\n", (const char *[]){"14\n", "8\n"});
+    for (unsigned pu = 4; pu < 7; pu++)
+        make_throttle(tree, pu, "0\n", "0\n",
+                      pu == 4   ? "0,4\n"
+                      : pu == 5 ? "1,5\n"
+                                : "2,6\n",
+                      (const char *[]){"99\n", "99\n"});
+    assert_int_equal(begin(tree, "throttle"), 0);
+    expect_columns(tree, "package-0:1 core-0-0:1 core-0-9:1 package-1:1 core-1-0:1 core-1-9:1");
+    expect_sample(tree, 1, ",7,11,12,8,13,14");
+}
+
+/* ---- load, memory, network */
+
+static const char stat_before[] = "cpu  100 10 50 800 5 3 2 30 0 0\ncpu0 100 10 50 800 5 3 2 30 0 0\n"
+                                  "intr 5000 1 2 3\nctxt 7000\nbtime 1\n";
+static const char stat_after[] = "cpu  150 10 70 860 35 3 2 70 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
+                                 "intr 5120 1 2 3\nctxt 7345\nbtime 1\n";
+
+static void load_counts_from_the_beginning(void **state) {
+    struct made_tree *tree = *state;
+    put(tree, "proc/stat", stat_before);
+    put(tree, "proc/loadavg", "0.52 0.58 0.59 3/1234 56789\n");
+    assert_int_equal(begin(tree, "load"), 0);
+    expect_columns(tree, "load-1min:1 busy:1 foreign:1 context-switches:1 interrupts:1");
+    expect_sample(tree, 1, ",0.52,,,0,0"); /* no tick since; a captured machine has no processes */
+    put(tree, "proc/stat", stat_after);
+    put(tree, "proc/loadavg", "12.00 0.58 0.59 3/1234 56789\n");
+    expect_sample(tree, 1.05, ",,,,,"); /* not read so soon */
+    expect_sample(tree, 1.5, ",,0.3500,,345,120");
+    expect_events(tree, "");
+    expect_sample(tree, 2, ",12.00,,,345,120");
+    put(tree, "proc/stat", "cpu x\n");
+    put(tree, "proc/loadavg", "much\n");
+    expect_sample(tree, 3, ",,,,,");
+    expect_events(tree, "gone load load-1min\ngone load busy\ngone load foreign\ngone load context-switches\n"
+                        "gone load interrupts\n");
+    put(tree, "proc/stat", stat_before);
+    tree->probing.last = true;
+    expect_sample(tree, 3.01, ",,,,0,0"); /* the last one spares nothing; ticks ran backwards */
+}
+
+static void memory_is_in_bytes(void **state) {
+    struct made_tree *tree = *state;
+    put(tree, "proc/meminfo",
+        "MemTotal:       196608000 kB\nMemFree:        100 kB\nMemAvailable:   200 kB\n");
+    assert_int_equal(begin(tree, "memory"), 0);
+    expect_columns(tree, "available:By free:By");
+    expect_sample(tree, 1, ",204800,102400");
+    put(tree, "proc/meminfo", "MemTotal: 1 kB\nMemFree: many kB\nXMemAvailable: 3 kB\n");
+    expect_sample(tree, 1.09, ",,");
+    expect_events(tree, "");
+    expect_sample(tree, 1.1, ",,");
+    expect_events(tree, "gone memory available\ngone memory free\n");
+}
+
+static void interfaces_come_and_go(void **state) {
+    struct made_tree *tree = *state;
+    static const char header[] = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop\n";
+    char content[1024];
+    snprintf(content, sizeof content, "%s    lo: 1 1 1 1 0 0 0 0 1 1 1 1 0 0 0 0\n%s%s", header,
+             "  eth0: 1000 10 1 2 0 0 0 0 2000 20 3 4 0 0 0 0\n",
+             "eth0:1:50 5 0 0 0 0 0 0 60 6 0 0 0 0 0 0\n");
+    put(tree, "proc/net/dev", content);
+    assert_int_equal(begin(tree, "network"), 0);
+    expect_columns(tree,
+                   "eth0-rx-bytes:By eth0-rx-packets:1 eth0-rx-errors:1 eth0-tx-bytes:By eth0-tx-packets:1 "
+                   "eth0-tx-errors:1 eth0-1-rx-bytes:By eth0-1-rx-packets:1 eth0-1-rx-errors:1 "
+                   "eth0-1-tx-bytes:By eth0-1-tx-packets:1 eth0-1-tx-errors:1");
+    expect_sample(tree, 1, ",1000,10,3,2000,20,7,50,5,0,60,6,0");
+    snprintf(content, sizeof content, "%s   new: 1 1 1 1 0 0 0 0 1 1 1 1 0 0 0 0\n%s", header,
+             "eth0:1: 51 5 0 0 0 0 0 0 61 6 0 0 0 0 0 0\n");
+    put(tree, "proc/net/dev", content);
+    expect_sample(tree, 2, ",,,,,,,51,5,0,61,6,0");
+    put(tree, "proc/net/dev", "eth0: 1 2 3\n");
+    expect_sample(tree, 3, ",,,,,,,,,,,,");
+    put(tree, "proc/net/dev", "    lo: 1 1 1 1 0 0 0 0 1 1 1 1 0 0 0 0\n");
+    assert_int_equal(begin(tree, "network"), -ENOENT);
+}
+
+/* ---- kernel */
+
+static void append(struct made_tree *tree, const char *path, const char *text) {
+    int file = openat(tree->machine.root, path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_true(file >= 0);
+    assert_int_equal(file_write_all(file, text, strlen(text)), 0);
+    close(file);
+}
+
+static void the_kernel_complains(void **state) {
+    struct made_tree *tree = *state;
+    put(tree, "dev/kmsg", "3,1,100,-;before we came\n");
+    assert_int_equal(begin(tree, "kernel"), 0);
+    expect_columns(tree, "errors:1");
+    expect_sample(tree, 1, ",0");
+    append(tree, "dev/kmsg",
+           "6,2,100,-;chatter\n SUBSYSTEM=x\n3,3,200,-;mce: [Hardware Error]: CPU 3\n DEVICE=+x\n"
+           "11,4,300,-;a daemon's own error\ngarbage\n4,5,1,-;a warning\n0,6,1,-;so hot\n2;no comma\n");
+    expect_sample(tree, 2, ",2");
+    expect_events(tree, "kernel-error mce: [Hardware Error]: CPU 3\nkernel-error so hot\n");
+    for (int i = 0; i < 100; i++)
+        append(tree, "dev/kmsg", "3,9,9,-;again\n");
+    expect_sample(tree, 3, ",102");
+    size_t told = 0;
+    for (const char *at = tree->events; (at = strstr(at, "again")); at++)
+        told++;
+    assert_int_equal(told, 16); /* a storm is counted, and not told at length */
+}
+
+static void memory_controllers_are_summed(void **state) {
+    struct made_tree *tree = *state;
+    put(tree, "sys/devices/system/edac/mc/mc0/ce_count", "3\n");
+    put(tree, "sys/devices/system/edac/mc/mc0/ue_count", "0\n");
+    put(tree, "sys/devices/system/edac/mc/mc1/ce_count", "4\n");
+    put(tree, "sys/devices/system/edac/mc/mc1/ue_count", "1\n");
+    assert_int_equal(begin(tree, "kernel"), 0);
+    assert_string_equal(tree->probing.why, "/dev/kmsg: No such file or directory"); /* and this beside it */
+    expect_columns(tree, "corrected:1 uncorrected:1");
+    expect_sample(tree, 1, ",7,1");
+    put(tree, "sys/devices/system/edac/mc/mc1/ce_count", "\n");
+    expect_sample(tree, 2, ",,1");
+    expect_events(tree, "gone kernel corrected\n");
+}
+
+/* ---- drift */
+
+static void what_was_set_is_watched(void **state) {
+    struct made_tree *tree = *state;
+    static const char *const expected[] = {"/sys/a= 1 ", "/sys/thp=madvise", "/sys/missing=", "/sys/x=a=b"};
+    put(tree, "sys/a", "1\n");
+    put(tree, "sys/thp", "always [madvise] never\n");
+    put(tree, "sys/missing", "\n");
+    put(tree, "sys/x", "a=b\n");
+    assert_int_equal(begin_with(tree, "drift", expected, 4), 0);
+    expect_columns(tree, "drifted:1");
+    expect_sample(tree, 1, ",0");
+    put(tree, "sys/a", "0\n");
+    put(tree, "sys/thp", "[always] madvise never\n");
+    take_away(tree, "sys/missing");
+    expect_sample(tree, 3, ",0"); /* 4 in 10 s: none is due */
+    expect_sample(tree, 3.6, ",1");
+    expect_events(tree, "drift /sys/a\t1\t0\n");
+    expect_sample(tree, 8.6, ",3");
+    expect_events(tree,
+                  "drift /sys/thp\tmadvise\talways\ndrift /sys/missing\t\t(No such file or directory)\n");
+    put(tree, "sys/a", "1\n");
+    put(tree, "sys/x", "c\n");
+    tree->probing.last = true;
+    expect_sample(tree, 8.7, ",3"); /* all of them */
+    expect_events(tree, "drift /sys/x\ta=b\tc\ndrift-over /sys/a\t1\t1\n");
+}
+
+static void what_is_expected_has_a_form(void **state) {
+    struct made_tree *tree = *state;
+    static const char *const bad[] = {"sys/a=1", "/sys/a", "/=1", "", "="};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(begin_with(tree, "drift", &bad[i], 1), -EINVAL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TREE_TEST(frequency_is_of_pus_that_are_online),
+        TREE_TEST(a_pu_goes_offline_and_comes_back),
+        TREE_TEST(garbage_is_no_value),
+        TREE_TEST(nothing_there_is_said),
+        TREE_TEST(packages_are_told_by_label_whatever_their_number),
+        TREE_TEST(chips_come_in_the_order_of_their_devices),
+        TREE_TEST(the_die_goes_before_what_fans_go_by),
+        TREE_TEST(thermal_zones_are_taken_where_there_is_no_chip),
+        TREE_TEST(power_is_the_average_where_there_is_one),
+        TREE_TEST(throttling_is_counted_once_a_core_and_once_a_package),
+        TREE_TEST(load_counts_from_the_beginning),
+        TREE_TEST(memory_is_in_bytes),
+        TREE_TEST(interfaces_come_and_go),
+        TREE_TEST(the_kernel_complains),
+        TREE_TEST(memory_controllers_are_summed),
+        TREE_TEST(what_was_set_is_watched),
+        TREE_TEST(what_is_expected_has_a_form),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* The last samples, and which of them tell of an interval. */
+#include "engine/run/history.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void fill(struct history *history, int from, int to, int step) {
+    for (int i = from; i <= to; i += step)
+        assert_int_equal(history_add(history, i, (double[]){i, -i}), 0);
+}
+
+static void check(const struct history *history, int64_t start, int64_t end, int64_t first, int64_t last,
+                  bool before, bool after) {
+    struct history_span span;
+    assert_true(history_span(history, start, end, &span));
+    assert_int_equal(history_time(history, span.first), first);
+    assert_int_equal(history_time(history, span.last), last);
+    assert_int_equal(span.before, before);
+    assert_int_equal(span.after, after);
+}
+
+static void test_span(void **state) {
+    (void)state;
+    struct history history = {0};
+    struct history_span span;
+    history_reset(&history, 2);
+    assert_false(history_span(&history, 0, 1, &span));
+    fill(&history, 10, 100, 10);
+    check(&history, 25, 55, 20, 60, true, true);
+    check(&history, 20, 60, 20, 60, true, true);    /* on them */
+    check(&history, 22, 28, 20, 30, true, true);    /* between two */
+    check(&history, 5, 15, 10, 20, false, true);    /* before the first */
+    check(&history, 95, 105, 90, 100, true, false); /* past the last */
+    check(&history, 200, 300, 100, 100, true, false);
+    check(&history, 1, 2, 10, 10, false, true);
+    assert_float_equal(history_row(&history, 3)[1], -40, 0);
+    history_clear(&history);
+}
+
+static void test_forget_keeps_what_tells_of_then(void **state) {
+    (void)state;
+    struct history history = {0};
+    history_reset(&history, 2);
+    fill(&history, 10, 1000, 10);
+    history_forget(&history, 505);
+    check(&history, 505, 520, 500, 520, true, true);
+    assert_int_equal(history_time(&history, 0), 500);
+    history_forget(&history, 700);
+    assert_int_equal(history_time(&history, 0), 700);
+    history_forget(&history, 5);
+    assert_int_equal(history_time(&history, 0), 700);
+    history_forget(&history, 5000);
+    assert_int_equal(history_time(&history, 0), 1000);
+    fill(&history, 1010, 3000, 10); /* round the ring */
+    check(&history, 2995, 2999, 2990, 3000, true, true);
+    history_clear(&history);
+}
+
+static void test_what_is_not_later_is_left_out(void **state) {
+    (void)state;
+    struct history history = {0};
+    history_reset(&history, 2);
+    fill(&history, 10, 30, 10);
+    assert_int_equal(history_add(&history, 30, (double[]){7, 7}), 0);
+    assert_int_equal(history_add(&history, 20, (double[]){7, 7}), 0);
+    assert_int_equal(history.count, 3);
+    assert_float_equal(history_row(&history, 2)[0], 30, 0);
+    history_clear(&history);
+}
+
+static void test_bounded(void **state) {
+    (void)state;
+    struct history history = {0};
+    history_reset(&history, 1000);
+    double values[1000] = {0};
+    for (int i = 0; i < 2000; i++)
+        assert_int_equal(history_add(&history, i, values), 0);
+    assert_true(history.capacity * 1001 * sizeof(double) <= HISTORY_BYTES_MOST + 1001 * sizeof(double));
+    assert_int_equal(history_time(&history, history.count - 1), 1999);
+    history_clear(&history);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_span),
+        cmocka_unit_test(test_forget_keeps_what_tells_of_then),
+        cmocka_unit_test(test_what_is_not_later_is_left_out),
+        cmocka_unit_test(test_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
