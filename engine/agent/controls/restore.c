@@ -123,10 +123,14 @@ static void go_slow(struct put_back *work) {
     plan_carry_out(&plan, &work->hand);
 }
 
-/* In reverse of the order in which they were set; then, since a PU that comes back begins anew and one write
- * can change another, in setting order, until nothing differs or nothing helps. */
+/* In reverse of the order in which they were set, but turbo before the limits that it caps: without it they
+ * show less than they are, and what is written then stays when it is back. Then, since a PU that comes back
+ * begins anew and one write can change another, in setting order, until nothing differs or nothing helps. */
 static void put_back_all(struct put_back *work) {
-    for (unsigned index = CONTROL_COUNT; index-- > 0;) {
+    for (unsigned step = CONTROL_COUNT; step-- > 0;) {
+        unsigned index = step == CONTROL_FREQUENCY ? CONTROL_TURBO
+                         : step == CONTROL_TURBO   ? CONTROL_FREQUENCY
+                                                   : step;
         if (!(work->controls >> index & 1))
             continue;
         if (index == CONTROL_HYPERTHREADS && is_different(work, CONTROL_HYPERTHREADS))

@@ -16,7 +16,7 @@ struct group_fixture {
 };
 
 static inline void group_add(struct group_fixture *fixture, size_t node, const char *agent) {
-    char directory[96];
+    char directory[640];
     snprintf(fixture->names[node], sizeof fixture->names[node], "n%zu", node + 1);
     snprintf(directory, sizeof directory, "%s/%s", fixture->folder, fixture->names[node]);
     struct transport_local_options options = {
