@@ -186,13 +186,6 @@ static void take_event(struct watch_node *node, char *at) {
     int64_t wall = 0, monotonic = 0;
     const char *first = tool_field_next(&at), *second = tool_field_next(&at);
     const char *kind = tool_field_next(&at), *text = tool_field_next(&at);
-    char words[WATCH_EVENT_TEXT];
-    if (strncmp(kind, "drift", strlen("drift")) == 0) { /* a path, what is expected, what was found */
-        const char *expected = tool_field_next(&at);
-        snprintf(words, sizeof words, "%s has '%.100s', expected '%.100s'", text, tool_field_next(&at),
-                 expected);
-        text = words;
-    }
     if (!number_parse_int64(first, strlen(first), &wall) ||
         !number_parse_int64(second, strlen(second), &monotonic)) {
         malformed(node);
