@@ -186,13 +186,6 @@ static void take_event(struct watch_node *node, char *at) {
     int64_t wall = 0, monotonic = 0;
     const char *first = tool_field_next(&at), *second = tool_field_next(&at);
     const char *kind = tool_field_next(&at), *text = tool_field_next(&at);
-    char words[WATCH_EVENT_TEXT];
-    if (strncmp(kind, "drift", strlen("drift")) == 0) { /* a path, what is expected, what was found */
-        const char *expected = tool_field_next(&at);
-        snprintf(words, sizeof words, "%s has '%.100s', expected '%.100s'", text, tool_field_next(&at),
-                 expected);
-        text = words;
-    }
     if (!number_parse_int64(first, strlen(first), &wall) ||
         !number_parse_int64(second, strlen(second), &monotonic)) {
         malformed(node);
@@ -285,6 +278,10 @@ static void take_sample(struct watch_node *node, const char *line) {
                                   .columns = probe->columns.names,
                                   .values = probe->values,
                                   .count = probe->columns.count};
+    /* The first sample of every probe comes at once, in their order: with the last of them all are watched.
+     */
+    if (node->state == WATCH_STARTING && index + 1 == node->kind_count)
+        node->state = WATCH_ON;
     if (watch->listener.on_sample)
         watch->listener.on_sample(&sample, watch->listener.context);
 }
@@ -299,8 +296,8 @@ static void take_line(struct watch_node *node, char *line) {
         take_probe(node, line);
     else if (strcmp(kind, "missing") == 0)
         take_missing(node, line);
-    else if (strcmp(kind, "begin") == 0)
-        node->state = WATCH_ON;
+    else if (strcmp(kind, "begin") == 0 && node->kind_count == 0)
+        node->state = WATCH_ON; /* and there will be nothing to see */
     else if (strcmp(kind, "event") == 0)
         take_event(node, line);
     else if (strcmp(kind, "cost") == 0)

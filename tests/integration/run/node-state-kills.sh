@@ -38,7 +38,7 @@ are_as_before_within() { # SECONDS
 }
 start() { bed run "$ASSAY" run "$scratch/campaign.yaml" -o "$scratch/runs" >"$scratch/out" 2>"$scratch/err" & engine=$!; }
 # The engine is a child of `bed run`'s process, or that process itself.
-engine_process() { pgrep -f -- "$scratch/campaign.yaml -o $scratch/runs" | tail -1; }
+engine_process() { pgrep -o -f -- "$scratch/campaign.yaml -o $scratch/runs"; } # its resolver of names has the same words
 wait_for() { # wait_for LINE: of the engine's stderr
     for _ in $(seq 300); do grep -q "$1" "$scratch/err" && return; sleep 0.05; done
     sed 's/^/# /' "$scratch/err" >&2
@@ -75,9 +75,10 @@ for i in $(seq "$kills"); do
 done
 
 # ---- the agent is killed: the worker, then both of its processes
-# The daemon's guardian has lost its parent; the worker is its child.
-guardian_of() { bed on "$1" pgrep -P 1 '^agent' | head -1; }
+# sshd's child is the relay, its child the guardian, and its child the worker.
+guardian_of() { bed on "$1" sh -c 'pgrep -o -P "$(pgrep -o "^agent")"'; }
 worker_of() { bed on "$1" pgrep -o -P "$(guardian_of "$1")"; }
+
 start
 wait_for '^measure' && sleep 0.2
 bed on 2 kill -KILL "$(worker_of 2)"
