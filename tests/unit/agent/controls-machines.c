@@ -35,7 +35,7 @@ static void lines_are_in_setting_order(void **state) {
         machine_make(machines[m]);
         struct text before = machine_state();
         assert_int_equal(TOOL("--controls"), 0);
-        const char *at = output.bytes;
+        const char *at = tool_output.bytes;
         for (size_t i = 0; i < NAMES; i++) {
             char prefix[64];
             int length = snprintf(prefix, sizeof prefix, "control\t%s\t", all_names[i]);
@@ -63,7 +63,7 @@ static void everything_comes_back(void **state) {
                 arguments[count++] = words[i];
         assert_int_equal(TOOL("--snapshot-controls", "--label", "test"), 0);
         if (tool_run(arguments) != 0)
-            fail_msg("%s: %s%s", machines[m], output.bytes, complaint.bytes);
+            fail_msg("%s: %s%s", machines[m], tool_output.bytes, tool_words.bytes);
         assert_int_equal(count_told("set\t"), count - 1);
         for (size_t i = 1; i < count; i++) {
             char name[64];
@@ -234,7 +234,7 @@ static void threads_go_at_the_lowest(void **state) {
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     assert_int_equal(TOOL("--set-controls", "hyperthreads=off"), 0);
     const char *order[] = {"min_perf_pct", "max_perf_pct", "smt/control", "max_perf_pct", "min_perf_pct"};
-    const char *at = output.bytes;
+    const char *at = tool_output.bytes;
     unsigned found = 0;
     for (; found < 5 && (at = strstr(at, order[found])); found++)
         at++;
@@ -267,7 +267,7 @@ static void bytes_come_back(void **state) {
     machine_put("sys/devices/system/cpu/intel_pstate/no_turbo", "0 \\ \t x\n\n");
     struct text before = machine_state();
     assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_non_null(strstr(output.bytes, "no_turbo\t0 \\\\ \\t x\\n\\n\n"));
+    assert_non_null(strstr(tool_output.bytes, "no_turbo\t0 \\\\ \\t x\\n\\n\n"));
     assert_int_equal(
         TOOL("--set-controls", "numa-balancing=off", "transparent-huge-pages=always", "turbo=off"), 0);
     assert_int_equal(TOOL("--restore-controls"), 0);
@@ -282,16 +282,16 @@ static void wrong_arguments_are_refused(void **state) {
     assert_int_equal(TOOL("--set-controls", "turbo"), 2);
     assert_int_equal(TOOL("--set-controls", "turbo="), 2);
     assert_int_equal(TOOL("--set-controls", "boost=on"), 2);
-    assert_string_equal(complaint.bytes, "assay-agent: there is no such control: 'boost'\n");
+    assert_string_equal(tool_words.bytes, "assay-agent: there is no such control: 'boost'\n");
     assert_int_equal(TOOL("--set-controls", "turbo=on", "turbo=off"), 2);
     assert_int_equal(TOOL("--controls", "--what"), 2);
     assert_int_equal(TOOL("--snapshot-controls", "--label", "two words"), 2);
     assert_int_equal(TOOL("--snapshot-controls", "--session", "xyz"), 2);
     assert_int_equal(TOOL("--set-controls", "turbo=on"), 1);
-    assert_string_equal(complaint.bytes,
+    assert_string_equal(tool_words.bytes,
                         "assay-agent: there is no snapshot here; --snapshot-controls comes first\n");
     assert_int_equal(TOOL("--restore-controls"), 0);
-    assert_string_equal(output.bytes, "nothing\tthere is no snapshot here\n");
+    assert_string_equal(tool_output.bytes, "nothing\tthere is no snapshot here\n");
 }
 
 static double children_ms(void) {

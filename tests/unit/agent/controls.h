@@ -25,22 +25,22 @@
 enum { OUTPUT_MOST = 8 << 20 };
 
 static char machine_program[512], machine_root[64];
-static struct text output, complaint; /* of the last tool */
+static struct text tool_output, tool_words; /* of the last tool */
 
 static inline int machine_setup(void **state) {
     (void)state;
     /* In memory where that can be: a tree is made and compared often. */
     snprintf(machine_root, sizeof machine_root, "%s/assay-test-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    text_init(&output, OUTPUT_MOST);
-    text_init(&complaint, OUTPUT_MOST);
+    text_init(&tool_output, OUTPUT_MOST);
+    text_init(&tool_words, OUTPUT_MOST);
     return mkdtemp(machine_root) ? 0 : -1;
 }
 
 static inline int machine_teardown(void **state) {
     (void)state;
-    text_clear(&output);
-    text_clear(&complaint);
+    text_clear(&tool_output);
+    text_clear(&tool_words);
     return file_remove_tree(machine_root, NULL);
 }
 
@@ -171,17 +171,17 @@ static inline pid_t tool_start(const char *const *words, int *ret_output) {
     return child;
 }
 
-/* Its exit status; what it said in `output` and `complaint`. */
+/* Its exit status; what it said in `tool_output` and `tool_words`. */
 static inline int tool_run(const char *const *words) {
     int from, status;
     pid_t child = tool_start(words, &from);
-    drain(from, &output);
+    drain(from, &tool_output);
     close(from);
     assert_int_equal(waitpid(child, &status, 0), child);
     char errors[128];
     snprintf(errors, sizeof errors, "%s.err", machine_root);
-    text_reset(&complaint);
-    assert_int_equal(file_read(errors, &complaint, NULL), 0);
+    text_reset(&tool_words);
+    assert_int_equal(file_read(errors, &tool_words, NULL), 0);
     unlink(errors);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
@@ -189,11 +189,11 @@ static inline int tool_run(const char *const *words) {
 
 #define TOOL(...) tool_run((const char *const[]){__VA_ARGS__, NULL})
 
-/* The line of `output` that begins with PREFIX; "" if there is none. Good until the next call. */
+/* The line of `tool_output` that begins with PREFIX; "" if there is none. Good until the next call. */
 static inline const char *told(const char *prefix) {
     static char line[4096];
     size_t length = strlen(prefix);
-    for (const char *at = output.bytes; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+    for (const char *at = tool_output.bytes; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
         if (strncmp(at, prefix, length) == 0) {
             snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
             return line;
@@ -222,7 +222,7 @@ static inline const char *told_of(const char *kind, const char *name, unsigned n
 static inline unsigned count_told(const char *prefix) {
     unsigned count = 0;
     size_t length = strlen(prefix);
-    for (const char *at = output.bytes; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+    for (const char *at = tool_output.bytes; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
         count += strncmp(at, prefix, length) == 0;
     return count;
 }
