@@ -258,12 +258,13 @@ static void begin(struct sampler *sampler) {
     int length =
         snprintf(sampler->line, LINE, "begin\t%lld\t%lld\n", (long long)clock_wall_ns(), (long long)now_ns);
     put(sampler, (size_t)length, now_ns, false);
-    output_flush(&sampler->output);
+    /* A first sample at once: what begins before the next one has something to be compared with. */
     for (size_t i = 0; i < sampler->count; i++) {
         struct sampled *item = &sampler->items[i];
         item->due_ns = (now_ns / item->period_ns + 1) * item->period_ns;
-        item->keep_up_ns = now_ns + item->probing.probe->keep_up_ns;
+        take(sampler, i, clock_monotonic_ns(), false);
     }
+    output_flush(&sampler->output);
 }
 
 /* The most that was resident. (getrusage would tell that of whoever started this, if he did it with vfork.)

@@ -19,7 +19,7 @@ begin() { # begin ARGUMENT...: the sampler, 20 times a second, into $scratch/out
 wait_for() { # wait_for PATTERN: a line that there was not before
     local i
     for ((i = 0; i < 200; i++)); do grep -qE -- "$1" "$scratch/out" && return; sleep 0.05; done
-    tail -5 "$scratch/out" "$scratch/errors" >&2; return 1
+    tail -n 5 "$scratch/out" "$scratch/errors" >&2; return 1
 }
 # The sampler is the only child of its kind; bed on dies with a signal that it does not give on.
 end() {
@@ -75,11 +75,11 @@ end
 # ---- Controls that somebody changes
 begin --probe drift --expect $cpu/intel_pstate/no_turbo=0 --expect /sys/kernel/mm/transparent_hugepage/enabled=madvise
 bed set 1 $cpu/intel_pstate/no_turbo 1
-check "a control that changes is told" wait_for "^event${tab}.*${tab}drift${tab}$cpu/intel_pstate/no_turbo${tab}0${tab}1$"
+check "a control that changes is told" wait_for "^event${tab}.*${tab}drift${tab}$cpu/intel_pstate/no_turbo: expected 0, found 1$"
 bed set 1 $cpu/intel_pstate/no_turbo 0
-check "and when it is as it was" wait_for "^event${tab}.*${tab}drift-over${tab}$cpu/intel_pstate/no_turbo${tab}"
+check "and when it is as it was" wait_for "^event${tab}.*${tab}drift-over${tab}$cpu/intel_pstate/no_turbo: "
 bed set 1 /sys/kernel/mm/transparent_hugepage/enabled never
-check "a word in brackets too" wait_for "^event${tab}.*${tab}drift${tab}/sys/kernel/mm/transparent_hugepage/enabled${tab}madvise${tab}"
+check "a word in brackets too" wait_for "^event${tab}.*${tab}drift${tab}/sys/kernel/mm/transparent_hugepage/enabled: expected madvise, "
 end
 
 # ---- Load
