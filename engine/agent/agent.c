@@ -223,7 +223,8 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
         return r;
     }
     /* What an agent left behind of which nothing is left. */
-    restore_abandoned(&agent->machine, agent->note, sizeof agent->note);
+    if (!options->leave_controls)
+        restore_abandoned(&agent->machine, agent->note, sizeof agent->note);
     if (agent->session != 0)
         set_lease(agent, AGENT_FIRST_LEASE);
     return r;

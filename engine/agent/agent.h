@@ -39,6 +39,7 @@ struct agent_listener {
 struct agent_options {
     int directory;       /* descriptor of the run directory; not to be closed by the agent */
     const char *root;    /* what stands for "/" when files of the machine are read; NULL: "/" */
+    bool leave_controls; /* what an agent that is gone has left changed */
     uint64_t session;    /* 0: it leaves when its link ends */
     bool write_anywhere; /* absolute paths may be written to */
     struct agent_listener listener;

@@ -232,6 +232,7 @@ static int serve(struct daemon *daemon, int directory, int *connection, struct f
     const struct agent_options options = {
         .directory = directory,
         .root = daemon->root,
+        .leave_controls = daemon->options->leave_controls,
         .session = daemon->options->session,
         .write_anywhere = daemon->options->write_anywhere,
         .listener = {.on_detached = on_detached, .on_leaving = on_leaving, .context = daemon}};
@@ -298,11 +299,13 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
      * there until it has, and takes nothing that is about to be removed. */
     const int not_the_guardians[] = {daemon->life, connection};
     if (r == 0)
-        r = guardian_start(
-            directory,
-            &(struct guardian_options){
-                .descriptors = not_the_guardians, .count = 2, .ignore_hangup = true, .root = daemon->root},
-            failure);
+        r = guardian_start(directory,
+                           &(struct guardian_options){.descriptors = not_the_guardians,
+                                                      .count = 2,
+                                                      .ignore_hangup = true,
+                                                      .root = daemon->root,
+                                                      .leave_controls = options->leave_controls},
+                           failure);
     if (r < 0)
         (void)run_directory_remove(directory, NULL);
     return r;

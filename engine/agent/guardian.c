@@ -137,7 +137,8 @@ static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
             if (pid == worker) {
                 sweep();
-                put_back_controls(options->root, WIFSIGNALED(status));
+                if (!options->leave_controls)
+                    put_back_controls(options->root, WIFSIGNALED(status));
                 remove_directory(directory);
                 end_as(status);
             }

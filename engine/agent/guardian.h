@@ -21,8 +21,9 @@
 struct guardian_options {
     const int *descriptors;
     size_t count;
-    bool ignore_hangup; /* SIGHUP is nothing to leave for */
-    const char *root;   /* whose controls it puts back; NULL: "/" */
+    bool ignore_hangup;  /* SIGHUP is nothing to leave for */
+    const char *root;    /* whose controls it puts back; NULL: "/" */
+    bool leave_controls; /* it does not: the worker is one that sets nothing, and is to leave what it found */
 };
 
 /* Forks. Returns in the worker: 0, or a negative errno when there is no second process to be had. The

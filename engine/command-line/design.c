@@ -462,7 +462,7 @@ const struct verb verb_design = {
         "  assay design uniform-product m n k --fixed k=128 --products 20 --seed 42\n"
         "  assay design log-uniform size=1..1e9 --rows 1000 --repetitions 3\n"
         "  assay design factorial n=1000..9000:1000 nb=64,128,256 bcast=1ring,long\n"
-        "  assay design factorial n=1e3,2e3 control.turbo=on,off --repetitions 4 --blocks 2\n"
+        "  assay design factorial n=8,9 control.turbo=on,off --repetitions 4 --blocks 2\n"
         "  assay design latin-hypercube m=1..5000 n=1..5000 alpha=0.0..1.0 --rows 100\n"
         "  assay design --from campaign.yaml --seed 42",
     .options = options,

@@ -79,6 +79,10 @@ static int take_probe(size_t node, const char *kind, char *at, void *context, st
     return item->name && (!here || item->columns) && item->words ? 0 : failure_memory(failure);
 }
 
+static bool is_listed(size_t node, int status, void *context) {
+    return status == 0 && ((const struct node_sampled *)context)[node].count > 0;
+}
+
 static int look_at_probes(struct nodes *nodes, struct view *view, struct failure *failure) {
     static const char *const arguments[] = {"--probes", NULL};
     cleanup_free struct failure *failures = NULL;
@@ -89,6 +93,7 @@ static int look_at_probes(struct nodes *nodes, struct view *view, struct failure
                                 &(struct node_tool){.arguments = arguments,
                                                     .timeout_ms = PROBE_TIMEOUT * 1000,
                                                     .take = take_probe,
+                                                    .is_told = is_listed,
                                                     .context = view->probes},
                                 &failures, failure);
     for (size_t i = 0; r == 0 && i < view->count; i++)
@@ -124,13 +129,11 @@ static char *machine_text(const struct node_control_state *state) {
     return text_format("%s%s%s", driver, base, most);
 }
 
+/* Not since when, which differs from node to node. */
 static char *holder_text(const struct node_control_state *state) {
-    char since[CLOCK_TEXT_SIZE] = "";
     if (!state->holder)
         return strdup("nobody");
-    if (state->holder_since_ns > 0)
-        clock_format(state->holder_since_ns, since);
-    return text_format("%s%s%s, %s", state->holder, *since ? ", since " : "", since,
+    return text_format("%s, %s", state->holder,
                        state->holder_alive ? "whose agent is there"
                                            : "whose agent is gone: 'assay nodes restore' puts them back");
 }

@@ -77,6 +77,8 @@ static char *sentence_of(const struct restoring *restoring, size_t node) {
     case RESTORED:
     case DIFFERENT: {
         uint64_t written = restoring->changes[node].files_written;
+        if (written == 0)
+            return text_format("nothing differed from what %s had kept", who);
         return text_format("put back what %s had changed: %" PRIu64 " file%s written", who, written,
                            written == 1 ? "" : "s");
     }

@@ -230,6 +230,17 @@ static void print_clocks(const struct view *view) {
     putchar('\n');
 }
 
+/* What our own agents found to do before they served. */
+static int print_notes(const struct view *view, struct failure *failure) {
+    cleanup(nodes_table_clear) struct nodes_table table;
+    nodes_table_init(&table, view->nodes);
+    int r = 0;
+    for (size_t node = 0; node < view->count; node++)
+        for (size_t i = 0; r == 0 && view->facts[node] && i < view->facts[node]->note_count; i++)
+            r = nodes_table_add(&table, node, "", strdup(view->facts[node]->notes[i]), failure);
+    return r < 0 ? r : nodes_table_print_row(&table, "", failure);
+}
+
 static int print_text(const struct view *view, struct failure *failure) {
     cleanup_free bool *known = calloc(view->count + 1, sizeof *known);
     if (!known)
@@ -241,7 +252,7 @@ static int print_text(const struct view *view, struct failure *failure) {
         r = print_properties(view, failure);
     if (r == 0)
         print_clocks(view);
-    return r;
+    return r == 0 ? print_notes(view, failure) : r;
 }
 
 /* ---- for programs */
@@ -254,6 +265,14 @@ static bool add_memories(cJSON *object, const struct node_facts *facts) {
         added = item && json_add_uint64(item, "number", facts->memories[i].numa_node) &&
                 json_add_uint64(item, "memory_bytes", facts->memories[i].total);
     }
+    return added;
+}
+
+static bool add_notes(cJSON *object, const struct node_facts *facts) {
+    cJSON *array = json_add_array(object, "notes");
+    bool added = array;
+    for (size_t i = 0; i < facts->note_count && added; i++)
+        added = json_add_string(array, NULL, facts->notes[i]);
     return added;
 }
 
@@ -271,7 +290,8 @@ static bool add_facts(cJSON *object, const struct view *view, size_t node) {
            json_add_uint64(object, "cores", shape.cores) && json_add_uint64(object, "threads", shape.pus) &&
            json_add_uint64(object, "memory_bytes", facts->memory_total) &&
            json_add_uint64(object, "memory_available_bytes", facts->memory_available) &&
-           add_memories(object, facts) && json_add_string(object, "run_directory", facts->run_directory);
+           add_memories(object, facts) && add_notes(object, facts) &&
+           json_add_string(object, "run_directory", facts->run_directory);
 }
 
 static bool add_clock(cJSON *object, const struct agent_clock *clock) {

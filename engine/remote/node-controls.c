@@ -67,12 +67,6 @@ static void *one_more(void **items, size_t count, size_t size) {
     return (char *)more + count * size;
 }
 
-/* A tool that ended well and left out what it was asked for has not done it. TOLD: of node I. */
-static void require(struct failure *failures, size_t node, const bool *nodes, bool told, const char *what) {
-    if ((!nodes || nodes[node]) && failures[node].code == 0 && !told)
-        failure_set(&failures[node], -EPROTO, "the agent's tool did not say %s", what);
-}
-
 /* ---- looking */
 
 static void clear_state(struct node_control_state *state) {
@@ -147,6 +141,10 @@ static int take_state(size_t node, const char *kind, char *at, void *context, st
     return 0;
 }
 
+static bool is_shown(size_t node, int status, void *context) {
+    return status == 0 && ((const struct node_control_state *)context)[node].count > 0;
+}
+
 int node_controls_show(struct node_group *group, struct node_control_state **ret,
                        struct failure **ret_failures, struct failure *failure) {
     static const char *const arguments[] = {"--controls", NULL};
@@ -154,17 +152,17 @@ int node_controls_show(struct node_group *group, struct node_control_state **ret
     struct node_control_state *states = calloc(count + 1, sizeof *states);
     if (!states)
         return failure_memory(failure);
-    int r = node_group_run_tool(
-        group,
-        &(struct node_tool){
-            .arguments = arguments, .timeout_ms = TOOL_TIMEOUT_MS, .take = take_state, .context = states},
-        ret_failures, failure);
+    int r = node_group_run_tool(group,
+                                &(struct node_tool){.arguments = arguments,
+                                                    .timeout_ms = TOOL_TIMEOUT_MS,
+                                                    .take = take_state,
+                                                    .is_told = is_shown,
+                                                    .context = states},
+                                ret_failures, failure);
     if (r < 0) {
         node_control_states_free(states, count);
         return r;
     }
-    for (size_t i = 0; i < count; i++)
-        require(*ret_failures, i, NULL, states[i].count > 0, "what can be set");
     *ret = states;
     return 0;
 }
@@ -173,7 +171,7 @@ int node_controls_show(struct node_group *group, struct node_control_state **ret
 
 static int append_line(struct text *text, const char *kind, const char *rest, struct failure *failure) {
     int r = text_printf(text, "%s%s%s\n", kind, *kind && rest ? "\t" : "", rest ? rest : "");
-    return r == -EFBIG ? failure_set(failure, r, "the agent's tool told more than %d MiB", TEXT_MOST >> 20)
+    return r == -EFBIG ? failure_set(failure, r, "the agent's tool told more than %zu MiB", text->limit >> 20)
            : r < 0     ? failure_memory(failure)
                        : 0;
 }
@@ -200,6 +198,10 @@ static int take_kept(size_t node, const char *kind, char *at, void *context, str
     return append_line(&keeping->snapshots[node], kind, at, failure);
 }
 
+static bool is_kept(size_t node, int status, void *context) {
+    return status == 0 && ((const struct keeping *)context)->kept[node];
+}
+
 static const char *const *keep_arguments(size_t node, void *context) {
     struct keeping *keeping = context;
     const struct transport *stream = agent_link_transport(node_group_link(keeping->group, node));
@@ -221,10 +223,9 @@ int node_controls_keep(struct node_group *group, const char *label, struct text 
                                 &(struct node_tool){.arguments_of = keep_arguments,
                                                     .timeout_ms = TOOL_TIMEOUT_MS,
                                                     .take = take_kept,
+                                                    .is_told = is_kept,
                                                     .context = &keeping},
                                 ret_failures, failure);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        require(*ret_failures, i, NULL, kept[i], "what it kept");
     return r;
 }
 
@@ -299,8 +300,25 @@ static int take_restored(struct node_change *change, char *at, struct failure *f
     return change->restored ? 0 : failure_memory(failure);
 }
 
+struct changing {
+    struct node_change *changes; /* one a node */
+    size_t asked;                /* controls that were to be set */
+};
+
+static bool is_set(size_t node, int status, void *context) {
+    (void)status; /* those of the settings say more */
+    const struct changing *changing = context;
+    return changing->changes[node].count >= changing->asked;
+}
+
+static bool is_restored(size_t node, int status, void *context) {
+    const struct node_change *change = &((const struct changing *)context)->changes[node];
+    bool whole = change->files_different == 0 && change->different.length == 0;
+    return (change->restored && (status == 0 || !whole)) || change->nothing || change->held;
+}
+
 static int take_change(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
-    struct node_change *change = &((struct node_change *)context)[node];
+    struct node_change *change = &((struct changing *)context)->changes[node];
     if (strcmp(kind, "set") == 0)
         return take_setting(change, at, failure);
     if (strcmp(kind, "write") == 0)
@@ -326,17 +344,15 @@ static int take_change(size_t node, const char *kind, char *at, void *context, s
     return 0;
 }
 
-static int change_all(struct node_group *group, const char *const *arguments, const bool *nodes,
-                      struct node_change *changes, struct failure **ret_failures, struct failure *failure) {
+/* TOOL has the arguments and the nodes; the rest is the same for both changes. */
+static int change_all(struct node_group *group, struct node_tool *tool, struct changing *changing,
+                      struct failure **ret_failures, struct failure *failure) {
     for (size_t i = 0; i < node_group_count(group); i++)
-        node_change_clear(&changes[i]);
-    return node_group_run_tool(group,
-                               &(struct node_tool){.arguments = arguments,
-                                                   .nodes = nodes,
-                                                   .timeout_ms = TOOL_TIMEOUT_MS,
-                                                   .take = take_change,
-                                                   .context = changes},
-                               ret_failures, failure);
+        node_change_clear(&changing->changes[i]);
+    tool->timeout_ms = TOOL_TIMEOUT_MS;
+    tool->take = take_change;
+    tool->context = changing;
+    return node_group_run_tool(group, tool, ret_failures, failure);
 }
 
 int node_controls_set(struct node_group *group, const char *const *assignments, struct node_change *changes,
@@ -349,21 +365,17 @@ int node_controls_set(struct node_group *group, const char *const *assignments, 
         return failure_memory(failure);
     arguments[0] = "--set-controls";
     memcpy(arguments + 1, assignments, count * sizeof *arguments);
-    int r = change_all(group, arguments, NULL, changes, ret_failures, failure);
-    for (size_t i = 0; r == 0 && i < node_group_count(group); i++)
-        require(*ret_failures, i, NULL, changes[i].count >= count, "what became of every control");
-    return r;
+    return change_all(group, &(struct node_tool){.arguments = arguments, .is_told = is_set},
+                      &(struct changing){.changes = changes, .asked = count}, ret_failures, failure);
 }
 
 int node_controls_restore(struct node_group *group, const bool *nodes, bool abandoned,
                           struct node_change *changes, struct failure **ret_failures,
                           struct failure *failure) {
     const char *const arguments[] = {"--restore-controls", abandoned ? "--abandoned" : NULL, NULL};
-    int r = change_all(group, arguments, nodes, changes, ret_failures, failure);
-    for (size_t i = 0; r == 0 && i < node_group_count(group); i++)
-        require(*ret_failures, i, nodes, changes[i].restored || changes[i].nothing || changes[i].held,
-                "what it put back");
-    return r;
+    return change_all(group,
+                      &(struct node_tool){.arguments = arguments, .nodes = nodes, .is_told = is_restored},
+                      &(struct changing){.changes = changes}, ret_failures, failure);
 }
 
 /* ---- proof */
@@ -397,6 +409,10 @@ static int take_spin(size_t node, const char *kind, char *at, void *context, str
     return 0;
 }
 
+static bool is_proved(size_t node, int status, void *context) {
+    return status == 0 && ((const struct node_proof *)context)[node].count > 0;
+}
+
 int node_controls_prove(struct node_group *group, unsigned milliseconds, struct node_proof **ret,
                         struct failure **ret_failures, struct failure *failure) {
     char number[16];
@@ -410,14 +426,13 @@ int node_controls_prove(struct node_group *group, unsigned milliseconds, struct 
                                 &(struct node_tool){.arguments = arguments,
                                                     .timeout_ms = milliseconds + TOOL_TIMEOUT_MS,
                                                     .take = take_spin,
+                                                    .is_told = is_proved,
                                                     .context = proofs},
                                 ret_failures, failure);
     if (r < 0) {
         node_proofs_free(proofs, count);
         return r;
     }
-    for (size_t i = 0; i < count; i++)
-        require(*ret_failures, i, NULL, proofs[i].count > 0, "how fast the node was");
     *ret = proofs;
     return 0;
 }

@@ -92,7 +92,7 @@ static int check_output(const struct node_result *result, struct failure *ret) {
     return 0;
 }
 
-/* A status of 1 with lines is told by the lines; without any, by what the tool said on stderr. */
+/* A status of 1 with lines may be told by them; without any, by what the tool said on stderr. */
 static int take_result(const struct node_tool *tool, size_t node, struct node_result *result,
                        struct failure *ret) {
     if (result->outcome == NODE_NOT_ASKED)
@@ -111,7 +111,10 @@ static int take_result(const struct node_tool *tool, size_t node, struct node_re
         const char *kind = tool_field_next(&line);
         r = tool->take(node, kind, line, tool->context, ret);
     }
-    return r;
+    if (r < 0 || !tool->is_told || tool->is_told(node, exit->code, tool->context))
+        return r;
+    return exit->code == 0 ? failure_set(ret, -EPROTO, "the agent's tool left out what it was asked for")
+                           : complain(result, ret);
 }
 
 int node_group_run_tool(struct node_group *group, const struct node_tool *tool, struct failure **ret_failures,

@@ -35,11 +35,14 @@ struct node_tool {
     /* For each line of each node, node by node: KIND is its first field, *AT the rest (tool_field_next). A
      * negative return, with its failure, is that node's. */
     int (*take)(size_t node, const char *kind, char *at, void *context, struct failure *failure);
+    /* When not NULL, asked after a node's last line: do they say all that was asked for, or all that its
+     * STATUS, 0 or 1, means? If not, the node's failure is what the tool said on stderr. */
+    bool (*is_told)(size_t node, int status, void *context);
     void *context;
 };
 
-/* Runs it on all at once. RET_FAILURES: one a node, code 0 where the tool ended with status 0 or 1 and TAKE
- * took all its lines (what a status of 1 means, its lines say); owned by the caller. Negative when the whole
+/* Runs it on all at once. RET_FAILURES: one a node, code 0 where the tool ended with status 0 or 1, TAKE took
+ * all its lines, and they say enough; owned by the caller. Negative when the whole
  * cannot go on. Arguments of 256 KiB in all, as for every command. */
 int node_group_run_tool(struct node_group *group, const struct node_tool *tool, struct failure **ret_failures,
                         struct failure *failure);

@@ -11,6 +11,7 @@
 #include "engine/run/plan-describe.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -138,8 +139,9 @@ static void add_texts(cJSON *object, const char *key, const struct bind_texts *t
         json_add_string(array, NULL, texts->items[i]);
 }
 
-static void add_model(const struct experiment *experiment, cJSON *object) {
-    const struct experiment_model *model = experiment->model;
+/* What the experiment suggests. One fit for all states of the controls would be of none of them. */
+static void add_model(const struct plan *plan, cJSON *object) {
+    const struct experiment_model *model = plan->campaign->experiment->model;
     if (!model) {
         json_add_string(object, "model", NULL);
         return;
@@ -152,6 +154,12 @@ static void add_model(const struct experiment *experiment, cJSON *object) {
     if (model->sizes.count)
         add_texts(item, "sizes", &model->sizes);
     add_texts(item, "by", &model->by);
+    cJSON *by = cJSON_GetObjectItemCaseSensitive(item, "by");
+    for (size_t i = 0; i < plan_control_count(plan); i++) {
+        char column[CONTROL_VARIABLE_SIZE];
+        snprintf(column, sizeof column, CONTROL_PREFIX "%s", plan_control_name(plan, i));
+        json_add_string(by, NULL, column);
+    }
 }
 
 static void add_phases(const struct run *run, cJSON *object) {
@@ -211,7 +219,7 @@ int run_record_run(struct run *run, struct failure *failure) {
     json_add_string(experiment, "name", run->experiment->name);
     json_add_string(experiment, "folder", run->experiment->folder ? "experiment" : NULL);
     plan_add_options(run->plan, object);
-    add_model(run->experiment, object);
+    add_model(run->plan, object);
     cJSON *command = json_add_array(object, "command");
     for (size_t i = 0; run->request->command && run->request->command[i]; i++)
         json_add_string(command, NULL, run->request->command[i]);

@@ -34,11 +34,19 @@ bool unit_state_is_known(const struct run *run, size_t node, int64_t end_ns) {
 
 /* ---- one probe each */
 
-/* Has any of the counters moved? A counter that is not known at either side has not. */
+/* The last that is known of COLUMN at or before ROW; nan if nothing is. Probes that are dear to read leave
+ * values out. */
+static double last_known(const struct history *history, size_t row, size_t column) {
+    for (size_t i = row + 1; i-- > 0;)
+        if (!isnan(history_row(history, i)[column]))
+            return history_row(history, i)[column];
+    return NAN;
+}
+
+/* Has any of the counters moved? One that is not known at either side has not. */
 static bool counters_moved(const struct history *history, const struct history_span *span) {
-    const double *first = history_row(history, span->first), *last = history_row(history, span->last);
     for (size_t i = 0; i < history->columns; i++)
-        if (last[i] > first[i])
+        if (last_known(history, span->last, i) > last_known(history, span->first, i))
             return true;
     return false;
 }
@@ -50,7 +58,7 @@ static double greatest(const struct history *history, const struct history_span 
         double value = history_row(history, row)[column];
         most = value > most || isnan(most) ? value : most;
     }
-    return most;
+    return isnan(most) ? last_known(history, span->last, column) : most;
 }
 
 /* The mean over the unit's PUs of one row; nan if none of them is known. */

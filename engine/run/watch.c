@@ -278,6 +278,10 @@ static void take_sample(struct watch_node *node, const char *line) {
                                   .columns = probe->columns.names,
                                   .values = probe->values,
                                   .count = probe->columns.count};
+    /* The first sample of every probe comes at once, in their order: with the last of them all are watched.
+     */
+    if (node->state == WATCH_STARTING && index + 1 == node->kind_count)
+        node->state = WATCH_ON;
     if (watch->listener.on_sample)
         watch->listener.on_sample(&sample, watch->listener.context);
 }
@@ -292,8 +296,8 @@ static void take_line(struct watch_node *node, char *line) {
         take_probe(node, line);
     else if (strcmp(kind, "missing") == 0)
         take_missing(node, line);
-    else if (strcmp(kind, "begin") == 0)
-        node->state = WATCH_ON;
+    else if (strcmp(kind, "begin") == 0 && node->kind_count == 0)
+        node->state = WATCH_ON; /* and there will be nothing to see */
     else if (strcmp(kind, "event") == 0)
         take_event(node, line);
     else if (strcmp(kind, "cost") == 0)

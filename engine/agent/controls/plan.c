@@ -119,7 +119,9 @@ static void look_at(struct plan_write *write, const struct machine *machine) {
 }
 
 static void carry_out_one(struct plan_write *write, struct hand *hand) {
-    if (write->error == 0 && plan_holds(write) && write->kind != PLAN_LEAVE)
+    if (write->error < 0) /* what cannot be read is not written: nobody could put it back */
+        return;
+    if (plan_holds(write) && write->kind != PLAN_LEAVE)
         return;
     /* With its newline, as every file of the kernel shows it. */
     char bytes[sizeof write->wanted + 1], before[PLAN_VALUE_SIZE];

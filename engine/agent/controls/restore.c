@@ -123,10 +123,20 @@ static void go_slow(struct put_back *work) {
     plan_carry_out(&plan, &work->hand);
 }
 
-/* In reverse of the order in which they were set; then, since a PU that comes back begins anew and one write
- * can change another, in setting order, until nothing differs or nothing helps. */
+/* Which control is put back at STEP, counted down: in reverse of the order in which they were set, but those
+ * of the frequency's driver in that order. For there the earlier hides the later: without turbo, limits show
+ * less than they are, and what is written then stays when it is back; governor performance refuses any other
+ * preference. */
+static unsigned put_back_at(unsigned step) {
+    bool hides = step >= CONTROL_GOVERNOR && step <= CONTROL_ENERGY_PREFERENCE;
+    return hides ? CONTROL_GOVERNOR + CONTROL_ENERGY_PREFERENCE - step : step;
+}
+
+/* Once so, from the last; then, since a PU that comes back begins anew and one write can change another, in
+ * setting order, until nothing differs or nothing helps. */
 static void put_back_all(struct put_back *work) {
-    for (unsigned index = CONTROL_COUNT; index-- > 0;) {
+    for (unsigned step = CONTROL_COUNT; step-- > 0;) {
+        unsigned index = put_back_at(step);
         if (!(work->controls >> index & 1))
             continue;
         if (index == CONTROL_HYPERTHREADS && is_different(work, CONTROL_HYPERTHREADS))

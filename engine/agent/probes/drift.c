@@ -46,13 +46,9 @@ static void look(struct probing *probing, struct drift *drift, struct expectatio
     if (drifted == item->drifted)
         return;
     item->drifted = drifted;
-    if (drifted) {
-        drift->drifted++;
-        probing_tell(probing, "drift", "/%s\t%s\t%s", item->path, item->value, found);
-    } else {
-        drift->drifted--;
-        probing_tell(probing, "drift-over", "/%s\t%s\t%s", item->path, item->value, found);
-    }
+    drift->drifted += drifted ? 1 : (size_t)-1;
+    probing_tell(probing, drifted ? "drift" : "drift-over", "/%s: expected %s, found %s", item->path,
+                 item->value, found);
 }
 
 static size_t how_many(struct probing *probing, struct drift *drift) {

@@ -54,7 +54,6 @@ struct probe_column {
     bool gone;
 };
 
-/* KIND and TEXT (with tabs between its parts) are a line of its own. */
 typedef void probe_event(void *context, const char *kind, const char *text);
 
 /* A probe at work. */

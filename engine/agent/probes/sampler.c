@@ -118,21 +118,14 @@ static void put_missing(struct sampler *sampler, const struct probing *probing) 
     put(sampler, (size_t)length, 0, false);
 }
 
-/* TEXT's tabs part fields; whatever else would break the line is escaped. */
 static void put_event(void *context, const char *kind, const char *text) {
     struct sampled *item = context;
     struct sampler *sampler = item->sampler;
-    char copy[PROBE_EVENT_SIZE], *rest = copy, *field;
-    snprintf(copy, sizeof copy, "%s", text);
+    char escaped[2 * PROBE_EVENT_SIZE];
     int64_t now_ns = clock_monotonic_ns();
-    int length = snprintf(sampler->line, LINE, "event\t%lld\t%lld\t%s", (long long)clock_wall_ns(),
-                          (long long)now_ns, kind);
-    while ((field = strsep(&rest, strncmp(kind, "drift", 5) == 0 ? "\t" : ""))) {
-        sampler->line[length++] = '\t';
-        sampler_escape(field, sampler->line + length, 2 * PROBE_EVENT_SIZE);
-        length += (int)strlen(sampler->line + length);
-    }
-    sampler->line[length++] = '\n';
+    sampler_escape(text, escaped, sizeof escaped);
+    int length = snprintf(sampler->line, LINE, "event\t%lld\t%lld\t%s\t%s\n", (long long)clock_wall_ns(),
+                          (long long)now_ns, kind, escaped);
     put(sampler, (size_t)length, now_ns, false);
 }
 
@@ -265,12 +258,13 @@ static void begin(struct sampler *sampler) {
     int length =
         snprintf(sampler->line, LINE, "begin\t%lld\t%lld\n", (long long)clock_wall_ns(), (long long)now_ns);
     put(sampler, (size_t)length, now_ns, false);
-    output_flush(&sampler->output);
+    /* A first sample at once: what begins before the next one has something to be compared with. */
     for (size_t i = 0; i < sampler->count; i++) {
         struct sampled *item = &sampler->items[i];
         item->due_ns = (now_ns / item->period_ns + 1) * item->period_ns;
-        item->keep_up_ns = now_ns + item->probing.probe->keep_up_ns;
+        take(sampler, i, clock_monotonic_ns(), false);
     }
+    output_flush(&sampler->output);
 }
 
 /* The most that was resident. (getrusage would tell that of whoever started this, if he did it with vfork.)

@@ -1,6 +1,6 @@
 /*
- * How hot packages and cores are: by the chips that processors have (coretemp, k10temp, zenpower); where
- * there is none, by the thermal zones that are a processor's.
+ * How hot packages and cores are: by the chips that processors have (coretemp, k10temp, zenpower, apm_xgene);
+ * where there is none, by the thermal zones that are a processor's.
  */
 #include "engine/agent/probes/gauges.h"
 #include "engine/agent/probes/hwmon.h"
@@ -53,10 +53,10 @@ static int add_coretemp(struct probing *probing, const struct hwmon *chip, unsig
     return r;
 }
 
-/* ---- k10temp, zenpower: a chip a package (of Zen 1, a die); labels Tctl, Tdie, Tccd1. Tctl is what fans go
- * by, and may be a fixed offset over Tdie, which is then there as well. */
+/* ---- k10temp, zenpower, apm_xgene ("SoC Temperature"): a chip a package (of Zen 1, a die); labels Tctl,
+ * Tdie, Tccd1. Tctl is what fans go by, and may be a fixed offset over Tdie, which is then there as well. */
 
-static int add_k10temp(struct probing *probing, const struct hwmon *chip, unsigned number) {
+static int add_labelled(struct probing *probing, const struct hwmon *chip, unsigned number) {
     cleanup(machine_names_clear) struct machine_names sensors = {0};
     int r = hwmon_sensors(probing->machine, chip, "temp", "_input", &sensors);
     bool has_die = false;
@@ -67,7 +67,8 @@ static int add_k10temp(struct probing *probing, const struct hwmon *chip, unsign
     }
     for (size_t i = 0; r == 0 && i < sensors.count; i++) {
         hwmon_label(probing->machine, chip, sensors.items[i], label, sizeof label);
-        if (strcmp(label, has_die ? "Tdie" : "Tctl") == 0 || (label[0] == '\0' && sensors.count == 1))
+        if (strcmp(label, has_die ? "Tdie" : "Tctl") == 0 || strncmp(label, "SoC", 3) == 0 ||
+            (label[0] == '\0' && sensors.count == 1))
             snprintf(name, sizeof name, "package-%u", number);
         else if (strncmp(label, "Tccd", 4) == 0)
             snprintf(name, sizeof name, "package-%u-ccd%.32s", number, label + 4);
@@ -89,8 +90,9 @@ static int add_chips(struct probing *probing) {
         before = chip->name;
         if (strcmp(chip->name, "coretemp") == 0)
             r = add_coretemp(probing, chip, (unsigned)number);
-        else if (strcmp(chip->name, "k10temp") == 0 || strcmp(chip->name, "zenpower") == 0)
-            r = add_k10temp(probing, chip, (unsigned)number);
+        else if (strcmp(chip->name, "k10temp") == 0 || strcmp(chip->name, "zenpower") == 0 ||
+                 strcmp(chip->name, "apm_xgene") == 0)
+            r = add_labelled(probing, chip, (unsigned)number);
         else
             continue;
         snprintf(probing->source, sizeof probing->source, "hwmon %s", chip->name);
@@ -134,9 +136,9 @@ static int begin(struct probing *probing) {
         r = add_zones(probing);
     if (r < 0 || probing->count > 0)
         return r;
-    return probing_fail(
-        probing, -ENOENT,
-        "neither coretemp nor k10temp in /sys/class/hwmon, and no processor's zone in /sys/class/thermal");
+    return probing_fail(probing, -ENOENT,
+                        "no coretemp, k10temp, zenpower or apm_xgene in /sys/class/hwmon, and no zone of a "
+                        "processor in /sys/class/thermal");
 }
 
 const struct probe probe_temperature = {

@@ -1,19 +1,18 @@
 # A machine's files as a tar: what comes out of it serves as --root, for us and for any tar.
 . "$(dirname "$0")/../tap.sh"
-. "$ASSAY_SOURCE/tests/made-machine.sh"
 agent=$ASSAY_BUILD/libexec/assay/assay-agent
 machine=$scratch/machine copy=$scratch/copy
-make_machine "$machine" 4 2
+"$ASSAY_BUILD/tests/machines/machine-tree" two-sockets:cores=4 "$machine" || exit 1
 
 # what must not be in it, what is too long for a plain header, what is too large
 mkdir -p "$machine/sys/devices/virtual/dmi/id" "$machine/sys/class/dmi" "$machine/proc/sys/vm" "$machine/proc/sys/kernel/random"
-ln -s ../../devices/virtual/dmi/id "$machine/sys/class/dmi/id"
+ln -sfn ../../devices/virtual/dmi/id "$machine/sys/class/dmi/id"
 echo "Dell Inc." >"$machine/sys/devices/virtual/dmi/id/sys_vendor"
 for name in product_serial product_uuid board_serial chassis_serial; do echo SECRET >"$machine/sys/devices/virtual/dmi/id/$name"; done
 printf 'processor\t: 0\nSerial\t\t: SECRET\nModel\t\t: Pi\n' >"$machine/proc/cpuinfo"
 printf 'Name:\tSECRET\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\nCpus_allowed_listing:\tSECRET\n' >"$machine/proc/self/status"
 echo SECRET >"$machine/proc/cmdline"; echo SECRET >"$machine/proc/self/environ"; echo SECRET >"$machine/proc/sys/kernel/core_pattern"
-echo 1 >"$machine/proc/sys/kernel/numa_balancing"; echo 60 >"$machine/proc/sys/vm/swappiness"; chmod 0200 "$machine/proc/sys/vm/swappiness"
+echo 1 >"$machine/proc/sys/kernel/numa_balancing"; echo 60 >|"$machine/proc/sys/vm/swappiness"; chmod 0200 "$machine/proc/sys/vm/swappiness"
 echo 1 >"$machine/proc/sys/vm/zone_reclaim_mode"
 long=sys/devices/system/cpu/$(printf 'x%.0s' {1..90})/$(printf 'y%.0s' {1..90})
 mkdir -p "$machine/$long"; echo long >"$machine/$long/value"; ln -s "$(printf '../%.0s' {1..40})$long/value" "$machine/$long/link"
@@ -30,7 +29,7 @@ if command -v bsdtar >/dev/null; then check "bsdtar reads it" bsdtar tf "$scratc
 
 same() { "$agent" --probes --root "$machine" >"$scratch/a"; "$agent" --probes --root "$copy" >"$scratch/b"; diff "$scratch/a" "$scratch/b"; }
 check "probes see the same machine" same
-check "and see it at all" test "$(grep -c ^probe "$scratch/b")" -ge 8
+check "and see it at all" test "$(grep -c ^probe "$scratch/b")" -ge 7
 again() { "$agent" --capture --root "$copy" >"$scratch/tar2" && mkdir -p "$scratch/copy2" && tar xf "$scratch/tar2" -C "$scratch/copy2" &&
     diff -r --no-dereference "$copy" "$scratch/copy2"; }
 check "a copy of the copy is the copy" again
@@ -38,7 +37,7 @@ check "no secret is in it" sh -c "! grep -q SECRET '$scratch/tar'"
 check "but who made it" grep -qx 'Dell Inc.' "$copy/sys/class/dmi/id/sys_vendor"
 check "cpuinfo without serial number" test "$(cat "$copy/proc/cpuinfo")" = "$(printf 'processor\t: 0\nModel\t\t: Pi')"
 check "of our own status the PUs" test "$(cat "$copy/proc/self/status")" = "$(printf 'Cpus_allowed:\tff\nCpus_allowed_list:\t0-7')"
-check "links stay links" test "$(readlink "$copy/sys/class/hwmon/hwmon9")" = ../../devices/platform/coretemp.0/hwmon/hwmon9
+check "links stay links" test "$(readlink "$copy/sys/class/hwmon/hwmon1")" = ../../devices/platform/coretemp.0/hwmon/hwmon1
 check "long names" grep -qx long "$copy/$long/value"
 check "long links" test "$(readlink "$copy/$long/link")" = "$(readlink "$machine/$long/link")"
 check "so much of a large file" test "$(stat -c %s "$copy/sys/devices/system/cpu/large")" -eq 262144

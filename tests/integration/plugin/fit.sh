@@ -39,6 +39,16 @@ report $(cmp -s 1 2; echo $?) "JSON on standard output is the model file"
 check "pooled by default" "$ASSAY" fit calls.csv --terms '1+a*b'
 report $(output '^30 rows from calls.csv; 1 group$'; echo $?) "without --by all rows are one group"
 
+# What a design changes on a node is a column like any other, though its name has a dot.
+awk -F, -v OFS=, 'NR == 1 {print $0, "control.turbo", "control.idle-states"} NR > 1 {print $0, NR % 2 ? "on" : "off", NR % 3 ? "C1" : "10us"}' \
+    calls.csv >states.csv
+check "states of controls are groups" "$ASSAY" fit states.csv --terms 1+a*b --by control.turbo,control.idle-states -o states.json
+report $(output '; by control.turbo, control.idle-states$' && output '^control.turbo off, control.idle-states 10us: [0-9]+ rows'; echo $?) \
+    "... under their names"
+report $([ "$(grep -c '"labels": {"control.turbo": "o[nf]*", "control.idle-states": "1*[0C][us1]*' states.json)" -eq 4 ]; echo $?) "... in the model, too"
+refuse "one that is not there is named" 2 "no group column 'control.trubo'; did you mean 'control.turbo'|no group column 'control.trubo'" \
+    "$ASSAY" fit states.csv --terms 1+a*b --by control.trubo
+
 # Several inputs are one table; columns may stand elsewhere; labels keep their groups.
 awk -F, 'NR == 1 || NR % 2 == 0' calls.csv >even.csv
 awk -F, 'NR == 1 || NR % 2 == 1 {print $5 "," $3 "," $1 "," $4}' calls.csv >odd.csv

@@ -181,7 +181,7 @@ if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=1m
     folder=$(echo "$scratch"/full/many-*/)
     check "... what was committed is whole: the journal's lines" \
         awk 'substr($0, length($0)-20) !~ /^,"crc32c":"[0-9a-f]+"}$/ {exit 1}' "$folder/journal.jsonl"
-    check "... and the results'" awk -F, 'NF!=10 {exit 1}' "$folder/results/results.csv"
+    check "... and the results'" awk -F, 'NF!=14 {exit 1}' "$folder/results/results.csv"
     check "... nothing is left on the node" nothing_left
     umount "$scratch/full"
 else

@@ -41,12 +41,12 @@ archive=$(cat "$scratch/out")
 check "the archive verifies" "$ASSAY" archive verify "$archive"
 cat_of "$archive" results/results.csv >"$scratch/results.csv"
 rows=$(($(cat_of "$archive" design.csv | wc -l) - 1))
-units_of() { awk -F, -v node="$1" 'NR > 1 && $5 == node' "$scratch/results.csv" | wc -l; }
+units_of() { awk -F, -v node="$1" 'NR > 1 && $6 == node' "$scratch/results.csv" | wc -l; }
 for node in node-1 node-2 node-3; do
     units=$(units_of $node)
     check "$node has rows x repetitions x cores units" test "$units" -gt 0 -a $((units % (rows * 2))) -eq 0
 done
-check "no unit is there twice" test -z "$(tail -n +2 "$scratch/results.csv" | cut -d, -f1,2,5,6 | sort | uniq -d)"
+check "no unit is there twice" test -z "$(tail -n +2 "$scratch/results.csv" | cut -d, -f1,2,6,7 | sort | uniq -d)"
 check "run.json names the testbed" grep -q '"testbed": *"hosts"' <(cat_of "$archive" run.json)
 check "... and the nodes" test "$(cat_of "$archive" run.json | grep -oE '"node-[123]"' | sort -u | wc -l)" -eq 3
 cat_of "$archive" nodes/node-2/facts.json >"$scratch/facts.json"
@@ -75,8 +75,8 @@ up() { json "$scratch/clock-$1.json" node_monotonic_ns; }
 if bed can boot-id; then
     check "node-3's monotonic clock is 1000 s ahead of node-2's" test $((($(up 3) - $(up 2) + 50000000000) / 100000000000)) -eq 10
     check "... and so are the units' stamps" awk -F, -v two="$(up 2)" -v three="$(up 3)" '
-        NR > 1 && $5 == "node-2" && ($8 < two || $8 > two + 300e9) {bad = 1}
-        NR > 1 && $5 == "node-3" && ($8 < three || $8 > three + 300e9) {bad = 1} END {exit bad}' "$scratch/results.csv"
+        NR > 1 && $6 == "node-2" && ($9 < two || $9 > two + 300e9) {bad = 1}
+        NR > 1 && $6 == "node-3" && ($9 < three || $9 > three + 300e9) {bad = 1} END {exit bad}' "$scratch/results.csv"
 else
     skip "monotonic clocks of the nodes' own" "the kernel has no time namespaces"
 fi
@@ -86,7 +86,7 @@ check "the journal has them too, at both ends" test "$(grep -c '"event":"clock"'
 mkdir "$scratch/tmp"
 TMPDIR=$scratch/tmp "$ASSAY" run "$scratch/campaign.yaml" -q -o "$scratch/local" >"$scratch/local.out" 2>"$scratch/err"
 report $? "the same campaign runs on this machine"
-order_of() { awk -F, -v node="$2" 'NR > 1 && (!node || $5 == node)' "$1" | cut -d, -f1-3,6,9-14 | sort -t, -k4,4 -k3,3n; }
+order_of() { awk -F, -v node="$2" 'NR > 1 && (!node || $6 == node)' "$1" | cut -d, -f1-3,7,10-15 | sort -t, -k4,4 -k3,3n; }
 cat_of "$(cat "$scratch/local.out")" results/results.csv >"$scratch/local.csv"
 check "... with the same units in the same order" cmp <(order_of "$scratch/results.csv" node-1) <(order_of "$scratch/local.csv" "")
 printf 'node-[1,3]   # two of them\n' >"$scratch/list"
@@ -149,16 +149,16 @@ report $status "a run outlives a link that is cut in the middle"
 archive=$(sealed)
 cat_of "$archive" results/results.csv >"$scratch/results.csv"
 check "every unit of every node is there, once" \
-    test "$(tail -n +2 "$scratch/results.csv" | cut -d, -f3,5 | sort -u | wc -l)-$(wc -l <"$scratch/results.csv")" = 3000-3001
+    test "$(tail -n +2 "$scratch/results.csv" | cut -d, -f3,6 | sort -u | wc -l)-$(wc -l <"$scratch/results.csv")" = 3000-3001
 cat_of "$archive" journal.jsonl >"$scratch/journal"
 check "node-2 went on measuring while nobody heard it" awk -F, '
-    $5 == "node-2" && last && $7 - last > 1e9 {bad = 1} $5 == "node-2" {last = $7} END {exit bad}' "$scratch/results.csv"
+    $6 == "node-2" && last && $8 - last > 1e9 {bad = 1} $6 == "node-2" {last = $8} END {exit bad}' "$scratch/results.csv"
 check "the break is journalled, with the node and why" grep -qE '"event":"link-broken","node":"node-2","sentence":"..+"' "$scratch/journal"
 check "... and its end, with how long it was" awk -F'"outage_ns":' '/"event":"link-resumed","node":"node-2"/ {
     split($2, part, ","); good = part[1] > 1e9 && part[1] < 60e9} END {exit !good}' "$scratch/journal"
 check "... and both are told" sh -c 'grep -q "node node-2: the link broke" "$1" && grep -q "node node-2: the link is there again after" "$1"' - "$scratch/out"
 check "... of no other node" test "$(grep -cE '"event":"link-(broken|resumed)","node":"node-[13]"' "$scratch/journal")" -eq 0
-check "a kernel that tells no monotonic start leaves the field empty" awk -F, 'NR > 1 && $8 != "" {bad = 1} END {exit bad}' "$scratch/results.csv"
+check "a kernel that tells no monotonic start leaves the field empty" awk -F, 'NR > 1 && $9 != "" {bad = 1} END {exit bad}' "$scratch/results.csv"
 check "nothing is left on the nodes" is_clean_within 1 1 2 3
 
 # ---- a node dies ---------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ if bed up 2 --names 'inner-%' --gateway gate; then
     status=$?
     [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
     report $status "a campaign runs through a gateway"
-    check "... on both nodes" test "$(cat_of "$(cat "$scratch/out")" results/results.csv | tail -n +2 | cut -d, -f5 | sort -u | paste -sd' ')" = "inner-1 inner-2"
+    check "... on both nodes" test "$(cat_of "$(cat "$scratch/out")" results/results.csv | tail -n +2 | cut -d, -f6 | sort -u | paste -sd' ')" = "inner-1 inner-2"
     check "... and leaves nothing" is_clean_within 1 1 2
 else
     skip "a gateway" "no second test bed"

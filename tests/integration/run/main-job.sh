@@ -37,20 +37,23 @@ units=$(($(wc -l <"$scratch/results.csv") - 1))
 check "every unit has its line: rows x repetitions x cores" test "$units" -gt 0 -a $((units % (rows * 2))) -eq 0
 check "... one core at least, and no more than the machine has" test $((units / (rows * 2))) -le "${cores:-1024}"
 check "the header is the documented one" \
-    grep -qx 'row,repetition,order,block,node,core,start,start_monotonic,m,n,k,lda,ldb,ldc,duration' <(head -1 "$scratch/results.csv")
+    grep -qx 'row,repetition,order,block,attempt,node,core,start,start_monotonic,m,n,k,lda,ldb,ldc,duration,state.frequency,state.temperature,state.flags' <(head -1 "$scratch/results.csv")
 check "no unit is there twice" \
-    test "$(tail -n +2 "$scratch/results.csv" | cut -d, -f1,2,5,6 | sort -u | wc -l)" -eq "$units"
+    test "$(tail -n +2 "$scratch/results.csv" | cut -d, -f1,2,6,7 | sort -u | wc -l)" -eq "$units"
 check "durations are positive and starts are of today" \
-    awk -F, -v now="$(date +%s)" 'NR>1 && !($4==1 && $15>0 && $7/1e9>now-3600 && $7/1e9<=now+1) {bad=1} END {exit bad}' "$scratch/results.csv"
+    awk -F, -v now="$(date +%s)" 'NR>1 && !($4==1 && $16>0 && $8/1e9>now-3600 && $8/1e9<=now+1) {bad=1} END {exit bad}' "$scratch/results.csv"
 check "monotonic starts follow each other on each core by what each unit took, at least" \
-    awk -F, 'NR>1 && $6==core && $8 < last {bad=1} {core=$6; last=$8+$15*1e9-1} END {exit bad || NR<2}' <(sort -t, -k6,6 -k3,3n "$scratch/results.csv")
+    awk -F, 'NR>1 && $7==core && $9 < last {bad=1} {core=$7; last=$9+$16*1e9-1} END {exit bad || NR<2}' <(sort -t, -k7,7 -k3,3n "$scratch/results.csv")
 check "the factors are the design's" \
-    awk -F, 'NR==FNR {if (FNR>1) d[FNR-1]=$0; next} FNR>1 && d[$1] != $9","$10","$11","$12","$13","$14 {bad=1} END {exit bad}' \
+    awk -F, 'NR==FNR {if (FNR>1) d[FNR-1]=$0; next} FNR>1 && d[$1] != $10","$11","$12","$13","$14","$15 {bad=1} END {exit bad}' \
     "$scratch/design.csv" "$scratch/results.csv"
+check "without controls there is one block, journalled at both ends" test "$("$ASSAY" archive cat "$archive" journal.jsonl |
+    grep -oE '"event":"block-(started","block":1,"first":1,"last":[0-9]+|ended","block":1,"status":"done"),' | sort | tr -d '\n')" = \
+    "\"event\":\"block-ended\",\"block\":1,\"status\":\"done\",\"event\":\"block-started\",\"block\":1,\"first\":1,\"last\":$((units / cores)),"
 check "the order is not the table's" \
     awk -F, 'NR>1 && $1 < last {shuffled=1} {last=$1} END {exit !shuffled}' "$scratch/results.csv"
 check "each core was measured in the recorded order" \
-    awk -F, 'NR>1 {if ($3 != seen[$6]+1) bad=1; seen[$6]=$3} END {exit bad}' "$scratch/results.csv"
+    awk -F, 'NR>1 {if ($3 != seen[$7]+1) bad=1; seen[$7]=$3} END {exit bad}' "$scratch/results.csv"
 
 "$ASSAY" archive cat "$archive" run.json >"$scratch/run.json"
 check "run.json has the seed and the generator" grep -q '"seed": *"42"' "$scratch/run.json"
@@ -65,7 +68,7 @@ check "nothing of the agent's is left" test -z "$(ls -A "$TMPDIR")"
 "$ASSAY" run "$scratch/campaign.yaml" -q -o "$scratch/runs" >"$scratch/out2" 2>/dev/null
 "$ASSAY" archive cat "$(cat "$scratch/out2")" results/results.csv >"$scratch/again.csv"
 check "the same seed gives the same units in the same order" \
-    cmp <(cut -d, -f1-3,6,9-14 "$scratch/results.csv" | sort -t, -k4,4 -k3,3n) <(cut -d, -f1-3,6,9-14 "$scratch/again.csv" | sort -t, -k4,4 -k3,3n)
+    cmp <(cut -d, -f1-3,7,10-15 "$scratch/results.csv" | sort -t, -k4,4 -k3,3n) <(cut -d, -f1-3,7,10-15 "$scratch/again.csv" | sort -t, -k4,4 -k3,3n)
 
 check "the archive alone is enough to fit" "$ASSAY" fit "$archive" -o "$scratch/suggested.json"
 check "the model names its archive" grep -q "$(sha256sum "$archive" | cut -c1-64)" "$scratch/suggested.json"
@@ -81,7 +84,7 @@ check "... and --json prints one event a line" \
     test "$(grep -c '^{.*"event":.*}$' "$scratch/events")" -eq "$(wc -l <"$scratch/events")"
 archive=$(sed -n 's/.*"event":"sealed","text":"\([^"]*\)".*/\1/p' "$scratch/events")
 check "... its core is 'all'" \
-    awk -F, 'NR>1 && $6!="all" {bad=1} END {exit bad || NR<2}' <("$ASSAY" archive cat "$archive" results/results.csv)
+    awk -F, 'NR>1 && $7!="all" {bad=1} END {exit bad || NR<2}' <("$ASSAY" archive cat "$archive" results/results.csv)
 refuse "a BLAS that is not installed is named, with what was tried" 3 "cannot load BLAS.*libnosuchblas" \
     "$ASSAY" run "$scratch/campaign.yaml" --set blas=/nowhere/libnosuchblas.so -o "$scratch/noblas"
 check "... before anything is measured" test "$("$ASSAY" archive cat "$scratch"/noblas/*.zip results/results.csv | wc -l)" -eq 0

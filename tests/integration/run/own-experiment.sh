@@ -50,7 +50,7 @@ archive=$("$ASSAY" run "$scratch/git.yaml" -q -o "$scratch/runs" 2>"$scratch/err
 check "it runs from a clone at a tag" test -f "${archive:-none}"
 "$ASSAY" archive cat "$archive" results/results.csv >"$scratch/results.csv" 2>/dev/null
 check "four units, with two responses each" \
-    awk -F, 'NR==1 && $0!="row,repetition,order,block,node,core,start,start_monotonic,took,sum" {bad=1} NR>1 && !($8>0 && $9>0 && $10=="0") {bad=1} END {exit bad || NR!=5}' "$scratch/results.csv"
+    awk -F, 'NR==1 && $0!="row,repetition,order,block,attempt,node,core,start,start_monotonic,took,sum,state.frequency,state.temperature,state.flags" {bad=1} NR>1 && !($9>0 && $10>0 && $11=="0") {bad=1} END {exit bad || NR!=5}' "$scratch/results.csv"
 check "the commit that was built is recorded" \
     grep -q "\"commit\": *\"$(git -C "$scratch/bench" rev-parse v1)\"" <("$ASSAY" archive cat "$archive" software/versions.json)
 check "the output of every unit is kept" \
@@ -79,7 +79,8 @@ cp "$scratch/bench/data/numbers" "$scratch/bench/data/more; touch pwned \$(touch
 archive=$("$ASSAY" run "$scratch/folder.yaml" -q -o "$scratch/runs" 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
 "$ASSAY" archive cat "$archive" results/results.csv >"$scratch/results.csv" 2>/dev/null
 check "factors reach the program (sum of n*i for i < scale)" \
-    awk -F, 'NR>1 && $NF != ($1==1 ? 6 : 18) {bad=1} END {exit bad || NR!=3}' "$scratch/results.csv"
+    awk -F, 'NR==1 {for (i = 1; i <= NF; i++) if ($i == "sum") sum = i; next} $sum != ($1==1 ? 6 : 18) {bad=1} END {exit bad || !sum || NR!=3}' \
+    "$scratch/results.csv"
 check "values never become shell text" test -z "$(find "$scratch" -name pwned)"
 check "the files that were built are listed with their hashes" \
     grep -q "$(sha256sum "$scratch/bench/bench.c" | cut -c1-64)  bench.c" <("$ASSAY" archive cat "$archive" software/source-sha256.txt)

@@ -67,8 +67,8 @@ static void nothing_there_is_said(void **state) {
         const char *probe, *why;
     } all[] = {
         {"frequency", "/sys/devices/system/cpu/online: No such file or directory"},
-        {"temperature",
-         "neither coretemp nor k10temp in /sys/class/hwmon, and no processor's zone in /sys/class/thermal"},
+        {"temperature", "no coretemp, k10temp, zenpower or apm_xgene in /sys/class/hwmon, and no zone of a "
+                        "processor in /sys/class/thermal"},
         {"throttle", "/sys/devices/system/cpu/online: No such file or directory"},
         {"energy", "no RAPL zone in /sys/class/powercap"},
         {"power", "no chip in /sys/class/hwmon has powerN_average or powerN_input"},
@@ -149,6 +149,16 @@ static void the_die_goes_before_what_fans_go_by(void **state) {
     assert_int_equal(begin(tree, "temperature"), 0);
     expect_columns(tree, "package-0-Tctl:Cel package-0:Cel");
     expect_sample(tree, 1, ",70.000,43.000");
+}
+
+static void a_chip_of_another_maker(void **state) {
+    struct made_tree *tree = *state;
+    put(tree, "sys/class/hwmon/hwmon0/device/name", "apm_xgene\n"); /* where old kernels had it */
+    put(tree, "sys/class/hwmon/hwmon0/device/temp1_label", "SoC Temperature\n");
+    put(tree, "sys/class/hwmon/hwmon0/device/temp1_input", "34000\n");
+    assert_int_equal(begin(tree, "temperature"), 0);
+    expect_columns(tree, "package-0:Cel");
+    expect_sample(tree, 1, ",34.000");
 }
 
 static void thermal_zones_are_taken_where_there_is_no_chip(void **state) {
@@ -352,15 +362,15 @@ static void what_was_set_is_watched(void **state) {
     take_away(tree, "sys/missing");
     expect_sample(tree, 3, ",0"); /* 4 in 10 s: none is due */
     expect_sample(tree, 3.6, ",1");
-    expect_events(tree, "drift /sys/a\t1\t0\n");
+    expect_events(tree, "drift /sys/a: expected 1, found 0\n");
     expect_sample(tree, 8.6, ",3");
-    expect_events(tree,
-                  "drift /sys/thp\tmadvise\talways\ndrift /sys/missing\t\t(No such file or directory)\n");
+    expect_events(tree, "drift /sys/thp: expected madvise, found always\ndrift /sys/missing: expected , "
+                        "found (No such file or directory)\n");
     put(tree, "sys/a", "1\n");
     put(tree, "sys/x", "c\n");
     tree->probing.last = true;
     expect_sample(tree, 8.7, ",3"); /* all of them */
-    expect_events(tree, "drift /sys/x\ta=b\tc\ndrift-over /sys/a\t1\t1\n");
+    expect_events(tree, "drift /sys/x: expected a=b, found c\ndrift-over /sys/a: expected 1, found 1\n");
 }
 
 static void what_is_expected_has_a_form(void **state) {
@@ -379,6 +389,7 @@ int main(void) {
         TREE_TEST(packages_are_told_by_label_whatever_their_number),
         TREE_TEST(chips_come_in_the_order_of_their_devices),
         TREE_TEST(the_die_goes_before_what_fans_go_by),
+        TREE_TEST(a_chip_of_another_maker),
         TREE_TEST(thermal_zones_are_taken_where_there_is_no_chip),
         TREE_TEST(power_is_the_average_where_there_is_one),
         TREE_TEST(throttling_is_counted_once_a_core_and_once_a_package),

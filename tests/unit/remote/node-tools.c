@@ -1,0 +1,284 @@
+/* The agent's tools on many nodes: their lines, their arguments, and every way in which they can fail. */
+#include "tests/unit/remote/tool-fixture.h"
+
+#include "engine/remote/node-tools.h"
+
+/* ---- lines */
+
+static void test_lines(void **state) {
+    (void)state;
+    char bytes[] = "one\n\nthree\nthe last has no end";
+    char *at = bytes;
+    assert_string_equal(tool_line_next(&at), "one");
+    assert_string_equal(tool_line_next(&at), "");
+    assert_string_equal(tool_line_next(&at), "three");
+    assert_string_equal(tool_line_next(&at), "the last has no end");
+    assert_null(tool_line_next(&at));
+    assert_null(tool_line_next(&at));
+    at = NULL;
+    assert_null(tool_line_next(&at));
+}
+
+static void test_fields(void **state) {
+    (void)state;
+    char line[] = "kind\ta\\tb\\nc\\\\d\t\t\\\\t\tends in \\";
+    char *at = line;
+    assert_string_equal(tool_field_next(&at), "kind");
+    assert_string_equal(tool_field_next(&at), "a\tb\nc\\d");
+    assert_string_equal(tool_field_next(&at), "");
+    assert_string_equal(tool_field_next(&at), "\\t");
+    assert_string_equal(tool_field_next(&at), "ends in \\");
+    assert_null(at);
+    assert_string_equal(tool_field_next(&at), ""); /* those that a line lacks */
+    assert_string_equal(tool_field_next(&at), "");
+}
+
+/* ---- what is taken */
+
+enum { NODES = 4, TEXT_SIZE = 256 };
+
+struct taken {
+    char text[NODES][TEXT_SIZE]; /* "KIND(REST)" of each line */
+    size_t calls, asked;
+    int refuse; /* a node whose lines are refused; -1: none */
+    bool not_told;
+    int status;
+    char number[16];
+    const char *arguments[4];
+};
+
+static int take(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
+    struct taken *taken = context;
+    size_t used = strlen(taken->text[node]);
+    taken->calls++;
+    if ((int)node == taken->refuse)
+        return failure_set(failure, -EPROTO, "the test does not take '%s'", kind);
+    snprintf(taken->text[node] + used, TEXT_SIZE - used, "%s(%s)", kind, at ? at : "");
+    return 0;
+}
+
+static bool is_told(size_t node, int status, void *context) {
+    (void)node;
+    struct taken *taken = context;
+    taken->asked++;
+    taken->status = status;
+    return !taken->not_told;
+}
+
+static const char *const some_arguments[] = {"--some", "a b;c", "", NULL};
+
+static void run_some(struct group_fixture *fixture, struct taken *taken, const struct node_tool *given,
+                     struct failure **ret) {
+    struct node_tool tool = *given;
+    tool.take = take;
+    tool.context = taken;
+    if (!tool.arguments)
+        tool.arguments = some_arguments;
+    for (size_t i = 0; i < NODES; i++)
+        taken->text[i][0] = '\0';
+    taken->calls = taken->asked = 0;
+    assert_done(fixture, node_group_run_tool(fixture->group, &tool, ret, &fixture->failure));
+}
+
+static void test_lines_of_all_nodes(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    struct taken taken = {.refuse = -1};
+    struct failure *failures;
+    tools_open(&fixture, NODES, "printf 'count\\t%s\\n' $#; printf '<%s>' \"$@\"; echo; exit 0");
+    run_some(&fixture, &taken, &(struct node_tool){0}, &failures);
+    for (size_t i = 0; i < NODES; i++) {
+        assert_int_equal(failures[i].code, 0);
+        assert_string_equal(taken.text[i], "count(3)<--some><a b;c><>()");
+    }
+    free(failures);
+    group_close(&fixture);
+}
+
+static const char *const *numbered(size_t node, void *context) {
+    struct taken *taken = context;
+    snprintf(taken->number, sizeof taken->number, "%zu", node);
+    taken->arguments[0] = "--number";
+    taken->arguments[1] = taken->number;
+    return taken->arguments;
+}
+
+static void test_arguments_of_each_and_some_nodes(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    struct taken taken = {.refuse = -1};
+    struct failure *failures;
+    const bool nodes[NODES] = {false, true, true, false};
+    tools_open(&fixture, NODES, "echo \"$*\"");
+    run_some(&fixture, &taken,
+             &(struct node_tool){.arguments_of = numbered, .nodes = nodes, .is_told = is_told}, &failures);
+    assert_string_equal(taken.text[0], "");
+    assert_string_equal(taken.text[1], "--number 1()");
+    assert_string_equal(taken.text[2], "--number 2()");
+    assert_int_equal(taken.calls, 2);
+    assert_int_equal(taken.asked, 2);
+    for (size_t i = 0; i < NODES; i++)
+        assert_int_equal(failures[i].code, 0);
+    free(failures);
+    group_close(&fixture);
+}
+
+/* ---- what goes wrong is the node's */
+
+static void assert_fails(const char *script, const struct node_tool *tool, struct taken *taken, int code,
+                         const char *sentence) {
+    struct group_fixture fixture;
+    struct failure *failures;
+    tools_open(&fixture, 2, "echo fine");
+    tool_is(&fixture, 1, script);
+    run_some(&fixture, taken, tool, &failures);
+    assert_int_equal(failures[0].code, 0);
+    assert_string_equal(taken->text[0], "fine()");
+    assert_int_equal(failures[1].code, code);
+    assert_string_equal(failures[1].text, sentence);
+    free(failures);
+    group_close(&fixture);
+}
+
+static void test_statuses(void **state) {
+    (void)state;
+    struct taken taken = {.refuse = -1};
+    const struct node_tool plain = {0};
+    assert_fails("echo some lines; echo 'wrong arguments' >&2; echo more >&2; exit 2", &plain, &taken, -EIO,
+                 "the agent's tool exited with status 2: wrong arguments");
+    assert_string_equal(taken.text[1], ""); /* they are not even looked at */
+    assert_fails("echo 'no room' >&2; exit 1", &plain, &taken, -EIO,
+                 "the agent's tool exited with status 1: no room");
+    assert_fails("exit 1", &plain, &taken, -EIO, "the agent's tool exited with status 1");
+    assert_fails("echo half; kill -9 $$", &plain, &taken, -EIO,
+                 "the agent's tool was killed by signal 9 (Killed)");
+}
+
+/* A status of 1 is no failure of its own where lines say what it means. */
+static void test_what_lines_say(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    struct taken taken = {.refuse = -1};
+    struct failure *failures;
+    tools_open(&fixture, 2, "echo line; echo 'said too' >&2; exit 1");
+    run_some(&fixture, &taken, &(struct node_tool){0}, &failures);
+    assert_int_equal(failures[0].code, 0);
+    free(failures);
+    run_some(&fixture, &taken, &(struct node_tool){.is_told = is_told}, &failures);
+    assert_int_equal(failures[0].code, 0);
+    assert_int_equal(taken.status, 1);
+    free(failures);
+    taken.not_told = true;
+    run_some(&fixture, &taken, &(struct node_tool){.is_told = is_told}, &failures);
+    assert_int_equal(failures[0].code, -EIO);
+    assert_string_equal(failures[0].text, "the agent's tool exited with status 1: said too");
+    free(failures);
+    tools_are(&fixture, "echo line");
+    run_some(&fixture, &taken, &(struct node_tool){.is_told = is_told}, &failures);
+    assert_int_equal(failures[1].code, -EPROTO);
+    assert_string_equal(failures[1].text, "the agent's tool left out what it was asked for");
+    free(failures);
+    group_close(&fixture);
+}
+
+static void test_time_limit(void **state) {
+    (void)state;
+    struct taken taken = {.refuse = -1};
+    struct group_fixture fixture;
+    struct failure *failures;
+    tools_open(&fixture, 1, "echo line; exec sleep 60");
+    run_some(&fixture, &taken, &(struct node_tool){.timeout_ms = 200}, &failures);
+    assert_int_equal(failures[0].code, -EIO);
+    assert_non_null(strstr(failures[0].text, "ran past its time limit"));
+    assert_int_equal(taken.calls, 0);
+    free(failures);
+    group_close(&fixture);
+}
+
+static void test_too_much_output(void **state) {
+    (void)state;
+    struct taken taken = {.refuse = -1};
+    assert_fails("yes 'a line of a tool that does not stop' | head -c 17000000", &(struct node_tool){0},
+                 &taken, -EFBIG, "the agent's tool printed more than 16 MiB");
+    assert_int_equal(taken.calls, 1);
+}
+
+static void test_just_enough_output(void **state) {
+    (void)state;
+    struct taken taken = {.refuse = -1};
+    struct group_fixture fixture;
+    struct failure *failures;
+    tools_open(&fixture, 1, "yes 123456789abcdef | head -c 16777216"); /* 1 Mi lines of 16 bytes */
+    run_some(&fixture, &taken, &(struct node_tool){0}, &failures);
+    assert_int_equal(failures[0].code, 0);
+    assert_int_equal(taken.calls, 1 << 20);
+    free(failures);
+    group_close(&fixture);
+}
+
+static void test_a_nul_hides_nothing(void **state) {
+    (void)state;
+    struct taken taken = {.refuse = -1};
+    assert_fails("printf 'line\\n\\0line\\n'", &(struct node_tool){0}, &taken, -EPROTO,
+                 "the agent's tool printed a NUL; expected lines of text");
+}
+
+static void test_a_line_that_is_refused(void **state) {
+    (void)state;
+    struct taken taken = {.refuse = 1};
+    assert_fails("echo bad; echo worse", &(struct node_tool){0}, &taken, -EPROTO,
+                 "the test does not take 'bad'");
+    assert_int_equal(taken.calls, 2); /* and the rest is not asked about */
+}
+
+static void test_a_node_that_is_gone(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    struct taken taken = {.refuse = -1};
+    struct failure *failures;
+    tools_open(&fixture, 2, "echo fine");
+    agent_link_close(node_group_link(fixture.group, 0));
+    while (node_group_is_there(fixture.group, 0))
+        assert_true(event_loop_run_once(fixture.loop, EVENT_SECOND, NULL) >= 0);
+    run_some(&fixture, &taken, &(struct node_tool){.is_told = is_told}, &failures);
+    assert_true(failures[0].code < 0);
+    assert_int_equal(failures[1].code, 0);
+    assert_int_equal(taken.asked, 1);
+    free(failures);
+    group_close(&fixture);
+}
+
+/* The tools of the agent itself: started as its own program, wherever that lies. */
+static void test_the_agent_is_its_tools(void **state) {
+    (void)state;
+    struct group_fixture fixture;
+    struct taken taken = {.refuse = -1};
+    struct failure *failures;
+    static const char *const unknown[] = {"--help-me", NULL};
+    group_open(&fixture, 2);
+    run_some(&fixture, &taken, &(struct node_tool){.arguments = unknown}, &failures);
+    assert_int_equal(failures[1].code, -EIO);
+    assert_string_equal(failures[1].text,
+                        "the agent's tool exited with status 2: assay-agent: unknown option; see --help");
+    free(failures);
+    group_close(&fixture);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_lines_of_all_nodes),
+        cmocka_unit_test(test_arguments_of_each_and_some_nodes),
+        cmocka_unit_test(test_statuses),
+        cmocka_unit_test(test_what_lines_say),
+        cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_too_much_output),
+        cmocka_unit_test(test_just_enough_output),
+        cmocka_unit_test(test_a_nul_hides_nothing),
+        cmocka_unit_test(test_a_line_that_is_refused),
+        cmocka_unit_test(test_a_node_that_is_gone),
+        cmocka_unit_test(test_the_agent_is_its_tools),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
