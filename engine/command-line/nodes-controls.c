@@ -129,13 +129,11 @@ static char *machine_text(const struct node_control_state *state) {
     return text_format("%s%s%s", driver, base, most);
 }
 
+/* Not since when, which differs from node to node. */
 static char *holder_text(const struct node_control_state *state) {
-    char since[CLOCK_TEXT_SIZE] = "";
     if (!state->holder)
         return strdup("nobody");
-    if (state->holder_since_ns > 0)
-        clock_format(state->holder_since_ns, since);
-    return text_format("%s%s%s, %s", state->holder, *since ? ", since " : "", since,
+    return text_format("%s, %s", state->holder,
                        state->holder_alive ? "whose agent is there"
                                            : "whose agent is gone: 'assay nodes restore' puts them back");
 }

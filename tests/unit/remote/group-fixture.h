@@ -12,17 +12,18 @@ struct group_fixture {
     struct node_group *group;
     struct failure failure;
     char folder[64]; /* node k runs in FOLDER/nK */
-    char names[GROUP_NODES_MOST][8];
+    char names[GROUP_NODES_MOST][24];
 };
 
 static inline void group_add(struct group_fixture *fixture, size_t node, const char *agent) {
-    char directory[640];
     snprintf(fixture->names[node], sizeof fixture->names[node], "n%zu", node + 1);
-    snprintf(directory, sizeof directory, "%s/%s", fixture->folder, fixture->names[node]);
+    char *directory = text_format("%s/%s", fixture->folder, fixture->names[node]);
+    assert_non_null(directory);
     struct transport_local_options options = {
         .agent = agent, .directory = directory, .node = fixture->names[node]};
     struct transport *transport;
     assert_done(fixture, transport_local_new(fixture->loop, &options, &transport, &fixture->failure));
+    free(directory);
     assert_done(fixture, node_group_add(fixture->group, transport, NULL, &fixture->failure));
 }
 
