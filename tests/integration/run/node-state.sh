@@ -184,6 +184,7 @@ EOF
 run energy 3
 check "a value that a node does not have is an error, with those that it has" grep -q "energy-preference: invalid: .*balance_performance" "$scratch/err"
 bed fault 1 gone /sys/class/hwmon/hwmon1
+bed fault 1 gone '/sys/class/thermal/thermal_zone*'
 campaign sensor <<'EOF'
 name: sensor
 probes: 100ms
