@@ -75,8 +75,9 @@ int experiment_check_count(const struct document *document, const struct documen
 }
 
 /* The names that every experiment has: columns of results.csv, and values of its commands. */
-static const char *const reserved_names[] = {"unit", "row",  "repetition", "order",           "block",
-                                             "node", "core", "start",      "start_monotonic", "cpus"};
+static const char *const reserved_names[] = {"unit",    "row",  "repetition", "order", "block",
+                                             "attempt", "node", "core",       "start", "start_monotonic",
+                                             "cpus"};
 
 static bool is_reserved(const char *name) {
     for (size_t i = 0; i < sizeof reserved_names / sizeof *reserved_names; i++)
