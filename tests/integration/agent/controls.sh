@@ -1,6 +1,6 @@
 #!/bin/bash
-# Controls on nodes whose files answer as a kernel's do: what is refused, clamped, kept and changed along with something else;
-# and daemons. Everything comes back, to the byte.
+# Controls that change along with others, hardware threads that come and go, and daemons, on nodes whose files answer as a
+# kernel's do (controls-faults.sh has what these refuse). Everything comes back, to the byte.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 
@@ -38,54 +38,9 @@ comes_back() { # comes_back NAME
     check "$1: nothing stays behind" bed on 1 sh -c '! test -e /run/assay'
 }
 
-# ---- Each machine, all of its controls
-
-while read -r machine words; do
-    up "$machine"
-    # shellcheck disable=SC2086
-    check "$machine: set" setting $words
-    check "$machine: none differs" sh -c "! grep -v -e '	done	' -e '	unchanged	' '$scratch/told' | grep ^set"
-    comes_back "$machine"
-    bed down
-done <<END
-intel-pstate turbo=off hyperthreads=off governor=performance frequency=2.1GHz energy-preference=performance idle-states=C1 uncore-frequency=2GHz numa-balancing=off transparent-huge-pages=never
-intel-pstate frequency=max turbo=off idle-states=POLL
-intel-pstate frequency=800MHz..1GHz energy-preference=power
-intel-cpufreq turbo=off hyperthreads=off governor=performance frequency=base
-acpi-cpufreq turbo=off hyperthreads=off governor=performance frequency=min..base energy-preference=performance idle-states=10us
-amd-pstate turbo=off hyperthreads=off governor=performance frequency=min..base idle-states=10us
-arm-cppc governor=performance frequency=max idle-states=10us
-virtual transparent-huge-pages=never
-offline-cores hyperthreads=off governor=performance frequency=1GHz idle-states=C1
-two-sockets:cores=16 turbo=off hyperthreads=off governor=performance frequency=1.5GHz idle-states=POLL uncore-frequency=min
-END
-
-# ---- What a kernel does
+# ---- What comes along with something else
 
 up intel-pstate
-bed fault 1 busy $cpu/cpufreq/policy2/scaling_governor 2
-check "a file that is busy for a moment" setting governor=performance
-comes_back "busy for a moment"
-
-bed fault 1 busy $cpu/cpufreq/policy2/scaling_governor 60000
-setting governor=performance
-check "one that stays busy: failed, and which" told governor failed 'Device or resource busy \(1 of 8 files; PUs 2\)'
-bed fault 1 none
-comes_back "busy for long"
-
-bed fault 1 denied $cpu/intel_pstate/no_turbo 60000
-setting turbo=off
-check "what is not permitted is denied" told turbo denied 'firmware'
-bed fault 1 none
-comes_back "not permitted"
-
-bed fault 1 stuck "$cpu/cpufreq/policy[23]/scaling_max_freq"
-setting frequency=2GHz
-check "what keeps its value is a mismatch, and says what was given" told frequency mismatch \
-    'the driver gave 3.5GHz for 2GHz .*\(2 of 16 files; PUs 2-3\)'
-bed fault 1 none
-comes_back "stuck"
-
 bed fault 1 resets-turbo on
 check "a governor that resets turbo: turbo is off in the end" setting turbo=off governor=performance
 check "and is told so" told turbo done
