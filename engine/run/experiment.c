@@ -435,6 +435,21 @@ int experiment_resolve(struct experiment *experiment, struct failure *failure) {
     return 0;
 }
 
+int experiment_add_package(struct experiment *experiment, const char *name, struct failure *failure) {
+    struct bind_texts *packages = &experiment->packages;
+    for (size_t i = 0; i < packages->count; i++)
+        if (strcmp(packages->items[i], name) == 0)
+            return 0;
+    char **items = realloc(packages->items, (packages->count + 1) * sizeof *items);
+    if (!items)
+        return failure_memory(failure);
+    packages->items = items;
+    if (!(items[packages->count] = strdup(name)))
+        return failure_memory(failure);
+    packages->count++;
+    return 0;
+}
+
 void experiment_free(struct experiment *experiment) {
     if (!experiment)
         return;
