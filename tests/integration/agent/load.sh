@@ -49,6 +49,7 @@ check "every PU says how fast it was" spin
 possible() { awk -F"$tab" '$3 < 2e8 || $3 > 8e9 {exit 1}' "$scratch/spin"; }
 check "as fast as processors are" possible
 "$ASSAY_BUILD/tests/machines/machine-tree" intel-pstate:cores=2 "$scratch/machine" || exit 1
+chmod -R u+w "$scratch/machine"
 echo 2000001 >"$scratch/machine/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq"
 captured() { "$agent" --spin --root "$scratch/machine" --pus 1,3 >"$scratch/spin"; }
 check "a captured machine's PUs" captured

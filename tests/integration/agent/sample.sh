@@ -5,6 +5,7 @@ tab=$(printf '\t')
 small=$scratch/small
 "$ASSAY_BUILD/tests/machines/machine-tree" two-sockets:cores=1,threads=2 "$small" &&
     "$ASSAY_BUILD/tests/machines/machine-tree" two-sockets:cores=32,threads=2 "$scratch/large" || exit 1
+chmod -R u+w "$small"
 mkdir -p "$scratch/empty" "$small/sys/class/hwmon/hwmon7"
 hot=$small/sys/devices/platform/coretemp.1/hwmon/hwmon2/temp1_input
 # values that tell which file they are from
