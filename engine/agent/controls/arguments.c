@@ -66,16 +66,18 @@ static bool take(int count, char **arguments, unsigned which, struct control_arg
     return true;
 }
 
-static int work_on_machine(const struct control_arguments *given, bool make_shelf, control_work *work,
+static int work_on_machine(const struct control_arguments *given, enum shelf_use use, control_work *work,
                            struct lines *lines, struct failure *failure) {
     cleanup(machine_close) struct machine machine = {.root = -1};
     struct shelf shelf;
     int r = machine_open(given->root, &machine, failure);
     if (r < 0)
         return r;
-    r = shelf_open(&machine, make_shelf, &shelf, failure);
-    if (r == -ENOENT && !make_shelf)
+    r = shelf_open(&machine, use, &shelf, failure);
+    if (r == -ENOENT && use != SHELF_MAKE)
         return work(NULL, given, lines, failure);
+    if (r < 0 && use == SHELF_LOOK)
+        (void)work(NULL, given, lines, &(struct failure){0});
     if (r < 0)
         return r;
     r = work(&shelf, given, lines, failure);
@@ -83,14 +85,14 @@ static int work_on_machine(const struct control_arguments *given, bool make_shel
     return r;
 }
 
-int control_tool(int count, char **arguments, unsigned which, bool make_shelf, control_work *work) {
+int control_tool(int count, char **arguments, unsigned which, enum shelf_use use, control_work *work) {
     struct control_arguments given;
     if (!take(count, arguments, which, &given))
         return 2;
     struct failure failure = {0};
     struct lines lines;
     lines_init(&lines, STDOUT_FILENO);
-    int r = work_on_machine(&given, make_shelf, work, &lines, &failure);
+    int r = work_on_machine(&given, use, work, &lines, &failure);
     int written = lines_flush(&lines);
     lines_clear(&lines);
     if (r < 0 && failure.text[0])

@@ -21,12 +21,13 @@ struct control_arguments {
     const char *asked[CONTROL_COUNT];
 };
 
-/* What a tool does; SHELF is NULL if nothing lies there and it was not to be made. 0 or more: done; negative:
+/* What a tool does; SHELF is NULL if nothing lies there and it was not to be made, or if
+ * it cannot be looked at, which is told after. 0 or more: done; negative:
  * not, with a sentence unless the lines have said all. */
 typedef int control_work(struct shelf *shelf, const struct control_arguments *given, struct lines *lines,
                          struct failure *failure);
 
 /* All of a tool but that. Its exit status. */
-int control_tool(int count, char **arguments, unsigned which, bool make_shelf, control_work *work);
+int control_tool(int count, char **arguments, unsigned which, enum shelf_use use, control_work *work);
 
 #endif

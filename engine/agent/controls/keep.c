@@ -69,5 +69,5 @@ static int keep(struct shelf *shelf, const struct control_arguments *given, stru
 }
 
 int tool_snapshot_controls(int count, char **arguments) {
-    return control_tool(count, arguments, CONTROL_ARGUMENTS_NAMES, true, keep);
+    return control_tool(count, arguments, CONTROL_ARGUMENTS_NAMES, SHELF_MAKE, keep);
 }

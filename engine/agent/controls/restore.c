@@ -246,6 +246,13 @@ static void describe_owner(const struct snapshot *snapshot, char *text, size_t s
              session || label ? ")" : "");
 }
 
+/* This process's own, or that of one that is gone. */
+static bool is_ours(const struct snapshot *snapshot, bool own) {
+    struct owner me;
+    return own ? owner_find(getpid(), &me) == 0 && owner_is(&me, &snapshot->owner)
+               : !owner_is_alive(&snapshot->owner);
+}
+
 static int put_back_unasked(struct shelf *shelf, bool own, char *note, size_t size, struct failure *failure) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     int r = shelf_load(shelf, &snapshot, failure);
@@ -255,9 +262,7 @@ static int put_back_unasked(struct shelf *shelf, bool own, char *note, size_t si
                  "put back");
     if (r < 0)
         return r == -ENOENT || r == -ESTALE ? 0 : r;
-    struct owner me;
-    if (own ? owner_find(getpid(), &me) < 0 || !owner_is(&me, &snapshot.owner)
-            : owner_is_alive(&snapshot.owner))
+    if (!is_ours(&snapshot, own))
         return 0;
     struct lines nobody;
     struct restored restored;
@@ -271,11 +276,25 @@ static int put_back_unasked(struct shelf *shelf, bool own, char *note, size_t si
     return r;
 }
 
+/* Whoever holds the shelf may take long. What is another's, alive, is not waited for. */
+static bool is_anothers(const struct machine *machine, bool own) {
+    struct shelf shelf;
+    cleanup(snapshot_clear) struct snapshot snapshot = {0};
+    struct failure unused = {0};
+    if (shelf_open(machine, SHELF_LOOK, &shelf, &unused) < 0)
+        return false;
+    int r = shelf_load(&shelf, &snapshot, &unused);
+    shelf_close(&shelf);
+    return r == 0 && !is_ours(&snapshot, own);
+}
+
 static int restore_unasked(const struct machine *machine, bool own, char *note, size_t size,
                            struct failure *failure) {
     struct shelf shelf;
     note[0] = '\0';
-    int r = shelf_open(machine, false, &shelf, failure);
+    if (is_anothers(machine, own))
+        return 0;
+    int r = shelf_open(machine, SHELF_USE, &shelf, failure);
     if (r == -ENOENT)
         return 0;
     if (r < 0)
@@ -324,5 +343,5 @@ static int restore_asked(struct shelf *shelf, const struct control_arguments *gi
 }
 
 int tool_restore_controls(int count, char **arguments) {
-    return control_tool(count, arguments, CONTROL_ARGUMENTS_ABANDONED, false, restore_asked);
+    return control_tool(count, arguments, CONTROL_ARGUMENTS_ABANDONED, SHELF_USE, restore_asked);
 }

@@ -387,5 +387,5 @@ static int set_asked(struct shelf *shelf, const struct control_arguments *given,
 }
 
 int tool_set_controls(int count, char **arguments) {
-    return control_tool(count, arguments, CONTROL_ARGUMENTS_VALUES, false, set_asked);
+    return control_tool(count, arguments, CONTROL_ARGUMENTS_VALUES, SHELF_USE, set_asked);
 }

@@ -173,14 +173,18 @@ static int lock(struct shelf *shelf, struct failure *failure) {
     return is_named(shelf, name) ? 0 : 1;
 }
 
-int shelf_open(const struct machine *machine, bool make, struct shelf *ret, struct failure *failure) {
+int shelf_open(const struct machine *machine, enum shelf_use use, struct shelf *ret,
+               struct failure *failure) {
+    bool make = use == SHELF_MAKE;
     for (int i = 0; i < TRIES; i++) {
         struct shelf shelf = {.folder = -1, .lock = -1, .machine = *machine};
         shelf.folder = open_folder(&shelf, make, failure);
         if (shelf.folder < 0)
             return shelf.folder;
         name_machine(&shelf);
-        int r = make || has_any(&shelf) ? lock(&shelf, failure) : -ENOENT;
+        int r = make || has_any(&shelf) ? 0 : -ENOENT;
+        if (r == 0 && use != SHELF_LOOK)
+            r = lock(&shelf, failure);
         if (r == 0) {
             snprintf(shelf.path + strlen(shelf.path), sizeof shelf.path - strlen(shelf.path), "/%s",
                      shelf.name);
@@ -254,7 +258,7 @@ static int read_bytes(const struct shelf *shelf, struct text *ret, struct failur
 }
 
 int shelf_load(struct shelf *shelf, struct snapshot *ret, struct failure *failure) {
-    bool earlier = remove_earlier(shelf, false);
+    bool earlier = remove_earlier(shelf, shelf->lock < 0);
     struct text bytes;
     text_init(&bytes, SNAPSHOT_LIMIT + 1);
     struct snapshot snapshot = {0};

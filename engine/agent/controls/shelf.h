@@ -1,7 +1,7 @@
 /*
  * Where on the node a snapshot lies: /run/assay of root, ~/.cache/assay of anybody else, /run/assay of a
- * captured machine. One a machine (its host name: a home may be shared) and boot. Whoever has the shelf open
- * has it alone (flock), so that two agents that start at once do not both put back.
+ * captured machine. One a machine (its host name: a home may be shared) and boot. Whoever changes anything
+ * has the shelf alone (flock), so that two agents that start at once do not both put back.
  */
 #ifndef ASSAY_CONTROLS_SHELF_H
 #define ASSAY_CONTROLS_SHELF_H
@@ -11,8 +11,14 @@
 #include <limits.h>
 #include <stdbool.h>
 
+enum shelf_use {
+    SHELF_LOOK, /* only to be read; beside others, and without a trace */
+    SHELF_USE,  /* alone */
+    SHELF_MAKE, /* alone, and made if it is not there */
+};
+
 struct shelf {
-    int folder, lock;    /* descriptors */
+    int folder, lock;    /* descriptors; no lock: SHELF_LOOK */
     char host[128];      /* as it is in names of files */
     char name[256];      /* of this boot's snapshot */
     char path[PATH_MAX]; /* the same from the machine's root, for people */
@@ -21,14 +27,14 @@ struct shelf {
     bool removable;         /* the folder is there for this only */
 };
 
-/* Opens it, and waits for whoever has it open. With MAKE it is made; else -ENOENT, without a sentence, says
+/* Opens it, and waits for whoever has it alone. If it is not to be made, -ENOENT, without a sentence, says
  * that nothing of this machine lies there. */
-int shelf_open(const struct machine *machine, bool make, struct shelf *ret, struct failure *failure);
+int shelf_open(const struct machine *machine, enum shelf_use use, struct shelf *ret, struct failure *failure);
 /* Lets others in. Leaves no trace where nothing lies. */
 void shelf_close(struct shelf *shelf);
 
-/* 0; -ENOENT: none; -ESTALE: only one of an earlier boot, which is gone now; -EBADMSG: one that is damaged,
- * with a sentence. */
+/* 0; -ENOENT: none; -ESTALE: only one of an earlier boot, which is gone now unless this only looks; -EBADMSG:
+ * one that is damaged, with a sentence. */
 int shelf_load(struct shelf *shelf, struct snapshot *ret, struct failure *failure);
 /* It is on the disk when this returns, whole, or what was there before is. */
 int shelf_store(struct shelf *shelf, const struct snapshot *snapshot, struct failure *failure);

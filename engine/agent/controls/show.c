@@ -62,5 +62,5 @@ static int show_all(struct shelf *shelf, const struct control_arguments *given, 
 }
 
 int tool_controls(int count, char **arguments) {
-    return control_tool(count, arguments, 0, false, show_all);
+    return control_tool(count, arguments, 0, SHELF_LOOK, show_all);
 }

@@ -393,7 +393,7 @@ static void change_snapshot(void (*change)(struct snapshot *snapshot)) {
     struct shelf shelf;
     struct snapshot snapshot;
     assert_int_equal(machine_open(machine_root, &machine, &failure), 0);
-    assert_int_equal(shelf_open(&machine, false, &shelf, &failure), 0);
+    assert_int_equal(shelf_open(&machine, SHELF_USE, &shelf, &failure), 0);
     assert_int_equal(shelf_load(&shelf, &snapshot, &failure), 0);
     change(&snapshot);
     assert_int_equal(shelf_store(&shelf, &snapshot, &failure), 0);
@@ -488,6 +488,27 @@ static void a_torn_snapshot_is_known(void **state) {
     text_clear(&whole);
 }
 
+/* An agent that starts does not wait for one that is at work here. */
+static void who_is_at_work_is_not_waited_for(void **state) {
+    (void)state;
+    machine_make("virtual");
+    struct machine machine;
+    struct shelf shelf;
+    struct engine other;
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(machine_open(machine_root, &machine, &failure), 0);
+    assert_int_equal(shelf_open(&machine, SHELF_USE, &shelf, &failure), 0); /* as if for minutes */
+    attach_to_machine(&other);
+    assert_string_equal(note_of(&other), "");
+    assert_int_equal(AGENT_TOOL(&other, "--controls"), 0);
+    assert_string_equal(field(told("held"), 3), "alive");
+    leave(&other);
+    shelf_close(&shelf);
+    machine_close(&machine);
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    engine_clear(&other);
+}
+
 static void a_folder_of_others_is_refused(void **state) {
     (void)state;
     machine_make("virtual");
@@ -495,6 +516,9 @@ static void a_folder_of_others_is_refused(void **state) {
     assert_int_equal(mkdir(on_machine("run/assay"), 0755), 0);
     assert_int_equal(chmod(on_machine("run/assay"), 0777), 0);
     assert_int_equal(TOOL("--snapshot-controls"), 1);
+    assert_non_null(strstr(tool_words.bytes, "can be written by others"));
+    assert_int_equal(TOOL("--controls"), 1); /* but all that can be told is */
+    assert_string_equal(told_of("control", "transparent-huge-pages", 2), "available");
     assert_non_null(strstr(tool_words.bytes, "can be written by others"));
     assert_int_equal(rmdir(on_machine("run/assay")), 0);
     assert_int_equal(symlink("/tmp", on_machine("run/assay")), 0);
@@ -529,6 +553,7 @@ int main(void) {
         KILL_TEST(a_number_may_go_to_another),
         KILL_TEST(another_boot_is_another_machine),
         KILL_TEST(a_torn_snapshot_is_known),
+        KILL_TEST(who_is_at_work_is_not_waited_for),
         KILL_TEST(a_folder_of_others_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
