@@ -357,6 +357,40 @@ static void take_own(struct capture *capture) {
     take_file(capture, "proc/self/cgroup");
 }
 
+/* The limits of a group and of those above it. */
+static void take_limits(struct capture *capture, const char *mount, char *group, const char *file) {
+    for (;;) {
+        char path[MACHINE_PATH_LIMIT];
+        if (snprintf(path, sizeof path, "%s%s/%s", mount, group, file) < (int)sizeof path)
+            take_file(capture, path);
+        char *slash = strrchr(group, '/');
+        if (!slash)
+            return;
+        *slash = '\0';
+    }
+}
+
+/* Lines "ID:CONTROLLERS:GROUP"; version 2 has one without controllers. */
+static void take_memory_limits(struct capture *capture) {
+    unsigned mode;
+    if (capture->status < 0 || !read_content(capture, "proc/self/cgroup", &mode))
+        return;
+    cleanup_free char *lines = strndup(capture->content.bytes, capture->content.length);
+    char *rest = lines, *line;
+    while ((line = strsep(&rest, "\n"))) {
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group)
+            continue;
+        *group++ = '\0';
+        if (strcmp(group, "/") == 0)
+            group++;
+        if (controllers[1] == '\0')
+            take_limits(capture, "sys/fs/cgroup", group, "memory.max");
+        else if (strstr(controllers, "memory"))
+            take_limits(capture, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
+    }
+}
+
 static int capture_all(const struct machine *machine) {
     static const char end[2 * BLOCK];
     struct capture capture = {.machine = machine, .now_s = clock_wall_ns() / 1000000000};
@@ -367,6 +401,7 @@ static int capture_all(const struct machine *machine) {
     take_sys(&capture);
     take_proc(&capture);
     take_own(&capture);
+    take_memory_limits(&capture);
     put_bytes(&capture, end, sizeof end);
     flush(&capture);
     for (size_t i = 0; i < capture.target_count; i++)

@@ -147,6 +147,8 @@ static int bind_state(struct campaign *campaign, const struct written *written, 
         r = probe_settings_bind(document, written->probes, &campaign->probes, failure);
     if (r == 0)
         r = warm_up_settings_bind(document, written->warm_up, &campaign->warm_up, failure);
+    if (r == 0 && campaign->warm_up.load != WARM_UP_AGENT)
+        r = experiment_add_package(campaign->experiment, warm_up_load_names[campaign->warm_up.load], failure);
     if (r == 0)
         r = gate_settings_bind(document, written->gates, &campaign->gates, failure);
     return r;

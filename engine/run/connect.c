@@ -40,6 +40,17 @@ char *run_nodes_in_words(const struct run *run, const size_t *nodes, size_t coun
     return folded ? text_format("%s %s", count == 1 ? "node" : "nodes", folded) : NULL;
 }
 
+int run_note_kinds(struct run *run, const char *const *words) {
+    struct node_kinds kinds = {0};
+    int r = node_kinds_init(&kinds, words, run->node_count);
+    for (size_t k = 0; r == 0 && k < kinds.count; k++) {
+        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
+        run_note(run, "%s: %s", who ? who : "nodes", kinds.items[k].value);
+    }
+    node_kinds_clear(&kinds);
+    return r;
+}
+
 /* They come back together, but may have broken one after another. */
 static void tell_resumed(struct run *run, const struct node_kind *kind, const char *who) {
     int64_t least = INT64_MAX, most = 0;

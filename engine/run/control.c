@@ -4,7 +4,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/node-controls.h"
-#include "engine/run/node-kinds.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,15 +14,9 @@
 /* ---- Words -----------------------------------------------------------------------------------------------
  */
 
-/* Tells WORDS, one a node or NULL, once for all nodes of which the same is to be said. Frees them. */
+/* Notes WORDS, and frees them. */
 static int tell_kinds(struct run *run, char **words) {
-    struct node_kinds kinds = {0};
-    int r = node_kinds_init(&kinds, (const char *const *)words, run->node_count);
-    for (size_t k = 0; r == 0 && k < kinds.count; k++) {
-        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-        run_note(run, "%s: %s", who ? who : "nodes", kinds.items[k].value);
-    }
-    node_kinds_clear(&kinds);
+    int r = run_note_kinds(run, (const char *const *)words);
     for (size_t i = 0; i < run->node_count; i++)
         free(words[i]);
     return r;

@@ -75,8 +75,9 @@ int experiment_check_count(const struct document *document, const struct documen
 }
 
 /* The names that every experiment has: columns of results.csv, and values of its commands. */
-static const char *const reserved_names[] = {"unit", "row",  "repetition", "order",           "block",
-                                             "node", "core", "start",      "start_monotonic", "cpus"};
+static const char *const reserved_names[] = {"unit",    "row",  "repetition", "order", "block",
+                                             "attempt", "node", "core",       "start", "start_monotonic",
+                                             "cpus"};
 
 static bool is_reserved(const char *name) {
     for (size_t i = 0; i < sizeof reserved_names / sizeof *reserved_names; i++)
@@ -431,6 +432,21 @@ int experiment_resolve(struct experiment *experiment, struct failure *failure) {
                              experiment->placement_column,
                              "'placement' is '%s', expected core, node, or an option that is one of them",
                              experiment->placement_text);
+    return 0;
+}
+
+int experiment_add_package(struct experiment *experiment, const char *name, struct failure *failure) {
+    struct bind_texts *packages = &experiment->packages;
+    for (size_t i = 0; i < packages->count; i++)
+        if (strcmp(packages->items[i], name) == 0)
+            return 0;
+    char **items = realloc(packages->items, (packages->count + 1) * sizeof *items);
+    if (!items)
+        return failure_memory(failure);
+    packages->items = items;
+    if (!(items[packages->count] = strdup(name)))
+        return failure_memory(failure);
+    packages->count++;
     return 0;
 }
 

@@ -112,6 +112,10 @@ int experiment_from_node(const struct document *document, const struct document_
                          const char *base_folder, struct experiment **ret, struct failure *failure);
 void experiment_free(struct experiment *experiment);
 
+/* A package of Debian that a node needs beside those that the experiment names; one that is there already is
+ * fine. 0 or -ENOMEM. */
+int experiment_add_package(struct experiment *experiment, const char *name, struct failure *failure);
+
 /* Sets an option from the campaign or the command line, checked; messages are about DOCUMENT's NODE. */
 int experiment_set_option(struct experiment *experiment, const char *name, const char *value,
                           const char *file, size_t line, size_t column, struct failure *failure);

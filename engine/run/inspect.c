@@ -8,7 +8,6 @@
 #include "engine/foundation/number.h"
 #include "engine/remote/node-facts.h"
 #include "engine/run/answers.h"
-#include "engine/run/node-kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -194,7 +193,6 @@ static int write_facts(struct run *run, struct run_node *node, const bool *unrea
 /* One sentence for all nodes that are alike. */
 static int note_nodes(struct run *run, struct failure *failure) {
     char **words = calloc(run->node_count, sizeof *words);
-    struct node_kinds kinds = {0};
     int r = words ? 0 : -ENOMEM;
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {
         const struct run_node *node = &run->nodes[i];
@@ -205,12 +203,7 @@ static int note_nodes(struct run *run, struct failure *failure) {
                                number_describe_bytes((double)node->facts->memory_total, memory));
     }
     if (r == 0)
-        r = node_kinds_init(&kinds, (const char *const *)words, run->node_count);
-    for (size_t k = 0; r == 0 && k < kinds.count; k++) {
-        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-        run_note(run, "%s: %s", who ? who : "nodes", kinds.items[k].value);
-    }
-    node_kinds_clear(&kinds);
+        r = run_note_kinds(run, (const char *const *)words);
     for (size_t i = 0; words && i < run->node_count; i++)
         free(words[i]);
     free(words);

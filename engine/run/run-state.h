@@ -145,6 +145,9 @@ int run_write_json(const char *path, const cJSON *value, struct failure *failure
 char *run_nodes_in_words(const struct run *run, const size_t *nodes, size_t count);
 /* The same without the word before it. */
 char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count);
+/* Notes WORDS, one a node or NULL, once for all nodes of which the same is to be said: "nodes a-[1-3]: ...".
+ * 0 or -ENOMEM. */
+int run_note_kinds(struct run *run, const char *const *words);
 /* Nodes whose links broke, came back or were lost since the last call are told of. */
 void run_tell_news(struct run *run);
 /* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: they

@@ -7,8 +7,6 @@
 static const char *const rigours[] = {[CONTROL_ERROR] = "error", [CONTROL_BEST_EFFORT] = "best-effort"};
 static const char *const warm_up_kinds[] = {
     [WARM_UP_NONE] = "none", [WARM_UP_TIME] = "time", [WARM_UP_STEADY] = "steady"};
-static const char *const warm_up_loads[] = {
-    [WARM_UP_AGENT] = "agent", [WARM_UP_STRESS] = "stress", [WARM_UP_STRESS_NG] = "stress-ng"};
 
 /* ---- For people */
 
@@ -38,13 +36,13 @@ static void describe_warm_up(const struct warm_up_settings *settings, bool varyi
     if (settings->kind == WARM_UP_NONE)
         text_append_string(ret, "  warm-up    none\n");
     else if (settings->kind == WARM_UP_TIME)
-        text_printf(ret, "  warm-up    load (%s) for %s%s\n", warm_up_loads[settings->load],
+        text_printf(ret, "  warm-up    load (%s) for %s%s\n", warm_up_load_names[settings->load],
                     number_describe_duration(settings->seconds, words), each);
     else
         text_printf(ret,
                     "  warm-up    load (%s) until steady%s, at most %s: over %s temperatures keep to %g Cel "
                     "(slope) and %g Cel (spread), frequencies to %g %% and %g %%\n",
-                    warm_up_loads[settings->load], each,
+                    warm_up_load_names[settings->load], each,
                     number_describe_duration(settings->at_most_seconds, words),
                     number_describe_duration(settings->limits.window_seconds, window),
                     settings->limits.temperature_slope, settings->limits.temperature_spread,
@@ -97,7 +95,7 @@ static void resolve_warm_up(const struct warm_up_settings *settings, cJSON *obje
     json_add_string(object, "kind", warm_up_kinds[settings->kind]);
     if (settings->kind == WARM_UP_NONE)
         return;
-    json_add_string(object, "load", warm_up_loads[settings->load]);
+    json_add_string(object, "load", warm_up_load_names[settings->load]);
     if (settings->kind == WARM_UP_TIME) {
         json_add_double(object, "seconds", settings->seconds);
         return;

@@ -13,7 +13,8 @@ struct written {
 };
 
 static const char *const untils[] = {"time", "steady", NULL};
-static const char *const loads[] = {"agent", "stress", "stress-ng", NULL};
+const char *const warm_up_load_names[] = {
+    [WARM_UP_AGENT] = "agent", [WARM_UP_STRESS] = "stress", [WARM_UP_STRESS_NG] = "stress-ng", NULL};
 
 #define WARM_UP_QUANTITY(name, member, unit, least, most)                                                    \
     {                                                                                                        \
@@ -22,7 +23,10 @@ static const char *const loads[] = {"agent", "stress", "stress-ng", NULL};
     }
 static const struct bind_field fields[] = {
     {.key = "until", .type = BIND_CHOICE, .offset = offsetof(struct written, until), .choices = untils},
-    {.key = "load", .type = BIND_CHOICE, .offset = offsetof(struct written, load), .choices = loads},
+    {.key = "load",
+     .type = BIND_CHOICE,
+     .offset = offsetof(struct written, load),
+     .choices = warm_up_load_names},
     WARM_UP_QUANTITY("time", seconds, UNIT_TIME, 0.1, 86400),
     WARM_UP_QUANTITY("at-most", at_most_seconds, UNIT_TIME, 1, 86400),
     WARM_UP_QUANTITY("window", limits.window_seconds, UNIT_TIME, 0.5, 3600),

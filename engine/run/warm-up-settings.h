@@ -35,6 +35,8 @@ struct warm_up_settings {
     struct steadiness_limits limits;
 };
 
+extern const char *const warm_up_load_names[]; /* of programs other than the agent, also of their packages */
+
 /* NODE: what `warm-up` is, or NULL. */
 int warm_up_settings_bind(const struct document *document, const struct document_node *node,
                           struct warm_up_settings *ret, struct failure *failure);

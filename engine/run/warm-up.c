@@ -7,7 +7,6 @@
 #include "engine/foundation/number.h"
 #include "engine/remote/node-tools.h"
 #include "engine/remote/remote-command.h"
-#include "engine/run/node-kinds.h"
 #include "engine/run/steadiness.h"
 
 #include <errno.h>
@@ -290,7 +289,6 @@ static char *describe(const struct warming *warming, const struct warming_node *
 static int tell(struct warming *warming, size_t block, struct failure *failure) {
     struct run *run = warming->run;
     cleanup_free char **words = calloc(warming->count + 1, sizeof *words);
-    struct node_kinds kinds = {0};
     int r = words ? 0 : failure_memory(failure);
     for (size_t i = 0; r == 0 && i < warming->count; i++) {
         struct warming_node *node = &warming->nodes[i];
@@ -302,13 +300,8 @@ static int tell(struct warming *warming, size_t block, struct failure *failure) 
         journal_end(run->journal);
         r = record(warming, node, block, failure);
     }
-    if (r == 0 && node_kinds_init(&kinds, (const char *const *)words, warming->count) < 0)
+    if (r == 0 && run_note_kinds(run, (const char *const *)words) < 0)
         r = failure_memory(failure);
-    for (size_t k = 0; r == 0 && k < kinds.count; k++) {
-        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-        run_note(run, "%s: %s", who ? who : "nodes", kinds.items[k].value);
-    }
-    node_kinds_clear(&kinds);
     for (size_t i = 0; words && i < warming->count; i++)
         free(words[i]);
     return r;

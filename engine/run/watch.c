@@ -5,7 +5,6 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/node-tools.h"
-#include "engine/run/node-kinds.h"
 
 #include <errno.h>
 #include <math.h>
@@ -435,22 +434,23 @@ static int wait_while(struct watch *watch, enum watch_state state, int64_t timeo
 /* Once: what is missing does not change from block to block. */
 static int tell_missing(struct watch *watch, struct failure *failure) {
     struct run *run = watch->run;
-    cleanup_free const char **words = calloc(watch->count + 1, sizeof *words);
-    struct node_kinds kinds = {0};
-    if (!words)
-        return failure_memory(failure);
-    for (size_t i = 0; i < watch->count; i++)
-        words[i] = watch->nodes[i].missing;
-    int r = node_kinds_init(&kinds, words, watch->count);
-    for (size_t k = 0; r == 0 && k < kinds.count; k++) {
-        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-        run_note(run, "%s: not watched: %s", who ? who : "nodes", kinds.items[k].value);
+    cleanup_free char **words = calloc(watch->count + 1, sizeof *words);
+    int r = words ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < watch->count; i++) {
+        const char *missing = watch->nodes[i].missing;
+        if (!missing)
+            continue;
         journal_begin(run->journal, "not-watched");
-        journal_string(run->journal, "nodes", who);
-        journal_string(run->journal, "probes", kinds.items[k].value);
+        journal_string(run->journal, "node", run->nodes[i].name);
+        journal_string(run->journal, "probes", missing);
         journal_end(run->journal);
+        if (!(words[i] = text_format("not watched: %s", missing)))
+            r = -ENOMEM;
     }
-    node_kinds_clear(&kinds);
+    if (r == 0)
+        r = run_note_kinds(run, (const char *const *)words);
+    for (size_t i = 0; words && i < watch->count; i++)
+        free(words[i]);
     return r < 0 ? failure_memory(failure) : 0;
 }
 

@@ -192,6 +192,21 @@ static int set_hyperthreads(struct setting *setting) {
     return 0;
 }
 
+/* Some kernels switch turbo on with another governor: one that nobody asked for stays as it was. */
+static int keep_turbo(struct setting *setting, int before) {
+    cleanup(plan_clear) struct plan plan = {0};
+    if (setting->wishes[CONTROL_TURBO].asked || before < 0 || layout_turbo(&setting->layout) == before)
+        return 0;
+    int r = touch(setting, 1u << CONTROL_TURBO);
+    if (r == 0)
+        r = control_turbo.plan(&setting->layout, before ? "on" : "off", &plan, setting->failure);
+    if (r == 0) {
+        setting->hand.control = control_turbo.name;
+        plan_carry_out(&plan, &setting->hand);
+    }
+    return r;
+}
+
 static int set_one(struct setting *setting, enum control_index index) {
     struct wish *wish = &setting->wishes[index];
     if (!wish->asked || wish->outcome.state != OUTCOME_PENDING)
@@ -212,11 +227,11 @@ static int set_one(struct setting *setting, enum control_index index) {
     r = touch(setting, bits);
     if (r == 0)
         r = keep_late(setting, index, &wish->plan);
-    if (r == 0 && index == CONTROL_HYPERTHREADS)
-        return set_hyperthreads(setting);
-    if (r == 0)
-        plan_carry_out(&wish->plan, &setting->hand);
-    return r;
+    if (r < 0 || index == CONTROL_HYPERTHREADS)
+        return r < 0 ? r : set_hyperthreads(setting);
+    int turbo = index == CONTROL_GOVERNOR ? layout_turbo(&setting->layout) : -1;
+    plan_carry_out(&wish->plan, &setting->hand);
+    return keep_turbo(setting, turbo);
 }
 
 /* ---- all of them */
@@ -270,6 +285,8 @@ static int tell_one(struct setting *setting, enum control_index index, bool *all
         outcome_of_plan(&wish->outcome, index, &wish->plan, &setting->layout.online);
         tell_expectations(setting, &wish->plan);
     }
+    if (wish->outcome.state == OUTCOME_UNCHANGED && strcmp(wish->before, look.value.bytes) != 0)
+        wish->outcome.state = OUTCOME_DONE; /* along with a control that was set before it */
     enum outcome_state state = wish->outcome.state;
     *all_done = *all_done && (state == OUTCOME_DONE || state == OUTCOME_UNCHANGED);
     lines_put(setting->hand.lines, "set", control_at(index)->name, wish->asked, wish->before,

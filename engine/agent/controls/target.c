@@ -31,7 +31,7 @@ static struct range range_of(const struct layout *layout, const struct policy *p
         layout_value(layout, policy->folder, "scaling_available_governors", list, sizeof list) == 0 &&
         (strstr(list, "ondemand") || strstr(list, "schedutil") || strstr(list, "userspace") ||
          strstr(list, "conservative"));
-    bool in_turbo = turbo != 0 && (base == 0 || range.max > base);
+    bool in_turbo = turbo == 1 && (base == 0 || range.max > base);
     if (generic && strcmp(governor, "powersave") == 0)
         return (struct range){range.min, range.min};
     if (strcmp(governor, "performance") == 0 && !in_turbo)

@@ -21,7 +21,9 @@ static int look_at_policies(const struct layout *layout, struct control_look *re
         r = values_add(&values, strcmp(value, "0") == 0 ? "off" : "on", &policy->pus);
     }
     if (r == 0 && values.count == 0)
-        return control_absent(ret, "the driver of the processor's frequency offers no switch for it");
+        return control_absent(ret, layout->policy_count
+                                       ? "the driver of the processor's frequency offers no switch for it"
+                                       : CONTROL_NO_CPUFREQ);
     return r == 0 ? values_put(&values, &ret->value) : r;
 }
 

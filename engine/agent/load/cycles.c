@@ -30,3 +30,12 @@ uint64_t cycles_time_stamp(void) {
     return 0;
 #endif
 }
+
+double cycles_mean_hz(const struct cycles_counters *from, const struct cycles_counters *to) {
+    if (to->now_ns <= from->now_ns || to->actual <= from->actual || to->maximum <= from->maximum ||
+        to->stamp <= from->stamp)
+        return 0;
+    double seconds = (double)(to->now_ns - from->now_ns) * 1e-9;
+    return (double)(to->actual - from->actual) / (double)(to->maximum - from->maximum) *
+           (double)(to->stamp - from->stamp) / seconds;
+}

@@ -16,4 +16,16 @@ bool cycles_spend(uint64_t count);
 /* The time stamp counter; 0 on processors without one. It runs at the frequency at which MPERF counts. */
 uint64_t cycles_time_stamp(void);
 
+/* What counters said at a moment, and the mean frequency between two of them while the PU was not asleep:
+ *
+ *   (APERF2 - APERF1) / (MPERF2 - MPERF1) * (TSC2 - TSC1) / time
+ *
+ * because MPERF counts at the rate of the time stamp counter (Intel SDM 3B, 15.5.4; AMD APM 2, 17.3). 0 if a
+ * counter stood still or ran back. */
+struct cycles_counters {
+    uint64_t actual, maximum, stamp; /* APERF, MPERF, TSC */
+    int64_t now_ns;
+};
+double cycles_mean_hz(const struct cycles_counters *from, const struct cycles_counters *to);
+
 #endif

@@ -2,11 +2,13 @@
  * --spin: every PU busy for a moment, and how fast each was in the second half of it, when frequencies have
  * settled. From the best source that there is:
  *
- *   aperf    /dev/cpu/N/msr: APERF (0xE8) counts cycles while the PU runs, MPERF (0xE7) the same time at the
- * rate of the time stamp counter; their quotient times that rate, which is measured (Intel SDM 3B, 15.5.4;
- * AMD APM 2, 17.3). Root, and the module msr. cpufreq  scaling_cur_freq, averaged over what it said cycles
- * additions that wait for each other against the clock, in windows of about 0.1 ms: the fastest, because
- * others who run on the PU can only make one slower
+ * aperf: APERF (0xE8) and MPERF (0xE7) out of /dev/cpu/N/msr, scaled by the time stamp counter (cycles.h);
+ * needs root, and the module msr.
+ *
+ * cpufreq: scaling_cur_freq, the mean of what it said.
+ *
+ * cycles: additions that wait for each other against the clock, in windows of about 0.1 ms: the fastest,
+ * because others who run on the PU can only make one slower.
  *
  * A captured machine cannot be kept busy: its files are read all the same.
  */
@@ -51,25 +53,12 @@ struct spin {
 
 /* ---- sources */
 
-struct counters {
-    uint64_t actual, maximum, stamp;
-    int64_t now_ns;
-};
-
-static bool read_counters(int file, struct counters *ret) {
+static bool read_counters(int file, struct cycles_counters *ret) {
     bool there = file >= 0 && pread(file, &ret->maximum, sizeof ret->maximum, MPERF) == sizeof ret->maximum &&
                  pread(file, &ret->actual, sizeof ret->actual, APERF) == sizeof ret->actual;
     ret->stamp = cycles_time_stamp();
     ret->now_ns = clock_monotonic_ns();
     return there && ret->stamp != 0;
-}
-
-static double counted_hz(const struct counters *from, const struct counters *to) {
-    double seconds = (double)(to->now_ns - from->now_ns) * 1e-9;
-    double actual = (double)(to->actual - from->actual), maximum = (double)(to->maximum - from->maximum);
-    if (seconds <= 0 || maximum <= 0 || to->actual < from->actual || to->stamp <= from->stamp)
-        return 0;
-    return (double)(to->stamp - from->stamp) / seconds * actual / maximum;
 }
 
 static double read_current(const struct machine *machine, unsigned pu) {
@@ -103,7 +92,7 @@ static void choose(struct result *result, double by_counters, double by_cpufreq,
 
 static void work(void *context, unsigned pu, unsigned index) {
     struct spin *spin = context;
-    struct counters from, to;
+    struct cycles_counters from, to;
     char path[64];
     double sum = 0, fastest = 0;
     int readings = 0;
@@ -120,7 +109,7 @@ static void work(void *context, unsigned pu, unsigned index) {
         readings += current > 0;
     }
     counted = counted && read_counters(registers, &to);
-    choose(&spin->results[index], counted ? counted_hz(&from, &to) : 0, readings ? sum / readings : 0,
+    choose(&spin->results[index], counted ? cycles_mean_hz(&from, &to) : 0, readings ? sum / readings : 0,
            fastest);
 }
 

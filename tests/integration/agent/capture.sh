@@ -3,6 +3,7 @@
 agent=$ASSAY_BUILD/libexec/assay/assay-agent
 machine=$scratch/machine copy=$scratch/copy
 "$ASSAY_BUILD/tests/machines/machine-tree" two-sockets:cores=4 "$machine" || exit 1
+chmod -R u+w "$machine"
 
 # what must not be in it, what is too long for a plain header, what is too large
 mkdir -p "$machine/sys/devices/virtual/dmi/id" "$machine/sys/class/dmi" "$machine/proc/sys/vm" "$machine/proc/sys/kernel/random"

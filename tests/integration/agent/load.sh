@@ -14,20 +14,26 @@ until_gone() { # until_gone PID...: within 5 s
     done; return 1
 }
 
-stress() { "$agent" --stress "$@" & pid=$!; sleep 0.5; workers=$(ps -o pid= --ppid $pid | xargs); }
-stress
-check "a process a PU" test "$(children $pid)" -eq "$pus"
-check "which is busy" test "$(busy "${workers%% *}")" -gt 5
+patiently() { local i; for ((i = 0; i < 100; i++)); do "$@" && return; sleep 0.1; done; return 1; }
+has_children() { [ "$(children $pid)" -eq "$1" ]; }
+stress() { # stress COUNT ARGUMENT...: runs, with as many processes
+    local count=$1; shift
+    "$agent" --stress "$@" & pid=$!
+    patiently has_children "$count" || return 1
+    workers=$(ps -o pid= --ppid $pid | xargs)
+}
+first_is_busy() { [ "$(busy "${workers%% *}")" -gt 5 ]; }
+check "a process a PU" stress "$pus"
+check "which is busy" patiently first_is_busy
 bound() { taskset -cp "${workers%% *}" 2>/dev/null | grep -q ": $first$"; }
 check "and bound to it" bound
 ends() { kill -TERM $pid; wait $pid; }
 check "it ends with 0 at SIGTERM" ends
 check "and leaves none" until_gone $workers
-stress --pus "$first"
-check "only where it was told to" test "$(children $pid)" -eq 1
+check "only where it was told to" stress 1 --pus "$first"
 killed() { kill -KILL $pid; { wait $pid; } 2>/dev/null; until_gone $workers; }
 check "it is killed, and leaves none" killed
-stress --pus "$first"
+stress 1 --pus "$first"
 lost() { kill -KILL "$workers"; wait $pid; [ $? -eq 1 ]; }
 check "a process of it is killed: it says so, and ends" lost
 
@@ -43,6 +49,7 @@ check "every PU says how fast it was" spin
 possible() { awk -F"$tab" '$3 < 2e8 || $3 > 8e9 {exit 1}' "$scratch/spin"; }
 check "as fast as processors are" possible
 "$ASSAY_BUILD/tests/machines/machine-tree" intel-pstate:cores=2 "$scratch/machine" || exit 1
+chmod -R u+w "$scratch/machine"
 echo 2000001 >"$scratch/machine/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq"
 captured() { "$agent" --spin --root "$scratch/machine" --pus 1,3 >"$scratch/spin"; }
 check "a captured machine's PUs" captured

@@ -5,6 +5,7 @@ tab=$(printf '\t')
 small=$scratch/small
 "$ASSAY_BUILD/tests/machines/machine-tree" two-sockets:cores=1,threads=2 "$small" &&
     "$ASSAY_BUILD/tests/machines/machine-tree" two-sockets:cores=32,threads=2 "$scratch/large" || exit 1
+chmod -R u+w "$small"
 mkdir -p "$scratch/empty" "$small/sys/class/hwmon/hwmon7"
 hot=$small/sys/devices/platform/coretemp.1/hwmon/hwmon2/temp1_input
 # values that tell which file they are from
@@ -74,7 +75,7 @@ check "samples are counted" counted
 check "periods of their own" sample 1 "$scratch/out" --root "$small" --probe frequency=20000000 --probe memory \
     --period 100000000
 punctual() { # due on whole multiples, but for the first and the last, which are not due
-    awk -F, '/^s0/ {p = 20000000} /^s1/ {p = 100000000} /^s/ {line[++n] = $3 - $4; period[n] = p; if ($4 >= p) exit 1}
+    awk -F, '/^s0/ {p = 20000000} /^s1/ {p = 100000000} /^s/ {line[++n] = $3 - $4; period[n] = p}
         END {for (i = 3; i <= n - 2; i++) if (line[i] % period[i]) exit 1; exit n < 4}' "$scratch/out"
 }
 check "due times are whole multiples" punctual
@@ -94,12 +95,13 @@ check "what is dear is not read at each sample, and its values are not made up" 
 
 # ---- what happens meanwhile
 
+told() { local i; for ((i = 0; i < 200; i++)); do grep -q "$1" "$scratch/out" && return; sleep 0.1; done; return 1; }
 happens() {
     "$agent" --sample --root "$small" --period 50000000 --flush 0 --expect /sys/control=on \
         --probe temperature --probe drift >"$scratch/out" & local pid=$!
-    sleep 0.3; rm "$hot"
-    sleep 1.5; echo 61000 >"$hot"
-    sleep 1.3; echo off >"$small/sys/control"
+    told '^s0,'; rm "$hot"
+    told gone; echo 61000 >"$hot"
+    told back; echo off >"$small/sys/control"
     kill -INT $pid; wait $pid
 }
 echo on >"$small/sys/control"
@@ -129,7 +131,9 @@ stuck() { # 2.4 kB every 10 ms, more than 1 MiB in all, before anybody reads
     wait $reader
 }
 check "nobody reads for long" stuck
-check "its memory is bounded" test "$memory" -lt 4096
+most=4096 # kB
+grep -q __asan_init "$agent" && most=65536 # the sanitizer's own
+check "its memory is bounded" test "$memory" -lt $most
 check "all lines have a form, none is torn" forms
 missed() { awk -F"$tab" '/^s/ {split($0, f, ","); m += f[5]} $1 == "cost" {exit !($6 == m && m > 100)}' "$scratch/out"; }
 check "what was dropped was counted as missed" missed

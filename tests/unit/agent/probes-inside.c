@@ -9,6 +9,7 @@
 #include "engine/foundation/clock.h"
 #include "tests/unit/agent/made-tree.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -241,6 +242,25 @@ static void a_chain_takes_a_cycle_a_link(void **state) {
         fail_msg("%g Hz", hz);
 }
 
+static void counters_give_the_mean_while_awake(void **state) {
+    (void)state;
+    /* half a second, asleep for half of it, at 3 GHz beside a time stamp of 2 GHz */
+    struct cycles_counters from = {1000, 2000, 3000, 4000}, to = from;
+    to.actual += 750000000;
+    to.maximum += 500000000;
+    to.stamp += 1000000000;
+    to.now_ns += 500000000;
+    assert_true(fabs(cycles_mean_hz(&from, &to) - 3e9) < 1);
+    assert_true(cycles_mean_hz(&to, &from) == 0);
+    assert_true(cycles_mean_hz(&from, &from) == 0);
+    struct cycles_counters still = to;
+    still.maximum = from.maximum;
+    assert_true(cycles_mean_hz(&from, &still) == 0);
+    still = to;
+    still.actual = from.actual - 1;
+    assert_true(cycles_mean_hz(&from, &still) == 0);
+}
+
 static void pus_are_counted(void **state) {
     (void)state;
     struct pu_set set;
@@ -261,6 +281,7 @@ int main(void) {
         TREE_TEST(decimals_are_exact),
         cmocka_unit_test(the_familys_time_has_children_of_threads_and_of_the_dead),
         cmocka_unit_test(a_chain_takes_a_cycle_a_link),
+        cmocka_unit_test(counters_give_the_mean_while_awake),
         cmocka_unit_test(pus_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

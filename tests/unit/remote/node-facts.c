@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 
 static struct fixture f;
 static char tree[64];
@@ -130,6 +131,35 @@ static void a_captured_machine_is_told_as_it_is(void **state) {
     assert_true(facts->memories[1].total == UINT64_C(99000000) * 1024);
     assert_true(facts->memories[1].free == UINT64_C(98000000) * 1024);
     node_facts_free(facts);
+}
+
+/* What --capture takes of a machine, unpacked, is told as the machine was. */
+static void a_capture_is_told_as_the_machine_was(void **state) {
+    (void)state;
+    char copy[] = "/tmp/assay-copy-XXXXXX";
+    assert_non_null(mkdtemp(copy));
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/bin/sh", "sh", "-c", "\"$0\" --capture --root \"$1\" | tar xf - -C \"$2\"", agent_program(),
+              tree, copy, (char *)NULL);
+        _exit(127);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    struct node_facts *before = inspect(tree), *after = inspect(copy);
+    assert_string_equal(after->host_name, before->host_name);
+    assert_string_equal(after->kernel_version, before->kernel_version);
+    assert_string_equal(after->boot_id, before->boot_id);
+    assert_int_equal(after->pu_count, before->pu_count);
+    assert_memory_equal(after->pus, before->pus, before->pu_count * sizeof *before->pus);
+    assert_true(after->memory_total == before->memory_total);
+    assert_true(after->memory_limit == before->memory_limit);
+    assert_int_equal(after->memory_count, before->memory_count);
+    assert_true(after->memories[1].free == before->memories[1].free);
+    node_facts_free(before);
+    node_facts_free(after);
+    assert_int_equal(file_remove_tree(copy, NULL), 0);
 }
 
 static void one_allowed_pu_of_each_core(void **state) {
@@ -339,6 +369,7 @@ static void records_that_are_wrong(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TREE_TEST(a_captured_machine_is_told_as_it_is),
+        TREE_TEST(a_capture_is_told_as_the_machine_was),
         TREE_TEST(one_allowed_pu_of_each_core),
         TREE_TEST(a_limit_of_cgroup_version_1),
         TREE_TEST(a_machine_that_says_little),

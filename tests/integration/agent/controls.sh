@@ -1,0 +1,149 @@
+#!/bin/bash
+# Controls that change along with others, hardware threads that come and go, and daemons, on nodes whose files answer as a
+# kernel's do (controls-faults.sh has what these refuse). Everything comes back, to the byte.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+
+agent=${ASSAY_AGENT:-$ASSAY_BUILD/libexec/assay/assay-agent}
+cpu=/sys/devices/system/cpu
+
+# Two words with one parent: the snapshot is that of whoever set.
+cat >"$scratch/set" <<'END'
+/root/agent --snapshot-controls --label test >/root/snapshot || exit 3
+/root/agent --set-controls "$@" >/root/told
+status=$?
+grep -v -e ^write -e ^expect /root/told
+exit $status
+END
+
+up() { # up MACHINE
+    bed up 1 --machine "$1" || exit 1
+    bed can kernel-files || plan_skip "no FUSE here"
+    bed on 1 sh -c 'cat >/root/agent && chmod +x /root/agent' <"$agent"
+    bed on 1 sh -c 'cat >/root/set' <"$scratch/set"
+    bed files 1 >"$scratch/before"
+}
+setting() { bed on 1 timeout 60 sh /root/set "$@" >"$scratch/told"; }
+restore() { bed on 1 timeout 60 /root/agent --restore-controls >"$scratch/restored" 2>"$scratch/words"; }
+is_as_before() { bed files 1 | diff "$scratch/before" -; }
+# told CONTROL STATE [PATTERN]: of its line, the state and, in the sentence, the pattern
+told() {
+    awk -F'\t' -v control="$1" -v state="$2" -v pattern="${3:-}" \
+        '$1 == "set" && $2 == control { found = $6 == state && $7 ~ pattern } END { exit !found }' "$scratch/told" ||
+        { cat "$scratch/told" >&2; false; }
+}
+comes_back() { # comes_back NAME
+    check "$1: put back" restore
+    check "$1: all files are as they were" is_as_before
+    check "$1: nothing stays behind" bed on 1 sh -c '! test -e /run/assay'
+}
+
+# ---- What comes along with something else
+
+up intel-pstate
+bed fault 1 resets-turbo on
+check "a governor that resets turbo: turbo is off in the end" setting turbo=off governor=performance
+check "and is told so" told turbo done
+comes_back "governor and turbo"
+bed on 1 sh -c "echo 1 >$cpu/intel_pstate/no_turbo"
+bed files 1 >"$scratch/before"
+check "a governor alone" setting governor=performance
+check "does not switch turbo on" test "$(bed on 1 cat $cpu/intel_pstate/no_turbo)" = 1
+comes_back "governor alone"
+bed fault 1 none
+bed on 1 sh -c "echo 0 >$cpu/intel_pstate/no_turbo"
+
+bed on 1 sh -c "echo off >$cpu/smt/control"
+bed files 1 >"$scratch/before"
+check "threads that come are set like the others" setting hyperthreads=on governor=performance frequency=1.5GHz idle-states=POLL
+check "all of them" test "$(bed on 1 sh -c "cat $cpu/cpufreq/policy*/scaling_governor" | sort | uniq -c | tr -d '\n ')" = 8performance
+comes_back "threads that came"
+bed on 1 sh -c "echo on >$cpu/smt/control"
+bed down
+
+up intel-pstate
+bed fault 1 remembers on
+check "processors that come back with their settings" setting hyperthreads=off governor=performance frequency=1GHz
+comes_back "with their settings"
+bed fault 1 offline 3 14
+setting governor=performance frequency=2GHz idle-states=C1
+check "a processor that goes meanwhile is told" grep -q 'PU 3 went offline meanwhile' "$scratch/told"
+restore
+check "its files cannot be put back" grep -q 'could not be put back' "$scratch/words"
+check "which is told of each" grep -q '^different	frequency	.*policy3/scaling_max_freq	' "$scratch/restored"
+bed on 1 sh -c "echo 1 >$cpu/cpu3/online"
+comes_back "the processor is there again"
+bed down
+
+# ---- Daemons, by a systemctl of ours
+
+up virtual
+bed on 1 sh -c 'mkdir -p /run/systemd/system; cat >/usr/sbin/systemctl; chmod +x /usr/sbin/systemctl
+    touch /root/there-irqbalance /root/active-irqbalance /root/there-tuned /root/there-thermald /root/active-thermald' <<'END'
+#!/bin/sh
+echo "$*" >>/root/calls
+case $1 in
+is-active)
+    shift
+    for name; do if [ -e "/root/active-$name" ]; then echo active; else echo inactive; fi; done ;;
+show)
+    for name; do :; done
+    if [ -e "/root/there-$name" ]; then echo LoadState=loaded; else echo LoadState=not-found; fi ;;
+--no-ask-password)
+    case $2 in
+    stop) [ ! -e /root/stubborn ] && rm -f "/root/active-$3" ;;
+    start) touch "/root/active-$3" ;;
+    esac ;;
+esac
+END
+state() { bed on 1 sh -c 'cd /root; ls -d active-* 2>/dev/null' | tr '\n' ' '; }
+bed on 1 /root/agent --controls >"$scratch/told"
+check "daemons are found" grep -q "^control	daemons	available	mixed: stopped (tuned), running (thermald, irqbalance)	running stopped	systemd	$" "$scratch/told"
+check "stopped" setting daemons=stopped
+check "none runs" test "$(state)" = ""
+check "that is told" told daemons done
+check "and of whom" grep -q '^daemon	irqbalance	running$' <(bed on 1 cat /root/snapshot)
+comes_back "daemons"
+check "those that ran run again, and no other" test "$(state)" = "active-irqbalance active-thermald "
+check "again" setting daemons=running
+check "all that are there run" test "$(state)" = "active-irqbalance active-thermald active-tuned "
+comes_back "daemons that were started"
+check "the one that did not run does not" test "$(state)" = "active-irqbalance active-thermald "
+bed on 1 touch /root/stubborn
+setting daemons=stopped
+check "one that does not stop is told" told daemons failed 'cannot stop thermald'
+bed on 1 rm /root/stubborn
+comes_back "a daemon that does not stop"
+bed down
+
+# ---- Daemons of a node without systemd: those that we started again outlive us
+
+up virtual
+bed on 1 sh -c 'cp /bin/sleep /root/irqbalance; mkdir -p /etc/init.d; cat >/etc/init.d/irqbalance; chmod +x /etc/init.d/irqbalance
+    rm -rf /run/systemd; /etc/init.d/irqbalance start' <<'END'
+#!/bin/sh
+running() { pid=$(cat /root/pid 2>/dev/null) && kill -0 "$pid" 2>/dev/null; }
+case $1 in
+start) running || { setsid /root/irqbalance 1000 >/dev/null 2>&1 </dev/null & echo $! >/root/pid; } ;;
+stop) running && kill "$pid"; rm -f /root/pid ;;
+status) running || exit 3 ;;
+esac
+END
+runs() { bed on 1 /etc/init.d/irqbalance status; }
+stopped() { ! runs; }
+if bed on 1 sh -c 'command -v service >/dev/null'; then
+    check "it runs at first" runs
+    check "stopped by service" setting daemons=stopped
+    check "it does not run" stopped
+    comes_back "a daemon of service"
+    check "it runs again" runs
+    on_node() { bed run timeout 60 "$ASSAY" nodes run -w node1 -- sh -c "$1"; }
+    check "put back by a command of an agent" on_node '/root/agent --snapshot-controls >/dev/null && /root/agent --set-controls daemons=stopped >/dev/null && /root/agent --restore-controls >/dev/null'
+    check "it runs when the agent has left" runs
+    check "left to the agent" on_node '/root/agent --snapshot-controls >/dev/null && /root/agent --set-controls daemons=stopped transparent-huge-pages=never >/dev/null'
+    check "it runs then, too" runs
+    check "and files are as they were" is_as_before
+else
+    skip "daemons of service" "there is no service program"
+fi
+finish

@@ -1,0 +1,535 @@
+/* Agents that set controls and end, in order or not: all comes back, and who finds something to do says so.
+ */
+#include "tests/unit/agent/controls.h"
+#include "tests/unit/agent/engine.h"
+
+#include "engine/agent/controls/shelf.h"
+#include "engine/remote/node-facts.h"
+
+#include <poll.h>
+
+/* ---- an agent of the machine */
+
+static void attach_to_machine(struct engine *engine) {
+    engine_init(engine);
+    attach(engine, (const char *const[]){"--directory", below("run"), "--remove-directory", "--root",
+                                         machine_root, NULL});
+}
+
+/* Starts a tool as the engine does; the root is the agent's to tell. */
+static void begin_tool(struct engine *engine, const char *const *words) {
+    const char *all[24] = {"/proc/self/exe"};
+    for (size_t i = 0; words[i]; i++)
+        all[1 + i] = words[i];
+    run(engine, all, PROTOCOL_MODE_NULL);
+}
+
+/* Its exit status; what it printed in `tool_output`. */
+static uint32_t end_tool(struct engine *engine) {
+    struct protocol_frame frame;
+    struct protocol_exited exited;
+    struct protocol_data data;
+    text_reset(&tool_output);
+    for (;;) {
+        assert_true(receive(engine, &frame));
+        assert_int_equal(outbox_acknowledge(&engine->outbox, frame.acknowledged, &failure), 0);
+        if (frame.type == PROTOCOL_OUTPUT) {
+            assert_int_equal(protocol_get_data(&frame, &data, &failure), 0);
+            assert_int_equal(text_append(&tool_output, data.bytes, data.length), 0);
+        }
+        if (frame.type == PROTOCOL_EXITED)
+            break;
+    }
+    assert_int_equal(protocol_get_exited(&frame, &exited, &failure), 0);
+    assert_int_equal(exited.flags, 0);
+    return exited.code;
+}
+
+#define AGENT_TOOL(engine, ...)                                                                              \
+    (begin_tool(engine, (const char *const[]){__VA_ARGS__, NULL}), end_tool(engine))
+
+#define SET_ALL                                                                                              \
+    "--set-controls", "turbo=off", "hyperthreads=off", "governor=performance", "frequency=2GHz",             \
+        "energy-preference=performance", "idle-states=C1", "uncore-frequency=2GHz", "numa-balancing=off",    \
+        "transparent-huge-pages=never"
+
+static void keep(struct engine *engine) {
+    assert_int_equal(
+        AGENT_TOOL(engine, "--snapshot-controls", "--session", engine->name, "--label", "somebody@somewhere"),
+        0);
+}
+
+/* The only note of FACTS, or "". */
+static const char *note_of(struct engine *engine) {
+    static char note[2048];
+    struct protocol_frame frame;
+    struct node_facts *facts;
+    begin(engine, PROTOCOL_INSPECT);
+    protocol_put_number(&writer, engine->next++);
+    end(engine);
+    expect(engine, PROTOCOL_FACTS, &frame);
+    assert_int_equal(node_facts_parse(frame.payload + 4, frame.length - 4, &facts, &failure), 0);
+    assert_true(facts->note_count <= 1);
+    snprintf(note, sizeof note, "%s", facts->note_count ? facts->notes[0] : "");
+    node_facts_free(facts);
+    return note;
+}
+
+static pid_t parent_of(pid_t pid) {
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    fclose(file);
+    return (pid_t)strtol(strrchr(line, ')') + 4, NULL, 10);
+}
+
+/* Gone, or dead and not reaped: where nobody reaps, that stays. */
+static void wait_until_dead(pid_t pid) {
+    struct owner owner;
+    for (int i = 0; i < 2000 && owner_find(pid, &owner) == 0; i++)
+        wait_ms(5);
+    assert_int_equal(owner_find(pid, &owner), -ESRCH);
+}
+
+/* ---- in order */
+
+static void who_leaves_puts_back(void **state) {
+    (void)state;
+    enum { LEAVE, LEASE, TERMINATE, WAYS };
+    machine_make("intel-pstate");
+    struct text before = machine_state();
+    for (int way = LEAVE; way < WAYS; way++) {
+        struct engine engine;
+        char words[1024];
+        attach_to_machine(&engine);
+        assert_string_equal(note_of(&engine), "");
+        keep(&engine);
+        assert_int_equal(AGENT_TOOL(&engine, SET_ALL), 0);
+        machine_expect("sys/devices/system/cpu/smt/control", "off\n");
+        pid_t worker = engine.agent;
+        if (way == LEAVE) {
+            leave(&engine);
+        } else if (way == LEASE) {
+            set_lease(&engine, 50);
+        } else {
+            kill(worker, SIGTERM);
+        }
+        if (way != LEAVE)
+            assert_int_equal(relay_end(&engine, words), 0);
+        wait_until_dead(worker);
+        machine_is_as(&before);
+        engine_clear(&engine);
+    }
+    text_clear(&before);
+}
+
+/* A command that sets, and is ended with the agent, does not set after the agent has put back. */
+static void commands_end_before(void **state) {
+    (void)state;
+    machine_make("two-sockets");
+    struct text before = machine_state();
+    struct engine engine;
+    attach_to_machine(&engine);
+    keep(&engine);
+    begin_tool(&engine, (const char *const[]){SET_ALL, NULL});
+    struct protocol_frame frame;
+    expect(&engine, PROTOCOL_STARTED, &frame);
+    leave(&engine);
+    machine_is_as(&before);
+    engine_clear(&engine);
+    text_clear(&before);
+}
+
+/* Of session 0, on its stream. */
+static void the_stream_ends(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    struct text before = machine_state();
+    struct engine engine;
+    engine_init(&engine);
+    engine.session = 0;
+    int in[2], out[2], words[2];
+    char said[1024];
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(words, O_CLOEXEC), 0);
+    engine.relay = fork();
+    if (engine.relay == 0) {
+        dup2(in[0], 0);
+        dup2(out[1], 1);
+        dup2(words[1], 2);
+        execl(program, program, "--directory", below("run"), "--root", machine_root, (char *)NULL);
+        _exit(126);
+    }
+    close(in[0]);
+    close(out[1]);
+    close(words[1]);
+    engine.to = in[1];
+    engine.from = out[0];
+    engine.words = words[0];
+    say_hello(&engine, 0);
+    take_hello(&engine);
+    keep(&engine);
+    assert_int_equal(AGENT_TOOL(&engine, SET_ALL), 0);
+    close_stream(&engine);
+    assert_int_equal(relay_end(&engine, said), 0);
+    machine_is_as(&before);
+    engine_clear(&engine);
+    text_clear(&before);
+}
+
+/* ---- killed */
+
+enum who { WORKER = 1, GUARDIAN = 2, BOTH = 3 };
+
+static void kill_who(pid_t worker, pid_t guardian, enum who who) {
+    /* Stopped first, so that neither sees the other die. */
+    if (who == BOTH) {
+        kill(guardian, SIGSTOP);
+        kill(worker, SIGKILL);
+        kill(guardian, SIGKILL);
+    } else {
+        kill(who == WORKER ? worker : guardian, SIGKILL);
+    }
+}
+
+static void the_guardian_puts_back(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    struct text before = machine_state();
+    struct engine engine;
+    char words[1024], expected[256];
+    attach_to_machine(&engine);
+    keep(&engine);
+    assert_int_equal(AGENT_TOOL(&engine, SET_ALL), 0);
+    kill(engine.agent, SIGKILL);
+    assert_int_equal(relay_end(&engine, words), 1);
+    machine_is_as(&before);
+    snprintf(expected, sizeof expected,
+             "files that an earlier agent (session %s, label somebody@somewhere) had left", engine.name);
+    assert_non_null(strstr(words, expected));
+    engine_clear(&engine);
+    text_clear(&before);
+}
+
+static void the_next_agent_puts_back(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    struct text before = machine_state();
+    struct engine engine, next;
+    char words[1024], expected[256];
+    attach_to_machine(&engine);
+    keep(&engine);
+    assert_int_equal(AGENT_TOOL(&engine, "--set-controls", "turbo=off"), 0);
+    pid_t worker = engine.agent, guardian = parent_of(worker);
+    kill_who(worker, guardian, BOTH);
+    relay_end(&engine, words);
+    wait_until_dead(worker);
+    wait_until_dead(guardian);
+    machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
+    assert_int_equal(TOOL("--controls"), 0);
+    snprintf(expected, sizeof expected, "held\t%s\tsomebody@somewhere\tgone\t", engine.name);
+    assert_string_not_equal(told(expected), "");
+    attach_to_machine(&next);
+    snprintf(expected, sizeof expected,
+             "put back 1 files that an earlier agent (session %s, label somebody@somewhere) had left changed",
+             engine.name);
+    assert_string_equal(note_of(&next), expected);
+    leave(&next);
+    machine_is_as(&before);
+    engine_clear(&engine);
+    engine_clear(&next);
+    text_clear(&before);
+}
+
+/* At any moment, whoever it is. */
+static void killed_at_any_moment(void **state) {
+    (void)state;
+    enum { ROUNDS = 60 };
+    machine_make("intel-pstate");
+    struct text before = machine_state();
+    srandom(20261122);
+    unsigned in_the_middle = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct engine engine;
+        struct protocol_frame frame;
+        char words[1024];
+        enum who who = (enum who)(1 + random() % 3);
+        int pause_us = (int)(random() % 12000);
+        attach_to_machine(&engine);
+        pid_t worker = engine.agent, guardian = parent_of(worker);
+        keep(&engine);
+        begin_tool(&engine, (const char *const[]){SET_ALL, NULL});
+        expect(&engine, PROTOCOL_STARTED, &frame);
+        nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000L}, NULL);
+        kill_who(worker, guardian, who);
+        relay_end(&engine, words);
+        engine_clear(&engine);
+        wait_until_dead(worker);
+        wait_until_dead(guardian);
+        if (who == BOTH) {
+            struct text now = machine_state();
+            in_the_middle += now.length != before.length || memcmp(now.bytes, before.bytes, now.length) != 0;
+            text_clear(&now);
+            assert_int_equal(TOOL("--restore-controls", "--abandoned"), 0);
+        }
+        machine_is_as(&before);
+    }
+    print_message("%u times something was left to put back\n", in_the_middle);
+    assert_true(in_the_middle > 0);
+    text_clear(&before);
+}
+
+/* Whoever puts back can be killed, too. */
+static void killed_while_putting_back(void **state) {
+    (void)state;
+    machine_make("two-sockets");
+    struct text before = machine_state();
+    srandom(4);
+    for (int round = 0; round < 20; round++) {
+        int from;
+        assert_int_equal(TOOL("--snapshot-controls"), 0);
+        assert_int_equal(TOOL(SET_ALL), 0);
+        pid_t child = tool_start((const char *const[]){"--restore-controls", NULL}, &from);
+        nanosleep(&(struct timespec){.tv_nsec = random() % 8000000}, NULL);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        close(from);
+        assert_int_equal(TOOL("--restore-controls"), 0);
+        file_remove_tree(on_machine("run"), NULL); /* the folder of one that was killed at its last step */
+        machine_is_as(&before);
+    }
+    text_clear(&before);
+}
+
+/* ---- whose it is */
+
+static void one_agent_holds_a_machine(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    struct engine engine, other;
+    char expected[128];
+    attach_to_machine(&engine);
+    keep(&engine);
+    engine_init(&other);
+    attach(&other, (const char *const[]){"--directory", below("other"), "--root", machine_root, NULL});
+    assert_string_equal(note_of(&other), "");
+    assert_int_equal(AGENT_TOOL(&other, "--snapshot-controls"), 1);
+    snprintf(expected, sizeof expected, "held\t%s\tsomebody@somewhere\talive\t", engine.name);
+    assert_memory_equal(tool_output.bytes, expected, strlen(expected));
+    assert_int_equal(AGENT_TOOL(&other, "--set-controls", "turbo=off"), 1);
+    assert_memory_equal(tool_output.bytes, expected, strlen(expected));
+    assert_int_equal(AGENT_TOOL(&other, "--restore-controls", "--abandoned"), 1);
+    assert_memory_equal(tool_output.bytes, expected, strlen(expected));
+    leave(&other); /* and what is another's stays */
+    assert_int_equal(AGENT_TOOL(&engine, "--set-controls", "turbo=off"), 0);
+    keep(&engine); /* again: told as it was */
+    assert_string_not_equal(told("file\tturbo\t/sys/devices/system/cpu/intel_pstate/no_turbo\t0\\n"), "");
+    leave(&engine);
+    machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
+    engine_clear(&engine);
+    engine_clear(&other);
+}
+
+/* What is left here by one that was killed is put back before another keeps what it finds. */
+static void the_next_snapshot_puts_back_first(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    struct text before = machine_state();
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        if (TOOL("--snapshot-controls", "--label", "first") != 0 || TOOL("--set-controls", "turbo=off") != 0)
+            _exit(1);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(TOOL("--snapshot-controls", "--label", "second"), 0);
+    assert_string_equal(field(told("restored"), 1), "1");
+    assert_string_equal(field(told("restored"), 4), "first");
+    assert_string_not_equal(told("file\tturbo\t/sys/devices/system/cpu/intel_pstate/no_turbo\t0\\n"), "");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
+static void many_start_at_once(void **state) {
+    (void)state;
+    enum { AGENTS = 8 };
+    machine_make("two-sockets");
+    struct text before = machine_state();
+    pid_t children[AGENTS];
+    int status, froms[AGENTS];
+    pid_t child = fork();
+    if (child == 0)
+        _exit(TOOL("--snapshot-controls") != 0 || TOOL(SET_ALL) != 0);
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    for (int i = 0; i < AGENTS; i++)
+        children[i] = tool_start((const char *const[]){"--restore-controls", "--abandoned", NULL}, &froms[i]);
+    unsigned put_back = 0, nothing = 0;
+    for (int i = 0; i < AGENTS; i++) {
+        drain(froms[i], &tool_output);
+        close(froms[i]);
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+        put_back += count_told("restored\t");
+        nothing += count_told("nothing\t");
+    }
+    assert_int_equal(put_back, 1);
+    assert_int_equal(nothing, AGENTS - 1);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
+/* ---- what lies there */
+
+/* Calls CHANGE with what is kept, and keeps that. */
+static void change_snapshot(void (*change)(struct snapshot *snapshot)) {
+    struct machine machine;
+    struct shelf shelf;
+    struct snapshot snapshot;
+    assert_int_equal(machine_open(machine_root, &machine, &failure), 0);
+    assert_int_equal(shelf_open(&machine, false, &shelf, &failure), 0);
+    assert_int_equal(shelf_load(&shelf, &snapshot, &failure), 0);
+    change(&snapshot);
+    assert_int_equal(shelf_store(&shelf, &snapshot, &failure), 0);
+    snapshot_clear(&snapshot);
+    shelf_close(&shelf);
+    machine_close(&machine);
+}
+
+/* Its number went to a process that began later. */
+static void take_number(struct snapshot *snapshot) {
+    snapshot->owner.start--;
+}
+
+static void a_number_may_go_to_another(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    struct text before = machine_state();
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    assert_int_equal(TOOL("--restore-controls", "--abandoned"), 1);
+    change_snapshot(take_number);
+    assert_int_equal(TOOL("--set-controls", "turbo=on"), 1);
+    assert_string_equal(field(told("held"), 3), "gone");
+    assert_int_equal(TOOL("--restore-controls", "--abandoned"), 0);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
+static void another_boot_is_another_machine(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    machine_put("proc/sys/kernel/random/boot_id", "00000000-1111-2222-3333-444444444444\n");
+    struct engine engine;
+    attach_to_machine(&engine);
+    assert_string_equal(note_of(&engine),
+                        "the machine has been restarted since an earlier agent set controls: "
+                        "nothing was left to put back");
+    assert_int_equal(AGENT_TOOL(&engine, "--restore-controls"), 0);
+    assert_string_equal(tool_output.bytes, "nothing\tthere is no snapshot here\n");
+    leave(&engine);
+    machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
+    assert_false(file_exists(on_machine("run")));
+    engine_clear(&engine);
+}
+
+static void snapshot_path(char *path, size_t size) {
+    snprintf(path, size, "%s%.512s", machine_root, field(told("snapshot"), 1));
+}
+
+/* A torn one is never believed, and nothing is set on top of it. */
+static void a_torn_snapshot_is_known(void **state) {
+    (void)state;
+    machine_make("intel-pstate:cores=1");
+    char path[1024];
+    struct text whole;
+    text_init(&whole, 1 << 20);
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    snapshot_path(path, sizeof path);
+    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    assert_int_equal(file_read(path, &whole, NULL), 0);
+    for (size_t length = 0; length < whole.length; length += 97) {
+        assert_int_equal(truncate(path, (off_t)length), 0);
+        assert_int_equal(TOOL("--restore-controls"), 1);
+        assert_non_null(strstr(tool_words.bytes, "cannot be used"));
+        assert_int_equal(TOOL("--snapshot-controls"), 1);
+        assert_string_equal(tool_output.bytes, "");
+        machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
+        assert_int_equal(file_replace(path, whole.bytes, whole.length, 0600, &failure), 0);
+    }
+    for (size_t at = 0; at < whole.length; at += 101) {
+        whole.bytes[at] ^= 1;
+        assert_int_equal(file_replace(path, whole.bytes, whole.length, 0600, &failure), 0);
+        assert_int_equal(TOOL("--restore-controls"), 1);
+        whole.bytes[at] ^= 1;
+    }
+    machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
+    /* What others may write to, or a link to elsewhere, is none either. */
+    assert_int_equal(file_replace(path, whole.bytes, whole.length, 0600, &failure), 0);
+    assert_int_equal(chmod(path, 0622), 0);
+    assert_int_equal(TOOL("--restore-controls"), 1);
+    assert_int_equal(chmod(path, 0600), 0);
+    char elsewhere[1100];
+    snprintf(elsewhere, sizeof elsewhere, "%s.elsewhere", machine_root);
+    assert_int_equal(rename(path, elsewhere), 0);
+    assert_int_equal(symlink(elsewhere, path), 0);
+    assert_int_equal(TOOL("--restore-controls"), 1);
+    assert_int_equal(rename(elsewhere, path), 0);
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
+    text_clear(&whole);
+}
+
+static void a_folder_of_others_is_refused(void **state) {
+    (void)state;
+    machine_make("virtual");
+    assert_int_equal(mkdir(on_machine("run"), 0755), 0);
+    assert_int_equal(mkdir(on_machine("run/assay"), 0755), 0);
+    assert_int_equal(chmod(on_machine("run/assay"), 0777), 0);
+    assert_int_equal(TOOL("--snapshot-controls"), 1);
+    assert_non_null(strstr(tool_words.bytes, "can be written by others"));
+    assert_int_equal(rmdir(on_machine("run/assay")), 0);
+    assert_int_equal(symlink("/tmp", on_machine("run/assay")), 0);
+    assert_int_equal(TOOL("--snapshot-controls"), 1);
+    assert_string_equal(tool_output.bytes, "");
+}
+
+static int begin_test(void **state) {
+    return machine_setup(state) < 0 ? -1 : set_up(state);
+}
+
+static int end_test(void **state) {
+    return machine_teardown(state) < 0 ? -1 : tear_down(state);
+}
+
+#define KILL_TEST(name) cmocka_unit_test_setup_teardown(name, begin_test, end_test)
+
+int main(void) {
+    find_program();
+    machine_find_program();
+    const struct CMUnitTest tests[] = {
+        KILL_TEST(who_leaves_puts_back),
+        KILL_TEST(commands_end_before),
+        KILL_TEST(the_stream_ends),
+        KILL_TEST(the_guardian_puts_back),
+        KILL_TEST(the_next_agent_puts_back),
+        KILL_TEST(killed_at_any_moment),
+        KILL_TEST(killed_while_putting_back),
+        KILL_TEST(one_agent_holds_a_machine),
+        KILL_TEST(the_next_snapshot_puts_back_first),
+        KILL_TEST(many_start_at_once),
+        KILL_TEST(a_number_may_go_to_another),
+        KILL_TEST(another_boot_is_another_machine),
+        KILL_TEST(a_torn_snapshot_is_known),
+        KILL_TEST(a_folder_of_others_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,342 @@
+/* Every control of every made-up machine, set and put back to the byte. */
+#include "tests/unit/agent/controls.h"
+
+#include <sys/resource.h>
+
+static const char *const all_names[] = {
+    "daemons",        "hyperthreads",           "governor",    "turbo",
+    "frequency",      "energy-preference",      "idle-states", "uncore-frequency",
+    "numa-balancing", "transparent-huge-pages", "aslr"};
+enum { NAMES = sizeof all_names / sizeof *all_names };
+
+static const char *const machines[] = {"intel-pstate", "intel-cpufreq", "acpi-cpufreq",  "amd-pstate",
+                                       "arm-cppc",     "virtual",       "offline-cores", "two-sockets"};
+enum { MACHINES = sizeof machines / sizeof *machines };
+
+/* Another value than the present one, out of the possible ones. */
+static bool choose(const char *name, char *ret, size_t size) {
+    char value[2048], possible[2048], *rest = possible, *word;
+    if (strcmp(told_of("control", name, 2), "available") != 0)
+        return false;
+    snprintf(value, sizeof value, "%s", told_of("control", name, 3));
+    snprintf(possible, sizeof possible, "%s", told_of("control", name, 4));
+    while ((word = strsep(&rest, " ")))
+        if (*word && strcmp(word, value) != 0 && strcmp(word, "default") != 0 && !strstr(word, "..")) {
+            snprintf(ret, size, "%s=%s", name, word);
+            return true;
+        }
+    fail_msg("'%s' has no other value", name);
+    return false;
+}
+
+static void lines_are_in_setting_order(void **state) {
+    (void)state;
+    for (size_t m = 0; m < MACHINES; m++) {
+        machine_make(machines[m]);
+        struct text before = machine_state();
+        assert_int_equal(TOOL("--controls"), 0);
+        const char *at = tool_output.bytes;
+        for (size_t i = 0; i < NAMES; i++) {
+            char prefix[64];
+            int length = snprintf(prefix, sizeof prefix, "control\t%s\t", all_names[i]);
+            assert_memory_equal(at, prefix, (size_t)length);
+            at = strchr(at, '\n') + 1;
+        }
+        assert_memory_equal(at, "machine\t", 8);
+        assert_string_equal(told("held"), "");
+        machine_is_as(&before);
+        text_clear(&before);
+    }
+}
+
+static void everything_comes_back(void **state) {
+    (void)state;
+    for (size_t m = 0; m < MACHINES; m++) {
+        machine_make(machines[m]);
+        struct text before = machine_state();
+        char words[NAMES][128];
+        const char *arguments[NAMES + 2] = {"--set-controls"};
+        size_t count = 1;
+        assert_int_equal(TOOL("--controls"), 0);
+        for (size_t i = 0; i < NAMES; i++)
+            if (choose(all_names[i], words[i], sizeof words[i]))
+                arguments[count++] = words[i];
+        assert_int_equal(TOOL("--snapshot-controls", "--label", "test"), 0);
+        if (tool_run(arguments) != 0)
+            fail_msg("%s: %s%s", machines[m], tool_output.bytes, tool_words.bytes);
+        assert_int_equal(count_told("set\t"), count - 1);
+        for (size_t i = 1; i < count; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(arguments[i], "="), arguments[i]);
+            assert_string_equal(told_of("set", name, 5), "done");
+        }
+        assert_int_equal(TOOL("--restore-controls"), 0);
+        assert_string_equal(field(told("restored"), 2), "0");
+        machine_is_as(&before);
+        text_clear(&before);
+    }
+}
+
+/* Each alone, so that none hides behind another. */
+static void each_comes_back(void **state) {
+    (void)state;
+    for (size_t m = 0; m < MACHINES; m++) {
+        machine_make(machines[m]);
+        struct text before = machine_state();
+        for (size_t i = 0; i < NAMES; i++) {
+            char word[128];
+            assert_int_equal(TOOL("--controls"), 0);
+            if (!choose(all_names[i], word, sizeof word))
+                continue;
+            assert_int_equal(TOOL("--snapshot-controls"), 0);
+            assert_int_equal(TOOL("--set-controls", word), 0);
+            /* `online` of all does not follow that of one in a folder, and min is told as what it is. */
+            bool told_otherwise = strstr(word, "=min") ||
+                                  (strstr(word, "hyperthreads") && strcmp(machines[m], "acpi-cpufreq") == 0);
+            if (!told_otherwise)
+                assert_string_equal(told_of("set", all_names[i], 4), strchr(word, '=') + 1);
+            assert_true(count_told("write\t") > 0 && count_told("expect\t") > 0);
+            /* What is so already is not written again. */
+            assert_int_equal(TOOL("--set-controls", word), 0);
+            assert_string_equal(told_of("set", all_names[i], 5), "unchanged");
+            assert_int_equal(count_told("write\t"), 0);
+            assert_int_equal(TOOL("--restore-controls"), 0);
+            machine_is_as(&before);
+        }
+        text_clear(&before);
+    }
+}
+
+/* ---- values */
+
+struct value_case {
+    const char *machine, *word, *state, *after, *sentence; /* AFTER NULL: as before */
+};
+
+static void values_are_understood(void **state) {
+    (void)state;
+    static const struct value_case cases[] = {
+        {"intel-pstate", "frequency=2.1GHz", "done", "2.1GHz", ""},
+        {"intel-pstate", "frequency=2100 MHz..3500000kHz", "done", "2.1GHz..3.5GHz", ""},
+        {"intel-pstate", "frequency=base", "done", "2.1GHz", ""},
+        {"intel-pstate", "frequency=50%", "done", "1.05GHz", ""},
+        {"intel-pstate", "frequency=min..base", "done", "800MHz..2.1GHz", ""},
+        {"intel-pstate", "frequency=min..max", "unchanged", NULL, ""},
+        {"intel-pstate", "frequency=4GHz", "invalid", NULL,
+         "'4GHz' is outside of 800MHz..3.5GHz, which is possible here"},
+        {"intel-pstate", "frequency=2.1", "invalid", NULL, NULL},
+        {"intel-pstate", "frequency=2GHz..1GHz", "invalid", NULL, "'2GHz..1GHz' begins above its end"},
+        {"intel-pstate", "frequency=nan GHz", "invalid", NULL, NULL},
+        {"intel-pstate", "frequency=-1GHz", "invalid", NULL, NULL},
+        {"arm-cppc", "frequency=base", "invalid", NULL,
+         "'base' is not known on this machine; expected a frequency"},
+        {"intel-pstate", "governor=ondemand", "invalid", NULL,
+         "'ondemand' is not possible here; expected one of: performance powersave"},
+        {"intel-pstate", "governor=power", "invalid", NULL, NULL},
+        {"intel-pstate", "turbo=maybe", "invalid", NULL, "'maybe' is not possible; expected on or off"},
+        {"intel-pstate", "energy-preference=balance-power", "done", "balance_power", ""},
+        {"intel-pstate", "energy-preference=200", "done", "200", ""},
+        {"intel-pstate", "energy-preference=256", "invalid", NULL, "'256' is too large; expected 0 to 255"},
+        {"acpi-cpufreq", "energy-preference=balance-power", "done", "balance-power", ""},
+        {"acpi-cpufreq", "energy-preference=3", "done", "3", ""},
+        {"acpi-cpufreq", "energy-preference=16", "invalid", NULL, NULL},
+        {"intel-pstate", "idle-states=C1", "done", "C1", ""},
+        {"intel-pstate", "idle-states=c1e", "done", "C1E", ""},
+        {"intel-pstate", "idle-states=POLL", "done", "POLL", ""},
+        {"intel-pstate", "idle-states=0us", "done", "POLL", ""},
+        {"intel-pstate", "idle-states=9us", "done", "C1", ""},
+        {"intel-pstate", "idle-states=10000us", "unchanged", "all", ""},
+        {"intel-pstate", "idle-states=C9", "invalid", NULL, NULL},
+        {"intel-pstate", "uncore-frequency=1.5GHz..max", "done", "1.5GHz..2.4GHz", ""},
+        {"intel-pstate", "uncore-frequency=base", "invalid", NULL, NULL},
+        {"intel-pstate", "uncore-frequency=50%", "invalid", NULL, NULL},
+        {"intel-pstate", "transparent-huge-pages=often", "invalid", NULL,
+         "'often' is not possible here; expected one of: always madvise never"},
+        {"intel-pstate", "transparent-huge-pages=madvise never", "invalid", NULL, NULL},
+        {"intel-pstate", "aslr=0", "read-only", NULL, NULL},
+        {"intel-pstate", "daemons=stopped", "absent", NULL, "nothing runs on a captured machine"},
+        {"virtual", "turbo=off", "absent", NULL, NULL},
+        {"virtual", "hyperthreads=off", "absent", NULL, NULL},
+        {"acpi-cpufreq", "hyperthreads=off", "done", NULL, ""},
+        {"offline-cores", "hyperthreads=off", "done", "off", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct value_case *one = &cases[i];
+        char name[64], after[2048];
+        machine_make(one->machine);
+        struct text before = machine_state();
+        assert_int_equal(TOOL("--snapshot-controls"), 0);
+        int status = TOOL("--set-controls", one->word);
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(one->word, "="), one->word);
+        if (strcmp(told_of("set", name, 5), one->state) != 0)
+            fail_msg("%s: %s", one->word, told("set\t"));
+        bool good = strcmp(one->state, "done") == 0 || strcmp(one->state, "unchanged") == 0;
+        assert_int_equal(status, good ? 0 : 1);
+        if (one->sentence)
+            assert_string_equal(told_of("set", name, 6), one->sentence);
+        else
+            assert_string_not_equal(told_of("set", name, 6), "");
+        snprintf(after, sizeof after, "%s", told_of("set", name, 4));
+        if (one->after)
+            assert_string_equal(after, one->after);
+        else if (!good)
+            assert_string_equal(told_of("set", name, 3), after);
+        if (!good)
+            assert_int_equal(count_told("write\t"), 0);
+        assert_int_equal(TOOL("--restore-controls"), 0);
+        machine_is_as(&before);
+        text_clear(&before);
+    }
+}
+
+#define POLICY "sys/devices/system/cpu/cpufreq/policy"
+
+static void mixed_values_are_told(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    machine_put(POLICY "2/scaling_governor", "performance\n");
+    machine_put(POLICY "5/scaling_max_freq", "1000000\n");
+    machine_put("sys/devices/system/cpu/cpu1/cpuidle/state2/disable", "1\n");
+    assert_int_equal(TOOL("--controls"), 0);
+    assert_string_equal(told_of("control", "governor", 3), "mixed: powersave (0-1,3-7), performance (2)");
+    assert_string_equal(told_of("control", "frequency", 3),
+                        "mixed: 800MHz..3.5GHz (0-4,6-7), 800MHz..1GHz (5)");
+    assert_string_equal(told_of("control", "idle-states", 3), "mixed: all (0,2-7), all but C1E (1)");
+    /* Such, too, comes back. */
+    struct text before = machine_state();
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "governor=performance", "frequency=3GHz", "idle-states=POLL"), 0);
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
+/* The lines that a write left, in order: of a pair of limits the one first that keeps them apart. */
+static void limits_stay_in_order(void **state) {
+    (void)state;
+    machine_make("intel-pstate:cores=1,threads=1");
+    machine_put(POLICY "0/scaling_min_freq", "1000000\n");
+    machine_put(POLICY "0/scaling_max_freq", "1500000\n");
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "frequency=3GHz"), 0);
+    assert_non_null(strstr(told("write\t"), "scaling_max_freq"));
+    assert_int_equal(TOOL("--set-controls", "frequency=800MHz"), 0);
+    assert_non_null(strstr(told("write\t"), "scaling_min_freq"));
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    assert_non_null(strstr(told("write\t"), "scaling_max_freq"));
+    machine_expect(POLICY "0/scaling_min_freq", "1000000\n");
+}
+
+/* Frequency goes down before hardware threads go, and up again after: and comes back with the rest. */
+static void threads_go_at_the_lowest(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "hyperthreads=off"), 0);
+    const char *order[] = {"min_perf_pct", "max_perf_pct", "smt/control", "max_perf_pct", "min_perf_pct"};
+    const char *at = tool_output.bytes;
+    unsigned found = 0;
+    for (; found < 5 && (at = strstr(at, order[found])); found++)
+        at++;
+    assert_true(found >= 4); /* a minimum that was the lowest is not written */
+    machine_expect("sys/devices/system/cpu/intel_pstate/max_perf_pct", "100\n");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+}
+
+/* What was not set is not ours to put back. */
+static void others_changes_stay(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    machine_put("proc/sys/kernel/numa_balancing", "0\n");
+    machine_put(POLICY "1/scaling_governor", "performance\n");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    assert_string_equal(field(told("restored"), 1), "1");
+    machine_expect("proc/sys/kernel/numa_balancing", "0\n");
+    machine_expect(POLICY "1/scaling_governor", "performance\n");
+    machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
+}
+
+/* A content without a newline, or with blanks, comes back as it was. */
+static void bytes_come_back(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    machine_put("proc/sys/kernel/numa_balancing", "1");
+    machine_put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never \n\n");
+    machine_put("sys/devices/system/cpu/intel_pstate/no_turbo", "0 \\ \t x\n\n");
+    struct text before = machine_state();
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_non_null(strstr(tool_output.bytes, "no_turbo\t0 \\\\ \\t x\\n\\n\n"));
+    assert_int_equal(
+        TOOL("--set-controls", "numa-balancing=off", "transparent-huge-pages=always", "turbo=off"), 0);
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
+static void wrong_arguments_are_refused(void **state) {
+    (void)state;
+    machine_make("virtual");
+    assert_int_equal(TOOL("--set-controls"), 2);
+    assert_int_equal(TOOL("--set-controls", "turbo"), 2);
+    assert_int_equal(TOOL("--set-controls", "turbo="), 2);
+    assert_int_equal(TOOL("--set-controls", "boost=on"), 2);
+    assert_string_equal(tool_words.bytes, "assay-agent: there is no such control: 'boost'\n");
+    assert_int_equal(TOOL("--set-controls", "turbo=on", "turbo=off"), 2);
+    assert_int_equal(TOOL("--controls", "--what"), 2);
+    assert_int_equal(TOOL("--snapshot-controls", "--label", "two words"), 2);
+    assert_int_equal(TOOL("--snapshot-controls", "--session", "xyz"), 2);
+    assert_int_equal(TOOL("--set-controls", "turbo=on"), 1);
+    assert_string_equal(tool_words.bytes,
+                        "assay-agent: there is no snapshot here; --snapshot-controls comes first\n");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    assert_string_equal(tool_output.bytes, "nothing\tthere is no snapshot here\n");
+}
+
+static double children_ms(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_CHILDREN, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3 +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3;
+}
+
+/* 64 PUs: the CPU time is told, and bounded widely. */
+static void it_costs_little(void **state) {
+    (void)state;
+    machine_make("two-sockets:cores=16");
+    struct text before = machine_state();
+    double start = children_ms();
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    double kept = children_ms();
+    assert_int_equal(TOOL("--set-controls", "turbo=off", "hyperthreads=off", "governor=performance",
+                          "frequency=2GHz", "energy-preference=performance", "idle-states=C1",
+                          "uncore-frequency=2GHz", "numa-balancing=off", "transparent-huge-pages=never"),
+                     0);
+    double set = children_ms();
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    double back = children_ms();
+    print_message("CPU: kept in %.1f ms, set in %.1f ms, put back in %.1f ms\n", kept - start, set - kept,
+                  back - set);
+    assert_true(back - start < 5000);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
+int main(void) {
+    machine_find_program();
+    const struct CMUnitTest tests[] = {
+        MACHINE_TEST(lines_are_in_setting_order),
+        MACHINE_TEST(everything_comes_back),
+        MACHINE_TEST(each_comes_back),
+        MACHINE_TEST(values_are_understood),
+        MACHINE_TEST(mixed_values_are_told),
+        MACHINE_TEST(limits_stay_in_order),
+        MACHINE_TEST(threads_go_at_the_lowest),
+        MACHINE_TEST(others_changes_stay),
+        MACHINE_TEST(bytes_come_back),
+        MACHINE_TEST(wrong_arguments_are_refused),
+        MACHINE_TEST(it_costs_little),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* What the samples around a unit say of it. The samples are put where the sampler's lines would. */
+#include "engine/run/unit-state.h"
+#include "engine/run/watch-inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS INT64_C(1000000)
+
+static struct campaign campaign;
+static struct run_node node;
+static struct watch_node watched;
+static struct watch watch;
+static struct run run;
+
+static void add_probe(enum probe_kind kind, const char *const *columns, size_t count) {
+    struct watch_probe *probe = &watched.probes[kind];
+    probe->there = true;
+    probe->columns.names = calloc(count + 1, sizeof(char *));
+    probe->columns.units = calloc(count + 1, sizeof(char *));
+    for (size_t i = 0; i < count; i++) {
+        probe->columns.names[i] = strdup(columns[i]);
+        probe->columns.units[i] = strdup("1");
+    }
+    probe->columns.count = count;
+    history_reset(&probe->history, count);
+    campaign.probes.periods_ns[kind] = 100 * MS;
+}
+
+static void sample(enum probe_kind kind, int64_t time_ns, double first, double second) {
+    assert_int_equal(history_add(&watched.probes[kind].history, time_ns, (double[]){first, second}), 0);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    memset(&campaign, 0, sizeof campaign);
+    memset(&node, 0, sizeof node);
+    memset(&watched, 0, sizeof watched);
+    for (int i = 0; i < GATE_KINDS; i++)
+        campaign.gates.actions[i] = GATE_FLAG;
+    campaign.gates.frequency_tolerance = 0.05;
+    campaign.gates.temperature_band = 5;
+    campaign.gates.foreign_load = 0.5;
+    node.warm_temperature = NAN;
+    watch = (struct watch){.run = &run, .nodes = &watched, .count = 1};
+    watched.watch = &watch;
+    watched.state = WATCH_ON;
+    run = (struct run){.campaign = &campaign, .nodes = &node, .node_count = 1, .watch = &watch};
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    for (int kind = 0; kind < PROBE_KINDS; kind++)
+        watch_probe_clear(&watched.probes[kind]);
+    return 0;
+}
+
+static const unsigned pus[] = {0, 1};
+
+static struct unit_state judge(int64_t start_ns, int64_t end_ns) {
+    return unit_state_judge(&run, 0, pus, 2, start_ns, end_ns);
+}
+
+static void test_known_when_every_probe_has_told_of_the_end(void **state) {
+    (void)state;
+    add_probe(PROBE_FREQUENCY, (const char *[]){"cpu0", "cpu1"}, 2);
+    add_probe(PROBE_THROTTLE, (const char *[]){"core-0-0", "package-0"}, 2);
+    assert_false(unit_state_is_known(&run, 0, 50 * MS));
+    sample(PROBE_FREQUENCY, 100 * MS, 2e9, 2e9);
+    assert_false(unit_state_is_known(&run, 0, 50 * MS));
+    sample(PROBE_THROTTLE, 40 * MS, 0, 0);
+    assert_false(unit_state_is_known(&run, 0, 50 * MS));
+    sample(PROBE_THROTTLE, 50 * MS, 0, 0);
+    assert_true(unit_state_is_known(&run, 0, 50 * MS));
+    /* Who is sampled seldom is not waited for, and neither is a sampler that has ended. */
+    add_probe(PROBE_DRIFT, (const char *[]){"drifted", "x"}, 2);
+    assert_false(unit_state_is_known(&run, 0, 50 * MS));
+    campaign.probes.periods_ns[PROBE_DRIFT] = 10000 * MS;
+    assert_true(unit_state_is_known(&run, 0, 50 * MS));
+    assert_false(unit_state_is_known(&run, 0, 500 * MS));
+    watched.state = WATCH_OFF;
+    assert_true(unit_state_is_known(&run, 0, 500 * MS));
+}
+
+static void test_counters_count_from_before_the_start(void **state) {
+    (void)state;
+    add_probe(PROBE_THROTTLE, (const char *[]){"core-0-0", "package-0"}, 2);
+    sample(PROBE_THROTTLE, 100 * MS, 5, 9);
+    sample(PROBE_THROTTLE, 200 * MS, 5, 9);
+    sample(PROBE_THROTTLE, 300 * MS, 5, 10); /* moved between 200 and 300 */
+    sample(PROBE_THROTTLE, 400 * MS, 5, 10);
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
+    assert_int_equal(judge(110 * MS, 210 * MS).flags, 1 << GATE_THROTTLE);
+    assert_int_equal(judge(250 * MS, 260 * MS).flags, 1 << GATE_THROTTLE);
+    assert_int_equal(judge(301 * MS, 399 * MS).flags, 0);
+    campaign.gates.actions[GATE_THROTTLE] = GATE_NONE;
+    assert_int_equal(judge(250 * MS, 260 * MS).flags, 0);
+}
+
+static void test_counters_that_are_read_seldom(void **state) {
+    (void)state;
+    add_probe(PROBE_KERNEL, (const char *[]){"errors", "corrected"}, 2);
+    sample(PROBE_KERNEL, 100 * MS, 1, 0);
+    sample(PROBE_KERNEL, 110 * MS, NAN, NAN);
+    sample(PROBE_KERNEL, 120 * MS, NAN, NAN);
+    sample(PROBE_KERNEL, 130 * MS, 2, 0);
+    assert_int_equal(judge(111 * MS, 129 * MS).flags, 1 << GATE_KERNEL);
+    assert_int_equal(judge(111 * MS, 119 * MS).flags, 0); /* nothing is known to have moved by then */
+}
+
+static void test_a_counter_that_is_not_known_has_not_moved(void **state) {
+    (void)state;
+    add_probe(PROBE_THROTTLE, (const char *[]){"core-0-0", "package-0"}, 2);
+    sample(PROBE_THROTTLE, 100 * MS, NAN, 3);
+    sample(PROBE_THROTTLE, 200 * MS, 7, 3);
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
+}
+
+static void test_frequency_is_of_the_units_pus(void **state) {
+    (void)state;
+    node.control.target_min_hz = node.control.target_max_hz = 2e9;
+    add_probe(PROBE_FREQUENCY, (const char *[]){"cpu0", "cpu1"}, 2);
+    sample(PROBE_FREQUENCY, 100 * MS, 2e9, 1e9);
+    sample(PROBE_FREQUENCY, 200 * MS, 2e9, 1e9);
+    sample(PROBE_FREQUENCY, 300 * MS, 2e9, 1e9);
+    struct unit_state found = unit_state_judge(&run, 0, pus, 1, 110 * MS, 290 * MS);
+    assert_float_equal(found.frequency_hz, 2e9, 1);
+    assert_int_equal(found.flags, 0);
+    found = unit_state_judge(&run, 0, pus + 1, 1, 110 * MS, 290 * MS);
+    assert_float_equal(found.frequency_hz, 1e9, 1);
+    assert_int_equal(found.flags, 1 << GATE_FREQUENCY);
+    found = judge(110 * MS, 290 * MS);
+    assert_float_equal(found.frequency_hz, 1.5e9, 1);
+    /* A PU that is not sampled tells nothing. */
+    found = unit_state_judge(&run, 0, (unsigned[]){7}, 1, 110 * MS, 290 * MS);
+    assert_true(isnan(found.frequency_hz));
+    assert_int_equal(found.flags, 0);
+}
+
+static void test_frequency_between_two_samples(void **state) {
+    (void)state;
+    node.control.target_min_hz = node.control.target_max_hz = 2e9;
+    add_probe(PROBE_FREQUENCY, (const char *[]){"cpu0", "cpu1"}, 2);
+    sample(PROBE_FREQUENCY, 100 * MS, 0.8e9, 0.8e9); /* idle */
+    sample(PROBE_FREQUENCY, 200 * MS, 2e9, 2e9);
+    sample(PROBE_FREQUENCY, 300 * MS, 0.8e9, 0.8e9);
+    struct unit_state found = judge(110 * MS, 190 * MS);
+    assert_float_equal(found.frequency_hz, 2e9, 1);
+    assert_int_equal(found.flags, 0);
+    found = judge(150 * MS, 250 * MS); /* one sample within */
+    assert_float_equal(found.frequency_hz, 2e9, 1);
+}
+
+static void test_no_target_no_flag(void **state) {
+    (void)state;
+    add_probe(PROBE_FREQUENCY, (const char *[]){"cpu0", "cpu1"}, 2);
+    sample(PROBE_FREQUENCY, 100 * MS, 1, 1);
+    sample(PROBE_FREQUENCY, 200 * MS, 1, 1);
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
+    node.control.target_max_hz = 2e9; /* only a roof */
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
+}
+
+static void test_temperature_is_of_packages(void **state) {
+    (void)state;
+    add_probe(PROBE_TEMPERATURE, (const char *[]){"package-0", "nvme"}, 2);
+    sample(PROBE_TEMPERATURE, 100 * MS, 60, 90);
+    sample(PROBE_TEMPERATURE, 200 * MS, 66, 90);
+    struct unit_state found = judge(110 * MS, 190 * MS);
+    assert_float_equal(found.temperature, 66, 1e-9);
+    assert_int_equal(found.flags, 0); /* nothing was warmed up */
+    node.warm_temperature = 63;
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
+    node.warm_temperature = 60;
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 1 << GATE_TEMPERATURE);
+    node.warm_temperature = 72;
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 1 << GATE_TEMPERATURE);
+}
+
+static void test_load_of_others_counts_after_the_start(void **state) {
+    (void)state;
+    add_probe(PROBE_LOAD, (const char *[]){"busy", "foreign"}, 2);
+    sample(PROBE_LOAD, 100 * MS, 1, 2.5); /* of the time before the unit */
+    sample(PROBE_LOAD, 200 * MS, 1, 0.1);
+    sample(PROBE_LOAD, 300 * MS, 1, 0.9);
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
+    assert_int_equal(judge(110 * MS, 290 * MS).flags, 1 << GATE_LOAD);
+}
+
+static void test_drift_and_several_at_once(void **state) {
+    (void)state;
+    char words[128];
+    add_probe(PROBE_DRIFT, (const char *[]){"drifted", "x"}, 2);
+    add_probe(PROBE_LOAD, (const char *[]){"busy", "foreign"}, 2);
+    sample(PROBE_DRIFT, 100 * MS, 0, 0);
+    sample(PROBE_DRIFT, 200 * MS, 2, 0);
+    sample(PROBE_LOAD, 100 * MS, 1, 3);
+    sample(PROBE_LOAD, 200 * MS, 1, 3);
+    struct unit_state found = judge(110 * MS, 190 * MS);
+    assert_string_equal(unit_state_flags(found.flags, words, sizeof words), "drift;load");
+    campaign.gates.actions[GATE_LOAD] = GATE_REPEAT;
+    assert_int_equal(unit_state_action(&campaign.gates, found.flags), GATE_REPEAT);
+    campaign.gates.actions[GATE_DRIFT] = GATE_STOP;
+    assert_int_equal(unit_state_action(&campaign.gates, found.flags), GATE_STOP);
+    assert_int_equal(unit_state_action(&campaign.gates, 0), GATE_NONE);
+    assert_string_equal(unit_state_flags(0, words, sizeof words), "");
+}
+
+static void test_unwatched(void **state) {
+    (void)state;
+    add_probe(PROBE_LOAD, (const char *[]){"busy", "foreign"}, 2);
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 1 << GATE_UNWATCHED);
+    sample(PROBE_LOAD, 150 * MS, 1, 0);
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 1 << GATE_UNWATCHED);
+    sample(PROBE_LOAD, 250 * MS, 1, 0);
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 1 << GATE_UNWATCHED); /* nothing from before it */
+    assert_int_equal(judge(160 * MS, 190 * MS).flags, 0);
+    run.watch = NULL; /* a campaign without probes says nothing, and flags nothing */
+    assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
+}
+
+int main(void) {
+#define STATE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        STATE_TEST(test_known_when_every_probe_has_told_of_the_end),
+        STATE_TEST(test_counters_count_from_before_the_start),
+        STATE_TEST(test_counters_that_are_read_seldom),
+        STATE_TEST(test_a_counter_that_is_not_known_has_not_moved),
+        STATE_TEST(test_frequency_is_of_the_units_pus),
+        STATE_TEST(test_frequency_between_two_samples),
+        STATE_TEST(test_no_target_no_flag),
+        STATE_TEST(test_temperature_is_of_packages),
+        STATE_TEST(test_load_of_others_counts_after_the_start),
+        STATE_TEST(test_drift_and_several_at_once),
+        STATE_TEST(test_unwatched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
