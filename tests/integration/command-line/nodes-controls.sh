@@ -59,7 +59,6 @@ bed accept-logins 2
 
 # ---- what is left over
 
-engine() { pgrep -f "^$ASSAY nodes run .* sleep 1003" | head -1; }
 soon() { # soon COMMAND...
     local _
     for _ in $(seq 150); do
@@ -79,8 +78,8 @@ hold() { # hold LIST NODE...: an agent on each sets controls as a run would, and
     held=$!
     for node; do soon bed on "$node" pgrep -x sleep; done
 }
-agents_die() { # agents_die NODE...: with their guardians, at once
-    for node; do bed on "$node" pkill -9 -f -- --attach; done
+agents_die() { # agents_die NODE...: with their guardians, at once: who is stopped does not see the other die
+    for node; do bed on "$node" sh -c 'pkill -STOP -f -- [-]-attach; pkill -9 -f -- [-]-attach'; done
     wait $held
 }
 hold 'paradoxe-[1-4]' 1 2 3 4
@@ -130,6 +129,7 @@ check "then nothing is left" nodes restore -w 'paradoxe-[1-3]'
 check "... of which it says why" said '^paradoxe-\[1-3\]: nothing to do: there is no snapshot here$'
 
 check "another action puts it back unasked" nodes show -w paradoxe-4
+sed 's/^/# /' "$scratch/out"
 check "... and says so" said '^paradoxe-4: put back [1-9][0-9]* files that an earlier agent \(session 00000000feedface, label run:bed\) had left changed$'
 check "... it has" [ "$(bed on 4 cat $cpu/intel_pstate/no_turbo)" = 0 ]
 
