@@ -1,13 +1,13 @@
 #!/bin/bash
 # Whatever dies, and whenever, nodes are put back as they were found, to the byte: the engine is killed at random instants
 # of a run that sets everything; the agent is, by halves and whole; a node is cut off for longer than its lease.
-# ASSAY_KILLS says how often the engine is killed (default: 8), ASSAY_SEED when.
+# ASSAY_KILLS says how often the engine is killed (default: 4), ASSAY_SEED when.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 bed up 3 --machine intel-pstate --names 'node-%' || plan_skip "no test bed"
 bed can kernel-files || plan_skip "nodes whose files answer as a kernel's need root and FUSE"
 
-kills=${ASSAY_KILLS:-8}
+kills=${ASSAY_KILLS:-4}
 RANDOM=${ASSAY_SEED:-4711}
 
 cat >"$scratch/campaign.yaml" <<'EOF'
