@@ -52,23 +52,35 @@ int machine_open_file(const struct machine *machine, const char *path, int flags
 
 /* ---- reading */
 
+/* Up to SIZE bytes, 0 at the end, or a negative errno. */
+static ssize_t read_some(int file, char *space, size_t size) {
+    ssize_t got;
+    do
+        got = read(file, space, size);
+    while (got < 0 && errno == EINTR);
+    return got < 0 ? -errno : got;
+}
+
+/* Is there nothing after GOT bytes where SIZE would have fitted? An attribute of /sys comes whole, with one
+ * read; files of /proc come in pieces of the kernel's choice. */
+static bool is_end(const char *path, ssize_t got, size_t size) {
+    return got == 0 || ((size_t)got < size && strncmp(path, "sys/", 4) == 0);
+}
+
 int machine_read_bytes(const struct machine *machine, const char *path, struct text *ret) {
     cleanup_close int file = machine_open_file(machine, path, O_RDONLY | O_NONBLOCK);
     if (file < 0)
         return file;
     text_reset(ret);
-    for (;;) {
+    ssize_t got = PIECE;
+    while (!is_end(path, got, PIECE)) {
         char *space;
         int r = text_reserve(ret, PIECE, &space);
         if (r < 0)
             return r;
-        ssize_t got = read(file, space, PIECE);
-        if (got < 0 && errno == EINTR)
-            continue;
+        got = read_some(file, space, PIECE);
         if (got < 0)
-            return -errno;
-        if (got == 0)
-            break;
+            return (int)got;
         ret->length += (size_t)got;
     }
     ret->bytes[ret->length] = '\0';
@@ -94,19 +106,17 @@ int machine_read_value(const struct machine *machine, const char *path, char *bu
     cleanup_close int file = machine_open_file(machine, path, O_RDONLY | O_NONBLOCK);
     if (file < 0)
         return file;
-    size_t length = 0;
-    for (;;) {
-        ssize_t got = read(file, buffer + length, size - length);
-        if (got < 0 && errno == EINTR)
-            continue;
+    size_t length = 0, asked;
+    ssize_t got;
+    do {
+        asked = size - length;
+        got = read_some(file, buffer + length, asked);
         if (got < 0)
-            return -errno;
-        if (got == 0)
-            break;
+            return (int)got;
         length += (size_t)got;
         if (length == size)
             return -EFBIG;
-    }
+    } while (!is_end(path, got, asked));
     buffer[trimmed(buffer, length)] = '\0';
     return 0;
 }
