@@ -8,6 +8,7 @@
 
 #include "engine/run/held-units.h"
 #include "engine/run/run-state.h"
+#include "engine/run/unit-state.h"
 
 enum { LANE_OUTPUT_MOST = 16 << 20 }; /* bytes of one unit's stdout; what is more is cut */
 
@@ -27,8 +28,9 @@ struct lane {
     bool finished; /* every position has its answer, and the command has ended */
 
     struct held_units held; /* answered, and waiting for the samples of their node */
-    int64_t since_ns;       /* monotonic: no unit that is not judged began before; INT64_MIN: not known */
-    size_t *to_repeat;      /* owned; positions that the next pass measures again */
+    struct unit_memory memory;
+    int64_t since_ns;  /* monotonic: no unit that is not judged began before; INT64_MIN: not known */
+    size_t *to_repeat; /* owned; positions that the next pass measures again */
     size_t repeat_count;
 
     /* streamed */

@@ -146,14 +146,15 @@ static bool is_off(const struct run *run, size_t node, enum gate_kind gate, cons
     return greatest(history, &span, column) > (gate == GATE_DRIFT ? 0 : settings->foreign_load);
 }
 
-struct unit_state unit_state_judge(const struct run *run, size_t node, const unsigned *pus, size_t pu_count,
-                                   int64_t start_ns, int64_t end_ns) {
+struct unit_state unit_state_judge(const struct run *run, const struct unit_place *place, int64_t start_ns,
+                                   int64_t end_ns) {
+    size_t node = place->node;
     struct unit_state state = {.frequency_hz = NAN, .temperature = NAN};
     const struct gate_settings *settings = &run->campaign->gates;
     if (!run->watch)
         return state;
     if (watch_has(run->watch, node, PROBE_FREQUENCY))
-        state.frequency_hz = frequency_within(run, node, pus, pu_count, start_ns, end_ns);
+        state.frequency_hz = frequency_within(run, node, place->pus, place->pu_count, start_ns, end_ns);
     if (watch_has(run->watch, node, PROBE_TEMPERATURE))
         state.temperature = temperature_at(run, node, end_ns);
     for (unsigned gate = 0; gate < GATE_UNWATCHED; gate++)
@@ -163,6 +164,42 @@ struct unit_state unit_state_judge(const struct run *run, size_t node, const uns
     if (settings->actions[GATE_UNWATCHED] != GATE_NONE && !watch_covers(run->watch, node, start_ns, end_ns))
         state.flags |= 1u << GATE_UNWATCHED;
     return state;
+}
+
+/* From the latest sample at or before START to the earliest at or after END, over all probes: no other sample
+ * comes into it for a unit in between. False if one of them has no such samples. */
+static bool find_window(const struct run *run, size_t node, struct unit_memory *memory, int64_t start_ns,
+                        int64_t end_ns) {
+    memory->from_ns = INT64_MIN;
+    memory->to_ns = INT64_MAX;
+    for (size_t kind = 0; kind < PROBE_KINDS; kind++) {
+        struct history_span span;
+        if (!watch_has(run->watch, node, (enum probe_kind)kind))
+            continue;
+        const struct history *history = watch_history(run->watch, node, (enum probe_kind)kind);
+        if (!history_span(history, start_ns, end_ns, &span) || !span.before || !span.after ||
+            span.last > span.first + 1)
+            return false;
+        int64_t from = history_time(history, span.first), to = history_time(history, span.last);
+        memory->from_ns = from > memory->from_ns ? from : memory->from_ns;
+        memory->to_ns = to < memory->to_ns ? to : memory->to_ns;
+    }
+    return memory->from_ns < memory->to_ns && memory->from_ns != INT64_MIN;
+}
+
+bool unit_state_remember(const struct run *run, const struct unit_place *place, struct unit_memory *memory,
+                         int64_t start_ns, int64_t end_ns, struct unit_state *ret) {
+    /* Not at its edges: a sample at the very start or end counts as one within. */
+    if (start_ns > memory->from_ns && end_ns < memory->to_ns) {
+        *ret = memory->state;
+        return true;
+    }
+    if (!unit_state_is_known(run, place->node, end_ns))
+        return false;
+    *ret = memory->state = unit_state_judge(run, place, start_ns, end_ns);
+    if (!find_window(run, place->node, memory, start_ns, end_ns))
+        *memory = (struct unit_memory){0};
+    return true;
 }
 
 const char *unit_state_flags(unsigned flags, char *buffer, size_t size) {

@@ -28,9 +28,24 @@ struct unit_state {
 /* Need nothing more be waited for? Also when the node is not sampled (any more). */
 bool unit_state_is_known(const struct run *run, size_t node, int64_t end_ns);
 
-/* PUS: those that the unit was pinned to. */
-struct unit_state unit_state_judge(const struct run *run, size_t node, const unsigned *pus, size_t pu_count,
-                                   int64_t start_ns, int64_t end_ns);
+/* Whom to judge: a node, and the PUs that its units are pinned to. */
+struct unit_place {
+    size_t node;
+    const unsigned *pus;
+    size_t pu_count;
+};
+struct unit_state unit_state_judge(const struct run *run, const struct unit_place *place, int64_t start_ns,
+                                   int64_t end_ns);
+
+/* Of many short units in one place the same samples tell the same. Zeroed memory remembers nothing; not to be
+ * kept when the samplers are started anew. */
+struct unit_memory {
+    int64_t from_ns, to_ns; /* of every unit that began and ended in between, `state` is true */
+    struct unit_state state;
+};
+/* As unit_state_is_known() and unit_state_judge(), if it is known: else false. */
+bool unit_state_remember(const struct run *run, const struct unit_place *place, struct unit_memory *memory,
+                         int64_t start_ns, int64_t end_ns, struct unit_state *ret);
 
 /* "throttle;drift", "" for none; cut at SIZE. Returns BUFFER. */
 const char *unit_state_flags(unsigned flags, char *buffer, size_t size);

@@ -7,7 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { HELD_MOST = 1 << 20 }; /* units of all lanes; of more, the first are judged by what is known */
+enum {
+    HELD_MOST = 1 << 20,    /* units of all lanes; of more, the first are judged by what is known */
+    PENDING_MOST = 4 << 20, /* bytes */
+};
 static const int64_t settle_timeout_ns = 5 * EVENT_SECOND;
 
 static size_t number_of(const struct run *run, const struct run_node *node) {
@@ -45,17 +48,13 @@ static void stop(struct measurement *measurement, const struct lane *lane, const
     measurement_fail(measurement, &failure);
 }
 
-static void judge(struct measurement *measurement, struct lane *lane, const struct measured_unit *unit,
-                  const double *responses) {
-    struct run *run = measurement->run;
-    const struct gate_settings *gates = &run->campaign->gates;
-    size_t node = number_of(run, lane->node);
-    struct unit_state state =
-        unit_state_judge(run, node, lane->pus, lane->pu_count, unit->begun_ns, unit->end_ns);
-    measurement_write(measurement, lane, unit, &state, responses, NULL);
-    enum gate_action action = unit_state_action(gates, state.flags);
+static void decide(struct measurement *measurement, struct lane *lane, const struct measured_unit *unit,
+                   const struct unit_state *state, const double *responses) {
+    const struct gate_settings *gates = &measurement->run->campaign->gates;
+    measurement_write(measurement, lane, unit, state, responses, NULL);
+    enum gate_action action = unit_state_action(gates, state->flags);
     if (action == GATE_STOP) {
-        stop(measurement, lane, unit, &state);
+        stop(measurement, lane, unit, state);
     } else if (action == GATE_REPEAT && (int64_t)unit->attempt <= gates->repeats &&
                lane_add_repeat(lane, unit->position) < 0) {
         struct failure failure;
@@ -64,22 +63,36 @@ static void judge(struct measurement *measurement, struct lane *lane, const stru
     }
 }
 
+/* Many units are released at once, when their samples come: what is written of them does not wait in memory
+ * for the next commit. */
+static void commit_if_much(struct measurement *measurement) {
+    struct failure failure = {0};
+    if (measurement->run->results->pending.length >= PENDING_MOST &&
+        run_commit(measurement->run, &failure) < 0)
+        measurement_fail(measurement, &failure);
+}
+
 static void release_lane(struct measurement *measurement, struct lane *lane, bool all) {
     const struct run *run = measurement->run;
-    size_t node = number_of(run, lane->node);
+    struct unit_place place = {number_of(run, lane->node), lane->pus, lane->pu_count};
     const struct measured_unit *unit;
     const double *responses;
     while ((unit = held_units_first(&lane->held, &responses))) {
-        bool known = unit->end_ns >= 0 && unit_state_is_known(run, node, unit->end_ns);
+        struct unit_state state;
+        struct measured_unit judged = *unit;
+        bool known = unit->end_ns >= 0 &&
+                     unit_state_remember(run, &place, &lane->memory, unit->begun_ns, unit->end_ns, &state);
         if (!known && !all && measurement->held < HELD_MOST)
             return;
-        struct measured_unit judged = *unit;
         if (judged.end_ns < 0)
             judged.end_ns = judged.begun_ns;
-        judge(measurement, lane, &judged, responses);
+        if (!known)
+            state = unit_state_judge(run, &place, judged.begun_ns, judged.end_ns);
+        decide(measurement, lane, &judged, &state, responses);
         lane->since_ns = judged.end_ns;
         held_units_drop(&lane->held);
         measurement->held--;
+        commit_if_much(measurement);
     }
 }
 

@@ -67,7 +67,7 @@ static int tear_down(void **state) {
 static const unsigned pus[] = {0, 1};
 
 static struct unit_state judge(int64_t start_ns, int64_t end_ns) {
-    return unit_state_judge(&run, 0, pus, 2, start_ns, end_ns);
+    return unit_state_judge(&run, &(struct unit_place){0, pus, 2}, start_ns, end_ns);
 }
 
 static void test_known_when_every_probe_has_told_of_the_end(void **state) {
@@ -132,16 +132,16 @@ static void test_frequency_is_of_the_units_pus(void **state) {
     sample(PROBE_FREQUENCY, 100 * MS, 2e9, 1e9);
     sample(PROBE_FREQUENCY, 200 * MS, 2e9, 1e9);
     sample(PROBE_FREQUENCY, 300 * MS, 2e9, 1e9);
-    struct unit_state found = unit_state_judge(&run, 0, pus, 1, 110 * MS, 290 * MS);
+    struct unit_state found = unit_state_judge(&run, &(struct unit_place){0, pus, 1}, 110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 2e9, 1);
     assert_int_equal(found.flags, 0);
-    found = unit_state_judge(&run, 0, pus + 1, 1, 110 * MS, 290 * MS);
+    found = unit_state_judge(&run, &(struct unit_place){0, pus + 1, 1}, 110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 1e9, 1);
     assert_int_equal(found.flags, 1 << GATE_FREQUENCY);
     found = judge(110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 1.5e9, 1);
     /* A PU that is not sampled tells nothing. */
-    found = unit_state_judge(&run, 0, (unsigned[]){7}, 1, 110 * MS, 290 * MS);
+    found = unit_state_judge(&run, &(struct unit_place){0, (unsigned[]){7}, 1}, 110 * MS, 290 * MS);
     assert_true(isnan(found.frequency_hz));
     assert_int_equal(found.flags, 0);
 }
@@ -215,6 +215,27 @@ static void test_drift_and_several_at_once(void **state) {
     assert_string_equal(unit_state_flags(0, words, sizeof words), "");
 }
 
+static void test_the_same_samples_are_looked_at_once(void **state) {
+    (void)state;
+    struct unit_place place = {0, pus, 2};
+    struct unit_memory memory = {0};
+    struct unit_state found;
+    add_probe(PROBE_LOAD, (const char *[]){"busy", "foreign"}, 2);
+    add_probe(PROBE_THROTTLE, (const char *[]){"core-0-0", "package-0"}, 2);
+    for (int i = 1; i < 6; i++) {
+        sample(PROBE_LOAD, i * 100 * MS, 1, i == 3 ? 2 : 0);
+        sample(PROBE_THROTTLE, i * 100 * MS + 10 * MS, i > 3, 0);
+    }
+    /* Whatever it remembers, it says what judging anew says. */
+    for (int64_t start = 115; start < 480; start += 5)
+        for (int64_t end = start; end < 495; end += 7) {
+            assert_true(unit_state_remember(&run, &place, &memory, start * MS, end * MS, &found));
+            assert_int_equal(found.flags, judge(start * MS, end * MS).flags);
+        }
+    assert_true(memory.from_ns < memory.to_ns); /* and it did remember */
+    assert_false(unit_state_remember(&run, &place, &memory, 480 * MS, 600 * MS, &found));
+}
+
 static void test_unwatched(void **state) {
     (void)state;
     add_probe(PROBE_LOAD, (const char *[]){"busy", "foreign"}, 2);
@@ -241,6 +262,7 @@ int main(void) {
         STATE_TEST(test_temperature_is_of_packages),
         STATE_TEST(test_load_of_others_counts_after_the_start),
         STATE_TEST(test_drift_and_several_at_once),
+        STATE_TEST(test_the_same_samples_are_looked_at_once),
         STATE_TEST(test_unwatched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
