@@ -180,7 +180,7 @@ static void put_back_daemons(struct put_back *work, struct restored *ret) {
         enum daemon_state wanted = work->snapshot->daemons[i];
         struct failure failure;
         char name[16];
-        if (wanted == DAEMON_ABSENT || wanted == states[i])
+        if (wanted == DAEMON_ABSENT || wanted == DAEMON_UNKNOWN || wanted == states[i])
             continue;
         int r = daemons_set(&work->hand, i, wanted, states, &failure);
         if (r == 0)

@@ -83,12 +83,12 @@ bed on 1 sh -c 'mkdir -p /run/systemd/system; cat >/usr/sbin/systemctl; chmod +x
 #!/bin/sh
 echo "$*" >>/root/calls
 case $1 in
-is-active)
-    shift
-    for name; do if [ -e "/root/active-$name" ]; then echo active; else echo inactive; fi; done ;;
 show)
+    [ -e /root/deaf ] && { echo 'Failed to connect to bus' >&2; exit 1; }
+    echo 'Warning: LoadState=not-found of something else' >&2
     for name; do :; done
-    if [ -e "/root/there-$name" ]; then echo LoadState=loaded; else echo LoadState=not-found; fi ;;
+    if [ -e "/root/there-$name" ]; then echo LoadState=loaded; else echo LoadState=not-found; fi
+    if [ -e "/root/active-$name" ]; then echo ActiveState=active; else echo ActiveState=inactive; fi ;;
 --no-ask-password)
     case $2 in
     stop) [ ! -e /root/stubborn ] && rm -f "/root/active-$3" ;;
@@ -114,6 +114,29 @@ setting daemons=stopped
 check "one that does not stop is told" told daemons failed 'cannot stop thermald'
 bed on 1 rm /root/stubborn
 comes_back "a daemon that does not stop"
+# The manager does not answer when the snapshot is made, and does when it is set.
+bed on 1 sh -c 'cat >/root/set-late && touch /root/deaf' <<'END'
+/root/agent --snapshot-controls >/root/snapshot || exit 3
+rm -f /root/deaf
+/root/agent --set-controls daemons=stopped
+END
+bed on 1 timeout 60 sh /root/set-late >"$scratch/told"
+check "a daemon that could not be asked is told" told daemons failed 'thermald is left as it is: whether it ran could not be asked'
+check "it is kept as unknown" grep -q '^daemon	thermald	unknown$' <(bed on 1 cat /root/snapshot)
+check "it still runs" test "$(state)" = "active-irqbalance active-thermald "
+comes_back "a manager that did not answer"
+bed on 1 touch /root/deaf
+setting daemons=stopped
+check "a manager that does not answer at all is no daemon that is absent" told daemons failed 'whether tuned runs could not be asked'
+bed on 1 rm /root/deaf
+restore
+# One that has come since is nobody's to stop.
+bed on 1 sh -c 'sed "s/rm -f .*/touch \/root\/there-power-profiles-daemon \/root\/active-power-profiles-daemon/" /root/set-late >/root/set-new'
+bed on 1 timeout 60 sh /root/set-new >"$scratch/told"
+check "a daemon that has come since is told" told daemons failed 'power-profiles-daemon is left as it is: it was not there'
+check "and runs on" test "$(state)" = "active-power-profiles-daemon "
+bed on 1 rm /root/there-power-profiles-daemon /root/active-power-profiles-daemon
+comes_back "a daemon that has come since"
 bed down
 
 # ---- Daemons of a node without systemd: those that we started again outlive us
