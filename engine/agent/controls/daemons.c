@@ -52,7 +52,9 @@ static bool find_program(const char *name, char *path, size_t size) {
     return false;
 }
 
-/* Whoever calls may have signals blocked. What is said on stderr is heard where ERRORS is so. */
+/* Whoever calls may have signals blocked. The program stays in the caller's process group: whoever ends that
+ * ends it too, so that nothing is stopped after all was put back. What is said on stderr is heard where
+ * ERRORS is so. */
 static int spawn(const char *const *arguments, int output, bool errors, pid_t *ret) {
     static char search[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", language[] = "LC_ALL=C";
     char *const environment[] = {search, language, NULL};
@@ -75,9 +77,7 @@ static int spawn(const char *const *arguments, int output, bool errors, pid_t *r
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &pipe);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     char *copy[ARGUMENTS + 1] = {0};
     for (size_t i = 0; i < ARGUMENTS && arguments[i]; i++)
         copy[i] = (char *)(uintptr_t)arguments[i];
@@ -116,7 +116,7 @@ static int collect(pid_t child, int from, int64_t deadline_ns, char bytes[static
     for (bool open = true; ended == 0;) {
         int64_t left_ns = deadline_ns - clock_monotonic_ns();
         if (left_ns <= 0) {
-            kill(-child, SIGKILL);
+            kill(child, SIGKILL);
             (void)waitpid(child, ret_status, 0);
             return -ETIMEDOUT;
         }

@@ -172,22 +172,31 @@ static void tell_different(struct put_back *work, struct restored *ret) {
 
 /* ---- daemons */
 
+static bool is_daemon_back(const struct put_back *work, const enum daemon_state *states, int i) {
+    enum daemon_state wanted = work->snapshot->daemons[i];
+    return wanted == DAEMON_ABSENT || wanted == DAEMON_UNKNOWN || wanted == states[i];
+}
+
 static void put_back_daemons(struct put_back *work, struct restored *ret) {
     enum daemon_state states[DAEMON_COUNT];
-    daemons_look(work->machine, states);
+    int errors[DAEMON_COUNT] = {0};
+    struct failure unused;
     work->hand.control = control_at(CONTROL_DAEMONS)->name;
+    /* Once more when all are back: what a tool that was killed had asked of the manager may come late. */
+    for (int pass = 0; pass < 2; pass++) {
+        daemons_look(work->machine, states);
+        for (int i = 0; i < DAEMON_COUNT; i++)
+            if (!is_daemon_back(work, states, i))
+                errors[i] = daemons_set(&work->hand, i, work->snapshot->daemons[i], states, &unused);
+    }
     for (int i = 0; i < DAEMON_COUNT; i++) {
-        enum daemon_state wanted = work->snapshot->daemons[i];
-        struct failure failure;
         char name[16];
-        if (wanted == DAEMON_ABSENT || wanted == DAEMON_UNKNOWN || wanted == states[i])
-            continue;
-        int r = daemons_set(&work->hand, i, wanted, states, &failure);
-        if (r == 0)
+        if (is_daemon_back(work, states, i))
             continue;
         ret->different++;
         lines_put(work->hand.lines, "different", work->hand.control, daemon_names[i],
-                  daemon_state_names[wanted], daemon_state_names[states[i]], lines_errno(r, name), NULL);
+                  daemon_state_names[work->snapshot->daemons[i]], daemon_state_names[states[i]],
+                  lines_errno(errors[i], name), NULL);
     }
 }
 

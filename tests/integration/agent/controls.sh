@@ -91,8 +91,10 @@ show)
     if [ -e "/root/active-$name" ]; then echo ActiveState=active; else echo ActiveState=inactive; fi ;;
 --no-ask-password)
     case $2 in
-    stop) [ ! -e /root/stubborn ] && rm -f "/root/active-$3" ;;
-    start) touch "/root/active-$3" ;;
+    stop) [ -e /root/slow ] && { : >/root/began; sleep 2; }; [ ! -e /root/stubborn ] && rm -f "/root/active-$3" ;;
+    start)
+        touch "/root/active-$3"
+        [ -e /root/late ] && [ "$3" = irqbalance ] && rm /root/late /root/active-thermald ;;
     esac ;;
 esac
 END
@@ -137,6 +139,31 @@ check "a daemon that has come since is told" told daemons failed 'power-profiles
 check "and runs on" test "$(state)" = "active-power-profiles-daemon "
 bed on 1 rm /root/there-power-profiles-daemon /root/active-power-profiles-daemon
 comes_back "a daemon that has come since"
+# The tool is killed, with its group, while the manager's program stops one.
+bed on 1 sh -c 'cat >/root/set-killed && touch /root/slow' <<'END'
+/root/agent --snapshot-controls >/root/snapshot || exit 3
+setsid /root/agent --set-controls daemons=stopped >/dev/null &
+for i in $(seq 200); do [ -e /root/began ] && break; sleep 0.05; done
+kill -KILL -$!
+wait
+rm /root/slow
+/root/agent --restore-controls >/dev/null || exit 4
+sleep 3
+END
+check "a tool that is killed with its group" bed on 1 timeout 60 sh /root/set-killed
+check "had begun to stop one" bed on 1 test -e /root/began
+check "stops none after all was put back" test "$(state)" = "active-irqbalance active-thermald "
+# The manager itself is late: it stops one while the others are started.
+bed on 1 sh -c 'cat >/root/set-late && touch /root/late' <<'END'
+/root/agent --snapshot-controls >/root/snapshot || exit 3
+/root/agent --set-controls daemons=stopped >/dev/null
+touch /root/late
+/root/agent --restore-controls
+END
+check "a daemon that is stopped once more meanwhile" bed on 1 timeout 60 sh /root/set-late
+check "was" bed on 1 test ! -e /root/late
+check "is started again" test "$(state)" = "active-irqbalance active-thermald "
+check "nothing stays behind" bed on 1 sh -c '! test -e /run/assay'
 bed down
 
 # ---- Daemons of a node without systemd: those that we started again outlive us
