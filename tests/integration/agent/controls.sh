@@ -50,6 +50,16 @@ bed files 1 >"$scratch/before"
 check "a governor alone" setting governor=performance
 check "does not switch turbo on" test "$(bed on 1 cat $cpu/intel_pstate/no_turbo)" = 1
 comes_back "governor alone"
+# Limits that were kept without turbo show its cap, 2.1 GHz; the user's come back with turbo.
+with_turbo() { bed on 1 sh -c "echo 0 >$cpu/intel_pstate/no_turbo; cat $cpu/cpufreq/policy[0-2]/scaling_max_freq; echo 1 >$cpu/intel_pstate/no_turbo" | tr '\n' ' '; }
+bed on 1 sh -c "echo 1800000 >$cpu/cpufreq/policy1/scaling_max_freq"
+bed files 1 >"$scratch/before"
+for wishes in frequency=1.5GHz "turbo=on frequency=3GHz" "frequency=2.1GHz" hyperthreads=off; do
+    check "$wishes where turbo was off" setting $wishes
+    comes_back "$wishes where turbo was off"
+    check "with turbo the limits are those from before" test "$(with_turbo)" = "3500000 1800000 3500000 "
+done
+bed on 1 sh -c "echo 3500000 >$cpu/cpufreq/policy1/scaling_max_freq"
 bed fault 1 none
 bed on 1 sh -c "echo 0 >$cpu/intel_pstate/no_turbo"
 
