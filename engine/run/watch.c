@@ -14,7 +14,8 @@
 #include <string.h>
 
 enum {
-    EXPECTED_BYTES_MOST = 192 << 10, /* of arguments; the agent takes 256 KiB */
+    EXPECTED_BYTES_MOST = 192 << 10, /* of arguments; the agent takes 256 KiB, */
+    EXPECTED_MOST = 2000,            /* and 4,096 of them: two a file */
     EVENTS_TOLD_MOST = 20,           /* of one node, in the journal and the log */
     COALESCE_MS = 50,
     FIXED_ARGUMENTS = 8 + 2 * PROBE_KINDS,
@@ -44,7 +45,7 @@ static int own(struct watch_node *node, size_t *count, size_t *owned, char *argu
 static size_t choose_expectations(struct watch_node *node) {
     const struct node_control_record *control = &node->watch->run->nodes[node->number].control;
     size_t bytes = 0, count = 0;
-    while (count < control->expectation_count &&
+    while (count < control->expectation_count && count < EXPECTED_MOST &&
            (bytes += strlen(control->expectations[count]) + sizeof "--expect" + 1) <= EXPECTED_BYTES_MOST)
         count++;
     if (count < control->expectation_count)
