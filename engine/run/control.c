@@ -101,7 +101,11 @@ static int keep(struct run *run, struct failure *failure) {
 
 enum { SENTENCE_MOST = 400 };
 
+/* Daemons that are not installed are stopped as well as daemons can be. */
 static bool is_bad(const struct node_setting *setting) {
+    if (setting->status == NODE_SETTING_ABSENT && strcmp(setting->control, "daemons") == 0 &&
+        strcmp(setting->asked, "stopped") == 0)
+        return false;
     return setting->status != NODE_SETTING_DONE && setting->status != NODE_SETTING_UNCHANGED;
 }
 
@@ -301,10 +305,11 @@ static void choose_nodes(struct run *run, bool *nodes, size_t *ret_count) {
     if (away_count == 0)
         return;
     cleanup_free char *who = run_nodes_in_words(run, away, away_count);
-    run_note(run,
-             "%s: out of reach: the agent there puts the controls back when its lease is over; 'assay nodes "
-             "restore' does it, or says that it is done",
-             who ? who : "some nodes");
+    run_note(
+        run,
+        "%s: out of reach: an agent that is there puts the controls back when its lease is over, and after a "
+        "restart nothing is to be put back; 'assay nodes restore -w ...' makes sure",
+        who ? who : "some nodes");
 }
 
 static void judge_restored(struct run *run, size_t i, const struct node_change *change, struct failure *ret) {

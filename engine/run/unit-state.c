@@ -7,20 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Which probe tells about which gate. */
-static const enum probe_kind probe_of[GATE_KINDS] = {
-    [GATE_THROTTLE] = PROBE_THROTTLE,
-    [GATE_FREQUENCY] = PROBE_FREQUENCY,
-    [GATE_TEMPERATURE] = PROBE_TEMPERATURE,
-    [GATE_DRIFT] = PROBE_DRIFT,
-    [GATE_LOAD] = PROBE_LOAD,
-    [GATE_KERNEL] = PROBE_KERNEL,
-    [GATE_UNWATCHED] = PROBE_KINDS,
-};
-
 static bool is_looked_at(const struct run *run, enum probe_kind kind) {
     for (unsigned gate = 0; gate < GATE_UNWATCHED; gate++)
-        if (probe_of[gate] == kind && run->campaign->gates.actions[gate] != GATE_NONE)
+        if (gate_probe((enum gate_kind)gate) == kind && run->campaign->gates.actions[gate] != GATE_NONE)
             return true;
     return false;
 }
@@ -144,14 +133,14 @@ static bool is_off(const struct run *run, size_t node, enum gate_kind gate, cons
     }
     if (gate == GATE_TEMPERATURE)
         return fabs(state->temperature - run_node->warm_temperature) > settings->temperature_band;
-    const struct history *history = watch_history(run->watch, node, probe_of[gate]);
+    const struct history *history = watch_history(run->watch, node, gate_probe((enum gate_kind)gate));
     struct history_span span;
     if (!history_span(history, start_ns, end_ns, &span))
         return false;
     if (gate == GATE_THROTTLE || gate == GATE_KERNEL)
         return counters_moved(history, &span);
-    size_t column =
-        watch_column(run->watch, node, probe_of[gate], gate == GATE_DRIFT ? WATCH_DRIFTED : WATCH_FOREIGN);
+    size_t column = watch_column(run->watch, node, gate_probe((enum gate_kind)gate),
+                                 gate == GATE_DRIFT ? WATCH_DRIFTED : WATCH_FOREIGN);
     if (column == SIZE_MAX)
         return false;
     return greatest(history, &span, column) > (gate == GATE_DRIFT ? 0 : settings->foreign_load);
@@ -187,7 +176,8 @@ struct unit_state unit_state_judge(const struct run *run, const struct unit_plac
     if (watch_has(run->watch, node, PROBE_TEMPERATURE))
         state.temperature = temperature_at(run, node, end_ns);
     for (unsigned gate = 0; gate < GATE_UNWATCHED; gate++)
-        if (settings->actions[gate] != GATE_NONE && watch_has(run->watch, node, probe_of[gate]) &&
+        if (settings->actions[gate] != GATE_NONE &&
+            watch_has(run->watch, node, gate_probe((enum gate_kind)gate)) &&
             is_off(run, node, (enum gate_kind)gate, &state, start_ns, end_ns))
             state.flags |= 1u << gate;
     if (settings->actions[GATE_UNWATCHED] != GATE_NONE && !is_watched(run, node, start_ns, end_ns))
