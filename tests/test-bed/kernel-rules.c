@@ -268,10 +268,13 @@ static long lowest_now(struct kernel *kernel, const struct kernel_file *file) {
 
 static int write_limit(struct kernel *kernel, struct kernel_file *file, const char *value, bool is_max) {
     long number, low = of_policy(kernel, file, "cpuinfo_min_freq", 0), high = highest(kernel, file);
+    long most = of_policy(kernel, file, "cpuinfo_max_freq", 0);
     if (read_number(value, &number) < 0 || number < 0)
         return -EINVAL;
-    number = number < low ? low : number > high ? high : number;
-    if (is_max ? number < lowest_now(kernel, file) : number > highest_now(kernel, file))
+    /* What is above the cap without turbo is remembered, and holds with it. */
+    number = number < low ? low : number > most ? most : number;
+    long shown = number > high ? high : number;
+    if (is_max ? shown < lowest_now(kernel, file) : shown > highest_now(kernel, file))
         return -EINVAL;
     return store_number(file, number);
 }

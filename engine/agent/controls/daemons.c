@@ -20,8 +20,10 @@
 enum { LOOK_MS = 10000, SET_MS = 60000, OUTPUT_SIZE = 4096, ARGUMENTS = 12 };
 
 const char *const daemon_names[DAEMON_COUNT] = {"tuned", "thermald", "power-profiles-daemon", "irqbalance"};
-const char *const daemon_state_names[] = {
-    [DAEMON_ABSENT] = "absent", [DAEMON_STOPPED] = "stopped", [DAEMON_RUNNING] = "running"};
+const char *const daemon_state_names[] = {[DAEMON_ABSENT] = "absent",
+                                          [DAEMON_STOPPED] = "stopped",
+                                          [DAEMON_RUNNING] = "running",
+                                          [DAEMON_UNKNOWN] = "unknown"};
 
 bool daemons_is_one(const char *name) {
     for (int i = 0; i < DAEMON_COUNT; i++)
@@ -50,8 +52,10 @@ static bool find_program(const char *name, char *path, size_t size) {
     return false;
 }
 
-/* Whoever calls may have signals blocked. */
-static int spawn(const char *const *arguments, int output, pid_t *ret) {
+/* Whoever calls may have signals blocked. The program stays in the caller's process group: whoever ends that
+ * ends it too, so that nothing is stopped after all was put back. What is said on stderr is heard where
+ * ERRORS is so. */
+static int spawn(const char *const *arguments, int output, bool errors, pid_t *ret) {
     static char search[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", language[] = "LC_ALL=C";
     char *const environment[] = {search, language, NULL};
     char path[256];
@@ -67,12 +71,13 @@ static int spawn(const char *const *arguments, int output, pid_t *ret) {
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, output, 1);
-    posix_spawn_file_actions_adddup2(&actions, output, 2);
+    if (errors)
+        posix_spawn_file_actions_adddup2(&actions, output, 2);
+    else
+        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &pipe);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     char *copy[ARGUMENTS + 1] = {0};
     for (size_t i = 0; i < ARGUMENTS && arguments[i]; i++)
         copy[i] = (char *)(uintptr_t)arguments[i];
@@ -82,43 +87,60 @@ static int spawn(const char *const *arguments, int output, pid_t *ret) {
     return r;
 }
 
+struct output {
+    char *bytes; /* OUTPUT_SIZE of them; what does not fit is dropped */
+    size_t length;
+};
+
+/* One reading, of what is there. False at the end. */
+static bool take_output(int from, struct output *output) {
+    char beyond[256];
+    size_t room = OUTPUT_SIZE - 1 - output->length;
+    ssize_t got = read(from, room ? output->bytes + output->length : beyond, room ? room : sizeof beyond);
+    output->length += room && got > 0 ? (size_t)got : 0;
+    return got > 0;
+}
+
+/* What was said between the last reading and the child's end. */
+static void drain(int from, struct output *output) {
+    struct pollfd wait = {.fd = from, .events = POLLIN};
+    while (output->length < OUTPUT_SIZE - 1 && poll(&wait, 1, 0) > 0 && take_output(from, output))
+        ;
+}
+
 /* Reads until the end, the deadline, or the child's: a daemon that it starts may hold the pipe for good. */
-static int collect(pid_t child, int from, int64_t deadline_ns, char output[static OUTPUT_SIZE],
+static int collect(pid_t child, int from, int64_t deadline_ns, char bytes[static OUTPUT_SIZE],
                    int *ret_status) {
-    size_t length = 0;
+    struct output output = {.bytes = bytes};
     pid_t ended = 0;
     for (bool open = true; ended == 0;) {
         int64_t left_ns = deadline_ns - clock_monotonic_ns();
         if (left_ns <= 0) {
-            kill(-child, SIGKILL);
+            kill(child, SIGKILL);
             (void)waitpid(child, ret_status, 0);
             return -ETIMEDOUT;
         }
         struct pollfd wait = {.fd = open ? from : -1, .events = POLLIN};
-        if (poll(&wait, 1, 10) > 0) {
-            char beyond[256];
-            size_t room = OUTPUT_SIZE - 1 - length;
-            ssize_t got = read(from, room ? output + length : beyond, room ? room : sizeof beyond);
-            open = got > 0;
-            length += room && got > 0 ? (size_t)got : 0;
-            if (open)
-                continue; /* all that it has said before it is asked after */
-        }
+        if (poll(&wait, 1, 10) > 0 && (open = take_output(from, &output)))
+            continue; /* all that it has said before it is asked after */
         ended = waitpid(child, ret_status, WNOHANG);
     }
-    output[length] = '\0';
-    return ended < 0 ? -errno : 0;
+    int r = ended < 0 ? -errno : 0;
+    drain(from, &output);
+    bytes[output.length] = '\0';
+    return r;
 }
 
 /* The exit status, what was said in OUTPUT; or a negative errno. */
-static int call(const char *const *arguments, int64_t limit_ms, char output[static OUTPUT_SIZE]) {
+static int call(const char *const *arguments, int64_t limit_ms, bool errors,
+                char output[static OUTPUT_SIZE]) {
     int ends[2];
     output[0] = '\0';
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
     cleanup_close int from = ends[0];
     pid_t child;
-    int r = spawn(arguments, ends[1], &child);
+    int r = spawn(arguments, ends[1], errors, &child);
     close(ends[1]);
     if (r < 0)
         return r;
@@ -131,31 +153,46 @@ static int call(const char *const *arguments, int64_t limit_ms, char output[stat
 
 /* ---- how they stand */
 
-/* A unit that does not run may not be there at all, or not be meant to be started. */
-static enum daemon_state state_of_unit(const char *name) {
-    char output[OUTPUT_SIZE];
-    const char *const arguments[] = {"systemctl", "show", "--property=LoadState", name, NULL};
-    if (call(arguments, LOOK_MS, output) < 0)
-        return DAEMON_ABSENT;
-    return strstr(output, "not-found") || strstr(output, "masked") ? DAEMON_ABSENT : DAEMON_STOPPED;
+/* The value of a line "NAME=VALUE" of OUTPUT is one of WORDS, which blanks part. */
+static bool says(const char *output, const char *name, const char *words) {
+    size_t length = strlen(name);
+    for (const char *line = output; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, length) != 0 || line[length] != '=')
+            continue;
+        char value[64];
+        snprintf(value, sizeof value, "%.*s", (int)strcspn(line + length + 1, "\n"), line + length + 1);
+        return control_check_word(value, words, &(struct failure){0}) == 0;
+    }
+    return false;
 }
 
-/* A line for each, in order: active, inactive, failed, unknown. */
+/* A unit may go by another name: each is asked after alone, so that none is taken for another. */
+static int look_at_unit(const char *name, enum daemon_state *ret) {
+    char output[OUTPUT_SIZE];
+    const char *const arguments[] = {"systemctl", "show", "--property=LoadState", "--property=ActiveState",
+                                     name,        NULL};
+    int status = call(arguments, LOOK_MS, false, output);
+    if (status != 0)
+        return status < 0 ? status : -EIO;
+    if (says(output, "LoadState", "not-found masked error bad-setting"))
+        *ret = DAEMON_ABSENT;
+    else if (!says(output, "LoadState", "loaded merged stub"))
+        return -EIO;
+    else if (says(output, "ActiveState", "active activating reloading refreshing"))
+        *ret = DAEMON_RUNNING;
+    else if (says(output, "ActiveState", "inactive deactivating failed maintenance"))
+        *ret = DAEMON_STOPPED;
+    else
+        return -EIO;
+    return 0;
+}
+
+/* A manager that does not answer is not asked three times more. */
 static void look_by_systemd(enum daemon_state ret[static DAEMON_COUNT]) {
-    const char *arguments[ARGUMENTS] = {"systemctl", "is-active"};
-    for (int i = 0; i < DAEMON_COUNT; i++)
-        arguments[2 + i] = daemon_names[i];
-    char output[OUTPUT_SIZE], *rest = output;
-    if (call(arguments, LOOK_MS, output) < 0)
-        return;
-    for (int i = 0; i < DAEMON_COUNT; i++) {
-        const char *line = strsep(&rest, "\n");
-        if (!line)
-            return;
-        bool runs =
-            strcmp(line, "active") == 0 || strcmp(line, "activating") == 0 || strcmp(line, "reloading") == 0;
-        ret[i] = runs ? DAEMON_RUNNING : state_of_unit(daemon_names[i]);
-    }
+    int r = 0;
+    for (int i = 0; i < DAEMON_COUNT && r != -ETIMEDOUT; i++)
+        r = look_at_unit(daemon_names[i], &ret[i]);
 }
 
 static void look_by_service(enum daemon_state ret[static DAEMON_COUNT]) {
@@ -163,19 +200,20 @@ static void look_by_service(enum daemon_state ret[static DAEMON_COUNT]) {
         char script[64], output[OUTPUT_SIZE];
         snprintf(script, sizeof script, "/etc/init.d/%s", daemon_names[i]);
         const char *const arguments[] = {"service", daemon_names[i], "status", NULL};
-        if (access(script, X_OK) < 0)
+        if (access(script, X_OK) < 0) {
+            ret[i] = DAEMON_ABSENT;
             continue;
-        int status = call(arguments, LOOK_MS, output);
-        ret[i] = status < 0 ? DAEMON_ABSENT : status == 0 ? DAEMON_RUNNING : DAEMON_STOPPED;
+        }
+        /* LSB: 1 to 3, it does not run; 4 and above, it is not known. */
+        int status = call(arguments, LOOK_MS, false, output);
+        ret[i] = status == 0 ? DAEMON_RUNNING : status > 0 && status <= 3 ? DAEMON_STOPPED : DAEMON_UNKNOWN;
     }
 }
 
 void daemons_look(const struct machine *machine, enum daemon_state ret[static DAEMON_COUNT]) {
+    enum manager manager = machine->captured ? MANAGER_NONE : find_manager();
     for (int i = 0; i < DAEMON_COUNT; i++)
-        ret[i] = DAEMON_ABSENT;
-    if (machine->captured)
-        return;
-    enum manager manager = find_manager();
+        ret[i] = manager == MANAGER_NONE ? DAEMON_ABSENT : DAEMON_UNKNOWN;
     if (manager == MANAGER_SYSTEMD)
         look_by_systemd(ret);
     else if (manager == MANAGER_SERVICE)
@@ -191,7 +229,7 @@ int daemons_set(struct hand *hand, int index, enum daemon_state wanted,
                *by_service[] = {"service", name, verb, NULL};
     char output[OUTPUT_SIZE], number[16];
     enum daemon_state before = states[index];
-    int status = call(find_manager() == MANAGER_SYSTEMD ? by_systemd : by_service, SET_MS, output);
+    int status = call(find_manager() == MANAGER_SYSTEMD ? by_systemd : by_service, SET_MS, true, output);
     daemons_look(hand->machine, states);
     int r = status < 0 ? status : states[index] == wanted ? 0 : geteuid() != 0 ? -EACCES : -EIO;
     hand->changed += states[index] != before;
@@ -202,6 +240,8 @@ int daemons_set(struct hand *hand, int index, enum daemon_state wanted,
     char *end = strchr(output, '\n');
     if (end)
         *end = '\0';
+    if (status == 0 && states[index] == DAEMON_UNKNOWN)
+        return failure_set(failure, r, "whether %s does %s could not be asked", name, verb);
     return failure_set(failure, r, "cannot %s %s: %s", verb, name,
                        status > 0 && output[0] ? output : strerror(-r));
 }

@@ -8,7 +8,12 @@
 
 #include <stdbool.h>
 
-enum daemon_state { DAEMON_ABSENT, DAEMON_STOPPED, DAEMON_RUNNING };
+enum daemon_state {
+    DAEMON_ABSENT,
+    DAEMON_STOPPED,
+    DAEMON_RUNNING,
+    DAEMON_UNKNOWN, /* it could not be asked: never touched, for nobody could put it back */
+};
 
 enum { DAEMON_COUNT = 4 };
 
@@ -19,11 +24,12 @@ extern const char *const daemon_state_names[];
 bool daemons_is_one(const char *name);
 
 /* How each stands. On a captured machine, and where there is neither systemd nor a script for it, all are
- * absent. */
+ * absent. A unit that could not be
+ * started again (masked, or without a file) is absent, whether it runs or not. */
 void daemons_look(const struct machine *machine, enum daemon_state ret[static DAEMON_COUNT]);
 
-/* Starts or stops one that is not absent, and tells it as a line. 0, -EACCES or -EPERM (this user may not),
- * or another negative errno with a sentence. */
+/* Starts or stops one that is there, and tells it as a line. 0, -EACCES or -EPERM (this user may not), or
+ * another negative errno with a sentence. */
 int daemons_set(struct hand *hand, int index, enum daemon_state wanted,
                 enum daemon_state ret_states[static DAEMON_COUNT], struct failure *failure);
 

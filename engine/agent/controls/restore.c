@@ -51,12 +51,59 @@ static void write_file(struct put_back *work, size_t i, const char *bytes, size_
         work->written[i] = true;
 }
 
+static bool number_of(const char *text, uint64_t *ret) {
+    return number_parse_uint64(text, strcspn(text, "\n"), ret);
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* Whether the limit at PATH was kept while turbo was off, by the switch of all or that of its policy. */
+static bool was_capped(const struct snapshot *snapshot, const char *path) {
+    size_t folder = (size_t)(strrchr(path, '/') - path);
+    for (size_t i = 0; i < snapshot->count; i++) {
+        const struct kept_file *file = &snapshot->files[i];
+        if (file->control != CONTROL_TURBO)
+            continue;
+        if (ends_with(file->path, "/no_turbo"))
+            return file->content[0] != '0';
+        if (ends_with(file->path, "/cpufreq/boost") || strncmp(file->path, path, folder + 1) == 0)
+            return file->content[0] == '0';
+    }
+    return false;
+}
+
+/* Without turbo the driver shows its cap for an upper limit that is above it, and gives the limit back with
+ * turbo. So what was kept may stand for any limit from there on: the highest is written, and stays if it
+ * shows as what was kept. Once, even if all seems to be as it was: another limit may hide behind the same
+ * cap. */
+static void put_back_cap(struct put_back *work, size_t i) {
+    const struct kept_file *file = &work->snapshot->files[i];
+    char path[PLAN_PATH_SIZE], highest[PLAN_VALUE_SIZE];
+    uint64_t most, kept;
+    if (file->control != CONTROL_FREQUENCY || !ends_with(file->path, "/scaling_max_freq") ||
+        !(work->snapshot->touched >> CONTROL_FREQUENCY & 1) || work->written[i] ||
+        !was_capped(work->snapshot, file->path))
+        return;
+    snprintf(path, sizeof path, "%.*s/cpuinfo_max_freq", (int)(strrchr(file->path, '/') - file->path),
+             file->path);
+    if (machine_read_value(work->machine, path, highest, sizeof highest) == 0 && number_of(highest, &most) &&
+        number_of(file->content, &kept) && kept < most)
+        write_file(work, i, highest, strlen(highest));
+}
+
 /* The exact bytes; of a choice first the word that held, which is what the kernel takes. A plain file in its
  * place gets its bytes after all. */
 static void put_back_one(struct put_back *work, size_t i) {
     const struct kept_file *file = &work->snapshot->files[i];
-    if (is_back(work, i) || work->unreadable < 0)
+    (void)is_back(work, i);
+    if (work->unreadable < 0)
         return; /* its PU may come back in a later pass */
+    put_back_cap(work, i);
+    if (is_back(work, i))
+        return;
     if (strchr(file->content, '[')) {
         char word[SNAPSHOT_CONTENT_LIMIT + 1];
         snprintf(word, sizeof word, "%s", file->content);
@@ -77,10 +124,6 @@ static bool is_pair(const struct snapshot *snapshot, size_t i) {
     size_t at = min ? (size_t)(min - lower) : 0;
     return min && strlen(lower) == strlen(upper) && memcmp(lower, upper, at) == 0 &&
            strncmp(upper + at, "max_", 4) == 0 && strcmp(upper + at + 4, min + 4) == 0;
-}
-
-static bool number_of(const char *text, uint64_t *ret) {
-    return number_parse_uint64(text, strcspn(text, "\n"), ret);
 }
 
 /* The kernel refuses a lower limit above the upper, also in between. */
@@ -172,22 +215,31 @@ static void tell_different(struct put_back *work, struct restored *ret) {
 
 /* ---- daemons */
 
+static bool is_daemon_back(const struct put_back *work, const enum daemon_state *states, int i) {
+    enum daemon_state wanted = work->snapshot->daemons[i];
+    return wanted == DAEMON_ABSENT || wanted == DAEMON_UNKNOWN || wanted == states[i];
+}
+
 static void put_back_daemons(struct put_back *work, struct restored *ret) {
     enum daemon_state states[DAEMON_COUNT];
-    daemons_look(work->machine, states);
+    int errors[DAEMON_COUNT] = {0};
+    struct failure unused;
     work->hand.control = control_at(CONTROL_DAEMONS)->name;
+    /* Once more when all are back: what a tool that was killed had asked of the manager may come late. */
+    for (int pass = 0; pass < 2; pass++) {
+        daemons_look(work->machine, states);
+        for (int i = 0; i < DAEMON_COUNT; i++)
+            if (!is_daemon_back(work, states, i))
+                errors[i] = daemons_set(&work->hand, i, work->snapshot->daemons[i], states, &unused);
+    }
     for (int i = 0; i < DAEMON_COUNT; i++) {
-        enum daemon_state wanted = work->snapshot->daemons[i];
-        struct failure failure;
         char name[16];
-        if (wanted == DAEMON_ABSENT || wanted == states[i])
-            continue;
-        int r = daemons_set(&work->hand, i, wanted, states, &failure);
-        if (r == 0)
+        if (is_daemon_back(work, states, i))
             continue;
         ret->different++;
         lines_put(work->hand.lines, "different", work->hand.control, daemon_names[i],
-                  daemon_state_names[wanted], daemon_state_names[states[i]], lines_errno(r, name), NULL);
+                  daemon_state_names[work->snapshot->daemons[i]], daemon_state_names[states[i]],
+                  lines_errno(errors[i], name), NULL);
     }
 }
 

@@ -119,6 +119,18 @@ static enum daemon_state wanted_daemons(const struct wish *wish) {
     return strcmp(wish->asked, "running") == 0 ? DAEMON_RUNNING : DAEMON_STOPPED;
 }
 
+/* Only what is known to have been there, and how it stood, can be put back. */
+static bool may_set_daemon(const struct setting *setting, int i) {
+    enum daemon_state kept = setting->snapshot.daemons[i], now = setting->daemons[i];
+    return (kept == DAEMON_STOPPED || kept == DAEMON_RUNNING) &&
+           (now == DAEMON_STOPPED || now == DAEMON_RUNNING);
+}
+
+static bool is_daemon_due(const struct setting *setting, int i) {
+    return may_set_daemon(setting, i) &&
+           setting->daemons[i] != wanted_daemons(&setting->wishes[CONTROL_DAEMONS]);
+}
+
 static bool is_due(struct setting *setting, enum control_index index) {
     struct wish *wish = &setting->wishes[index];
     if (!wish->asked || wish->outcome.state != OUTCOME_PENDING)
@@ -126,9 +138,27 @@ static bool is_due(struct setting *setting, enum control_index index) {
     if (index != CONTROL_DAEMONS)
         return plan_check(&wish->plan, setting->machine) > 0;
     for (int i = 0; i < DAEMON_COUNT; i++)
-        if (setting->daemons[i] != DAEMON_ABSENT && setting->daemons[i] != wanted_daemons(wish))
+        if (is_daemon_due(setting, i))
             return true;
     return false;
+}
+
+/* 0, or why daemon I is not as wanted. */
+static int set_daemon(struct setting *setting, int i, struct failure *why) {
+    enum daemon_state kept = setting->snapshot.daemons[i];
+    enum daemon_state wanted = wanted_daemons(&setting->wishes[CONTROL_DAEMONS]);
+    if (is_daemon_due(setting, i))
+        return daemons_set(&setting->hand, i, wanted, setting->daemons, why);
+    if (setting->daemons[i] == DAEMON_UNKNOWN)
+        return failure_set(why, -EIO, "whether %s runs could not be asked", daemon_names[i]);
+    if (setting->daemons[i] == DAEMON_ABSENT || setting->daemons[i] == wanted)
+        return 0;
+    return failure_set(
+        why, -EIO,
+        kept == DAEMON_UNKNOWN
+            ? "%s is left as it is: whether it ran could not be asked when the snapshot was made"
+            : "%s is left as it is: it was not there when the snapshot was made",
+        daemon_names[i]);
 }
 
 static void set_daemons(struct setting *setting) {
@@ -136,10 +166,10 @@ static void set_daemons(struct setting *setting) {
     wish->outcome.state = OUTCOME_UNCHANGED;
     for (int i = 0; i < DAEMON_COUNT; i++) {
         struct failure why;
-        if (setting->daemons[i] == DAEMON_ABSENT || setting->daemons[i] == wanted_daemons(wish))
-            continue;
-        int r = daemons_set(&setting->hand, i, wanted_daemons(wish), setting->daemons, &why);
-        if (wish->outcome.state == OUTCOME_FAILED || wish->outcome.state == OUTCOME_DENIED)
+        bool due = is_daemon_due(setting, i);
+        int r = set_daemon(setting, i, &why);
+        if ((r == 0 && !due) || wish->outcome.state == OUTCOME_FAILED ||
+            wish->outcome.state == OUTCOME_DENIED)
             continue;
         wish->outcome.state = r == 0 ? OUTCOME_DONE : r == -EACCES ? OUTCOME_DENIED : OUTCOME_FAILED;
         if (r < 0)

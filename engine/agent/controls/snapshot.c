@@ -203,7 +203,7 @@ static bool take_daemon(const struct line *line, struct snapshot *ret) {
     if (line->count != 3)
         return false;
     for (int i = 0; i < DAEMON_COUNT; i++)
-        for (unsigned state = DAEMON_ABSENT; state <= DAEMON_RUNNING; state++)
+        for (unsigned state = DAEMON_ABSENT; state <= DAEMON_UNKNOWN; state++)
             if (strcmp(line->fields[1], daemon_names[i]) == 0 &&
                 strcmp(line->fields[2], daemon_state_names[state]) == 0) {
                 ret->daemons[i] = (enum daemon_state)state;

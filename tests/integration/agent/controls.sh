@@ -50,6 +50,16 @@ bed files 1 >"$scratch/before"
 check "a governor alone" setting governor=performance
 check "does not switch turbo on" test "$(bed on 1 cat $cpu/intel_pstate/no_turbo)" = 1
 comes_back "governor alone"
+# Limits that were kept without turbo show its cap, 2.1 GHz; the user's come back with turbo.
+with_turbo() { bed on 1 sh -c "echo 0 >$cpu/intel_pstate/no_turbo; cat $cpu/cpufreq/policy[0-2]/scaling_max_freq; echo 1 >$cpu/intel_pstate/no_turbo" | tr '\n' ' '; }
+bed on 1 sh -c "echo 1800000 >$cpu/cpufreq/policy1/scaling_max_freq"
+bed files 1 >"$scratch/before"
+for wishes in frequency=1.5GHz "turbo=on frequency=3GHz" "frequency=2.1GHz" hyperthreads=off; do
+    check "$wishes where turbo was off" setting $wishes
+    comes_back "$wishes where turbo was off"
+    check "with turbo the limits are those from before" test "$(with_turbo)" = "3500000 1800000 3500000 "
+done
+bed on 1 sh -c "echo 3500000 >$cpu/cpufreq/policy1/scaling_max_freq"
 bed fault 1 none
 bed on 1 sh -c "echo 0 >$cpu/intel_pstate/no_turbo"
 
@@ -83,16 +93,18 @@ bed on 1 sh -c 'mkdir -p /run/systemd/system; cat >/usr/sbin/systemctl; chmod +x
 #!/bin/sh
 echo "$*" >>/root/calls
 case $1 in
-is-active)
-    shift
-    for name; do if [ -e "/root/active-$name" ]; then echo active; else echo inactive; fi; done ;;
 show)
+    [ -e /root/deaf ] && { echo 'Failed to connect to bus' >&2; exit 1; }
+    echo 'Warning: LoadState=not-found of something else' >&2
     for name; do :; done
-    if [ -e "/root/there-$name" ]; then echo LoadState=loaded; else echo LoadState=not-found; fi ;;
+    if [ -e "/root/there-$name" ]; then echo LoadState=loaded; else echo LoadState=not-found; fi
+    if [ -e "/root/active-$name" ]; then echo ActiveState=active; else echo ActiveState=inactive; fi ;;
 --no-ask-password)
     case $2 in
-    stop) [ ! -e /root/stubborn ] && rm -f "/root/active-$3" ;;
-    start) touch "/root/active-$3" ;;
+    stop) [ -e /root/slow ] && { : >/root/began; sleep 2; }; [ ! -e /root/stubborn ] && rm -f "/root/active-$3" ;;
+    start)
+        touch "/root/active-$3"
+        [ -e /root/late ] && [ "$3" = irqbalance ] && rm /root/late /root/active-thermald ;;
     esac ;;
 esac
 END
@@ -114,6 +126,54 @@ setting daemons=stopped
 check "one that does not stop is told" told daemons failed 'cannot stop thermald'
 bed on 1 rm /root/stubborn
 comes_back "a daemon that does not stop"
+# The manager does not answer when the snapshot is made, and does when it is set.
+bed on 1 sh -c 'cat >/root/set-late && touch /root/deaf' <<'END'
+/root/agent --snapshot-controls >/root/snapshot || exit 3
+rm -f /root/deaf
+/root/agent --set-controls daemons=stopped
+END
+bed on 1 timeout 60 sh /root/set-late >"$scratch/told"
+check "a daemon that could not be asked is told" told daemons failed 'thermald is left as it is: whether it ran could not be asked'
+check "it is kept as unknown" grep -q '^daemon	thermald	unknown$' <(bed on 1 cat /root/snapshot)
+check "it still runs" test "$(state)" = "active-irqbalance active-thermald "
+comes_back "a manager that did not answer"
+bed on 1 touch /root/deaf
+setting daemons=stopped
+check "a manager that does not answer at all is no daemon that is absent" told daemons failed 'whether tuned runs could not be asked'
+bed on 1 rm /root/deaf
+restore
+# One that has come since is nobody's to stop.
+bed on 1 sh -c 'sed "s/rm -f .*/touch \/root\/there-power-profiles-daemon \/root\/active-power-profiles-daemon/" /root/set-late >/root/set-new'
+bed on 1 timeout 60 sh /root/set-new >"$scratch/told"
+check "a daemon that has come since is told" told daemons failed 'power-profiles-daemon is left as it is: it was not there'
+check "and runs on" test "$(state)" = "active-power-profiles-daemon "
+bed on 1 rm /root/there-power-profiles-daemon /root/active-power-profiles-daemon
+comes_back "a daemon that has come since"
+# The tool is killed, with its group, while the manager's program stops one.
+bed on 1 sh -c 'cat >/root/set-killed && touch /root/slow' <<'END'
+/root/agent --snapshot-controls >/root/snapshot || exit 3
+setsid /root/agent --set-controls daemons=stopped >/dev/null &
+for i in $(seq 200); do [ -e /root/began ] && break; sleep 0.05; done
+kill -KILL -$!
+wait
+rm /root/slow
+/root/agent --restore-controls >/dev/null || exit 4
+sleep 3
+END
+check "a tool that is killed with its group" bed on 1 timeout 60 sh /root/set-killed
+check "had begun to stop one" bed on 1 test -e /root/began
+check "stops none after all was put back" test "$(state)" = "active-irqbalance active-thermald "
+# The manager itself is late: it stops one while the others are started.
+bed on 1 sh -c 'cat >/root/set-late && touch /root/late' <<'END'
+/root/agent --snapshot-controls >/root/snapshot || exit 3
+/root/agent --set-controls daemons=stopped >/dev/null
+touch /root/late
+/root/agent --restore-controls
+END
+check "a daemon that is stopped once more meanwhile" bed on 1 timeout 60 sh /root/set-late
+check "was" bed on 1 test ! -e /root/late
+check "is started again" test "$(state)" = "active-irqbalance active-thermald "
+check "nothing stays behind" bed on 1 sh -c '! test -e /run/assay'
 bed down
 
 # ---- Daemons of a node without systemd: those that we started again outlive us

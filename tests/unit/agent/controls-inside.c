@@ -117,7 +117,7 @@ static struct snapshot example(void) {
                                 .label = "somebody@somewhere",
                                 .wall_ns = INT64_C(1795311195604050976),
                                 .touched = 1u << CONTROL_TURBO | 1u << CONTROL_DAEMONS,
-                                .daemons = {DAEMON_RUNNING, DAEMON_ABSENT, DAEMON_STOPPED, DAEMON_RUNNING}};
+                                .daemons = {DAEMON_RUNNING, DAEMON_ABSENT, DAEMON_STOPPED, DAEMON_UNKNOWN}};
     add(&snapshot, CONTROL_TURBO, "sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
     add(&snapshot, CONTROL_TRANSPARENT_HUGE_PAGES, "sys/kernel/mm/transparent_hugepage/enabled",
         "always [madvise] never\n");
