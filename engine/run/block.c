@@ -46,6 +46,8 @@ static void note_begin(struct measurement *measurement, const struct design_bloc
 
 /* Whether every lane has an answer for each of the block's positions. */
 static bool is_whole(const struct measurement *measurement) {
+    if (!measurement->opened)
+        return false;
     for (size_t i = 0; i < measurement->lane_count; i++)
         if (measurement->lanes[i].next < measurement->lanes[i].count)
             return false;
@@ -134,6 +136,7 @@ static int open_lanes(struct measurement *measurement, const struct design_block
             r = lane_open(&lanes[measurement->lane_count++], measurement, &run->nodes[i], core, block,
                           failure);
     inherit_failures(measurement, before, before_count);
+    measurement->opened = true;
     free(before);
     measurement->lanes_open = r < 0 ? 0 : count;
     measurement->ahead_bytes = choose_ahead(count);
@@ -211,6 +214,8 @@ static bool is_over(const struct measurement *measurement) {
 static int run_passes(struct measurement *measurement, struct failure *failure) {
     for (unsigned attempt = 1;; attempt++) {
         int r = run_lanes(measurement, failure);
+        if (r < 0) /* before those that have started are ended, which would look like their own failure */
+            measurement_fail(measurement, failure);
         end_lanes(measurement);
         bool again = verdict_settle(measurement);
         if (r < 0 || !again || is_over(measurement))
@@ -238,6 +243,7 @@ static void end_block(struct measurement *measurement, const struct design_block
 }
 
 int block_measure(struct measurement *measurement, size_t number, struct failure *failure) {
+    measurement->opened = false;
     struct run *run = measurement->run;
     const struct design_block *block = &run->plan->order->blocks[number];
     measurement->block = number;

@@ -139,6 +139,47 @@ static int bind_testbed(struct campaign *campaign, const struct document_node *n
     return testbed_bind(&written, &campaign->testbed, failure);
 }
 
+/* A gate without samples would let everything pass. What was asked for by name is refused; of "all of them"
+ * it leaves those that can be. */
+static int check_gates(struct campaign *campaign, const struct document_node *node, struct failure *failure) {
+    static const double slowest = 60; /* s; a unit waits for the sample after its end */
+    const char *file = campaign->document->file;
+    if (node && node->kind != DOCUMENT_MAPPING && !probe_settings_any(&campaign->probes) &&
+        campaign->gates.actions[GATE_UNWATCHED] > GATE_FLAG)
+        return failure_input(failure, file, node->line, node->column,
+                             "'gates' is '%s', and nothing is sampled: 'probes' is none", node->text);
+    for (unsigned gate = 0; gate < GATE_UNWATCHED; gate++) {
+        enum probe_kind probe = gate_probe((enum gate_kind)gate);
+        double period = (double)campaign->probes.periods_ns[probe] * 1e-9;
+        const struct document_node *at = document_get(node, gate_kind_names[gate]);
+        if ((period > 0 && period <= slowest) || campaign->gates.actions[gate] == GATE_NONE)
+            continue;
+        if (at && period > 0)
+            return failure_input(
+                failure, file, at->line, at->column,
+                "the gate '%s' needs the probe '%s' once a minute at least, and its period is "
+                "%g s",
+                gate_kind_names[gate], probe_kind_names[probe], period);
+        if (at)
+            return failure_input(failure, file, at->line, at->column,
+                                 "the gate '%s' needs the probe '%s', which is none", gate_kind_names[gate],
+                                 probe_kind_names[probe]);
+        campaign->gates.actions[gate] = GATE_NONE;
+    }
+    return 0;
+}
+
+static int check_warm_up(const struct campaign *campaign, const struct document_node *node,
+                         struct failure *failure) {
+    const struct probe_settings *probes = &campaign->probes;
+    if (campaign->warm_up.kind != WARM_UP_STEADY || probes->periods_ns[PROBE_FREQUENCY] > 0 ||
+        probes->periods_ns[PROBE_TEMPERATURE] > 0)
+        return 0;
+    return failure_input(
+        failure, campaign->document->file, node->line, node->column,
+        "what is steady is told by the probes 'temperature' and 'frequency', which are none");
+}
+
 /* How the nodes are set, watched and warmed up. */
 static int bind_state(struct campaign *campaign, const struct written *written, struct failure *failure) {
     const struct document *document = campaign->document;
@@ -151,6 +192,10 @@ static int bind_state(struct campaign *campaign, const struct written *written, 
         r = experiment_add_package(campaign->experiment, warm_up_load_names[campaign->warm_up.load], failure);
     if (r == 0)
         r = gate_settings_bind(document, written->gates, &campaign->gates, failure);
+    if (r == 0)
+        r = check_gates(campaign, written->gates, failure);
+    if (r == 0)
+        r = check_warm_up(campaign, written->warm_up, failure);
     return r;
 }
 

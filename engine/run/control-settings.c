@@ -42,11 +42,24 @@ static bool is_limit(const char *text, size_t length, bool base) {
            value > 0;
 }
 
+/* A frequency as such, in Hz; 0 for those that depend on the node. */
+static double hertz_of(const char *text, size_t length) {
+    char limit[64];
+    double value = 0;
+    memcpy(limit, text, length);
+    limit[length] = '\0';
+    return unit_parse(limit, UNIT_FREQUENCY, &value) ? value : 0;
+}
+
 static bool is_limits(const char *value, bool base) {
     const char *dots = strstr(value, "..");
     if (!dots)
         return is_limit(value, strlen(value), base);
-    return is_limit(value, (size_t)(dots - value), base) && is_limit(dots + 2, strlen(dots + 2), base);
+    size_t first = (size_t)(dots - value), second = strlen(dots + 2);
+    if (!is_limit(value, first, base) || !is_limit(dots + 2, second, base))
+        return false;
+    double least = hertz_of(value, first), most = hertz_of(dots + 2, second);
+    return least == 0 || most == 0 || least <= most;
 }
 
 static const char *expect_switch(const char *value) {
@@ -75,7 +88,7 @@ static const char *expect_preference(const char *value) {
 static const char *expect_frequency(const char *value) {
     return is_limits(value, true) ? NULL
                                   : "a frequency such as 2.1GHz, 80% (of the base frequency), min, base or "
-                                    "max, or two of them as 1GHz..2GHz";
+                                    "max, or two of them, the lower first, as 1GHz..2GHz";
 }
 
 static const char *expect_uncore(const char *value) {

@@ -99,7 +99,13 @@ static int keep(struct run *run, struct failure *failure) {
 /* ---- Setting ---------------------------------------------------------------------------------------------
  */
 
+enum { SENTENCE_MOST = 400 };
+
+/* Daemons that are not installed are stopped as well as daemons can be. */
 static bool is_bad(const struct node_setting *setting) {
+    if (setting->status == NODE_SETTING_ABSENT && strcmp(setting->control, "daemons") == 0 &&
+        strcmp(setting->asked, "stopped") == 0)
+        return false;
     return setting->status != NODE_SETTING_DONE && setting->status != NODE_SETTING_UNCHANGED;
 }
 
@@ -117,12 +123,13 @@ static enum control_rigour rigour_of(const struct run *run, const struct node_se
 /* The bad answers of one node, of those with the given rigour, in one sentence; NULL if there is none. */
 static char *complaint(const struct run *run, const struct node_change *change, enum control_rigour rigour) {
     struct text words;
-    text_init(&words, FAILURE_TEXT_SIZE);
+    text_init(&words, NODE_CONTROLS_LIMIT * (SENTENCE_MOST + 64));
     for (size_t i = 0; i < change->count; i++) {
         const struct node_setting *setting = &change->settings[i];
+        /* Whatever the node says, a setting that is bad is said to be. */
         if (is_bad(setting) && rigour_of(run, setting) == rigour)
-            text_printf(&words, "%s%s: %s: %s", words.length ? "; " : "", setting->control,
-                        node_setting_status_name(setting->status), setting->sentence);
+            text_printf(&words, "%s%.32s: %s: %.*s", words.length ? "; " : "", setting->control,
+                        node_setting_status_name(setting->status), SENTENCE_MOST, setting->sentence);
     }
     char *sentence = words.length ? text_take(&words) : NULL;
     text_clear(&words);
@@ -245,6 +252,15 @@ int run_prove_controls(struct run *run, size_t block, struct failure *failure) {
     return r < 0 ? r : node_failures_merge(run->group, failures, "proving the controls", failure);
 }
 
+int run_assign_controls(const struct run *run, char **assignments, size_t *count) {
+    const struct control_settings *settings = &run->campaign->controls;
+    for (size_t i = 0; i < CONTROL_KINDS; i++)
+        if (settings->values[i] &&
+            !(assignments[(*count)++] = text_format("%s=%s", control_kind_names[i], settings->values[i])))
+            return -ENOMEM;
+    return 0;
+}
+
 /* ---- The phases ------------------------------------------------------------------------------------------
  */
 
@@ -257,10 +273,7 @@ int run_phase_control(struct run *run, struct failure *failure) {
     if (r == 0 && constant) {
         char *assignments[CONTROL_KINDS + 1] = {0};
         size_t count = 0;
-        for (size_t i = 0; r == 0 && i < CONTROL_KINDS; i++)
-            if (settings->values[i] &&
-                !(assignments[count++] = text_format("%s=%s", control_kind_names[i], settings->values[i])))
-                r = failure_memory(failure);
+        r = run_assign_controls(run, assignments, &count) < 0 ? failure_memory(failure) : 0;
         if (r == 0)
             r = run_set_controls(run, (const char *const *)assignments, 0, failure);
         for (size_t i = 0; i < count; i++)
@@ -292,10 +305,11 @@ static void choose_nodes(struct run *run, bool *nodes, size_t *ret_count) {
     if (away_count == 0)
         return;
     cleanup_free char *who = run_nodes_in_words(run, away, away_count);
-    run_note(run,
-             "%s: out of reach: the agent there puts the controls back when its lease is over; 'assay nodes "
-             "restore' does it, or says that it is done",
-             who ? who : "some nodes");
+    run_note(
+        run,
+        "%s: out of reach: an agent that is there puts the controls back when its lease is over, and after a "
+        "restart nothing is to be put back; 'assay nodes restore -w ...' makes sure",
+        who ? who : "some nodes");
 }
 
 static void judge_restored(struct run *run, size_t i, const struct node_change *change, struct failure *ret) {
@@ -333,14 +347,25 @@ int run_phase_restore(struct run *run, struct failure *failure) {
     for (size_t i = 0; i < run->node_count; i++)
         node_change_init(&changes[i]);
     int r = node_controls_restore(run->group, nodes, false, changes, &failures, failure);
+    if (r == -EINTR)
+        run_note(run, "interrupted: the agents put the controls back as they leave; 'assay nodes restore' "
+                      "does it, or says that it is done");
+    struct failure unwritten = {0};
+    int w = 0;
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
         if (nodes[i] && failures[i].code == 0) {
             judge_restored(run, i, &changes[i], &failures[i]);
-            r = append_writes(run, &run->nodes[i], &changes[i].writes, failure);
+            int one = append_writes(run, &run->nodes[i], &changes[i].writes, w == 0 ? &unwritten : NULL);
+            w = w < 0 ? w : one;
         }
     for (size_t i = 0; i < run->node_count; i++)
         node_change_clear(&changes[i]);
+    if (r == 0 && w == 0)
+        w = write_records(run, &unwritten);
+    /* That a node is not as it was weighs more than that the disk is full. */
     if (r == 0)
-        r = write_records(run, failure);
-    return r < 0 ? r : node_failures_merge(run->group, failures, "putting the controls back", failure);
+        r = node_failures_merge(run->group, failures, "putting the controls back", failure);
+    if (r == 0 && w < 0)
+        *failure = unwritten;
+    return r < 0 ? r : w;
 }

@@ -11,6 +11,19 @@ const char *const gate_kind_names[GATE_KINDS] = {
 const char *const gate_action_names[] = {
     [GATE_NONE] = "none", [GATE_FLAG] = "flag", [GATE_REPEAT] = "repeat", [GATE_STOP] = "stop", NULL};
 
+enum probe_kind gate_probe(enum gate_kind gate) {
+    static const enum probe_kind probes[GATE_KINDS] = {
+        [GATE_THROTTLE] = PROBE_THROTTLE,
+        [GATE_FREQUENCY] = PROBE_FREQUENCY,
+        [GATE_TEMPERATURE] = PROBE_TEMPERATURE,
+        [GATE_DRIFT] = PROBE_DRIFT,
+        [GATE_LOAD] = PROBE_LOAD,
+        [GATE_KERNEL] = PROBE_KERNEL,
+        [GATE_UNWATCHED] = PROBE_KINDS,
+    };
+    return probes[gate];
+}
+
 struct written {
     int actions[GATE_KINDS];
     struct gate_settings settings;

@@ -23,6 +23,7 @@
 
 #include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
+#include "engine/run/probe-settings.h"
 
 #include <stdint.h>
 
@@ -37,6 +38,9 @@ enum gate_kind {
     GATE_KINDS,
 };
 enum gate_action { GATE_NONE, GATE_FLAG, GATE_REPEAT, GATE_STOP };
+
+/* The probe that tells about a gate; PROBE_KINDS for GATE_UNWATCHED. */
+enum probe_kind gate_probe(enum gate_kind gate);
 
 extern const char *const gate_kind_names[GATE_KINDS];
 extern const char *const gate_action_names[];

@@ -21,6 +21,7 @@ struct measured_unit {
     struct unit_start start;
     int64_t begun_ns; /* monotonic, worked out where it was not told; negative: not known */
     int64_t end_ns;   /* monotonic; negative: not known yet */
+    int64_t held_ns;  /* monotonic, of the engine: since when it waits */
 };
 
 /* Zeroed memory is an empty queue. */

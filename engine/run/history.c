@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void history_reset(struct history *history, size_t columns) {
+void history_reset(struct history *history, size_t columns, bool counters) {
     history_clear(history);
     history->columns = columns;
+    history->counters = counters;
 }
 
 void history_clear(struct history *history) {
@@ -56,15 +57,34 @@ static int grow(struct history *history) {
     return 0;
 }
 
-int history_add(struct history *history, int64_t time_ns, const double *values) {
-    if (history->count > 0 && time_ns <= history_time(history, history->count - 1))
-        return 0;
-    if (history->count == history->capacity && history->capacity < most_rows(history) && grow(history) < 0)
-        return -ENOMEM;
-    if (history->count == history->capacity) {
-        history->first = (history->first + 1) % history->capacity;
-        history->count--;
+static void thin_out(struct history *history) {
+    size_t kept = 0;
+    for (size_t row = 0; row < history->count; row += 2, kept++) {
+        size_t from = slot(history, row), to = slot(history, kept);
+        history->times[to] = history->times[from];
+        memmove(history->values + to * history->columns, history->values + from * history->columns,
+                history->columns * sizeof *history->values);
     }
+    history->count = kept;
+}
+
+static bool is_same(const struct history *history, size_t row, const double *values) {
+    return memcmp(history_row(history, row), values, history->columns * sizeof *values) == 0;
+}
+
+int history_add(struct history *history, int64_t time_ns, const double *values) {
+    size_t count = history->count;
+    if (count > 0 && time_ns <= history_time(history, count - 1))
+        return 0;
+    if (history->counters && count > 1 && is_same(history, count - 1, values) &&
+        is_same(history, count - 2, values)) {
+        history->times[slot(history, count - 1)] = time_ns;
+        return 0;
+    }
+    if (count == history->capacity && history->capacity < most_rows(history) && grow(history) < 0)
+        return -ENOMEM;
+    if (history->count == history->capacity)
+        thin_out(history);
     size_t place = slot(history, history->count++);
     history->times[place] = time_ns;
     memcpy(history->values + place * history->columns, values, history->columns * sizeof *values);

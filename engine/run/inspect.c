@@ -210,6 +210,30 @@ static int note_nodes(struct run *run, struct failure *failure) {
     return r < 0 ? failure_memory(failure) : 0;
 }
 
+/* What the agents found and did before they were asked anything: that an earlier run had left controls
+ * changed, say. */
+static int tell_notes(struct run *run, struct failure *failure) {
+    cleanup_free const char **words = calloc(run->node_count + 1, sizeof *words);
+    int r = words ? 0 : -ENOMEM;
+    size_t line = 0;
+    for (bool more = true; r == 0 && more; line++) {
+        more = false;
+        for (size_t i = 0; i < run->node_count; i++) {
+            const struct node_facts *facts = run->nodes[i].facts;
+            words[i] = line < facts->note_count ? facts->notes[line] : NULL;
+            more |= words[i] != NULL;
+            if (!words[i])
+                continue;
+            journal_begin(run->journal, "agent-note");
+            journal_string(run->journal, "node", run->nodes[i].name);
+            journal_string(run->journal, "text", words[i]);
+            journal_end(run->journal);
+        }
+        r = run_note_kinds(run, words);
+    }
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
 /* Refused before anything is started: a design that cannot fit would be ended by the kernel halfway. */
 static int check_memory(const struct run *run, const struct run_node *node, struct failure *failure) {
     if (run->plan->memory <= 0)
@@ -275,13 +299,15 @@ int run_take_facts(struct run *run, struct failure *failure) {
         free((void *)take_pointer(node->cores));
         node_facts_free(node->facts);
         node->facts = facts[i];
-        r = node_facts_physical_cores(node->facts, &node->cores, &node->core_count);
-        if (r < 0)
-            return failure_memory(failure);
+        if (node_facts_physical_cores(node->facts, &node->cores, &node->core_count) < 0) {
+            node->core_count = 0;
+            r = failure_memory(failure);
+            continue;
+        }
         if (node->core_count == 0)
             failure_set(&failures[i], -ENODEV, "there is no core that the agent may use");
     }
-    return node_failures_merge(run->group, failures, "inspect", failure);
+    return r < 0 ? r : node_failures_merge(run->group, failures, "inspect", failure);
 }
 
 int run_phase_inspect(struct run *run, struct failure *failure) {
@@ -299,6 +325,8 @@ int run_phase_inspect(struct run *run, struct failure *failure) {
         r = write_facts(run, &run->nodes[i], unreadable + i * RAW_FILES, failure);
     if (r == 0)
         r = note_nodes(run, failure);
+    if (r == 0)
+        r = tell_notes(run, failure);
     if (r == 0)
         r = run_note_differences(run, failure);
     if (r == 0)

@@ -109,8 +109,13 @@ void measurement_write(struct measurement *measurement, const struct lane *lane,
     }
     journal_unit(measurement, lane, unit, state, responses, why);
     run->units_flagged += state->flags != 0;
+    for (unsigned gate = 0; gate < GATE_KINDS; gate++)
+        run->flagged_by[gate] += state->flags >> gate & 1;
     if (unit->attempt > 1) {
-        run->units_repeated++;
+        if (responses)
+            run->units_repeated++;
+        else
+            run->repeats_failed++;
         return;
     }
     if (responses)
@@ -226,14 +231,19 @@ enum {
 
 /* Units keep their output in up to two files each, and an archive has room for so many. */
 int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure) {
-    uint64_t units = lanes * plan_positions(run->plan);
+    const struct gate_settings *gates = &run->campaign->gates;
+    uint64_t attempts = 1;
+    for (size_t gate = 0; gate < GATE_KINDS; gate++)
+        if (gates->actions[gate] == GATE_REPEAT)
+            attempts = 1 + (uint64_t)gates->repeats;
+    uint64_t units = lanes * plan_positions(run->plan) * attempts;
     uint64_t apart = FILES_APART + (uint64_t)run->node_count * FILES_OF_A_NODE;
     if (run->experiment->streamed || 2 * units + apart <= ARCHIVE_ENTRIES_MOST)
         return 0;
     return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
                             "%" PRIu64
                             " units would keep their output in more files than the %d of an archive; "
-                            "expected fewer rows, repetitions or nodes",
+                            "expected fewer rows, repetitions, repeats or nodes",
                             units, ARCHIVE_ENTRIES_MOST);
 }
 
@@ -257,6 +267,20 @@ static int measure(struct measurement *measurement, struct failure *failure) {
     return r;
 }
 
+/* "3 of 8 lines of the results are flagged: throttle 2, load 3" */
+static void note_flags(struct run *run) {
+    struct text words;
+    text_init(&words, 1024);
+    for (size_t gate = 0; gate < GATE_KINDS; gate++)
+        if (run->flagged_by[gate] > 0)
+            text_printf(&words, "%s%s %" PRIu64, words.length ? ", " : ": ", gate_kind_names[gate],
+                        run->flagged_by[gate]);
+    if (run->units_flagged > 0)
+        run_note(run, "%" PRIu64 " of %" PRIu64 " lines of the results are flagged%s", run->units_flagged,
+                 run->units_done + run->units_repeated, words.bytes);
+    text_clear(&words);
+}
+
 int run_phase_measure(struct run *run, struct failure *failure) {
     cleanup(clear_measurement) struct measurement measurement = {.run = run};
     int r = measure(&measurement, failure);
@@ -272,9 +296,11 @@ int run_phase_measure(struct run *run, struct failure *failure) {
     }
     if (committed == 0 && measurement.units_total > 0)
         show_progress(&measurement);
-    if (run->units_flagged > 0)
-        run_note(run, "%" PRIu64 " of %" PRIu64 " lines of the results are flagged", run->units_flagged,
-                 run->units_done + run->units_repeated);
+    note_flags(run);
+    if (r == 0 && run->units_failed == 0 && run->repeats_failed > 0 && !run->interrupted)
+        r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
+                             "%" PRIu64 " units failed when they were measured again; the first: %s",
+                             run->repeats_failed, run->first_unit_failure);
     if (r == 0 && run->units_failed > 0 && !run->interrupted)
         r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
                              "%" PRIu64 " of %" PRIu64 " units failed; the first: %s", run->units_failed,

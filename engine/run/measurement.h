@@ -21,7 +21,9 @@ struct measurement {
     /* Of all blocks; those to come are taken to have as many lanes as this one. */
     uint64_t units_total, units_before; /* the latter: in the blocks before this one, planned */
     double weight_total, weight_before, weight_done;
-    size_t held; /* units of all lanes that wait for samples */
+    size_t held;       /* units of all lanes that wait for samples */
+    int64_t looked_ns; /* monotonic: at them, the last time */
+    bool opened;       /* the lanes are those of this block */
 
     int64_t started_ns,
         window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */

@@ -1,21 +1,19 @@
 /* The state of the nodes' controls, which a design may change from block to block. */
 #include "engine/run/run-state.h"
 
-#include "engine/foundation/cleanup.h"
-
 #include <stdlib.h>
 
 int run_set_block(struct run *run, size_t block, struct failure *failure) {
     const struct plan *plan = run->plan;
     if (plan_control_count(plan) == 0)
         return 0;
-    size_t count = plan_control_count(plan), row = plan->order->blocks[block].row;
-    cleanup_free char **assignments = calloc(count + 1, sizeof *assignments);
-    if (!assignments)
-        return failure_memory(failure);
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < count; i++)
-        if (!(assignments[i] =
+    size_t row = plan->order->blocks[block].row, count = 0;
+    char *assignments[2 * CONTROL_KINDS + 1] = {0};
+    /* What holds for all blocks too: a control of the block may have changed it, or brought PUs that never
+     * had it. */
+    int r = run_assign_controls(run, assignments, &count) < 0 ? failure_memory(failure) : 0;
+    for (size_t i = 0; r == 0 && i < plan_control_count(plan); i++)
+        if (!(assignments[count++] =
                   text_format("%s=%s", plan_control_name(plan, i), plan_control_value(plan, row, i))))
             r = failure_memory(failure);
     /* The sampler knows what is expected when it starts, and which PUs there are. */

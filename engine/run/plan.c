@@ -87,6 +87,16 @@ static int check_texts(const struct plan *plan, struct failure *failure) {
 
 /* Better said now than by a node: a value that no node could take. */
 static int check_controls(const struct plan *plan, struct failure *failure) {
+    const struct document *document = plan->campaign->document;
+    for (size_t i = 0; i < plan_control_count(plan); i++)
+        for (size_t k = 0; k < CONTROL_KINDS; k++) {
+            const struct document_node *at =
+                document_get(document_get(document->root, "controls"), control_kind_names[k]);
+            if (at && strcmp(plan_control_name(plan, i), control_kind_names[k]) == 0)
+                return failure_input(failure, document->file, at->line, at->column,
+                                     "'%s' is set here for all of the run, and by the design's column '%s%s'",
+                                     control_kind_names[k], CONTROL_PREFIX, control_kind_names[k]);
+        }
     const struct design *design = plan->design;
     for (size_t i = 0; i < plan_control_count(plan); i++) {
         const struct design_column *column = &design->columns[first_control(plan) + i];

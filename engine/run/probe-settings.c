@@ -48,7 +48,7 @@ static int take_period(const struct document *document, const struct document_no
     }
     if (!unit_parse(text, UNIT_TIME, &seconds) || !(seconds >= shortest && seconds <= longest))
         return failure_input(failure, document->file, at->line, at->column,
-                             "the period '%.64s' of a probe is none; expected a time from 10 ms to 1 h, such "
+                             "'%.64s' is no period of a probe; expected a time from 10 ms to 1 h, such "
                              "as 100ms, or none",
                              text);
     *ret = llround(seconds * 1e9);

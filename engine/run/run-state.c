@@ -13,12 +13,22 @@ static void append_log(struct run *run, const char *sentence) {
     text_printf(&run->log->pending, "%s  %s\n", clock_format(clock_wall_ns(), now), sentence);
 }
 
+/* What nodes say is in it, too: it stays one line, and moves no cursor. */
+static void compose(struct text *sentence, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+static void compose(struct text *sentence, const char *format, va_list arguments) {
+    text_init(sentence, 64 << 10);
+    text_vprintf(sentence, format, arguments);
+    for (size_t i = 0; i < sentence->length; i++)
+        if ((unsigned char)sentence->bytes[i] < ' ' || sentence->bytes[i] == 0x7f)
+            sentence->bytes[i] = '?';
+}
+
 void run_log(struct run *run, const char *format, ...) {
     struct text sentence;
-    text_init(&sentence, 64 << 10);
     va_list arguments;
     va_start(arguments, format);
-    text_vprintf(&sentence, format, arguments);
+    compose(&sentence, format, arguments);
     va_end(arguments);
     append_log(run, sentence.bytes);
     text_clear(&sentence);
@@ -26,10 +36,9 @@ void run_log(struct run *run, const char *format, ...) {
 
 void run_note(struct run *run, const char *format, ...) {
     struct text sentence;
-    text_init(&sentence, 64 << 10);
     va_list arguments;
     va_start(arguments, format);
-    text_vprintf(&sentence, format, arguments);
+    compose(&sentence, format, arguments);
     va_end(arguments);
     append_log(run, sentence.bytes);
     run_tell(run, RUN_EVENT_NOTE, sentence.bytes);

@@ -98,13 +98,15 @@ struct run {
     char *unsynced_paths[RUN_UNSYNCED_NAMES]; /* the first of them */
     struct run_phase_record phases[RUN_PHASES];
     enum run_phase phase;
-    bool interrupted; /* by a signal */
-    bool failed;      /* `why` is the first failure */
+    bool interrupted;      /* by a signal */
+    bool restore_insisted; /* a signal has come while controls were put back */
+    bool failed;           /* `why` is the first failure */
     struct failure why;
     struct failure seal_why; /* .code is 0 unless the run could not be sealed */
     uint64_t units_planned, units_done, units_failed;
-    uint64_t units_flagged, units_repeated; /* lines with flags; attempts after the first */
-    char first_unit_failure[768];           /* a sentence, or empty */
+    uint64_t units_flagged, units_repeated; /* lines with flags; attempts after the first that have a line */
+    uint64_t repeats_failed, flagged_by[GATE_KINDS];
+    char first_unit_failure[768]; /* a sentence, or empty */
 };
 
 extern const char *const run_phase_names[RUN_PHASES];
@@ -176,6 +178,9 @@ int run_take_facts(struct run *run, struct failure *failure);
 /* Sets "NAME=VALUE"... on all nodes, reads back, and judges by what the campaign says of mismatches. BLOCK:
  * 0, or the block that it is for. */
 int run_set_controls(struct run *run, const char *const *assignments, size_t block, struct failure *failure);
+/* Appends what the campaign wants for all of the run: "NAME=VALUE" each, the caller's to free, CONTROL_KINDS
+ * at most. 0 or -ENOMEM. */
+int run_assign_controls(const struct run *run, char **assignments, size_t *count);
 /* All PUs are busy for a moment: are they as fast as was asked? */
 int run_prove_controls(struct run *run, size_t block, struct failure *failure);
 /* Keeps the nodes busy as the campaign says. BLOCK: 0, or the block that it is for. */

@@ -161,6 +161,11 @@ static void enter_phase(struct run *run, enum run_phase phase) {
 static void on_signal(struct event_source *source, int signal_number, void *context) {
     (void)source;
     struct run *run = context;
+    if (run->phase == RUN_RESTORE && !run->restore_insisted) {
+        run->restore_insisted = true;
+        run_note(run, "putting the controls back first; again to give that up");
+        return;
+    }
     if (run->interrupted || run->phase >= RUN_COLLECT) {
         /* It is ending already: whoever waits (for a teardown command, say) gives up. */
         if (run->phase >= RUN_COLLECT)

@@ -7,25 +7,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Which probe tells about which gate. */
-static const enum probe_kind probe_of[GATE_KINDS] = {
-    [GATE_THROTTLE] = PROBE_THROTTLE,
-    [GATE_FREQUENCY] = PROBE_FREQUENCY,
-    [GATE_TEMPERATURE] = PROBE_TEMPERATURE,
-    [GATE_DRIFT] = PROBE_DRIFT,
-    [GATE_LOAD] = PROBE_LOAD,
-    [GATE_KERNEL] = PROBE_KERNEL,
-    [GATE_UNWATCHED] = PROBE_KINDS,
-};
+static bool is_looked_at(const struct run *run, enum probe_kind kind) {
+    for (unsigned gate = 0; gate < GATE_UNWATCHED; gate++)
+        if (gate_probe((enum gate_kind)gate) == kind && run->campaign->gates.actions[gate] != GATE_NONE)
+            return true;
+    return false;
+}
 
 bool unit_state_is_known(const struct run *run, size_t node, int64_t end_ns) {
     if (!watch_is_live(run->watch, node))
         return true;
     for (size_t kind = 0; kind < PROBE_KINDS; kind++) {
         if (!watch_has(run->watch, node, (enum probe_kind)kind) ||
-            watch_period_ns(run->watch, (enum probe_kind)kind) > UNIT_STATE_PATIENCE_NS)
+            (watch_period_ns(run->watch, (enum probe_kind)kind) > UNIT_STATE_PATIENCE_NS &&
+             !is_looked_at(run, (enum probe_kind)kind)))
             continue;
         const struct history *history = watch_history(run->watch, node, (enum probe_kind)kind);
+        /* Whose load it is, a node may never be able to tell. */
+        if (history->count == 0 && kind == PROBE_LOAD)
+            continue;
         if (history->count == 0 || history_time(history, history->count - 1) < end_ns)
             return false;
     }
@@ -133,17 +133,35 @@ static bool is_off(const struct run *run, size_t node, enum gate_kind gate, cons
     }
     if (gate == GATE_TEMPERATURE)
         return fabs(state->temperature - run_node->warm_temperature) > settings->temperature_band;
-    const struct history *history = watch_history(run->watch, node, probe_of[gate]);
+    const struct history *history = watch_history(run->watch, node, gate_probe((enum gate_kind)gate));
     struct history_span span;
     if (!history_span(history, start_ns, end_ns, &span))
         return false;
     if (gate == GATE_THROTTLE || gate == GATE_KERNEL)
         return counters_moved(history, &span);
-    size_t column =
-        watch_column(run->watch, node, probe_of[gate], gate == GATE_DRIFT ? "drifted" : "foreign");
+    size_t column = watch_column(run->watch, node, gate_probe((enum gate_kind)gate),
+                                 gate == GATE_DRIFT ? WATCH_DRIFTED : WATCH_FOREIGN);
     if (column == SIZE_MAX)
         return false;
     return greatest(history, &span, column) > (gate == GATE_DRIFT ? 0 : settings->foreign_load);
+}
+
+/* Of all that gates look at and that the node can tell, do samples tell of the whole unit? A node that can
+ * tell nothing of it is watched if it tells anything at all. */
+static bool is_watched(const struct run *run, size_t node, int64_t start_ns, int64_t end_ns) {
+    size_t looked_at = 0, any = 0;
+    for (size_t kind = 0; kind < PROBE_KINDS; kind++) {
+        if (!watch_has(run->watch, node, (enum probe_kind)kind))
+            continue;
+        bool covered = watch_covers(run->watch, node, (enum probe_kind)kind, start_ns, end_ns);
+        any += covered;
+        if (!is_looked_at(run, (enum probe_kind)kind) || kind == PROBE_LOAD)
+            continue;
+        looked_at++;
+        if (!covered)
+            return false;
+    }
+    return looked_at > 0 || any > 0;
 }
 
 struct unit_state unit_state_judge(const struct run *run, const struct unit_place *place, int64_t start_ns,
@@ -158,10 +176,11 @@ struct unit_state unit_state_judge(const struct run *run, const struct unit_plac
     if (watch_has(run->watch, node, PROBE_TEMPERATURE))
         state.temperature = temperature_at(run, node, end_ns);
     for (unsigned gate = 0; gate < GATE_UNWATCHED; gate++)
-        if (settings->actions[gate] != GATE_NONE && watch_has(run->watch, node, probe_of[gate]) &&
+        if (settings->actions[gate] != GATE_NONE &&
+            watch_has(run->watch, node, gate_probe((enum gate_kind)gate)) &&
             is_off(run, node, (enum gate_kind)gate, &state, start_ns, end_ns))
             state.flags |= 1u << gate;
-    if (settings->actions[GATE_UNWATCHED] != GATE_NONE && !watch_covers(run->watch, node, start_ns, end_ns))
+    if (settings->actions[GATE_UNWATCHED] != GATE_NONE && !is_watched(run, node, start_ns, end_ns))
         state.flags |= 1u << GATE_UNWATCHED;
     return state;
 }

@@ -3,8 +3,8 @@
  *
  * A unit ran from START to END by its node's monotonic clock. What says something of it: the samples in
  * between, and the last one before and the first one after, which counters need. So the state is known when
- * each probe that a gate looks at has told of a time at or after END; probes that are sampled less often than
- * UNIT_STATE_PATIENCE_NS are not waited for.
+ * each probe that a gate looks at has told of a time at or after END, however long that takes; others are
+ * waited for if they are sampled every UNIT_STATE_PATIENCE_NS at least.
  */
 #ifndef ASSAY_RUN_UNIT_STATE_H
 #define ASSAY_RUN_UNIT_STATE_H

@@ -11,7 +11,7 @@ enum {
     HELD_MOST = 1 << 20,    /* units of all lanes; of more, the first are judged by what is known */
     PENDING_MOST = 4 << 20, /* bytes */
 };
-static const int64_t settle_timeout_ns = 5 * EVENT_SECOND;
+static const int64_t patience_least_ns = 3 * EVENT_SECOND, look_period_ns = 20 * EVENT_MILLISECOND;
 
 static size_t number_of(const struct run *run, const struct run_node *node) {
     return (size_t)(node - run->nodes);
@@ -25,7 +25,9 @@ void measurement_record(struct measurement *measurement, struct lane *lane, cons
         measurement_write(measurement, lane, unit, &unknown, responses, why);
         return;
     }
-    if (held_units_add(&lane->held, unit, responses, run->experiment->response_count) == 0) {
+    struct measured_unit held = *unit;
+    held.held_ns = clock_monotonic_ns();
+    if (held_units_add(&lane->held, &held, responses, run->experiment->response_count) == 0) {
         measurement->held++;
         return;
     }
@@ -53,6 +55,8 @@ static void decide(struct measurement *measurement, struct lane *lane, const str
     const struct gate_settings *gates = &measurement->run->campaign->gates;
     measurement_write(measurement, lane, unit, state, responses, NULL);
     enum gate_action action = unit_state_action(gates, state->flags);
+    if (measurement->ended || measurement->run->interrupted)
+        return; /* it ends as it is: nothing more is stopped or repeated */
     if (action == GATE_STOP) {
         stop(measurement, lane, unit, state);
     } else if (action == GATE_REPEAT && (int64_t)unit->attempt <= gates->repeats &&
@@ -72,17 +76,28 @@ static void commit_if_much(struct measurement *measurement) {
         measurement_fail(measurement, &failure);
 }
 
+/* How long a unit that has ended waits for a sampler that may have fallen silent. */
+static int64_t find_patience(const struct run *run) {
+    int64_t longest = 0;
+    for (size_t kind = 0; kind < PROBE_KINDS; kind++)
+        if (run->campaign->probes.periods_ns[kind] > longest)
+            longest = run->campaign->probes.periods_ns[kind];
+    return 3 * longest + patience_least_ns;
+}
+
 static void release_lane(struct measurement *measurement, struct lane *lane, bool all) {
     const struct run *run = measurement->run;
     struct unit_place place = {number_of(run, lane->node), lane->pus, lane->pu_count};
     const struct measured_unit *unit;
     const double *responses;
+    int64_t now_ns = clock_monotonic_ns(), patience_ns = find_patience(run);
     while ((unit = held_units_first(&lane->held, &responses))) {
         struct unit_state state;
         struct measured_unit judged = *unit;
         bool known = unit->end_ns >= 0 &&
                      unit_state_remember(run, &place, &lane->memory, unit->begun_ns, unit->end_ns, &state);
-        if (!known && !all && measurement->held < HELD_MOST)
+        bool patient = measurement->held < HELD_MOST && now_ns - unit->held_ns < patience_ns;
+        if (!known && !all && (patient || unit->end_ns < 0))
             return;
         if (judged.end_ns < 0)
             judged.end_ns = judged.begun_ns;
@@ -96,25 +111,22 @@ static void release_lane(struct measurement *measurement, struct lane *lane, boo
     }
 }
 
-/* What nobody will ask for any more is forgotten. */
-static void forget(struct measurement *measurement, size_t node) {
-    int64_t since = INT64_MAX;
-    for (size_t i = 0; i < measurement->lane_count; i++)
-        if (number_of(measurement->run, measurement->lanes[i].node) == node &&
-            measurement->lanes[i].since_ns < since)
-            since = measurement->lanes[i].since_ns;
-    if (since != INT64_MAX && since != INT64_MIN)
-        watch_forget(measurement->run->watch, node, since);
-}
-
 void verdict_release(struct measurement *measurement, bool all) {
     const struct run *run = measurement->run;
     if (!run->watch)
         return;
-    for (size_t i = 0; i < measurement->lane_count; i++)
-        release_lane(measurement, &measurement->lanes[i], all);
-    for (size_t i = 0; i < run->node_count; i++)
-        forget(measurement, i);
+    for (size_t i = 0; i < measurement->lane_count;) {
+        const struct run_node *node = measurement->lanes[i].node;
+        int64_t since_ns = INT64_MAX;
+        for (; i < measurement->lane_count && measurement->lanes[i].node == node; i++) {
+            struct lane *lane = &measurement->lanes[i];
+            release_lane(measurement, lane, all);
+            since_ns = lane->since_ns < since_ns ? lane->since_ns : since_ns;
+        }
+        /* What nobody will ask for any more is forgotten. */
+        if (since_ns != INT64_MIN)
+            watch_forget(run->watch, number_of(run, node), since_ns);
+    }
 }
 
 /* ---- The end of a pass -----------------------------------------------------------------------------------
@@ -122,13 +134,24 @@ void verdict_release(struct measurement *measurement, bool all) {
 
 bool verdict_settle(struct measurement *measurement) {
     struct run *run = measurement->run;
-    int64_t deadline = clock_monotonic_ns() + settle_timeout_ns, left;
+    int64_t deadline = clock_monotonic_ns() + find_patience(run), left;
+    bool over = measurement->ended || run->interrupted;
     verdict_release(measurement, false);
-    while (measurement->held > 0 && !measurement->ended && !run->interrupted &&
-           (left = deadline - clock_monotonic_ns()) > 0 && !event_loop_is_stopped(run->loop)) {
-        if (event_loop_run_once(run->loop, left, NULL) < 0)
+    while (measurement->held > 0 && !over && (left = deadline - clock_monotonic_ns()) > 0 &&
+           !event_loop_is_stopped(run->loop)) {
+        if (event_loop_run_once(run->loop, left < look_period_ns ? left : look_period_ns, NULL) < 0)
             break;
-        verdict_release(measurement, false);
+        int64_t now_ns = clock_monotonic_ns();
+        if (now_ns - measurement->looked_ns >= look_period_ns) {
+            measurement->looked_ns = now_ns;
+            verdict_release(measurement, false);
+        }
+        over = measurement->ended || run->interrupted;
+    }
+    /* The last sample is taken at once when a sampler is told to end. */
+    if (over && measurement->held > 0) {
+        event_loop_resume(run->loop);
+        (void)watch_stop(run, NULL);
     }
     verdict_release(measurement, true);
     for (size_t i = 0; i < measurement->lane_count; i++)

@@ -111,7 +111,8 @@ static void on_sample(const struct watch_sample *sample, void *context) {
     if (!node->columns_known)
         choose_columns(node, sample);
     for (size_t i = 0; i < node->temperature_count; i++) {
-        double value = sample->values[node->temperature_columns[i]];
+        size_t column = node->temperature_columns[i];
+        double value = column < sample->count ? sample->values[column] : NAN;
         if (!isnan(value))
             steadiness_add(&node->temperatures[i], window, sample->monotonic_ns, value);
     }
@@ -130,11 +131,11 @@ static bool is_steady(const struct warming_node *node) {
     for (size_t i = 0; i < node->temperature_count; i++)
         if (node->temperatures[i].count > 0 &&
             (!steadiness_state(&node->temperatures[i], limits->window_seconds, &state) ||
-             fabs(state.slope) > limits->temperature_slope || state.spread > limits->temperature_spread))
+             !(fabs(state.slope) <= limits->temperature_slope && state.spread <= limits->temperature_spread)))
             return false;
     if (node->frequency.count > 0 && (!steadiness_state(&node->frequency, limits->window_seconds, &state) ||
-                                      fabs(state.slope) > limits->frequency_slope * state.mean ||
-                                      state.spread > limits->frequency_spread * state.mean))
+                                      !(fabs(state.slope) <= limits->frequency_slope * state.mean &&
+                                        state.spread <= limits->frequency_spread * state.mean)))
         return false;
     return has_source(node);
 }
@@ -240,8 +241,10 @@ static int record(struct warming *warming, struct warming_node *node, size_t blo
         json_add_double(object, "steady_after_seconds", node->steady_after);
     json_add_double(object, "window_seconds", limits->window_seconds);
     for (size_t i = 0; i < node->temperature_count; i++) {
-        const char *column =
-            watch_column_name(run->watch, node->number, PROBE_TEMPERATURE, node->temperature_columns[i]);
+        size_t number = node->temperature_columns[i];
+        const char *column = number < watch_column_count(run->watch, node->number, PROBE_TEMPERATURE)
+                                 ? watch_column_name(run->watch, node->number, PROBE_TEMPERATURE, number)
+                                 : NULL;
         add_state(object, "temperature_celsius", column, &node->temperatures[i], limits->window_seconds);
     }
     add_state(object, "frequency_hz", NULL, &node->frequency, limits->window_seconds);

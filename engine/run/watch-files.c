@@ -37,6 +37,7 @@ void watch_probe_clear(struct watch_probe *probe) {
     watch_file_clear(&probe->file);
     history_clear(&probe->history);
     free(probe->values);
+    free(probe->pus);
     *probe = (struct watch_probe){0};
 }
 
@@ -271,6 +272,8 @@ int watch_describe_files(struct watch_node *node, struct failure *failure) {
     int r = path && title ? add_tables(node, &tables) : -ENOMEM;
     r = r < 0 ? failure_memory(failure)
               : archive_write_datapackage(path, title, tables.items, tables.count, failure);
+    if (r < 0 && failure)
+        failure->kind = FAILURE_SYSTEM; /* what a node says is not the user's input */
     for (size_t i = 0; i < tables.sampled; i++)
         free((void *)tables.items[i].columns);
     free(tables.items);

@@ -38,6 +38,7 @@ struct watch_probe {
     struct watch_past *past; /* owned */
     size_t past_count;
     bool described; /* in datapackage.json as it is */
+    unsigned *pus;  /* of each column, UINT_MAX for those of none; owned */
     double *values; /* room for one sample; owned */
     struct history history;
 };

@@ -7,6 +7,7 @@
 #include "engine/remote/node-tools.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,12 +15,15 @@
 #include <string.h>
 
 enum {
-    EXPECTED_BYTES_MOST = 192 << 10, /* of arguments; the agent takes 256 KiB */
+    EXPECTED_BYTES_MOST = 192 << 10, /* of arguments; the agent takes 256 KiB, */
+    EXPECTED_MOST = 2000,            /* and 4,096 of them: two a file */
     EVENTS_TOLD_MOST = 20,           /* of one node, in the journal and the log */
+    MISSING_MOST = 4096,             /* bytes */
     COALESCE_MS = 50,
-    FIXED_ARGUMENTS = 8 + 2 * PROBE_KINDS,
+    FIXED_ARGUMENTS = 10 + 2 * PROBE_KINDS,
 };
 static const int64_t begin_timeout_ns = 20 * EVENT_SECOND, end_timeout_ns = 10 * EVENT_SECOND;
+static const int64_t flush_least_ns = 100 * EVENT_MILLISECOND;
 static const int64_t write_period_ns = 2 * EVENT_SECOND;
 
 /* ---- What the sampler is told ----------------------------------------------------------------------------
@@ -44,7 +48,7 @@ static int own(struct watch_node *node, size_t *count, size_t *owned, char *argu
 static size_t choose_expectations(struct watch_node *node) {
     const struct node_control_record *control = &node->watch->run->nodes[node->number].control;
     size_t bytes = 0, count = 0;
-    while (count < control->expectation_count &&
+    while (count < control->expectation_count && count < EXPECTED_MOST &&
            (bytes += strlen(control->expectations[count]) + sizeof "--expect" + 1) <= EXPECTED_BYTES_MOST)
         count++;
     if (count < control->expectation_count)
@@ -70,6 +74,11 @@ static int make_arguments(struct watch_node *node) {
     node->arguments[count++] = "--sample";
     node->arguments[count++] = "--period";
     int r = own(node, &count, &owned, text_format("%lld", (long long)shortest));
+    /* Units wait for their samples, so these wait for no company longer than for the next of their kind. */
+    node->arguments[count++] = "--flush";
+    if (r == 0)
+        r = own(node, &count, &owned,
+                text_format("%lld", (long long)(shortest > flush_least_ns ? shortest : flush_least_ns)));
     for (size_t i = 0; r == 0 && i < PROBE_KINDS; i++) {
         if (settings->periods_ns[i] == 0 || (i == PROBE_DRIFT && expected == 0))
             continue;
@@ -137,6 +146,20 @@ static int take_columns(struct watch_columns *columns, char *at) {
     return r;
 }
 
+/* "cpu12" is of PU 12. */
+static void find_pus(struct watch_probe *probe) {
+    free(probe->pus);
+    probe->pus = calloc(probe->columns.count + 1, sizeof *probe->pus);
+    for (size_t i = 0; probe->pus && i < probe->columns.count; i++) {
+        const char *name = probe->columns.names[i];
+        uint64_t pu;
+        bool is_pu = strncmp(name, "cpu", 3) == 0 && number_parse_uint64(name + 3, strlen(name + 3), &pu) &&
+                     pu < UINT_MAX;
+        probe->pus[i] = is_pu ? (unsigned)pu : UINT_MAX;
+    }
+}
+
+/* The sampler numbers its probes by itself: one that is none of ours, or told twice, keeps its number. */
 static void take_probe(struct watch_node *node, char *at) {
     uint64_t index;
     const char *number = tool_field_next(&at), *name = tool_field_next(&at);
@@ -145,7 +168,12 @@ static void take_probe(struct watch_node *node, char *at) {
     while (kind < PROBE_KINDS && strcmp(probe_kind_names[kind], name) != 0)
         kind++;
     if (!number_parse_uint64(number, strlen(number), &index) || index != node->kind_count ||
-        node->kind_count == PROBE_KINDS || kind == PROBE_KINDS) {
+        node->kind_count == PROBE_KINDS || node->state != WATCH_STARTING) {
+        malformed(node);
+        return;
+    }
+    node->kinds[node->kind_count++] = -1;
+    if (kind == PROBE_KINDS || node->probes[kind].there) {
         malformed(node);
         return;
     }
@@ -159,21 +187,31 @@ static void take_probe(struct watch_node *node, char *at) {
     watch_columns_clear(&columns);
     free(probe->values);
     probe->values = calloc(count + 1, sizeof *probe->values);
-    if (r == -EPROTO || !probe->values) {
+    if (r == -EPROTO) {
         malformed(node);
         return;
     }
-    if (r < 0)
+    if (r == 0 && !probe->values)
+        r = -ENOMEM;
+    if (r < 0) {
+        if (failure.code == 0)
+            failure_memory(&failure);
         note_failure(node->watch, &failure);
-    history_reset(&probe->history, count);
+        return;
+    }
+    history_reset(&probe->history, count,
+                  kind == PROBE_THROTTLE || kind == PROBE_KERNEL || kind == PROBE_DRIFT);
+    find_pus(probe);
     probe->there = true;
-    node->kinds[node->kind_count++] = (int)kind;
+    node->kinds[index] = (int)kind;
 }
 
 static void take_missing(struct watch_node *node, char *at) {
     const char *name = tool_field_next(&at), *why = tool_field_next(&at);
-    char *longer =
-        text_format("%s%s%s (%s)", node->missing ? node->missing : "", node->missing ? ", " : "", name, why);
+    if (node->missing && strlen(node->missing) > MISSING_MOST)
+        return;
+    char *longer = text_format("%s%s%.64s (%.256s)", node->missing ? node->missing : "",
+                               node->missing ? ", " : "", name, why);
     if (!longer)
         return;
     free(node->missing);
@@ -231,7 +269,7 @@ static bool parse_numbers(const char *rest, int64_t leading[WATCH_FILE_HEADER_CO
     for (size_t i = 0; i < WATCH_FILE_HEADER_COLUMNS + count; i++) {
         size_t length = strcspn(at, ",");
         if (i < WATCH_FILE_HEADER_COLUMNS) {
-            if (!number_parse_int64(at, length, &leading[i]))
+            if (!number_parse_int64(at, length, &leading[i]) || leading[i] < 0 || leading[i] > INT64_MAX / 4)
                 return false;
         } else {
             double *value = &values[i - WATCH_FILE_HEADER_COLUMNS];
@@ -248,6 +286,16 @@ static bool parse_numbers(const char *rest, int64_t leading[WATCH_FILE_HEADER_CO
     return true;
 }
 
+/* What is dear to read is read less often than asked: rows without it are kept in the file, and say nothing
+ * of units. */
+static bool tells_anything(const struct watch_probe *probe, enum probe_kind kind) {
+    for (size_t i = 0; i < probe->columns.count; i++)
+        if (!isnan(probe->values[i]) &&
+            (kind != PROBE_LOAD || strcmp(probe->columns.names[i], WATCH_FOREIGN) == 0))
+            return true;
+    return false;
+}
+
 static void take_sample(struct watch_node *node, const char *line) {
     const char *comma = strchr(line, ',');
     uint64_t index;
@@ -256,6 +304,8 @@ static void take_sample(struct watch_node *node, const char *line) {
         malformed(node);
         return;
     }
+    if (node->kinds[index] < 0)
+        return;
     struct watch *watch = node->watch;
     enum probe_kind kind = (enum probe_kind)node->kinds[index];
     struct watch_probe *probe = &node->probes[kind];
@@ -265,7 +315,7 @@ static void take_sample(struct watch_node *node, const char *line) {
         return;
     }
     if (watch_probe_append(probe, comma + 1, strlen(comma + 1)) < 0 ||
-        history_add(&probe->history, leading[1], probe->values) < 0) {
+        (tells_anything(probe, kind) && history_add(&probe->history, leading[1], probe->values) < 0)) {
         struct failure failure;
         failure_memory(&failure);
         note_failure(watch, &failure);
@@ -465,6 +515,10 @@ int watch_start(struct run *run, struct failure *failure) {
     if (r == 0)
         r = wait_while(run->watch, WATCH_STARTING, begin_timeout_ns, failure);
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
+        if (run->watch->nodes[i].state == WATCH_STARTING)
+            run_note(run, "node %s: its sampler has not begun; units there may be flagged as unwatched",
+                     run->nodes[i].name);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++)
         r = watch_describe_files(&run->watch->nodes[i], failure);
     return r == 0 && first ? tell_missing(run->watch, failure) : r;
 }
@@ -540,24 +594,19 @@ size_t watch_column(const struct watch *watch, size_t node, enum probe_kind kind
  * place.
  */
 size_t watch_pu_column(const struct watch *watch, size_t node, unsigned pu) {
-    const struct watch_columns *columns = &watch->nodes[node].probes[PROBE_FREQUENCY].columns;
-    char name[32];
-    snprintf(name, sizeof name, "cpu%u", pu);
-    for (size_t i = pu < columns->count ? pu + 1 : columns->count; i-- > 0;)
-        if (strcmp(columns->names[i], name) == 0)
+    const struct watch_probe *probe = &watch->nodes[node].probes[PROBE_FREQUENCY];
+    for (size_t i = pu < probe->columns.count ? pu + 1 : probe->columns.count; probe->pus && i-- > 0;)
+        if (probe->pus[i] == pu)
             return i;
     return SIZE_MAX;
 }
 
-bool watch_covers(const struct watch *watch, size_t node, int64_t start_ns, int64_t end_ns) {
-    for (size_t kind = 0; watch && kind < PROBE_KINDS; kind++) {
-        const struct watch_probe *probe = &watch->nodes[node].probes[kind];
-        struct history_span span;
-        if (probe->there && history_span(&probe->history, start_ns, end_ns, &span) && span.before &&
-            span.after)
-            return true;
-    }
-    return false;
+bool watch_covers(const struct watch *watch, size_t node, enum probe_kind kind, int64_t start_ns,
+                  int64_t end_ns) {
+    const struct watch_probe *probe = &watch->nodes[node].probes[kind];
+    struct history_span span;
+    return probe->there && history_span(&probe->history, start_ns, end_ns, &span) && span.before &&
+           span.after;
 }
 
 void watch_forget(struct watch *watch, size_t node, int64_t time_ns) {

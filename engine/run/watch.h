@@ -24,6 +24,10 @@
 struct run;
 struct watch;
 
+/* Columns of the agent that gates look at. */
+#define WATCH_FOREIGN "foreign" /* of load: processors that other programs took */
+#define WATCH_DRIFTED "drifted" /* of drift: files that are not as they were set */
+
 /* One sample of one probe; valid during the call. */
 struct watch_sample {
     size_t node;
@@ -60,8 +64,9 @@ const struct history *watch_history(const struct watch *watch, size_t node, enum
 size_t watch_column(const struct watch *watch, size_t node, enum probe_kind kind, const char *name);
 /* The column of a PU in the probe `frequency`, or SIZE_MAX. */
 size_t watch_pu_column(const struct watch *watch, size_t node, unsigned pu);
-/* Do samples of any probe tell of the whole of START..END? */
-bool watch_covers(const struct watch *watch, size_t node, int64_t start_ns, int64_t end_ns);
+/* Do samples of KIND tell of the whole of START..END? */
+bool watch_covers(const struct watch *watch, size_t node, enum probe_kind kind, int64_t start_ns,
+                  int64_t end_ns);
 size_t watch_column_count(const struct watch *watch, size_t node, enum probe_kind kind);
 const char *watch_column_name(const struct watch *watch, size_t node, enum probe_kind kind, size_t column);
 /* Nothing of NODE before TIME_NS will be asked for. */

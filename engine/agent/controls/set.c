@@ -294,16 +294,6 @@ static int set_all(struct setting *setting) {
     return r;
 }
 
-/* What the control's files hold now: whoever watches for drift compares with that. */
-static void tell_expectations(const struct setting *setting, const struct plan *plan) {
-    for (size_t i = 0; i < plan->count; i++) {
-        char path[PLAN_PATH_SIZE + 1];
-        snprintf(path, sizeof path, "/%s", plan->writes[i].path);
-        if (plan->writes[i].error == 0)
-            lines_put(setting->hand.lines, "expect", path, plan->writes[i].after, NULL);
-    }
-}
-
 static int tell_one(struct setting *setting, enum control_index index, bool *all_done) {
     struct wish *wish = &setting->wishes[index];
     cleanup(control_look_clear) struct control_look look;
@@ -313,7 +303,6 @@ static int tell_one(struct setting *setting, enum control_index index, bool *all
     if (wish->outcome.state == OUTCOME_PENDING) {
         (void)plan_check(&wish->plan, setting->machine);
         outcome_of_plan(&wish->outcome, index, &wish->plan, &setting->layout.online);
-        tell_expectations(setting, &wish->plan);
     }
     if (wish->outcome.state == OUTCOME_UNCHANGED && strcmp(wish->before, look.value.bytes) != 0)
         wish->outcome.state = OUTCOME_DONE; /* along with a control that was set before it */

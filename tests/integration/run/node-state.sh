@@ -61,7 +61,7 @@ check "its states can be fitted apart" "$ASSAY" fit linear "$archive" --response
 # ---- warm-up until steady
 campaign steady <<'EOF'
 name: steady
-controls: {turbo: off, frequency: base, proof: none}
+controls: {turbo: off, frequency: base, idle-states: C1, transparent-huge-pages: never, numa-balancing: off, proof: none}
 probes: 100ms
 warm-up: {until: steady, window: 2 s, at-most: 30 s}
 gates: {load: none, temperature: none}
@@ -71,6 +71,7 @@ check "a node is warmed up until it is steady" grep -q "steady after" "$scratch/
 check "... which is recorded" grep -q '"steady": true' <(cat_of "$archive" nodes/node-1/warm-up.json)
 check "... and its temperatures rose before" awk -F, 'NR == 2 {first = $5} NR > 2 && $5 > most {most = $5} END {exit !(most > first + 10)}' \
     <(cat_of "$archive" nodes/node-1/probes/temperature.csv)
+check "what was set is watched" test -n "$(cat_of "$archive" nodes/node-1/probes/drift.csv | tail -n +2)"
 check "nothing is flagged" test -z "$(column state.flags | grep .)"
 check "frequency and temperature of each unit are in its line" test "$(column state.frequency | sort -u)" = 2100000000 -a -n "$(column state.temperature | head -1)"
 check "samples have units" grep -q '"unit": "Cel"' <(cat_of "$archive" nodes/node-1/probes/datapackage.json)

@@ -28,7 +28,7 @@ static void test_span(void **state) {
     (void)state;
     struct history history = {0};
     struct history_span span;
-    history_reset(&history, 2);
+    history_reset(&history, 2, false);
     assert_false(history_span(&history, 0, 1, &span));
     fill(&history, 10, 100, 10);
     check(&history, 25, 55, 20, 60, true, true);
@@ -45,7 +45,7 @@ static void test_span(void **state) {
 static void test_forget_keeps_what_tells_of_then(void **state) {
     (void)state;
     struct history history = {0};
-    history_reset(&history, 2);
+    history_reset(&history, 2, false);
     fill(&history, 10, 1000, 10);
     history_forget(&history, 505);
     check(&history, 505, 520, 500, 520, true, true);
@@ -64,7 +64,7 @@ static void test_forget_keeps_what_tells_of_then(void **state) {
 static void test_what_is_not_later_is_left_out(void **state) {
     (void)state;
     struct history history = {0};
-    history_reset(&history, 2);
+    history_reset(&history, 2, false);
     fill(&history, 10, 30, 10);
     assert_int_equal(history_add(&history, 30, (double[]){7, 7}), 0);
     assert_int_equal(history_add(&history, 20, (double[]){7, 7}), 0);
@@ -76,12 +76,29 @@ static void test_what_is_not_later_is_left_out(void **state) {
 static void test_bounded(void **state) {
     (void)state;
     struct history history = {0};
-    history_reset(&history, 1000);
+    history_reset(&history, 1000, false);
     double values[1000] = {0};
     for (int i = 0; i < 2000; i++)
         assert_int_equal(history_add(&history, i, values), 0);
     assert_true(history.capacity * 1001 * sizeof(double) <= HISTORY_BYTES_MOST + 1001 * sizeof(double));
     assert_int_equal(history_time(&history, history.count - 1), 1999);
+    assert_int_equal(history_time(&history, 0), 0); /* however long ago that was */
+    history_clear(&history);
+}
+
+static void test_counters_that_stand_still_take_no_room(void **state) {
+    (void)state;
+    struct history history = {0};
+    history_reset(&history, 2, true);
+    for (int i = 1; i <= 100000; i++)
+        assert_int_equal(history_add(&history, i, (double[]){i > 70000, 3}), 0);
+    assert_int_equal(history.count, 4);
+    check(&history, 500, 600, 1, 70000, true, true);
+    check(&history, 69000, 69999, 1, 70000, true, true);
+    check(&history, 69000, 70001, 1, 70001, true, true);
+    struct history_span span;
+    assert_true(history_span(&history, 100, 99999, &span));
+    assert_true(history_row(&history, span.last)[0] > history_row(&history, span.first)[0]);
     history_clear(&history);
 }
 
@@ -91,6 +108,7 @@ int main(void) {
         cmocka_unit_test(test_forget_keeps_what_tells_of_then),
         cmocka_unit_test(test_what_is_not_later_is_left_out),
         cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_counters_that_stand_still_take_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

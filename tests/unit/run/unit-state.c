@@ -31,7 +31,10 @@ static void add_probe(enum probe_kind kind, const char *const *columns, size_t c
         probe->columns.units[i] = strdup("1");
     }
     probe->columns.count = count;
-    history_reset(&probe->history, count);
+    probe->pus = calloc(count + 1, sizeof *probe->pus);
+    for (size_t i = 0; i < count; i++)
+        probe->pus[i] = (unsigned)i;
+    history_reset(&probe->history, count, kind == PROBE_THROTTLE || kind == PROBE_KERNEL);
     campaign.probes.periods_ns[kind] = 100 * MS;
 }
 
@@ -81,10 +84,12 @@ static void test_known_when_every_probe_has_told_of_the_end(void **state) {
     assert_false(unit_state_is_known(&run, 0, 50 * MS));
     sample(PROBE_THROTTLE, 50 * MS, 0, 0);
     assert_true(unit_state_is_known(&run, 0, 50 * MS));
-    /* Who is sampled seldom is not waited for, and neither is a sampler that has ended. */
+    /* What is sampled seldom is waited for if a gate looks at it; a sampler that has ended is not. */
     add_probe(PROBE_DRIFT, (const char *[]){"drifted", "x"}, 2);
     assert_false(unit_state_is_known(&run, 0, 50 * MS));
     campaign.probes.periods_ns[PROBE_DRIFT] = 10000 * MS;
+    assert_false(unit_state_is_known(&run, 0, 50 * MS));
+    campaign.gates.actions[GATE_DRIFT] = GATE_NONE;
     assert_true(unit_state_is_known(&run, 0, 50 * MS));
     assert_false(unit_state_is_known(&run, 0, 500 * MS));
     watched.state = WATCH_OFF;
