@@ -258,6 +258,35 @@ static void others_changes_stay(void **state) {
     machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
 }
 
+/* Another governor takes with it what the first was set to. */
+static void a_governors_settings_come_back(void **state) {
+    (void)state;
+    machine_make("intel-cpufreq");
+    machine_put(POLICY "0/scaling_governor", "userspace\n");
+    machine_put(POLICY "0/scaling_setspeed", "1500000\n");
+    assert_int_equal(mkdir(on_machine(POLICY "1/schedutil"), 0755), 0);
+    machine_put(POLICY "1/schedutil/rate_limit_us", "700\n");
+    machine_put(POLICY "1/schedutil/read_only", "1\n");
+    assert_int_equal(chmod(on_machine(POLICY "1/schedutil/read_only"), 0444), 0);
+    machine_put("sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us", "900\n");
+    struct text before = machine_state();
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(count_told("file\tgovernor\t/sys/devices/system/cpu/cpufreq/schedutil/"), 1);
+    assert_int_equal(count_told("file\tgovernor\t/" POLICY "1/schedutil/"), 1);
+    assert_int_equal(count_told("file\tgovernor\t/" POLICY "0/scaling_setspeed\t1500000"), 1);
+    assert_int_equal(count_told("file\tgovernor\t/" POLICY "1/scaling_setspeed"), 0);
+    assert_int_equal(TOOL("--set-controls", "governor=performance"), 0);
+    machine_put(POLICY "0/scaling_setspeed", "800000\n");
+    machine_put(POLICY "1/schedutil/rate_limit_us", "500\n");
+    machine_put("sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us", "500\n");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    const char *governor = strstr(tool_output.bytes, "policy0/scaling_governor\t");
+    const char *speed = strstr(tool_output.bytes, "policy0/scaling_setspeed\t");
+    assert_true(governor && speed && governor < speed);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
 /* A content without a newline, or with blanks, comes back as it was. */
 static void bytes_come_back(void **state) {
     (void)state;
@@ -334,6 +363,7 @@ int main(void) {
         MACHINE_TEST(limits_stay_in_order),
         MACHINE_TEST(threads_go_at_the_lowest),
         MACHINE_TEST(others_changes_stay),
+        MACHINE_TEST(a_governors_settings_come_back),
         MACHINE_TEST(bytes_come_back),
         MACHINE_TEST(wrong_arguments_are_refused),
         MACHINE_TEST(it_costs_little),
