@@ -46,7 +46,7 @@ static int put_possible(const struct layout *layout, const struct policy *policy
 }
 
 static int look_at_percent(const struct layout *layout, struct control_look *ret) {
-    if (!layout_has(layout, INTEL, "max_perf_pct"))
+    if (!layout_answers(layout, INTEL, "max_perf_pct"))
         return control_absent(ret, CONTROL_NO_CPUFREQ);
     control_note_path(ret, INTEL, "max_perf_pct");
     uint64_t min = layout_number(layout, INTEL, "min_perf_pct"),
@@ -152,7 +152,7 @@ int frequency_plan_lowest(const struct layout *layout, struct plan *ret) {
         lowest = words.min;
         highest = words.max;
     }
-    if (layout_has(layout, INTEL, "max_perf_pct")) {
+    if (layout_answers(layout, INTEL, "max_perf_pct")) {
         uint64_t percent = highest && lowest ? (lowest * 100 + highest - 1) / highest : 1;
         struct plan_write *upper =
             plan_limits(ret, -1, INTEL, "min_perf_pct", "max_perf_pct", percent, percent);

@@ -34,6 +34,11 @@ bool layout_has(const struct layout *layout, const char *folder, const char *nam
            machine_has(layout->machine, path);
 }
 
+bool layout_answers(const struct layout *layout, const char *folder, const char *name) {
+    char value[SHORT];
+    return layout_value(layout, folder, name, value, sizeof value) == 0;
+}
+
 void layout_siblings(const struct layout *layout, unsigned pu, struct pu_set *ret) {
     char path[MACHINE_PATH_LIMIT];
     snprintf(path, sizeof path, LAYOUT_CPU "/cpu%u/topology/thread_siblings_list", pu);

@@ -41,6 +41,9 @@ uint64_t layout_number(const struct layout *layout, const char *folder, const ch
 int layout_value(const struct layout *layout, const char *folder, const char *name, char *buffer,
                  size_t size);
 bool layout_has(const struct layout *layout, const char *folder, const char *name);
+/* The same of one that can be read, too: some files of a driver that is switched off stay, and give EAGAIN.
+ */
+bool layout_answers(const struct layout *layout, const char *folder, const char *name);
 
 /* The frequency that a policy's PUs are sold with, in kHz: what can be kept without turbo. 0: not known. */
 uint64_t layout_base_khz(const struct layout *layout, const struct policy *policy);

@@ -32,7 +32,7 @@ static int look(const struct layout *layout, struct control_look *ret) {
     int r = text_append_string(&ret->possible, "on off");
     if (r < 0)
         return r;
-    bool intel = layout_has(layout, INTEL, "no_turbo");
+    bool intel = layout_answers(layout, INTEL, "no_turbo");
     if (!intel && !layout_has(layout, GENERIC, "boost"))
         return look_at_policies(layout, ret);
     if (intel)
@@ -55,7 +55,7 @@ static int plan(const struct layout *layout, const char *asked, struct plan *ret
     int r = control_parse_switch(asked, &on, failure);
     if (r < 0)
         return r;
-    if (layout_has(layout, INTEL, "no_turbo"))
+    if (layout_answers(layout, INTEL, "no_turbo"))
         return plan_add_number(ret, -1, INTEL, "no_turbo", !on) ? 0 : failure_memory(failure);
     if (layout_has(layout, GENERIC, "boost"))
         return plan_add_number(ret, -1, GENERIC, "boost", on) ? 0 : failure_memory(failure);

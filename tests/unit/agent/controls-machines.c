@@ -258,6 +258,30 @@ static void others_changes_stay(void **state) {
     machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
 }
 
+/* Files of a driver that is switched off stay, and cannot be read. */
+static void a_driver_that_is_off_is_passed_by(void **state) {
+    (void)state;
+    machine_make("acpi-cpufreq");
+    assert_int_equal(mkdir(on_machine("sys/devices/system/cpu/intel_pstate"), 0755), 0);
+    /* Sockets, which are there and cannot be opened. */
+    assert_int_equal(mknod(on_machine("sys/devices/system/cpu/intel_pstate/no_turbo"), S_IFSOCK | 0644, 0),
+                     0);
+    assert_int_equal(
+        mknod(on_machine("sys/devices/system/cpu/intel_pstate/max_perf_pct"), S_IFSOCK | 0644, 0), 0);
+    struct text before = machine_state();
+    assert_int_equal(TOOL("--controls"), 0);
+    assert_string_equal(told_of("control", "turbo", 2), "available");
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    machine_expect("sys/devices/system/cpu/cpufreq/boost", "0\n");
+    assert_int_equal(TOOL("--set-controls", "hyperthreads=off"), 0);
+    assert_int_equal(count_told("write\tfrequency\t/sys/devices/system/cpu/intel_pstate/"), 0);
+    assert_true(count_told("write\tfrequency\t/" POLICY "0/scaling_max_freq") > 0);
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
 /* Another governor takes with it what the first was set to. */
 static void a_governors_settings_come_back(void **state) {
     (void)state;
@@ -363,6 +387,7 @@ int main(void) {
         MACHINE_TEST(limits_stay_in_order),
         MACHINE_TEST(threads_go_at_the_lowest),
         MACHINE_TEST(others_changes_stay),
+        MACHINE_TEST(a_driver_that_is_off_is_passed_by),
         MACHINE_TEST(a_governors_settings_come_back),
         MACHINE_TEST(bytes_come_back),
         MACHINE_TEST(wrong_arguments_are_refused),
