@@ -227,6 +227,7 @@ static void put_back_daemons(struct put_back *work, struct restored *ret) {
     enum daemon_state states[DAEMON_COUNT];
     int errors[DAEMON_COUNT] = {0};
     struct failure unused;
+    unsigned before = work->hand.changed;
     work->hand.control = control_at(CONTROL_DAEMONS)->name;
     /* Once more when all are back: what a tool that was killed had asked of the manager may come late. */
     for (int pass = 0; pass < 2; pass++) {
@@ -235,6 +236,7 @@ static void put_back_daemons(struct put_back *work, struct restored *ret) {
             if (!is_daemon_back(work, states, i))
                 errors[i] = daemons_set(&work->hand, i, work->snapshot->daemons[i], states, &unused);
     }
+    ret->daemons = work->hand.changed - before;
     for (int i = 0; i < DAEMON_COUNT; i++) {
         char name[16];
         if (is_daemon_back(work, states, i))
@@ -325,9 +327,13 @@ static int put_back_unasked(struct shelf *shelf, bool own, char *note, size_t si
     lines_init(&nobody, -1);
     r = restore_shelf(shelf, &snapshot, &nobody, &restored, failure);
     describe_owner(&snapshot, owner, sizeof owner);
-    if (restored.written > 0)
-        snprintf(note, size, "put back %zu files that an earlier agent%s had left changed%s%.900s",
-                 restored.written, owner, r < 0 ? "; " : "", r < 0 ? failure->text : "");
+    char daemons[64] = "";
+    if (restored.daemons > 0)
+        snprintf(daemons, sizeof daemons, " and %zu daemon%s", restored.daemons,
+                 restored.daemons > 1 ? "s" : "");
+    if (restored.written + restored.daemons > 0)
+        snprintf(note, size, "put back %zu files%s that an earlier agent%s had left changed%s%.900s",
+                 restored.written, daemons, owner, r < 0 ? "; " : "", r < 0 ? failure->text : "");
     return r;
 }
 

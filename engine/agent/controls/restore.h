@@ -12,6 +12,7 @@
 
 struct restored {
     size_t written;   /* files */
+    size_t daemons;   /* started or stopped */
     size_t different; /* files and daemons that are not as they were */
 };
 

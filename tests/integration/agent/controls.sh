@@ -220,6 +220,10 @@ if bed on 1 sh -c 'command -v service >/dev/null'; then
     check "it runs when the agent has left" runs
     check "left to the agent" on_node '/root/agent --snapshot-controls >/dev/null && /root/agent --set-controls daemons=stopped transparent-huge-pages=never >/dev/null'
     check "it runs then, too" runs
+    bed on 1 sh -c "/root/agent --snapshot-controls >/dev/null && /root/agent --set-controls daemons=stopped >/dev/null"
+    bed run timeout 60 "$ASSAY" nodes show -w node1 >"$scratch/told" 2>&1
+    check "the next agent starts what one that is gone has left stopped" runs
+    check "and says so" grep -q 'put back 0 files and 1 daemon that an earlier agent' "$scratch/told"
     check "and files are as they were" is_as_before
 else
     skip "daemons of service" "there is no service program"
