@@ -230,6 +230,8 @@ static int keep_turbo(struct setting *setting, int before) {
     int r = touch(setting, 1u << CONTROL_TURBO);
     if (r == 0)
         r = control_turbo.plan(&setting->layout, before ? "on" : "off", &plan, setting->failure);
+    if (r == 0)
+        r = keep_late(setting, CONTROL_TURBO, &plan);
     if (r == 0) {
         setting->hand.control = control_turbo.name;
         plan_carry_out(&plan, &setting->hand);
@@ -288,7 +290,12 @@ static int set_all(struct setting *setting) {
         struct wish *wish = &setting->wishes[index];
         setting->hand.control = control_at((enum control_index)index)->name;
         setting->hand.patience_ns = PATIENCE_NS;
-        if (is_due(setting, (enum control_index)index) && (r = touch(setting, 1u << index)) == 0)
+        if (!is_due(setting, (enum control_index)index))
+            continue;
+        r = touch(setting, 1u << index);
+        if (r == 0)
+            r = keep_late(setting, (enum control_index)index, &wish->plan);
+        if (r == 0)
             plan_carry_out(&wish->plan, &setting->hand);
     }
     return r;
