@@ -15,7 +15,8 @@ enum { DIGITS_LIMIT = 19 };
 #define PROCFS 0x9fa0
 
 int source_init(struct source *source, const char *path) {
-    *source = (struct source){.path = strdup(path), .descriptor = -1, .looked_ns = INT64_MIN};
+    *source = (struct source){
+        .path = strdup(path), .descriptor = -1, .looked_ns = INT64_MIN, .refused_ns = INT64_MIN};
     return source->path ? 0 : -ENOMEM;
 }
 
@@ -54,7 +55,17 @@ static void check(struct source *source, int64_t now_ns) {
         forget(source);
 }
 
-static ssize_t read_all(int descriptor, char *buffer, size_t size) {
+/* BUFFER is full. */
+static ssize_t cut(char *buffer, size_t size) {
+    while (size > 0 && buffer[size - 1] != '\n')
+        size--;
+    if (size == 0)
+        return -EFBIG;
+    buffer[size - 1] = '\0';
+    return (ssize_t)size - 1;
+}
+
+static ssize_t read_all(int descriptor, bool lines, char *buffer, size_t size) {
     size_t length = 0;
     for (;;) {
         ssize_t got = pread(descriptor, buffer + length, size - length, (off_t)length);
@@ -65,7 +76,7 @@ static ssize_t read_all(int descriptor, char *buffer, size_t size) {
         /* A small file comes whole or not at all. */
         length += (size_t)got;
         if (length == size)
-            return -EFBIG;
+            return lines ? cut(buffer, size) : -EFBIG;
         if (got == 0 || size <= 64)
             break;
     }
@@ -73,18 +84,38 @@ static ssize_t read_all(int descriptor, char *buffer, size_t size) {
     return length == 0 ? -ENODATA : (ssize_t)length;
 }
 
-ssize_t source_read(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
-                    size_t size) {
+/* Whether it is too early to look for the file again. */
+static bool is_pause(const struct source *source, int64_t now_ns) {
+    int64_t since_ns = source->descriptor < 0 ? source->looked_ns : source->refused_ns;
+    return since_ns != INT64_MIN && now_ns - since_ns < LOOK_AGAIN_NS;
+}
+
+static ssize_t read_source(struct source *source, const struct machine *machine, int64_t now_ns, bool lines,
+                           char *buffer, size_t size) {
     if (source->descriptor >= 0)
         check(source, now_ns);
     ssize_t length = -ENODEV;
     if (source->descriptor >= 0)
-        length = read_all(source->descriptor, buffer, size);
-    if (length >= 0 || (source->looked_ns != INT64_MIN && now_ns - source->looked_ns < LOOK_AGAIN_NS &&
-                        source->descriptor < 0))
+        length = read_all(source->descriptor, lines, buffer, size);
+    if (length >= 0 || is_pause(source, now_ns))
         return length;
     int r = look(source, machine, now_ns);
-    return r < 0 ? r : read_all(source->descriptor, buffer, size);
+    if (r < 0)
+        return r;
+    length = read_all(source->descriptor, lines, buffer, size);
+    if (length < 0)
+        source->refused_ns = now_ns;
+    return length;
+}
+
+ssize_t source_read(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
+                    size_t size) {
+    return read_source(source, machine, now_ns, false, buffer, size);
+}
+
+ssize_t source_read_lines(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
+                          size_t size) {
+    return read_source(source, machine, now_ns, true, buffer, size);
 }
 
 ssize_t source_read_digits(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,

@@ -1,7 +1,7 @@
 /*
  * A file of the machine that is read again and again: its descriptor stays open, so that a reading is one
  * pread(2). What has gone away (a PU that was taken offline, a driver that was unloaded) is looked for again
- * once a second.
+ * once a second; so is what opens and cannot be read.
  */
 #ifndef ASSAY_PROBES_SOURCE_H
 #define ASSAY_PROBES_SOURCE_H
@@ -15,6 +15,7 @@ struct source {
     int descriptor; /* -1 while it cannot be opened */
     bool plain;     /* no attribute of the kernel's: once removed, it could still be read */
     int64_t looked_ns;
+    int64_t refused_ns; /* when it could not be read although it had just been opened */
 };
 
 /* Takes a copy of PATH; opens nothing yet. 0 or -ENOMEM. */
@@ -25,6 +26,11 @@ void source_clear(struct source *source);
  * negative errno: -ENODATA if it is empty, -EFBIG if it has SIZE bytes or more. */
 ssize_t source_read(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
                     size_t size);
+
+/* The same of a file of lines, of which those that fit are taken: a file that is longer is no error, but for
+ * one whose first line does not fit. */
+ssize_t source_read_lines(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
+                          size_t size);
 
 /* The same for a file that is one whole number: its digits, with a sign if it has one, in front of BUFFER,
  * blanks at its end cut off. -EINVAL if it is anything else. */

@@ -109,6 +109,48 @@ static void a_file_is_read_whole_or_not_at_all(void **state) {
     source_clear(&source);
 }
 
+/* A file that opens and cannot be read (EBUSY of a PU that is offline, say) is not opened at every sample. */
+static void what_cannot_be_read_is_looked_for_once_a_second(void **state) {
+    struct made_tree *tree = *state;
+    struct source source;
+    char buffer[8];
+    const int64_t at = 10 * PROBE_SECOND;
+    assert_int_equal(source_init(&source, "a"), 0);
+    put(tree, "a", "more than eight bytes\n");
+    assert_int_equal(source_read(&source, &tree->machine, at, buffer, sizeof buffer), -EFBIG);
+    take_away(tree, "a");
+    put(tree, "a", "12\n"); /* another file */
+    assert_int_equal(source_read(&source, &tree->machine, at + PROBE_SECOND / 2, buffer, sizeof buffer),
+                     -EFBIG);
+    assert_int_equal(source_read(&source, &tree->machine, at + PROBE_SECOND - 1, buffer, sizeof buffer),
+                     -EFBIG);
+    assert_int_equal(source_read(&source, &tree->machine, at + 2 * PROBE_SECOND, buffer, sizeof buffer),
+                     -ENODEV);
+    assert_int_equal(source_read(&source, &tree->machine, at + 3 * PROBE_SECOND, buffer, sizeof buffer), 3);
+    /* And what can be read again is read at once. */
+    put(tree, "a", "123456789\n");
+    assert_int_equal(source_read(&source, &tree->machine, at + 3 * PROBE_SECOND, buffer, sizeof buffer),
+                     -EFBIG);
+    put(tree, "a", "34\n");
+    assert_int_equal(source_read(&source, &tree->machine, at + 3 * PROBE_SECOND, buffer, sizeof buffer), 3);
+    source_clear(&source);
+}
+
+static void of_lines_those_that_fit_are_read(void **state) {
+    struct made_tree *tree = *state;
+    struct source source;
+    char buffer[8];
+    assert_int_equal(source_init(&source, "a"), 0);
+    put(tree, "a", "ab\ncd\nefgh\n");
+    assert_int_equal(source_read_lines(&source, &tree->machine, 0, buffer, sizeof buffer), 5);
+    assert_string_equal(buffer, "ab\ncd");
+    put(tree, "a", "ab\ncd\n");
+    assert_int_equal(source_read_lines(&source, &tree->machine, 0, buffer, sizeof buffer), 6);
+    put(tree, "a", "abcdefgh\n");
+    assert_int_equal(source_read_lines(&source, &tree->machine, 0, buffer, sizeof buffer), -EFBIG);
+    source_clear(&source);
+}
+
 static void columns_have_names_of_their_own(void **state) {
     struct made_tree *tree = *state;
     struct probing *probing = &tree->probing;
@@ -276,6 +318,8 @@ int main(void) {
         cmocka_unit_test(a_reader_that_has_gone_is_noticed),
         cmocka_unit_test(fields_are_escaped),
         TREE_TEST(a_file_is_read_whole_or_not_at_all),
+        TREE_TEST(what_cannot_be_read_is_looked_for_once_a_second),
+        TREE_TEST(of_lines_those_that_fit_are_read),
         TREE_TEST(columns_have_names_of_their_own),
         TREE_TEST(more_pus_than_columns),
         TREE_TEST(decimals_are_exact),

@@ -277,6 +277,19 @@ static void memory_is_in_bytes(void **state) {
     expect_events(tree, "gone memory available\ngone memory free\n");
 }
 
+/* More than are read: hosts of many virtual machines have thousands. */
+static void many_interfaces_are_no_reason_for_none(void **state) {
+    struct made_tree *tree = *state;
+    struct text content;
+    text_init(&content, 1 << 20);
+    for (int i = 0; i < 5000; i++)
+        assert_int_equal(text_printf(&content, "tap%04d: %d 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n", i, i), 0);
+    put(tree, "proc/net/dev", content.bytes);
+    text_clear(&content);
+    assert_int_equal(begin(tree, "network"), 0);
+    assert_int_equal(tree->probing.count, PROBE_COLUMN_LIMIT / 6 * 6);
+}
+
 static void interfaces_come_and_go(void **state) {
     struct made_tree *tree = *state;
     static const char header[] = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop\n";
@@ -395,6 +408,7 @@ int main(void) {
         TREE_TEST(throttling_is_counted_once_a_core_and_once_a_package),
         TREE_TEST(load_counts_from_the_beginning),
         TREE_TEST(memory_is_in_bytes),
+        TREE_TEST(many_interfaces_are_no_reason_for_none),
         TREE_TEST(interfaces_come_and_go),
         TREE_TEST(the_kernel_complains),
         TREE_TEST(memory_controllers_are_summed),
