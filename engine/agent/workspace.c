@@ -42,9 +42,11 @@ static char *cache_folder(void) {
     const char *home = getenv("HOME");
     if (!home || home[0] != '/')
         return NULL;
+    cleanup_free char *parent = file_join(home, ".cache");
     char *folder = file_join(home, ".cache/assay");
-    if (folder)
-        (void)file_make_folders(folder, NULL); /* what is wrong will be said when it is used */
+    /* Ours alone, whatever the umask. What is wrong will be said when it is used. */
+    if (parent && folder && file_make_folders(parent, NULL) == 0)
+        (void)mkdir(folder, 0700);
     return folder;
 }
 

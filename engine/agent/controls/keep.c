@@ -16,6 +16,7 @@ static int sign(struct snapshot *snapshot, const struct shelf *shelf, const stru
                 struct failure *failure) {
     snprintf(snapshot->host, sizeof snapshot->host, "%s", shelf->host);
     snprintf(snapshot->boot, sizeof snapshot->boot, "%s", shelf->boot);
+    snprintf(snapshot->machine_id, sizeof snapshot->machine_id, "%s", shelf->machine_id);
     snprintf(snapshot->session, sizeof snapshot->session, "%s", given->session ? given->session : "");
     snprintf(snapshot->label, sizeof snapshot->label, "%s", given->label ? given->label : "");
     snapshot->wall_ns = clock_wall_ns();

@@ -77,32 +77,35 @@ static bool was_capped(const struct snapshot *snapshot, const char *path) {
 
 /* Without turbo the driver shows its cap for an upper limit that is above it, and gives the limit back with
  * turbo. So what was kept may stand for any limit from there on: the highest is written, and stays if it
- * shows as what was kept. Once, even if all seems to be as it was: another limit may hide behind the same
- * cap. */
-static void put_back_cap(struct put_back *work, size_t i) {
+ * shows as what was kept. True if it was written: once, even if all seems to be as it was: another limit may
+ * hide behind the same cap. */
+static bool put_back_cap(struct put_back *work, size_t i) {
     const struct kept_file *file = &work->snapshot->files[i];
     char path[PLAN_PATH_SIZE], highest[PLAN_VALUE_SIZE];
     uint64_t most, kept;
     if (file->control != CONTROL_FREQUENCY || !ends_with(file->path, "/scaling_max_freq") ||
         !(work->snapshot->touched >> CONTROL_FREQUENCY & 1) || work->written[i] ||
         !was_capped(work->snapshot, file->path))
-        return;
+        return false;
     snprintf(path, sizeof path, "%.*s/cpuinfo_max_freq", (int)(strrchr(file->path, '/') - file->path),
              file->path);
-    if (machine_read_value(work->machine, path, highest, sizeof highest) == 0 && number_of(highest, &most) &&
-        number_of(file->content, &kept) && kept < most)
-        write_file(work, i, highest, strlen(highest));
+    if (machine_read_value(work->machine, path, highest, sizeof highest) < 0 || !number_of(highest, &most) ||
+        !number_of(file->content, &kept) || kept >= most)
+        return false;
+    write_file(work, i, highest, strlen(highest));
+    return true;
 }
 
 /* The exact bytes; of a choice first the word that held, which is what the kernel takes. A plain file in its
  * place gets its bytes after all. */
 static void put_back_one(struct put_back *work, size_t i) {
     const struct kept_file *file = &work->snapshot->files[i];
-    (void)is_back(work, i);
+    bool back = is_back(work, i);
     if (work->unreadable < 0)
         return; /* its PU may come back in a later pass */
-    put_back_cap(work, i);
-    if (is_back(work, i))
+    if (put_back_cap(work, i))
+        back = is_back(work, i);
+    if (back)
         return;
     if (strchr(file->content, '[')) {
         char word[SNAPSHOT_CONTENT_LIMIT + 1];

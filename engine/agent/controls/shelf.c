@@ -19,6 +19,7 @@
 
 /* Whoever has it may be starting daemons, which takes a minute each at worst. */
 enum { LOCK_MS = 300000, ROUND_MS = 5, TRIES = 100 };
+enum { LOCK_NAME_SIZE = NAME_MAX + 1 };
 
 /* ---- the folder */
 
@@ -49,70 +50,110 @@ static int open_below(int parent, const char *name, bool make, const char *path,
     return r < 0 ? r : folder;
 }
 
-static int open_in_run(const struct machine *machine, bool make, struct failure *failure) {
+static int open_in_run(struct shelf *shelf, bool make, struct failure *failure) {
+    const struct machine *machine = &shelf->machine;
     if (make && machine->captured && mkdirat(machine->root, "run", 0755) < 0 && errno != EEXIST)
         return failure_set(failure, -errno, "cannot make '/run' of the captured machine: %s",
                            strerror(errno));
-    cleanup_close int run = machine_open_file(machine, "run", O_RDONLY | O_DIRECTORY);
+    int run = machine_open_file(machine, "run", O_RDONLY | O_DIRECTORY);
     if (run == -ENOENT && !make)
         return -ENOENT;
     if (run < 0)
         return failure_set(failure, run, "cannot open '/run': %s", strerror(-run));
-    return open_below(run, "assay", make, "/run/assay", failure);
+    shelf->parent = run;
+    shelf->leaf = "assay";
+    snprintf(shelf->path, sizeof shelf->path, "/run/assay");
+    return open_below(run, shelf->leaf, make, shelf->path, failure);
 }
 
 static int open_in_home(struct shelf *shelf, bool make, struct failure *failure) {
     const char *home = getenv("HOME");
     if (!home || home[0] != '/')
         return make ? failure_set(failure, -ENOENT, "there is no $HOME to keep a snapshot in") : -ENOENT;
-    cleanup_free char *cache = file_join(home, ".cache");
-    if (!cache)
+    cleanup_free char *cache = file_join(home, ".cache"), *ours = file_join(home, ".cache/assay");
+    if (!cache || !ours)
         return failure_memory(failure);
     if (make && file_make_folders(cache, failure) < 0)
         return failure->code;
-    cleanup_close int parent = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent < 0 && !make)
+    /* It may be there with any mode: agents are kept in it, too. */
+    if (make && mkdir(ours, 0700) < 0 && errno != EEXIST)
+        return failure_set(failure, -errno, "cannot make '%s': %s", ours, strerror(errno));
+    shelf->parent = open(ours, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (shelf->parent < 0 && !make)
         return -ENOENT;
-    if (parent < 0)
-        return failure_set(failure, -errno, "cannot open '%s': %s", cache, strerror(errno));
-    snprintf(shelf->path, sizeof shelf->path, "%s/assay", cache);
-    return open_below(parent, "assay", make, shelf->path, failure);
+    if (shelf->parent < 0)
+        return failure_set(failure, -errno, "cannot open '%s': %s", ours, strerror(errno));
+    shelf->leaf = "controls";
+    snprintf(shelf->path, sizeof shelf->path, "%s/%s", ours, shelf->leaf);
+    return open_below(shelf->parent, shelf->leaf, make, shelf->path, failure);
 }
 
 static int open_folder(struct shelf *shelf, bool make, struct failure *failure) {
-    shelf->removable = shelf->machine.captured || geteuid() == 0;
-    if (!shelf->removable)
-        return open_in_home(shelf, make, failure);
-    snprintf(shelf->path, sizeof shelf->path, "/run/assay");
-    return open_in_run(&shelf->machine, make, failure);
+    return shelf->shared ? open_in_home(shelf, make, failure) : open_in_run(shelf, make, failure);
 }
 
 /* ---- names */
 
-static void name_machine(struct shelf *shelf) {
-    struct utsname name = {.nodename = "node"};
+/* An id in the names of files. "" if it is not there. */
+static void read_id(const struct machine *machine, const char *path, char *id, size_t size) {
+    if (machine_read_value(machine, path, id, size) < 0)
+        id[0] = '\0';
+    for (char *at = id; *at; at++)
+        if (!isalnum((unsigned char)*at) && *at != '-')
+            *at = '_';
+}
+
+static int name_machine(struct shelf *shelf, struct failure *failure) {
+    struct utsname name = {.nodename = ""};
     if (machine_read_value(&shelf->machine, "proc/sys/kernel/hostname", shelf->host, sizeof shelf->host) <
         0) {
         if (!shelf->machine.captured)
             uname(&name);
         snprintf(shelf->host, sizeof shelf->host, "%.64s", name.nodename);
     }
-    if (machine_read_value(&shelf->machine, "proc/sys/kernel/random/boot_id", shelf->boot,
-                           sizeof shelf->boot) < 0)
-        snprintf(shelf->boot, sizeof shelf->boot, "unknown");
-    for (char *at = shelf->host; *at; at++)
-        if (!isalnum((unsigned char)*at) && *at != '.' && *at != '-')
-            *at = '_';
-    for (char *at = shelf->boot; *at; at++)
-        if (!isalnum((unsigned char)*at) && *at != '-')
-            *at = '_';
-    snprintf(shelf->name, sizeof shelf->name, "controls+%s+%s", shelf->host, shelf->boot);
+    read_id(&shelf->machine, "etc/machine-id", shelf->machine_id, sizeof shelf->machine_id);
+    read_id(&shelf->machine, "proc/sys/kernel/random/boot_id", shelf->boot, sizeof shelf->boot);
+    if (!shelf->boot[0])
+        return failure_set(
+            failure, -ENODATA,
+            "the id of this boot, '/proc/sys/kernel/random/boot_id', cannot be read: without it "
+            "nobody could tell a snapshot from one of before a restart");
+    bool both = shelf->shared && shelf->machine_id[0];
+    snprintf(shelf->name, sizeof shelf->name, "controls+%s%s%s", shelf->boot, both ? "+" : "",
+             both ? shelf->machine_id : "");
+    return 0;
 }
 
-/* Calls for each snapshot of this machine that is not of this boot; true if there is one. */
+static int read_bytes(const struct shelf *shelf, const char *name, struct text *ret, struct failure *failure);
+
+/* Whether file NAME was this machine's before it was restarted. In a home only what says so itself: machines
+ * may have the same name, or have been made from the same image with its id, but hardly both. */
+static bool is_earlier(const struct shelf *shelf, const char *name) {
+    if (strncmp(name, "controls+", 9) != 0 || strcmp(name, shelf->name) == 0)
+        return false;
+    if (!shelf->shared)
+        return true;
+    const char *id = strchr(name + 9, '+');
+    if (!id || !shelf->machine_id[0] || strcmp(id + 1, shelf->machine_id) != 0)
+        return false;
+    cleanup(snapshot_clear) struct snapshot snapshot = {0};
+    struct failure unused;
+    struct text bytes;
+    text_init(&bytes, SNAPSHOT_LIMIT + 1);
+    bool known = read_bytes(shelf, name, &bytes, &unused) == 0 &&
+                 snapshot_parse(bytes.bytes, bytes.length, &snapshot, &unused) == 0;
+    text_clear(&bytes);
+    return known && strcmp(snapshot.machine_id, shelf->machine_id) == 0 &&
+           strcmp(snapshot.host, shelf->host) == 0 && strcmp(snapshot.boot, shelf->boot) != 0;
+}
+
+/* The lock of the snapshot SNAPSHOT: where other machines' may lie, one of its own. */
+static void lock_name(const struct shelf *shelf, const char *snapshot, char name[static LOCK_NAME_SIZE]) {
+    snprintf(name, LOCK_NAME_SIZE, "lock%.250s", shelf->shared ? snapshot + strlen("controls") : "");
+}
+
+/* Removes each snapshot of this machine that is not of this boot; true if there is one. */
 static bool remove_earlier(const struct shelf *shelf, bool only_look) {
-    char prefix[160];
-    int length = snprintf(prefix, sizeof prefix, "controls+%s+", shelf->host);
     int again = openat(shelf->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = again < 0 ? NULL : fdopendir(again);
     if (!entries) {
@@ -121,12 +162,18 @@ static bool remove_earlier(const struct shelf *shelf, bool only_look) {
     }
     bool any = false;
     struct dirent *entry;
+    char name[LOCK_NAME_SIZE];
     while ((entry = readdir(entries))) {
-        if (strncmp(entry->d_name, prefix, (size_t)length) != 0 || strcmp(entry->d_name, shelf->name) == 0)
+        if (!is_earlier(shelf, entry->d_name))
             continue;
-        any = any || !strchr(entry->d_name + length, '.'); /* not what was being written */
-        if (!only_look)
-            (void)unlinkat(shelf->folder, entry->d_name, 0);
+        any = any || !strchr(entry->d_name, '.'); /* not what was being written */
+        if (only_look)
+            continue;
+        (void)unlinkat(shelf->folder, entry->d_name, 0);
+        if (!shelf->shared)
+            continue;
+        lock_name(shelf, entry->d_name, name);
+        (void)unlinkat(shelf->folder, name, 0);
     }
     closedir(entries);
     return any;
@@ -140,10 +187,6 @@ static bool has_any(const struct shelf *shelf) {
 
 /* ---- alone */
 
-static void lock_name(const struct shelf *shelf, char name[static 160]) {
-    snprintf(name, 160, "lock+%s", shelf->host);
-}
-
 /* Whether the lock is still the file of its name: whoever had it may have taken it away. */
 static bool is_named(const struct shelf *shelf, const char *name) {
     struct stat here, there;
@@ -153,8 +196,8 @@ static bool is_named(const struct shelf *shelf, const char *name) {
 
 /* 0; 1: the lock or its folder went away meanwhile, and all is to begin anew; or negative. */
 static int lock(struct shelf *shelf, struct failure *failure) {
-    char name[160];
-    lock_name(shelf, name);
+    char name[LOCK_NAME_SIZE];
+    lock_name(shelf, shelf->name, name);
     shelf->lock = openat(shelf->folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (shelf->lock < 0 && errno == ENOENT)
         return 1;
@@ -173,16 +216,27 @@ static int lock(struct shelf *shelf, struct failure *failure) {
     return is_named(shelf, name) ? 0 : 1;
 }
 
+static void close_all(struct shelf *shelf) {
+    cleanup_close_descriptor(&shelf->lock);
+    cleanup_close_descriptor(&shelf->folder);
+    cleanup_close_descriptor(&shelf->parent);
+    shelf->lock = shelf->folder = shelf->parent = -1;
+}
+
 int shelf_open(const struct machine *machine, enum shelf_use use, struct shelf *ret,
                struct failure *failure) {
     bool make = use == SHELF_MAKE;
     for (int i = 0; i < TRIES; i++) {
-        struct shelf shelf = {.folder = -1, .lock = -1, .machine = *machine};
+        struct shelf shelf = {.parent = -1, .folder = -1, .lock = -1, .machine = *machine};
+        shelf.shared = !machine->captured && geteuid() != 0;
+        int r = name_machine(&shelf, failure);
+        if (r < 0 && make)
+            return r;
         shelf.folder = open_folder(&shelf, make, failure);
         if (shelf.folder < 0)
-            return shelf.folder;
-        name_machine(&shelf);
-        int r = make || has_any(&shelf) ? 0 : -ENOENT;
+            r = shelf.folder;
+        if (r == 0)
+            r = make || has_any(&shelf) ? 0 : -ENOENT;
         if (r == 0 && use != SHELF_LOOK)
             r = lock(&shelf, failure);
         if (r == 0) {
@@ -191,8 +245,7 @@ int shelf_open(const struct machine *machine, enum shelf_use use, struct shelf *
             *ret = shelf;
             return 0;
         }
-        cleanup_close_descriptor(&shelf.lock);
-        cleanup_close_descriptor(&shelf.folder);
+        close_all(&shelf);
         if (r < 0)
             return r;
     }
@@ -200,21 +253,16 @@ int shelf_open(const struct machine *machine, enum shelf_use use, struct shelf *
 }
 
 void shelf_close(struct shelf *shelf) {
-    char name[160];
+    char name[LOCK_NAME_SIZE];
     if (shelf->lock >= 0 && !has_any(shelf)) {
-        lock_name(shelf, name);
+        lock_name(shelf, shelf->name, name);
         (void)unlinkat(shelf->folder, name, 0);
         /* Only if nothing is left in it. */
-        cleanup_close int run =
-            shelf->removable ? machine_open_file(&shelf->machine, "run", O_RDONLY | O_DIRECTORY) : -1;
-        if (run >= 0)
-            (void)unlinkat(run, "assay", AT_REMOVEDIR);
+        (void)unlinkat(shelf->parent, shelf->leaf, AT_REMOVEDIR);
         if (shelf->machine.captured)
             (void)unlinkat(shelf->machine.root, "run", AT_REMOVEDIR);
     }
-    cleanup_close_descriptor(&shelf->lock);
-    cleanup_close_descriptor(&shelf->folder);
-    shelf->lock = shelf->folder = -1;
+    close_all(shelf);
 }
 
 /* ---- what lies there */
@@ -227,9 +275,9 @@ static int damaged(const struct shelf *shelf, struct failure *failure) {
 }
 
 /* A file of ours that nobody else has a name for. */
-static int read_bytes(const struct shelf *shelf, struct text *ret, struct failure *failure) {
-    cleanup_close int file =
-        openat(shelf->folder, shelf->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+static int read_bytes(const struct shelf *shelf, const char *name, struct text *ret,
+                      struct failure *failure) {
+    cleanup_close int file = openat(shelf->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return errno == ENOENT ? -ENOENT
                                : failure_set(failure, -EBADMSG, "cannot open it: %s", strerror(errno));
@@ -262,11 +310,12 @@ int shelf_load(struct shelf *shelf, struct snapshot *ret, struct failure *failur
     struct text bytes;
     text_init(&bytes, SNAPSHOT_LIMIT + 1);
     struct snapshot snapshot = {0};
-    int r = read_bytes(shelf, &bytes, failure);
+    int r = read_bytes(shelf, shelf->name, &bytes, failure);
     if (r == 0)
         r = snapshot_parse(bytes.bytes, bytes.length, &snapshot, failure);
     text_clear(&bytes);
-    if (r == 0 && (strcmp(snapshot.host, shelf->host) != 0 || strcmp(snapshot.boot, shelf->boot) != 0)) {
+    if (r == 0 &&
+        (strcmp(snapshot.machine_id, shelf->machine_id) != 0 || strcmp(snapshot.boot, shelf->boot) != 0)) {
         r = failure_set(failure, -EBADMSG, "it is of another machine or boot than its name says");
         snapshot_clear(&snapshot);
     }

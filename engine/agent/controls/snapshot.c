@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The first line; the number goes up when a later agent could not read what an earlier one wrote. */
-#define HEAD "assay-controls\t1\n"
+#define HEAD "assay-controls\t2\n"
 
 enum { DIGEST_TEXT = 2 * SHA256_SIZE };
 
@@ -123,7 +123,7 @@ int snapshot_format(const struct snapshot *snapshot, struct text *ret) {
     size_t begin = ret->length;
     int r = text_append_string(ret, HEAD);
     if (r == 0)
-        r = PUT_LINE(ret, "machine", snapshot->host, snapshot->boot);
+        r = PUT_LINE(ret, "machine", snapshot->host, snapshot->boot, snapshot->machine_id);
     if (r == 0)
         r = PUT_LINE(ret, "owner", pid, start, snapshot->session, snapshot->label, wall);
     if (r == 0)
@@ -227,9 +227,11 @@ static int take_line(const struct line *line, struct snapshot *ret) {
     if (strcmp(kind, "file") == 0 || strcmp(kind, "late") == 0)
         return take_file(line, kind[0] == 'l', ret);
     bool good = false;
-    if (strcmp(kind, "machine") == 0 && line->count == 3) {
+    if (strcmp(kind, "machine") == 0 && line->count == 4) {
         good = snprintf(ret->host, sizeof ret->host, "%s", line->fields[1]) < (int)sizeof ret->host &&
-               snprintf(ret->boot, sizeof ret->boot, "%s", line->fields[2]) < (int)sizeof ret->boot;
+               snprintf(ret->boot, sizeof ret->boot, "%s", line->fields[2]) < (int)sizeof ret->boot &&
+               snprintf(ret->machine_id, sizeof ret->machine_id, "%s", line->fields[3]) <
+                   (int)sizeof ret->machine_id;
     } else if (strcmp(kind, "owner") == 0) {
         good = take_owner(line, ret);
     } else if (strcmp(kind, "daemon") == 0) {

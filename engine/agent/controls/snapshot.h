@@ -30,7 +30,7 @@ struct kept_file {
 };
 
 struct snapshot {
-    char host[256], boot[64];
+    char host[256], boot[64], machine_id[64]; /* "": it has none */
     struct owner owner;
     char session[17];                     /* 16 hexadecimal digits, or "" */
     char label[SNAPSHOT_LABEL_LIMIT + 1]; /* one word, or "" */
@@ -42,7 +42,7 @@ struct snapshot {
 };
 
 /* Reads all files of all controls. What cannot be read is left out, for it cannot be put back; what is no
- * text is, too. Host, boot, owner and names are the caller's to fill in. 0 or -ENOMEM. */
+ * text is, too. Host, ids, owner and names are the caller's to fill in. 0 or -ENOMEM. */
 int snapshot_take(const struct layout *layout, struct snapshot *ret);
 /* Keeps one file more, if it is there and is not kept yet: 1 if it was kept, 0 if not, or -ENOMEM. */
 int snapshot_add_late(struct snapshot *snapshot, const struct machine *machine, enum control_index control,

@@ -199,5 +199,25 @@ check "who is not root is told so" said '^control\tgovernor\tdenied\tpowersave\t
 over_ssh "$snapshot \$agent --set-controls governor=performance"
 check "and sets nothing" test $? -eq 1 -a -z "$(bed writes 1)"
 check "which is said" said '^set\tgovernor\tperformance\tpowersave\tpowersave\tdenied\t'
+over_ssh '$agent --restore-controls'
+
+# ---- A home: others' snapshots may lie there
+home=$(bed run ssh -F "$BED/ssh_config" node1 pwd)
+kept() { bed on 1 find "$home/.cache/assay" -name 'controls+*' | wc -l; }
+check "a folder that a group may write to, beside which is ours" over_ssh 'chmod 775 ~/.cache/assay && $agent --controls && $agent --snapshot-controls'
+check "is one of ours alone" test "$(bed on 1 stat -c %a "$home/.cache/assay/controls")" = 700
+check "one lies there" test "$(kept)" -eq 1
+bed reboot 1
+bed on 1 sh -c 'cp /etc/machine-id /tmp/id; echo 00112233445566778899aabbccddeeff >/etc/machine-id'
+check "another machine with this name" over_ssh '$agent --restore-controls'
+check "has none" said '^nothing\tthere is no snapshot here'
+check "and leaves that of the first" test "$(kept)" -eq 1
+bed on 1 sh -c 'cat /tmp/id >/etc/machine-id; cp /proc/sys/kernel/hostname /tmp/name; echo clone >/proc/sys/kernel/hostname'
+check "another machine of the same image" over_ssh '$agent --restore-controls'
+check "leaves it, too" test "$(kept)" -eq 1
+bed on 1 sh -c 'cat /tmp/name >/proc/sys/kernel/hostname'
+check "the machine itself after a restart" over_ssh '$agent --restore-controls'
+check "says that nothing is left to do" said '^nothing\tthe machine has been restarted'
+check "and removes its own" bed on 1 test ! -e "$home/.cache/assay/controls"
 bed down
 finish

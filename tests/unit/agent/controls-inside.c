@@ -112,6 +112,7 @@ static void add(struct snapshot *snapshot, enum control_index control, const cha
 static struct snapshot example(void) {
     struct snapshot snapshot = {.host = "node-1.site",
                                 .boot = "11111111-2222-3333-4444-555555555555",
+                                .machine_id = "0123456789abcdef0123456789abcdef",
                                 .owner = {.pid = 4321, .start = UINT64_C(18446744073709551615)},
                                 .session = "0123456789abcdef",
                                 .label = "somebody@somewhere",
@@ -164,7 +165,7 @@ static int parse_lines(const char *lines) {
     struct failure failure;
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
-    assert_int_equal(text_printf(&text, "assay-controls\t1\n%s", lines), 0);
+    assert_int_equal(text_printf(&text, "assay-controls\t2\n%s", lines), 0);
     sha256_init(&hash);
     sha256_add(&hash, text.bytes, text.length);
     sha256_end(&hash, digest);
@@ -187,6 +188,7 @@ static void strange_snapshots_are_refused(void **state) {
         "touched\tturbo\n",
         "daemon\ttuned\trunning\n",
         "owner\t1\t2\t\t\t3\n",
+        "machine\tnode\tboot\t\n",
     };
     static const char *const bad[] = {
         "\n",
@@ -211,6 +213,7 @@ static void strange_snapshots_are_refused(void **state) {
         "owner\t99999999999\t2\t\t\t3\n",
         "owner\t1\t2\t\t\n",
         "machine\tnode\n",
+        "machine\tnode\tboot\n",
         "a\tb\tc\td\te\tf\tg\n",
         "touched\tturbo",
     };

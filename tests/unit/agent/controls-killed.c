@@ -441,6 +441,32 @@ static void another_boot_is_another_machine(void **state) {
     engine_clear(&engine);
 }
 
+/* A node gets another name while it runs, by DHCP say: it is the same machine. */
+static void another_name_is_the_same_machine(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    machine_put("proc/sys/kernel/hostname", "renamed\n");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    assert_string_equal(field(told("restored"), 1), "1");
+    machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
+    assert_false(file_exists(on_machine("run")));
+}
+
+static void a_boot_without_an_id_is_refused(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    assert_int_equal(unlink(on_machine("proc/sys/kernel/random/boot_id")), 0);
+    assert_int_equal(TOOL("--snapshot-controls"), 1);
+    assert_non_null(strstr(tool_words.bytes, "the id of this boot"));
+    assert_string_equal(tool_output.bytes, "");
+    assert_int_equal(TOOL("--set-controls", "turbo=off"), 1);
+    machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
+    assert_int_equal(TOOL("--controls"), 0);
+    assert_false(file_exists(on_machine("run")));
+}
+
 static void snapshot_path(char *path, size_t size) {
     snprintf(path, size, "%s%.512s", machine_root, field(told("snapshot"), 1));
 }
@@ -552,6 +578,8 @@ int main(void) {
         KILL_TEST(many_start_at_once),
         KILL_TEST(a_number_may_go_to_another),
         KILL_TEST(another_boot_is_another_machine),
+        KILL_TEST(another_name_is_the_same_machine),
+        KILL_TEST(a_boot_without_an_id_is_refused),
         KILL_TEST(a_torn_snapshot_is_known),
         KILL_TEST(who_is_at_work_is_not_waited_for),
         KILL_TEST(a_folder_of_others_is_refused),
