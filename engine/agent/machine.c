@@ -19,7 +19,17 @@ int machine_open(const char *root, struct machine *ret, struct failure *failure)
     int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0)
         return failure_set(failure, -errno, "cannot open the root '%s': %s", path, strerror(errno));
-    *ret = (struct machine){.root = descriptor, .captured = strcmp(path, "/") != 0};
+    struct machine machine = {.root = descriptor, .captured = strcmp(path, "/") != 0};
+    cleanup_close int itself = machine_open_file(&machine, ".", O_PATH | O_DIRECTORY);
+    if (itself < 0) {
+        close(descriptor);
+        return failure_set(
+            failure, itself,
+            "cannot use the root '%s': openat2 (Linux 5.6), without which its links would lead "
+            "out of it, is not to be had here: %s",
+            path, strerror(-itself));
+    }
+    *ret = machine;
     return 0;
 }
 
@@ -43,8 +53,7 @@ int machine_open_file(const struct machine *machine, const char *path, int flags
     if (machine->captured) {
         struct how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_AS_ROOT};
         int descriptor = (int)syscall(SYS_openat2, machine->root, path, &how, sizeof how);
-        if (descriptor >= 0 || (errno != ENOSYS && errno != EPERM))
-            return descriptor < 0 ? -errno : descriptor;
+        return descriptor < 0 ? -errno : descriptor;
     }
     int descriptor = openat(machine->root, path, flags);
     return descriptor < 0 ? -errno : descriptor;

@@ -3,7 +3,9 @@
  * one root descriptor, so that a captured machine in a folder can stand for a real one.
  *
  * A PATH has no leading slash: "sys/devices/system/cpu/online". In a captured machine links are followed as
- * if its root were "/" (openat2 with RESOLVE_IN_ROOT, Linux 5.6), and none leads out of it.
+ * if its root were "/" (openat2 with RESOLVE_IN_ROOT, Linux 5.6), and none leads out of it; where there is no
+ * such call, or a container hides it, no captured machine can be opened: its links would lead to the real
+ * one.
  *
  * These functions return a negative errno and no sentence: whoever asks knows what a missing file means.
  */
@@ -29,7 +31,7 @@ struct machine {
     bool captured; /* the root is not "/": never ask the kernel what the files do not say */
 };
 
-/* ROOT: a folder, NULL for "/". */
+/* ROOT: a folder, NULL for "/". -ENOSYS or -EPERM: without openat2 it can only be "/". */
 int machine_open(const char *root, struct machine *ret, struct failure *failure);
 void machine_close(struct machine *machine);
 

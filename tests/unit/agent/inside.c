@@ -2,22 +2,83 @@
  * where the kernel has no openat2. */
 #include "engine/agent/beneath.h"
 #include "engine/agent/facts.h"
+#include "engine/agent/machine.h"
 #include "engine/agent/pu-set.h"
 #include "engine/foundation/file.h"
 #include "engine/remote/remote-command.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+/* As a kernel does that is older than the call, or a container that hides it (CODE). */
+static bool refuse_openat2(unsigned code) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 437 /* on every machine */, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog all = {.len = sizeof filter / sizeof *filter, .filter = filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0;
+}
+
+/* What went wrong: 0, nothing. FOLDER has a link "way-out" to another's file. */
+static int try_without_openat2(const char *folder, int code) {
+    struct failure failure = {0};
+    struct machine machine;
+    char value[64];
+    if (!refuse_openat2((unsigned)code))
+        return 1;
+    if (machine_open(folder, &machine, &failure) != -code || !strstr(failure.text, "openat2"))
+        return 2;
+    machine = (struct machine){.root = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .captured = true};
+    if (machine_read_value(&machine, "way-out", value, sizeof value) != -code)
+        return 3;
+    if (machine_write(&machine, "way-out", "changed", 7) != -code)
+        return 4;
+    if (machine_open(NULL, &machine, &failure) < 0 || !machine_has(&machine, "proc/self/stat"))
+        return 5;
+    return 0;
+}
+
+static void without_openat2_there_is_no_captured_machine(void **state) {
+    (void)state;
+    char folder[] = "/tmp/assay-test-XXXXXX", outside[] = "/tmp/assay-test-XXXXXX", link[64], value[64] = "";
+    assert_non_null(mkdtemp(folder));
+    int file = mkostemp(outside, O_CLOEXEC);
+    assert_int_equal(write(file, "whole", 5), 5);
+    snprintf(link, sizeof link, "%s/way-out", folder);
+    assert_int_equal(symlink(outside, link), 0);
+    static const int codes[] = {ENOSYS, EPERM};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(try_without_openat2(folder, codes[i]));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(pread(file, value, sizeof value, 0), 5);
+    assert_string_equal(value, "whole");
+    close(file);
+    unlink(outside);
+    assert_int_equal(file_remove_tree(folder, NULL), 0);
+}
 
 static void sets_are_read_and_written(void **state) {
     (void)state;
@@ -206,6 +267,7 @@ int main(void) {
         cmocka_unit_test(sets_are_read_and_written),
         cmocka_unit_test(the_environment_that_is_told),
         cmocka_unit_test(without_openat2_every_link_is_refused),
+        cmocka_unit_test(without_openat2_there_is_no_captured_machine),
         cmocka_unit_test(who_is_given_up_is_described),
         cmocka_unit_test(folders_without_rights_are_removed),
     };
