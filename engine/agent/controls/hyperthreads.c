@@ -1,6 +1,7 @@
 /* The second and further hardware threads of cores. Kernel: ABI/testing/sysfs-devices-system-cpu
  * (smt/control), core-api/cpu_hotplug.rst (online). */
 #include "engine/agent/controls/control.h"
+#include "engine/foundation/cleanup.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,6 +30,47 @@ static bool has_offline(const struct layout *layout) {
     return memcmp(&layout->present, &layout->online, sizeof layout->present) != 0;
 }
 
+static unsigned count_threads(const struct layout *layout, unsigned pu, struct pu_set *ret) {
+    layout_siblings(layout, pu, ret);
+    unsigned count = 0;
+    for (unsigned at = 0; at < PROTOCOL_PU_LIMIT; at++)
+        count += pu_set_has(ret, at);
+    return count;
+}
+
+/* Whether cores that are online lack a thread, going by the cores that have most. Where nothing is offline
+ * none does: there may be cores of two kinds. */
+static bool has_missing(const struct layout *layout) {
+    struct pu_set siblings;
+    unsigned most = 2;
+    if (!has_offline(layout))
+        return false;
+    for (size_t i = 0; i < layout->pu_count; i++) {
+        unsigned count = count_threads(layout, layout->pus[i], &siblings);
+        most = count > most ? count : most;
+    }
+    for (size_t i = 0; i < layout->pu_count; i++)
+        if (count_threads(layout, layout->pus[i], &siblings) < most)
+            return true;
+    return false;
+}
+
+/* What the PUs that are online say, whatever the switch of all does: threads can be taken offline one by one.
+ */
+static int put_value(const struct layout *layout, struct text *ret) {
+    if (!has_siblings(layout) || !has_missing(layout))
+        return text_append_string(ret, has_siblings(layout) ? "on" : "off");
+    cleanup(values_clear) struct values values = {0};
+    int r = 0;
+    for (size_t i = 0; i < layout->pu_count && r == 0; i++) {
+        struct pu_set siblings;
+        unsigned count = count_threads(layout, layout->pus[i], &siblings);
+        if (pu_set_first(&siblings) == layout->pus[i])
+            r = values_add(&values, count > 1 ? "on" : "off", &siblings);
+    }
+    return r == 0 ? values_put(&values, ret) : r;
+}
+
 static int look_at_pus(const struct layout *layout, struct control_look *ret) {
     bool siblings = has_siblings(layout), offline = has_offline(layout);
     if (!siblings && !offline)
@@ -43,7 +85,7 @@ static int look_at_pus(const struct layout *layout, struct control_look *ret) {
         ret->access = CONTROL_READ_ONLY;
         snprintf(ret->why, sizeof ret->why, "the kernel cannot take PUs offline");
     }
-    return text_append_string(&ret->value, siblings ? "on" : "off");
+    return put_value(layout, &ret->value);
 }
 
 static int look(const struct layout *layout, struct control_look *ret) {
@@ -63,6 +105,8 @@ static int look(const struct layout *layout, struct control_look *ret) {
         ret->access = CONTROL_READ_ONLY;
         snprintf(ret->why, sizeof ret->why, "they were switched off for good when the kernel was started");
     }
+    if (strcmp(value, "on") == 0 && has_missing(layout))
+        return put_value(layout, &ret->value);
     /* A number is that of the threads that are on (POWER). */
     return text_append_string(&ret->value,
                               forced || strcmp(value, "off") == 0 || strcmp(value, "1") == 0 ? "off" : "on");
@@ -112,7 +156,8 @@ static int plan(const struct layout *layout, const char *asked, struct plan *ret
         snprintf(write->other, sizeof write->other, "1");
     else if (strcmp(value, "off") != 0 && strcmp(value, "1") != 0)
         snprintf(write->other, sizeof write->other, "%.31s", value);
-    return 0;
+    /* Written once more, "on" brings nothing back. */
+    return on && strcmp(value, "on") == 0 && has_missing(layout) ? plan_pus(layout, on, ret, failure) : 0;
 }
 
 /* What comes online begins with its files anew. */

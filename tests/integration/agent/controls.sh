@@ -69,6 +69,24 @@ check "threads that come are set like the others" setting hyperthreads=on govern
 check "all of them" test "$(bed on 1 sh -c "cat $cpu/cpufreq/policy*/scaling_governor" | sort | uniq -c | tr -d '\n ')" = 8performance
 comes_back "threads that came"
 bed on 1 sh -c "echo on >$cpu/smt/control"
+# Threads that were taken offline one by one, which the switch of all does not tell.
+value() { bed on 1 /root/agent --controls | awk -F'\t' '$2 == "hyperthreads" { print $4 }'; }
+bed on 1 sh -c "echo 0 >$cpu/cpu5/online"
+check "a thread that is offline alone is told" test "$(value)" = "mixed: on (0,2-4,6-7), off (1)"
+bed on 1 sh -c "for pu in 4 6 7; do echo 0 >$cpu/cpu\$pu/online; done"
+bed files 1 >"$scratch/before"
+check "none is on, although the switch is" test "$(value)" = off
+check "they are brought back one by one" setting hyperthreads=on
+check "all are there" test "$(value) $(bed on 1 cat $cpu/online)" = "on 0-7"
+check "that is told" told hyperthreads done
+comes_back "threads that were offline one by one"
+bed on 1 sh -c "for pu in 4 5 6 7; do echo 1 >$cpu/cpu\$pu/online; done; for pu in 2 6; do echo 0 >$cpu/cpu\$pu/online; done"
+bed files 1 >"$scratch/before"
+check "a whole core that is offline is no thread that is missing" test "$(value)" = on
+check "and stays so" setting hyperthreads=on
+check "as it was" is_as_before
+restore
+bed on 1 sh -c "for pu in 2 6; do echo 1 >$cpu/cpu\$pu/online; done"
 bed down
 
 up intel-pstate
