@@ -72,8 +72,8 @@ static char *sentence_of(const struct restoring *restoring, size_t node) {
     case LEFT:
         return text_format("left changed by %s, whose agent is gone", who);
     case HELD:
-        return text_format("left alone: held by %s, whose agent is there; --force takes it back all the same",
-                           who);
+        return text_format("%s by %s, whose agent is there; --force takes it back all the same",
+                           restoring->states ? "held" : "left alone: held", who);
     case RESTORED:
     case DIFFERENT: {
         uint64_t written = restoring->changes[node].files_written;

@@ -18,9 +18,9 @@ static const int64_t terminal_period_ns = 50000000;
 static const int64_t json_period_ns = 1000000000; /* of nodes that are waited for */
 
 static const char *const event_names[] = {
-    [RUN_EVENT_STARTED] = "started", [RUN_EVENT_PHASE] = "phase",       [RUN_EVENT_NOTE] = "note",
-    [RUN_EVENT_NODES] = "nodes",     [RUN_EVENT_PROGRESS] = "progress", [RUN_EVENT_FAILED] = "failed",
-    [RUN_EVENT_SEALED] = "sealed",   [RUN_EVENT_ENDED] = "ended",
+    [RUN_EVENT_STARTED] = "started", [RUN_EVENT_PHASE] = "phase",     [RUN_EVENT_NOTE] = "note",
+    [RUN_EVENT_NODES] = "nodes",     [RUN_EVENT_WARM_UP] = "warm-up", [RUN_EVENT_PROGRESS] = "progress",
+    [RUN_EVENT_FAILED] = "failed",   [RUN_EVENT_SEALED] = "sealed",   [RUN_EVENT_ENDED] = "ended",
 };
 
 void progress_init(struct progress *progress, bool json, bool quiet) {
@@ -45,6 +45,15 @@ static void print_json(struct progress *progress, const struct run_event *event)
         progress->last_shown_ns = monotonic;
         json_add_uint64(object, "nodes_done", event->nodes_done);
         json_add_uint64(object, "nodes_total", event->nodes_total);
+    }
+    if (event->kind == RUN_EVENT_WARM_UP) {
+        int64_t monotonic = clock_monotonic_ns();
+        if (monotonic - progress->last_shown_ns < json_period_ns)
+            return;
+        progress->last_shown_ns = monotonic;
+        json_add_uint64(object, "nodes_steady", event->nodes_done);
+        json_add_uint64(object, "nodes", event->nodes_total);
+        json_add_double(object, "seconds_left", event->seconds_left);
     }
     if (event->kind == RUN_EVENT_PROGRESS) {
         json_add_uint64(object, "nodes_reached", event->nodes_done);
@@ -76,7 +85,12 @@ static void end_line(struct progress *progress) {
 
 static void show_counts(struct progress *progress, const struct run_event *event) {
     int64_t now = clock_monotonic_ns();
-    bool last = event->units_done + event->units_failed == event->units_total;
+    uint64_t units = event->units_done + event->units_failed;
+    bool last = units == event->units_total;
+    /* What waits for a last sample, or measures again, has nothing new to count. */
+    if (!progress->terminal && last && progress->last_units == units)
+        return;
+    progress->last_units = units;
     if (!progress->terminal && !last && now - progress->last_shown_ns < plain_period_ns)
         return;
     progress->last_shown_ns = now;
@@ -101,6 +115,25 @@ static void show_counts(struct progress *progress, const struct run_event *event
         fprintf(stderr, ", %zu of %zu nodes reached", event->nodes_done, event->nodes_total);
     if (left[0] && !last)
         fprintf(stderr, ", %s left", left);
+    progress->line_drawn = progress->terminal;
+    if (!progress->terminal)
+        fputc('\n', stderr);
+}
+
+/* Minutes pass before there is anything else to see. */
+static void show_warm_up(struct progress *progress, const struct run_event *event) {
+    int64_t now = clock_monotonic_ns();
+    if (now - progress->last_shown_ns < (progress->terminal ? terminal_period_ns : plain_period_ns))
+        return;
+    progress->last_shown_ns = now;
+    char left[NUMBER_TEXT_SIZE];
+    number_describe_duration(event->seconds_left, left);
+    fputs(progress->terminal ? "\r\033[K  " : "  ", stderr);
+    if (event->text)
+        fprintf(stderr, "%zu of %zu nodes are steady, %s left at most", event->nodes_done, event->nodes_total,
+                left);
+    else
+        fprintf(stderr, "%s left", left);
     progress->line_drawn = progress->terminal;
     if (!progress->terminal)
         fputc('\n', stderr);
@@ -139,6 +172,10 @@ static void show(void *context, const struct run_event *event) {
         show_counts(progress, event);
         return;
     }
+    if (event->kind == RUN_EVENT_WARM_UP) {
+        show_warm_up(progress, event);
+        return;
+    }
     if (event->kind == RUN_EVENT_NODES) {
         show_nodes(progress, event);
         return;
@@ -165,6 +202,7 @@ static void show(void *context, const struct run_event *event) {
     case RUN_EVENT_NOTE:
     case RUN_EVENT_PROGRESS:
     case RUN_EVENT_NODES:
+    case RUN_EVENT_WARM_UP:
         fprintf(stderr, "  %s\n", event->text);
         break;
     }

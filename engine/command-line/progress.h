@@ -13,6 +13,7 @@ struct progress {
     bool terminal;   /* stderr is one */
     bool line_drawn; /* an unfinished progress line is on the terminal */
     int64_t last_shown_ns;
+    uint64_t last_units; /* that were counted in the last line */
     char phase[64];
 };
 

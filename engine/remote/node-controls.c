@@ -191,7 +191,7 @@ static int take_kept(size_t node, const char *kind, char *at, void *context, str
         cleanup_free char *holder = holder_words(&at);
         return failure_set(failure, -EBUSY,
                            "its controls are held by %s, whose agent is there; wait for it to end, or end it "
-                           "with 'assay nodes clean'",
+                           "with 'assay nodes clean --force'",
                            holder ? holder : "another session");
     }
     keeping->kept[node] |= strcmp(kind, "snapshot") == 0;

@@ -227,8 +227,8 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
                 units += measurement->lanes[i].count;
             }
         run_note(measurement->run,
-                 "%zu units are measured again, as their state was not what it should be (attempt %u)", units,
-                 attempt + 1);
+                 "%zu unit%s measured again, as their state was not what it should be (attempt %u)", units,
+                 units == 1 ? " is" : "s are", attempt + 1);
     }
 }
 

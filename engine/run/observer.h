@@ -13,6 +13,7 @@ enum run_event_kind {
     RUN_EVENT_PHASE,    /* text: the phase that begins */
     RUN_EVENT_NOTE,     /* text: one sentence worth reading */
     RUN_EVENT_NODES,    /* text: the phase; how many nodes have answered what it waits for */
+    RUN_EVENT_WARM_UP,  /* text: "steady" if that is waited for; how many nodes are; seconds_left at most */
     RUN_EVENT_PROGRESS, /* the counts below; every one of these units is on disk */
     RUN_EVENT_FAILED,   /* text: what went wrong; the run goes on to restore and seal */
     RUN_EVENT_SEALED,   /* text: the archive's path; sha256 */

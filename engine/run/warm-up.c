@@ -161,14 +161,13 @@ static size_t look(struct warming *warming) {
 static void show(const struct warming *warming, size_t steady, double cap) {
     const struct run_observer *observer = &warming->run->request->observer;
     double left = cap - elapsed(warming);
+    bool wants_steady = warming->settings->kind == WARM_UP_STEADY;
     if (observer->event)
-        observer->event(observer->context,
-                        &(struct run_event){
-                            .kind = RUN_EVENT_NODES,
-                            .text = warming->settings->kind == WARM_UP_STEADY ? "warm-up: steady" : "warm-up",
-                            .nodes_done = steady,
-                            .nodes_total = warming->count,
-                            .seconds_left = left > 0 ? left : 0});
+        observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_WARM_UP,
+                                                               .text = wants_steady ? "steady" : NULL,
+                                                               .nodes_done = steady,
+                                                               .nodes_total = warming->count,
+                                                               .seconds_left = left > 0 ? left : 0});
 }
 
 static int wait_until(struct warming *warming, struct failure *failure) {
@@ -187,7 +186,8 @@ static int wait_until(struct warming *warming, struct failure *failure) {
         for (size_t i = 0; r == 0 && i < warming->count; i++)
             if (warming->nodes[i].failure.code < 0) {
                 *failure = warming->nodes[i].failure;
-                r = failure_prefix(failure, "node %s", run->nodes[i].name);
+                r = failure->place[0] ? failure->code
+                                      : failure_prefix(failure, "node %s", run->nodes[i].name);
             }
         int64_t deadline = clock_monotonic_ns() + look_period_ns;
         if ((double)look_period_ns * 1e-9 > left)

@@ -1,6 +1,6 @@
 /*
  * Whether files that were set still hold what was set. All are read for the first sample and for the last;
- * between them a tenth of them a second, so that each is looked at every 10 s.
+ * between them 50 a second, or a tenth of them if that is more: each is looked at every 10 s at least.
  */
 #include "engine/agent/probes/probe.h"
 #include "engine/foundation/cleanup.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE = 256, ROUND_SECONDS = 10 };
+enum { VALUE = 256, ROUND_SECONDS = 10, LEAST_A_SECOND = 50 };
 
 struct expectation {
     char *path; /* owned; the value behind its NUL */
@@ -59,7 +59,8 @@ static size_t how_many(struct probing *probing, struct drift *drift) {
         return drift->count;
     }
     double seconds = (double)(probing->now_ns - drift->began_ns) / 1e9;
-    uint64_t due = (uint64_t)(seconds * (double)drift->count / ROUND_SECONDS);
+    double rate = (double)drift->count / ROUND_SECONDS;
+    uint64_t due = (uint64_t)(seconds * (rate > LEAST_A_SECOND ? rate : LEAST_A_SECOND));
     uint64_t more = due > drift->done ? due - drift->done : 0;
     drift->done = due;
     return more < drift->count ? (size_t)more : drift->count;

@@ -96,7 +96,7 @@ check "restore leaves alone what is held" nodes restore -w "$all"
 check "... and says so" said '^paradoxe-\[1-4\]: left alone: held by session 00000000feedface \(run:bed\), whose agent is there; --force '
 check "... nothing is changed by it" turbo_is_off 1
 check "so does --dry-run" nodes restore -w "$all" --dry-run --force
-check "... " said '^paradoxe-\[1-4\]: left alone: held by '
+check "... " said '^paradoxe-\[1-4\]: held by '
 check "--force takes it back" nodes restore -w paradoxe-1 --force
 check "... and says of whom, and how many files" \
     said '^paradoxe-1: put back what session 00000000feedface \(run:bed\) had changed: [1-9][0-9]* files written$'

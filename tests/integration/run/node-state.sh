@@ -58,6 +58,54 @@ check "PUs that come and go have files of their own" cat_of "$archive" nodes/nod
 check "the archive verifies" "$ASSAY" archive verify "$archive"
 check "its states can be fitted apart" "$ASSAY" fit linear "$archive" --response took --terms 1 --by control.turbo -o "$scratch/model.json"
 
+# What holds for all of the run holds for PUs that only a block brings.
+bed on 1 sh -c "echo off >$cpu/smt/control"
+bed files 1 | sort >"$scratch/before-1"
+cat >"$scratch/constant.yaml" <<'EOF'
+name: constant
+experiment:
+  name: governors
+  run: sh -c 'sleep 0.1; echo took 1; cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor 2>/dev/null | sort | uniq -c >&2'
+  responses: {took: {pattern: 'took ([0-9]+)', unit: s}}
+testbed: {hosts: node-1}
+controls: {governor: performance, idle-states: C1, proof: none}
+probes: 100ms
+gates: {load: none}
+design: {generate: factorial, factors: {control.hyperthreads: ['on', 'off']}, order: as-written}
+EOF
+run constant
+check "constant controls hold in every block" test "$(cat_of "$archive" results/raw/1-node-1-all.err | tr -s ' ')" = " 8 performance"
+check "... also with fewer PUs" test "$(cat_of "$archive" results/raw/2-node-1-all.err | tr -s ' ')" = " 4 performance"
+check "... and all is as it was, hardware threads off" are_as_before
+bed on 1 sh -c "echo on >$cpu/smt/control"
+bed files 1 | sort >"$scratch/before-1"
+
+# ---- what contradicts itself is refused before a node is touched
+refused() { # refused SENTENCE: of the campaign on stdin
+    campaign refused
+    "$ASSAY" run "$scratch/refused.yaml" --dry-run -o "$scratch/none" >"$scratch/out" 2>"$scratch/err"
+    [ $? -eq 2 ] && grep -q -- "$1" "$scratch/err" || { sed 's/^/# /' "$scratch/err" >&2; return 1; }
+}
+check "a gate without its probe" refused "refused.yaml:2:19: the gate 'throttle' needs the probe 'throttle', which is none" <<'EOF'
+probes: {throttle: none}
+gates: {throttle: stop}
+EOF
+check "gates without any probe" refused "refused.yaml:2:8: 'gates' is 'stop', and nothing is sampled" <<'EOF'
+probes: none
+gates: stop
+EOF
+check "a warm-up until nothing that is sampled is steady" refused "refused.yaml:2:10: what is steady is told by the probes" <<'EOF'
+probes: {temperature: none, frequency: none}
+warm-up: steady
+EOF
+check "a control that is constant and a factor" refused "refused.yaml:1:19: 'turbo' is set here for all of the run, and by the design's column 'control.turbo'" <<'EOF'
+controls: {turbo: 'off'}
+design: {generate: factorial, factors: {control.turbo: ['on', 'off']}}
+EOF
+check "limits the wrong way round" refused "the lower first" <<'EOF'
+controls: {frequency: 3GHz..2GHz}
+EOF
+
 # ---- warm-up until steady
 campaign steady <<'EOF'
 name: steady
@@ -104,6 +152,20 @@ check "... every attempt has a line" test "$(column attempt | grep -c 2)" -eq "$
 check "... the second is not flagged" test -z "$(paste -d, <(column attempt) <(column state.flags) | grep '^2,.')"
 check "... and only of the node that was slowed down" test "$(paste -d, <(column node) <(column attempt) | grep ',2' | sort -u)" = node-1,2
 bed unset 1 "$cpu/cpu0/thermal_throttle/package_throttle_count"
+
+campaign ended <<'EOF'
+name: ended
+probes: 100ms
+gates: {unwatched: stop, load: none, temperature: none}
+design: {repetitions: 100}
+EOF
+(for _ in $(seq 200); do grep -q '^measure' "$scratch/err" 2>/dev/null && break; sleep 0.05; done; sleep 1
+    kill -TERM "$(pgrep -o -f -- "$scratch/ended.yaml -o $scratch/runs")") &
+: >"$scratch/err"
+run ended 4
+wait
+check "a run that is asked to end is interrupted, whatever its gates" test $status -eq 4
+check "... and its last units are judged by last samples" test -z "$(column state.flags | grep .)" -a "$(column attempt | wc -l)" -gt 2
 
 campaign drift <<'EOF'
 name: drift

@@ -175,7 +175,7 @@ static void test_keep_refuses(void **state) {
     (void)state;
     assert_keep_fails("printf 'held\\tfeed\\trun:9\\talive\\t5\\n'; exit 1", -EBUSY,
                       "its controls are held by session feed (run:9), whose agent is there; wait for it to "
-                      "end, or end it with 'assay nodes clean'");
+                      "end, or end it with 'assay nodes clean --force'");
     assert_keep_fails("printf 'file\\tturbo\\t/sys/x\\t1\\n'", -EPROTO,
                       "the agent's tool left out what it was asked for");
     assert_keep_fails("printf 'snapshot\\t/x\\tb\\t1\\n'; echo 'no room on /run' >&2; exit 1", -EIO,
