@@ -182,20 +182,23 @@ int watch_write_files(struct watch *watch, bool all, struct failure *failure) {
 
 /* ---- datapackage.json */
 
+/* When something was seen, which all tables begin with. */
+#define TIME_COLUMNS                                                                                         \
+    {"time", ARCHIVE_INTEGER,                                                                                \
+     "ns",   ARCHIVE_ROLE_TIME,                                                                              \
+     "time", "by the node's clock, since 1970-01-01T00:00:00Z"},                                             \
+    {                                                                                                        \
+        "monotonic", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "time, monotonic",                            \
+            "the same by the node's monotonic clock"                                                         \
+    }
 static const struct archive_column first_columns[WATCH_FILE_HEADER_COLUMNS] = {
-    {"time", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "time",
-     "when the sample was begun by the node's clock, since 1970-01-01T00:00:00Z"},
-    {"monotonic", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "time, monotonic",
-     "the same by the node's monotonic clock"},
+    TIME_COLUMNS,
     {"late", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_NONE, "lateness", "after the sample was due"},
     {"missed", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_NONE, "missed samples",
      "that were due between this line and the one before: a gap"},
 };
 static const struct archive_column event_columns[] = {
-    {"time", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "time",
-     "by the node's clock, since 1970-01-01T00:00:00Z"},
-    {"monotonic", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "time, monotonic",
-     "the same by the node's monotonic clock"},
+    TIME_COLUMNS,
     {"kind", ARCHIVE_STRING, "", ARCHIVE_ROLE_NONE, "kind", "gone, back, kernel-error, drift, drift-over"},
     {"text", ARCHIVE_STRING, "", ARCHIVE_ROLE_NONE, "text", "what happened"},
 };

@@ -69,8 +69,7 @@ struct watch {
     size_t count;
     struct event_source *timer; /* writes what waits */
     struct watch_listener listener;
-    int code; /* the first failure to write a file */
-    struct failure failure;
+    bool failed; /* to write a file, and that was told */
 };
 
 /* ---- watch-files.c */

@@ -97,10 +97,9 @@ static int make_arguments(struct watch_node *node) {
  */
 
 static void note_failure(struct watch *watch, const struct failure *failure) {
-    if (watch->code < 0)
+    if (watch->failed)
         return;
-    watch->code = failure->code;
-    watch->failure = *failure;
+    watch->failed = true;
     run_note(watch->run, "watching: %s", failure->text);
 }
 
