@@ -10,6 +10,8 @@
 #include "engine/run/node-kinds.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +141,9 @@ static void take_agent(struct run *run, struct run_node *node) {
                    : node->agent_delivered ? "delivered"
                                            : "there");
     journal_integer(run->journal, "pid", greeting->pid);
+    char session[17];
+    snprintf(session, sizeof session, "%016" PRIx64, agent_link_transport(node->link)->session);
+    journal_string(run->journal, "session", session);
     journal_end(run->journal);
     run_log(run, "node %s: agent %s, process %ld", node->name, greeting->version, (long)greeting->pid);
 }
@@ -265,6 +270,8 @@ int run_phase_connect(struct run *run, struct failure *failure) {
                  delivered, run->node_count, built);
     else if (delivered > 0)
         run_note(run, "the agent was delivered to %zu of %zu nodes", delivered, run->node_count);
+    if (r == 0 && run->part > 1)
+        r = run_end_old_agents(run, failure);
     return r < 0 ? r : run_measure_clocks(run, RUN_CLOCK_START, failure);
 }
 

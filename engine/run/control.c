@@ -2,6 +2,7 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/node-controls.h"
 
@@ -46,7 +47,8 @@ static int append_writes(struct run *run, const struct run_node *node, const str
                          struct failure *failure) {
     if (writes->length == 0)
         return 0;
-    cleanup_free char *name = text_format("nodes/%s/control-writes.tsv", node->name);
+    cleanup_free char *folder = run_node_folder(run, node);
+    cleanup_free char *name = folder ? file_join(folder, "control-writes.tsv") : NULL;
     return name ? run_append_file(run, name, writes->bytes, writes->length, failure)
                 : failure_memory(failure);
 }
@@ -80,7 +82,8 @@ static int keep(struct run *run, struct failure *failure) {
                   : failure_memory(failure);
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
-        cleanup_free char *name = text_format("nodes/%s/controls-before.tsv", node->name);
+        cleanup_free char *folder = run_node_folder(run, node);
+        cleanup_free char *name = folder ? file_join(folder, "controls-before.tsv") : NULL;
         if (failures[i].code < 0)
             continue;
         node->control.kept = true;

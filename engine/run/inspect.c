@@ -61,8 +61,8 @@ struct reading {
 static int keep_raw_file(const struct reading *reading, const struct answer *answer, const char *bytes,
                          size_t length, struct failure *failure) {
     struct run *run = reading->run;
-    cleanup_free char *name =
-        text_format("nodes/%s/raw/%s", run->nodes[answer->node].name, raw_files[answer->item].name);
+    cleanup_free char *folder = run_node_folder(run, &run->nodes[answer->node]);
+    cleanup_free char *name = folder ? text_format("%s/raw/%s", folder, raw_files[answer->item].name) : NULL;
     return name ? run_write_file(run, name, bytes, length, failure) : failure_memory(failure);
 }
 
@@ -83,7 +83,8 @@ static int take_raw_files(struct reading *reading, struct failure *failure) {
     cleanup(answers_clear) struct answers answers = {0};
     int r = answers_init(&answers, run->loop, run->node_count * RAW_FILES, reading, failure);
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {
-        cleanup_free char *folder = text_format("nodes/%s/raw", run->nodes[i].name);
+        cleanup_free char *home = run_node_folder(run, &run->nodes[i]);
+        cleanup_free char *folder = home ? file_join(home, "raw") : NULL;
         r = folder ? run_make_folder(run, folder, failure) : failure_memory(failure);
         for (size_t j = 0; r == 0 && j < RAW_FILES; j++) {
             struct answer *answer = answers_ask(&answers, run->nodes[i].link, i, j);
@@ -104,7 +105,8 @@ static int take_raw_files(struct reading *reading, struct failure *failure) {
 
 /* The value of the first "KEY : value" line of /proc/cpuinfo, or NULL; the caller frees. */
 static char *cpuinfo_value(const struct run *run, const struct run_node *node, const char *key) {
-    cleanup_free char *name = text_format("nodes/%s/raw/cpuinfo", node->name);
+    cleanup_free char *folder = run_node_folder(run, node);
+    cleanup_free char *name = folder ? file_join(folder, "raw/cpuinfo") : NULL;
     cleanup_free char *path = name ? run_path(run, name) : NULL;
     struct text bytes;
     text_init(&bytes, RAW_FILE_MOST);
@@ -323,6 +325,8 @@ int run_phase_inspect(struct run *run, struct failure *failure) {
         r = run_check_nodes(run, failure);
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
         r = write_facts(run, &run->nodes[i], unreadable + i * RAW_FILES, failure);
+    if (r == 0 && run->part > 1)
+        r = run_check_same_nodes(run, failure);
     if (r == 0)
         r = note_nodes(run, failure);
     if (r == 0)

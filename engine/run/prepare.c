@@ -293,6 +293,21 @@ static int put(struct run *run, const struct node_put *put, size_t *ret_left_out
     return r < 0 ? r : node_failures_merge(run->group, failures, what, failure);
 }
 
+/* What is built in a later part of a run is what was built in the first. */
+static int check_source(const char *path, const struct text *manifest, struct failure *failure) {
+    cleanup(text_clear) struct text before;
+    text_init(&before, 64 << 20);
+    int r = file_read(path, &before, failure);
+    if (r < 0 || (before.length == manifest->length &&
+                  (before.length == 0 || memcmp(before.bytes, manifest->bytes, before.length) == 0)))
+        return r;
+    return failure_set_kind(
+        failure, FAILURE_INPUT, -EINVAL,
+        "the experiment's source has changed since the run began; expected the files that "
+        "'%s' has the hashes of",
+        path);
+}
+
 static int prepare_local_source(struct run *run, struct failure *failure) {
     const char *folder = run->experiment->source.folder;
     cleanup(text_clear) struct text manifest;
@@ -317,6 +332,8 @@ static int prepare_local_source(struct run *run, struct failure *failure) {
         json_add_string(source, "files", "software/source-sha256.txt");
     }
     cleanup_free char *path = run_path(run, "software/source-sha256.txt");
+    if (path && run->part > 1 && file_exists(path))
+        return check_source(path, &manifest, failure);
     return path ? file_replace(path, manifest.bytes, manifest.length, 0666, failure)
                 : failure_memory(failure);
 }

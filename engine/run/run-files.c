@@ -39,10 +39,18 @@ int run_append_file(struct run *run, const char *name, const void *bytes, size_t
     return put_bytes(run, name, O_APPEND, bytes, length, failure);
 }
 
+char *run_node_folder_of(const struct run_node *node, unsigned part) {
+    return part > 1 ? text_format("nodes/%s/part-%u", node->name, part) : text_format("nodes/%s", node->name);
+}
+
+char *run_node_folder(const struct run *run, const struct run_node *node) {
+    return run_node_folder_of(node, run->part);
+}
+
 int run_write_node_json(struct run *run, const struct run_node *node, const char *file, const cJSON *value,
                         struct failure *failure) {
-    cleanup_free char *folder = text_format("nodes/%s", node->name);
-    cleanup_free char *name = text_format("nodes/%s/%s", node->name, file);
+    cleanup_free char *folder = run_node_folder(run, node);
+    cleanup_free char *name = folder ? file_join(folder, file) : NULL;
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 64 << 20);
     if (!folder || !name || json_print(value, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)

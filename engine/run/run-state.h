@@ -12,7 +12,9 @@
 #include "engine/run/journal.h"
 #include "engine/run/ledger.h"
 #include "engine/run/node-control.h"
+#include "engine/run/past.h"
 #include "engine/run/plan.h"
+#include "engine/run/run-lock.h"
 #include "engine/run/run.h"
 #include "engine/run/watch.h"
 
@@ -80,7 +82,10 @@ struct run {
     char *folder;  /* absolute: the staging area */
     char *archive; /* path of the archive, once its name is chosen */
     int64_t started_ns, ended_ns;
-    unsigned part;       /* which of the run's parts this is, from 1 */
+    unsigned part;    /* which of the run's parts this is, from 1 */
+    struct past past; /* the parts before; zeroed in part 1 */
+    bool only_seals;  /* all was measured before: nodes are only looked after, and the archive is made */
+    struct run_lock *lock;
     size_t block_number; /* of the block that is being measured, or was last, from 1: blocks are counted as
                             they are measured, over all parts */
 
@@ -128,11 +133,16 @@ char *run_path(const struct run *run, const char *name);
 /* Makes the folder NAME below the run's folder, and those above it. */
 int run_make_folder(const struct run *run, const char *name, struct failure *failure);
 
+/* "nodes/NAME", where the files of a node are; from part 2 on "nodes/NAME/part-K". The caller frees; NULL
+ * when out of memory. */
+char *run_node_folder(const struct run *run, const struct run_node *node);
+char *run_node_folder_of(const struct run_node *node, unsigned part);
+
 /* NAME, below the run's folder, has these bytes; after the next commit it does so durably. For what is
  * written once: a crash before that may leave any part of it. */
 int run_write_file(struct run *run, const char *name, const void *bytes, size_t length,
                    struct failure *failure);
-/* The same for VALUE, pretty, as nodes/NODE/FILE. */
+/* The same for VALUE, pretty, as FILE in the node's folder. */
 int run_write_node_json(struct run *run, const struct run_node *node, const char *file, const cJSON *value,
                         struct failure *failure);
 /* Part of run_commit(). On failure all is kept for another try. */
@@ -163,6 +173,12 @@ void run_give_up_broken(struct run *run);
 /* 0, or why a node that the run needs is not there any more. */
 int run_check_nodes(const struct run *run, struct failure *failure);
 
+/* Of a run that goes on: ends the agents of its earlier parts; refuses nodes that it did not have; and nodes
+ * that are not the machines that they were. */
+int run_end_old_agents(struct run *run, struct failure *failure);
+int run_check_node_names(const struct run *run, struct failure *failure);
+int run_check_same_nodes(struct run *run, struct failure *failure);
+
 /* Each node's clocks against ours, journalled, and kept in nodes/NAME/clock.json. */
 int run_measure_clocks(struct run *run, enum run_clock which, struct failure *failure);
 /* Brings all nodes into the state that a block of the design wants (plan->order->blocks[BLOCK]), which is
@@ -170,6 +186,8 @@ int run_measure_clocks(struct run *run, enum run_clock which, struct failure *fa
  * cores afterwards: node->cores and core_count are those of this state. When the loop is stopped meanwhile,
  * by a signal or a failure to commit, it gives up. */
 int run_set_block(struct run *run, size_t block, struct failure *failure);
+/* Appends the first line of the results of PLAN. 0 or -ENOMEM. */
+int run_append_header(const struct plan *plan, struct text *text);
 /* Would the units of so many lanes fit into an archive? */
 int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure);
 /* What differs between the nodes is told and journalled: their results will be compared. */

@@ -50,7 +50,8 @@ void watch_file_clear(struct watch_file *file) {
 static int open_file(struct watch_node *node, struct watch_file *file, const char *base,
                      struct failure *failure) {
     struct run *run = node->watch->run;
-    cleanup_free char *folder = text_format("nodes/%s/probes", run->nodes[node->number].name);
+    cleanup_free char *home = run_node_folder(run, &run->nodes[node->number]);
+    cleanup_free char *folder = home ? file_join(home, "probes") : NULL;
     text_init(&file->pending, PENDING_MOST);
     file->name = folder ? text_format("%s/%s.csv", folder, base) : NULL;
     return file->name ? run_make_folder(run, folder, failure) : failure_memory(failure);
@@ -269,7 +270,8 @@ int watch_describe_files(struct watch_node *node, struct failure *failure) {
         return 0;
     node->events_described = node->events.name;
     struct description tables = {0};
-    cleanup_free char *name = text_format("nodes/%s/probes/datapackage.json", run->nodes[node->number].name);
+    cleanup_free char *home = run_node_folder(run, &run->nodes[node->number]);
+    cleanup_free char *name = home ? file_join(home, "probes/datapackage.json") : NULL;
     cleanup_free char *path = name ? run_path(run, name) : NULL;
     cleanup_free char *title = text_format("probes-%s", run->nodes[node->number].name);
     int r = path && title ? add_tables(node, &tables) : -ENOMEM;
