@@ -1,0 +1,81 @@
+#!/bin/bash
+# Runs that are killed at random instants and resumed, again and again, until they are whole: each unit is there once,
+# with its answer; what was on disk at a kill stays as it is, to the byte; nodes are as before.
+# ASSAY_KILLS says how many kills there are (default: 20; sanitized: 5), ASSAY_SEED when.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+. "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
+command -v cc >/dev/null || plan_skip "no C compiler"
+bed up 8 --names 'node-%' || plan_skip "no test bed"
+bed can nodes || plan_skip "nodes of their own need root"
+
+kills=20
+grep -q '^CMAKE_BUILD_TYPE:.*=Sanitize' "$ASSAY_BUILD/CMakeCache.txt" && kills=5
+kills=${ASSAY_KILLS:-$kills}
+RANDOM=${ASSAY_SEED:-4711}
+export ASSAY_PATH=$scratch
+write_tick "$scratch"
+tick_campaign "$scratch/campaign" 250 8000 'node-[1-8]'
+
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+sleep_ms() { sleep $(($1 / 1000)).$(printf %03d $(($1 % 1000))); }
+
+# ---- one that nobody kills, for how long it takes
+began=$(now_ms)
+start_engine "$scratch/whole" run "$scratch/campaign.yaml" --json -o "$scratch/whole-runs"
+wait "$shell_job"
+report $? "a run that is left alone ends well"
+whole_ms=$(($(now_ms) - began))
+answers() { tail -n +2 "$1" | cut -d, -f1,2,6,10-12 | sort; }
+answers "$scratch"/whole-runs/*/results/results.csv >"$scratch/answers"
+check "... with 2000 answers" test "$(wc -l <"$scratch/answers")" -eq 2000
+
+# ---- killed, resumed, killed, resumed
+killed=0 round=0
+while [ $killed -lt "$kills" ]; do
+    round=$((round + 1)) parts=0 kept=()
+    runs=$scratch/runs-$round folder=
+    chain=$((1 + RANDOM % 4))
+    for ((link = 1; link <= chain && killed < kills; link++)); do
+        if [ -z "$folder" ]; then
+            start_engine "$scratch/part" run "$scratch/campaign.yaml" --json -o "$runs"
+        else
+            start_engine "$scratch/part" resume "$folder" --json
+        fi
+        delay=$((RANDOM % whole_ms))
+        sleep_ms $delay
+        kill_engine
+        killed=$((killed + 1))
+        phase=$(sed -n 's/.*"event":"phase","text":"\([a-z-]*\)".*/\1/p' "$scratch/part.json" | tail -1)
+        ls "$runs"/*.zip >/dev/null 2>&1 && break
+        folder=$(find "$runs" -mindepth 1 -maxdepth 1 -type d 2>/dev/null)
+        [ -z "$folder" ] || [ -s "$folder/journal.jsonl" ] || { rm -rf "$folder"; folder=; } # it had not begun
+        [ -n "$folder" ] || continue
+        name="run $round, kill $link, $delay ms after it was started, in ${phase:-no phase yet}"
+        kept+=("$scratch/kept-$round-$link")
+        check "$name: the journal's rows are on disk" keep_rows "$folder" "$scratch/kept-$round-$link"
+        lines=$(wc -l <"$scratch/kept-$round-$link") shown=$(shown "$scratch/part.json")
+        check "... and what was shown as done (${shown:-0}) is among them" test "$lines" -gt "${shown:-0}" -o "${shown:-0}" -eq 0
+    done
+    [ -n "$folder" ] || continue
+    if ! ls "$runs"/*.zip >/dev/null 2>&1; then
+        timeout 100 bed run "$ASSAY" resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
+        status=$?
+        [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
+        report $status "run $round is resumed to its end"
+    fi
+    check "... each unit is there once, with its answer" check_rows "$folder/results/results.csv" 250 8
+    check "... they are those of the run that was left alone" cmp <(answers "$folder/results/results.csv") "$scratch/answers"
+    for file in "${kept[@]}"; do
+        check "... what was there at kill ${file##*-} is there to the byte" rows_are_kept "$folder/results/results.csv" "$file"
+    done
+    parts=$(grep -ac '"event":"run-resumed"' "$folder/journal.jsonl")
+    check "... the journal is whole" check_journal "$folder/journal.jsonl" $((parts + 1))
+    for archive in "$runs"/*.zip; do
+        check "... and the archive verifies" "$ASSAY" archive verify "$archive"
+    done
+    [ $tests_failed -eq 0 ] || break # what else there was to find is not found by more of it
+    rm -rf "$runs"
+done
+echo "# $killed kills in $round runs"
+finish
