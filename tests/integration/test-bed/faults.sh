@@ -15,6 +15,12 @@ took() { # took LEAST MOST COMMAND...: succeeds and takes so many ms
     [ $time -ge "$least" ] && [ $time -le "$most" ]
 }
 
+quick() { # quick MOST COMMAND...: it can be done in so many ms, if not at once where the machine is busy
+    local i
+    for ((i = 0; i < 8; i++)); do took 0 "$@" && return; done
+    return 1
+}
+
 # ---- A cut wire
 on node1 'for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.1; done' >"$scratch/numbers" & talking=$!
 sleep 0.3
@@ -28,7 +34,7 @@ check "and has lost nothing" test "$(tr '\n' ' ' <"$scratch/numbers")" = "1 2 3 
 
 # ---- A frozen node
 on node2 'while :; do date +%s%N; sleep 0.02; done' >"$scratch/clock" & ticking=$!
-sleep 0.5
+for ((i = 0; i < 100; i++)); do [ "$(wc -l <"$scratch/clock")" -gt 3 ] && break; sleep 0.1; done
 bed freeze 2
 sleep 0.2; ticks=$(wc -l <"$scratch/clock"); sleep 0.3
 check "a frozen node's processes do nothing" test "$(wc -l <"$scratch/clock")" -eq "$ticks"
@@ -70,10 +76,10 @@ refuse "power-on is for a node that is off" 1 "is up; expected one that is off" 
 # ---- Slow and lossy wires
 bed delay 4 100
 check "a delay of 100 ms makes a login take eight round trips or more" took 1600 20000 on node4 true
-check "the others are as quick as before" took 0 1500 on node1 true
+check "the others are as quick as before" quick 1500 on node1 true
 check "status tells it" grep -q 'delay 100 ms' <(bed status)
 bed delay 4 0
-check "without the delay logins are quick again" took 0 1500 on node4 true
+check "without the delay logins are quick again" quick 1500 on node4 true
 
 megabyte() { [ "$(on node4 head -c 1000000 /dev/zero | wc -c)" -eq 1000000 ]; }
 bed rate 4 2
@@ -83,7 +89,7 @@ patience=1 refuse "with all frames lost there is no login" 255 'timed out' on no
 bed loss 4 5
 check "with 5 % lost a megabyte comes through whole" megabyte
 bed loss 4 0
-check "as plain wire it is quick again" took 0 3000 megabyte
+check "as plain wire it is quick again" quick 3000 megabyte
 check "and status says no more" test -z "$(bed status | grep -E 'delay|loss')"
 refuse "a loss of more than all is refused" 1 "'101' is no number from 0 to 100" bed loss 4 101
 
