@@ -15,6 +15,10 @@ took() { # took LEAST MOST COMMAND...: succeeds and takes so many ms
     [ $time -ge "$least" ] && [ $time -le "$most" ]
 }
 
+there() { # there FILE: soon, with something in it
+    local i
+    for ((i = 0; i < 100; i++)); do [ -s "$1" ] && return; sleep 0.1; done
+}
 quick() { # quick MOST COMMAND...: it can be done in so many ms, if not at once where the machine is busy
     local i
     for ((i = 0; i < 8; i++)); do took 0 "$@" && return; done
@@ -23,7 +27,7 @@ quick() { # quick MOST COMMAND...: it can be done in so many ms, if not at once 
 
 # ---- A cut wire
 on node1 'for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.1; done' >"$scratch/numbers" & talking=$!
-sleep 0.3
+there "$scratch/numbers"
 bed cut 1
 patience=1 refuse "no login through a cut wire" 255 'timed out' on node1 true
 check "the others are reached" on node2 true
@@ -60,8 +64,8 @@ check "its disk as it was" on node2 test -e /root/kept
 check "and an empty /tmp" on node2 test ! -e /tmp/lost
 check "its uptime starts again" test "$(on node2 'cut -d. -f1 /proc/uptime')" -lt 100
 
-bed run ssh -F "$BED/ssh_config" -o ServerAliveInterval=1 -o ServerAliveCountMax=20 node3 'sleep 60' & sleeping=$!
-sleep 0.3
+bed run ssh -F "$BED/ssh_config" -o ServerAliveInterval=1 -o ServerAliveCountMax=20 node3 'echo begun; sleep 60' >"$scratch/sleeping" & sleeping=$!
+there "$scratch/sleeping"
 bed power-off 3
 sleep 0.3
 check "of a power failure a connection hears nothing" kill -0 $sleeping
@@ -94,8 +98,8 @@ check "and status says no more" test -z "$(bed status | grep -E 'delay|loss')"
 refuse "a loss of more than all is refused" 1 "'101' is no number from 0 to 100" bed loss 4 101
 
 # ---- sshd
-on node1 'sleep 1; echo still here' >"$scratch/session" & session=$!
-sleep 0.4
+on node1 'echo begun; sleep 1; echo still here' >"$scratch/session" & session=$!
+there "$scratch/session"
 bed refuse-logins 1
 refuse "without an sshd logins are refused" 255 'Connection refused' on node1 true
 check "a session that there was goes on" wait $session
@@ -104,9 +108,9 @@ bed accept-logins 1
 check "with an sshd logins are accepted" on node1 true
 bed sshd 1 'MaxStartups 1' 'LoginGraceTime 20'
 export held=$scratch/held release=$scratch/release
-bed run bash -c 'exec 3<>/dev/tcp/node1/22; read -r _ <&3; touch "$held"
+bed run bash -c 'exec 3<>/dev/tcp/node1/22; read -r _ <&3; echo >"$held"
     for ((i = 0; i < 200; i++)); do [ -e "$release" ] && exit; sleep 0.1; done' & holder=$!
-for ((i = 0; i < 100; i++)); do [ -e "$held" ] && break; sleep 0.1; done
+there "$held"
 refuse "MaxStartups counts connections that have not logged in" 255 '(reset|closed) by' on node1 true
 touch "$release"; wait $holder
 again() { for ((i = 0; i < 50; i++)); do on node1 true && return; sleep 0.1; done; return 1; }
