@@ -33,15 +33,14 @@ run: {streamed: [./tick], placement: node}
 E2
 }
 
-# tick_campaign FILE ROWS MICROSECONDS NODES [LINE...]: FILE.yaml and FILE.csv; a node measures each row once.
+# tick_campaign FILE ROWS MICROSECONDS TESTBED [LINE...]: FILE.yaml and FILE.csv; a node measures each row once.
 tick_campaign() {
-    local file=$1 rows=$2 us=$3 nodes=$4
+    local file=$1 rows=$2 us=$3 testbed=$4
     shift 4
     { echo n,us; awk -v rows="$rows" -v us="$us" 'BEGIN {for (i = 1; i <= rows; i++) print i "," us}'; } >"$file.csv"
     {
         printf 'name: %s\nexperiment: tick\ndesign: {file: %s.csv, seed: 5}\n' "$(basename "$file")" "$(basename "$file")"
-        printf 'testbed: {hosts: "%s", lease: 2 s}\n' "$nodes"
-        printf '%s\n' "$@"
+        printf '%s\n' "testbed: $testbed" "$@"
     } >"$file.yaml"
 }
 

@@ -14,8 +14,7 @@ mkdir "$TMPDIR"
 bed() { shift; "$@"; } # on this machine: killed-runs.sh says `bed run`
 write_tick "$scratch"
 rows=200
-tick_campaign "$scratch/tick" $rows 3000 localhost
-sed -i 's/^testbed:.*/testbed: local/' "$scratch/tick.yaml"
+tick_campaign "$scratch/tick" $rows 5000 local "probes: none" # with probes a row waits for samples
 
 resume() { timeout 60 "$ASSAY" resume "$@"; }
 folder_in() { find "$1" -mindepth 1 -maxdepth 1 -type d; }
@@ -91,8 +90,7 @@ fi
 
 # ---- a disk that is full for a while: a tmpfs
 if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=400k assay-test "$scratch/full" 2>/dev/null; then
-    tick_campaign "$scratch/many" 4000 0 localhost
-    sed -i 's/^testbed:.*/testbed: local/' "$scratch/many.yaml"
+    tick_campaign "$scratch/many" 4000 0 local "probes: none"
     refuse "a full disk ends the run by a sentence" 1 "No space left on device" \
         "$ASSAY" run "$scratch/many.yaml" -q -o "$scratch/full"
     folder=$(folder_in "$scratch/full")
@@ -155,8 +153,7 @@ report $? "a run is resumed with a clock an hour earlier than that of its first 
 is_whole "an earlier clock" "$folder" 2
 
 # ---- two engines
-tick_campaign "$scratch/slow" 2000 10000 localhost
-sed -i 's/^testbed:.*/testbed: local/' "$scratch/slow.yaml"
+tick_campaign "$scratch/slow" 2000 10000 local "probes: none"
 start_engine "$scratch/slow" run "$scratch/slow.yaml" --json -o "$scratch/slow-runs"
 wait_for_units "$scratch/slow" 10
 folder=$(folder_in "$scratch/slow-runs")
