@@ -80,5 +80,50 @@ while [ $killed -lt "$kills" ]; do
     [ "$tests_failed" -gt "$before" ] || survived=$((survived + killed - kills_before))
     rm -rf "$runs"
 done
+bed down
+
+# ---- nodes whose controls were set when it was killed, one run a list of phases in which it is
+if [ "$kills" -gt 0 ] && bed up 2 --machine intel-pstate --names 'node-%' && bed can kernel-files; then
+    tick_campaign "$scratch/state" 100 10000 '{hosts: "node-[1-2]", lease: 2 s}' 'probes: 100ms' \
+        'controls: {turbo: off, hyperthreads: off, governor: performance, frequency: base, numa-balancing: off, transparent-huge-pages: never, proof: 100ms}'
+    for node in 1 2; do bed files $node | sort >"$scratch/before-$node"; done
+    files_are_as_before() {
+        local node
+        for node in 1 2; do diff "$scratch/before-$node" <(bed files $node | sort) >&2 || return 1; done
+    }
+    in_phase() { # until it has begun, and RANDOM ms more
+        for _ in $(seq 600); do
+            grep -q "\"event\":\"phase\",\"text\":\"$1\"" "$scratch/part.json" && break
+            kill -0 "$engine" 2>/dev/null || return
+            sleep 0.05
+        done
+        sleep_ms $((RANDOM % 400))
+    }
+    for phases in measure "control measure" "restore" "measure control collect"; do
+        runs=$scratch/state-${phases// /-} folder=
+        rm -rf "$runs"
+        for phase in $phases; do
+            if [ -z "$folder" ]; then
+                start_engine "$scratch/part" run "$scratch/state.yaml" --json -o "$runs"
+            else
+                start_engine "$scratch/part" resume "$folder" --json
+            fi
+            in_phase "$phase"
+            kill_engine
+            folder=$(find "$runs" -mindepth 1 -maxdepth 1 -type d)
+        done
+        if ! ls "$runs"/*.zip >/dev/null 2>&1; then
+            timeout 100 bed run "$ASSAY" resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
+            status=$?
+            [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
+            report $status "a run that sets controls, killed in $phases, is resumed to its end"
+        fi
+        check "... each unit is there once, with its answer" check_rows "$folder/results/results.csv" 100 2
+        check "... and every file of its nodes is as it was" files_are_as_before
+    done
+    bed down
+else
+    skip "nodes whose controls are set" "nodes whose files answer as a kernel's need root and FUSE"
+fi
 echo "# survived $survived of $killed kills in $round runs"
 finish
