@@ -47,5 +47,5 @@ step "Tests"
 echo "subdirs($folders)" >build/tests/CTestTestfile.cmake
 status=0
 # Thirds of a processor, of which a test that computes takes three, and four seats for those that wait: tests/CMakeLists.txt.
-ctest --test-dir build/tests -j $((3 * jobs + 4)) --output-on-failure --no-tests=error "$@" || status=$?
+ctest --test-dir build/tests -j $((3 * jobs + 2)) --output-on-failure --no-tests=error "$@" || status=$?
 exit $status
