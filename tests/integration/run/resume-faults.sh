@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
 . "$ASSAY_SOURCE/tests/faults/faults.sh"
+"$ASSAY" resume --help >/dev/null 2>&1 || plan_skip "no assay resume yet"
 command -v cc >/dev/null || plan_skip "no C compiler"
 sanitized=no
 grep -q '^CMAKE_BUILD_TYPE:.*=Sanitize' "$ASSAY_BUILD/CMakeCache.txt" && sanitized=yes
