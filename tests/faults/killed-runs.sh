@@ -103,3 +103,10 @@ check_journal() { # check_journal JOURNAL PARTS
         /"event":"run-resumed"/ {resumed++}
         END {if (resumed + 1 != parts) {print resumed + 1 " parts, not " parts >"/dev/stderr"; bad = 1} exit bad}' "$1"
 }
+
+resume_to_end() { # resume_to_end NAME FOLDER
+    bed run timeout 100 "$ASSAY" resume "$2" -q >"$scratch/out" 2>"$scratch/err"
+    local status=$?
+    [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
+    report $status "$1"
+}

@@ -22,7 +22,7 @@ tick_campaign "$scratch/campaign-0" 250 8000 "$testbed" 'probes: 100ms'
 tick_campaign "$scratch/campaign-1" 250 8000 "$testbed" 'probes: none'
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
-sleep_ms() { sleep $(($1 / 1000)).$(printf %03d $(($1 % 1000))); }
+sleep_ms() { sleep "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"; }
 
 # ---- one that nobody kills, for how long it takes
 began=$(now_ms)
@@ -51,8 +51,8 @@ while [ $killed -lt "$kills" ]; do
         kill_engine
         killed=$((killed + 1))
         phase=$(sed -n 's/.*"event":"phase","text":"\([a-z-]*\)".*/\1/p' "$scratch/part.json" | tail -1)
-        ls "$runs"/*.zip >/dev/null 2>&1 && break
         folder=$(find "$runs" -mindepth 1 -maxdepth 1 -type d 2>/dev/null)
+        ls "$runs"/*.zip >/dev/null 2>&1 && break # it was sealed
         [ -z "$folder" ] || [ -s "$folder/journal.jsonl" ] || { rm -rf "$folder"; folder=; } # it had not begun
         [ -n "$folder" ] || continue
         name="run $round, kill $link, $delay ms after it was started, in ${phase:-no phase yet}"
@@ -63,10 +63,7 @@ while [ $killed -lt "$kills" ]; do
     done
     [ -n "$folder" ] || { survived=$((survived + killed - kills_before)); continue; }
     if ! ls "$runs"/*.zip >/dev/null 2>&1; then
-        timeout 100 bed run "$ASSAY" resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
-        status=$?
-        [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
-        report $status "run $round is resumed to its end"
+        resume_to_end "run $round is resumed to its end" "$folder"
     fi
     check "... each unit is there once, with its answer" check_rows "$folder/results/results.csv" 250 8
     check "... they are those of the run that was left alone" cmp <(answers "$folder/results/results.csv") "$scratch/answers"
@@ -114,10 +111,7 @@ if [ "$kills" -gt 0 ] && bed up 2 --machine intel-pstate --names 'node-%' && bed
             folder=$(find "$runs" -mindepth 1 -maxdepth 1 -type d)
         done
         if ! ls "$runs"/*.zip >/dev/null 2>&1; then
-            timeout 100 bed run "$ASSAY" resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
-            status=$?
-            [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
-            report $status "a run that sets controls, killed in $phases, is resumed to its end"
+            resume_to_end "a run that sets controls, killed in $phases, is resumed to its end" "$folder"
         fi
         check "... each unit is there once, with its answer" check_rows "$folder/results/results.csv" 100 2
         check "... and every file of its nodes is as it was" files_are_as_before

@@ -17,7 +17,6 @@ write_tick "$scratch"
 rows=200
 tick_campaign "$scratch/tick" $rows 5000 local "probes: none" # with probes a row waits for samples
 
-resume() { timeout 60 "$ASSAY" resume "$@"; }
 folder_in() { find "$1" -mindepth 1 -maxdepth 1 -type d; }
 wait_for_units() { # wait_for_units OUTPUT COUNT: shown as done
     local shown
@@ -46,7 +45,7 @@ for _ in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1
 
 # torn NAME [FILE CUT ZEROS]...: a copy whose FILE has lost CUT bytes of its end and got ZEROS zeros; resumed.
 torn() {
-    local name=$1 place file size kept
+    local name=$1 place file size
     shift
     place=$(mktemp -d "$scratch/torn.XXXXXX")
     cp -a "$base" "$place/"
@@ -58,25 +57,22 @@ torn() {
         truncate -s +"$3" "$file"
         shift 3
     done
-    kept=$(awk -F, 'NR > 1' "$place/results/results.csv" | tr -d '\0' | wc -l)
-    resume "$place" -q >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
-    report $status "$name: it is resumed to its end"
+    resume_to_end "$name: it is resumed to its end" "$place"
     is_whole "$name" "$place" 2
     rm -rf "$(dirname "$place")"
 }
-byte() { echo $((1 + RANDOM % 4096)); }
 torn "nothing torn, in another place"
 cuts=4; [ $sanitized = yes ] && cuts=1
-for ((i = 0; i < cuts; i++)); do
-    cut=$(byte); torn "a journal without its last $cut bytes" journal.jsonl $cut 0
-    cut=$(byte); torn "results without their last $cut bytes" results/results.csv $cut 0
-    cut=$(byte) other=$(byte); torn "both, without $cut and $other bytes" journal.jsonl $cut 0 results/results.csv $other 0
+for ((i = 0; i < cuts; i++)); do # RANDOM is drawn here: a subshell has one of its own
+    cut=$((1 + RANDOM % 4096)) other=$((1 + RANDOM % 4096))
+    torn "a journal without its last $cut bytes" journal.jsonl $cut 0
+    torn "results without their last $other bytes" results/results.csv $other 0
+    cut=$((1 + RANDOM % 4096)) other=$((1 + RANDOM % 4096))
+    torn "both, without $cut and $other bytes" journal.jsonl $cut 0 results/results.csv $other 0
 done
 torn "a journal that ends in zeros" journal.jsonl 0 4096
 torn "results that end in zeros" results/results.csv 0 4096
-torn "both, torn, with zeros behind" journal.jsonl "$(byte)" 512 results/results.csv "$(byte)" 512
+torn "both, torn, with zeros behind" journal.jsonl $cut 512 results/results.csv $other 512
 torn "no rows at all" results/results.csv 100000000 0
 
 # ---- another machine's
@@ -98,10 +94,7 @@ if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=40
     keep_rows "$folder" "$scratch/kept-full"
     refuse "... so it does when it is resumed too soon" 1 "No space left on device" "$ASSAY" resume "$folder" -q
     mount -o remount,size=64m "$scratch/full"
-    resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
-    report $status "... and when there is room it is resumed to its end"
+    resume_to_end "... and when there is room it is resumed to its end" "$folder"
     check "... with each unit once" check_rows "$folder/results/results.csv" 4000 1
     check "... and what was there is there to the byte" rows_are_kept "$folder/results/results.csv" "$scratch/kept-full"
     umount "$scratch/full"
@@ -119,10 +112,7 @@ fails() {
         with_fault disk-faults ASSAY_FAULT_FOLDER="$runs" "$@" -- "$ASSAY" run "$scratch/tick.yaml" -q -o "$runs"
     folder=$(folder_in "$runs")
     keep_rows "$folder" "$scratch/kept-fails"
-    resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
-    report $status "$name: it is resumed to its end"
+    resume_to_end "$name: it is resumed to its end" "$folder"
     check "$name: what was there is there to the byte" rows_are_kept "$folder/results/results.csv" "$scratch/kept-fails"
     check "$name: each unit is there once, with its answer" check_rows "$folder/results/results.csv" $rows 1
     rm -rf "$runs"
@@ -174,7 +164,7 @@ cp "$scratch/tick.csv" "$scratch/tick.csv.kept"
 sed -i 's/^7,/700,/' "$scratch/tick.csv"
 echo '# a word more' >>"$scratch/tick.yaml"
 echo '/* another */' >>"$scratch/experiments/tick/tick.c"
-resume "$folder" >"$scratch/out" 2>"$scratch/err"
+"$ASSAY" resume "$folder" >"$scratch/out" 2>"$scratch/err"
 report $? "a run whose campaign was edited meanwhile is resumed as it was"
 check "... which is said of the campaign" grep -q "tick.yaml.*changed\|changed.*tick.yaml" "$scratch/err"
 check "... and of the experiment" grep -q "experiments/tick.*changed\|changed.*experiments/tick" "$scratch/err"
@@ -197,10 +187,7 @@ for phase in $phases; do
     folder=$(folder_in "$runs")
     keep_rows "$folder" "$scratch/kept-$phase"
     report $? "killed as $phase begins: the journal's rows are on disk"
-    resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
-    report $status "... it is resumed to its end"
+    resume_to_end "... it is resumed to its end" "$folder"
     check "... and what was there is there to the byte" rows_are_kept "$folder/results/results.csv" "$scratch/kept-$phase"
     check "... each unit is there once, with its answer" check_rows "$folder/results/results.csv" $rows 1
     check "... the archive verifies" "$ASSAY" archive verify "$(find "$runs" -maxdepth 1 -name '*.zip' | sort | tail -1)"
