@@ -46,5 +46,6 @@ fi
 step "Tests"
 echo "subdirs($folders)" >build/tests/CTestTestfile.cmake
 status=0
-ctest --test-dir build/tests -j "$jobs" --output-on-failure --no-tests=error "$@" || status=$?
+# Thirds of a processor, of which a test that computes takes three, and four seats for those that wait: tests/CMakeLists.txt.
+ctest --test-dir build/tests -j $((3 * jobs + 2)) --output-on-failure --no-tests=error "$@" || status=$?
 exit $status

@@ -41,7 +41,7 @@ for machine in intel-pstate intel-cpufreq acpi-cpufreq amd-pstate arm-cppc virtu
     two-sockets*) check "$machine: both packages" test "$(columns energy)" = 'package-0:uJ package-0-dram:uJ package-1:uJ package-1-dram:uJ psys:uJ' ;;
     esac
     mkdir "$scratch/captured"
-    check "$machine: is captured" sh -c "'$agent' --capture --root '$root' | tar -xf - -C '$scratch/captured'"
+    check "$machine: is captured" bash -o pipefail -c "'$agent' --capture --root '$root' | tar -xf - -C '$scratch/captured'"
     check "$machine: the capture has the same controls" diff "$scratch/controls" <("$agent" --controls --root "$scratch/captured")
     check "$machine: and the same probes" diff "$scratch/probes" <("$agent" --probes --root "$scratch/captured")
     check "$machine: nothing has changed" diff "$scratch/before" <(sums "$root")

@@ -162,7 +162,7 @@ for _ in $(seq 100); do
     [ "$(bed on 16 pgrep -c -x sleep)" = 1 ] && break
     sleep 0.1
 done
-engine=$(pgrep -f "^$ASSAY nodes run -w dahu-.* sleep 1000" | head -1)
+engine=$(pgrep -o -f "^$ASSAY nodes run -w dahu-.* sleep 1000")
 kill -INT "$engine"
 wait $started
 check "Ctrl-C exits with 4" [ $? -eq 4 ]

@@ -53,7 +53,7 @@ wait_for() { # wait_for NODE COUNT
     done
     return 1
 }
-engine() { pgrep -f "^$ASSAY nodes run .* -- sleep $1\$" | head -1; }
+engine() { pgrep -o -f "^$ASSAY nodes run .* -- sleep $1\$"; } # not its resolver of names, whose number may be lower
 bed run "$ASSAY" nodes run -w 'taurus-[1-4]' -- sleep 1001 >/dev/null 2>&1 &
 for node in 1 2 3 4; do wait_for $node 1; done
 kill -9 "$(engine 1001)"

@@ -39,7 +39,7 @@ run --give-up 1.5 --input "$scratch/large" "$to" -- 'kill -STOP $PPID; cat >/dev
 status=$?
 took=$((($(date +%s%N) - before) / 1000000))
 check "a connection that is stuck is given up" test $status -eq 3
-check "at once ($took ms)" test $took -lt 3500
+check "soon ($took ms)" test $took -lt 10000 # else it would wait for a minute
 pgrep -P "$(cat "$scratch/node.pid")" | xargs -r kill -CONT 2>/dev/null
 
 # ---- cost

@@ -36,9 +36,11 @@ are_as_before_within() { # SECONDS
         done
     done
 }
-start() { bed run "$ASSAY" run "$scratch/campaign.yaml" -o "$scratch/runs" >"$scratch/out" 2>"$scratch/err" & engine=$!; }
+# Long enough that none ends before it is disturbed, on a busy machine too.
+sed 's/repetitions: 30/repetitions: 1000/' "$scratch/campaign.yaml" >"$scratch/long.yaml"
+start() { bed run "$ASSAY" run "$scratch/long.yaml" -o "$scratch/runs" >"$scratch/out" 2>"$scratch/err" & engine=$!; }
 # The engine is a child of `bed run`'s process, or that process itself.
-engine_process() { pgrep -o -f -- "$scratch/campaign.yaml -o $scratch/runs"; } # its resolver of names has the same words
+engine_process() { pgrep -o -f -- "$scratch/long.yaml -o $scratch/runs"; } # its resolver of names has the same words
 wait_for() { # wait_for LINE: of the engine's stderr
     for _ in $(seq 300); do grep -q "$1" "$scratch/err" && return; sleep 0.05; done
     sed 's/^/# /' "$scratch/err" >&2

@@ -678,19 +678,45 @@ static void closing_before_the_stream_is_open_tells_the_agent_too(void **state) 
     assert_false(file_exists(f.folder));
 }
 
+/* The agent has answered for the stream that it was given; until then its relay's end is the agent's too. */
+static bool relay_has_handed_over(void) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/0", ((struct scripted *)f.link->transport)->relay);
+    return access(path, F_OK) != 0; /* a relay closes its own hold on the stream then */
+}
+
+static void close_when_the_first_stream_breaks(bool (*is_time)(void)) {
+    begin_to_connect();
+    while (f.link->transport->state != TRANSPORT_OPEN)
+        event_loop_run_once(f.loop, EVENT_SECOND, NULL);
+    while (is_time && !is_time())
+        usleep(1000);
+    scripted_fail((struct scripted *)f.link->transport, -ECONNRESET, "the test broke it");
+    agent_link_close(f.link);
+    turn_until(is_closed);
+    assert_int_equal(script.attempts, 2);
+    assert_true(told.asked);
+    assert_int_equal(agent_link_left_ns(f.link), 0);
+    assert_false(file_exists(f.folder));
+}
+
 /* It broke after the agent was started, and before it was known that it was: there is one attempt to tell it.
  */
 static void closing_when_the_first_stream_breaks_tells_the_agent_too(void **state) {
     (void)state;
-    begin_to_connect();
-    while (f.link->transport->state != TRANSPORT_OPEN)
-        event_loop_run_once(f.loop, EVENT_SECOND, NULL);
-    scripted_fail((struct scripted *)f.link->transport, -ECONNRESET, "the test broke it");
-    agent_link_close(f.link);
-    turn_until(is_closed);
+    rmdir(f.folder);
+    script.remove_directory = true;
+    close_when_the_first_stream_breaks(relay_has_handed_over);
     assert_int_equal(script.streams, 2);
-    assert_true(told.asked);
-    assert_int_equal(agent_link_left_ns(f.link), 0);
+}
+
+/* An agent whose relay dies before it is answered leaves by itself: that attempt may find nobody. */
+static void closing_when_the_first_stream_breaks_at_once_leaves_nobody(void **state) {
+    (void)state;
+    rmdir(f.folder);
+    script.remove_directory = true;
+    close_when_the_first_stream_breaks(NULL);
+    assert_in_range(script.streams, 1, 2);
 }
 
 /* Nobody has been started yet: there is nothing to wait for. */
@@ -849,6 +875,7 @@ int main(void) {
         TEST(a_farewell_has_an_end),
         TEST(closing_before_the_stream_is_open_tells_the_agent_too),
         TEST(closing_when_the_first_stream_breaks_tells_the_agent_too),
+        TEST(closing_when_the_first_stream_breaks_at_once_leaves_nobody),
         TEST(closing_before_the_agent_was_started_is_done_at_once),
         TEST(closing_before_the_stream_is_open_has_an_end),
         TEST(a_farewell_goes_on_while_bytes_go_out),

@@ -1,0 +1,198 @@
+#!/bin/bash
+# What can have happened to a run between its kill and its resume, and to a disk and a clock while it runs: lines that
+# never reached the disk, a full or a failing disk, a clock that was set back, another engine, another place, another
+# campaign; and a kill as each phase begins.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
+. "$ASSAY_SOURCE/tests/faults/faults.sh"
+"$ASSAY" resume --help >/dev/null 2>&1 || plan_skip "no assay resume yet"
+command -v cc >/dev/null || plan_skip "no C compiler"
+sanitized=no
+grep -q '^CMAKE_BUILD_TYPE:.*=Sanitize' "$ASSAY_BUILD/CMakeCache.txt" && sanitized=yes
+RANDOM=${ASSAY_SEED:-4711}
+export ASSAY_PATH=$scratch TMPDIR=$scratch/tmp
+mkdir "$TMPDIR"
+bed() { shift; "$@"; } # on this machine: killed-runs.sh says `bed run`
+write_tick "$scratch"
+rows=200
+tick_campaign "$scratch/tick" $rows 5000 local "probes: none" # with probes a row waits for samples
+
+folder_in() { find "$1" -mindepth 1 -maxdepth 1 -type d; }
+wait_for_units() { # wait_for_units OUTPUT COUNT: shown as done
+    local shown
+    for _ in $(seq 600); do
+        shown=$(shown "$1.json")
+        [ "${shown:-0}" -ge "$2" ] && return
+        kill -0 "$engine" 2>/dev/null || break
+        sleep 0.05
+    done
+    sed 's/^/# /' "$1.err"
+    return 1
+}
+is_whole() { # is_whole NAME FOLDER PARTS
+    check "$1: each unit is there once, with its answer" check_rows "$2/results/results.csv" $rows 1
+    check "$1: the journal is whole" check_journal "$2/journal.jsonl" "$3"
+    check "$1: the archive verifies" "$ASSAY" archive verify "$(find "$(dirname "$2")" -maxdepth 1 -name '*.zip' | sort | tail -1)"
+}
+
+# ---- a run that was killed in the middle, of which all that follows has copies: in other places, then
+start_engine "$scratch/base" run "$scratch/tick.yaml" --json -o "$scratch/base-runs"
+wait_for_units "$scratch/base" 80
+kill_engine
+base=$(folder_in "$scratch/base-runs")
+check "what was shown is on disk" test "$(journalled "$base")" -ge 80 -a "$(journalled "$base")" -lt $rows
+for _ in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1; done
+
+# torn NAME [FILE CUT ZEROS]...: a copy whose FILE has lost CUT bytes of its end and got ZEROS zeros; resumed.
+torn() {
+    local name=$1 place file size
+    shift
+    place=$(mktemp -d "$scratch/torn.XXXXXX")
+    cp -a "$base" "$place/"
+    place=$(folder_in "$place")
+    while [ $# -gt 0 ]; do
+        file=$place/$1
+        size=$(stat -c %s "$file")
+        truncate -s $((size > $2 ? size - $2 : 0)) "$file"
+        truncate -s +"$3" "$file"
+        shift 3
+    done
+    resume_to_end "$name: it is resumed to its end" "$place"
+    is_whole "$name" "$place" 2
+    rm -rf "$(dirname "$place")"
+}
+torn "nothing torn, in another place"
+cuts=4; [ $sanitized = yes ] && cuts=1
+for ((i = 0; i < cuts; i++)); do # RANDOM is drawn here: a subshell has one of its own
+    cut=$((1 + RANDOM % 4096)) other=$((1 + RANDOM % 4096))
+    torn "a journal without its last $cut bytes" journal.jsonl $cut 0
+    torn "results without their last $other bytes" results/results.csv $other 0
+    cut=$((1 + RANDOM % 4096)) other=$((1 + RANDOM % 4096))
+    torn "both, without $cut and $other bytes" journal.jsonl $cut 0 results/results.csv $other 0
+done
+torn "a journal that ends in zeros" journal.jsonl 0 4096
+torn "results that end in zeros" results/results.csv 0 4096
+torn "both, torn, with zeros behind" journal.jsonl $cut 512 results/results.csv $other 512
+torn "no rows at all" results/results.csv 100000000 0
+
+# ---- another machine's
+if [ "$(id -u)" -eq 0 ] && unshare -u true 2>/dev/null; then
+    mkdir "$scratch/elsewhere"
+    cp -a "$base" "$scratch/elsewhere/"
+    refuse "on a machine of another name its nodes are others, which is said" 2 "has not measured on so far; expected" \
+        unshare -u sh -c 'hostname elsewhere; exec "$@"' sh "$ASSAY" resume "$(folder_in "$scratch/elsewhere")" -q
+else
+    skip "on another machine" "needs root"
+fi
+
+# ---- a disk that is full for a while: a tmpfs
+if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=400k assay-test "$scratch/full" 2>/dev/null; then
+    tick_campaign "$scratch/many" 4000 0 local "probes: none"
+    refuse "a full disk ends the run by a sentence" 1 "No space left on device" \
+        "$ASSAY" run "$scratch/many.yaml" -q -o "$scratch/full"
+    folder=$(folder_in "$scratch/full")
+    keep_rows "$folder" "$scratch/kept-full"
+    refuse "... so it does when it is resumed too soon" 1 "No space left on device" "$ASSAY" resume "$folder" -q
+    mount -o remount,size=64m "$scratch/full"
+    resume_to_end "... and when there is room it is resumed to its end" "$folder"
+    check "... with each unit once" check_rows "$folder/results/results.csv" 4000 1
+    check "... and what was there is there to the byte" rows_are_kept "$folder/results/results.csv" "$scratch/kept-full"
+    umount "$scratch/full"
+else
+    skip "a full disk" "mounting a tmpfs needs root"
+fi
+
+# ---- a disk that fails
+# fails NAME PATTERN SETTING...: a run on it ends by a sentence; resumed on one that does not it is whole.
+fails() {
+    local name=$1 pattern=$2 runs folder
+    shift 2
+    runs=$(mktemp -d "$scratch/fails.XXXXXX")
+    refuse "$name: the run ends by a sentence" 1 "$pattern" \
+        with_fault disk-faults ASSAY_FAULT_FOLDER="$runs" "$@" -- "$ASSAY" run "$scratch/tick.yaml" -q -o "$runs"
+    folder=$(folder_in "$runs")
+    keep_rows "$folder" "$scratch/kept-fails"
+    resume_to_end "$name: it is resumed to its end" "$folder"
+    check "$name: what was there is there to the byte" rows_are_kept "$folder/results/results.csv" "$scratch/kept-fails"
+    check "$name: each unit is there once, with its answer" check_rows "$folder/results/results.csv" $rows 1
+    rm -rf "$runs"
+}
+fails "results that cannot be written" "Input/output error" ASSAY_FAULT_NAME=results.csv ASSAY_FAULT_CALL=write ASSAY_FAULT_FROM=3
+fails "results that are written by halves" "No space left" ASSAY_FAULT_NAME=results.csv ASSAY_FAULT_CALL=write ASSAY_FAULT_FROM=3 \
+    ASSAY_FAULT_ERROR=ENOSPC ASSAY_FAULT_SHORT=1
+fails "results that cannot be synced" "Input/output error" ASSAY_FAULT_NAME=results.csv ASSAY_FAULT_CALL=sync ASSAY_FAULT_FROM=3
+fails "a journal that cannot be written" "Input/output error" ASSAY_FAULT_NAME=journal.jsonl ASSAY_FAULT_CALL=write ASSAY_FAULT_FROM=12
+fails "a journal that cannot be synced" "Input/output error" ASSAY_FAULT_NAME=journal.jsonl ASSAY_FAULT_CALL=sync ASSAY_FAULT_FROM=12
+
+# ---- a clock that is set back by an hour
+start_stepped() { with_fault clock-step ASSAY_CLOCK_STEP="$scratch/step" -- "$@"; }
+rm -f "$scratch/step"
+start_stepped "$ASSAY" run "$scratch/tick.yaml" --json -o "$scratch/clock" >"$scratch/clock.json" 2>"$scratch/clock.err" &
+shell_job=$! engine=$!
+wait_for_units "$scratch/clock" 50
+touch "$scratch/step"
+wait $shell_job
+report $? "a run whose clock is set back ends well"
+folder=$(folder_in "$scratch/clock")
+is_whole "a clock that is set back" "$folder" 1
+check "... it was: the journal has a time before the one above it" awk '{match($0, /"t":[0-9]+/)
+    t = substr($0, RSTART + 4, RLENGTH - 4) + 0; if (t < last - 3e12) back = 1; last = t} END {exit !back}' "$folder/journal.jsonl"
+cp -a "$scratch/base-runs" "$scratch/back"
+folder=$(folder_in "$scratch/back")
+start_stepped "$ASSAY" resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
+report $? "a run is resumed with a clock an hour earlier than that of its first part"
+is_whole "an earlier clock" "$folder" 2
+
+# ---- two engines
+tick_campaign "$scratch/slow" 2000 10000 local "probes: none"
+start_engine "$scratch/slow" run "$scratch/slow.yaml" --json -o "$scratch/slow-runs"
+wait_for_units "$scratch/slow" 10
+folder=$(folder_in "$scratch/slow-runs")
+refuse "a run that is worked on is refused, and who does is named" 2 "$(hostname).*$engine|$engine.*$(hostname)" \
+    "$ASSAY" resume "$folder" -q
+check "... and goes on" kill -0 "$engine"
+kill_engine
+start_engine "$scratch/slow" resume "$folder" --json
+wait_for_units "$scratch/slow" 30
+check "... not when that has been killed" kill -0 "$engine"
+kill_engine
+
+# ---- originals that have changed
+cp -a "$scratch/base-runs" "$scratch/changed"
+folder=$(folder_in "$scratch/changed")
+cp "$scratch/tick.csv" "$scratch/tick.csv.kept"
+sed -i 's/^7,/700,/' "$scratch/tick.csv"
+echo '# a word more' >>"$scratch/tick.yaml"
+echo '/* another */' >>"$scratch/experiments/tick/tick.c"
+"$ASSAY" resume "$folder" >"$scratch/out" 2>"$scratch/err"
+report $? "a run whose campaign was edited meanwhile is resumed as it was"
+check "... which is said of the campaign" grep -q "tick.yaml.*changed\|changed.*tick.yaml" "$scratch/err"
+check "... and of the experiment" grep -q "experiments/tick.*changed\|changed.*experiments/tick" "$scratch/err"
+is_whole "an edited campaign" "$folder" 2
+mv "$scratch/tick.csv.kept" "$scratch/tick.csv"
+
+# ---- killed as each phase begins
+phases="reserve deploy connect inspect prepare control warm-up measure collect restore seal release"
+[ $sanitized = yes ] && phases="connect measure seal"
+for phase in $phases; do
+    runs=$scratch/at-$phase
+    mkfifo "$scratch/events"
+    "$ASSAY" run "$scratch/tick.yaml" --json -o "$runs" >"$scratch/events" 2>"$scratch/err" &
+    pid=$!
+    while read -r event; do
+        case $event in *'"event":"phase","text":"'"$phase"'"'*) kill -KILL $pid; break ;; esac
+    done <"$scratch/events"
+    wait $pid 2>/dev/null
+    rm "$scratch/events"
+    folder=$(folder_in "$runs")
+    keep_rows "$folder" "$scratch/kept-$phase"
+    report $? "killed as $phase begins: the journal's rows are on disk"
+    resume_to_end "... it is resumed to its end" "$folder"
+    check "... and what was there is there to the byte" rows_are_kept "$folder/results/results.csv" "$scratch/kept-$phase"
+    check "... each unit is there once, with its answer" check_rows "$folder/results/results.csv" $rows 1
+    check "... the archive verifies" "$ASSAY" archive verify "$(find "$runs" -maxdepth 1 -name '*.zip' | sort | tail -1)"
+    rm -rf "$runs"
+done
+for _ in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1; done
+check "no process of any part is left" test -z "$(pgrep -f "$TMPDIR/assay-")"
+finish
