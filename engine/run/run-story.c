@@ -128,7 +128,7 @@ static void begin_measuring(struct run_story *story, int64_t monotonic_ns) {
     story->units = 0;
     story->sample_count = 0;
     story->last_unit_ns = -1;
-    add_sample(story, monotonic_ns);
+    add_sample(story, monotonic_ns > 0 ? monotonic_ns : 0);
 }
 
 /* A unit has ended in this part. Gates may want it measured again, which brings the end no nearer. */
