@@ -157,11 +157,15 @@ double run_story_rate(const struct run_story *story) {
     return seconds > 0 && units > 0 ? (double)units / seconds : NAN;
 }
 
+static bool is_done(const struct journal_member *member) {
+    return member->length == 6 && memcmp(member->value, "\"done\"", 6) == 0;
+}
+
 static int take_unit(struct run_story *story, const struct journal_entry *entry) {
     struct run_status *status = story->status;
     struct journal_member member;
     int64_t order = 0, attempt = 1;
-    bool flagged = false;
+    bool flagged = false, done = false;
     for (size_t at = 0; journal_entry_next(entry, &at, &member);) {
         if (journal_member_is(&member, "order"))
             journal_member_integer(&member, &order);
@@ -169,10 +173,12 @@ static int take_unit(struct run_story *story, const struct journal_entry *entry)
             journal_member_integer(&member, &attempt);
         else if (journal_member_is(&member, "flags"))
             flagged = member.length > 2 && member.value[0] == '"';
+        else if (journal_member_is(&member, "status"))
+            done = is_done(&member);
         else if (journal_member_is(&member, "sentence"))
             journal_member_text(&member, status->last_error, sizeof status->last_error);
     }
-    status->flagged += flagged;
+    status->flagged += flagged && done;
     if (order > story->highest_order)
         story->highest_order = order;
     count_unit(story, entry->monotonic_ns, attempt);
@@ -322,7 +328,7 @@ static int count_attempt(const struct journal_entry *entry, void *context, struc
         else if (journal_member_is(&member, "core"))
             journal_member_text(&member, core, sizeof core);
         else if (journal_member_is(&member, "status"))
-            done = member.length == 6 && memcmp(member.value, "\"done\"", 6) == 0;
+            done = is_done(&member);
     }
     if (order < 1 || attempt < 1 || attempt > UINT32_MAX)
         return failure_input(failure, count->path, entry->sequence, 0,
