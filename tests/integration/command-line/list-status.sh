@@ -29,7 +29,7 @@ campaign() { # campaign NAME N...
         "design: {file: $name.csv, order: as-written}" >"$scratch/$name.yaml"
 }
 runs=$scratch/runs
-# of JSON FILTER EXPECTED: what jq, or a line of pretty JSON, says
+# has MEMBER VALUE: the last status has this line; VALUE is a pattern
 has() { grep -qE "^ *\"$1\": $2,?\$" "$scratch/.json"; }
 status() { "$ASSAY" status --json "$@" >"$scratch/.json"; }
 next_is() { has next "\"$1\"" || { sed -n 's/^ *"next"/# next/p' "$scratch/.json"; false; }; }
@@ -94,6 +94,7 @@ rm "$scratch/hold"
 
 mkdir "$scratch/lone"
 cp "$good.zip" "$scratch/lone/"
+cp "$good.zip" "$scratch/lone/${good##*/}-2.zip" # as if it had been resumed: the later archive has all
 status "$scratch/lone/${good##*/}.zip"
 check "an archive without its folder tells of itself" has status '"completed"'
 check "... " has folder null
