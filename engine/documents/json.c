@@ -149,7 +149,29 @@ static int keep_or_cut(struct text *text, size_t length, int r) {
     return r;
 }
 
+/* Nothing but ASCII that stands for itself, as nearly all is: copied at once. */
+static bool is_simple(const char *bytes, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if (bytes[i] < ' ' || bytes[i] == '"' || bytes[i] == '\\' || (unsigned char)bytes[i] > '~')
+            return false;
+    return true;
+}
+
+static int append_simple(struct text *text, const char *bytes, size_t length) {
+    char *at;
+    int r = length > SIZE_MAX - 2 ? -EFBIG : text_reserve(text, length + 2, &at);
+    if (r < 0)
+        return r;
+    at[0] = '"';
+    memcpy(at + 1, bytes, length);
+    memcpy(at + 1 + length, "\"", 2);
+    text->length += length + 2;
+    return 0;
+}
+
 int json_append_string(struct text *text, const char *bytes, size_t length) {
+    if (length > 0 && is_simple(bytes, length))
+        return append_simple(text, bytes, length);
     size_t before = text->length;
     int r = text_append_character(text, '"');
     if (r == 0)

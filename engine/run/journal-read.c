@@ -19,20 +19,21 @@ enum {
 
 /* ---- One line ---------------------------------------------------------------------------------- */
 
+void journal_write_tail(uint32_t crc, char tail[static JOURNAL_TAIL_BYTES]) {
+    static const char form[] = ",\"crc32c\":\"00000000\"}", digits[] = "0123456789abcdef";
+    enum { FIRST_DIGIT = sizeof ",\"crc32c\":\"" - 1 };
+    memcpy(tail, form, JOURNAL_TAIL_BYTES);
+    for (size_t i = 0; i < 8; i++)
+        tail[FIRST_DIGIT + i] = digits[crc >> (28 - 4 * i) & 15];
+}
+
 bool journal_line_is_whole(const char *line, size_t length) {
-    static const char key[] = ",\"crc32c\":\"", digits[] = "0123456789abcdef";
-    enum { KEY = sizeof key - 1 };
-    if (length <= JOURNAL_TAIL_BYTES)
+    char expected[JOURNAL_TAIL_BYTES];
+    if (length <= JOURNAL_TAIL_BYTES || line[length - 1] != '}')
         return false;
     size_t body = length - JOURNAL_TAIL_BYTES;
-    const char *tail = line + body;
-    if (memcmp(tail, key, KEY) != 0 || memcmp(tail + JOURNAL_TAIL_BYTES - 2, "\"}", 2) != 0)
-        return false;
-    uint32_t crc = checksum_crc32c(line, body);
-    for (size_t i = 0; i < 8; i++)
-        if (tail[KEY + i] != digits[crc >> (28 - 4 * i) & 15])
-            return false;
-    return true;
+    journal_write_tail(checksum_crc32c(line, body), expected);
+    return memcmp(line + body, expected, JOURNAL_TAIL_BYTES) == 0;
 }
 
 /* Steps *AT over EXPECTED. */
@@ -144,7 +145,10 @@ static bool parse_entry(const char *line, const char *end, struct journal_entry 
 
 /* ---- Members ----------------------------------------------------------------------------------- */
 
+/* Most keys differ in their first letter already. */
 static bool is_same(const char *bytes, size_t length, const char *string) {
+    if (length == 0 || bytes[0] != string[0])
+        return length == 0 && string[0] == '\0';
     return strlen(string) == length && memcmp(bytes, string, length) == 0;
 }
 

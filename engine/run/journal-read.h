@@ -78,6 +78,12 @@ struct journal_source {
 int journal_replay_from(const struct journal_source *source, journal_taker *take, void *context,
                         struct journal_end *ret, struct failure *failure);
 
+enum {
+    JOURNAL_LINE_BYTES_MOST = 1 << 20, /* without its newline; an entry that is longer is not kept */
+    JOURNAL_TAIL_BYTES = sizeof ",\"crc32c\":\"00000000\"}" - 1,
+};
+/* The checksum as lines have it at their end. */
+void journal_write_tail(uint32_t crc, char tail[static JOURNAL_TAIL_BYTES]);
 /* Checks one LINE (LENGTH bytes without its newline). True when its checksum is right. */
 bool journal_line_is_whole(const char *line, size_t length);
 

@@ -58,33 +58,47 @@ static void keep(struct journal *journal, int result) {
         journal->broken = result;
 }
 
+static void append(struct journal *journal, const char *bytes, size_t length) {
+    keep(journal, text_append(&journal->file->pending, bytes, length));
+}
+
+/* KEY with its colon, and the comma before it. An entry a unit and ten members an entry: these few functions
+ * are what a journal costs. */
 static void append_key(struct journal *journal, const char *key) {
-    keep(journal, text_append_character(&journal->file->pending, ','));
+    append(journal, ",", 1);
     keep(journal, json_append_string(&journal->file->pending, key, strlen(key)));
-    keep(journal, text_append_character(&journal->file->pending, ':'));
+    append(journal, ":", 1);
+}
+
+static void append_integer(struct journal *journal, int64_t value) {
+    char digits[NUMBER_TEXT_SIZE];
+    append(journal, digits, number_format_int64(value, digits));
 }
 
 void journal_begin(struct journal *journal, const char *event) {
+    static const char sequence[] = "{\"seq\":", wall[] = ",\"t\":", monotonic[] = ",\"m\":";
     journal->line_start = journal->file->pending.length;
-    keep(journal, text_printf(&journal->file->pending,
-                              "{\"seq\":%" PRIu64 ",\"t\":%" PRId64 ",\"m\":%" PRId64 ",\"event\":",
-                              ++journal->sequence, clock_wall_ns(), clock_monotonic_ns()));
-    keep(journal, json_append_string(&journal->file->pending, event, strlen(event)));
+    append(journal, sequence, sizeof sequence - 1);
+    append_integer(journal, (int64_t)++journal->sequence);
+    append(journal, wall, sizeof wall - 1);
+    append_integer(journal, clock_wall_ns());
+    append(journal, monotonic, sizeof monotonic - 1);
+    append_integer(journal, clock_monotonic_ns());
+    journal_string(journal, "event", event);
 }
 
 void journal_integer(struct journal *journal, const char *key, int64_t value) {
-    char digits[NUMBER_TEXT_SIZE];
     append_key(journal, key);
-    keep(journal, text_append(&journal->file->pending, digits, number_format_int64(value, digits)));
+    append_integer(journal, value);
 }
 
 void journal_number(struct journal *journal, const char *key, double value) {
     char digits[NUMBER_TEXT_SIZE];
     append_key(journal, key);
     if (isfinite(value))
-        keep(journal, text_append(&journal->file->pending, digits, number_format_double(value, digits)));
+        append(journal, digits, number_format_double(value, digits));
     else
-        keep(journal, text_append_string(&journal->file->pending, "null"));
+        append(journal, "null", 4);
 }
 
 void journal_string(struct journal *journal, const char *key, const char *value) {
@@ -92,7 +106,7 @@ void journal_string(struct journal *journal, const char *key, const char *value)
     if (value)
         keep(journal, json_append_string(&journal->file->pending, value, strlen(value)));
     else
-        keep(journal, text_append_string(&journal->file->pending, "null"));
+        append(journal, "null", 4);
 }
 
 void journal_end(struct journal *journal) {
@@ -100,8 +114,10 @@ void journal_end(struct journal *journal) {
     size_t length = journal->file->pending.length - journal->line_start;
     if (length > JOURNAL_LINE_BYTES_MOST - JOURNAL_TAIL_BYTES)
         keep(journal, -EFBIG);
-    uint32_t crc = checksum_crc32c(line, length);
-    keep(journal, text_printf(&journal->file->pending, ",\"crc32c\":\"%08" PRIx32 "\"}\n", crc));
+    char tail[JOURNAL_TAIL_BYTES + 1];
+    journal_write_tail(checksum_crc32c(line, length), tail);
+    tail[JOURNAL_TAIL_BYTES] = '\n';
+    append(journal, tail, sizeof tail);
 }
 
 void journal_note(struct journal *journal, const char *event, const char *key, const char *value) {

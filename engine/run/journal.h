@@ -27,11 +27,6 @@
 
 struct journal;
 
-enum {
-    JOURNAL_LINE_BYTES_MOST = 1 << 20, /* without its newline; an entry that is longer is not kept */
-    JOURNAL_TAIL_BYTES = sizeof ",\"crc32c\":\"00000000\"}" - 1,
-};
-
 /* Creates the journal PATH, which must not exist. */
 int journal_create(const char *path, struct journal **ret, struct failure *failure);
 /* Goes on with the journal PATH, in which END (journal_replay) was found: it is cut at END->bytes, durably,

@@ -8,8 +8,10 @@
 #include "engine/foundation/text.h"
 #include "engine/run/journal-read.h"
 #include "engine/run/journal.h"
+#include "engine/run/run-story.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +90,27 @@ static int take(const struct journal_entry *entry, void *context, struct failure
     return 0;
 }
 
+/* What `assay status` would make of it. Entries that are no run's first are given one before them. */
+static void tell_story(const char *bytes, size_t length, size_t piece) {
+    struct pieces pieces = {bytes, length, piece};
+    struct journal_source source = {"fuzz", read_piece, &pieces};
+    struct run_status *status = calloc(1, sizeof *status);
+    struct failure failure = {0};
+    struct journal_end end;
+    struct run_story story = {.status = status, .last_unit_ns = -1, .entries = 1};
+    if (!status)
+        return;
+    must(journal_replay_from(&source, run_story_take, &story, &end, &failure) == 0);
+    double rate = run_story_rate(&story);
+    must(isnan(rate) || rate > 0);
+    must(story.entries == end.entries + 1 && status->flagged <= end.entries);
+    for (size_t i = 0; i < status->node_count; i++)
+        for (size_t k = 0; k < i && k < 8; k++)
+            must(strcmp(status->nodes[i]->name, status->nodes[k]->name) != 0);
+    run_story_clear(&story);
+    run_status_free(status);
+}
+
 static struct journal_end replay(const char *bytes, size_t length, size_t piece) {
     struct pieces pieces = {bytes, length, piece};
     struct failure failure = {0};
@@ -130,6 +153,7 @@ static void check_sealed(const char *bytes, size_t length, size_t piece) {
     }
     struct journal_end end = replay(journal.bytes, journal.length, piece);
     must(end.entries <= count);
+    tell_story(journal.bytes, journal.length, piece);
     text_clear(&journal);
 }
 

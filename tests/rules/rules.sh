@@ -97,7 +97,7 @@ rooms() {
 libraries() {
     local libc="alloca aio assert byteswap complex cpuid ctype dirent dlfcn elf endian err errno fcntl features fenv float fnmatch
         getopt glob grp iconv ifaddrs inttypes iso646 langinfo libgen limits link locale malloc math mntent netdb
-        poll pthread pty pwd regex sched semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio
+        poll pthread pty pwd regex sched search semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio
         stdlib stdnoreturn string strings syslog termios threads time uchar ucontext unistd utime utmp wchar wctype"
     awk -v libc="$libc" '
         BEGIN { split(libc, names, /[ \n]+/); for (i in names) known["<" names[i] ".h>"] = 1 }

@@ -1,0 +1,109 @@
+#include "engine/command-line/run-list.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/list.h"
+#include "engine/run/run-status.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUNS_MOST = 1 << 20 };
+
+static void close_folder(DIR **folder) {
+    if (*folder)
+        closedir(*folder);
+}
+
+/* Takes PATH over, also when it fails. */
+static int add_item(struct run_list *list, char *path, bool is_archive, struct failure *failure) {
+    if (!path ||
+        list_reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items, RUNS_MOST) < 0) {
+        free(path);
+        return failure_memory(failure);
+    }
+    list->items[list->count++] = (struct run_list_item){path, is_archive};
+    return 0;
+}
+
+/* Is PATH the archive of a run that has no folder beside it? Links and what lies deeper are looked at like
+ * the rest; what else ends in .zip is told of when it is read. */
+static bool is_lone_archive(const char *path) {
+    cleanup_free char *folder = run_status_folder_of(path);
+    return folder && !file_is_folder(path) && !run_status_is_run(folder);
+}
+
+static int add_entry(struct run_list *list, const char *folder, const char *name, struct failure *failure) {
+    cleanup_free char *path = file_join(folder, name);
+    if (!path)
+        return failure_memory(failure);
+    bool is_run = run_status_is_run(path);
+    if (!is_run && !is_lone_archive(path))
+        return 0;
+    return add_item(list, take_pointer(path), !is_run, failure);
+}
+
+static int compare_items(const void *a, const void *b) {
+    return strcmp(((const struct run_list_item *)a)->path, ((const struct run_list_item *)b)->path);
+}
+
+int run_list_add(struct run_list *list, const char *folder, struct failure *failure) {
+    if (run_status_is_run(folder))
+        return add_item(list, strdup(folder), false, failure);
+    cleanup(close_folder) DIR *stream = opendir(folder);
+    if (!stream)
+        return failure_input(failure, NULL, 0, 0, "cannot list '%s': %s; expected a folder with runs", folder,
+                             strerror(errno));
+    const struct dirent *entry;
+    int r = 0;
+    while (r == 0 && (entry = readdir(stream)))
+        if (entry->d_name[0] != '.')
+            r = add_entry(list, folder, entry->d_name, failure);
+    if (r == 0 && list->count > 0)
+        qsort(list->items, list->count, sizeof *list->items, compare_items);
+    return r;
+}
+
+void run_list_clear(struct run_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i].path);
+    free(list->items);
+    *list = (struct run_list){0};
+}
+
+/* As text that sorts by time; "" when it is not known. */
+static void find_begin(const struct run_list_item *item, char begun[static CLOCK_TEXT_SIZE]) {
+    begun[0] = '\0';
+    if (item->is_archive) {
+        cleanup(run_status_cleanup) struct run_status *status = NULL;
+        if (run_status_read_archive(item->path, &status, NULL) == 0)
+            memcpy(begun, status->started, CLOCK_TEXT_SIZE);
+        return;
+    }
+    int64_t wall_ns = run_status_begun_ns(item->path);
+    if (wall_ns)
+        clock_format(wall_ns, begun);
+}
+
+int run_list_newest(const char *folder, char **ret, struct failure *failure) {
+    cleanup(run_list_clear) struct run_list list = {0};
+    int r = run_list_add(&list, folder, failure);
+    if (r < 0)
+        return r;
+    char last[CLOCK_TEXT_SIZE] = "", begun[CLOCK_TEXT_SIZE];
+    struct run_list_item *newest = NULL;
+    for (size_t i = 0; i < list.count; i++) {
+        find_begin(&list.items[i], begun);
+        if (!newest || strcmp(begun, last) >= 0) {
+            newest = &list.items[i];
+            memcpy(last, begun, sizeof last);
+        }
+    }
+    if (!newest)
+        return failure_input(failure, NULL, 0, 0, "there is no run in '%s'", folder);
+    *ret = take_pointer(newest->path);
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* How a run stands, in words and as JSON: what `assay status` and `assay list` share. */
+#ifndef ASSAY_COMMAND_LINE_STATUS_DESCRIBE_H
+#define ASSAY_COMMAND_LINE_STATUS_DESCRIBE_H
+
+#include "engine/documents/json.h"
+#include "engine/foundation/text.h"
+#include "engine/run/run-status.h"
+
+/* One JSON object with all that is known; NULL when out of memory. */
+cJSON *status_describe_json(const struct run_status *status);
+/* Appends a page for people. 0 or -ENOMEM. */
+int status_describe(const struct run_status *status, struct text *ret);
+
+/* "3 of 6", "3" when it is not known of how many. Returns BUFFER. */
+enum { STATUS_UNITS_SIZE = 64, STATUS_WHEN_SIZE = 96 };
+const char *status_describe_units(const struct run_status *status, char buffer[static STATUS_UNITS_SIZE]);
+/* "12 min left", "ended 2026-11-20 10:02:03", "last heard of 2026-11-20 10:02:03". Returns BUFFER. */
+const char *status_describe_when(const struct run_status *status, char buffer[static STATUS_WHEN_SIZE]);
+/* "2026-11-20 10:02:03" of a time as clock_format() writes it; "-" for an empty one. Returns BUFFER. */
+const char *status_describe_time(const char *time, char buffer[static CLOCK_TEXT_SIZE]);
+
+#endif

@@ -1,0 +1,115 @@
+#!/bin/bash
+# assay list and assay status on real runs: one that goes on, the same one killed, one completed, one failed, and one
+# of which only the archive is left.
+. "$(dirname "$0")/../tap.sh"
+
+mkdir -p "$scratch/experiments/beat" "$scratch/tmp"
+export ASSAY_PATH=$scratch TMPDIR=$scratch/tmp
+# Each unit says so; unit n of which the file hold-n is there waits until it is gone.
+cat >"$scratch/experiments/beat/beat.sh" <<'SH'
+echo "unit,start,duration"
+read -r _
+while IFS=, read -r unit n; do
+    [ "$n" != 9 ] || { echo "beat: out of beats" >&2; exit 5; }
+    while [ "$n" = 3 ] && [ -e "$1" ]; do sleep 0.05; done
+    echo "$unit,$(date +%s%N),0.$n"
+done
+SH
+cat >"$scratch/experiments/beat/experiment.yaml" <<'YAML'
+name: beat
+factors: {n: {type: integer, minimum: 0, maximum: 9}}
+responses: {duration: {unit: s}}
+options: {hold: {type: text, default: none}}
+run: {streamed: [sh, ./beat.sh, "{hold}"], placement: node}
+YAML
+campaign() { # campaign NAME N...
+    local name=$1; shift
+    printf '%s\n' n "$@" >"$scratch/$name.csv"
+    printf '%s\n' "name: $name" "experiment: beat" "testbed: local" "probes: none" "gates: none" "options: {hold: $scratch/hold}" \
+        "design: {file: $name.csv, order: as-written}" >"$scratch/$name.yaml"
+}
+runs=$scratch/runs
+# has MEMBER VALUE: the last status has this line; VALUE is a pattern
+has() { grep -qE "^ *\"$1\": $2,?\$" "$scratch/.json"; }
+status() { "$ASSAY" status --json "$@" >"$scratch/.json"; }
+next_is() { has next "\"$1\"" || { sed -n 's/^ *"next"/# next/p' "$scratch/.json"; false; }; }
+
+refuse "no runs/ yet" 2 "cannot list 'runs': No such file or directory; expected a folder with runs" \
+    sh -c "cd '$scratch' && '$ASSAY' status"
+refuse "a folder that is no run is refused in one sentence" 2 "^assay: '$scratch/tmp' is no run: there is no journal.jsonl in it\$" \
+    "$ASSAY" status "$scratch/tmp"
+refuse "... and so is a file that is no archive" 5 "beat.sh" "$ASSAY" status "$scratch/experiments/beat/beat.sh"
+
+campaign good 1 2
+"$ASSAY" run "$scratch/good.yaml" -q -o "$runs" >/dev/null 2>"$scratch/err" </dev/null || sed 's/^/# /' "$scratch/err"
+good=$(echo "$runs"/good-*.zip); good=${good%.zip}
+status "$good"
+check "a run that is complete says so" has status '"completed"'
+check "... and how much it measured" has done 2
+check "... and of how much" has planned 2
+check "... its archive is beside it" has archive "\"$good.zip\""
+check "... nothing is left to do" next_is "nothing: .*"
+check "... its archive tells the same of it" status "$good.zip"
+check "... " has folder "\"$good\""
+
+campaign bad 1 2 9 1
+"$ASSAY" run "$scratch/bad.yaml" -q -o "$runs" >/dev/null 2>"$scratch/err" </dev/null
+bad=$(echo "$runs"/bad-*.zip); bad=${bad%.zip}
+status "$bad"
+check "a run that failed says so" has status '"failed"'
+check "... why" has error '".*out of beats.*"'
+check "... what is done" has done 2
+
+touch "$scratch/hold"
+campaign long 1 2 3 4 5
+"$ASSAY" run "$scratch/long.yaml" -q -o "$runs" >/dev/null 2>"$scratch/err" </dev/null &
+pid=$!
+for i in $(seq 200); do grep -qs '"event":"unit".*"order":2,' "$runs"/long-*/journal.jsonl && break; sleep 0.05; done
+long=$(echo "$runs"/long-*)
+status "$long"
+check "a run that goes on is running" has status '"running"'
+check "... by whom" has pid $pid
+check "... in which phase" has phase '"measure"'
+check "... with what is done" has done 2
+check "... and left" has left 3
+check "... nothing is to do" next_is "nothing: it is running"
+check "the newest run is shown without being named" sh -c "cd '$scratch' && '$ASSAY' status | grep -q '^name  *long\$'"
+check "... with a bar" sh -c "cd '$scratch' && '$ASSAY' status | grep -q '^units  *\\[################\\.\\.\\.*\\] 40.0 %\$'"
+"$ASSAY" status "$long" --follow --json >"$scratch/followed" 2>&1 </dev/null &
+follower=$!
+for i in $(seq 100); do [ -s "$scratch/followed" ] && break; sleep 0.05; done
+kill -9 $pid; wait $pid 2>/dev/null
+status "$long"
+check "killed, it is stopped" has status '"stopped"'
+check "... with what was done" has done 2
+check "... by nobody" has owner null
+check "... the wish to go on is met by a command, or by why there is none" next_is "(\`assay resume .*|run the campaign again.*)"
+wait $follower
+check "--follow showed it running" sh -c "head -1 '$scratch/followed' | grep -q '\"status\":\"running\"'"
+check "... and ended when it did" sh -c "tail -1 '$scratch/followed' | grep -q '\"status\":\"stopped\"'"
+cp -r "$long" "$scratch/copied"
+status "$scratch/copied/"
+check "a copy tells the same" has done 2
+rm "$scratch/hold"
+
+mkdir "$scratch/lone"
+cp "$good.zip" "$scratch/lone/"
+cp "$good.zip" "$scratch/lone/${good##*/}-2.zip" # as if it had been resumed: the later archive has all
+status "$scratch/lone/${good##*/}.zip"
+check "an archive without its folder tells of itself" has status '"completed"'
+check "... " has folder null
+echo nonsense >"$runs/other.zip"
+"$ASSAY" list "$runs" "$scratch/lone" >"$scratch/listed" 2>"$scratch/err"
+report $? "the runs are listed"
+check "... with a line each" test "$(wc -l <"$scratch/listed")" -eq 6
+check "... the newest last" sh -c "tail -1 '$scratch/listed' | grep -q '/long-.* stopped  *2 of 5 '"
+check "... what cannot be read too, and why" grep -q "^$runs/other.zip .*unreadable .*other.zip" "$scratch/listed"
+check "... and those that are only archives" grep -q "^$scratch/lone/good.* completed  *2 of 2 " "$scratch/listed"
+"$ASSAY" list "$runs" --json >"$scratch/.json"
+check "... as JSON as well" test "$(grep -c '^    "status": ' "$scratch/.json")" -eq 4
+mkdir "$scratch/none"
+check "a folder without runs has none" test -z "$("$ASSAY" list "$scratch/none" 2>&1 >/dev/null | grep -v 'no runs')"
+refuse "a folder that is not there is refused" 2 "cannot list '$scratch/nowhere'" "$ASSAY" list "$scratch/nowhere"
+
+for i in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1; done
+finish

@@ -1,0 +1,532 @@
+/* How runs stand, by journals that are made up here; real ones are in
+ * integration/command-line/list-status.sh. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/foundation/checksum.h"
+#include "engine/foundation/file.h"
+#include "engine/run/journal.h"
+#include "engine/run/run-status.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char parent[] = "/tmp/assay-run-status-XXXXXX";
+static char folder[64], path[80], archive[80];
+
+static int set_up(void **state) {
+    (void)state;
+    if (!mkdtemp(parent))
+        return -1;
+    snprintf(folder, sizeof folder, "%s/run", parent);
+    snprintf(path, sizeof path, "%s/journal.jsonl", folder);
+    snprintf(archive, sizeof archive, "%s.zip", folder);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    return file_remove_tree(parent, NULL);
+}
+
+/* ---- Journals that are made up ----------------------------------------------------------------- */
+
+/* Lines with clocks of our own: a journal by journal.h has the time of the test. */
+struct made {
+    struct text text;
+    unsigned sequence;
+    int64_t wall_s, monotonic_ms;
+};
+
+static struct made begin(void) {
+    assert_int_equal(file_remove_tree(folder, NULL), 0);
+    unlink(archive);
+    assert_int_equal(file_make_folders(folder, NULL), 0);
+    struct made made = {.wall_s = 1795320000, .monotonic_ms = 1000};
+    text_init(&made.text, 64 << 20);
+    return made;
+}
+
+__attribute__((format(printf, 3, 4))) static void say(struct made *made, const char *event,
+                                                      const char *members, ...) {
+    size_t start = made->text.length;
+    va_list list;
+    va_start(list, members);
+    assert_int_equal(
+        text_printf(&made->text, "{\"seq\":%u,\"t\":%lld000000000,\"m\":%lld000000,\"event\":\"%s\"",
+                    ++made->sequence, (long long)made->wall_s, (long long)made->monotonic_ms, event),
+        0);
+    assert_int_equal(text_vprintf(&made->text, members, list), 0);
+    va_end(list);
+    assert_int_equal(text_printf(&made->text, ",\"crc32c\":\"%08x\"}\n",
+                                 checksum_crc32c(made->text.bytes + start, made->text.length - start)),
+                     0);
+}
+
+static void start(struct made *made, unsigned units) {
+    say(made, "run-started", ",\"run_id\":\"d6a781f2\",\"engine\":\"1\",\"campaign\":\"small\",\"part\":1");
+    say(made, "phase-started", ",\"phase\":\"reserve\"");
+    say(made, "node", ",\"name\":\"n-1\"");
+    say(made, "node", ",\"name\":\"n-2\"");
+    say(made, "phase-started", ",\"phase\":\"measure\"");
+    say(made, "planned", ",\"units\":%u,\"rows\":%u,\"repetitions\":1,\"lanes\":2", units, units / 2);
+}
+
+static void end_unit(struct made *made, unsigned order, const char *node, unsigned attempt,
+                     const char *status, const char *flags) {
+    say(made, "unit",
+        ",\"row\":%u,\"repetition\":1,\"order\":%u,\"block\":1,\"attempt\":%u,\"node\":\"%s\",\"core\":"
+        "\"all\","
+        "\"status\":\"%s\"%s",
+        order, order, attempt, node, status, flags);
+}
+
+static void save(struct made *made) {
+    assert_int_equal(file_replace(path, made->text.bytes, made->text.length, 0600, NULL), 0);
+}
+
+static struct run_status *read_status(void) {
+    struct failure failure = {0};
+    struct run_status *status = NULL;
+    int r = run_status_read(folder, &status, &failure);
+    if (r < 0)
+        print_error("%s\n", failure.text);
+    assert_int_equal(r, 0);
+    return status;
+}
+
+static struct run_status *status_of(struct made *made) {
+    save(made);
+    text_clear(&made->text);
+    return read_status();
+}
+
+static void touch(const char *name) {
+    assert_int_equal(file_replace(name, "", 0, 0600, NULL), 0);
+}
+
+static void touch_inputs(void) {
+    char inputs[80];
+    snprintf(inputs, sizeof inputs, "%s/inputs.json", folder);
+    touch(inputs);
+}
+
+/* ---- Units ------------------------------------------------------------------------------------- */
+
+static void units_count_once(void **state) {
+    (void)state;
+    struct made made = begin();
+    start(&made, 8);
+    end_unit(&made, 1, "n-1", 1, "done", "");
+    end_unit(&made, 1, "n-2", 1, "failed", ",\"sentence\":\"it broke\"");
+    end_unit(&made, 2, "n-1", 1, "done", ",\"flags\":\"load\"");
+    end_unit(&made, 2, "n-2", 1, "failed", "");
+    end_unit(&made, 2, "n-1", 2, "done", ",\"flags\":\"\""); /* measured again, and good */
+    end_unit(&made, 2, "n-2", 2, "done", "");                /* failed and then done is done */
+    end_unit(&made, 3, "n-1", 1, "done", "");
+    end_unit(&made, 3, "n-1", 2, "failed", ""); /* done stays done */
+    struct run_status *status = status_of(&made);
+    assert_int_equal(status->condition, RUN_IS_STOPPED);
+    assert_true(status->is_planned);
+    assert_int_equal(status->planned, 8);
+    assert_int_equal(status->done, 4);
+    assert_int_equal(status->failed, 1);
+    assert_int_equal(status->left, 3);
+    assert_int_equal(status->flagged, 1);
+    assert_int_equal(status->repeated, 1);
+    assert_int_equal(status->node_count, 2);
+    assert_string_equal(status->name, "small");
+    assert_string_equal(status->run_id, "d6a781f2");
+    assert_string_equal(status->started, "2026-11-22T04:00:00.000+00:00");
+    assert_string_equal(status->phase, "measure");
+    assert_string_equal(status->last_error, "it broke");
+    assert_non_null(strstr(status->next, "run the campaign again")); /* no inputs.json */
+    assert_null(status->command);
+    run_status_free(status);
+}
+
+/* Journals of 1.2 do not say how many; their run.json does. */
+static void older_journals_give_what_they_can(void **state) {
+    (void)state;
+    struct made made = begin();
+    say(&made, "run-started", ",\"run_id\":\"x\",\"engine\":\"1\",\"campaign\":\"old\"");
+    say(&made, "phase-started", ",\"phase\":\"measure\"");
+    end_unit(&made, 2, "n-1", 1, "done", "");
+    save(&made);
+    struct run_status *status = read_status();
+    assert_false(status->is_planned);
+    assert_int_equal(status->done, 1);
+    assert_int_equal(status->part, 1);
+    run_status_free(status);
+    char record[80];
+    snprintf(record, sizeof record, "%s/run.json", folder);
+    static const char json[] = "{\"counts\": {\"units_planned\": 5}}";
+    assert_int_equal(file_replace(record, json, strlen(json), 0600, NULL), 0);
+    status = status_of(&made);
+    assert_int_equal(status->left, 4);
+    run_status_free(status);
+}
+
+/* ---- How it stands ----------------------------------------------------------------------------- */
+
+static void expect(const struct run_status *status, enum run_condition condition, const char *next) {
+    assert_int_equal(status->condition, condition);
+    if (!strstr(status->next, next))
+        print_error("next: %s\n", status->next);
+    assert_non_null(strstr(status->next, next));
+}
+
+static void it_is_sealed_when_its_archive_is_there(void **state) {
+    (void)state;
+    static const struct {
+        const char *said;
+        enum run_condition condition;
+        const char *next;
+    } cases[] = {{"completed", RUN_IS_COMPLETED, "nothing"},
+                 {"failed", RUN_IS_FAILED, "goes on with it: 3 of 4 units are left"},
+                 {"partial", RUN_IS_PARTIAL, "assay resume "},
+                 {"interrupted", RUN_IS_INTERRUPTED, "assay resume "},
+                 {"baked", RUN_IS_UNKNOWN, "assay resume "}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made made = begin();
+        start(&made, 4);
+        touch_inputs();
+        end_unit(&made, 1, "n-1", 1, "done", "");
+        say(&made, "sealing", ",\"status\":\"%s\",\"units_done\":1,\"units_failed\":0", cases[i].said);
+        save(&made);
+        struct run_status *status = read_status();
+        expect(status, RUN_IS_STOPPED, "assay resume "); /* it died while it was sealed */
+        assert_string_equal(status->ended, "");
+        assert_null(status->archive);
+        run_status_free(status);
+        touch(archive);
+        status = status_of(&made);
+        expect(status, cases[i].condition, cases[i].next);
+        assert_string_equal(status->ended, "2026-11-22T04:00:00.000+00:00");
+        assert_string_equal(status->archive, archive);
+        assert_string_equal(status->phase, "");
+        run_status_free(status);
+    }
+}
+
+static void what_is_done_needs_no_resume(void **state) {
+    (void)state;
+    struct made made = begin();
+    start(&made, 1);
+    touch_inputs();
+    touch(archive);
+    end_unit(&made, 1, "n-1", 1, "done", "");
+    say(&made, "error", ",\"phase\":\"collect\",\"sentence\":\"the clock\"");
+    say(&made, "sealing", ",\"status\":\"failed\",\"units_done\":1,\"units_failed\":0");
+    struct run_status *status = status_of(&made);
+    expect(status, RUN_IS_FAILED, "nothing");
+    assert_string_equal(status->last_error, "the clock");
+    run_status_free(status);
+}
+
+/* What part 1 said of nodes, errors and its end is no more; what it did is. */
+static void a_resumed_run_is_judged_by_its_last_part(void **state) {
+    (void)state;
+    struct made made = begin();
+    start(&made, 4);
+    touch_inputs();
+    touch(archive);
+    end_unit(&made, 1, "n-1", 1, "done", "");
+    end_unit(&made, 1, "n-2", 1, "failed", "");
+    say(&made, "node-lost", ",\"node\":\"n-2\",\"sentence\":\"gone\"");
+    say(&made, "error", ",\"phase\":\"measure\",\"sentence\":\"node n-2 is gone\"");
+    say(&made, "sealing", ",\"status\":\"failed\",\"units_done\":1,\"units_failed\":1");
+    say(&made, "run-resumed", ",\"part\":2,\"run_id\":\"d6a781f2\",\"engine\":\"1\"");
+    save(&made);
+    struct run_status *status = read_status();
+    expect(status, RUN_IS_STOPPED, "assay resume ");
+    assert_int_equal(status->part, 2);
+    assert_int_equal(status->node_count, 0);
+    assert_string_equal(status->last_error, "");
+    assert_int_equal(status->done, 1);
+    run_status_free(status);
+    say(&made, "node", ",\"name\":\"n-2\"");
+    say(&made, "phase-started", ",\"phase\":\"measure\"");
+    end_unit(&made, 1, "n-2", 2, "done", "");
+    say(&made, "sealing", ",\"status\":\"partial\",\"units_done\":2,\"units_failed\":0");
+    char second[80];
+    snprintf(second, sizeof second, "%s-2.zip", folder);
+    touch(second);
+    status = status_of(&made);
+    expect(status, RUN_IS_PARTIAL, "2 of 4 units are left");
+    assert_string_equal(status->archive, second);
+    assert_int_equal(status->node_count, 1);
+    assert_int_equal(status->nodes_lost, 0);
+    run_status_free(status);
+    char *of = run_status_folder_of(second);
+    assert_string_equal(of, folder);
+    free(of);
+    of = run_status_folder_of(archive);
+    assert_string_equal(of, folder);
+    free(of);
+    assert_null(run_status_folder_of(folder));
+    unlink(second);
+}
+
+/* ---- Nodes ------------------------------------------------------------------------------------- */
+
+static const struct run_status_node *node_called(const struct run_status *status, const char *name) {
+    for (size_t i = 0; i < status->node_count; i++)
+        if (strcmp(status->nodes[i]->name, name) == 0)
+            return status->nodes[i];
+    return NULL;
+}
+
+static void nodes_have_fates(void **state) {
+    (void)state;
+    struct made made = begin();
+    start(&made, 4);
+    for (unsigned i = 3; i <= 40; i++)
+        say(&made, "node", ",\"name\":\"n-%u\"", i);
+    say(&made, "link-broken", ",\"node\":\"n-1\",\"sentence\":\"no route\"");
+    say(&made, "link-broken", ",\"node\":\"n-2\",\"sentence\":\"no route\"");
+    say(&made, "link-resumed", ",\"node\":\"n-2\",\"outage_ns\":5");
+    say(&made, "link-broken", ",\"node\":\"n-3\",\"sentence\":\"no route\"");
+    say(&made, "node-lost", ",\"node\":\"n-3\",\"sentence\":\"gone\"");
+    say(&made, "link-resumed", ",\"node\":\"n-3\",\"outage_ns\":5");
+    say(&made, "node-out", ",\"node\":\"n-4\",\"why\":\"lost\",\"sentence\":\"taken out\"");
+    say(&made, "slow-node", ",\"node\":\"n-5\",\"sentence\":\"2x\"");
+    say(&made, "node-replaced", ",\"node\":\"n-4\",\"by\":\"spare-1\"");
+    struct run_status *status = status_of(&made);
+    assert_int_equal(status->node_count, 41);
+    assert_int_equal(status->nodes_out_of_reach, 1);
+    assert_int_equal(status->nodes_lost, 1);
+    assert_int_equal(status->nodes_out, 1);
+    assert_int_equal(status->nodes_slow, 1);
+    assert_int_equal(node_called(status, "n-1")->condition, RUN_NODE_OUT_OF_REACH);
+    assert_int_equal(node_called(status, "n-2")->condition, RUN_NODE_IN);
+    assert_int_equal(node_called(status, "n-3")->condition, RUN_NODE_LOST);
+    assert_string_equal(node_called(status, "n-3")->sentence, "gone");
+    assert_int_equal(node_called(status, "n-4")->condition, RUN_NODE_OUT);
+    assert_true(node_called(status, "n-5")->slow);
+    assert_int_equal(node_called(status, "spare-1")->condition, RUN_NODE_IN);
+    run_status_free(status);
+}
+
+/* ---- Time -------------------------------------------------------------------------------------- */
+
+/* Two units a second, whatever the wall clock does. */
+static void the_rate_is_by_the_monotonic_clock(void **state) {
+    (void)state;
+    struct made made = begin();
+    start(&made, 4000);
+    for (unsigned i = 1; i <= 2000; i++) {
+        made.monotonic_ms += 500;
+        made.wall_s += i % 100 == 0 ? -86400 : 1;
+        end_unit(&made, i, "n-1", 1, "done", "");
+        if (i % 4 == 0) /* what is measured again brings the end no nearer */
+            end_unit(&made, i, "n-1", 2, "done", "");
+    }
+    save(&made);
+    struct run_status *status = read_status();
+    assert_true(fabs(status->rate - 2) < 1e-9);
+    assert_true(status->seconds_left < 0); /* nobody works on it */
+    run_status_free(status);
+    struct run_lock *lock;
+    assert_int_equal(run_lock_take(folder, &lock, NULL), 0);
+    status = read_status();
+    assert_int_equal(status->condition, RUN_IS_RUNNING);
+    assert_true(status->owner.pid == getpid());
+    assert_int_equal(status->left, 2000);
+    /* This machine has been up for longer than the journal's clock says, or less: never more than what is
+     * left at that rate. */
+    assert_true(status->seconds_left >= 0 && status->seconds_left <= 1000);
+    run_status_free(status);
+    /* After a reboot the clock begins anew, and so does the rate. */
+    say(&made, "run-resumed", ",\"part\":2");
+    made.monotonic_ms = 10;
+    say(&made, "phase-started", ",\"phase\":\"measure\"");
+    save(&made);
+    status = read_status();
+    assert_true(isnan(status->rate) && status->seconds_left < 0);
+    run_status_free(status);
+    for (unsigned i = 2001; i <= 2010; i++) {
+        made.monotonic_ms += 2000;
+        end_unit(&made, i, "n-1", 1, "done", "");
+    }
+    status = status_of(&made);
+    assert_true(fabs(status->rate - 0.5) < 1e-9);
+    run_status_free(status);
+    run_lock_free(lock);
+}
+
+/* The last minutes count: the first half went ten times slower. */
+static void the_rate_is_of_late(void **state) {
+    (void)state;
+    struct made made = begin();
+    start(&made, 4000);
+    for (unsigned i = 1; i <= 2000; i++) {
+        made.monotonic_ms += i <= 1000 ? 5000 : 500;
+        end_unit(&made, i, "n-1", 1, "done", "");
+    }
+    struct run_status *status = status_of(&made);
+    assert_true(fabs(status->rate - 2) < 1e-9);
+    run_status_free(status);
+}
+
+static void clocks_may_say_anything(void **state) {
+    (void)state;
+    static const char *const stamps[] = {"-9223372036854775808", "9223372036854775807", "0", "-1"};
+    struct made made = begin();
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 4; k++) {
+            static const char *const events[] = {"run-started", "phase-started", "unit", "unit"};
+            size_t begun = made.text.length;
+            assert_int_equal(
+                text_printf(&made.text,
+                            "{\"seq\":%u,\"t\":%s,\"m\":%s,\"event\":\"%s\",\"phase\":\"measure\","
+                            "\"order\":1,\"wall_ns\":%s",
+                            ++made.sequence, stamps[i], stamps[(i + k) % 4], events[k], stamps[k]),
+                0);
+            assert_int_equal(text_printf(&made.text, ",\"crc32c\":\"%08x\"}\n",
+                                         checksum_crc32c(made.text.bytes + begun, made.text.length - begun)),
+                             0);
+        }
+    struct run_status *status = status_of(&made);
+    assert_int_equal(status->failed, 1);
+    run_status_free(status);
+}
+
+/* ---- What is no run ---------------------------------------------------------------------------- */
+
+static void refuse(const char *what, const char *sentence) {
+    struct failure failure = {0};
+    struct run_status *status = NULL;
+    assert_true(run_status_read(what, &status, &failure) < 0);
+    assert_null(status);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    if (!strstr(failure.text, sentence))
+        print_error("%s\n", failure.text);
+    assert_non_null(strstr(failure.text, sentence));
+}
+
+static void what_is_no_run_is_refused(void **state) {
+    (void)state;
+    struct made made = begin();
+    refuse(folder, "is no run: there is no journal.jsonl in it");
+    refuse("/nowhere/at/all", "is not there");
+    assert_int_equal(text_append_string(&made.text, "hello\n"), 0);
+    save(&made);
+    refuse(folder, "its first line is not whole");
+    text_clear(&made.text);
+    made = begin();
+    say(&made, "unit", ",\"order\":1");
+    save(&made);
+    refuse(folder, "is no journal of a run: it does not begin with 'run-started'");
+    text_clear(&made.text);
+    made = begin();
+    start(&made, 4);
+    end_unit(&made, 0, "n-1", 1, "done", "");
+    save(&made);
+    refuse(folder, "the unit has order 0");
+    text_clear(&made.text);
+    made = begin();
+    start(&made, 4);
+    end_unit(&made, 4000000000u, "n-1", 1, "done", "");
+    save(&made);
+    refuse(folder, "a unit has order 4000000000");
+    /* So many places of so many positions are more memory than it is worth. */
+    text_clear(&made.text);
+    made = begin();
+    start(&made, 4);
+    end_unit(&made, 1u << 28, "n-1", 1, "done", "");
+    for (unsigned i = 0; i < 4; i++) {
+        char node[16];
+        snprintf(node, sizeof node, "m-%u", i);
+        end_unit(&made, 1, node, 1, "done", "");
+    }
+    save(&made);
+    refuse(folder, "are more than a run can have");
+    text_clear(&made.text);
+}
+
+/* It has a folder and an empty journal, and that is all: it begins, or it died as it began. */
+static void a_run_that_has_hardly_begun(void **state) {
+    (void)state;
+    struct made made = begin();
+    save(&made);
+    struct run_status *status = read_status();
+    assert_int_equal(status->condition, RUN_IS_STOPPED);
+    assert_string_equal(status->name, "run");
+    run_status_free(status);
+    struct run_lock *lock;
+    assert_int_equal(run_lock_take(folder, &lock, NULL), 0);
+    status = status_of(&made);
+    assert_int_equal(status->condition, RUN_IS_RUNNING);
+    run_status_free(status);
+    run_lock_free(lock);
+}
+
+static void a_torn_end_is_told(void **state) {
+    (void)state;
+    struct made made = begin();
+    start(&made, 4);
+    assert_int_equal(text_append_string(&made.text, "{\"seq\":7,\"t\""), 0);
+    save(&made);
+    struct run_status *status = read_status();
+    assert_int_equal(status->journal_torn_bytes, 12);
+    assert_int_equal(status->journal_whole_after, 0);
+    run_status_free(status);
+    struct run_lock *lock;
+    assert_int_equal(run_lock_take(folder, &lock, NULL), 0);
+    status = status_of(&made);
+    assert_int_equal(status->journal_torn_bytes, 0); /* it is being written */
+    run_status_free(status);
+    run_lock_free(lock);
+}
+
+/* Where the user stands may have no name in what he types. */
+static void folders_have_many_names(void **state) {
+    (void)state;
+    struct made made = begin();
+    start(&made, 1);
+    end_unit(&made, 1, "n-1", 1, "done", "");
+    say(&made, "sealing", ",\"status\":\"completed\",\"units_done\":1,\"units_failed\":0");
+    touch(archive);
+    run_status_free(status_of(&made));
+    char name[80];
+    struct run_status *status;
+    snprintf(name, sizeof name, "%s//", folder);
+    assert_int_equal(run_status_read(name, &status, NULL), 0);
+    assert_string_equal(status->path, folder);
+    assert_int_equal(status->condition, RUN_IS_COMPLETED);
+    run_status_free(status);
+    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(run_status_read(".", &status, NULL), 0);
+    assert_int_equal(status->condition, RUN_IS_COMPLETED);
+    run_status_free(status);
+    assert_int_equal(chdir("/"), 0);
+    assert_true(run_status_begun_ns(folder) == INT64_C(1795320000000000000));
+    assert_true(run_status_begun_ns("/nowhere/at/all") == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(units_count_once),
+        cmocka_unit_test(older_journals_give_what_they_can),
+        cmocka_unit_test(it_is_sealed_when_its_archive_is_there),
+        cmocka_unit_test(what_is_done_needs_no_resume),
+        cmocka_unit_test(a_resumed_run_is_judged_by_its_last_part),
+        cmocka_unit_test(nodes_have_fates),
+        cmocka_unit_test(the_rate_is_by_the_monotonic_clock),
+        cmocka_unit_test(the_rate_is_of_late),
+        cmocka_unit_test(clocks_may_say_anything),
+        cmocka_unit_test(what_is_no_run_is_refused),
+        cmocka_unit_test(a_run_that_has_hardly_begun),
+        cmocka_unit_test(a_torn_end_is_told),
+        cmocka_unit_test(folders_have_many_names),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
