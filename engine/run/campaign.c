@@ -9,7 +9,8 @@
 
 struct written {
     char *name, *description, *license, *author, *workspace;
-    const struct document_node *experiment, *testbed, *options, *design, *controls, *probes, *warm_up, *gates;
+    const struct document_node *experiment, *testbed, *options, *design, *controls, *probes, *warm_up, *gates,
+        *node_loss;
 };
 
 static const struct bind_field fields[] = {
@@ -29,6 +30,7 @@ static const struct bind_field fields[] = {
     {.key = "probes", .type = BIND_NODE, .offset = offsetof(struct written, probes)},
     {.key = "warm-up", .type = BIND_NODE, .offset = offsetof(struct written, warm_up)},
     {.key = "gates", .type = BIND_NODE, .offset = offsetof(struct written, gates)},
+    {.key = "node-loss", .type = BIND_NODE, .offset = offsetof(struct written, node_loss)},
     {.key = "license", .type = BIND_TEXT, .offset = offsetof(struct written, license)},
     {.key = "author", .type = BIND_TEXT, .offset = offsetof(struct written, author)},
     {.key = "workspace", .type = BIND_TEXT, .offset = offsetof(struct written, workspace)},
@@ -240,7 +242,10 @@ static int bind(struct campaign *campaign, struct written *written, const struct
             "'%s' cannot name a campaign, expected up to 64 letters, digits, '-', '_' and '.'",
             campaign->name);
     }
-    return bind_testbed(campaign, written->testbed, overrides, failure);
+    r = bind_testbed(campaign, written->testbed, overrides, failure);
+    return r < 0 ? r
+                 : node_loss_settings_bind(document, written->node_loss, &campaign->testbed,
+                                           &campaign->node_loss, failure);
 }
 
 void campaign_cleanup(struct campaign **campaign) {

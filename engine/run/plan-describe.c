@@ -206,6 +206,7 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
     if (r == 0)
         r = append_command(plan, &experiment->run, &values, ret, failure);
     state_describe_watch(campaign, ret);
+    state_describe_loss(campaign, ret);
     text_append_string(ret, "  collect    clocks again, software, and what the agents cost\n");
     for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
         r = append_command(plan, &experiment->teardown[i], &values, ret, failure);

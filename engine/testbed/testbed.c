@@ -38,6 +38,10 @@ static const struct testbed_backend *find_in_mapping(const struct document_node 
     return &testbed_hosts;
 }
 
+size_t testbed_spare_nodes(const struct testbed_choice *choice) {
+    return choice->backend->spare_nodes ? choice->backend->spare_nodes(choice->settings) : 0;
+}
+
 int testbed_bind(const struct testbed_written *written, struct testbed_choice *ret, struct failure *failure) {
     struct testbed_written own = *written;
     const struct document_node *node = written->node;
