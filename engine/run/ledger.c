@@ -20,7 +20,7 @@ struct ledger {
     size_t positions;
     struct place *places;
     size_t place_count, place_capacity;
-    size_t last; /* the place that was asked for last: it is asked for again */
+    uint32_t *slots; /* of a hash of their names: number + 1, 0: none; twice place_capacity */
     struct story *stories;
     size_t story_count, story_capacity; /* a power of two */
     struct ledger_totals totals;
@@ -44,6 +44,7 @@ void ledger_free(struct ledger *ledger) {
         free(ledger->places[i].done);
     }
     free(ledger->places);
+    free(ledger->slots);
     free(ledger->stories);
     free(ledger);
 }
@@ -51,8 +52,22 @@ void ledger_free(struct ledger *ledger) {
 /* ---- Places ----------------------------------------------------------------------------------------------
  */
 
-static bool is_place(const struct place *place, const char *node, const char *core) {
-    return strcmp(place->core, core) == 0 && strcmp(place->node, node) == 0;
+static uint64_t hash_name(uint64_t hash, const char *name) {
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return hash * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* Where the number of the place is, or the empty slot where it would be. */
+static uint32_t *find_slot(const struct ledger *ledger, const char *node, const char *core) {
+    size_t slots = 2 * ledger->place_capacity;
+    size_t slot = (size_t)(hash_name(hash_name(UINT64_C(0xcbf29ce484222325), node), core) >> 20) % slots;
+    for (;; slot = (slot + 1) % slots) {
+        uint32_t number = ledger->slots[slot];
+        if (number == 0 || (strcmp(ledger->places[number - 1].core, core) == 0 &&
+                            strcmp(ledger->places[number - 1].node, node) == 0))
+            return &ledger->slots[slot];
+    }
 }
 
 static bool grow_places(struct ledger *ledger) {
@@ -63,17 +78,21 @@ static bool grow_places(struct ledger *ledger) {
     if (!places)
         return false;
     ledger->places = places;
+    uint32_t *slots = calloc(2 * capacity, sizeof *slots);
+    if (!slots)
+        return false;
+    free(ledger->slots);
+    ledger->slots = slots;
     ledger->place_capacity = capacity;
+    for (uint32_t i = 0; i < ledger->place_count; i++)
+        *find_slot(ledger, places[i].node, places[i].core) = i + 1;
     return true;
 }
 
 size_t ledger_place(struct ledger *ledger, const char *node, const char *core) {
-    /* A journal has units of the same places over and over, mostly in the same order. */
-    for (size_t i = 0; i < ledger->place_count; i++) {
-        size_t at = (ledger->last + i) % ledger->place_count;
-        if (is_place(&ledger->places[at], node, core))
-            return ledger->last = at;
-    }
+    uint32_t *slot = ledger->place_count ? find_slot(ledger, node, core) : NULL;
+    if (slot && *slot)
+        return *slot - 1;
     if (ledger->place_count == LEDGER_PLACES_MOST || !grow_places(ledger))
         return SIZE_MAX;
     struct place *place = &ledger->places[ledger->place_count];
@@ -86,7 +105,9 @@ size_t ledger_place(struct ledger *ledger, const char *node, const char *core) {
         free(place->done);
         return SIZE_MAX;
     }
-    return ledger->last = ledger->place_count++;
+    slot = find_slot(ledger, node, core);
+    *slot = (uint32_t)++ledger->place_count;
+    return *slot - 1;
 }
 
 size_t ledger_place_count(const struct ledger *ledger) {
