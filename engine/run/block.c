@@ -3,6 +3,7 @@
 #include "engine/run/measurement.h"
 
 #include "engine/foundation/clock.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,7 +52,8 @@ static bool is_whole(const struct measurement *measurement) {
     if (!measurement->opened)
         return false;
     for (size_t i = 0; i < measurement->lane_count; i++)
-        if (measurement->lanes[i].next < measurement->lanes[i].count)
+        if (measurement->lanes[i].next < measurement->lanes[i].count &&
+            run_node_is_in(measurement->lanes[i].node))
             return false;
     return measurement->lane_count > 0;
 }
@@ -72,8 +74,8 @@ static void note_units(const struct measurement *measurement) {
     size_t rows = run->plan->design->row_count, lanes = measurement->lanes_counted;
     bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
     char nodes[64] = "";
-    if (!whole && run->node_count > 1)
-        snprintf(nodes, sizeof nodes, " of %zu nodes", run->node_count);
+    if (!whole && run_count_in(run) > 1)
+        snprintf(nodes, sizeof nodes, " of %zu nodes", run_count_in(run));
     const struct design_order *order = run->plan->order;
     char blocks[96] = "";
     if (plan_control_count(run->plan))
@@ -115,10 +117,11 @@ static void inherit_failures(struct measurement *measurement, const struct lane 
 
 static size_t count_lanes(const struct run *run) {
     if (run->experiment->placement == EXPERIMENT_PLACEMENT_NODE)
-        return run->node_count;
+        return run_count_in(run);
     size_t count = 0;
     for (size_t i = 0; i < run->node_count; i++)
-        count += run->nodes[i].core_count;
+        if (run_node_is_in(&run->nodes[i]))
+            count += run->nodes[i].core_count;
     return count;
 }
 
@@ -134,7 +137,9 @@ static int open_lanes(struct measurement *measurement, const struct design_block
     measurement->lane_count = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        for (size_t core = 0; r == 0 && core < (whole ? 1 : run->nodes[i].core_count); core++)
+        for (size_t core = 0;
+             r == 0 && run_node_is_in(&run->nodes[i]) && core < (whole ? 1 : run->nodes[i].core_count);
+             core++)
             r = lane_open(&lanes[measurement->lane_count++], measurement, &run->nodes[i], core, block,
                           failure);
     inherit_failures(measurement, before, before_count);
@@ -179,12 +184,16 @@ static void end_lanes(struct measurement *measurement) {
 
 /* What is still to do, at positions from FIRST on, COUNT of them, with the lanes that the nodes have now. */
 struct todo {
-    uint64_t units;
+    uint64_t units, missing; /* the latter: of nodes that are out, where nobody will do them */
     double weight;
 };
 
-static void add_place(const struct run *run, size_t place, size_t first, size_t count, struct todo *todo) {
-    if (ledger_count_done(run->ledger, place, first, count) == count)
+static void add_place(const struct run *run, const struct run_node *node, size_t place, size_t first,
+                      size_t count, struct todo *todo) {
+    uint64_t done = ledger_count_done(run->ledger, place, first, count);
+    if (!run_node_is_in(node))
+        todo->missing += count - done;
+    if (done == count || !run_node_is_in(node))
         return;
     for (size_t i = first; i < first + count; i++)
         if (!ledger_is_done(run->ledger, place, i)) {
@@ -196,16 +205,19 @@ static void add_place(const struct run *run, size_t place, size_t first, size_t 
 static int count_todo(const struct run *run, size_t first, size_t count, struct todo *todo) {
     bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
     *todo = (struct todo){0};
-    for (size_t i = 0; i < run->node_count; i++)
-        for (size_t core = 0; core < (whole ? 1 : run->nodes[i].core_count); core++) {
+    for (size_t i = 0; i < run->node_count; i++) {
+        const struct run_node *node = &run->nodes[i];
+        bool counts = !node->spare && !node->replaced;
+        for (size_t core = 0; counts && core < (whole ? 1 : node->core_count); core++) {
             char name[16] = "all";
             if (!whole)
-                snprintf(name, sizeof name, "%u", run->nodes[i].cores[core]->index);
-            size_t place = ledger_place(run->ledger, run->nodes[i].name, name);
+                snprintf(name, sizeof name, "%u", node->cores[core]->index);
+            size_t place = ledger_place(run->ledger, node->name, name);
             if (place == SIZE_MAX)
                 return -ENOMEM;
-            add_place(run, place, first, count, todo);
+            add_place(run, node, place, first, count, todo);
         }
+    }
     return 0;
 }
 
@@ -229,7 +241,7 @@ static int count_units(struct measurement *measurement, const struct design_bloc
     measurement->lanes_counted = lanes;
     if (count_todo(run, block->first, plan_positions(run->plan) - block->first, &todo) < 0)
         return failure_memory(failure);
-    measurement->units_total = run->units->done + measurement->failed_here + todo.units;
+    measurement->units_total = run->units->done + measurement->failed_here + todo.units + todo.missing;
     measurement->weight_total = measurement->weight_done + todo.weight;
     run->units_planned = measurement->units_total;
     journal_planned(run, lanes);
@@ -242,9 +254,14 @@ static int run_lanes(struct measurement *measurement, struct failure *failure) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < measurement->lane_count; i++) {
         struct lane *lane = &measurement->lanes[i];
-        if (!lane->finished)
-            r = run->experiment->streamed ? lane_start_streamed(lane, failure)
-                                          : lane_start_commands(lane, failure);
+        struct failure why = {0};
+        if (lane->finished)
+            continue;
+        r = run->experiment->streamed ? lane_start_streamed(lane, &why) : lane_start_commands(lane, &why);
+        if (r < 0 && lane_is_lost(lane, &why))
+            r = 0;
+        else if (r < 0)
+            *failure = why;
     }
     /* It is stopped by the last lane, by a failure, or by a signal. */
     return r < 0 || measurement->lanes_open == 0 ? r : event_loop_run(run->loop, failure);
@@ -266,7 +283,7 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
             return r;
         size_t units = 0;
         for (size_t i = 0; i < measurement->lane_count; i++)
-            if (lane_repeat(&measurement->lanes[i])) {
+            if (run_node_is_in(measurement->lanes[i].node) && lane_repeat(&measurement->lanes[i])) {
                 measurement->lanes_open++;
                 units += measurement->lanes[i].count;
             }

@@ -4,9 +4,11 @@
 
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@ enum {
 };
 
 static void fail(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int restart(struct lane *lane, struct failure *failure);
 
 static void fail(struct lane *lane, const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -52,7 +55,8 @@ static int send_rows(struct lane *lane, struct failure *failure) {
     const struct run *run = lane->measurement->run;
     struct text rows;
     text_init(&rows, 16 << 20);
-    int r = lane->sent == 0 ? append_header(lane, &rows) : 0;
+    int r = lane->header_sent ? 0 : append_header(lane, &rows);
+    lane->header_sent = true;
     size_t queued = remote_command_queued(lane->command), ahead = lane->measurement->ahead_bytes;
     while (r == 0 && lane->sent < lane->count && queued + rows.length < ahead) {
         size_t position = lane_position(lane, lane->sent++);
@@ -166,6 +170,8 @@ static void record_answer(struct lane *lane, struct unit_start *start, const dou
         begun_ns = start->wall_ns - clock->node_wall_ns + clock->node_monotonic_ns;
     held_units_end_last(&lane->held, begun_ns);
     size_t position = lane_position(lane, lane->next++);
+    lane->heard_ns = clock_monotonic_ns();
+    lane->failures_in_a_row = 0;
     measurement_record(lane->measurement, lane,
                        &(struct measured_unit){.position = position,
                                                .attempt = lane_attempt(lane, position),
@@ -250,6 +256,60 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
     text_append(&lane->errors, bytes, length);
 }
 
+/* ---- Silence ---------------------------------------------------------------------------------------------
+ */
+
+static const int64_t kill_after_ns = 3 * EVENT_SECOND, hung_after_ns = 13 * EVENT_SECOND;
+
+void lane_check_streamed(struct lane *lane, int64_t now_ns) {
+    double timeout = lane->measurement->run->experiment->timeout;
+    if (timeout <= 0 || lane->finished || !lane->command)
+        return;
+    /* What a node answered while it could not be heard comes when it can be. */
+    if (agent_link_state(lane->node->link) != AGENT_LINK_READY || lane->next == lane->sent) {
+        lane->heard_ns = now_ns;
+        return;
+    }
+    if (lane->asked_ns && now_ns - lane->asked_ns > hung_after_ns) {
+        lane_hang(lane, "its kernel");
+    } else if (lane->asked_ns && now_ns - lane->asked_ns > kill_after_ns) {
+        remote_command_kill(lane->command, SIGKILL, NULL);
+    } else if (!lane->asked_ns && (double)(now_ns - lane->heard_ns) > timeout * 1e9) {
+        lane->asked_ns = now_ns;
+        remote_command_kill(lane->command, SIGTERM, NULL);
+    }
+}
+
+/* The unit at which the kernel fell silent has failed, and another kernel goes on behind it. False when the
+ * measurement is ending, and this is how. */
+static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
+    struct measurement *measurement = lane->measurement;
+    struct failure failure = {0};
+    char why[128];
+    if (measurement->ended || measurement->run->interrupted || lane->next == lane->count)
+        return false;
+    snprintf(why, sizeof why, "the kernel on core %s had no answer for %g s, and was ended", lane->core,
+             measurement->run->experiment->timeout);
+    held_units_end_last(&lane->held, exit->monotonic_ns);
+    size_t position = lane_position(lane, lane->next++);
+    struct measured_unit unit = {.position = position,
+                                 .attempt = lane_attempt(lane, position),
+                                 .start = {.monotonic_ns = -1},
+                                 .begun_ns = -1,
+                                 .end_ns = -1};
+    measurement_record(measurement, lane, &unit, NULL, why);
+    lane_note_failure(lane, position, why);
+    if (exit->abandoned) {
+        lane_hang(lane, "its kernel");
+        return true;
+    }
+    if (measurement->ended || lane->next == lane->count)
+        measurement_lane_over(measurement, lane);
+    else if (restart(lane, &failure) < 0 && !lane_is_lost(lane, &failure))
+        measurement_fail(measurement, &failure);
+    return true;
+}
+
 static void on_exit_kernel(struct remote_command *command, const struct remote_exit *exit,
                            const struct failure *failure, void *context) {
     (void)command;
@@ -261,6 +321,8 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
         if ((unsigned char)lane->errors.bytes[i] < ' ')
             lane->errors.bytes[i] = ' ';
     char how[128];
+    if (lane_is_lost(lane, failure) || (lane->asked_ns && exit && end_silent(lane, exit)))
+        return;
     if (failure)
         measurement_fail(measurement, failure);
     else if (!measurement->ended && !measurement->run->interrupted &&
@@ -279,5 +341,18 @@ int lane_start_streamed(struct lane *lane, struct failure *failure) {
     struct remote_command_callbacks callbacks = {
         .on_output = on_output, .on_drain = on_drain, .on_exit = on_exit_kernel};
     int r = lane_launch(lane, &specification, &callbacks, failure);
+    lane->header_sent = lane->header_seen = false;
+    lane->heard_ns = clock_monotonic_ns();
+    lane->asked_ns = 0;
     return r < 0 ? r : send_rows(lane, failure);
+}
+
+/* From the first row that has no answer on. */
+static int restart(struct lane *lane, struct failure *failure) {
+    remote_command_free(take_pointer(lane->command));
+    text_reset(&lane->line);
+    text_reset(&lane->errors);
+    free(take_pointer(lane->columns));
+    lane->sent = lane->next;
+    return lane_start_streamed(lane, failure);
 }

@@ -7,6 +7,7 @@
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -160,11 +161,11 @@ static void show_progress(struct measurement *measurement) {
     const struct run_observer *observer = &run->request->observer;
     size_t reached = 0;
     for (size_t i = 0; i < run->node_count; i++)
-        reached += agent_link_state(run->nodes[i].link) == AGENT_LINK_READY;
+        reached += run_node_is_in(&run->nodes[i]) && agent_link_state(run->nodes[i].link) == AGENT_LINK_READY;
     if (observer->event)
         observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_PROGRESS,
                                                                .nodes_done = reached,
-                                                               .nodes_total = run->node_count,
+                                                               .nodes_total = run_count_in(run),
                                                                .units_done = run->units->done,
                                                                .units_failed = run->units->failed,
                                                                .units_total = measurement->units_total,
@@ -182,6 +183,10 @@ static void commit_and_show(struct measurement *measurement) {
 
 static void on_commit_timer(struct event_source *source, void *context) {
     (void)source;
+    struct measurement *measurement = context;
+    if (measurement->run->experiment->streamed)
+        for (size_t i = 0; measurement->opened && i < measurement->lane_count; i++)
+            lane_check_streamed(&measurement->lanes[i], clock_monotonic_ns());
     verdict_release(context, false);
     commit_and_show(context);
 }

@@ -63,6 +63,11 @@ void measurement_fail(struct measurement *measurement, const struct failure *why
 /* LANE has answered for all its positions, or will not; the last of them ends the block. */
 void measurement_lane_over(struct measurement *measurement, struct lane *lane);
 
+/* NODE is out of the run (node-out.h), and all its lanes are over; or, when the run cannot go on without it,
+ * the measurement has failed. */
+void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
+                           const struct failure *why);
+
 /* Sets the state of BLOCK, opens its lanes and measures what is left of it. 0 also when the measurement was
  * ended by a failure that measurement_fail() took, or by a signal. Journals both ends. */
 int block_measure(struct measurement *measurement, const struct design_block *block, struct failure *failure);

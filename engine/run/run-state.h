@@ -45,7 +45,7 @@ struct run_phase_record {
 enum run_clock { RUN_CLOCK_START, RUN_CLOCK_END, RUN_CLOCKS };
 
 /* What happened to a node's link and was not told yet. */
-enum run_news { RUN_NEWS_NONE, RUN_NEWS_BROKEN, RUN_NEWS_RESUMED, RUN_NEWS_LOST };
+enum run_news { RUN_NEWS_NONE, RUN_NEWS_BROKEN, RUN_NEWS_RESUMED, RUN_NEWS_LOST, RUN_NEWS_OUT };
 
 struct run_node {
     const char *name;                  /* the testbed's */
@@ -67,6 +67,13 @@ struct run_node {
     double warm_temperature;               /* Cel, of its hottest package when it was warm; nan: not known */
     cJSON *software;                       /* what software/versions.json says of this node */
     struct agent_clock clocks[RUN_CLOCKS]; /* exchanges is 0: not known */
+
+    /* node-out.h */
+    bool spare;         /* waits for another to be lost; it is not connected */
+    const char *out;    /* in a word, why it takes no part any more; NULL: it does */
+    char *out_sentence; /* the same in a sentence; may be NULL */
+    bool replaced;      /* another has its share now */
+    char *slow;         /* that it is slower than the others, in a sentence; NULL: it is not */
 };
 
 /* Where setup and run commands work, below the agent's folder. */
@@ -91,6 +98,7 @@ struct run {
     struct run_node *nodes; /* in the order of the group's */
     size_t node_count;
     struct node_group *group;
+    const struct run_node *newcomer; /* a spare that is being brought in; NULL: none */
     struct watch *watch;             /* of the nodes; NULL: they are not, or not yet */
     struct event_source *news_timer; /* gathers what happens to many nodes at once into one sentence */
     struct event_source *give_up;    /* deferred: run_give_up_broken() */
@@ -106,6 +114,7 @@ struct run {
     bool restore_insisted; /* a signal has come while controls were put back */
     bool failed;           /* `why` is the first failure */
     struct failure why;
+    struct failure loss;               /* why the run cannot go on without a node; .code is 0 while it can */
     struct failure seal_why;           /* .code is 0 unless the run could not be sealed */
     struct ledger *ledger;             /* of the units that have ended, in all parts of the run */
     const struct ledger_totals *units; /* its totals */
@@ -156,12 +165,17 @@ char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count);
 int run_note_kinds(struct run *run, const char *const *words);
 /* Nodes whose links broke, came back or were lost since the last call are told of. */
 void run_tell_news(struct run *run);
+/* What there is to tell of NODE, with that of others. */
+void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why);
 /* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: they
  * are told to leave if they are found again at once, or leave by themselves. Called when collect begins, and
  * whenever a link turns out to be broken after that. */
 void run_give_up_broken(struct run *run);
 /* 0, or why a node that the run needs is not there any more. */
-int run_check_nodes(const struct run *run, struct failure *failure);
+int run_check_nodes(struct run *run, struct failure *failure);
+/* node_failures_merge() of the nodes that are in: what one that was taken out meanwhile could not do is
+ * forgotten. When the run cannot go on without a node, that is the failure. */
+int run_merge_failures(struct run *run, struct failure *failures, const char *what, struct failure *failure);
 
 /* Each node's clocks against ours, journalled, and kept in nodes/NAME/clock.json. */
 int run_measure_clocks(struct run *run, enum run_clock which, struct failure *failure);

@@ -4,6 +4,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
+#include "engine/run/node-out.h"
 #include "engine/run/run-state.h"
 
 #include <errno.h>
@@ -280,6 +281,8 @@ static void close_run(struct run *run) {
         node_control_record_clear(&node->control);
         cJSON_Delete(node->warm_up);
         free(node->cpu_model);
+        free(node->out_sentence);
+        free(node->slow);
         free(node->cores);
         cJSON_Delete(node->software);
     }
@@ -306,6 +309,8 @@ const char *run_status(const struct run *run) {
         return "failed";
     if (run->interrupted)
         return "interrupted";
+    if (run_lacks_units(run))
+        return "partial";
     return run->units->done > 0 || plan_positions(run->plan) == 0 ? "completed" : "failed";
 }
 
@@ -331,6 +336,12 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
         return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR,
                                 "interrupted after %llu units; they are sealed",
                                 (unsigned long long)run->units->done);
+    if (run_lacks_units(run)) {
+        cleanup_free char *who = run_describe_out(run);
+        return failure_set_kind(failure, FAILURE_PARTIAL, -ECANCELED,
+                                "ended %s: %llu of %llu units are there, and sealed", who ? who : "early",
+                                (unsigned long long)run->units->done, (unsigned long long)run->units_planned);
+    }
     return 0;
 }
 

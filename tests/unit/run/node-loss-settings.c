@@ -88,7 +88,8 @@ static void test_spares_are_a_list_of_their_own(void **state) {
     refused("testbed: {hosts: 'n-[1-4]', spares: root@n-3}\n", "c.yaml:1:37",
             "two nodes would be called 'n-3'");
     refused("testbed: {hosts: 'n-[1-4]', spares: {files: x}}\n", "c.yaml:1:38", "'spares'");
-    refused("testbed: {hosts: 'n-[1-4]', spares: 'n-['}\n", "c.yaml:1:37", "n-[");
+    refused("testbed: {hosts: 'n-[1-4]', spares: 'n-['}\n", "c.yaml:1:37",
+            "expected a number in the bracket");
     refused("testbed: {hosts: 'n-[1-4]', spares: ~}\n", "c.yaml:1:37", "'spares' is");
 }
 
