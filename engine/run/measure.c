@@ -137,6 +137,8 @@ void measurement_write(struct measurement *measurement, const struct lane *lane,
     uint32_t crc = length ? checksum_crc32c(run->results->pending.bytes + before, length) : 0;
     journal_unit(measurement, lane, unit, state, responses ? &crc : NULL, why);
     count_unit(measurement, lane, unit, state, responses != NULL);
+    if (responses)
+        node_speeds_add(measurement, lane, unit);
 }
 
 /* ---- Progress --------------------------------------------------------------------------------------------
@@ -181,6 +183,12 @@ static void commit_and_show(struct measurement *measurement) {
         show_progress(measurement);
 }
 
+static void look_at_speeds(struct measurement *measurement, bool now) {
+    struct failure failure;
+    if (node_speeds_look(measurement, now) < 0)
+        measurement_fail(measurement, (failure_memory(&failure), &failure));
+}
+
 static void on_commit_timer(struct event_source *source, void *context) {
     (void)source;
     struct measurement *measurement = context;
@@ -188,6 +196,7 @@ static void on_commit_timer(struct event_source *source, void *context) {
         for (size_t i = 0; measurement->opened && i < measurement->lane_count; i++)
             lane_check_streamed(&measurement->lanes[i], clock_monotonic_ns());
     verdict_release(context, false);
+    look_at_speeds(measurement, false);
     commit_and_show(context);
 }
 
@@ -204,6 +213,7 @@ void measurement_fail(struct measurement *measurement, const struct failure *why
 
 static void clear_measurement(struct measurement *measurement) {
     event_source_remove(measurement->commit_timer);
+    slow_nodes_free(measurement->speeds);
     block_clear(measurement);
     if (measurement->patterns)
         for (size_t i = 0; i < measurement->run->experiment->response_count; i++)
@@ -274,7 +284,7 @@ static int measure(struct measurement *measurement, struct failure *failure) {
         return r;
     measurement->commit_timer =
         event_loop_add_timer(run->loop, commit_period_ns, commit_period_ns, on_commit_timer, measurement);
-    if (!measurement->commit_timer)
+    if (!measurement->commit_timer || node_speeds_start(measurement) < 0)
         return failure_memory(failure);
     measurement->started_ns = measurement->window_ns = clock_monotonic_ns();
     for (size_t i = 0; r == 0 && i < run->plan->order->block_count; i++) {
@@ -302,6 +312,7 @@ static void note_flags(struct run *run) {
 int run_phase_measure(struct run *run, struct failure *failure) {
     cleanup(clear_measurement) struct measurement measurement = {.run = run};
     int r = measure(&measurement, failure);
+    look_at_speeds(&measurement, true);
     struct failure commit = {0};
     int committed = run_commit(run, &commit);
     if (measurement.ended) { /* the first reason */

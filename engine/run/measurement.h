@@ -7,6 +7,7 @@
 #define ASSAY_RUN_MEASUREMENT_H
 
 #include "engine/run/lane.h"
+#include "engine/run/slow-nodes.h"
 #include "engine/run/unit-state.h"
 
 #include <regex.h>
@@ -35,6 +36,8 @@ struct measurement {
     bool ended;         /* by a failure: why */
     struct failure why;
     struct event_source *commit_timer;
+    struct slow_nodes *speeds; /* owned; NULL: too few nodes to tell */
+    int64_t speeds_looked_ns;  /* monotonic */
 };
 
 /* Every unit that ends, however it does, comes by here once. RESPONSES: one number a response, in the
@@ -51,6 +54,16 @@ void verdict_release(struct measurement *measurement, bool all);
 /* At the end of a pass: waits for the samples of what is held, releases it, and says whether anything is to
  * be repeated. */
 bool verdict_settle(struct measurement *measurement);
+
+/* ---- node-speeds.c: is a node slower than the others? */
+
+/* 0 or -ENOMEM. */
+int node_speeds_start(struct measurement *measurement);
+/* UNIT is done; how long it took is looked at where it is known. */
+void node_speeds_add(struct measurement *measurement, const struct lane *lane,
+                     const struct measured_unit *unit);
+/* Every few seconds, or NOW. 0 or -ENOMEM. */
+int node_speeds_look(struct measurement *measurement, bool now);
 
 /* ---- measure.c, for verdict.c */
 

@@ -8,6 +8,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/run/copy.h"
+#include "engine/run/node-out.h"
 #include "engine/run/plan-describe.h"
 
 #include <inttypes.h>
@@ -182,13 +183,38 @@ static void add_outcome(const struct run *run, cJSON *object) {
     char when[CLOCK_TEXT_SIZE], sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     json_add_string(object, "status", run_status(run));
     const char *error = NULL;
+    cleanup_free char *out = NULL;
     if (run->failed)
         error = failure_describe(&run->why, sentence, sizeof sentence);
     else if (run->interrupted)
         error = "interrupted by a signal";
+    else if (run_lacks_units(run))
+        error = out = run_describe_out(run);
     json_add_string(object, "error", error);
     json_add_string(object, "started", clock_format(run->started_ns, when));
     json_add_string(object, "ended", run->ended_ns ? clock_format(run->ended_ns, when) : NULL);
+}
+
+/* Members that are there only when there is something to say. */
+static void add_nodes_out(const struct run *run, cJSON *object) {
+    for (size_t i = 0; i < run->node_count; i++) {
+        const struct run_node *node = &run->nodes[i];
+        if (!node->out)
+            continue;
+        cJSON *array = cJSON_GetObjectItemCaseSensitive(object, "nodes_out");
+        cJSON *item = json_add_object(array ? array : json_add_array(object, "nodes_out"), NULL);
+        json_add_string(item, "node", node->name);
+        json_add_string(item, "why", node->out);
+        json_add_string(item, "sentence", node->out_sentence);
+    }
+    for (size_t i = 0; i < run->node_count; i++) {
+        if (!run->nodes[i].slow)
+            continue;
+        cJSON *array = cJSON_GetObjectItemCaseSensitive(object, "slow_nodes");
+        cJSON *item = json_add_object(array ? array : json_add_array(object, "slow_nodes"), NULL);
+        json_add_string(item, "node", run->nodes[i].name);
+        json_add_string(item, "sentence", run->nodes[i].slow);
+    }
 }
 
 int run_record_run(struct run *run, struct failure *failure) {
@@ -213,7 +239,9 @@ int run_record_run(struct run *run, struct failure *failure) {
     json_add_uint64(counts, "units_repeated", run->units->repeated);
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < run->node_count; i++)
-        json_add_string(nodes, NULL, run->nodes[i].name);
+        if (!run->nodes[i].spare)
+            json_add_string(nodes, NULL, run->nodes[i].name);
+    add_nodes_out(run, object);
     json_add_string(object, "testbed", run->campaign->testbed.backend->name);
     cJSON *experiment = json_add_object(object, "experiment");
     json_add_string(experiment, "name", run->experiment->name);
