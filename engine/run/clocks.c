@@ -5,6 +5,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
+#include "engine/run/node-out.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -86,7 +87,7 @@ static void note_spread(struct run *run) {
     size_t known = 0;
     for (size_t i = 0; i < run->node_count; i++) {
         const struct agent_clock *clock = &run->nodes[i].clocks[RUN_CLOCK_START];
-        if (clock->exchanges == 0)
+        if (clock->exchanges == 0 || !run_concerns(run, i))
             continue;
         known++;
         int64_t offset = offset_of(clock), half = (clock->round_trip_ns + 1) / 2;

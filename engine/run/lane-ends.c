@@ -40,6 +40,8 @@ void measurement_lose_node(struct measurement *measurement, struct run_node *nod
     for (size_t i = 0; i < measurement->lane_count; i++)
         if (measurement->lanes[i].node == node && !measurement->lanes[i].finished)
             give_up(measurement, &measurement->lanes[i]);
+    if (spares_are_wanted(measurement->run) && !measurement->run->newcomer)
+        event_loop_stop(measurement->run->loop); /* a spare is brought in outside of callbacks */
 }
 
 bool lane_is_lost(struct lane *lane, const struct failure *why) {

@@ -275,6 +275,30 @@ int run_check_units(const struct run *run, uint64_t lanes, struct failure *failu
                             units, ARCHIVE_ENTRIES_MOST);
 }
 
+static int measure_blocks(struct measurement *measurement, struct failure *failure) {
+    const struct run *run = measurement->run;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < run->plan->order->block_count; i++) {
+        if (measurement->ended || run->interrupted)
+            break;
+        r = block_measure(measurement, &run->plan->order->blocks[i], failure);
+    }
+    return r;
+}
+
+/* Nodes that came when blocks were over go through these afterwards. */
+static bool find_late(struct measurement *measurement) {
+    const struct run *run = measurement->run;
+    measurement->catching_up = false;
+    for (size_t i = 0; i < run->node_count; i++) {
+        struct run_node *node = &run->nodes[i];
+        node->catches_up = node->late && run_node_is_in(node);
+        node->late = false;
+        measurement->catching_up |= node->catches_up;
+    }
+    return measurement->catching_up && !measurement->ended && !run->interrupted;
+}
+
 static int measure(struct measurement *measurement, struct failure *failure) {
     struct run *run = measurement->run;
     int r = compile_patterns(measurement, failure);
@@ -287,10 +311,11 @@ static int measure(struct measurement *measurement, struct failure *failure) {
     if (!measurement->commit_timer || node_speeds_start(measurement) < 0)
         return failure_memory(failure);
     measurement->started_ns = measurement->window_ns = clock_monotonic_ns();
-    for (size_t i = 0; r == 0 && i < run->plan->order->block_count; i++) {
-        if (measurement->ended || run->interrupted)
+    r = spares_bring_in(measurement, failure); /* for those that were lost before */
+    while (r == 0) {
+        r = measure_blocks(measurement, failure);
+        if (r < 0 || !find_late(measurement))
             break;
-        r = block_measure(measurement, &run->plan->order->blocks[i], failure);
     }
     return r;
 }

@@ -27,6 +27,7 @@ struct measurement {
     int64_t looked_ns;                /* monotonic: at them, the last time */
     bool opened;                      /* the lanes are those of this block */
     bool noted;                       /* what there is to do was told */
+    bool catching_up;                 /* the blocks are gone through again, for nodes that came late */
 
     int64_t started_ns,
         window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
@@ -81,6 +82,20 @@ void measurement_lane_over(struct measurement *measurement, struct lane *lane);
 void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
                            const struct failure *why);
 
+/* ---- spares.c */
+
+/* Is a node out whose share a spare could measure? */
+bool spares_are_wanted(const struct run *run);
+/* Makes spares ready and gives them the shares of nodes that are out, as long as there are both; what runs on
+ * other nodes goes on meanwhile. A spare that is no good is out itself. Not from a callback: it turns the
+ * loop. 0 also when the measurement is ending meanwhile. */
+int spares_bring_in(struct measurement *measurement, struct failure *failure);
+
+/* ---- block.c */
+
+/* Opens the lanes of a node that was brought in while a block is being measured, if that block is all there
+ * is; else they come with the next, and what they missed at the end. */
+int block_join(struct measurement *measurement, struct run_node *node, struct failure *failure);
 /* Sets the state of BLOCK, opens its lanes and measures what is left of it. 0 also when the measurement was
  * ended by a failure that measurement_fail() took, or by a signal. Journals both ends. */
 int block_measure(struct measurement *measurement, const struct design_block *block, struct failure *failure);

@@ -203,10 +203,10 @@ static int check_results(const struct issue *issue, struct failure *failure) {
     size_t bad = 0, last = 0;
     for (size_t i = 0; i < run->node_count; i++) {
         struct node_result *result = &issue->results[i];
-        if (run->nodes[i].out) {
+        if (run->nodes[i].out)
             result->outcome = NODE_NOT_ASKED;
+        if (result->outcome == NODE_NOT_ASKED)
             continue;
-        }
         bool lost = result->outcome == NODE_FAILED && !node_group_is_there(run->group, i);
         bool failed = result->outcome != NODE_SKIPPED && !node_result_is_good(result);
         if (lost || (failed && issue->command->name)) {

@@ -96,7 +96,7 @@ bool run_take_out_unreachable(struct run *run) {
  */
 
 /* Of a node whose cores nobody knows, all is missing. */
-static bool has_all_units(const struct run *run, const struct run_node *node) {
+bool run_has_all_units(const struct run *run, const struct run_node *node) {
     bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
     size_t positions = plan_positions(run->plan), places = whole ? 1 : node->core_count;
     for (size_t core = 0; core < places; core++) {
@@ -112,7 +112,7 @@ static bool has_all_units(const struct run *run, const struct run_node *node) {
 
 bool run_lacks_units(const struct run *run) {
     for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].out && !run->nodes[i].replaced && !has_all_units(run, &run->nodes[i]))
+        if (run->nodes[i].out && !run->nodes[i].replaced && !run_has_all_units(run, &run->nodes[i]))
             return true;
     return false;
 }

@@ -5,6 +5,7 @@
  *     lost          its link has ended: it died, was restarted, or was silent until its lease was over
  *     unreachable   it was not there to begin with
  *     hung          something runs there that cannot be ended
+ *     unfit         a spare that could not be made ready to take another's place
  *     throttle...   a gate whose action is `drop` (gate-settings.h): the gate's name
  *
  * What is still there of it is left to itself, except that a node whose agent answers is restored and
@@ -18,6 +19,7 @@
 #define NODE_OUT_LOST "lost"
 #define NODE_OUT_UNREACHABLE "unreachable"
 #define NODE_OUT_HUNG "hung"
+#define NODE_OUT_UNFIT "unfit"
 
 /* Neither out nor a spare that waits. */
 bool run_node_is_in(const struct run_node *node);
@@ -34,6 +36,8 @@ int run_take_out(struct run *run, struct run_node *node, const char *word, const
 /* Those that are not there after connecting. False when the run cannot go on without them. */
 bool run_take_out_unreachable(struct run *run);
 
+/* Is every unit of NODE's share done? */
+bool run_has_all_units(const struct run *run, const struct run_node *node);
 /* Are there units that a node was to measure when it was taken out, and that nobody measured? */
 bool run_lacks_units(const struct run *run);
 /* "without nodes a-[2-3] (lost)"; the caller frees. NULL when no node is out, or out of memory. */

@@ -258,6 +258,14 @@ int run_record_run(struct run *run, struct failure *failure) {
 /* ---- seal ------------------------------------------------------------------------------------------------
  */
 
+/* Without spares that nobody needed. */
+static size_t count_nodes(const struct run *run) {
+    size_t count = 0;
+    for (size_t i = 0; i < run->node_count; i++)
+        count += !run->nodes[i].spare;
+    return count;
+}
+
 /* The command line as people type it. */
 static char *describe_command(const struct run *run) {
     struct text line;
@@ -299,9 +307,9 @@ int run_phase_seal(struct run *run, struct failure *failure) {
         return r;
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE], sha256[HASH_HEX_SIZE];
     cleanup_free char *command = describe_command(run);
-    cleanup_free char *title = run->node_count == 1
-                                   ? text_format("%s on %s", run->campaign->name, run->nodes[0].name)
-                                   : text_format("%s on %zu nodes", run->campaign->name, run->node_count);
+    size_t nodes = count_nodes(run);
+    cleanup_free char *title = nodes == 1 ? text_format("%s on %s", run->campaign->name, run->nodes[0].name)
+                                          : text_format("%s on %zu nodes", run->campaign->name, nodes);
     if (!command || !title)
         return failure_memory(failure);
     struct archive_description description = {

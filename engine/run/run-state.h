@@ -72,7 +72,9 @@ struct run_node {
     bool spare;         /* waits for another to be lost; it is not connected */
     const char *out;    /* in a word, why it takes no part any more; NULL: it does */
     char *out_sentence; /* the same in a sentence; may be NULL */
-    bool replaced;      /* another has its share now */
+    bool replaced;      /* it has no share any more: another has it, or it was a spare that never got one */
+    bool late;          /* brought in when blocks had begun that it is to measure too */
+    bool catches_up;    /* measures them now */
     char *slow;         /* that it is slower than the others, in a sentence; NULL: it is not */
 };
 

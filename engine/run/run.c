@@ -37,15 +37,17 @@ static int phase_reserve(struct run *run, struct failure *failure) {
     int r = testbed->backend->reserve(testbed->settings, &request, &run->testbed, failure);
     if (r < 0)
         return r;
-    size_t count = testbed->backend->node_count(run->testbed);
-    run->nodes = calloc(count, sizeof *run->nodes);
+    size_t count = testbed->backend->node_count(run->testbed), spares = testbed_spare_nodes(testbed);
+    run->nodes = calloc(count + spares, sizeof *run->nodes);
     if (!run->nodes)
         return failure_memory(failure);
-    run->node_count = count;
-    for (size_t i = 0; i < count; i++) {
+    run->node_count = count + spares;
+    for (size_t i = 0; i < count + spares; i++) {
         run->nodes[i].warm_temperature = NAN;
         run->nodes[i].name = testbed->backend->node_name(run->testbed, i);
-        journal_note(run->journal, "node", "name", run->nodes[i].name);
+        run->nodes[i].spare = i >= count;
+        if (i < count)
+            journal_note(run->journal, "node", "name", run->nodes[i].name);
     }
     return 0;
 }

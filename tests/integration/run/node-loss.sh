@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 command -v cc >/dev/null || plan_skip "no C compiler"
-bed up 26 --names 'n-%' || plan_skip "no test bed"
+bed up 36 --names 'n-%' || plan_skip "no test bed"
 bed can nodes || plan_skip "nodes of their own need root"
 export ASSAY_PATH=$scratch
 cd "$scratch" || exit 1
@@ -81,10 +81,16 @@ plan all 'hosts: "n-[16-17]"' 10000 300
 plan slow 'hosts: "n-[18-22]"' 20000 40 'options: {slow: n-20}'
 plan absent 'hosts: "n-[23-24]", timeout: 2 s' 1000 20
 plan hangs 'hosts: "n-[25-26]"' 1000 20 'options: {hangs: n-26}'
+plan spared 'hosts: "n-[27-28]", spares: [n-29, n-30]' 10000 200
+plan no-spare 'hosts: "n-[31-32]", spares: n-33, timeout: 2 s' 10000 200
+plan blocks 'hosts: "n-[34-35]", spares: n-36' 10000 50
+sed -i '1s/.*/control.daemons,n/; 2,$s/^/running,/' blocks.csv; sed -i '12,$s/^running/as-found/' blocks.csv
+bed refuse-logins 33
+bed refuse-logins 29
 bed refuse-logins 24
 bed on 13 touch /tmp/wait
-for name in killed aborts frozen parted reboot prepare few all slow absent hangs; do start $name; done
-for name in killed aborts frozen parted reboot few all; do until_true has_units $name || sed 's/^/# /' $name.err; done
+for name in killed aborts frozen parted reboot prepare few all slow absent hangs spared no-spare; do start $name; done
+for name in killed aborts frozen parted reboot few all spared no-spare; do until_true has_units $name || sed 's/^/# /' $name.err; done
 bed power-off 3
 bed power-off 5
 bed freeze 7
@@ -93,8 +99,10 @@ bed reboot 11
 bed power-off 15
 bed power-off 16
 bed power-off 17
+bed power-off 28
+bed power-off 32
 until_true bed on 13 sh -c 'ls /tmp/assay-*/work/there /root/.cache/assay*/*/work/there 2>/dev/null | grep -q .' ; bed power-off 13
-for name in killed aborts frozen parted reboot prepare few all slow absent hangs; do end $name; done
+for name in killed aborts frozen parted reboot prepare few all slow absent hangs spared no-spare; do end $name; done
 
 # ---- killed: the others go on ------------------------------------------------------------------------------------
 check "a run goes on without a node that dies, and is partial" status_is killed "6 partial"
@@ -130,4 +138,16 @@ check "a slow node is named while the run goes on" status_is slow "0 completed"
 check "... with by how much" grep -qE 'node n-20: slower than the others: [345][0-9](\.[0-9])? % longer' slow.out
 check "... in the journal, and only it" is "$(grep -c '"event":"slow-node"' slow.journal) $(grep -c '"event":"slow-node","node":"n-20","sentence":"' slow.journal)" "1 1"
 check "... and in run.json" grep -q '"slow_nodes"' slow.json
+
+# ---- spares --------------------------------------------------------------------------------------------------------
+check "a spare takes the place of a node that dies, and the run is whole" status_is spared "0 completed"
+check "... the first of them that can be reached" is "$(is_out spared n-29 unreachable && grep -c '"event":"node-replaced","node":"n-28","by":"n-30"' spared.journal)" 1
+check "... it measures the whole share" is "$(units_of spared n-27) $(units_of spared n-30)" "200 200"
+check "... in the order of the design" sh -c 'awk -F, "NR > 1 && \$6 == \"n-30\" {print \$3}" spared.results | sort -nc'
+check "... while the other went on" awk -F, 'NR > 1 && $6 == "n-27" {if (last && $9 - last > 1e9) bad = 1; last = $9} END {exit bad}' spared.results
+check "... what the lost one had answered stays, under its name" test "$(units_of spared n-28)" -gt 0
+check "... the spare is described like the others" sh -c 'cat_of() { "$ASSAY" archive cat spared/*.zip "$1"; }; cat_of nodes/n-30/facts.json | grep -q cpu_model && cat_of nodes/n-30/clock.json | grep -q offset_ns && cat_of run.json | grep -q "\"n-30\""'
+check "... it is told" grep -q "node n-30 takes the place of node n-28, and measures its whole share" spared.out
+check "when no spare is any good the others go on, partial" status_is no-spare "6 partial"
+check "... and the other has all its rows" is "$(units_of no-spare n-31) $(is_out no-spare n-33 unreachable && echo out)" "200 out"
 finish
