@@ -53,7 +53,7 @@ plan() { # plan NAME HOSTS MICROSECONDS ROWS [LINE...]
     local name=$1 hosts=$2 us=$3 rows=$4
     shift 4
     { echo n; for i in $(seq "$rows"); do echo $((us + i)); done; } >"$name.csv"
-    { printf 'name: %s\nexperiment: beat\ndesign: {file: %s.csv, order: as-written}\ntestbed: {%s, lease: 2 s}\n' "$name" "$name" "$hosts"
+    { printf 'name: %s\nexperiment: beat\ndesign: {file: %s.csv, order: as-written}\ntestbed: {%s, lease: 2 s, timeout: 4 s}\n' "$name" "$name" "$hosts"
       [ $# -eq 0 ] || printf '%s\n' "$@"; } >"$name.yaml"
 }
 declare -A pids statuses
@@ -70,58 +70,57 @@ is() { [ "$1" = "$2" ] || { echo "found '$1', expected '$2'" >&2; return 1; }; }
 status_is() { is "${statuses[$1]} $(sed -n 's/^ *"status": *"\([a-z]*\)",$/\1/p' "$1.json" | head -1)" "$2" || { tail -3 "$1.err" >&2; return 1; }; }
 is_out() { grep -qE "\"event\":\"node-out\",\"node\":\"$2\",\"why\":\"$3\",\"sentence\":\".+\"" "$1.journal"; }
 
-plan killed 'hosts: "n-[1-3]"' 10000 300
-plan aborts 'hosts: "n-[4-5]"' 10000 300 'node-loss: abort'
-plan frozen 'hosts: "n-[6-7]"' 10000 300
-plan parted 'hosts: "n-[8-9]"' 10000 300
-plan reboot 'hosts: "n-[10-11]"' 10000 300
+plan killed 'hosts: "n-[1-3]"' 10000 400
+plan aborts 'hosts: "n-[4-5]"' 10000 400 'node-loss: abort'
+plan frozen 'hosts: "n-[6-7]"' 10000 400
+plan parted 'hosts: "n-[8-9]"' 10000 400
+plan reboot 'hosts: "n-[10-11]"' 10000 400
 plan prepare 'hosts: "n-[12-13]"' 1000 20
-plan few 'hosts: "n-[14-15]"' 10000 300 'node-loss: {do: continue, at-least: 2}'
-plan all 'hosts: "n-[16-17]"' 10000 300
+plan few 'hosts: "n-[14-15]"' 10000 400 'node-loss: {do: continue, at-least: 2}'
+plan all 'hosts: "n-[16-17]"' 10000 400
 plan slow 'hosts: "n-[18-22]"' 20000 40 'options: {slow: n-20}'
-plan absent 'hosts: "n-[23-24]", timeout: 2 s' 1000 20
+plan absent 'hosts: "n-[23-24]"' 1000 20
 plan hangs 'hosts: "n-[25-26]"' 1000 20 'options: {hangs: n-26}'
-plan spared 'hosts: "n-[27-28]", spares: [n-29, n-30]' 10000 200
-plan no-spare 'hosts: "n-[31-32]", spares: n-33, timeout: 2 s' 10000 200
+plan spared 'hosts: "n-[27-28]", spares: [n-29, n-30]' 10000 400
+plan no-spare 'hosts: "n-[31-32]", spares: n-33' 10000 400
 plan blocks 'hosts: "n-[34-35]", spares: n-36' 10000 50
 sed -i '1s/.*/control.daemons,n/; 2,$s/^/running,/' blocks.csv; sed -i '12,$s/^running/as-found/' blocks.csv
 bed refuse-logins 33
 bed refuse-logins 29
 bed refuse-logins 24
 bed on 13 touch /tmp/wait
-for name in killed aborts frozen parted reboot prepare few all slow absent hangs spared no-spare; do start $name; done
-for name in killed aborts frozen parted reboot few all spared no-spare; do until_true has_units $name || sed 's/^/# /' $name.err; done
-bed power-off 3
-bed power-off 5
-bed freeze 7
-bed cut 9
-bed reboot 11
-bed power-off 15
-bed power-off 16
-bed power-off 17
-bed power-off 28
-bed power-off 32
+for name in spared no-spare killed aborts frozen parted reboot few all prepare slow absent hangs; do start $name; done
+lose() { until_true has_units "$1" || sed 's/^/# /' "$1.err"; shift; "$@"; } # lose NAME COMMAND...: when units are done
+lose spared bed power-off 28
+lose no-spare bed power-off 32
+lose killed bed power-off 3
+lose aborts bed power-off 5
+lose frozen bed freeze 7
+lose parted bed cut 9
+lose reboot bed reboot 11
+lose few bed power-off 15
+lose all bed power-off 16-17
 until_true bed on 13 sh -c 'ls /tmp/assay-*/work/there /root/.cache/assay*/*/work/there 2>/dev/null | grep -q .' ; bed power-off 13
 for name in killed aborts frozen parted reboot prepare few all slow absent hangs spared no-spare; do end $name; done
 
 # ---- killed: the others go on ------------------------------------------------------------------------------------
 check "a run goes on without a node that dies, and is partial" status_is killed "6 partial"
 check "... it verifies" "$ASSAY" archive verify killed/*.zip
-check "... the others have all their rows" is "$(units_of killed n-1) $(units_of killed n-2)" "300 300"
-check "... what was answered there is kept" test "$(units_of killed n-3)" -gt 0 -a "$(units_of killed n-3)" -lt 300
+check "... the others have all their rows" is "$(units_of killed n-1) $(units_of killed n-2)" "400 400"
+check "... what was answered there is kept" test "$(units_of killed n-3)" -gt 0 -a "$(units_of killed n-3)" -lt 400
 check "... the journal says who, and why" is_out killed n-3 lost
 check "... it is told once" is "$(grep -c 'n-3: taken out of the run (lost): .*; what was measured there is kept, and the others go on' killed.out)" 1
-check "... and what is said at the end" grep -q 'without node n-3 (lost): [0-9]* of 900 units are there' killed.err
+check "... and what is said at the end" grep -q 'without node n-3 (lost): [0-9]* of 1200 units are there' killed.err
 check "... run.json has it" grep -qE '"why": "lost"' killed.json
 check "a run that is to abort does: failed" status_is aborts "1 failed"
 check "... and names the node" grep -q "^assay: .*n-5" aborts.err
 check "... sealed with what there is" test "$(units_of aborts n-4)" -gt 0
 check "a frozen node is out when its lease is over" status_is frozen "6 partial"
-check "... and the other has all its rows" is "$(units_of frozen n-6) $(is_out frozen n-7 lost && echo out)" "300 out"
+check "... and the other has all its rows" is "$(units_of frozen n-6) $(is_out frozen n-7 lost && echo out)" "400 out"
 check "so is one that is cut off" status_is parted "6 partial"
-check "... and the other has all its rows" is "$(units_of parted n-8) $(is_out parted n-9 lost && echo out)" "300 out"
+check "... and the other has all its rows" is "$(units_of parted n-8) $(is_out parted n-9 lost && echo out)" "400 out"
 check "so is one that was restarted" status_is reboot "6 partial"
-check "... and the other has all its rows" is "$(units_of reboot n-10) $(is_out reboot n-11 lost && echo out)" "300 out"
+check "... and the other has all its rows" is "$(units_of reboot n-10) $(is_out reboot n-11 lost && echo out)" "400 out"
 check "a node that is lost in its setup is out too" status_is prepare "6 partial"
 check "... and the other has all its rows" is "$(units_of prepare n-12) $(is_out prepare n-13 lost && echo out)" "20 out"
 check "fewer nodes than at-least: failed" status_is few "1 failed"
@@ -142,12 +141,41 @@ check "... and in run.json" grep -q '"slow_nodes"' slow.json
 # ---- spares --------------------------------------------------------------------------------------------------------
 check "a spare takes the place of a node that dies, and the run is whole" status_is spared "0 completed"
 check "... the first of them that can be reached" is "$(is_out spared n-29 unreachable && grep -c '"event":"node-replaced","node":"n-28","by":"n-30"' spared.journal)" 1
-check "... it measures the whole share" is "$(units_of spared n-27) $(units_of spared n-30)" "200 200"
+check "... it measures the whole share" is "$(units_of spared n-27) $(units_of spared n-30)" "400 400"
 check "... in the order of the design" sh -c 'awk -F, "NR > 1 && \$6 == \"n-30\" {print \$3}" spared.results | sort -nc'
 check "... while the other went on" awk -F, 'NR > 1 && $6 == "n-27" {if (last && $9 - last > 1e9) bad = 1; last = $9} END {exit bad}' spared.results
 check "... what the lost one had answered stays, under its name" test "$(units_of spared n-28)" -gt 0
 check "... the spare is described like the others" sh -c 'cat_of() { "$ASSAY" archive cat spared/*.zip "$1"; }; cat_of nodes/n-30/facts.json | grep -q cpu_model && cat_of nodes/n-30/clock.json | grep -q offset_ns && cat_of run.json | grep -q "\"n-30\""'
 check "... it is told" grep -q "node n-30 takes the place of node n-28, and measures its whole share" spared.out
 check "when no spare is any good the others go on, partial" status_is no-spare "6 partial"
-check "... and the other has all its rows" is "$(units_of no-spare n-31) $(is_out no-spare n-33 unreachable && echo out)" "200 out"
+check "... and the other has all its rows" is "$(units_of no-spare n-31) $(is_out no-spare n-33 unreachable && echo out)" "400 out"
+
+# ---- controls that vary, a gate that has its node taken out -------------------------------------------------------
+bed up 6 --machine intel-pstate --names 'm-%' && bed can kernel-files || { skip "controls" "nodes whose files answer as a kernel's need root and FUSE"; finish; }
+vary() { # vary NAME HOSTS ROWS LINE...
+    local name=$1 hosts=$2
+    shift 2
+    { printf 'name: %s\nexperiment: {name: brief, run: [sh, -c, "sleep 0.05; echo took 1"], responses: {took: {pattern: "took ([0-9]+)", unit: s}}}\ntestbed: {%s, lease: 2 s, timeout: 4 s}\n' "$name" "$hosts"
+      printf '%s\n' "$@"; } >"$name.yaml"
+}
+vary blocks 'hosts: "m-[1-2]", spares: m-3' "design: {generate: factorial, factors: {control.turbo: ['on', 'off']}, repetitions: 12, blocks: 4, seed: 3}" \
+    'controls: {governor: performance, proof: none}' 'probes: 100ms' 'gates: none'
+vary drift 'hosts: "m-[4-6]"' 'design: {repetitions: 40}' 'controls: {turbo: off, proof: none}' \
+    'probes: {period: 100ms, drift: 100ms}' 'gates: {drift: drop, load: none}'
+for node in 4 6; do bed files $node | sort >before-$node; done
+start blocks; start drift
+lose drift bed set 5 /sys/devices/system/cpu/intel_pstate/no_turbo 0
+until_true grep -qrs '"event":"block-started","block":2,' blocks --include=journal.jsonl; bed power-off 2
+end blocks; end drift
+check "a spare in a design with blocks measures the whole share: the run is whole" status_is blocks "0 completed"
+check "... every unit of it once" is "$(awk -F, 'NR > 1 && $6 == "m-3" {print $3}' blocks.results | sort -nu | wc -l) $(units_of blocks m-3)" "24 24"
+check "... under the state that its row wants" awk -F, '
+    NR == 1 {for (i = 1; i <= NF; i++) at[$i] = i; next}
+    {s = $at["control.turbo"]; b = $at["block"]; if (state[b] && state[b] != s) bad = 1; state[b] = s} END {exit bad}' blocks.results
+check "... the other was not measured again" is "$(units_of blocks m-1)" 24
+check "a gate takes a node out: the others go on" status_is drift "6 partial"
+check "... with all their rows" is "$(units_of drift m-4) $(units_of drift m-6) $(is_out drift m-5 drift && echo out)" "40 40 out"
+check "... the unit that showed it is flagged" test "$(awk -F, '$6 == "m-5" && $NF ~ /drift/' drift.results | wc -l)" -ge 1
+check "... its agent answers, and puts back what it had set" grep -q '"event":"controls-restored","node":"m-5"' drift.journal
+check "... the others are as they were" sh -c 'for node in 4 6; do "$1" files $node | sort | cmp -s - before-$node || exit 1; done' - "$bed_command"
 finish
