@@ -206,6 +206,7 @@ static void add_nodes_out(const struct run *run, cJSON *object) {
         json_add_string(item, "node", node->name);
         json_add_string(item, "why", node->out);
         json_add_string(item, "sentence", node->out_sentence);
+        json_add_boolean(item, "replaced", node->replaced);
     }
     for (size_t i = 0; i < run->node_count; i++) {
         if (!run->nodes[i].slow)
