@@ -5,6 +5,7 @@
  *     lost          its link has ended: it died, was restarted, or was silent until its lease was over
  *     unreachable   it was not there to begin with
  *     hung          something runs there that cannot be ended
+ *     replaced      in an earlier part of the run; a spare has its share
  *     unfit         a spare that could not be made ready to take another's place
  *     throttle...   a gate whose action is `drop` (gate-settings.h): the gate's name
  *
@@ -20,6 +21,7 @@
 #define NODE_OUT_UNREACHABLE "unreachable"
 #define NODE_OUT_HUNG "hung"
 #define NODE_OUT_UNFIT "unfit"
+#define NODE_OUT_REPLACED "replaced"
 
 /* Neither out nor a spare that waits. */
 bool run_node_is_in(const struct run_node *node);

@@ -167,6 +167,9 @@ char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count);
 int run_note_kinds(struct run *run, const char *const *words);
 /* Nodes whose links broke, came back or were lost since the last call are told of. */
 void run_tell_news(struct run *run);
+/* Of a run that goes on: which spares have taken whose places, so far. Once the nodes are known. */
+struct past;
+void spares_recall(struct run *run, const struct past *past);
 /* What there is to tell of NODE, with that of others. */
 void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why);
 /* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: they

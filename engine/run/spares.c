@@ -4,8 +4,10 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/run/node-out.h"
+#include "engine/run/past.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* ---- Who for whom ----------------------------------------------------------------------------------------
  */
@@ -130,4 +132,27 @@ int spares_bring_in(struct measurement *measurement, struct failure *failure) {
         r = block_join(measurement, newcomer, failure);
     }
     return r == -EINTR && failure->kind == FAILURE_INTERRUPTED ? 0 : r;
+}
+
+/* ---- Earlier parts ---------------------------------------------------------------------------------------
+ */
+
+static struct run_node *find_named(const struct run *run, const char *name) {
+    for (size_t i = 0; i < run->node_count; i++)
+        if (strcmp(run->nodes[i].name, name) == 0)
+            return &run->nodes[i];
+    return NULL;
+}
+
+void spares_recall(struct run *run, const struct past *past) {
+    for (size_t i = 0; i < past->replacement_count; i++) {
+        const struct past_replacement *one = &past->replacements[i];
+        struct run_node *node = find_named(run, one->node), *by = find_named(run, one->by);
+        if (!node || !by)
+            continue; /* the testbed does not give them any more: what is missing is measured by whom it gives
+                       */
+        node->spare = by->spare = false;
+        node->out = NODE_OUT_REPLACED;
+        node->replaced = true;
+    }
 }
