@@ -4,6 +4,7 @@
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/run/campaign.h"
@@ -23,6 +24,11 @@ static const struct verb_option options[] = {
      "runs on these nodes, reached by ssh, whatever testbed the campaign names: names and ranges such as "
      "dahu-[1-32].grenoble, or @FILE with a list of them; the campaign's other keys of 'hosts' count",
      true},
+    {"--until", 0, "WHEN",
+     "ends, restored and sealed, by then: a duration from now such as 90min, a clock time such as 18:30, or "
+     "a "
+     "date and time such as 2026-11-22T18:30; earlier, when the campaign's walltime or the testbed says so",
+     false},
     {"--dry-run", 'n', NULL, "prints phases, units, commands, memory and time expected, and touches nothing",
      false},
     {"--json", 0, NULL, "prints events as JSON, one a line, on standard output; with --dry-run, the plan",
@@ -82,13 +88,19 @@ static int execute(const struct verb_arguments *arguments, const struct campaign
     int r = read_command(&bytes, &command, failure);
     if (r < 0)
         return r;
-    const char *folder = verb_value(arguments, "--output");
+    const char *folder = verb_value(arguments, "--output"), *until = verb_value(arguments, "--until");
+    int64_t until_ns = 0;
+    if (until)
+        r = walltime_parse_until(until, clock_wall_ns(), &until_ns, failure);
+    if (r < 0)
+        return r;
     struct run_request request = {
         .campaign = campaign,
         .installation = installation,
         .folder = folder ? folder : "runs",
         .observer = progress_observer(&progress),
         .command = command,
+        .until_ns = until_ns,
     };
     cleanup_free char *archive = NULL;
     r = run_execute(&request, &archive, failure);

@@ -24,6 +24,7 @@
 #include "engine/run/experiment.h"
 #include "engine/run/gate-settings.h"
 #include "engine/run/probe-settings.h"
+#include "engine/run/walltime-settings.h"
 #include "engine/run/warm-up-settings.h"
 #include "engine/testbed/testbed.h"
 
@@ -42,6 +43,7 @@ struct campaign {
     struct probe_settings probes;
     struct warm_up_settings warm_up;
     struct gate_settings gates;
+    struct walltime_settings walltime;
     struct experiment *experiment;
     struct design_specification *design;
 };

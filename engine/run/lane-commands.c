@@ -95,6 +95,9 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit, const
                                                .begun_ns = lane->unit_start.monotonic_ns,
                                                .end_ns = exit ? exit->monotonic_ns : -1},
                        good ? responses : NULL, good ? NULL : why);
+    if (good)
+        run_take_unit_time(measurement->run, lane->node, position, lane->unit_start.monotonic_ns,
+                           exit->monotonic_ns);
     lane->failures_in_a_row = good ? 0 : lane->failures_in_a_row + 1;
     if (good)
         return;
@@ -144,7 +147,7 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         if (r == 0)
             record_unit(lane, exit, exit ? NULL : failure->text);
         lane->next++;
-        if (r == 0 && !measurement->ended && lane->next < lane->count) {
+        if (r == 0 && !measurement->ended && lane->next < lane->count && !lane_refuse(lane)) {
             r = start_unit(lane, &why);
             if (r == 0)
                 return;
@@ -170,5 +173,8 @@ static int start_unit(struct lane *lane, struct failure *failure) {
 }
 
 int lane_start_commands(struct lane *lane, struct failure *failure) {
-    return start_unit(lane, failure);
+    if (!lane_refuse(lane))
+        return start_unit(lane, failure);
+    measurement_lane_over(lane->measurement, lane);
+    return 0;
 }

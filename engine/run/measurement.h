@@ -26,6 +26,7 @@ struct measurement {
     int64_t looked_ns;                /* monotonic: at them, the last time */
     bool opened;                      /* the lanes are those of this block */
     bool noted;                       /* what there is to do was told */
+    bool refused;                     /* a lane was over before its next position, for want of time */
 
     int64_t started_ns,
         window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
