@@ -319,7 +319,7 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
         if (r == 0)
             r = run_passes(measurement, failure);
         if (r == 0 && measurement->refused && !measurement->ended)
-            run_reach_deadline(run);
+            run_reach_deadline(run, "no further unit would end in time");
         for (size_t i = 0; i < measurement->lane_count; i++)
             lane_close(&measurement->lanes[i]);
     }

@@ -56,13 +56,12 @@ static const char *describe_moment(int64_t wall_ns, char buffer[static CLOCK_TEX
     return buffer;
 }
 
-void run_reach_deadline(struct run *run) {
+void run_reach_deadline(struct run *run, const char *why) {
     if (run->interrupted || run->phase >= RUN_COLLECT)
         return;
     char when[CLOCK_TEXT_SIZE], sentence[256];
-    snprintf(sentence, sizeof sentence,
-             "the reservation ends at %s: what is left of it is for restoring and sealing what there is",
-             describe_moment(run->deadline.wall_ns, when));
+    snprintf(sentence, sizeof sentence, "the reservation ends at %s: %s",
+             describe_moment(run->deadline.wall_ns, when), why);
     journal_note(run->journal, "deadline-reached", "sentence", sentence);
     run_interrupt(run, RUN_DEADLINE, sentence);
 }
@@ -79,7 +78,7 @@ static void on_timer(struct event_source *source, void *context) {
     struct run *run = context;
     int64_t left_ns = run_time_left_ns(run);
     if (left_ns <= 0)
-        run_reach_deadline(run);
+        run_reach_deadline(run, "what is left of it is for restoring and sealing what there is");
     if (is_collecting_too_long(run) && !event_loop_is_stopped(run->loop)) {
         run_note(run, "the reservation is about to end: no longer waiting for the nodes");
         event_loop_stop(run->loop);
@@ -313,6 +312,6 @@ void run_take_state_time(struct run *run, int64_t took_ns, int64_t setting_ns) {
 bool run_has_time_for_state(struct run *run) {
     if (expect_state_ns(run) < run_time_left_ns(run))
         return true;
-    run_reach_deadline(run);
+    run_reach_deadline(run, "the nodes would not be in the state to measure in before that");
     return false;
 }

@@ -269,7 +269,7 @@ bool run_has_time_for_state(struct run *run);
 /* They were, in so long, of which so long was the setting of the controls. */
 void run_take_state_time(struct run *run, int64_t took_ns, int64_t setting_ns);
 /* Interrupts the run, because nothing more of it could end in time. */
-void run_reach_deadline(struct run *run);
+void run_reach_deadline(struct run *run, const char *why);
 /* How long commands have between SIGTERM and SIGKILL. */
 int64_t run_grace_ns(const struct run *run);
 
