@@ -259,8 +259,10 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
         if (r < 0) /* before those that have started are ended, which would look like their own failure */
             measurement_fail(measurement, failure);
         end_lanes(measurement);
+        if (r == 0 && measurement->refused && !measurement->ended)
+            run_reach_deadline(measurement->run, "no further unit would end in time");
         bool again = verdict_settle(measurement);
-        if (r < 0 || !again || is_over(measurement) || measurement->refused)
+        if (r < 0 || !again || is_over(measurement))
             return r;
         size_t units = 0;
         for (size_t i = 0; i < measurement->lane_count; i++)
@@ -318,8 +320,6 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
             r = open_lanes(measurement, block, failure);
         if (r == 0)
             r = run_passes(measurement, failure);
-        if (r == 0 && measurement->refused && !measurement->ended)
-            run_reach_deadline(run, "no further unit would end in time");
         for (size_t i = 0; i < measurement->lane_count; i++)
             lane_close(&measurement->lanes[i]);
     }

@@ -147,7 +147,7 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         if (r == 0)
             record_unit(lane, exit, exit ? NULL : failure->text);
         lane->next++;
-        if (r == 0 && !measurement->ended && lane->next < lane->count && !lane_refuse(lane)) {
+        if (r == 0 && !measurement->ended && lane->next < lane->count && !lane_refuse(lane, lane->next, 0)) {
             r = start_unit(lane, &why);
             if (r == 0)
                 return;
@@ -173,7 +173,7 @@ static int start_unit(struct lane *lane, struct failure *failure) {
 }
 
 int lane_start_commands(struct lane *lane, struct failure *failure) {
-    if (!lane_refuse(lane))
+    if (!lane_refuse(lane, lane->next, 0))
         return start_unit(lane, failure);
     measurement_lane_over(lane->measurement, lane);
     return 0;

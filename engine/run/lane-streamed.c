@@ -24,6 +24,8 @@ enum {
 
 /* Of rows that a kernel has been sent and not answered, when there is a deadline. */
 static const int64_t ahead_most_ns = 2 * EVENT_SECOND;
+/* From an answer to our knowing of it. */
+static const int64_t answer_delay_ns = 2 * COALESCE_MS * EVENT_MILLISECOND;
 
 static void fail(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -55,14 +57,12 @@ static bool is_to_be_sent(struct lane *lane) {
     const struct run *run = lane->measurement->run;
     if (!run->times)
         return true;
-    size_t position = lane_position(lane, lane->sent);
-    int64_t expected_ns = run_expect_ns(run, lane->node, position);
+    int64_t expected_ns = run_expect_ns(run, lane->node, lane_position(lane, lane->sent));
     if (lane->sent == lane->next)
         lane->ahead_ns = 0;
-    else if (expected_ns < 0 || lane->ahead_ns + expected_ns > ahead_most_ns ||
-             !run_has_time(run, lane->node, position, lane->ahead_ns))
+    else if (expected_ns < 0 || lane->ahead_ns + expected_ns > ahead_most_ns)
         return false;
-    if (lane->sent == lane->next && lane_refuse(lane))
+    if (lane_refuse(lane, lane->sent, lane->ahead_ns + answer_delay_ns))
         return false;
     lane->ahead_ns += expected_ns > 0 ? expected_ns : 0;
     return true;
@@ -319,7 +319,7 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
 }
 
 int lane_start_streamed(struct lane *lane, struct failure *failure) {
-    if (lane_refuse(lane)) {
+    if (lane_refuse(lane, 0, answer_delay_ns)) {
         measurement_lane_over(lane->measurement, lane);
         return 0;
     }

@@ -115,8 +115,8 @@ bool lane_repeat(struct lane *lane) {
     return true;
 }
 
-bool lane_refuse(struct lane *lane) {
-    if (run_has_time(lane->measurement->run, lane->node, lane_position(lane, lane->next), 0))
+bool lane_refuse(struct lane *lane, size_t k, int64_t busy_ns) {
+    if (run_has_time(lane->measurement->run, lane->node, lane_position(lane, k), busy_ns))
         return false;
     lane->refused = lane->measurement->refused = true;
     return true;

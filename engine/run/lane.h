@@ -71,8 +71,9 @@ int lane_add_repeat(struct lane *lane, size_t position);
 /* The next pass begins, over what was added; LANE is to be started again. False if there is nothing. */
 bool lane_repeat(struct lane *lane);
 
-/* Its next position could not end in time: it is over before it. False if it could. */
-bool lane_refuse(struct lane *lane);
+/* Could the position that is number K of this pass not end in time, when the lane is busy for BUSY_NS before
+ * it? Then the lane is over before it. */
+bool lane_refuse(struct lane *lane, size_t k, int64_t busy_ns);
 
 /* Starts the experiment's run command with the lane's values, in its node's work folder, pinned to its PUs.
  * SPECIFICATION holds the rest. The first of a measurement is logged. */

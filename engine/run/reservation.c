@@ -125,8 +125,8 @@ int run_meet_reservation(struct run *run, struct failure *failure) {
 #define REHEARSAL_ARCHIVE ".rehearsal.zip"
 
 enum {
-    FILLER_BYTES = 4 << 20,
-    FILLER_FILES = 64,
+    FILLER_BYTES = 1 << 20,
+    FILLER_FILES = 32,
     QUESTIONS = 10,
 };
 static const double least_byte_ns = 1, least_file_ns = 20e3;
