@@ -78,6 +78,32 @@ limited estimated --until 2s
 check "units that are known to take longer than what is left are not begun" test "$(lines_of results/results.csv)" -eq 0
 check "... that is said" grep -q "no further unit would end in time" "$scratch/err"
 is_partial 1 10 deadline
+cat >"$scratch/model.json" <<'EOF'
+{"assay_model": 1, "kind": "linear", "response": {"name": "took", "unit": "ms"},
+ "formula": [{"name": "1", "unit": "ms", "factors": []}, {"name": "n", "unit": "ms", "factors": [{"factor": "n", "power": 1}]}],
+ "factors": [{"name": "n", "unit": null}], "weights": null, "by": ["node"],
+ "origin": {"plugin": "fit-linear", "version": "1", "engine": "1", "created": "2026-01-01T00:00:00Z", "rows": 9,
+            "inputs": [{"file": "a", "sha256": "0000000000000000000000000000000000000000000000000000000000000000", "run_id": null, "rows": 9}]},
+ "groups": [
+  {"labels": {"node": "a"}, "n": 9, "notes": [], "terms": [
+   {"name": "1", "unit": "ms", "estimate": 1, "standard_error": 1, "t": 1, "p": 1},
+   {"name": "n", "unit": "ms", "estimate": 1, "standard_error": 1, "t": 1, "p": 1}], "covariance": null,
+   "domain": [{"name": "n", "minimum": 1, "maximum": 9}]},
+  {"labels": {"node": "b"}, "n": 9, "notes": [], "terms": [
+   {"name": "1", "unit": "ms", "estimate": 100000, "standard_error": 1, "t": 1, "p": 1},
+   {"name": "n", "unit": "ms", "estimate": 1, "standard_error": 1, "t": 1, "p": 1}], "covariance": null,
+   "domain": [{"name": "n", "minimum": 1, "maximum": 9}]}], "skipped": []}
+EOF
+naps modelled 0.1 10 'walltime: {margin: 100ms, model: model.json}'
+limited modelled --until 2s
+check "a model says so, too, by its slowest group" test "$(lines_of results/results.csv)" -eq 0
+is_partial 1 10 deadline
+sed -i 's/"unit": "ms"/"unit": "By"/; s/"factor": "n"/"factor": "m"/' "$scratch/model.json"
+refuse "a model whose response is no time is refused" 2 "model.json: the model's response 'took' has the unit 'By', expected a time" \
+    "$ASSAY" run "$scratch/modelled.yaml" -o "$scratch/never"
+sed -i 's/"unit": "By"/"unit": "ms"/' "$scratch/model.json"
+refuse "so is one that needs what the design does not have" 2 "term 'n' needs 'm', which is no column of the design" \
+    "$ASSAY" run "$scratch/modelled.yaml" -o "$scratch/never"
 # It is not known, but learnt from the first: what is left then is not enough for another one.
 naps learnt 0.7 4 'walltime: {margin: 100ms}'
 limited learnt --until 2500ms
