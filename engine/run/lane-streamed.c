@@ -52,7 +52,8 @@ static int append_header(const struct lane *lane, struct text *rows) {
     return r < 0 ? r : text_append_character(rows, '\n');
 }
 
-/* With a deadline rows are sent only as far ahead as keeps the kernel busy: what was sent is measured. */
+/* With a deadline rows are sent only as far ahead as keeps the kernel busy, one beside that it works on at
+ * least: what was sent is measured. */
 static bool is_to_be_sent(struct lane *lane) {
     const struct run *run = lane->measurement->run;
     if (!run->times)
@@ -60,7 +61,7 @@ static bool is_to_be_sent(struct lane *lane) {
     int64_t expected_ns = run_expect_ns(run, lane->node, lane_position(lane, lane->sent));
     if (lane->sent == lane->next)
         lane->ahead_ns = 0;
-    else if (expected_ns < 0 || lane->ahead_ns + expected_ns > ahead_most_ns)
+    else if (expected_ns < 0 || (lane->sent - lane->next > 1 && lane->ahead_ns + expected_ns > ahead_most_ns))
         return false;
     if (lane_refuse(lane, lane->sent, lane->ahead_ns + answer_delay_ns))
         return false;

@@ -111,11 +111,12 @@ check "how long units take is learnt from those that are done" test -z "$(events
 is_partial 1 4 deadline
 
 # ---- What still runs when the time is up is ended, and missing, not failed
-naps endless 1000 3 'walltime: {limit: 2 s, margin: 400ms}'
+naps endless 1000 3 'walltime: {limit: 2 s, margin: 400ms}' '  teardown: [sleep 1000]'
 limited endless
 check "a unit that takes longer than anybody knew is ended in time (after $seconds s at most)" test $seconds -le 4
 is_partial 1 3 deadline
-check "... and has not failed" grep -q '"units_failed": *0' <(member run.json)
+check "... a teardown that takes longer than what was kept for it is given up" grep -q "no longer waiting for the nodes" "$scratch/err"
+check "... and no unit has failed" grep -q '"units_failed": *0' <(member run.json)
 
 naps over 0.1 3 'walltime: {limit: 1 s, margin: 900ms}'
 limited over
