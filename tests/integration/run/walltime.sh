@@ -49,9 +49,9 @@ is_partial() {
 }
 
 # ---- A command a unit
-naps walltime 0.1 60 'walltime: {limit: 3 s, margin: 500ms}'
+naps walltime 0.1 60 'walltime: {limit: 2500ms, margin: 500ms}'
 limited walltime
-check "a run of 6 s with a walltime of 3 s ends in time (after $seconds s at most)" test $seconds -le 4
+check "a run of 6 s with a walltime of 2.5 s ends in time (after $seconds s at most)" test $seconds -le 4
 check "... having measured something" test "$(lines_of results/results.csv)" -ge 2
 is_partial 1 60 deadline
 check "... what is kept for the end is told" grep -qE "the reservation ends at [0-9:]+; .* kept for restoring and sealing" "$scratch/err"
@@ -62,8 +62,8 @@ check "... and how long each unit took" test "$(events unit | grep -c '"took_ns"
 check "... no unit was ended: those that would not end in time were not begun" \
     test -z "$(events unit | grep -v '"status":"done"')"
 check "... what was rehearsed is gone" test -z "$(find "$scratch/walltime" -name '.rehearsal*')"
-check "campaign.resolved.json has what was asked" grep -q '"limit_seconds": *3' <(member campaign.resolved.json)
-check "--dry-run tells it" grep -q "^Walltime: 3 s" <("$ASSAY" run "$scratch/walltime.yaml" --dry-run)
+check "campaign.resolved.json has what was asked" grep -q '"limit_seconds": *2.5' <(member campaign.resolved.json)
+check "--dry-run tells it" grep -q "^Walltime: 2.5 s" <("$ASSAY" run "$scratch/walltime.yaml" --dry-run)
 
 naps all 0.05 5 'walltime: 1min'
 limited all
@@ -74,7 +74,7 @@ check "in a Slurm job its end counts, if it is the earliest" grep -q '"source":"
 
 # ---- What cannot end in time is not begun
 naps estimated 0.1 10 '  estimate: 1000' 'walltime: {margin: 100ms}'
-limited estimated --until 2s
+limited estimated --until 1500ms
 check "units that are known to take longer than what is left are not begun" test "$(lines_of results/results.csv)" -eq 0
 check "... that is said" grep -q "no further unit would end in time" "$scratch/err"
 is_partial 1 10 deadline
@@ -95,7 +95,7 @@ cat >"$scratch/model.json" <<'EOF'
    "domain": [{"name": "n", "minimum": 1, "maximum": 9}]}], "skipped": []}
 EOF
 naps modelled 0.1 10 'walltime: {margin: 100ms, model: model.json}'
-limited modelled --until 2s
+limited modelled --until 1500ms
 check "a model says so, too, by its slowest group" test "$(lines_of results/results.csv)" -eq 0
 is_partial 1 10 deadline
 sed -i 's/"unit": "ms"/"unit": "By"/; s/"factor": "n"/"factor": "m"/' "$scratch/model.json"
@@ -105,8 +105,8 @@ sed -i 's/"unit": "By"/"unit": "ms"/' "$scratch/model.json"
 refuse "so is one that needs what the design does not have" 2 "term 'n' needs 'm', which is no column of the design" \
     "$ASSAY" run "$scratch/modelled.yaml" -o "$scratch/never"
 # It is not known, but learnt from the first: what is left then is not enough for another one.
-naps learnt 0.7 4 'walltime: {margin: 100ms}'
-limited learnt --until 2500ms
+naps learnt 0.5 4 'walltime: {margin: 100ms}'
+limited learnt --until 1800ms
 check "how long units take is learnt from those that are done" test -z "$(events unit | grep -v '"status":"done"')"
 is_partial 1 4 deadline
 
@@ -169,16 +169,16 @@ beats() { # beats NAME N COUNT [LINE]...
 beats short 1000 3 'probes: none'
 limited short
 lanes=$(($(lines_of results/results.csv) / 3))
-beats stream 10000 3000 'walltime: {limit: 4 s, margin: 500ms}' 'probes: 500ms'
+beats stream 10000 3000 'walltime: {limit: 3 s, margin: 500ms}' 'probes: 500ms'
 limited stream
-check "a kernel of 30 s with a walltime of 4 s ends in time (after $seconds s at most)" test $seconds -le 5
-check "... having measured something" test "$(lines_of results/results.csv)" -ge $((20 * lanes))
+check "a kernel of 30 s with a walltime of 3 s ends in time (after $seconds s at most)" test $seconds -le 4
+check "... having measured something" test "$(lines_of results/results.csv)" -ge $((10 * lanes))
 is_partial "$lanes" 3000 deadline
 check "... its kernels ended by themselves: what was sent was measured" \
     grep -q "no further unit would end in time" "$scratch/err"
-beats jumps 1500000 20 'walltime: {limit: 4500ms, margin: 300ms}' 'probes: none'
+beats jumps 800000 20 'walltime: {limit: 2500ms, margin: 300ms}' 'probes: none'
 limited jumps
-check "rows of 1.5 s are sent one by one, as long as they fit: 1 or 2 a core" \
+check "rows of 0.8 s are sent one by one, as long as they fit: 1 or 2 a core" \
     test "$(lines_of results/results.csv)" -ge "$lanes" -a "$(lines_of results/results.csv)" -le $((2 * lanes))
 is_partial "$lanes" 20 deadline
 
