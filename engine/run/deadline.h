@@ -14,7 +14,8 @@
  *              answer a question just before the measurements: so many ask what software ran
  *   teardown   as long as the setup commands took together; nothing where there is no teardown
  *   seal       as long as sealing took when it was rehearsed, just before the measurements, on what the run
- *              had then; and for each byte and file that has come since, what they cost in that rehearsal
+ *              had then (if that is more than 32 MiB: at the rate at which 1 MiB was); and for each byte and
+ *              file that has come since, what they cost in that rehearsal
  *   margin     what nobody can measure: the campaign's; else a tenth of the sum, and 5 s at least
  *
  * A unit that still runs when the reserve begins is asked to end, and gets half the margin to do so.

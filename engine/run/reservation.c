@@ -1,6 +1,7 @@
 /* How much time a run has, what of it must be left for ending, and whether something still fits into it. */
 #include "engine/run/node-command.h"
 
+#include "archive-format/staging.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
@@ -128,6 +129,8 @@ enum {
     FILLER_BYTES = 1 << 20,
     FILLER_FILES = 32,
     QUESTIONS = 10,
+    REHEARSED_BYTES_MOST = 32 << 20,
+    REHEARSED_FILES_MOST = 4096,
 };
 static const double least_byte_ns = 1, least_file_ns = 20e3;
 
@@ -197,20 +200,47 @@ static int rehearse_growth(struct run *run, struct failure *failure) {
     return r;
 }
 
-static int rehearse_seal(struct run *run, struct failure *failure) {
+/* What the run's folder has, as an archive of it would. */
+static int measure_folder(const struct run *run, struct deadline_size *ret, struct failure *failure) {
+    struct staging staging = {0};
+    int r = staging_scan(run->folder, &staging, failure);
+    *ret = (struct deadline_size){0};
+    for (size_t i = 0; r == 0 && i < staging.count; i++) {
+        ret->bytes += staging.files[i].size;
+        ret->files += !staging.files[i].folder;
+    }
+    staging_clear(&staging);
+    return r;
+}
+
+/* A run that has earlier parts may be large: its time is not for sealing it twice. */
+static int rehearse_whole(struct run *run, struct failure *failure) {
+    struct deadline *deadline = &run->deadline;
+    struct deadline_size size;
     int64_t took_ns = 0;
+    int r = measure_folder(run, &size, failure);
+    if (r < 0)
+        return r;
+    if (size.bytes <= REHEARSED_BYTES_MOST && size.files <= REHEARSED_FILES_MOST)
+        r = time_seal(run, "", &took_ns, failure);
+    else
+        took_ns = (int64_t)((double)size.bytes * deadline->byte_ns + (double)size.files * deadline->file_ns);
+    deadline_took(deadline, DEADLINE_SEAL, took_ns);
+    deadline->rehearsed = size_of(run);
+    return r;
+}
+
+static int rehearse_seal(struct run *run, struct failure *failure) {
     cleanup_free char *folder = run_path(run, REHEARSAL_FOLDER);
     if (!folder)
         return failure_memory(failure);
     file_remove_tree(folder, NULL);
     int r = run_record_run(run, failure);
     if (r == 0)
-        r = time_seal(run, "", &took_ns, failure);
-    run->deadline.rehearsed = size_of(run);
-    deadline_took(&run->deadline, DEADLINE_SEAL, took_ns);
-    if (r == 0)
         r = rehearse_growth(run, failure);
     file_remove_tree(folder, NULL);
+    if (r == 0)
+        r = rehearse_whole(run, failure);
     return r < 0 ? failure_prefix(failure, "rehearsing how the run is sealed") : 0;
 }
 

@@ -52,7 +52,7 @@ is_partial() {
 naps walltime 0.1 60 'walltime: {limit: 2500ms, margin: 500ms}'
 limited walltime
 check "a run of 6 s with a walltime of 2.5 s ends in time (after $seconds s at most)" test $seconds -le 4
-check "... having measured something" test "$(lines_of results/results.csv)" -ge 2
+check "... having measured something" test "$(lines_of results/results.csv)" -ge 1
 is_partial 1 60 deadline
 check "... what is kept for the end is told" grep -qE "the reservation ends at [0-9:]+; .* kept for restoring and sealing" "$scratch/err"
 check "... why it ended, too" grep -qE "the time was up after [0-9]+ of 60 units; they are sealed" "$scratch/err"
