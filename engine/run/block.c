@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t end_grace_ns = 3 * EVENT_SECOND; /* between SIGTERM and SIGKILL */
-
 enum {
     AHEAD_BYTES_MOST = 64 << 10, /* rows that wait on this side for one kernel; the pipe holds more */
     AHEAD_BYTES_LEAST = 4 << 10,
@@ -49,7 +47,7 @@ static void note_begin(struct measurement *measurement, const struct design_bloc
 
 /* Whether every lane has an answer for each of the block's positions. */
 static bool is_whole(const struct measurement *measurement) {
-    if (!measurement->opened)
+    if (!measurement->opened || measurement->refused)
         return false;
     for (size_t i = 0; i < measurement->lane_count; i++)
         if (measurement->lanes[i].next < measurement->lanes[i].count &&
@@ -196,7 +194,7 @@ static void end_lanes(struct measurement *measurement) {
     for (size_t i = 0; i < measurement->lane_count; i++)
         if (measurement->lanes[i].command && !measurement->lanes[i].finished)
             remote_command_kill(measurement->lanes[i].command, SIGTERM, NULL);
-    int64_t deadline = clock_monotonic_ns() + end_grace_ns, left;
+    int64_t deadline = clock_monotonic_ns() + run_grace_ns(measurement->run), left;
     while (measurement->lanes_open > 0 && (left = deadline - clock_monotonic_ns()) > 0 &&
            !event_loop_is_stopped(loop))
         if (event_loop_run_once(loop, left, NULL) < 0)
@@ -323,6 +321,8 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
         if (r < 0) /* before those that have started are ended, which would look like their own failure */
             measurement_fail(measurement, failure);
         end_lanes(measurement);
+        if (r == 0 && measurement->refused && !measurement->ended)
+            run_reach_deadline(measurement->run, "no further unit would end in time");
         bool again = verdict_settle(measurement);
         if (r < 0 || (!again && !spares_are_wanted(measurement->run)) || is_over(measurement))
             return r;
@@ -384,6 +384,7 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
         note_units(measurement);
     }
     run->block_number++;
+    run->reached = block->first;
     note_begin(measurement, block);
     r = run_set_block(run, (size_t)(block - run->plan->order->blocks), failure);
     if (r == 0 && !measurement->ended && !run->interrupted) {

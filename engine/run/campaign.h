@@ -26,6 +26,7 @@
 #include "engine/run/gate-settings.h"
 #include "engine/run/node-loss-settings.h"
 #include "engine/run/probe-settings.h"
+#include "engine/run/walltime-settings.h"
 #include "engine/run/warm-up-settings.h"
 #include "engine/testbed/testbed.h"
 
@@ -45,6 +46,7 @@ struct campaign {
     struct warm_up_settings warm_up;
     struct gate_settings gates;
     struct node_loss_settings node_loss;
+    struct walltime_settings walltime;
     struct experiment *experiment;
     struct design_specification *design;
 };

@@ -4,6 +4,7 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 #include "engine/run/node-out.h"
 
@@ -105,7 +106,9 @@ static void note_spread(struct run *run) {
 
 int run_measure_clocks(struct run *run, enum run_clock which, struct failure *failure) {
     cleanup_free struct agent_clock *clocks = NULL;
+    int64_t begun_ns = clock_monotonic_ns();
     int r = node_group_measure_clocks(run->group, &clocks, failure);
+    deadline_took(&run->deadline, DEADLINE_COLLECT, clock_monotonic_ns() - begun_ns);
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
         if (clocks[i].exchanges == 0)

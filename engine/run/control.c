@@ -2,6 +2,7 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/node-controls.h"
 #include "engine/run/node-out.h"
@@ -267,6 +268,7 @@ int run_assign_controls(const struct run *run, char **assignments, size_t *count
 
 int run_phase_control(struct run *run, struct failure *failure) {
     const struct control_settings *settings = &run->campaign->controls;
+    int64_t begun_ns = clock_monotonic_ns(), proof_ns = 0;
     int r = look(run, failure);
     bool constant = control_settings_any(settings), varying = run_controls_vary(run);
     if (r == 0 && (constant || varying))
@@ -279,8 +281,11 @@ int run_phase_control(struct run *run, struct failure *failure) {
             r = run_set_controls(run, (const char *const *)assignments, 0, failure);
         for (size_t i = 0; i < count; i++)
             free(assignments[i]);
-        if (r == 0 && !varying) /* else each block is proved */
+        if (r == 0 && !varying) { /* else each block is proved */
+            proof_ns = clock_monotonic_ns();
             r = run_prove_controls(run, 0, failure);
+            proof_ns = clock_monotonic_ns() - proof_ns;
+        }
         if (r == 0)
             r = run_take_facts(run, failure);
     }
@@ -288,6 +293,8 @@ int run_phase_control(struct run *run, struct failure *failure) {
     int w = write_records(run, &written);
     if (r == 0 && w < 0)
         *failure = written;
+    if (constant || varying)
+        deadline_took(&run->deadline, DEADLINE_RESTORE, clock_monotonic_ns() - begun_ns - proof_ns);
     return r < 0 ? r : w;
 }
 

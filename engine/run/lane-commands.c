@@ -95,6 +95,9 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit, const
                                                .end_ns = exit ? exit->monotonic_ns : -1},
                        good ? responses : NULL, good ? NULL : why);
     if (good)
+        run_take_unit_time(measurement->run, lane->node, position, lane->unit_start.monotonic_ns,
+                           exit->monotonic_ns);
+    if (good)
         lane->failures_in_a_row = 0;
     else
         lane_note_failure(lane, position, why);
@@ -140,7 +143,7 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
             lane_hang(lane, what ? what : "a unit");
             return;
         }
-        if (r == 0 && !measurement->ended && lane->next < lane->count) {
+        if (r == 0 && !measurement->ended && lane->next < lane->count && !lane_refuse(lane, lane->next, 0)) {
             r = start_unit(lane, &why);
             if (r == 0 || lane_is_lost(lane, &why))
                 return;
@@ -166,5 +169,8 @@ static int start_unit(struct lane *lane, struct failure *failure) {
 }
 
 int lane_start_commands(struct lane *lane, struct failure *failure) {
-    return start_unit(lane, failure);
+    if (!lane_refuse(lane, lane->next, 0))
+        return start_unit(lane, failure);
+    measurement_lane_over(lane->measurement, lane);
+    return 0;
 }

@@ -27,6 +27,7 @@ struct lane {
     struct remote_command *command;
     size_t next;   /* which of its positions is answered next, from 0: lane_position() */
     bool finished; /* every position has its answer, and the command has ended */
+    bool refused;  /* there is no time for its next position, so that it ends before it */
 
     struct held_units held; /* answered, and waiting for the samples of their node */
     struct unit_memory memory;
@@ -35,8 +36,11 @@ struct lane {
     size_t repeat_count;
 
     /* streamed */
-    size_t sent;      /* so many of its positions were written to the kernel */
+    size_t sent; /* so many of its positions were written to the kernel */
+    bool input_closed;
     struct text line; /* the answer line that is not whole yet */
+    int64_t ahead_ns; /* how long the rows that were sent, and not answered, will take; with a deadline */
+    int64_t last_begun_ns; /* monotonic: of the last answer's unit; negative: not known, or there is none */
     bool header_seen;
     bool tells_monotonic; /* the field after `start` is `start_monotonic` */
     size_t *columns;      /* for each response, which field of an answer it is */
@@ -70,6 +74,10 @@ bool lane_wants_repeat(const struct run *run, size_t place, size_t position);
 int lane_add_repeat(struct lane *lane, size_t position);
 /* The next pass begins, over what was added; LANE is to be started again. False if there is nothing. */
 bool lane_repeat(struct lane *lane);
+
+/* Could the position that is number K of this pass not end in time, when the lane is busy for BUSY_NS before
+ * it? Then the lane is over before it. */
+bool lane_refuse(struct lane *lane, size_t k, int64_t busy_ns);
 
 /* Starts the experiment's run command with the lane's values, in its node's work folder, pinned to its PUs.
  * SPECIFICATION holds the rest. The first of a measurement is logged. */

@@ -98,6 +98,8 @@ static void journal_unit(struct measurement *measurement, const struct lane *lan
         snprintf(digits, sizeof digits, "%08" PRIx32, *line_crc32c);
         journal_string(run->journal, "line_crc32c", digits);
     }
+    if (unit->begun_ns >= 0 && unit->end_ns > unit->begun_ns)
+        journal_integer(run->journal, "took_ns", unit->end_ns - unit->begun_ns);
     if (why)
         journal_string(run->journal, "sentence", why);
     journal_end(run->journal);
@@ -301,7 +303,9 @@ static bool find_late(struct measurement *measurement) {
 
 static int measure(struct measurement *measurement, struct failure *failure) {
     struct run *run = measurement->run;
-    int r = compile_patterns(measurement, failure);
+    int r = run_rehearse_ending(run, failure);
+    if (r == 0)
+        r = compile_patterns(measurement, failure);
     if (r == 0)
         r = write_header(run, failure);
     if (r < 0)

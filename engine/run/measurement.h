@@ -28,6 +28,7 @@ struct measurement {
     bool opened;                      /* the lanes are those of this block */
     bool noted;                       /* what there is to do was told */
     bool catching_up;                 /* the blocks are gone through again, for nodes that came late */
+    bool refused;                     /* a lane was over before its next position, for want of time */
 
     int64_t started_ns,
         window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */

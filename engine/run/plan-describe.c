@@ -216,6 +216,7 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
         r = append_blocks(plan, ret, failure);
     append_first_units(plan, ret);
     append_costs(plan, ret);
+    walltime_settings_describe(&campaign->walltime, ret);
     plan_values_clear(&values);
     return r;
 }
@@ -270,6 +271,7 @@ cJSON *plan_resolve(const struct plan *plan) {
                                        json_add_object(object, "testbed_settings"));
     plan_add_options(plan, object);
     state_resolve(campaign, object);
+    walltime_settings_resolve(&campaign->walltime, json_add_object(object, "walltime"));
     plan_add_seed(plan, object);
     json_add_uint64(object, "rows", plan->design->row_count);
     json_add_uint64(object, "repetitions", plan->order->repetitions);

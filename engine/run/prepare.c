@@ -3,6 +3,7 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/run/answers.h"
 #include "engine/run/copy.h"
@@ -458,8 +459,11 @@ int run_phase_prepare(struct run *run, struct failure *failure) {
     int r = prepare_packages(run, failure);
     if (r == 0)
         r = prepare_files(run, failure);
+    int64_t begun_ns = clock_monotonic_ns();
     if (r == 0)
         r = run_commands(run, "setup", run->experiment->setup, run->experiment->setup_count, failure);
+    if (run->experiment->teardown_count > 0)
+        deadline_took(&run->deadline, DEADLINE_TEARDOWN, clock_monotonic_ns() - begun_ns);
     return r;
 }
 

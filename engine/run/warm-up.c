@@ -383,5 +383,7 @@ int run_warm_up(struct run *run, size_t block, struct failure *failure) {
 int run_phase_warm_up(struct run *run, struct failure *failure) {
     int r = watch_start(run, failure);
     /* Where controls vary, each block has its own state to be steady in. */
-    return r < 0 || run_controls_vary(run) ? r : run_warm_up(run, 0, failure);
+    if (r < 0 || run_controls_vary(run) || !run_has_time_for_state(run))
+        return r;
+    return run_warm_up(run, 0, failure);
 }

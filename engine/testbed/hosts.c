@@ -119,6 +119,11 @@ static struct testbed_agent agent(const struct testbed *testbed, const struct tr
         .path = agent->path, .hash = agent->hash, .delivered = agent->delivered, .built = agent->built};
 }
 
+static int64_t deadline(const struct testbed *testbed) {
+    (void)testbed;
+    return testbed_job_deadline();
+}
+
 static int release(struct testbed *testbed, struct failure *failure) {
     (void)failure;
     free_testbed(testbed);
@@ -140,5 +145,6 @@ const struct testbed_backend testbed_hosts = {
     .connect = connect_node,
     .policy = policy,
     .agent = agent,
+    .deadline = deadline,
     .release = release,
 };

@@ -1,8 +1,10 @@
 #include "engine/testbed/testbed.h"
 
+#include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct testbed_backend *const backends[] = {&testbed_local, &testbed_hosts};
@@ -74,4 +76,14 @@ void testbed_choice_clear(struct testbed_choice *choice) {
     if (choice->backend)
         choice->backend->free_settings(choice->settings);
     *choice = (struct testbed_choice){0};
+}
+
+int64_t testbed_job_deadline(void) {
+    static const int64_t second = 1000000000;
+    const char *text = getenv("SLURM_JOB_END_TIME");
+    int64_t seconds;
+    if (!text || !number_parse_int64(text, strlen(text), &seconds) || seconds <= 0 ||
+        seconds > INT64_MAX / second)
+        return 0;
+    return seconds * second;
 }

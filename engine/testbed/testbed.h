@@ -90,6 +90,8 @@ struct testbed_backend {
     struct agent_link_policy (*policy)(const struct testbed *testbed);
     /* Of a node whose transport, that which connect() gave, is open. */
     struct testbed_agent (*agent)(const struct testbed *testbed, const struct transport *transport);
+    /* When the nodes are taken from us, ns since 1970; 0: nobody says. */
+    int64_t (*deadline)(const struct testbed *testbed);
     /* Gives the nodes back and frees; all transports must be gone. What could not be given back is said in
      * FAILURE, after all was tried. */
     int (*release)(struct testbed *testbed, struct failure *failure);
@@ -109,6 +111,10 @@ size_t testbed_spare_nodes(const struct testbed_choice *choice);
  * is named. */
 int testbed_bind(const struct testbed_written *written, struct testbed_choice *ret, struct failure *failure);
 void testbed_choice_clear(struct testbed_choice *choice);
+
+/* For backends that reserve nothing: the end of the Slurm job that this process runs in, by its environment
+ * (SLURM_JOB_END_TIME, seconds since 1970, of Slurm 22.05 and later); 0: it says nothing. */
+int64_t testbed_job_deadline(void);
 
 extern const struct testbed_backend testbed_local, testbed_hosts;
 

@@ -110,7 +110,7 @@ check "... the others have all their rows" is "$(units_of killed n-1) $(units_of
 check "... what was answered there is kept" test "$(units_of killed n-3)" -gt 0 -a "$(units_of killed n-3)" -lt 400
 check "... the journal says who, and why" is_out killed n-3 lost
 check "... it is told once" is "$(grep -c 'n-3: taken out of the run (lost): .*; what was measured there is kept, and the others go on' killed.out)" 1
-check "... and what is said at the end" grep -q 'without node n-3 (lost): [0-9]* of 1200 units are there' killed.err
+check "... and what is said at the end" grep -q 'ended without node n-3 (lost) after [0-9]* of 1200 units' killed.err
 check "... run.json has it" grep -qE '"why": "lost"' killed.json
 check "a run that is to abort does: failed" status_is aborts "1 failed"
 check "... and names the node" grep -q "^assay: .*n-5" aborts.err
