@@ -335,7 +335,8 @@ static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
         return false;
     snprintf(why, sizeof why, "the kernel on core %s had no answer for %g s, and was ended", lane->core,
              measurement->run->experiment->timeout);
-    held_units_end_last(&lane->held, exit->monotonic_ns);
+    /* When the unit before ended is not known: not when the kernel was killed. It does not wait for more. */
+    held_units_end_last(&lane->held, INT64_MIN);
     size_t position = lane_position(lane, lane->next++);
     struct measured_unit unit = {.position = position,
                                  .attempt = lane_attempt(lane, position),
