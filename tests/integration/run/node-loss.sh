@@ -150,6 +150,11 @@ check "... it is told" grep -q "node n-30 takes the place of node n-28, and meas
 check "when no spare is any good the others go on, partial" status_is no-spare "6 partial"
 check "... and the other has all its rows" is "$(units_of no-spare n-31) $(is_out no-spare n-33 unreachable && echo out)" "400 out"
 
+"$ASSAY" run spared.yaml --dry-run >dry
+check "the plan shows the spares" grep -qx 'spares       2: n-\[29-30\]' dry
+check "... and what becomes of a node that is lost" grep -q 'a node that is lost: is taken out, and a spare measures its share; with fewer than 1 left the run ends as failed' dry
+check "... which the archive has too" grep -A2 '"node_loss"' <(cat_of spared campaign.resolved.json) -q
+
 # ---- controls that vary, a gate that has its node taken out -------------------------------------------------------
 bed up 6 --machine intel-pstate --names 'm-%' && bed can kernel-files || { skip "controls" "nodes whose files answer as a kernel's need root and FUSE"; finish; }
 vary() { # vary NAME HOSTS ROWS LINE...
