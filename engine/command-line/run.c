@@ -1,9 +1,11 @@
 /* assay run: executes a campaign, or shows what it would do. */
 #include "engine/command-line/output.h"
 #include "engine/command-line/progress.h"
+#include "engine/command-line/unit-prediction.h"
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/run/campaign.h"
@@ -23,6 +25,11 @@ static const struct verb_option options[] = {
      "runs on these nodes, reached by ssh, whatever testbed the campaign names: names and ranges such as "
      "dahu-[1-32].grenoble, or @FILE with a list of them; the campaign's other keys of 'hosts' count",
      true},
+    {"--until", 0, "WHEN",
+     "ends, restored and sealed, by then: a duration from now such as 90min, a clock time such as 18:30, or "
+     "a "
+     "date and time such as 2026-11-22T18:30; earlier, when the campaign's walltime or the testbed says so",
+     false},
     {"--dry-run", 'n', NULL, "prints phases, units, commands, memory and time expected, and touches nothing",
      false},
     {"--json", 0, NULL, "prints events as JSON, one a line, on standard output; with --dry-run, the plan",
@@ -52,9 +59,17 @@ static int read_command(struct text *bytes, const char ***ret, struct failure *f
     return 0;
 }
 
+/* A model that would be refused is so before the run, too. */
+static int check_model(const struct plan *plan, struct failure *failure) {
+    cleanup_free double *seconds = calloc(plan->design->row_count + 1, sizeof *seconds);
+    return seconds ? unit_prediction_make(NULL, plan, seconds, failure) : failure_memory(failure);
+}
+
 static int dry_run(const struct campaign *campaign, bool json, struct failure *failure) {
     cleanup(plan_cleanup) struct plan *plan = NULL;
     int r = plan_new(campaign, &plan, failure);
+    if (r == 0 && campaign->walltime.model)
+        r = check_model(plan, failure);
     if (r < 0)
         return r;
     cleanup(text_clear) struct text description;
@@ -82,13 +97,20 @@ static int execute(const struct verb_arguments *arguments, const struct campaign
     int r = read_command(&bytes, &command, failure);
     if (r < 0)
         return r;
-    const char *folder = verb_value(arguments, "--output");
+    const char *folder = verb_value(arguments, "--output"), *until = verb_value(arguments, "--until");
+    int64_t until_ns = 0;
+    if (until)
+        r = walltime_parse_until(until, clock_wall_ns(), &until_ns, failure);
+    if (r < 0)
+        return r;
     struct run_request request = {
         .campaign = campaign,
         .installation = installation,
         .folder = folder ? folder : "runs",
         .observer = progress_observer(&progress),
         .command = command,
+        .until_ns = until_ns,
+        .predict = unit_prediction_make,
     };
     cleanup_free char *archive = NULL;
     r = run_execute(&request, &archive, failure);
@@ -139,7 +161,7 @@ const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
     .synopsis = "assay run CAMPAIGN.yaml [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] [--nodes LIST]... "
-                "[--dry-run]",
+                "[--until WHEN] [--dry-run]",
     .description =
         "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every "
         "unit of the design in "
@@ -150,6 +172,12 @@ const struct verb verb_run = {
         "there is; a run that "
         "fails is sealed too, and its archive says so. The run's folder, beside the archive, "
         "keeps the same files.\n\n"
+        "A run whose time is limited (--until, the campaign's walltime, the end of the Slurm job that this "
+        "program runs in; the earliest counts) begins no unit that could not end in time, and is restored "
+        "and "
+        "sealed before it is over, as is one that gets SIGUSR2 or SIGTERM. Unless all was done by then, its "
+        "status is partial, the exit code 6, and results/missing.csv in its archive has the units that are "
+        "not done.\n\n"
         "Without a seed, in the campaign or by --seed, one is drawn from the system; it is "
         "printed and recorded, and "
         "giving it again gives the same design in the same order.\n\n"
@@ -159,12 +187,16 @@ const struct verb verb_run = {
         "How the nodes are set, watched and judged is the campaign's: controls (turbo, hyperthreads, "
         "governor, frequency, energy-preference, idle-states, uncore-frequency, numa-balancing, "
         "transparent-huge-pages, daemons; mismatch, unavailable, proof, tolerance), probes (a period, or "
-        "one for each), warm-up (a time, or steady) and gates (none, flag, repeat or stop, or one for "
-        "each). 'assay nodes controls' says what nodes can do. Whatever was set is put back as it was "
+        "one for each), warm-up (a time, or steady) and gates (none, flag, repeat, drop or stop, or "
+        "one for each). 'assay nodes controls' says what nodes can do. Whatever was set is put back as it "
+        "was "
         "found, at the end, on Ctrl-C, and by the nodes themselves when this program is killed.\n\n"
+        "A node that is lost is taken out, and the others go on; with node-loss: abort the run ends, with "
+        "replace one of the testbed's spares measures its share. A run that lacks units is partial.\n\n"
         "  assay run examples/quickstart.yaml\n"
         "  assay run examples/quickstart.yaml --nodes 'dahu-[1-32].grenoble'\n"
         "  assay run examples/quickstart.yaml --set blas=reference --seed 42\n"
+        "  assay run examples/quickstart.yaml --until 18:30\n"
         "  assay run examples/quickstart.yaml --dry-run",
     .options = options,
     .operands_least = 1,

@@ -10,6 +10,7 @@ struct node_member {
     size_t number;
     struct agent_link *link;
     struct failure *unstarted; /* owned: why its link could not even be started; NULL: it was, or not yet */
+    bool left_out;
 };
 
 struct node_round;
@@ -28,6 +29,7 @@ struct node_group {
 struct node_asked {
     struct node_round *round;
     size_t node;
+    bool wanted; /* one of those that are to be asked */
     bool asked, answered;
     bool parked; /* its stream is broken: it is not counted among those under way */
 };

@@ -147,6 +147,10 @@ bool node_group_is_there(const struct node_group *group, size_t node) {
     return state == AGENT_LINK_READY || state == AGENT_LINK_BROKEN;
 }
 
+void node_group_leave_out(struct node_group *group, size_t node, bool left_out) {
+    group->members[node]->left_out = left_out;
+}
+
 int node_group_complain_absent(const struct node_group *group, size_t node, struct failure *failure) {
     const struct node_member *member = group->members[node];
     const struct failure *why =
@@ -191,10 +195,6 @@ void node_round_wake(struct node_round *round) {
     event_source_defer(round->turn);
 }
 
-static bool is_asked(const struct node_round *round, size_t node) {
-    return !round->nodes || round->nodes[node];
-}
-
 static bool is_broken(const struct node_group *group, size_t node) {
     return agent_link_state(group->members[node]->link) == AGENT_LINK_BROKEN;
 }
@@ -210,7 +210,7 @@ static void on_start(struct event_source *self, void *context) {
             return;
         }
         struct node_asked *asked = &round->asked[round->next++];
-        if (!is_asked(round, asked->node))
+        if (!asked->wanted)
             continue;
         started++;
         asked->asked = true;
@@ -239,8 +239,9 @@ static int round_open(struct node_round *round, struct failure *failure) {
     if (!round->asked || !round->start || !round->turn)
         return failure_memory(failure);
     for (size_t i = 0; i < group->count; i++) {
-        round->asked[i] = (struct node_asked){.round = round, .node = i};
-        round->total += is_asked(round, i);
+        bool wanted = (!round->nodes || round->nodes[i]) && !group->members[i]->left_out;
+        round->asked[i] = (struct node_asked){.round = round, .node = i, .wanted = wanted};
+        round->total += wanted;
     }
     group->round = round;
     event_source_defer(round->start);
@@ -321,7 +322,7 @@ static bool ask_to_connect(struct node_round *round, size_t node, struct node_as
 
 static void on_node_connecting(struct node_round *round, size_t node, enum agent_link_state state) {
     (void)state;
-    if (node < round->next)
+    if (round->asked[node].asked)
         node_round_answered(&round->asked[node]);
 }
 
@@ -334,9 +335,9 @@ static int describe_absent(const struct node_group *group, struct failure *failu
     const struct failure *first = NULL;
     size_t first_node = 0;
     for (size_t i = 0; i < group->count; i++) {
-        if (node_group_is_there(group, i))
-            continue;
         const struct node_member *member = group->members[i];
+        if (node_group_is_there(group, i) || member->left_out)
+            continue;
         const struct failure *why = member->unstarted ? member->unstarted : agent_link_failure(member->link);
         sentences[i] = why ? why->text : "the connection was closed";
         if (absent++ == 0) {
@@ -402,6 +403,8 @@ static int describe_left(const struct node_group *group, const bool *were_there,
         const struct agent_link *link = group->members[i]->link;
         const struct failure *why = agent_link_failure(link);
         int64_t lease_ns = agent_link_left_ns(link);
+        if (group->members[i]->left_out)
+            continue;
         if (lease_ns > 0)
             describe_untold(link, lease_ns, &failures[i]);
         else if (agent_link_state(link) != AGENT_LINK_CLOSED && timeout_ns > 0)

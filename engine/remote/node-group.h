@@ -66,6 +66,10 @@ const char *node_group_name(const struct node_group *group, size_t node);
 struct agent_link *node_group_link(const struct node_group *group, size_t node);
 /* Ready or broken: it can still be asked. */
 bool node_group_is_there(const struct node_group *group, size_t node);
+/* From now on nobody who asks "all nodes" means NODE, nor is it asked where it is named: its results are as
+ * of one that was not to be asked; connecting passes it over, and closing, which tells its agent to leave
+ * like the others', does not complain of it. What it is being asked already goes on. */
+void node_group_leave_out(struct node_group *group, size_t node, bool left_out);
 
 /* Starts all links and waits until each is ready or has failed. 0 if all are ready; else one failure that
  * names them all, folded by what was wrong ("2 of 64 nodes: dahu-[3,7]: connection refused; ..."). Those that

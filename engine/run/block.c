@@ -3,6 +3,7 @@
 #include "engine/run/measurement.h"
 
 #include "engine/foundation/clock.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const int64_t end_grace_ns = 3 * EVENT_SECOND; /* between SIGTERM and SIGKILL */
 
 enum {
     AHEAD_BYTES_MOST = 64 << 10, /* rows that wait on this side for one kernel; the pipe holds more */
@@ -48,10 +47,11 @@ static void note_begin(struct measurement *measurement, const struct design_bloc
 
 /* Whether every lane has an answer for each of the block's positions. */
 static bool is_whole(const struct measurement *measurement) {
-    if (!measurement->opened)
+    if (!measurement->opened || measurement->refused)
         return false;
     for (size_t i = 0; i < measurement->lane_count; i++)
-        if (measurement->lanes[i].next < measurement->lanes[i].count)
+        if (measurement->lanes[i].next < measurement->lanes[i].count &&
+            run_node_is_in(measurement->lanes[i].node))
             return false;
     return measurement->lane_count > 0;
 }
@@ -72,8 +72,8 @@ static void note_units(const struct measurement *measurement) {
     size_t rows = run->plan->design->row_count, lanes = measurement->lanes_counted;
     bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
     char nodes[64] = "";
-    if (!whole && run->node_count > 1)
-        snprintf(nodes, sizeof nodes, " of %zu nodes", run->node_count);
+    if (!whole && run_count_in(run) > 1)
+        snprintf(nodes, sizeof nodes, " of %zu nodes", run_count_in(run));
     const struct design_order *order = run->plan->order;
     char blocks[96] = "";
     if (plan_control_count(run->plan))
@@ -113,39 +113,66 @@ static void inherit_failures(struct measurement *measurement, const struct lane 
     }
 }
 
-static size_t count_lanes(const struct run *run) {
-    if (run->experiment->placement == EXPERIMENT_PLACEMENT_NODE)
-        return run->node_count;
+static bool has_lanes(const struct measurement *measurement, const struct run_node *node) {
+    return run_node_is_in(node) && (!measurement->catching_up || node->catches_up);
+}
+
+static size_t lanes_of(const struct run *run, const struct run_node *node) {
+    return run->experiment->placement == EXPERIMENT_PLACEMENT_NODE ? 1 : node->core_count;
+}
+
+static size_t count_lanes(const struct measurement *measurement) {
+    const struct run *run = measurement->run;
     size_t count = 0;
     for (size_t i = 0; i < run->node_count; i++)
-        count += run->nodes[i].core_count;
+        if (has_lanes(measurement, &run->nodes[i]))
+            count += lanes_of(run, &run->nodes[i]);
     return count;
+}
+
+/* Of spares that may come, each with the cores of one that was lost. */
+static size_t count_to_come(const struct run *run) {
+    size_t spares = 0, most = 0;
+    for (size_t i = 0; i < run->node_count; i++) {
+        size_t lanes = lanes_of(run, &run->nodes[i]);
+        spares += run->nodes[i].spare;
+        most = lanes > most ? lanes : most;
+    }
+    return spares * most;
+}
+
+/* Of one node, at the end of the list, which has room for them. */
+static int open_node(struct measurement *measurement, struct run_node *node, const struct design_block *block,
+                     struct failure *failure) {
+    int r = 0;
+    for (size_t core = 0; r == 0 && core < lanes_of(measurement->run, node); core++) {
+        struct lane *lane = &measurement->lanes[measurement->lane_count++];
+        r = lane_open(lane, measurement, node, core, block, failure);
+        if (r == 0 && lane->count > 0)
+            measurement->lanes_open++;
+        else
+            lane->finished = true;
+    }
+    return r;
 }
 
 static int open_lanes(struct measurement *measurement, const struct design_block *block,
                       struct failure *failure) {
     struct run *run = measurement->run;
-    bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
-    size_t count = count_lanes(run), before_count = measurement->lane_count;
-    struct lane *before = measurement->lanes, *lanes = calloc(count, sizeof *lanes);
+    size_t count = count_lanes(measurement), before_count = measurement->lane_count;
+    struct lane *before = measurement->lanes, *lanes = calloc(count + count_to_come(run) + 1, sizeof *lanes);
     if (!lanes)
         return failure_memory(failure);
     measurement->lanes = lanes;
-    measurement->lane_count = 0;
+    measurement->lane_count = measurement->lanes_open = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        for (size_t core = 0; r == 0 && core < (whole ? 1 : run->nodes[i].core_count); core++)
-            r = lane_open(&lanes[measurement->lane_count++], measurement, &run->nodes[i], core, block,
-                          failure);
+        if (has_lanes(measurement, &run->nodes[i]))
+            r = open_node(measurement, &run->nodes[i], block, failure);
     inherit_failures(measurement, before, before_count);
     measurement->opened = true;
     free(before);
-    measurement->lanes_open = r < 0 ? 0 : count;
-    for (size_t i = 0; r == 0 && i < count; i++)
-        if (lanes[i].count == 0) {
-            lanes[i].finished = true;
-            measurement->lanes_open--;
-        }
+    measurement->lanes_open = r < 0 ? 0 : measurement->lanes_open;
     measurement->ahead_bytes = choose_ahead(count);
     return r;
 }
@@ -154,7 +181,8 @@ void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
     if (lane->finished)
         return;
     lane->finished = true;
-    if (--measurement->lanes_open == 0)
+    /* While a spare is brought in, whoever does that looks. */
+    if (--measurement->lanes_open == 0 && !measurement->run->newcomer)
         event_loop_stop(measurement->run->loop);
 }
 
@@ -166,7 +194,7 @@ static void end_lanes(struct measurement *measurement) {
     for (size_t i = 0; i < measurement->lane_count; i++)
         if (measurement->lanes[i].command && !measurement->lanes[i].finished)
             remote_command_kill(measurement->lanes[i].command, SIGTERM, NULL);
-    int64_t deadline = clock_monotonic_ns() + end_grace_ns, left;
+    int64_t deadline = clock_monotonic_ns() + run_grace_ns(measurement->run), left;
     while (measurement->lanes_open > 0 && (left = deadline - clock_monotonic_ns()) > 0 &&
            !event_loop_is_stopped(loop))
         if (event_loop_run_once(loop, left, NULL) < 0)
@@ -179,33 +207,44 @@ static void end_lanes(struct measurement *measurement) {
 
 /* What is still to do, at positions from FIRST on, COUNT of them, with the lanes that the nodes have now. */
 struct todo {
-    uint64_t units;
+    uint64_t units, missing; /* the latter: of nodes that are out, where nobody will do them */
+    uint64_t here;           /* of UNITS, those that have lanes in this round */
     double weight;
 };
 
-static void add_place(const struct run *run, size_t place, size_t first, size_t count, struct todo *todo) {
-    if (ledger_count_done(run->ledger, place, first, count) == count)
+static void add_place(const struct measurement *measurement, const struct run_node *node, size_t place,
+                      size_t first, size_t count, struct todo *todo) {
+    const struct run *run = measurement->run;
+    uint64_t done = ledger_count_done(run->ledger, place, first, count);
+    if (!run_node_is_in(node))
+        todo->missing += count - done;
+    if (done == count || !run_node_is_in(node))
         return;
     for (size_t i = first; i < first + count; i++)
         if (!ledger_is_done(run->ledger, place, i)) {
             todo->units++;
+            todo->here += has_lanes(measurement, node);
             todo->weight += plan_weight(run->plan, i);
         }
 }
 
-static int count_todo(const struct run *run, size_t first, size_t count, struct todo *todo) {
+static int count_todo(const struct measurement *measurement, size_t first, size_t count, struct todo *todo) {
+    const struct run *run = measurement->run;
     bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
     *todo = (struct todo){0};
-    for (size_t i = 0; i < run->node_count; i++)
-        for (size_t core = 0; core < (whole ? 1 : run->nodes[i].core_count); core++) {
+    for (size_t i = 0; i < run->node_count; i++) {
+        const struct run_node *node = &run->nodes[i];
+        bool counts = !node->spare && !node->replaced;
+        for (size_t core = 0; counts && core < (whole ? 1 : node->core_count); core++) {
             char name[16] = "all";
             if (!whole)
-                snprintf(name, sizeof name, "%u", run->nodes[i].cores[core]->index);
-            size_t place = ledger_place(run->ledger, run->nodes[i].name, name);
+                snprintf(name, sizeof name, "%u", node->cores[core]->index);
+            size_t place = ledger_place(run->ledger, node->name, name);
             if (place == SIZE_MAX)
                 return -ENOMEM;
-            add_place(run, place, first, count, todo);
+            add_place(measurement, node, place, first, count, todo);
         }
+    }
     return 0;
 }
 
@@ -222,36 +261,57 @@ static void journal_planned(struct run *run, size_t lanes) {
 static int count_units(struct measurement *measurement, const struct design_block *block,
                        struct failure *failure) {
     struct run *run = measurement->run;
-    size_t lanes = count_lanes(run);
+    size_t lanes = count_lanes(measurement);
     struct todo todo;
     if (lanes == measurement->lanes_counted)
         return 0;
     measurement->lanes_counted = lanes;
-    if (count_todo(run, block->first, plan_positions(run->plan) - block->first, &todo) < 0)
+    if (count_todo(measurement, block->first, plan_positions(run->plan) - block->first, &todo) < 0)
         return failure_memory(failure);
-    measurement->units_total = run->units->done + measurement->failed_here + todo.units;
+    measurement->units_total = run->units->done + measurement->failed_here + todo.units + todo.missing;
     measurement->weight_total = measurement->weight_done + todo.weight;
     run->units_planned = measurement->units_total;
     journal_planned(run, lanes);
     return run_check_units(run, lanes, failure);
 }
 
-/* One pass: all lanes that are not finished, to their ends. */
-static int run_lanes(struct measurement *measurement, struct failure *failure) {
+static int start_lanes(struct measurement *measurement, struct failure *failure) {
     struct run *run = measurement->run;
     int r = 0;
     for (size_t i = 0; r == 0 && i < measurement->lane_count; i++) {
         struct lane *lane = &measurement->lanes[i];
-        if (!lane->finished)
-            r = run->experiment->streamed ? lane_start_streamed(lane, failure)
-                                          : lane_start_commands(lane, failure);
+        struct failure why = {0};
+        if (lane->finished || lane->command)
+            continue;
+        r = run->experiment->streamed ? lane_start_streamed(lane, &why) : lane_start_commands(lane, &why);
+        if (r < 0 && lane_is_lost(lane, &why))
+            r = 0;
+        else if (r < 0)
+            *failure = why;
     }
-    /* It is stopped by the last lane, by a failure, or by a signal. */
-    return r < 0 || measurement->lanes_open == 0 ? r : event_loop_run(run->loop, failure);
+    return r;
 }
 
 static bool is_over(const struct measurement *measurement) {
     return measurement->ended || measurement->run->interrupted;
+}
+
+/* One pass: all lanes that are not finished, to their ends. */
+static int run_lanes(struct measurement *measurement, struct failure *failure) {
+    struct run *run = measurement->run;
+    int r = 0;
+    for (;;) {
+        r = start_lanes(measurement, failure);
+        /* It is stopped by the last lane, by a failure, by a signal, or for a spare. */
+        if (r == 0 && measurement->lanes_open > 0 && !spares_are_wanted(run))
+            r = event_loop_run(run->loop, failure);
+        if (r < 0 || is_over(measurement) || !spares_are_wanted(run))
+            return r;
+        event_loop_resume(run->loop);
+        r = spares_bring_in(measurement, failure);
+        if (r < 0 || is_over(measurement))
+            return r;
+    }
 }
 
 /* What gates want again is measured again, while the state is still set. */
@@ -261,18 +321,21 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
         if (r < 0) /* before those that have started are ended, which would look like their own failure */
             measurement_fail(measurement, failure);
         end_lanes(measurement);
+        if (r == 0 && measurement->refused && !measurement->ended)
+            run_reach_deadline(measurement->run, "no further unit would end in time");
         bool again = verdict_settle(measurement);
-        if (r < 0 || !again || is_over(measurement))
+        if (r < 0 || (!again && !spares_are_wanted(measurement->run)) || is_over(measurement))
             return r;
         size_t units = 0;
         for (size_t i = 0; i < measurement->lane_count; i++)
-            if (lane_repeat(&measurement->lanes[i])) {
+            if (run_node_is_in(measurement->lanes[i].node) && lane_repeat(&measurement->lanes[i])) {
                 measurement->lanes_open++;
                 units += measurement->lanes[i].count;
             }
-        run_note(measurement->run,
-                 "%zu unit%s measured again, as their state was not what it should be (attempt %u)", units,
-                 units == 1 ? " is" : "s are", attempt + 1);
+        if (units > 0)
+            run_note(measurement->run,
+                     "%zu unit%s measured again, as their state was not what it should be (attempt %u)",
+                     units, units == 1 ? " is" : "s are", attempt + 1);
     }
 }
 
@@ -286,13 +349,23 @@ static bool wants_repeats(const struct run *run, const struct design_block *bloc
 }
 
 /* Is anything of the block left to do, as far as can be told before its state is set? */
-static int is_left(const struct run *run, const struct design_block *block, bool *ret,
+static int is_left(const struct measurement *measurement, const struct design_block *block, bool *ret,
                    struct failure *failure) {
     struct todo todo;
-    if (count_todo(run, block->first, block->count, &todo) < 0)
+    if (count_todo(measurement, block->first, block->count, &todo) < 0)
         return failure_memory(failure);
-    *ret = todo.units > 0 || wants_repeats(run, block);
+    *ret = todo.here > 0 || wants_repeats(measurement->run, block);
     return 0;
+}
+
+int block_join(struct measurement *measurement, struct run_node *node, struct failure *failure) {
+    struct run *run = measurement->run;
+    if (!measurement->opened || run->plan->order->block_count > 1 || run_controls_vary(run))
+        return 0;
+    node->late = false;
+    measurement->lanes_counted = SIZE_MAX; /* there are as many lanes as before, and more to do */
+    int r = open_node(measurement, node, measurement->block, failure);
+    return r < 0 ? r : count_units(measurement, measurement->block, failure);
 }
 
 int block_measure(struct measurement *measurement, const struct design_block *block,
@@ -303,7 +376,7 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
     measurement->block = block;
     int r = count_units(measurement, block, failure);
     if (r == 0)
-        r = is_left(run, block, &left, failure);
+        r = is_left(measurement, block, &left, failure);
     if (r < 0 || !left)
         return r;
     if (!measurement->noted) {
@@ -311,6 +384,7 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
         note_units(measurement);
     }
     run->block_number++;
+    run->reached = block->first;
     note_begin(measurement, block);
     r = run_set_block(run, (size_t)(block - run->plan->order->blocks), failure);
     if (r == 0 && !measurement->ended && !run->interrupted) {
@@ -323,5 +397,6 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
             lane_close(&measurement->lanes[i]);
     }
     note_end(measurement);
+    measurement->opened = false;
     return r;
 }

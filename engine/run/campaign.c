@@ -9,7 +9,8 @@
 
 struct written {
     char *name, *description, *license, *author, *workspace;
-    const struct document_node *experiment, *testbed, *options, *design, *controls, *probes, *warm_up, *gates;
+    const struct document_node *experiment, *testbed, *options, *design, *controls, *probes, *warm_up, *gates,
+        *node_loss, *walltime;
 };
 
 static const struct bind_field fields[] = {
@@ -29,6 +30,8 @@ static const struct bind_field fields[] = {
     {.key = "probes", .type = BIND_NODE, .offset = offsetof(struct written, probes)},
     {.key = "warm-up", .type = BIND_NODE, .offset = offsetof(struct written, warm_up)},
     {.key = "gates", .type = BIND_NODE, .offset = offsetof(struct written, gates)},
+    {.key = "node-loss", .type = BIND_NODE, .offset = offsetof(struct written, node_loss)},
+    {.key = "walltime", .type = BIND_NODE, .offset = offsetof(struct written, walltime)},
     {.key = "license", .type = BIND_TEXT, .offset = offsetof(struct written, license)},
     {.key = "author", .type = BIND_TEXT, .offset = offsetof(struct written, author)},
     {.key = "workspace", .type = BIND_TEXT, .offset = offsetof(struct written, workspace)},
@@ -219,6 +222,9 @@ static int bind(struct campaign *campaign, struct written *written, const struct
         r = bind_design(campaign, written->design, overrides, failure);
     if (r == 0)
         r = bind_state(campaign, written, failure);
+    if (r == 0)
+        r = walltime_settings_bind(document, written->walltime, campaign->folder, &campaign->walltime,
+                                   failure);
     if (r < 0)
         return r;
     campaign->name = written->name ? take_pointer(written->name) : strdup(campaign->experiment->name);
@@ -244,7 +250,10 @@ static int bind(struct campaign *campaign, struct written *written, const struct
             "'%s' cannot name a campaign, expected up to 64 letters, digits, '-', '_' and '.'",
             campaign->name);
     }
-    return bind_testbed(campaign, written->testbed, overrides, failure);
+    r = bind_testbed(campaign, written->testbed, overrides, failure);
+    return r < 0 ? r
+                 : node_loss_settings_bind(document, written->node_loss, &campaign->testbed,
+                                           &campaign->node_loss, failure);
 }
 
 void campaign_cleanup(struct campaign **campaign) {
@@ -294,5 +303,6 @@ void campaign_free(struct campaign *campaign) {
     testbed_choice_clear(&campaign->testbed);
     free(campaign->workspace);
     control_settings_clear(&campaign->controls);
+    walltime_settings_clear(&campaign->walltime);
     free(campaign);
 }

@@ -10,6 +10,7 @@
  *     probes: 1 s
  *     warm-up: steady
  *     gates: flag
+ *     node-loss: continue          # node-loss-settings.h
  *     design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, repetitions: 3, seed: 7}
  */
 #ifndef ASSAY_RUN_CAMPAIGN_H
@@ -23,7 +24,9 @@
 #include "engine/run/control-settings.h"
 #include "engine/run/experiment.h"
 #include "engine/run/gate-settings.h"
+#include "engine/run/node-loss-settings.h"
 #include "engine/run/probe-settings.h"
+#include "engine/run/walltime-settings.h"
 #include "engine/run/warm-up-settings.h"
 #include "engine/testbed/testbed.h"
 
@@ -42,6 +45,8 @@ struct campaign {
     struct probe_settings probes;
     struct warm_up_settings warm_up;
     struct gate_settings gates;
+    struct node_loss_settings node_loss;
+    struct walltime_settings walltime;
     struct experiment *experiment;
     struct design_specification *design;
 };

@@ -4,7 +4,9 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
+#include "engine/run/node-out.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -86,7 +88,7 @@ static void note_spread(struct run *run) {
     size_t known = 0;
     for (size_t i = 0; i < run->node_count; i++) {
         const struct agent_clock *clock = &run->nodes[i].clocks[RUN_CLOCK_START];
-        if (clock->exchanges == 0)
+        if (clock->exchanges == 0 || !run_concerns(run, i))
             continue;
         known++;
         int64_t offset = offset_of(clock), half = (clock->round_trip_ns + 1) / 2;
@@ -104,7 +106,9 @@ static void note_spread(struct run *run) {
 
 int run_measure_clocks(struct run *run, enum run_clock which, struct failure *failure) {
     cleanup_free struct agent_clock *clocks = NULL;
+    int64_t begun_ns = clock_monotonic_ns();
     int r = node_group_measure_clocks(run->group, &clocks, failure);
+    deadline_took(&run->deadline, DEADLINE_COLLECT, clock_monotonic_ns() - begun_ns);
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
         if (clocks[i].exchanges == 0)

@@ -8,6 +8,7 @@
 #include "engine/foundation/number.h"
 #include "engine/run/answers.h"
 #include "engine/run/node-kinds.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -85,6 +86,11 @@ static void tell_kind(struct run *run, const struct node_kind *kind) {
     case RUN_NEWS_LOST:
         run_note(run, "%s: lost: %s", who, first->news_why.text);
         break;
+    case RUN_NEWS_OUT:
+        run_note(run, "%s: taken out of the run (%s): %s; what was measured there is kept, %s", who,
+                 first->out, first->news_why.text,
+                 run_count_in(run) > 0 ? "and the others go on" : "and nobody is left");
+        break;
     case RUN_NEWS_NONE:
         break;
     }
@@ -95,7 +101,8 @@ void run_tell_news(struct run *run) {
     struct node_kinds kinds = {0};
     for (size_t i = 0; keys && i < run->node_count; i++)
         if (run->nodes[i].news != RUN_NEWS_NONE)
-            keys[i] = text_format("%d %s", (int)run->nodes[i].news, run->nodes[i].news_why.text);
+            keys[i] = text_format("%d %s %s", (int)run->nodes[i].news,
+                                  run->nodes[i].out ? run->nodes[i].out : "", run->nodes[i].news_why.text);
     if (keys && node_kinds_init(&kinds, (const char *const *)keys, run->node_count) == 0)
         for (size_t k = 0; k < kinds.count; k++)
             tell_kind(run, &kinds.items[k]);
@@ -115,11 +122,18 @@ static void on_news_timer(struct event_source *source, void *context) {
     run_tell_news(context);
 }
 
-static void add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why) {
+void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why) {
     node->news = news;
     node->news_why = why ? *why : (struct failure){0};
-    if (!event_source_timer_is_armed(run->news_timer))
+    if (run->news_timer && !event_source_timer_is_armed(run->news_timer))
         event_source_set_timer(run->news_timer, news_delay_ns, 0);
+}
+
+/* Of a node that is out nobody wants to hear more. */
+static void tell_of_link(struct run *run, struct run_node *node, enum run_news news,
+                         const struct failure *why) {
+    if (!node->out)
+        run_add_news(run, node, news, why);
 }
 
 /* Copies what is known of the agent while its first transport is there. */
@@ -188,20 +202,21 @@ static void on_node(struct node_group *group, size_t number, enum agent_link_sta
         node->outage_ns = clock_monotonic_ns() - node->broken_ns;
         node->broken_ns = 0;
         journal_link(run, "link-resumed", node, NULL);
-        add_news(run, node, RUN_NEWS_RESUMED, NULL);
+        tell_of_link(run, node, RUN_NEWS_RESUMED, NULL);
     } else if (state == AGENT_LINK_BROKEN) {
         node->broken_ns = clock_monotonic_ns();
         node->breaks++;
         journal_link(run, "link-broken", node, why);
-        add_news(run, node, RUN_NEWS_BROKEN, why);
+        tell_of_link(run, node, RUN_NEWS_BROKEN, why);
         /* A node may have been cut off long before its silence is noticed. Not at once: the link that tells
          * is not closed while it does. */
         event_source_defer(run->give_up);
     } else if (state == AGENT_LINK_CLOSED && why) {
         journal_link(run, "node-lost", node, why);
-        /* Of those that never were there, connecting itself tells. */
-        if (was_ready)
-            add_news(run, node, RUN_NEWS_LOST, why);
+        /* Of those that never were there, connecting itself tells. Where the run cannot go on without it,
+         * whoever waits for the node finds that out. */
+        if (was_ready && run_take_out(run, node, NODE_OUT_LOST, why, NULL) < 0)
+            tell_of_link(run, node, RUN_NEWS_LOST, why);
     }
 }
 
@@ -217,20 +232,32 @@ static void on_progress(struct node_group *group, size_t done, size_t total, voi
                                                                .seconds_left = -1});
 }
 
-int run_check_nodes(const struct run *run, struct failure *failure) {
+int run_merge_failures(struct run *run, struct failure *failures, const char *what, struct failure *failure) {
+    if (run->loss.code < 0 && run->campaign->node_loss.action != NODE_LOSS_ABORT) {
+        if (failure)
+            *failure = run->loss;
+        return run->loss.code;
+    }
+    for (size_t i = 0; i < run->node_count; i++)
+        if (!run_concerns(run, i))
+            failures[i].code = 0;
+    return node_failures_merge(run->group, failures, what, failure);
+}
+
+int run_check_nodes(struct run *run, struct failure *failure) {
     cleanup_free struct failure *failures = calloc(run->node_count ? run->node_count : 1, sizeof *failures);
     if (!failures)
         return failure_memory(failure);
     for (size_t i = 0; i < run->node_count; i++) {
         const struct failure *why = agent_link_failure(run->nodes[i].link);
-        if (node_group_is_there(run->group, i))
+        if (node_group_is_there(run->group, i) || !run_concerns(run, i))
             continue;
         if (why)
             failures[i] = *why;
         else
             failure_set(&failures[i], -ENOTCONN, "its agent is gone");
     }
-    return node_failures_merge(run->group, failures, "lost", failure);
+    return run_merge_failures(run, failures, "lost", failure);
 }
 
 /* ---- Phases ----------------------------------------------------------------------------------------------
@@ -254,12 +281,21 @@ int run_phase_deploy(struct run *run, struct failure *failure) {
             break;
         run->nodes[i].transport = transport;
         run->nodes[i].link = node_group_link(run->group, i);
+        node_group_leave_out(run->group, i, !run_node_is_in(&run->nodes[i]));
     }
     return r;
 }
 
-int run_phase_connect(struct run *run, struct failure *failure) {
+/* Those that cannot be reached are out, if the run may go on without them. */
+static int connect_nodes(struct run *run, struct failure *failure) {
     int r = node_group_connect(run->group, failure);
+    if (r == 0 || failure->kind != FAILURE_SYSTEM)
+        return r;
+    return run_take_out_unreachable(run) ? 0 : r; /* else the sentence about all of them says more */
+}
+
+int run_phase_connect(struct run *run, struct failure *failure) {
+    int r = connect_nodes(run, failure);
     size_t delivered = 0, built = 0;
     for (size_t i = 0; i < run->node_count; i++) {
         delivered += run->nodes[i].agent_delivered;

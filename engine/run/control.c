@@ -2,9 +2,11 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/node-controls.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -63,10 +65,10 @@ static int look(struct run *run, struct failure *failure) {
     if (r < 0)
         return r;
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        if (failures[i].code == 0)
+        if (failures[i].code == 0 && run_concerns(run, i))
             r = node_control_record_state(&run->nodes[i].control, &states[i]);
     node_control_states_free(states, run->node_count);
-    return r < 0 ? failure_memory(failure) : node_failures_merge(run->group, failures, "controls", failure);
+    return r < 0 ? failure_memory(failure) : run_merge_failures(run, failures, "controls", failure);
 }
 
 /* Durable on the node (the tool's work) and in the run before the first write. */
@@ -84,7 +86,7 @@ static int keep(struct run *run, struct failure *failure) {
         struct run_node *node = &run->nodes[i];
         cleanup_free char *folder = run_node_folder(run, node);
         cleanup_free char *name = folder ? file_join(folder, "controls-before.tsv") : NULL;
-        if (failures[i].code < 0)
+        if (failures[i].code < 0 || !run_concerns(run, i))
             continue;
         node->control.kept = true;
         r = name ? run_write_file(run, name, snapshots[i].bytes, snapshots[i].length, failure)
@@ -94,7 +96,7 @@ static int keep(struct run *run, struct failure *failure) {
     for (size_t i = 0; i < run->node_count; i++)
         text_clear(&snapshots[i]);
     if (r == 0)
-        r = node_failures_merge(run->group, failures, "keeping the controls", failure);
+        r = run_merge_failures(run, failures, "keeping the controls", failure);
     int committed = run_commit(run, r == 0 ? failure : NULL);
     return r < 0 ? r : committed;
 }
@@ -161,7 +163,7 @@ static int judge_changes(struct run *run, struct node_change *changes, struct fa
     int r = 0;
     for (size_t i = 0; i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
-        if (failures[i].code < 0)
+        if (failures[i].code < 0 || !run_concerns(run, i))
             continue;
         recorded[i] = complaint(run, &changes[i], CONTROL_BEST_EFFORT);
         cleanup_free char *bad = complaint(run, &changes[i], CONTROL_ERROR);
@@ -175,7 +177,7 @@ static int judge_changes(struct run *run, struct node_change *changes, struct fa
     }
     if (tell_kinds(run, recorded) < 0 && r == 0)
         r = failure_memory(failure);
-    return r < 0 ? r : node_failures_merge(run->group, failures, "setting the controls", failure);
+    return r < 0 ? r : run_merge_failures(run, failures, "setting the controls", failure);
 }
 
 int run_set_controls(struct run *run, const char *const *assignments, size_t block, struct failure *failure) {
@@ -241,7 +243,7 @@ int run_prove_controls(struct run *run, size_t block, struct failure *failure) {
         return r;
     for (size_t i = 0; i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
-        if (failures[i].code < 0)
+        if (failures[i].code < 0 || !run_concerns(run, i))
             continue;
         struct node_speed speed =
             node_control_record_speed(&node->control, &proofs[i], run->campaign->controls.tolerance);
@@ -252,7 +254,7 @@ int run_prove_controls(struct run *run, size_t block, struct failure *failure) {
     node_proofs_free(proofs, run->node_count);
     if (tell_kinds(run, words) < 0 && r == 0)
         r = failure_memory(failure);
-    return r < 0 ? r : node_failures_merge(run->group, failures, "proving the controls", failure);
+    return r < 0 ? r : run_merge_failures(run, failures, "proving the controls", failure);
 }
 
 int run_assign_controls(const struct run *run, char **assignments, size_t *count) {
@@ -269,6 +271,7 @@ int run_assign_controls(const struct run *run, char **assignments, size_t *count
 
 int run_phase_control(struct run *run, struct failure *failure) {
     const struct control_settings *settings = &run->campaign->controls;
+    int64_t begun_ns = clock_monotonic_ns(), proof_ns = 0;
     int r = look(run, failure);
     bool constant = control_settings_any(settings), varying = run_controls_vary(run);
     if (r == 0 && (constant || varying))
@@ -281,8 +284,11 @@ int run_phase_control(struct run *run, struct failure *failure) {
             r = run_set_controls(run, (const char *const *)assignments, 0, failure);
         for (size_t i = 0; i < count; i++)
             free(assignments[i]);
-        if (r == 0 && !varying) /* else each block is proved */
+        if (r == 0 && !varying) { /* else each block is proved */
+            proof_ns = clock_monotonic_ns();
             r = run_prove_controls(run, 0, failure);
+            proof_ns = clock_monotonic_ns() - proof_ns;
+        }
         if (r == 0)
             r = run_take_facts(run, failure);
     }
@@ -290,6 +296,8 @@ int run_phase_control(struct run *run, struct failure *failure) {
     int w = write_records(run, &written);
     if (r == 0 && w < 0)
         *failure = written;
+    if (constant || varying)
+        deadline_took(&run->deadline, DEADLINE_RESTORE, clock_monotonic_ns() - begun_ns - proof_ns);
     return r < 0 ? r : w;
 }
 
@@ -301,6 +309,9 @@ static void choose_nodes(struct run *run, bool *nodes, size_t *ret_count) {
         bool there = run->nodes[i].link && node_group_is_there(run->group, i) &&
                      agent_link_state(run->nodes[i].link) == AGENT_LINK_READY;
         nodes[i] = run->nodes[i].control.kept && there;
+        /* One that was taken out and still answers is put back as it was, like the others. */
+        if (nodes[i])
+            node_group_leave_out(run->group, i, false);
         *ret_count += nodes[i];
         if (away && run->nodes[i].control.kept && !there)
             away[away_count++] = i;
@@ -336,6 +347,19 @@ static void judge_restored(struct run *run, size_t i, const struct node_change *
                 change->files_different, first ? first : "");
 }
 
+/* What was lost while it was put back is left to its agent, as choose_nodes() says of others. */
+static int merge_restored(struct run *run, struct failure *failures, struct failure *failure) {
+    for (size_t i = 0; i < run->node_count; i++)
+        if (failures[i].code < 0 && run->nodes[i].out && !node_group_is_there(run->group, i)) {
+            run_note(run,
+                     "node %s: lost before its controls were put back: its agent does it when its lease "
+                     "is over; 'assay nodes restore' makes sure",
+                     run->nodes[i].name);
+            failures[i].code = 0;
+        }
+    return node_failures_merge(run->group, failures, "putting the controls back", failure);
+}
+
 int run_phase_restore(struct run *run, struct failure *failure) {
     cleanup_free bool *nodes = calloc(run->node_count + 1, sizeof *nodes);
     cleanup_free struct node_change *changes = calloc(run->node_count + 1, sizeof *changes);
@@ -367,7 +391,7 @@ int run_phase_restore(struct run *run, struct failure *failure) {
         w = write_records(run, &unwritten);
     /* That a node is not as it was weighs more than that the disk is full. */
     if (r == 0)
-        r = node_failures_merge(run->group, failures, "putting the controls back", failure);
+        r = merge_restored(run, failures, failure);
     if (r == 0 && w < 0)
         *failure = unwritten;
     return r < 0 ? r : w;

@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/run/node-kinds.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static int tell_property(struct run *run, const char *what, char *(*value)(const
     char **values = calloc(run->node_count, sizeof *values);
     int r = values ? 0 : failure_memory(failure);
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        if (!(values[i] = value(&run->nodes[i])))
+        if (run_node_is_in(&run->nodes[i]) && !(values[i] = value(&run->nodes[i])))
             r = failure_memory(failure);
     if (r == 0)
         r = tell(run, what, (const char *const *)values, failure);
@@ -104,11 +105,13 @@ static int tell_memory(struct run *run, struct failure *failure) {
     cleanup_free const char **values = calloc(run->node_count, sizeof *values);
     if (!sorted || !texts || !values)
         return failure_memory(failure);
+    size_t count = 0;
     for (size_t i = 0; i < run->node_count; i++)
-        sorted[i] = (struct sized){run->nodes[i].facts->memory_total, i};
-    qsort(sorted, run->node_count, sizeof *sorted, compare_memories);
+        if (run_node_is_in(&run->nodes[i]))
+            sorted[count++] = (struct sized){run->nodes[i].facts->memory_total, i};
+    qsort(sorted, count, sizeof *sorted, compare_memories);
     double smallest = 0;
-    for (size_t i = 0; i < run->node_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         double memory = (double)sorted[i].memory;
         bool alike = i > 0 && memory <= smallest * (1 + memory_tolerance);
         char *text = texts + i * NUMBER_TEXT_SIZE;
@@ -125,7 +128,7 @@ static int tell_machines(struct run *run, struct failure *failure) {
     if (!values)
         return failure_memory(failure);
     for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].facts->boot_id[0])
+        if (run_node_is_in(&run->nodes[i]) && run->nodes[i].facts->boot_id[0])
             values[i] = run->nodes[i].facts->boot_id;
     struct node_kinds kinds;
     if (node_kinds_init(&kinds, values, run->node_count) < 0)
@@ -143,7 +146,7 @@ static int tell_machines(struct run *run, struct failure *failure) {
 
 int run_note_differences(struct run *run, struct failure *failure) {
     int r = 0;
-    if (run->node_count < 2)
+    if (run_count_in(run) < 2)
         return 0;
     for (size_t i = 0; r == 0 && i < sizeof properties / sizeof *properties; i++)
         r = tell_property(run, properties[i].what, properties[i].value, failure);

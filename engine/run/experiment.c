@@ -226,11 +226,6 @@ static int bind_run(struct experiment *experiment, const struct document *docume
         r = failure_input(failure, document->file, node->line, node->column,
                           "'run' has %s, expected one of 'streamed' and 'command'",
                           written.command ? "both" : "neither");
-    if (r == 0 && written.streamed && written.timeout > 0) {
-        const struct document_node *at = document_get(node, "timeout");
-        r = failure_input(failure, document->file, at->line, at->column,
-                          "'timeout' is for a command a unit; a streamed kernel has none");
-    }
     if (r == 0) {
         experiment->streamed = written.streamed;
         r = experiment_command_bind(document, written.streamed ? written.streamed : written.command, "run",

@@ -95,7 +95,7 @@ struct experiment {
     char *placement_text; /* core, node, {option}, or NULL */
     uint32_t placement_line, placement_column;
     enum experiment_placement placement; /* after experiment_resolve */
-    double timeout;                      /* seconds for one unit of a command that is not streamed; 0: none */
+    double timeout; /* seconds for one unit: from its start, or, streamed, from the answer before; 0: none */
 
     struct experiment_model *model;          /* or NULL */
     const struct document_node *design_node; /* the default design, or NULL */

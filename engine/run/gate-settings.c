@@ -8,8 +8,8 @@ const char *const gate_kind_names[GATE_KINDS] = {
     [GATE_THROTTLE] = "throttle",  [GATE_FREQUENCY] = "frequency", [GATE_TEMPERATURE] = "temperature",
     [GATE_DRIFT] = "drift",        [GATE_LOAD] = "load",           [GATE_KERNEL] = "kernel",
     [GATE_UNWATCHED] = "unwatched"};
-const char *const gate_action_names[] = {
-    [GATE_NONE] = "none", [GATE_FLAG] = "flag", [GATE_REPEAT] = "repeat", [GATE_STOP] = "stop", NULL};
+const char *const gate_action_names[] = {[GATE_NONE] = "none", [GATE_FLAG] = "flag", [GATE_REPEAT] = "repeat",
+                                         [GATE_DROP] = "drop", [GATE_STOP] = "stop", NULL};
 
 enum probe_kind gate_probe(enum gate_kind gate) {
     static const enum probe_kind probes[GATE_KINDS] = {

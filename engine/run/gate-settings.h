@@ -1,7 +1,7 @@
 /*
  * What a campaign says about the state that a unit ran under: `gates:`.
  *
- *     gates: flag                     # all of them: none, flag, repeat or stop
+ *     gates: flag                     # all of them: none, flag, repeat, drop or stop
  *     gates:
  *       throttle: repeat              # a core or package was slowed down by its temperature or power
  *       frequency: flag               # the unit's PUs were slower or faster than the controls set
@@ -15,8 +15,9 @@
  *       temperature-band: 5 Cel       # to either side of what the warm-up reached
  *       foreign-load: 0.5             # in processors
  *
- * flag: the unit's row says so (`flags`). repeat: it is flagged, and measured again, as a new attempt. stop:
- * the run ends as failed. What the rows say is FORMAT.md, "results/results.csv".
+ * flag: the unit's row says so (`flags`). repeat: it is flagged, and measured again, as a new attempt. drop:
+ * its node is taken out of the run (node-out.h). stop: the run ends as failed. What the rows say is
+ * FORMAT.md, "results/results.csv".
  */
 #ifndef ASSAY_RUN_GATE_SETTINGS_H
 #define ASSAY_RUN_GATE_SETTINGS_H
@@ -37,7 +38,7 @@ enum gate_kind {
     GATE_UNWATCHED,
     GATE_KINDS,
 };
-enum gate_action { GATE_NONE, GATE_FLAG, GATE_REPEAT, GATE_STOP };
+enum gate_action { GATE_NONE, GATE_FLAG, GATE_REPEAT, GATE_DROP, GATE_STOP };
 
 /* The probe that tells about a gate; PROBE_KINDS for GATE_UNWATCHED. */
 enum probe_kind gate_probe(enum gate_kind gate);

@@ -8,6 +8,7 @@
 #include "engine/foundation/number.h"
 #include "engine/remote/node-facts.h"
 #include "engine/run/answers.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -83,6 +84,8 @@ static int take_raw_files(struct reading *reading, struct failure *failure) {
     cleanup(answers_clear) struct answers answers = {0};
     int r = answers_init(&answers, run->loop, run->node_count * RAW_FILES, reading, failure);
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        if (!run_concerns(run, i))
+            continue;
         cleanup_free char *home = run_node_folder(run, &run->nodes[i]);
         cleanup_free char *folder = home ? file_join(home, "raw") : NULL;
         r = folder ? run_make_folder(run, folder, failure) : failure_memory(failure);
@@ -199,6 +202,8 @@ static int note_nodes(struct run *run, struct failure *failure) {
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {
         const struct run_node *node = &run->nodes[i];
         char memory[NUMBER_TEXT_SIZE];
+        if (!run_concerns(run, i))
+            continue;
         words[i] = text_format("%s, %zu physical core%s, %s of memory",
                                node->cpu_model ? node->cpu_model : node->facts->machine, node->core_count,
                                node->core_count == 1 ? "" : "s",
@@ -222,7 +227,7 @@ static int tell_notes(struct run *run, struct failure *failure) {
         more = false;
         for (size_t i = 0; i < run->node_count; i++) {
             const struct node_facts *facts = run->nodes[i].facts;
-            words[i] = line < facts->note_count ? facts->notes[line] : NULL;
+            words[i] = run_concerns(run, i) && line < facts->note_count ? facts->notes[line] : NULL;
             more |= words[i] != NULL;
             if (!words[i])
                 continue;
@@ -262,7 +267,8 @@ static int check_memories(const struct run *run, struct failure *failure) {
         return failure_memory(failure);
     size_t count = 0;
     for (size_t i = 0; i < run->node_count; i++)
-        if (check_memory(run, &run->nodes[i], count == 0 ? failure : NULL) < 0)
+        if (run_node_is_in(&run->nodes[i]) &&
+            check_memory(run, &run->nodes[i], count == 0 ? failure : NULL) < 0)
             small[count++] = i;
     if (count == 0)
         return 0;
@@ -278,6 +284,8 @@ static int check_lanes(const struct run *run, struct failure *failure) {
     uint64_t lanes = 0;
     for (size_t i = 0; i < run->node_count; i++) {
         size_t here = whole ? 1 : run->nodes[i].core_count;
+        if (!run_node_is_in(&run->nodes[i]))
+            continue;
         if (here > REMOTE_COMMANDS_LIMIT)
             return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
                                     "node %s has %zu cores, and an agent runs at most %d programs at once; "
@@ -309,7 +317,7 @@ int run_take_facts(struct run *run, struct failure *failure) {
         if (node->core_count == 0)
             failure_set(&failures[i], -ENODEV, "there is no core that the agent may use");
     }
-    return r < 0 ? r : node_failures_merge(run->group, failures, "inspect", failure);
+    return r < 0 ? r : run_merge_failures(run, failures, "inspect", failure);
 }
 
 int run_phase_inspect(struct run *run, struct failure *failure) {
@@ -324,7 +332,8 @@ int run_phase_inspect(struct run *run, struct failure *failure) {
     if (r == 0) /* a file of a node that was lost was not read either */
         r = run_check_nodes(run, failure);
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        r = write_facts(run, &run->nodes[i], unreadable + i * RAW_FILES, failure);
+        if (run_concerns(run, i))
+            r = write_facts(run, &run->nodes[i], unreadable + i * RAW_FILES, failure);
     if (r == 0 && run->part > 1)
         r = run_check_same_nodes(run, failure);
     if (r == 0)

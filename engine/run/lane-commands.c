@@ -14,7 +14,6 @@
 
 enum {
     ERRORS_KEPT = 64 << 10,
-    FAILURES_IN_A_ROW_MOST = 3, /* then the lane's experiment is taken to be broken */
 };
 
 static int start_unit(struct lane *lane, struct failure *failure);
@@ -95,20 +94,13 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit, const
                                                .begun_ns = lane->unit_start.monotonic_ns,
                                                .end_ns = exit ? exit->monotonic_ns : -1},
                        good ? responses : NULL, good ? NULL : why);
-    lane->failures_in_a_row = good ? 0 : lane->failures_in_a_row + 1;
     if (good)
-        return;
-    struct run *run = measurement->run;
-    run_note(run, "unit %zu on node %s failed: %s", position + 1, lane->node->name, why);
-    if (!run->first_unit_failure[0])
-        snprintf(run->first_unit_failure, sizeof run->first_unit_failure, "unit %zu on node %s: %s",
-                 position + 1, lane->node->name, why);
-    if (lane->failures_in_a_row >= FAILURES_IN_A_ROW_MOST) {
-        struct failure failure;
-        failure_set_kind(&failure, FAILURE_EXPERIMENT, -EIO, "%d units in a row failed; the last: %s",
-                         FAILURES_IN_A_ROW_MOST, why);
-        measurement_fail(measurement, &failure);
-    }
+        run_take_unit_time(measurement->run, lane->node, position, lane->unit_start.monotonic_ns,
+                           exit->monotonic_ns);
+    if (good)
+        lane->failures_in_a_row = 0;
+    else
+        lane_note_failure(lane, position, why);
 }
 
 static void on_started(struct remote_command *command, const struct remote_start *start, void *context) {
@@ -133,6 +125,8 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
     remote_command_free(command);
     struct failure why = {0};
     int r = 0;
+    if (!exit && lane_is_lost(lane, failure))
+        return;
     /* A command that cannot be started is the experiment's failure, as is one that exits badly; a link that
      * is dead is not. */
     bool answered = exit || (failure && failure->kind == FAILURE_EXPERIMENT);
@@ -144,9 +138,14 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         if (r == 0)
             record_unit(lane, exit, exit ? NULL : failure->text);
         lane->next++;
-        if (r == 0 && !measurement->ended && lane->next < lane->count) {
+        if (r == 0 && exit && exit->abandoned) {
+            cleanup_free char *what = text_format("unit %zu", lane_position(lane, lane->next - 1) + 1);
+            lane_hang(lane, what ? what : "a unit");
+            return;
+        }
+        if (r == 0 && !measurement->ended && lane->next < lane->count && !lane_refuse(lane, lane->next, 0)) {
             r = start_unit(lane, &why);
-            if (r == 0)
+            if (r == 0 || lane_is_lost(lane, &why))
                 return;
         }
     }
@@ -170,5 +169,8 @@ static int start_unit(struct lane *lane, struct failure *failure) {
 }
 
 int lane_start_commands(struct lane *lane, struct failure *failure) {
-    return start_unit(lane, failure);
+    if (!lane_refuse(lane, lane->next, 0))
+        return start_unit(lane, failure);
+    measurement_lane_over(lane->measurement, lane);
+    return 0;
 }

@@ -4,9 +4,11 @@
 
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +24,13 @@ enum {
     FACT_VALUE_MOST = 4 << 10,
 };
 
+/* Of rows that a kernel has been sent and not answered, when there is a deadline. */
+static const int64_t ahead_most_ns = 2 * EVENT_SECOND;
+/* From an answer to our knowing of it. */
+static const int64_t answer_delay_ns = 2 * COALESCE_MS * EVENT_MILLISECOND;
+
 static void fail(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int restart(struct lane *lane, struct failure *failure);
 
 static void fail(struct lane *lane, const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -47,14 +55,40 @@ static int append_header(const struct lane *lane, struct text *rows) {
     return r < 0 ? r : text_append_character(rows, '\n');
 }
 
+/* With a deadline rows are sent only as far ahead as keeps the kernel busy, one beside that it works on at
+ * least: what was sent is measured. */
+static bool is_to_be_sent(struct lane *lane) {
+    const struct run *run = lane->measurement->run;
+    if (!run->times)
+        return true;
+    int64_t expected_ns = run_expect_ns(run, lane->node, lane_position(lane, lane->sent));
+    if (lane->sent == lane->next)
+        lane->ahead_ns = 0;
+    else if (expected_ns < 0 || (lane->sent - lane->next > 1 && lane->ahead_ns + expected_ns > ahead_most_ns))
+        return false;
+    if (lane_refuse(lane, lane->sent, lane->ahead_ns + answer_delay_ns))
+        return false;
+    lane->ahead_ns += expected_ns > 0 ? expected_ns : 0;
+    return true;
+}
+
+/* One of those that were sent was answered. */
+static void come_closer(struct lane *lane) {
+    if (lane->sent > lane->next)
+        lane->ahead_ns -= lane->ahead_ns / (int64_t)(lane->sent - lane->next);
+}
+
 /* Writes rows until enough wait; closes the input after the last one. */
 static int send_rows(struct lane *lane, struct failure *failure) {
     const struct run *run = lane->measurement->run;
+    if (lane->input_closed)
+        return 0;
     struct text rows;
     text_init(&rows, 16 << 20);
-    int r = lane->sent == 0 ? append_header(lane, &rows) : 0;
+    int r = lane->header_sent ? 0 : append_header(lane, &rows);
+    lane->header_sent = true;
     size_t queued = remote_command_queued(lane->command), ahead = lane->measurement->ahead_bytes;
-    while (r == 0 && lane->sent < lane->count && queued + rows.length < ahead) {
+    while (r == 0 && lane->sent < lane->count && queued + rows.length < ahead && is_to_be_sent(lane)) {
         size_t position = lane_position(lane, lane->sent++);
         size_t row = design_order_row(run->plan->order, position);
         r = csv_append_int64(&rows, true, (int64_t)position + 1);
@@ -67,8 +101,10 @@ static int send_rows(struct lane *lane, struct failure *failure) {
         r = failure_memory(failure);
     else if (rows.length > 0)
         r = remote_command_write(lane->command, rows.bytes, rows.length, NULL, failure);
-    if (r == 0 && lane->sent == lane->count)
+    if (r == 0 && (lane->sent == lane->count || lane->refused)) {
+        lane->input_closed = true;
         r = remote_command_close_input(lane->command, failure);
+    }
     text_clear(&rows);
     return r == -EPIPE ? 0 : r; /* the kernel has ended: its end says why */
 }
@@ -158,6 +194,13 @@ static void take_header(struct lane *lane, const char *line, size_t length) {
              (int)(length < 200 ? length : 200), line);
 }
 
+/* The last unit that was answered ended at END_NS. */
+static void take_last_time(struct lane *lane, int64_t end_ns) {
+    if (lane->next > 0)
+        run_take_unit_time(lane->measurement->run, lane->node, lane_position(lane, lane->next - 1),
+                           lane->last_begun_ns, end_ns);
+}
+
 /* When it ended is known when the next one begins. */
 static void record_answer(struct lane *lane, struct unit_start *start, const double *responses) {
     const struct agent_clock *clock = &lane->node->clocks[RUN_CLOCK_START];
@@ -165,7 +208,12 @@ static void record_answer(struct lane *lane, struct unit_start *start, const dou
     if (begun_ns < 0 && clock->exchanges > 0)
         begun_ns = start->wall_ns - clock->node_wall_ns + clock->node_monotonic_ns;
     held_units_end_last(&lane->held, begun_ns);
+    take_last_time(lane, begun_ns);
+    come_closer(lane);
+    lane->last_begun_ns = begun_ns;
     size_t position = lane_position(lane, lane->next++);
+    lane->heard_ns = clock_monotonic_ns();
+    lane->failures_in_a_row = 0;
     measurement_record(lane->measurement, lane,
                        &(struct measured_unit){.position = position,
                                                .attempt = lane_attempt(lane, position),
@@ -230,6 +278,9 @@ static void take_output(struct lane *lane, const char *bytes, size_t length) {
         }
         bytes += part + 1;
     }
+    struct failure failure = {0};
+    if (lane->measurement->run->times && !lane->measurement->ended && send_rows(lane, &failure) < 0)
+        measurement_fail(lane->measurement, &failure);
 }
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
@@ -250,6 +301,61 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
     text_append(&lane->errors, bytes, length);
 }
 
+/* ---- Silence ---------------------------------------------------------------------------------------------
+ */
+
+static const int64_t kill_after_ns = 3 * EVENT_SECOND, hung_after_ns = 13 * EVENT_SECOND;
+
+void lane_check_streamed(struct lane *lane, int64_t now_ns) {
+    double timeout = lane->measurement->run->experiment->timeout;
+    if (timeout <= 0 || lane->finished || !lane->command)
+        return;
+    /* What a node answered while it could not be heard comes when it can be. */
+    if (agent_link_state(lane->node->link) != AGENT_LINK_READY || lane->next == lane->sent) {
+        lane->heard_ns = now_ns;
+        return;
+    }
+    if (lane->asked_ns && now_ns - lane->asked_ns > hung_after_ns) {
+        lane_hang(lane, "its kernel");
+    } else if (lane->asked_ns && now_ns - lane->asked_ns > kill_after_ns) {
+        remote_command_kill(lane->command, SIGKILL, NULL);
+    } else if (!lane->asked_ns && (double)(now_ns - lane->heard_ns) > timeout * 1e9) {
+        lane->asked_ns = now_ns;
+        remote_command_kill(lane->command, SIGTERM, NULL);
+    }
+}
+
+/* The unit at which the kernel fell silent has failed, and another kernel goes on behind it. False when the
+ * measurement is ending, and this is how. */
+static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
+    struct measurement *measurement = lane->measurement;
+    struct failure failure = {0};
+    char why[128];
+    if (measurement->ended || measurement->run->interrupted || lane->next == lane->count)
+        return false;
+    snprintf(why, sizeof why, "the kernel on core %s had no answer for %g s, and was ended", lane->core,
+             measurement->run->experiment->timeout);
+    /* When the unit before ended is not known: not when the kernel was killed. It does not wait for more. */
+    held_units_end_last(&lane->held, INT64_MIN);
+    size_t position = lane_position(lane, lane->next++);
+    struct measured_unit unit = {.position = position,
+                                 .attempt = lane_attempt(lane, position),
+                                 .start = {.monotonic_ns = -1},
+                                 .begun_ns = -1,
+                                 .end_ns = -1};
+    measurement_record(measurement, lane, &unit, NULL, why);
+    lane_note_failure(lane, position, why);
+    if (exit->abandoned) {
+        lane_hang(lane, "its kernel");
+        return true;
+    }
+    if (measurement->ended || lane->next == lane->count)
+        measurement_lane_over(measurement, lane);
+    else if (restart(lane, &failure) < 0 && !lane_is_lost(lane, &failure))
+        measurement_fail(measurement, &failure);
+    return true;
+}
+
 static void on_exit_kernel(struct remote_command *command, const struct remote_exit *exit,
                            const struct failure *failure, void *context) {
     (void)command;
@@ -261,23 +367,46 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
         if ((unsigned char)lane->errors.bytes[i] < ' ')
             lane->errors.bytes[i] = ' ';
     char how[128];
+    if (lane_is_lost(lane, failure) || (lane->asked_ns && exit && end_silent(lane, exit)))
+        return;
     if (failure)
         measurement_fail(measurement, failure);
     else if (!measurement->ended && !measurement->run->interrupted &&
-             (exit->signalled || exit->code != 0 || lane->next < lane->count))
+             (exit->signalled || exit->code != 0 || lane->next < (lane->refused ? lane->sent : lane->count)))
         fail(lane, "%s after %zu of %zu units%s%s", remote_exit_describe(exit, how, sizeof how), lane->next,
              lane->count, lane->errors.length ? ": " : "", lane->errors.bytes);
-    if (exit)
+    if (exit) {
         held_units_end_last(&lane->held, exit->monotonic_ns);
+        take_last_time(lane, exit->monotonic_ns);
+    }
     measurement_lane_over(measurement, lane);
 }
 
 int lane_start_streamed(struct lane *lane, struct failure *failure) {
+    if (lane_refuse(lane, lane->next, answer_delay_ns)) {
+        measurement_lane_over(lane->measurement, lane);
+        return 0;
+    }
     struct remote_command_specification specification = {.input = REMOTE_INPUT_STREAM,
                                                          .coalesce_ms = COALESCE_MS,
                                                          .low_mark = lane->measurement->ahead_bytes / 2};
     struct remote_command_callbacks callbacks = {
         .on_output = on_output, .on_drain = on_drain, .on_exit = on_exit_kernel};
     int r = lane_launch(lane, &specification, &callbacks, failure);
+    lane->header_sent = lane->header_seen = lane->input_closed = false;
+    lane->ahead_ns = 0;
+    lane->last_begun_ns = -1;
+    lane->heard_ns = clock_monotonic_ns();
+    lane->asked_ns = 0;
     return r < 0 ? r : send_rows(lane, failure);
+}
+
+/* From the first row that has no answer on. */
+static int restart(struct lane *lane, struct failure *failure) {
+    remote_command_free(take_pointer(lane->command));
+    text_reset(&lane->line);
+    text_reset(&lane->errors);
+    free(take_pointer(lane->columns));
+    lane->sent = lane->next;
+    return lane_start_streamed(lane, failure);
 }

@@ -43,7 +43,8 @@ int lane_open(struct lane *lane, struct measurement *measurement, struct run_nod
                           .pu_count = whole ? node->core_count : 1,
                           .first = block->first,
                           .pass = 1,
-                          .since_ns = INT64_MIN};
+                          .since_ns = INT64_MIN,
+                          .last_begun_ns = -1};
     text_init(&lane->line, LINE_MOST);
     text_init(&lane->output, LANE_OUTPUT_MOST);
     text_init(&lane->errors, LINE_MOST);
@@ -107,8 +108,17 @@ bool lane_repeat(struct lane *lane) {
     lane->list = take_pointer(lane->to_repeat);
     lane->count = lane->repeat_count;
     lane->repeat_count = lane->next = lane->sent = 0;
-    lane->header_seen = lane->finished = false;
+    lane->header_seen = lane->finished = lane->input_closed = lane->refused = false;
+    lane->ahead_ns = 0;
+    lane->last_begun_ns = -1;
     lane->pass++;
+    return true;
+}
+
+bool lane_refuse(struct lane *lane, size_t k, int64_t busy_ns) {
+    if (run_has_time(lane->measurement->run, lane->node, lane_position(lane, k), busy_ns))
+        return false;
+    lane->refused = lane->measurement->refused = true;
     return true;
 }
 

@@ -27,6 +27,7 @@ struct lane {
     struct remote_command *command;
     size_t next;   /* which of its positions is answered next, from 0: lane_position() */
     bool finished; /* every position has its answer, and the command has ended */
+    bool refused;  /* there is no time for its next position, so that it ends before it */
 
     struct held_units held; /* answered, and waiting for the samples of their node */
     struct unit_memory memory;
@@ -35,17 +36,24 @@ struct lane {
     size_t repeat_count;
 
     /* streamed */
-    size_t sent;      /* so many of its positions were written to the kernel */
+    size_t sent; /* so many of its positions were written to the kernel */
+    bool input_closed;
     struct text line; /* the answer line that is not whole yet */
+    int64_t ahead_ns; /* how long the rows that were sent, and not answered, will take; with a deadline */
+    int64_t last_begun_ns; /* monotonic: of the last answer's unit; negative: not known, or there is none */
     bool header_seen;
     bool tells_monotonic; /* the field after `start` is `start_monotonic` */
     size_t *columns;      /* for each response, which field of an answer it is */
+    bool header_sent;
+    int64_t heard_ns; /* monotonic, of the engine: since when an answer is waited for */
+    int64_t
+        asked_ns; /* the same: when a kernel that was silent for too long was asked to end; 0: it was not */
 
     /* one command a unit */
     struct text output; /* of the unit that runs */
     struct unit_start unit_start;
-    unsigned failures_in_a_row; /* over the end of a block, too */
 
+    unsigned failures_in_a_row; /* over the end of a block, too */
     struct text errors; /* what was written to stderr: by the unit, or the last of it by a streamed kernel */
 };
 
@@ -67,6 +75,10 @@ int lane_add_repeat(struct lane *lane, size_t position);
 /* The next pass begins, over what was added; LANE is to be started again. False if there is nothing. */
 bool lane_repeat(struct lane *lane);
 
+/* Could the position that is number K of this pass not end in time, when the lane is busy for BUSY_NS before
+ * it? Then the lane is over before it. */
+bool lane_refuse(struct lane *lane, size_t k, int64_t busy_ns);
+
 /* Starts the experiment's run command with the lane's values, in its node's work folder, pinned to its PUs.
  * SPECIFICATION holds the rest. The first of a measurement is logged. */
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
@@ -75,5 +87,18 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
 /* Starts a lane. When it is over it calls measurement_lane_over. */
 int lane_start_streamed(struct lane *lane, struct failure *failure);
 int lane_start_commands(struct lane *lane, struct failure *failure);
+/* Of a lane that runs: a kernel that has not answered for the experiment's `timeout`, while its node could be
+ * heard, is killed. Its unit has failed then, and another kernel goes on with the next. */
+void lane_check_streamed(struct lane *lane, int64_t now_ns);
+
+/* ---- lane-ends.c */
+
+/* A unit of LANE has failed; after three in a row the measurement has. */
+void lane_note_failure(struct lane *lane, size_t position, const char *why);
+/* WHY: why a command could not be started or how its end is not known; may be NULL. When that is because the
+ * node is gone, its lanes have ended and it is out of the run, or the measurement has failed. */
+bool lane_is_lost(struct lane *lane, const struct failure *why);
+/* WHAT ("unit 4") runs on LANE's node and cannot be ended: the node is out. */
+void lane_hang(struct lane *lane, const char *what);
 
 #endif

@@ -7,6 +7,7 @@
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -97,6 +98,8 @@ static void journal_unit(struct measurement *measurement, const struct lane *lan
         snprintf(digits, sizeof digits, "%08" PRIx32, *line_crc32c);
         journal_string(run->journal, "line_crc32c", digits);
     }
+    if (unit->begun_ns >= 0 && unit->end_ns > unit->begun_ns)
+        journal_integer(run->journal, "took_ns", unit->end_ns - unit->begun_ns);
     if (why)
         journal_string(run->journal, "sentence", why);
     journal_end(run->journal);
@@ -136,6 +139,8 @@ void measurement_write(struct measurement *measurement, const struct lane *lane,
     uint32_t crc = length ? checksum_crc32c(run->results->pending.bytes + before, length) : 0;
     journal_unit(measurement, lane, unit, state, responses ? &crc : NULL, why);
     count_unit(measurement, lane, unit, state, responses != NULL);
+    if (responses)
+        node_speeds_add(measurement, lane, unit);
 }
 
 /* ---- Progress --------------------------------------------------------------------------------------------
@@ -160,11 +165,11 @@ static void show_progress(struct measurement *measurement) {
     const struct run_observer *observer = &run->request->observer;
     size_t reached = 0;
     for (size_t i = 0; i < run->node_count; i++)
-        reached += agent_link_state(run->nodes[i].link) == AGENT_LINK_READY;
+        reached += run_node_is_in(&run->nodes[i]) && agent_link_state(run->nodes[i].link) == AGENT_LINK_READY;
     if (observer->event)
         observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_PROGRESS,
                                                                .nodes_done = reached,
-                                                               .nodes_total = run->node_count,
+                                                               .nodes_total = run_count_in(run),
                                                                .units_done = run->units->done,
                                                                .units_failed = run->units->failed,
                                                                .units_total = measurement->units_total,
@@ -180,9 +185,20 @@ static void commit_and_show(struct measurement *measurement) {
         show_progress(measurement);
 }
 
+static void look_at_speeds(struct measurement *measurement, bool now) {
+    struct failure failure;
+    if (node_speeds_look(measurement, now) < 0)
+        measurement_fail(measurement, (failure_memory(&failure), &failure));
+}
+
 static void on_commit_timer(struct event_source *source, void *context) {
     (void)source;
+    struct measurement *measurement = context;
+    if (measurement->run->experiment->streamed)
+        for (size_t i = 0; measurement->opened && i < measurement->lane_count; i++)
+            lane_check_streamed(&measurement->lanes[i], clock_monotonic_ns());
     verdict_release(context, false);
+    look_at_speeds(measurement, false);
     commit_and_show(context);
 }
 
@@ -199,6 +215,7 @@ void measurement_fail(struct measurement *measurement, const struct failure *why
 
 static void clear_measurement(struct measurement *measurement) {
     event_source_remove(measurement->commit_timer);
+    slow_nodes_free(measurement->speeds);
     block_clear(measurement);
     if (measurement->patterns)
         for (size_t i = 0; i < measurement->run->experiment->response_count; i++)
@@ -266,22 +283,49 @@ int run_check_units(const struct run *run, uint64_t lanes, struct failure *failu
                             units, ARCHIVE_ENTRIES_MOST);
 }
 
+static int measure_blocks(struct measurement *measurement, struct failure *failure) {
+    const struct run *run = measurement->run;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < run->plan->order->block_count; i++) {
+        if (measurement->ended || run->interrupted)
+            break;
+        r = block_measure(measurement, &run->plan->order->blocks[i], failure);
+    }
+    return r;
+}
+
+/* Nodes that came when blocks were over go through these afterwards. */
+static bool find_late(struct measurement *measurement) {
+    const struct run *run = measurement->run;
+    measurement->catching_up = false;
+    for (size_t i = 0; i < run->node_count; i++) {
+        struct run_node *node = &run->nodes[i];
+        node->catches_up = node->late && run_node_is_in(node);
+        node->late = false;
+        measurement->catching_up |= node->catches_up;
+    }
+    return measurement->catching_up && !measurement->ended && !run->interrupted;
+}
+
 static int measure(struct measurement *measurement, struct failure *failure) {
     struct run *run = measurement->run;
-    int r = compile_patterns(measurement, failure);
+    int r = run_rehearse_ending(run, failure);
+    if (r == 0)
+        r = compile_patterns(measurement, failure);
     if (r == 0)
         r = write_header(run, failure);
     if (r < 0)
         return r;
     measurement->commit_timer =
         event_loop_add_timer(run->loop, commit_period_ns, commit_period_ns, on_commit_timer, measurement);
-    if (!measurement->commit_timer)
+    if (!measurement->commit_timer || node_speeds_start(measurement) < 0)
         return failure_memory(failure);
     measurement->started_ns = measurement->window_ns = clock_monotonic_ns();
-    for (size_t i = 0; r == 0 && i < run->plan->order->block_count; i++) {
-        if (measurement->ended || run->interrupted)
+    r = spares_bring_in(measurement, failure); /* for those that were lost before */
+    while (r == 0) {
+        r = measure_blocks(measurement, failure);
+        if (r < 0 || !find_late(measurement))
             break;
-        r = block_measure(measurement, &run->plan->order->blocks[i], failure);
     }
     return r;
 }
@@ -303,6 +347,7 @@ static void note_flags(struct run *run) {
 int run_phase_measure(struct run *run, struct failure *failure) {
     cleanup(clear_measurement) struct measurement measurement = {.run = run};
     int r = measure(&measurement, failure);
+    look_at_speeds(&measurement, true);
     struct failure commit = {0};
     int committed = run_commit(run, &commit);
     if (measurement.ended) { /* the first reason */

@@ -7,6 +7,7 @@
 #define ASSAY_RUN_MEASUREMENT_H
 
 #include "engine/run/lane.h"
+#include "engine/run/slow-nodes.h"
 #include "engine/run/unit-state.h"
 
 #include <regex.h>
@@ -26,6 +27,8 @@ struct measurement {
     int64_t looked_ns;                /* monotonic: at them, the last time */
     bool opened;                      /* the lanes are those of this block */
     bool noted;                       /* what there is to do was told */
+    bool catching_up;                 /* the blocks are gone through again, for nodes that came late */
+    bool refused;                     /* a lane was over before its next position, for want of time */
 
     int64_t started_ns,
         window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
@@ -35,6 +38,8 @@ struct measurement {
     bool ended;         /* by a failure: why */
     struct failure why;
     struct event_source *commit_timer;
+    struct slow_nodes *speeds; /* owned; NULL: too few nodes to tell */
+    int64_t speeds_looked_ns;  /* monotonic */
 };
 
 /* Every unit that ends, however it does, comes by here once. RESPONSES: one number a response, in the
@@ -52,6 +57,16 @@ void verdict_release(struct measurement *measurement, bool all);
  * be repeated. */
 bool verdict_settle(struct measurement *measurement);
 
+/* ---- node-speeds.c: is a node slower than the others? */
+
+/* 0 or -ENOMEM. */
+int node_speeds_start(struct measurement *measurement);
+/* UNIT is done; how long it took is looked at where it is known. */
+void node_speeds_add(struct measurement *measurement, const struct lane *lane,
+                     const struct measured_unit *unit);
+/* Every few seconds, or NOW. 0 or -ENOMEM. */
+int node_speeds_look(struct measurement *measurement, bool now);
+
 /* ---- measure.c, for verdict.c */
 
 /* A unit's line in results.csv and in the journal. */
@@ -63,6 +78,25 @@ void measurement_fail(struct measurement *measurement, const struct failure *why
 /* LANE has answered for all its positions, or will not; the last of them ends the block. */
 void measurement_lane_over(struct measurement *measurement, struct lane *lane);
 
+/* NODE is out of the run (node-out.h), and all its lanes are over; or, when the run cannot go on without it,
+ * the measurement has failed. */
+void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
+                           const struct failure *why);
+
+/* ---- spares.c */
+
+/* Is a node out whose share a spare could measure? */
+bool spares_are_wanted(const struct run *run);
+/* Makes spares ready and gives them the shares of nodes that are out, as long as there are both; what runs on
+ * other nodes goes on meanwhile. A spare that is no good is out itself. Not from a callback: it turns the
+ * loop. 0 also when the measurement is ending meanwhile. */
+int spares_bring_in(struct measurement *measurement, struct failure *failure);
+
+/* ---- block.c */
+
+/* Opens the lanes of a node that was brought in while a block is being measured, if that block is all there
+ * is; else they come with the next, and what they missed at the end. */
+int block_join(struct measurement *measurement, struct run_node *node, struct failure *failure);
 /* Sets the state of BLOCK, opens its lanes and measures what is left of it. 0 also when the measurement was
  * ended by a failure that measurement_fail() took, or by a signal. Journals both ends. */
 int block_measure(struct measurement *measurement, const struct design_block *block, struct failure *failure);

@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/run/node-kinds.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,12 +196,17 @@ static int complain_of_one(const struct issue *issue, size_t node, struct failur
                             tail.bytes);
 }
 
-/* What must succeed and did not. Nodes that were not there to be asked are none of it here. */
+/* What must succeed and did not. Nodes that were not there to be asked are none of it here, nor those that
+ * were taken out meanwhile. */
 static int check_results(const struct issue *issue, struct failure *failure) {
     const struct run *run = issue->run;
     size_t bad = 0, last = 0;
     for (size_t i = 0; i < run->node_count; i++) {
-        const struct node_result *result = &issue->results[i];
+        struct node_result *result = &issue->results[i];
+        if (run->nodes[i].out)
+            result->outcome = NODE_NOT_ASKED;
+        if (result->outcome == NODE_NOT_ASKED)
+            continue;
         bool lost = result->outcome == NODE_FAILED && !node_group_is_there(run->group, i);
         bool failed = result->outcome != NODE_SKIPPED && !node_result_is_good(result);
         if (lost || (failed && issue->command->name)) {
@@ -210,6 +216,10 @@ static int check_results(const struct issue *issue, struct failure *failure) {
     }
     if (bad == 0)
         return 0;
+    if (run->loss.code < 0 && run->campaign->node_loss.action != NODE_LOSS_ABORT) {
+        *failure = run->loss;
+        return run->loss.code;
+    }
     if (bad == 1)
         return complain_of_one(issue, last, failure);
     int r = node_results_failure(run->group, issue->results, failure);

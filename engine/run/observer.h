@@ -17,7 +17,7 @@ enum run_event_kind {
     RUN_EVENT_PROGRESS, /* the counts below; every one of these units is on disk */
     RUN_EVENT_FAILED,   /* text: what went wrong; the run goes on to restore and seal */
     RUN_EVENT_SEALED,   /* text: the archive's path; sha256 */
-    RUN_EVENT_ENDED,    /* text: the status: completed, failed or interrupted */
+    RUN_EVENT_ENDED,    /* text: the status: completed, failed, interrupted or partial */
 };
 
 struct run_event {

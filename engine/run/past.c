@@ -239,6 +239,21 @@ static int take_node(struct past *past, const struct journal_entry *entry, struc
     return 0;
 }
 
+static int take_replacement(struct past *past, const struct journal_entry *entry, struct failure *failure) {
+    char node[NAME_MOST], by[NAME_MOST];
+    if (!journal_entry_text(entry, "node", node, sizeof node) ||
+        !journal_entry_text(entry, "by", by, sizeof by))
+        return 0;
+    struct past_replacement *replacements =
+        realloc(past->replacements, (past->replacement_count + 1) * sizeof *replacements);
+    if (!replacements)
+        return failure_memory(failure);
+    past->replacements = replacements;
+    struct past_replacement *one = &replacements[past->replacement_count++];
+    *one = (struct past_replacement){.node = strdup(node), .by = strdup(by)};
+    return one->node && one->by ? 0 : failure_memory(failure);
+}
+
 static int take_agent(struct past *past, const struct journal_entry *entry, struct failure *failure) {
     char name[NAME_MOST], session[17];
     if (!journal_entry_text(entry, "node", name, sizeof name) ||
@@ -306,6 +321,8 @@ static int take_entry(const struct journal_entry *entry, void *context, struct f
         r = take_resumed(reading, entry, failure);
     } else if (journal_entry_is(entry, "node")) {
         r = take_node(past, entry, failure);
+    } else if (journal_entry_is(entry, "node-replaced")) {
+        r = take_replacement(past, entry, failure);
     } else if (journal_entry_is(entry, "agent")) {
         r = take_agent(past, entry, failure);
     } else if (journal_entry_is(entry, "agent-ended")) {
@@ -394,5 +411,10 @@ void past_clear(struct past *past) {
     for (size_t i = 0; i < past->agent_count; i++)
         free(past->agents[i].node);
     free(past->agents);
+    for (size_t i = 0; i < past->replacement_count; i++) {
+        free(past->replacements[i].node);
+        free(past->replacements[i].by);
+    }
+    free(past->replacements);
     *past = (struct past){0};
 }

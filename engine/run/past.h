@@ -32,6 +32,11 @@ struct past_agent {
     char session[17];
 };
 
+/* BY measures the whole share of NODE, which was lost. */
+struct past_replacement {
+    char *node, *by;
+};
+
 struct past {
     char id[40];
     struct past_part *parts;
@@ -40,6 +45,8 @@ struct past {
     size_t node_count;
     struct past_agent *agents;
     size_t agent_count;
+    struct past_replacement *replacements;
+    size_t replacement_count;
     size_t block_number;    /* the last */
     unsigned commands_kept; /* folders in logs/commands/ */
     bool sealed;            /* the last part was, by its journal */

@@ -206,6 +206,7 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
     if (r == 0)
         r = append_command(plan, &experiment->run, &values, ret, failure);
     state_describe_watch(campaign, ret);
+    state_describe_loss(campaign, ret);
     text_append_string(ret, "  collect    clocks again, software, and what the agents cost\n");
     for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
         r = append_command(plan, &experiment->teardown[i], &values, ret, failure);
@@ -215,6 +216,7 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
         r = append_blocks(plan, ret, failure);
     append_first_units(plan, ret);
     append_costs(plan, ret);
+    walltime_settings_describe(&campaign->walltime, ret);
     plan_values_clear(&values);
     return r;
 }
@@ -269,6 +271,7 @@ cJSON *plan_resolve(const struct plan *plan) {
                                        json_add_object(object, "testbed_settings"));
     plan_add_options(plan, object);
     state_resolve(campaign, object);
+    walltime_settings_resolve(&campaign->walltime, json_add_object(object, "walltime"));
     plan_add_seed(plan, object);
     json_add_uint64(object, "rows", plan->design->row_count);
     json_add_uint64(object, "repetitions", plan->order->repetitions);

@@ -3,11 +3,13 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/run/answers.h"
 #include "engine/run/copy.h"
 #include "engine/run/node-command.h"
 #include "engine/run/node-kinds.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -97,7 +99,7 @@ static int query_packages(struct run *run, struct packages *packages, const bool
         return r;
     size_t lacking = 0;
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {
-        if (nodes && !nodes[i])
+        if ((nodes && !nodes[i]) || !run_concerns(run, i))
             continue;
         if (results[i].outcome != NODE_DONE) {
             if (failure)
@@ -224,7 +226,7 @@ static int provide_packages(struct run *run, struct packages *packages, struct f
     if (r == 0)
         r = query_packages(run, packages, packages->lacking, &lacking, failure);
     for (size_t i = 0; r == 0 && lacking > 0 && i < run->node_count; i++)
-        if (packages->lacking[i] && missing_of(packages, i)[0])
+        if (packages->lacking[i] && run_concerns(run, i) && missing_of(packages, i)[0])
             return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOPKG,
                                     "on node %s, package %s is still missing", run->nodes[i].name,
                                     missing_of(packages, i)[0]);
@@ -275,6 +277,8 @@ static int prepare_git(struct run *run, struct failure *failure) {
     if (r < 0)
         return r;
     for (size_t i = 0; i < run->node_count; i++) {
+        if (!run_concerns(run, i))
+            continue;
         cJSON *source = json_add_object(run->nodes[i].software, "source");
         json_add_string(source, "git", wanted->git);
         json_add_string(source, "at", wanted->at);
@@ -290,7 +294,7 @@ static int put(struct run *run, const struct node_put *put, size_t *ret_left_out
     cleanup_free char *what = text_format("put '%s'", put->local);
     int r =
         what ? node_group_put(run->group, put, &failures, ret_left_out, failure) : failure_memory(failure);
-    return r < 0 ? r : node_failures_merge(run->group, failures, what, failure);
+    return r < 0 ? r : run_merge_failures(run, failures, what, failure);
 }
 
 /* What is built in a later part of a run is what was built in the first. */
@@ -327,6 +331,8 @@ static int prepare_local_source(struct run *run, struct failure *failure) {
     if (left_out > 0)
         run_note(run, "%zu links and special files below '%s' were not copied", left_out, folder);
     for (size_t i = 0; i < run->node_count; i++) {
+        if (!run_concerns(run, i))
+            continue;
         cJSON *source = json_add_object(run->nodes[i].software, "source");
         json_add_string(source, "folder", file_base_name(folder));
         json_add_string(source, "files", "software/source-sha256.txt");
@@ -354,14 +360,15 @@ static int make_work_folders(struct run *run, struct failure *failure) {
         return failure_memory(failure);
     int r = answers_init(&answers, run->loop, run->node_count, failures, failure);
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        if (!run_concerns(run, i))
+            continue;
         struct answer *answer = answers_ask(&answers, run->nodes[i].link, i, 0);
         if (agent_link_make_folder(answer->link, RUN_WORK_FOLDER, on_made, answer, &failures[i]) < 0)
             answers_take(answer);
     }
     if (r == 0)
         r = answers_wait(&answers, failure);
-    return r < 0 ? r
-                 : node_failures_merge(run->group, failures, "make folder '" RUN_WORK_FOLDER "'", failure);
+    return r < 0 ? r : run_merge_failures(run, failures, "make folder '" RUN_WORK_FOLDER "'", failure);
 }
 
 static int prepare_files(struct run *run, struct failure *failure) {
@@ -464,13 +471,16 @@ static int run_commands(struct run *run, const char *name, const struct experime
 
 int run_phase_prepare(struct run *run, struct failure *failure) {
     for (size_t i = 0; i < run->node_count; i++)
-        if (!(run->nodes[i].software = cJSON_CreateObject()))
+        if (run_concerns(run, i) && !(run->nodes[i].software = cJSON_CreateObject()))
             return failure_memory(failure);
     int r = prepare_packages(run, failure);
     if (r == 0)
         r = prepare_files(run, failure);
+    int64_t begun_ns = clock_monotonic_ns();
     if (r == 0)
         r = run_commands(run, "setup", run->experiment->setup, run->experiment->setup_count, failure);
+    if (run->experiment->teardown_count > 0)
+        deadline_took(&run->deadline, DEADLINE_TEARDOWN, clock_monotonic_ns() - begun_ns);
     return r;
 }
 

@@ -8,6 +8,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/run/copy.h"
+#include "engine/run/node-out.h"
 #include "engine/run/plan-describe.h"
 
 #include <inttypes.h>
@@ -67,7 +68,18 @@ static struct archive_column factor_column(const struct design_factor *factor) {
         ARCHIVE_ROLE_FACTOR, factor->name,        factor->description};
 }
 
-static int record_columns(struct run *run, struct failure *failure) {
+static const struct archive_column missing_columns[] = {
+    {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "row", "line of design.csv, from 1"},
+    {"repetition", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "repetition", "of the row, from 1"},
+    {"order", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "order", "position in the order of measurement, from 1"},
+    {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "node", "host name"},
+    {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "core", "number of the logical CPU, or all"},
+    {"why", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "why",
+     "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, or stopped (the run "
+     "failed)"},
+};
+
+int run_record_columns(struct run *run, bool missing, struct failure *failure) {
     const struct experiment *experiment = run->experiment;
     const struct design *design = run->plan->design;
     size_t factors = experiment->factor_count, of_design = design->column_count,
@@ -86,15 +98,22 @@ static int record_columns(struct run *run, struct failure *failure) {
                                     experiment->responses[i].unit, ARCHIVE_ROLE_RESPONSE,
                                     experiment->responses[i].name, experiment->responses[i].description};
     memcpy(columns + count - STATE_COLUMNS, state_columns, sizeof state_columns);
-    struct archive_table tables[] = {
+    struct archive_table tables[3] = {
         {"results/results.csv", "one line a unit that was measured, in the order of the answers", columns,
          count},
-        {"design.csv", "one line a row of the design", columns + UNIT_COLUMNS, of_design},
     };
+    size_t table_count = 1;
+    if (of_design > 0)
+        tables[table_count++] = (struct archive_table){"design.csv", "one line a row of the design",
+                                                       columns + UNIT_COLUMNS, of_design};
+    if (missing)
+        tables[table_count++] =
+            (struct archive_table){"results/missing.csv", "one line a unit that was planned and is not done",
+                                   missing_columns, sizeof missing_columns / sizeof *missing_columns};
     cleanup_free char *path = run_path(run, "datapackage.json");
     if (!path)
         return failure_memory(failure);
-    return archive_write_datapackage(path, run->campaign->name, tables, of_design > 0 ? 2 : 1, failure);
+    return archive_write_datapackage(path, run->campaign->name, tables, table_count, failure);
 }
 
 /* ---- Inputs */
@@ -126,7 +145,7 @@ int run_record_inputs(struct run *run, struct failure *failure) {
         r = folder ? copy_tree(run->experiment->folder, &target, NULL, failure) : failure_memory(failure);
     }
     if (r == 0)
-        r = record_columns(run, failure);
+        r = run_record_columns(run, false, failure);
     return r == 0 ? run_record_run(run, failure) : r;
 }
 
@@ -181,14 +200,36 @@ static void add_phases(const struct run *run, cJSON *object) {
 static void add_outcome(const struct run *run, cJSON *object) {
     char when[CLOCK_TEXT_SIZE], sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     json_add_string(object, "status", run_status(run));
-    const char *error = NULL;
     if (run->failed)
-        error = failure_describe(&run->why, sentence, sizeof sentence);
-    else if (run->interrupted)
-        error = "interrupted by a signal";
-    json_add_string(object, "error", error);
+        failure_describe(&run->why, sentence, sizeof sentence);
+    else
+        run_describe_ending(run, sentence, sizeof sentence);
+    json_add_string(object, "error", sentence[0] ? sentence : NULL);
     json_add_string(object, "started", clock_format(run->started_ns, when));
     json_add_string(object, "ended", run->ended_ns ? clock_format(run->ended_ns, when) : NULL);
+}
+
+/* Members that are there only when there is something to say. */
+static void add_nodes_out(const struct run *run, cJSON *object) {
+    for (size_t i = 0; i < run->node_count; i++) {
+        const struct run_node *node = &run->nodes[i];
+        if (!node->out)
+            continue;
+        cJSON *array = cJSON_GetObjectItemCaseSensitive(object, "nodes_out");
+        cJSON *item = json_add_object(array ? array : json_add_array(object, "nodes_out"), NULL);
+        json_add_string(item, "node", node->name);
+        json_add_string(item, "why", node->out);
+        json_add_string(item, "sentence", node->out_sentence);
+        json_add_boolean(item, "replaced", node->replaced);
+    }
+    for (size_t i = 0; i < run->node_count; i++) {
+        if (!run->nodes[i].slow)
+            continue;
+        cJSON *array = cJSON_GetObjectItemCaseSensitive(object, "slow_nodes");
+        cJSON *item = json_add_object(array ? array : json_add_array(object, "slow_nodes"), NULL);
+        json_add_string(item, "node", run->nodes[i].name);
+        json_add_string(item, "sentence", run->nodes[i].slow);
+    }
 }
 
 int run_record_run(struct run *run, struct failure *failure) {
@@ -213,7 +254,9 @@ int run_record_run(struct run *run, struct failure *failure) {
     json_add_uint64(counts, "units_repeated", run->units->repeated);
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < run->node_count; i++)
-        json_add_string(nodes, NULL, run->nodes[i].name);
+        if (!run->nodes[i].spare)
+            json_add_string(nodes, NULL, run->nodes[i].name);
+    add_nodes_out(run, object);
     json_add_string(object, "testbed", run->campaign->testbed.backend->name);
     cJSON *experiment = json_add_object(object, "experiment");
     json_add_string(experiment, "name", run->experiment->name);
@@ -229,6 +272,14 @@ int run_record_run(struct run *run, struct failure *failure) {
 
 /* ---- seal ------------------------------------------------------------------------------------------------
  */
+
+/* Without spares that nobody needed. */
+static size_t count_nodes(const struct run *run) {
+    size_t count = 0;
+    for (size_t i = 0; i < run->node_count; i++)
+        count += !run->nodes[i].spare;
+    return count;
+}
 
 /* The command line as people type it. */
 static char *describe_command(const struct run *run) {
@@ -253,27 +304,13 @@ static void record_own_cost(struct run *run) {
     journal_end(run->journal);
 }
 
-int run_phase_seal(struct run *run, struct failure *failure) {
-    record_own_cost(run);
-    /* The archive's journal ends with this entry; its own phase cannot be in it. */
-    run->ended_ns = clock_wall_ns();
-    journal_begin(run->journal, "sealing");
-    journal_string(run->journal, "status", run_status(run));
-    journal_integer(run->journal, "units_done", (int64_t)run->units->done);
-    journal_integer(run->journal, "units_failed", (int64_t)run->units->failed);
-    journal_end(run->journal);
-    int r = run_commit(run, failure);
-    if (r == 0)
-        r = run_record_software(run, failure);
-    if (r == 0)
-        r = run_record_run(run, failure);
-    if (r < 0)
-        return r;
-    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE], sha256[HASH_HEX_SIZE];
+int run_seal_folder(struct run *run, const char *folder, const char *target,
+                    char sha256[static HASH_HEX_SIZE], struct failure *failure) {
+    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     cleanup_free char *command = describe_command(run);
-    cleanup_free char *title = run->node_count == 1
-                                   ? text_format("%s on %s", run->campaign->name, run->nodes[0].name)
-                                   : text_format("%s on %zu nodes", run->campaign->name, run->node_count);
+    size_t nodes = count_nodes(run);
+    cleanup_free char *title = nodes == 1 ? text_format("%s on %s", run->campaign->name, run->nodes[0].name)
+                                          : text_format("%s on %zu nodes", run->campaign->name, nodes);
     if (!command || !title)
         return failure_memory(failure);
     struct archive_description description = {
@@ -285,13 +322,38 @@ int run_phase_seal(struct run *run, struct failure *failure) {
         .status = run_status(run),
         .error = run->failed ? failure_describe(&run->why, sentence, sizeof sentence) : NULL,
         .started_ns = run->started_ns,
-        .ended_ns = run->ended_ns,
+        .ended_ns = run->ended_ns ? run->ended_ns : clock_wall_ns(),
         .run_id = run->id,
         .engine_version = ASSAY_VERSION,
         .command = command,
         .agent = run->campaign->author,
     };
-    r = archive_seal(run->folder, run->archive, &description, sha256, failure);
+    return archive_seal(folder, target, &description, sha256, failure);
+}
+
+int run_phase_seal(struct run *run, struct failure *failure) {
+    uint64_t missing = 0;
+    int r = run_record_missing(run, &missing, failure);
+    if (r < 0)
+        return r;
+    record_own_cost(run);
+    /* The archive's journal ends with this entry; its own phase cannot be in it. */
+    run->ended_ns = clock_wall_ns();
+    journal_begin(run->journal, "sealing");
+    journal_string(run->journal, "status", run_status(run));
+    journal_integer(run->journal, "units_done", (int64_t)run->units->done);
+    journal_integer(run->journal, "units_failed", (int64_t)run->units->failed);
+    journal_integer(run->journal, "units_missing", (int64_t)missing);
+    journal_end(run->journal);
+    r = run_commit(run, failure);
+    if (r == 0)
+        r = run_record_software(run, failure);
+    if (r == 0)
+        r = run_record_run(run, failure);
+    if (r < 0)
+        return r;
+    char sha256[HASH_HEX_SIZE];
+    r = run_seal_folder(run, run->folder, run->archive, sha256, failure);
     if (r < 0)
         return r;
     const struct run_observer *observer = &run->request->observer;

@@ -23,6 +23,8 @@ static int put_bytes(struct run *run, const char *name, int flags, const void *b
         r = -errno;
     if (r < 0)
         return failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r));
+    run->written.bytes += length;
+    run->written.files += flags == O_TRUNC;
     if (run->unsynced < RUN_UNSYNCED_NAMES)
         run->unsynced_paths[run->unsynced] = take_pointer(path);
     run->unsynced++;

@@ -5,10 +5,12 @@
 #include "engine/documents/json.h"
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/append-file.h"
+#include "engine/foundation/hash.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/agent-link.h"
 #include "engine/remote/node-facts.h"
 #include "engine/remote/node-group.h"
+#include "engine/run/deadline.h"
 #include "engine/run/journal.h"
 #include "engine/run/ledger.h"
 #include "engine/run/node-control.h"
@@ -16,6 +18,7 @@
 #include "engine/run/plan.h"
 #include "engine/run/run-lock.h"
 #include "engine/run/run.h"
+#include "engine/run/unit-times.h"
 #include "engine/run/watch.h"
 
 enum run_phase {
@@ -34,8 +37,16 @@ enum run_phase {
     RUN_PHASES,
 };
 
+/* Who ended the measurements although nothing failed. */
+enum run_interruption {
+    RUN_GOES_ON,
+    RUN_INTERRUPTED, /* the user: SIGINT, SIGHUP */
+    RUN_CHECKPOINT,  /* whoever manages the reservation: SIGUSR2, SIGTERM */
+    RUN_DEADLINE,    /* the time is up (deadline.h) */
+};
+
 enum {
-    RUN_SIGNALS = 3,
+    RUN_SIGNALS = 4,
     RUN_UNSYNCED_NAMES = 8,
 };
 
@@ -47,7 +58,7 @@ struct run_phase_record {
 enum run_clock { RUN_CLOCK_START, RUN_CLOCK_END, RUN_CLOCKS };
 
 /* What happened to a node's link and was not told yet. */
-enum run_news { RUN_NEWS_NONE, RUN_NEWS_BROKEN, RUN_NEWS_RESUMED, RUN_NEWS_LOST };
+enum run_news { RUN_NEWS_NONE, RUN_NEWS_BROKEN, RUN_NEWS_RESUMED, RUN_NEWS_LOST, RUN_NEWS_OUT };
 
 struct run_node {
     const char *name;                  /* the testbed's */
@@ -69,6 +80,15 @@ struct run_node {
     double warm_temperature;               /* Cel, of its hottest package when it was warm; nan: not known */
     cJSON *software;                       /* what software/versions.json says of this node */
     struct agent_clock clocks[RUN_CLOCKS]; /* exchanges is 0: not known */
+
+    /* node-out.h */
+    bool spare;         /* waits for another to be lost; it is not connected */
+    const char *out;    /* in a word, why it takes no part any more; NULL: it does */
+    char *out_sentence; /* the same in a sentence; may be NULL */
+    bool replaced;      /* it has no share any more: another has it, or it was a spare that never got one */
+    bool late;          /* brought in when blocks had begun that it is to measure too */
+    bool catches_up;    /* measures them now */
+    char *slow;         /* that it is slower than the others, in a sentence; NULL: it is not */
 };
 
 /* Where setup and run commands work, below the agent's folder. */
@@ -96,6 +116,7 @@ struct run {
     struct run_node *nodes; /* in the order of the group's */
     size_t node_count;
     struct node_group *group;
+    const struct run_node *newcomer; /* a spare that is being brought in; NULL: none */
     struct watch *watch;             /* of the nodes; NULL: they are not, or not yet */
     struct event_source *news_timer; /* gathers what happens to many nodes at once into one sentence */
     struct event_source *give_up;    /* deferred: run_give_up_broken() */
@@ -105,17 +126,26 @@ struct run {
     struct append_file *results, *log;
     size_t unsynced;                          /* files that run_write_file() wrote since the last commit; */
     char *unsynced_paths[RUN_UNSYNCED_NAMES]; /* the first of them */
+    struct deadline_size written;             /* by these and the samplers, in this part */
     struct run_phase_record phases[RUN_PHASES];
     enum run_phase phase;
-    bool interrupted;      /* by a signal */
-    bool restore_insisted; /* a signal has come while controls were put back */
-    bool failed;           /* `why` is the first failure */
+    enum run_interruption interrupted; /* changed by run_interrupt() */
+    bool restore_insisted;             /* a signal has come while controls were put back */
+    bool failed;                       /* `why` is the first failure */
     struct failure why;
+    struct failure loss;               /* why the run cannot go on without a node; .code is 0 while it can */
     struct failure seal_why;           /* .code is 0 unless the run could not be sealed */
     struct ledger *ledger;             /* of the units that have ended, in all parts of the run */
     const struct ledger_totals *units; /* its totals */
     uint64_t units_planned;
     char first_unit_failure[768]; /* a sentence, or empty */
+
+    struct deadline deadline;
+    struct event_source *deadline_timer; /* NULL: no deadline */
+    double *expected_seconds;            /* of a unit of each row, by a model; NULL: none was named */
+    struct unit_times *times;            /* NULL: nobody will ask, without a deadline */
+    int64_t state_ns;                    /* the longest that bringing the nodes into a block's state took */
+    size_t reached;                      /* the first position of the last block that was begun */
 };
 
 extern const char *const run_phase_names[RUN_PHASES];
@@ -166,12 +196,20 @@ char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count);
 int run_note_kinds(struct run *run, const char *const *words);
 /* Nodes whose links broke, came back or were lost since the last call are told of. */
 void run_tell_news(struct run *run);
+/* Of a run that goes on: which spares have taken whose places, so far. Once the nodes are known. */
+struct past;
+void spares_recall(struct run *run, const struct past *past);
+/* What there is to tell of NODE, with that of others. */
+void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why);
 /* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: they
  * are told to leave if they are found again at once, or leave by themselves. Called when collect begins, and
  * whenever a link turns out to be broken after that. */
 void run_give_up_broken(struct run *run);
 /* 0, or why a node that the run needs is not there any more. */
-int run_check_nodes(const struct run *run, struct failure *failure);
+int run_check_nodes(struct run *run, struct failure *failure);
+/* node_failures_merge() of the nodes that are in: what one that was taken out meanwhile could not do is
+ * forgotten. When the run cannot go on without a node, that is the failure. */
+int run_merge_failures(struct run *run, struct failure *failures, const char *what, struct failure *failure);
 
 /* Of a run that goes on: ends the agents of its earlier parts; refuses nodes that it did not have; and nodes
  * that are not the machines that they were. */
@@ -235,8 +273,59 @@ int run_record_inputs(struct run *run, struct failure *failure);
 int run_inspect_software(struct run *run, struct failure *failure);
 /* Writes software/versions.json. */
 int run_record_software(struct run *run, struct failure *failure);
+/* Writes datapackage.json, with a table of what is MISSING. */
+int run_record_columns(struct run *run, bool missing, struct failure *failure);
+/* Seals FOLDER, the run's or one that stands for it, as the archive TARGET. */
+int run_seal_folder(struct run *run, const char *folder, const char *target,
+                    char sha256[static HASH_HEX_SIZE], struct failure *failure);
 /* Writes run.json as things stand. */
 int run_record_run(struct run *run, struct failure *failure);
+
+/* ---- reservation.c: how much time there is, and who may use it. Without a deadline there is always enough.
+ */
+
+/* What a unit of each row will take by the model that the campaign names, if it names one. */
+int run_read_expectations(struct run *run, struct failure *failure);
+/* The time that this part of the run has, as far as the campaign and the command line say it. */
+int run_begin_reservation(struct run *run, struct failure *failure);
+/* What the testbed says, now that nodes are reserved. */
+int run_meet_reservation(struct run *run, struct failure *failure);
+/* Just before the measurements: tries out, with a deadline, what must be possible after them. */
+int run_rehearse_ending(struct run *run, struct failure *failure);
+/* Until all that is left is needed for ending; INT64_MAX without a deadline. */
+int64_t run_time_left_ns(const struct run *run);
+/* Could a unit of POSITION on NODE still end in time, if it began when NODE has been busy for BUSY_NS? */
+bool run_has_time(const struct run *run, const struct run_node *node, size_t position, int64_t busy_ns);
+/* How long that unit will take; negative: not known. */
+int64_t run_expect_ns(const struct run *run, const struct run_node *node, size_t position);
+/* A unit of POSITION on NODE was done from BEGUN_NS to END_NS, monotonic; negative: not known. */
+void run_take_unit_time(struct run *run, const struct run_node *node, size_t position, int64_t begun_ns,
+                        int64_t end_ns);
+/* Could the nodes still be brought into the state of a block? If not, the run is interrupted. */
+bool run_has_time_for_state(struct run *run);
+/* They were, in so long, of which so long was the setting of the controls. */
+void run_take_state_time(struct run *run, int64_t took_ns, int64_t setting_ns);
+/* Interrupts the run, because nothing more of it could end in time. */
+void run_reach_deadline(struct run *run, const char *why);
+/* How long commands have between SIGTERM and SIGKILL. */
+int64_t run_grace_ns(const struct run *run);
+
+/* ---- missing.c */
+
+/* Writes results/missing.csv, or removes it where nothing is missing. *RET: how many lines. */
+int run_record_missing(struct run *run, uint64_t *ret, struct failure *failure);
+
+/* ---- ending.c: how a run ends, and what that is called. */
+
+/* Begins to watch the signals that end a run. */
+int run_watch_signals(struct run *run, struct failure *failure);
+/* The measurements, or whatever comes before them, end now: whoever waits gives up. SENTENCE is told. Does
+ * nothing when the run is ending already. */
+void run_interrupt(struct run *run, enum run_interruption by, const char *sentence);
 const char *run_status(const struct run *run);
+/* 0 for a run that is complete, or what its caller is told, that it is FAILURE_INTERRUPTED or _PARTIAL. */
+int run_judge_ending(const struct run *run, struct failure *failure);
+/* What the run's status says for itself; an empty sentence for a run that is complete, or goes on. */
+const char *run_describe_ending(const struct run *run, char *buffer, size_t size);
 
 #endif

@@ -4,11 +4,11 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
+#include "engine/run/node-out.h"
 #include "engine/run/run-state.h"
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -36,17 +36,19 @@ static int phase_reserve(struct run *run, struct failure *failure) {
     int r = testbed->backend->reserve(testbed->settings, &request, &run->testbed, failure);
     if (r < 0)
         return r;
-    size_t count = testbed->backend->node_count(run->testbed);
-    run->nodes = calloc(count, sizeof *run->nodes);
+    size_t count = testbed->backend->node_count(run->testbed), spares = testbed_spare_nodes(testbed);
+    run->nodes = calloc(count + spares, sizeof *run->nodes);
     if (!run->nodes)
         return failure_memory(failure);
-    run->node_count = count;
-    for (size_t i = 0; i < count; i++) {
+    run->node_count = count + spares;
+    for (size_t i = 0; i < count + spares; i++) {
         run->nodes[i].warm_temperature = NAN;
         run->nodes[i].name = testbed->backend->node_name(run->testbed, i);
-        journal_note(run->journal, "node", "name", run->nodes[i].name);
+        run->nodes[i].spare = i >= count;
+        if (i < count)
+            journal_note(run->journal, "node", "name", run->nodes[i].name);
     }
-    return 0;
+    return run_meet_reservation(run, failure);
 }
 
 /* The first failure counts; what follows is tried all the same, and said. */
@@ -130,7 +132,7 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     if (phases[phase].always)
         event_loop_resume(run->loop);
     struct failure failure = {0};
-    bool was_interrupted = run->interrupted;
+    bool was_interrupted = run->interrupted != RUN_GOES_ON;
     int r = phases[phase].act(run, &failure);
     if (r < 0)
         note_failure(run, &failure);
@@ -157,28 +159,6 @@ static void enter_phase(struct run *run, enum run_phase phase) {
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------
  */
-
-static void on_signal(struct event_source *source, int signal_number, void *context) {
-    (void)source;
-    struct run *run = context;
-    if (run->phase == RUN_RESTORE && !run->restore_insisted) {
-        run->restore_insisted = true;
-        run_note(run, "putting the controls back first; again to give that up");
-        return;
-    }
-    if (run->interrupted || run->phase >= RUN_COLLECT) {
-        /* It is ending already: whoever waits (for a teardown command, say) gives up. */
-        if (run->phase >= RUN_COLLECT)
-            event_loop_stop(run->loop);
-        return;
-    }
-    run->interrupted = true;
-    run_note(run, "%s: ending the measurements; what there is will be sealed",
-             signal_number == SIGINT   ? "interrupted"
-             : signal_number == SIGHUP ? "the terminal is gone"
-                                       : "asked to end");
-    event_loop_stop(run->loop);
-}
 
 /* A random UUID (RFC 4122, version 4). */
 static int draw_uuid(char uuid[static 40], struct failure *failure) {
@@ -246,20 +226,17 @@ static int open_run(struct run *run, struct failure *failure) {
     run->loop = event_loop_new(failure);
     if (!run->loop)
         return failure ? failure->code : -ENOMEM;
-    static const int numbers[RUN_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < RUN_SIGNALS; i++) {
-        struct sigaction action;
-        if (numbers[i] == SIGHUP && sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-            continue; /* nohup said so */
-        if (!(run->signals[i] = event_loop_add_signal(run->loop, numbers[i], on_signal, run)))
-            return failure_set(failure, -errno, "cannot watch signal %d: %s", numbers[i], strerror(errno));
-    }
+    r = run_watch_signals(run, failure);
+    if (r < 0)
+        return r;
     journal_begin(run->journal, "run-started");
     journal_string(run->journal, "run_id", run->id);
     journal_string(run->journal, "engine", ASSAY_VERSION);
     journal_string(run->journal, "campaign", run->campaign->name);
     journal_end(run->journal);
-    r = run_record_inputs(run, failure);
+    r = run_begin_reservation(run, failure);
+    if (r == 0)
+        r = run_record_inputs(run, failure);
     if (r == 0)
         r = run_commit(run, failure);
     if (r == 0)
@@ -270,6 +247,7 @@ static int open_run(struct run *run, struct failure *failure) {
 static void close_run(struct run *run) {
     event_source_remove(run->news_timer);
     event_source_remove(run->give_up);
+    event_source_remove(run->deadline_timer);
     watch_free(take_pointer(run->watch));
     node_group_free(run->group);
     for (size_t i = 0; i < run->node_count; i++) {
@@ -280,6 +258,8 @@ static void close_run(struct run *run) {
         node_control_record_clear(&node->control);
         cJSON_Delete(node->warm_up);
         free(node->cpu_model);
+        free(node->out_sentence);
+        free(node->slow);
         free(node->cores);
         cJSON_Delete(node->software);
     }
@@ -295,18 +275,10 @@ static void close_run(struct run *run) {
     append_file_close(run->log);
     plan_free(run->plan);
     ledger_free(run->ledger);
+    free(run->expected_seconds);
+    unit_times_free(run->times);
     free(run->folder);
     free(run->archive);
-}
-
-const char *run_status(const struct run *run) {
-    if (!run->ended_ns)
-        return "running";
-    if (run->failed || run->seal_why.code)
-        return "failed";
-    if (run->interrupted)
-        return "interrupted";
-    return run->units->done > 0 || plan_positions(run->plan) == 0 ? "completed" : "failed";
 }
 
 /* What the caller is told, when the run is over. */
@@ -327,11 +299,7 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
         *failure = run->why;
         return failure->code;
     }
-    if (run->interrupted)
-        return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR,
-                                "interrupted after %llu units; they are sealed",
-                                (unsigned long long)run->units->done);
-    return 0;
+    return run_judge_ending(run, failure);
 }
 
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure) {
@@ -352,6 +320,8 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
         r = failure_memory(failure);
     if (r == 0)
         run.units = ledger_totals(run.ledger);
+    if (r == 0)
+        r = run_read_expectations(&run, failure);
     if (r == 0)
         r = open_run(&run, failure);
     if (r < 0) {

@@ -13,6 +13,7 @@
 #include "engine/foundation/installation.h"
 #include "engine/run/campaign.h"
 #include "engine/run/observer.h"
+#include "engine/run/plan.h"
 
 struct run_request {
     const struct campaign *campaign;
@@ -20,13 +21,19 @@ struct run_request {
     const char *folder; /* in which the run's folder and the archive are made; made if it is not there */
     struct run_observer observer;
     const char *const *command; /* the engine's own command line, NULL-ended, for the record */
+    int64_t
+        until_ns; /* since 1970: when the run must have ended, sealed; 0: the campaign or the testbed says */
+    /* Sets the seconds that a unit of each row of PLAN takes, NAN where that is not known, by the model that
+     * the campaign names (walltime.model). Called before anything is touched. NULL: no models are read. */
+    int (*predict)(void *context, const struct plan *plan, double *ret_seconds, struct failure *failure);
+    void *predict_context;
 };
 
 /* Runs the campaign. On success *RET_ARCHIVE is the path of the sealed archive (the caller's). On failure
  * too, when an archive could be sealed: FAILURE then says why the run failed (FAILURE_EXPERIMENT,
- * FAILURE_INTERRUPTED, ...); otherwise *RET_ARCHIVE is NULL and FAILURE names the run's folder, where
- * everything is. SIGINT and SIGTERM are handled while it runs: the first ends the measurements, a second one
- * is not needed. */
+ * FAILURE_INTERRUPTED, FAILURE_PARTIAL, ...); otherwise *RET_ARCHIVE is NULL and FAILURE names the run's
+ * folder, where everything is. SIGINT, SIGHUP, SIGTERM and SIGUSR2 are handled while it runs: the first ends
+ * the measurements, a second one is not needed. */
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure);
 
 #endif

@@ -4,6 +4,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/hash.h"
 #include "engine/run/node-command.h"
+#include "engine/run/node-out.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static int record_lines(struct run *run, const struct node_command *question, cJ
         return r;
     for (size_t i = 0; i < run->node_count; i++) {
         const char *name = keys ? keys[i] : key;
-        if (results[i].outcome == NODE_SKIPPED || !objects[i] || !name)
+        if (results[i].outcome == NODE_SKIPPED || !objects[i] || !name || !run_concerns(run, i))
             continue;
         const struct node_stream *output = &results[i].output;
         if (node_result_is_good(&results[i])) {

@@ -73,6 +73,19 @@ void state_describe_watch(const struct campaign *campaign, struct text *ret) {
     text_printf(ret, " at most %lld repeats of a unit\n", (long long)gates->repeats);
 }
 
+void state_describe_loss(const struct campaign *campaign, struct text *ret) {
+    static const char *const words[] = {
+        [NODE_LOSS_ABORT] = "the run ends as failed",
+        [NODE_LOSS_CONTINUE] = "is taken out, and the others go on",
+        [NODE_LOSS_REPLACE] = "is taken out, and a spare measures its share",
+    };
+    const struct node_loss_settings *settings = &campaign->node_loss;
+    text_printf(ret, "             a node that is lost: %s", words[settings->action]);
+    if (settings->action != NODE_LOSS_ABORT)
+        text_printf(ret, "; with fewer than %lld left the run ends as failed", (long long)settings->at_least);
+    text_append_character(ret, '\n');
+}
+
 void state_describe_restore(const struct campaign *campaign, bool varying, struct text *ret) {
     text_append_string(ret, control_settings_any(&campaign->controls) || varying
                                 ? "  restore    every control as it was found\n"
@@ -125,4 +138,7 @@ void state_resolve(const struct campaign *campaign, cJSON *object) {
             json_add_double(probes, probe_kind_names[i], (double)campaign->probes.periods_ns[i] * 1e-9);
     resolve_warm_up(&campaign->warm_up, json_add_object(object, "warm_up"));
     resolve_gates(&campaign->gates, json_add_object(object, "gates"));
+    cJSON *loss = json_add_object(object, "node_loss");
+    json_add_string(loss, "do", node_loss_action_names[campaign->node_loss.action]);
+    json_add_int64(loss, "at_least", campaign->node_loss.at_least);
 }

@@ -11,9 +11,11 @@
 void state_describe(const struct campaign *campaign, bool varying, struct text *ret);
 /* The lines of what is watched while measuring, and what becomes of units. */
 void state_describe_watch(const struct campaign *campaign, struct text *ret);
+/* The line of what becomes of nodes that are lost meanwhile. */
+void state_describe_loss(const struct campaign *campaign, struct text *ret);
 /* The line of the phase restore. */
 void state_describe_restore(const struct campaign *campaign, bool varying, struct text *ret);
-/* Adds controls, probes, warm_up and gates. */
+/* Adds controls, probes, warm_up, gates and node_loss. */
 void state_resolve(const struct campaign *campaign, cJSON *object);
 
 #endif

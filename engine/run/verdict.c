@@ -2,6 +2,7 @@
 #include "engine/run/measurement.h"
 
 #include "engine/foundation/clock.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <math.h>
@@ -50,15 +51,37 @@ static void stop(struct measurement *measurement, const struct lane *lane, const
     measurement_fail(measurement, &failure);
 }
 
+/* The gate that has its node taken out. */
+static const char *dropping_gate(const struct gate_settings *gates, unsigned flags) {
+    unsigned gate = 0;
+    while (gate < GATE_UNWATCHED && !(flags >> gate & 1 && gates->actions[gate] == GATE_DROP))
+        gate++;
+    return gate_kind_names[gate];
+}
+
+static void drop(struct measurement *measurement, const struct lane *lane, const struct measured_unit *unit,
+                 const struct unit_state *state) {
+    struct failure failure;
+    char words[768];
+    struct run *run = measurement->run;
+    failure_set_kind(&failure, FAILURE_EXPERIMENT, -ECANCELED, "unit %zu on core %s: %s", unit->position + 1,
+                     lane->core,
+                     unit_state_describe(run, number_of(run, lane->node), state, words, sizeof words));
+    measurement_lose_node(measurement, lane->node, dropping_gate(&run->campaign->gates, state->flags),
+                          &failure);
+}
+
 static void decide(struct measurement *measurement, struct lane *lane, const struct measured_unit *unit,
                    const struct unit_state *state, const double *responses) {
     const struct gate_settings *gates = &measurement->run->campaign->gates;
     measurement_write(measurement, lane, unit, state, responses, NULL);
     enum gate_action action = unit_state_action(gates, state->flags);
-    if (measurement->ended || measurement->run->interrupted)
+    if (measurement->ended || measurement->run->interrupted || !run_node_is_in(lane->node))
         return; /* it ends as it is: nothing more is stopped or repeated */
     if (action == GATE_STOP) {
         stop(measurement, lane, unit, state);
+    } else if (action == GATE_DROP) {
+        drop(measurement, lane, unit, state);
     } else if (action == GATE_REPEAT && (int64_t)unit->attempt <= gates->repeats &&
                lane_add_repeat(lane, unit->position) < 0) {
         struct failure failure;
@@ -96,8 +119,9 @@ static void release_lane(struct measurement *measurement, struct lane *lane, boo
         struct measured_unit judged = *unit;
         bool known = unit->end_ns >= 0 &&
                      unit_state_remember(run, &place, &lane->memory, unit->begun_ns, unit->end_ns, &state);
-        bool patient = measurement->held < HELD_MOST && now_ns - unit->held_ns < patience_ns;
-        if (!known && !all && (patient || unit->end_ns < 0))
+        bool patient = run_node_is_in(lane->node) && measurement->held < HELD_MOST &&
+                       now_ns - unit->held_ns < patience_ns;
+        if (!known && !all && (patient || (unit->end_ns < 0 && run_node_is_in(lane->node))))
             return;
         if (judged.end_ns < 0)
             judged.end_ns = judged.begun_ns;
@@ -155,7 +179,7 @@ bool verdict_settle(struct measurement *measurement) {
     }
     verdict_release(measurement, true);
     for (size_t i = 0; i < measurement->lane_count; i++)
-        if (measurement->lanes[i].repeat_count > 0)
+        if (measurement->lanes[i].repeat_count > 0 && run_node_is_in(measurement->lanes[i].node))
             return true;
     return false;
 }

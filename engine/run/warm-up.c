@@ -7,6 +7,7 @@
 #include "engine/foundation/number.h"
 #include "engine/remote/node-tools.h"
 #include "engine/remote/remote-command.h"
+#include "engine/run/node-out.h"
 #include "engine/run/steadiness.h"
 
 #include <errno.h>
@@ -149,6 +150,8 @@ static size_t look(struct warming *warming) {
     size_t steady = 0;
     for (size_t i = 0; i < warming->count; i++) {
         struct warming_node *node = &warming->nodes[i];
+        if (!run_concerns(warming->run, i))
+            continue;
         bool now = is_steady(node);
         if (now && !node->steady)
             node->steady_after = elapsed(warming);
@@ -156,6 +159,14 @@ static size_t look(struct warming *warming) {
         steady += now;
     }
     return steady;
+}
+
+/* Those that are to be warm. */
+static size_t count_wanted(const struct warming *warming) {
+    size_t count = 0;
+    for (size_t i = 0; i < warming->count; i++)
+        count += run_concerns(warming->run, i);
+    return count;
 }
 
 static void show(const struct warming *warming, size_t steady, double cap) {
@@ -166,7 +177,7 @@ static void show(const struct warming *warming, size_t steady, double cap) {
         observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_WARM_UP,
                                                                .text = wants_steady ? "steady" : NULL,
                                                                .nodes_done = steady,
-                                                               .nodes_total = warming->count,
+                                                               .nodes_total = count_wanted(warming),
                                                                .seconds_left = left > 0 ? left : 0});
 }
 
@@ -178,13 +189,13 @@ static int wait_until(struct warming *warming, struct failure *failure) {
         size_t steady = look(warming);
         double left = cap - elapsed(warming);
         show(warming, steady, cap);
-        if ((wants_steady && steady == warming->count) || left <= 0)
+        if ((wants_steady && steady == count_wanted(warming)) || left <= 0)
             return 0;
         if (event_loop_is_stopped(run->loop))
             return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
         int r = run_check_nodes(run, failure);
         for (size_t i = 0; r == 0 && i < warming->count; i++)
-            if (warming->nodes[i].failure.code < 0) {
+            if (warming->nodes[i].failure.code < 0 && run_concerns(run, i)) {
                 *failure = warming->nodes[i].failure;
                 r = failure->place[0] ? failure->code
                                       : failure_prefix(failure, "node %s", run->nodes[i].name);
@@ -295,6 +306,8 @@ static int tell(struct warming *warming, size_t block, struct failure *failure) 
     int r = words ? 0 : failure_memory(failure);
     for (size_t i = 0; r == 0 && i < warming->count; i++) {
         struct warming_node *node = &warming->nodes[i];
+        if (!run_concerns(run, i))
+            continue;
         take_band(warming, node);
         words[i] = describe(warming, node);
         journal_begin(run->journal, "warmed-up");
@@ -356,7 +369,8 @@ int run_warm_up(struct run *run, size_t block, struct failure *failure) {
     for (size_t i = 0; r == 0 && i < warming.count; i++) {
         warming.nodes[i].warming = &warming;
         warming.nodes[i].number = i;
-        r = start_load(&warming.nodes[i], failure);
+        if (run_concerns(run, i))
+            r = start_load(&warming.nodes[i], failure);
     }
     if (r == 0)
         r = wait_until(&warming, failure);
@@ -369,5 +383,7 @@ int run_warm_up(struct run *run, size_t block, struct failure *failure) {
 int run_phase_warm_up(struct run *run, struct failure *failure) {
     int r = watch_start(run, failure);
     /* Where controls vary, each block has its own state to be steady in. */
-    return r < 0 || run_controls_vary(run) ? r : run_warm_up(run, 0, failure);
+    if (r < 0 || run_controls_vary(run) || !run_has_time_for_state(run))
+        return r;
+    return run_warm_up(run, 0, failure);
 }

@@ -82,6 +82,7 @@ static int write_file(struct watch *watch, struct watch_file *file, bool all, st
     int r = descriptor < 0 ? -errno : file_write_all(descriptor, file->pending.bytes, file->pending.length);
     if (descriptor >= 0 && close(descriptor) < 0 && r == 0)
         r = -errno;
+    watch->run->written.bytes += file->pending.length;
     text_reset(&file->pending);
     return r < 0 ? failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
 }

@@ -5,6 +5,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/node-tools.h"
+#include "engine/run/node-out.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -487,7 +488,7 @@ static int tell_missing(struct watch *watch, struct failure *failure) {
     int r = words ? 0 : -ENOMEM;
     for (size_t i = 0; r == 0 && i < watch->count; i++) {
         const char *missing = watch->nodes[i].missing;
-        if (!missing)
+        if (!missing || !run_concerns(run, i))
             continue;
         journal_begin(run->journal, "not-watched");
         journal_string(run->journal, "node", run->nodes[i].name);
@@ -509,17 +510,23 @@ int watch_start(struct run *run, struct failure *failure) {
     bool first = !run->watch;
     int r = first ? watch_new(run, failure) : 0;
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        if (run->watch->nodes[i].state == WATCH_OFF && node_group_is_there(run->group, i))
+        if (run->watch->nodes[i].state == WATCH_OFF && run_concerns(run, i) &&
+            node_group_is_there(run->group, i))
             r = start_sampler(&run->watch->nodes[i], failure);
     if (r == 0)
         r = wait_while(run->watch, WATCH_STARTING, begin_timeout_ns, failure);
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        if (run->watch->nodes[i].state == WATCH_STARTING)
+        if (run->watch->nodes[i].state == WATCH_STARTING && run_concerns(run, i))
             run_note(run, "node %s: its sampler has not begun; units there may be flagged as unwatched",
                      run->nodes[i].name);
     for (size_t i = 0; r == 0 && i < run->node_count; i++)
         r = watch_describe_files(&run->watch->nodes[i], failure);
-    return r == 0 && first ? tell_missing(run->watch, failure) : r;
+    return r == 0 && (first || run->newcomer) ? tell_missing(run->watch, failure) : r;
+}
+
+/* While a spare is brought in, the others go on; else all end, also on nodes that were taken out. */
+static bool is_stopped(const struct run *run, size_t node) {
+    return !run->newcomer || run_concerns(run, node);
 }
 
 int watch_stop(struct run *run, struct failure *failure) {
@@ -528,7 +535,7 @@ int watch_stop(struct run *run, struct failure *failure) {
         return 0;
     for (size_t i = 0; i < watch->count; i++) {
         struct watch_node *node = &watch->nodes[i];
-        if (node->state == WATCH_OFF)
+        if (node->state == WATCH_OFF || !is_stopped(run, i))
             continue;
         node->state = WATCH_ENDING;
         if (remote_command_kill(node->sampler, SIGTERM, NULL) < 0)
@@ -536,6 +543,8 @@ int watch_stop(struct run *run, struct failure *failure) {
     }
     int r = wait_while(watch, WATCH_ENDING, end_timeout_ns, failure);
     for (size_t i = 0; i < watch->count; i++) {
+        if (!is_stopped(run, i))
+            continue;
         remote_command_free(take_pointer(watch->nodes[i].sampler));
         watch->nodes[i].state = WATCH_OFF;
     }

@@ -25,6 +25,7 @@ enum { LEASE_LEAST = 2, LEASE_MOST = 30 * 86400, TIMEOUT_MOST = 3600, LEASE_DEFA
 
 static const struct bind_field fields[] = {
     {.key = "hosts", .type = BIND_NODE, .offset = offsetof(struct testbed_settings, written_hosts)},
+    {.key = "spares", .type = BIND_NODE, .offset = offsetof(struct testbed_settings, written_spares)},
     {.key = "user", .type = BIND_TEXT, .offset = offsetof(struct testbed_settings, user)},
     {.key = "port",
      .type = BIND_INTEGER,
@@ -79,12 +80,12 @@ static int read_hosts(struct testbed_settings *settings, const char *path, struc
 }
 
 static int bind_hosts_file(struct testbed_settings *settings, const struct testbed_written *written,
-                           const struct document_node *node, struct failure *failure) {
+                           const char *key, const struct document_node *node, struct failure *failure) {
     struct named_file {
         char *file;
     } named = {0};
     static const struct bind_field file_field[] = {{.key = "file", .type = BIND_TEXT, .required = true}};
-    int r = bind_mapping(written->document, node, "'hosts'", file_field, 1, &named, failure);
+    int r = bind_mapping(written->document, node, key, file_field, 1, &named, failure);
     if (r == 0) {
         cleanup_free char *path =
             named.file[0] == '/' ? strdup(named.file) : file_join(written->folder, named.file);
@@ -99,26 +100,25 @@ static int bind_hosts_file(struct testbed_settings *settings, const struct testb
 }
 
 static int bind_hosts_text(struct testbed_settings *settings, const struct testbed_written *written,
-                           const struct document_node *node, struct failure *failure) {
+                           const char *key, const struct document_node *node, struct failure *failure) {
     const char *file = written->document->file;
     if (!node->text || node->kind == DOCUMENT_NULL)
-        return failure_input(
-            failure, file, node->line, node->column,
-            "'hosts' is %s, expected names or ranges such as dahu-[1-32].grenoble, a list of "
-            "them, or {file: FILE}",
-            document_kind_name(node->kind));
+        return failure_input(failure, file, node->line, node->column,
+                             "%s is %s, expected names or ranges such as dahu-[1-32].grenoble, a list of "
+                             "them, or {file: FILE}",
+                             key, document_kind_name(node->kind));
     return add_hosts(settings, node->text, file, node->line, node->column, failure);
 }
 
 static int bind_hosts(struct testbed_settings *settings, const struct testbed_written *written,
-                      const struct document_node *node, struct failure *failure) {
+                      const char *key, const struct document_node *node, struct failure *failure) {
     if (node->kind == DOCUMENT_MAPPING)
-        return bind_hosts_file(settings, written, node, failure);
+        return bind_hosts_file(settings, written, key, node, failure);
     if (node->kind != DOCUMENT_SEQUENCE)
-        return bind_hosts_text(settings, written, node, failure);
+        return bind_hosts_text(settings, written, key, node, failure);
     int r = 0;
     for (size_t i = 0; r == 0 && i < node->count; i++)
-        r = bind_hosts_text(settings, written, node->items[i], failure);
+        r = bind_hosts_text(settings, written, key, node->items[i], failure);
     return r;
 }
 
@@ -144,6 +144,13 @@ static int compare_named(const void *a, const void *b) {
     return strcasecmp(((const struct named_host *)a)->name, ((const struct named_host *)b)->name);
 }
 
+static void free_names(struct testbed_settings *settings) {
+    for (size_t i = 0; settings->names && i < settings->name_count; i++)
+        free(settings->names[i]);
+    free(take_pointer(settings->names));
+    settings->name_count = 0;
+}
+
 /* A node's results are told apart by its name, which is a folder of the archive too. */
 static int name_nodes(struct testbed_settings *settings, const char *file, size_t line, size_t column,
                       struct failure *failure) {
@@ -154,7 +161,9 @@ static int name_nodes(struct testbed_settings *settings, const char *file, size_
     if (count > NODE_GROUP_MOST)
         return failure_input(failure, file, line, column, "there are %zu hosts, expected at most %d", count,
                              NODE_GROUP_MOST);
+    free_names(settings);
     settings->names = calloc(count, sizeof *settings->names);
+    settings->name_count = count;
     cleanup_free struct named_host *sorted = calloc(count, sizeof *sorted);
     if (!settings->names || !sorted)
         return failure_memory(failure);
@@ -175,6 +184,23 @@ static int name_nodes(struct testbed_settings *settings, const char *file, size_
                                  "(an alias in ssh's configuration gives one)",
                                  sorted[i].name, sorted[i - 1].destination, sorted[i].destination);
     return 0;
+}
+
+/* Behind the hosts, of which none may be one. */
+static int add_spares(struct testbed_settings *settings, const struct testbed_written *written,
+                      const struct document_node *node, struct failure *failure) {
+    const char *file = written->document->file;
+    struct testbed_settings own = {0};
+    int r = bind_hosts(&own, written, "'spares'", node, failure);
+    for (size_t i = 0; r == 0 && i < own.hosts.count; i++) {
+        size_t before = settings->hosts.count;
+        r = host_list_add(&settings->hosts, own.hosts.names[i], failure);
+        if (r == 0 && settings->hosts.count == before)
+            r = failure_input(failure, file, node->line, node->column,
+                              "the spare '%s' is one of the hosts too, expected others", own.hosts.names[i]);
+    }
+    host_list_clear(&own.hosts);
+    return r;
 }
 
 /* ---- Paths -----------------------------------------------------------------------------------------------
@@ -238,9 +264,7 @@ static int check_files(const struct testbed_settings *settings, const struct tes
 void host_settings_free(struct testbed_settings *settings) {
     if (!settings)
         return;
-    for (size_t i = 0; settings->names && i < settings->hosts.count; i++)
-        free(settings->names[i]);
-    free(settings->names);
+    free_names(settings);
     host_list_clear(&settings->hosts);
     bind_clear(fields, FIELD_COUNT, settings);
     free(settings);
@@ -267,19 +291,26 @@ int host_settings_bind(const struct testbed_written *written, struct testbed_set
         r = check_files(settings, written, failure);
     if (r < 0)
         return r;
-    const struct document_node *hosts = take_pointer(settings->written_hosts);
+    const struct document_node *hosts = take_pointer(settings->written_hosts),
+                               *spares = take_pointer(settings->written_spares);
     if (written->node_count > 0) {
         r = take_given_nodes(settings, written, failure);
         if (r == 0)
             r = name_nodes(settings, "--nodes", 0, 0, failure);
     } else if (hosts) {
-        r = bind_hosts(settings, written, hosts, failure);
+        r = bind_hosts(settings, written, "'hosts'", hosts, failure);
         if (r == 0)
             r = name_nodes(settings, written->document->file, hosts->line, hosts->column, failure);
     } else {
         const struct document_node *at = node ? node : document_get(written->document->root, "testbed");
         r = failure_input(failure, written->document->file, at ? at->line : 1, at ? at->column : 1,
                           "the testbed has no 'hosts', expected {hosts: 'dahu-[1-32].grenoble'} or --nodes");
+    }
+    settings->host_count = settings->hosts.count;
+    if (r == 0 && spares) {
+        r = add_spares(settings, written, spares, failure);
+        if (r == 0) /* once more, with them */
+            r = name_nodes(settings, written->document->file, spares->line, spares->column, failure);
     }
     if (r == 0)
         *ret = take_pointer(settings);
@@ -310,8 +341,13 @@ int host_settings_describe(const struct testbed_settings *settings, struct text 
         [AGENT_BINARY] = "the binary",
         [AGENT_SOURCE] = "built from its source on every node"};
     char lease[NUMBER_TEXT_SIZE];
-    text_printf(ret, "%-12s %zu: ", "nodes", settings->hosts.count);
-    int r = host_list_fold((const char *const *)settings->hosts.names, settings->hosts.count, ret);
+    size_t count = settings->host_count, spares = settings->hosts.count - count;
+    text_printf(ret, "%-12s %zu: ", "nodes", count);
+    int r = host_list_fold((const char *const *)settings->hosts.names, count, ret);
+    if (r == 0 && spares > 0) {
+        text_printf(ret, "\n%-12s %zu: ", "spares", spares);
+        r = host_list_fold((const char *const *)settings->hosts.names + count, spares, ret);
+    }
     if (r < 0)
         return r;
     text_append_character(ret, '\n');
@@ -327,8 +363,9 @@ int host_settings_describe(const struct testbed_settings *settings, struct text 
 
 void host_settings_resolve(const struct testbed_settings *settings, cJSON *object) {
     cJSON *hosts = json_add_array(object, "hosts");
+    cJSON *spares = settings->host_count < settings->hosts.count ? json_add_array(object, "spares") : NULL;
     for (size_t i = 0; i < settings->hosts.count; i++)
-        json_add_string(hosts, NULL, settings->hosts.names[i]);
+        json_add_string(i < settings->host_count ? hosts : spares, NULL, settings->hosts.names[i]);
     json_add_string(object, "user", settings->user);
     if (settings->port)
         json_add_int64(object, "port", settings->port);

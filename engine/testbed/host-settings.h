@@ -3,6 +3,7 @@
  *
  *     testbed:
  *       hosts: dahu-[1-32].grenoble     # names or ranges, a list of them, or {file: hosts.txt}
+ *       spares: dahu-[33-34].grenoble   # likewise: connected only when one of the hosts is lost
  *       user: root
  *       port: 22
  *       identity: ~/.ssh/id             # a private key, or a list of them, tried before all others
@@ -28,17 +29,19 @@
 #include <stdint.h>
 
 struct testbed_settings {
-    struct host_list hosts; /* destinations: [user@]host[:port] */
-    char **names;           /* of the nodes, one a host, in the same order */
+    struct host_list hosts; /* destinations, [user@]host[:port]; the last of them are the spares */
+    size_t host_count;      /* without the spares */
+    char **names;           /* of the nodes, one a destination, in the same order */
+    size_t name_count;      /* of them, so far */
     char *user;             /* NULL here and below: what ssh's configuration says */
     int64_t port;           /* 0: likewise */
     struct bind_texts identities;
     char *jump, *config, *known_hosts;
     int host_keys; /* enum host_key_policy */
     int64_t window;
-    double timeout, lease;                     /* seconds */
-    int agent;                                 /* enum agent_kind */
-    const struct document_node *written_hosts; /* only while the settings are bound */
+    double timeout, lease;                                      /* seconds */
+    int agent;                                                  /* enum agent_kind */
+    const struct document_node *written_hosts, *written_spares; /* only while the settings are bound */
 };
 
 enum host_key_policy { HOST_KEYS_KNOWN, HOST_KEYS_ACCEPT_NEW };

@@ -32,7 +32,11 @@ static void free_testbed_pointer(struct testbed **testbed) {
 }
 
 static size_t expected_nodes(const struct testbed_settings *settings) {
-    return settings->hosts.count;
+    return settings->host_count;
+}
+
+static size_t spare_nodes(const struct testbed_settings *settings) {
+    return settings->hosts.count - settings->host_count;
 }
 
 static int64_t nanoseconds(double seconds) {
@@ -90,7 +94,7 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
 }
 
 static size_t node_count(const struct testbed *testbed) {
-    return testbed->settings->hosts.count;
+    return testbed->settings->host_count;
 }
 
 static const char *node_name(const struct testbed *testbed, size_t node) {
@@ -115,6 +119,11 @@ static struct testbed_agent agent(const struct testbed *testbed, const struct tr
         .path = agent->path, .hash = agent->hash, .delivered = agent->delivered, .built = agent->built};
 }
 
+static int64_t deadline(const struct testbed *testbed) {
+    (void)testbed;
+    return testbed_job_deadline();
+}
+
 static int release(struct testbed *testbed, struct failure *failure) {
     (void)failure;
     free_testbed(testbed);
@@ -127,6 +136,7 @@ const struct testbed_backend testbed_hosts = {
     .bind = host_settings_bind,
     .free_settings = host_settings_free,
     .expected_nodes = expected_nodes,
+    .spare_nodes = spare_nodes,
     .describe = host_settings_describe,
     .resolve = host_settings_resolve,
     .reserve = reserve,
@@ -135,5 +145,6 @@ const struct testbed_backend testbed_hosts = {
     .connect = connect_node,
     .policy = policy,
     .agent = agent,
+    .deadline = deadline,
     .release = release,
 };

@@ -1,8 +1,10 @@
 #include "engine/testbed/testbed.h"
 
+#include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct testbed_backend *const backends[] = {&testbed_local, &testbed_hosts};
@@ -38,6 +40,10 @@ static const struct testbed_backend *find_in_mapping(const struct document_node 
     return &testbed_hosts;
 }
 
+size_t testbed_spare_nodes(const struct testbed_choice *choice) {
+    return choice->backend->spare_nodes ? choice->backend->spare_nodes(choice->settings) : 0;
+}
+
 int testbed_bind(const struct testbed_written *written, struct testbed_choice *ret, struct failure *failure) {
     struct testbed_written own = *written;
     const struct document_node *node = written->node;
@@ -70,4 +76,14 @@ void testbed_choice_clear(struct testbed_choice *choice) {
     if (choice->backend)
         choice->backend->free_settings(choice->settings);
     *choice = (struct testbed_choice){0};
+}
+
+int64_t testbed_job_deadline(void) {
+    static const int64_t second = 1000000000;
+    const char *text = getenv("SLURM_JOB_END_TIME");
+    int64_t seconds;
+    if (!text || !number_parse_int64(text, strlen(text), &seconds) || seconds <= 0 ||
+        seconds > INT64_MAX / second)
+        return 0;
+    return seconds * second;
 }

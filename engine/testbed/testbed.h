@@ -66,6 +66,9 @@ struct testbed_backend {
     void (*free_settings)(struct testbed_settings *settings); /* NULL is fine */
     /* How many nodes it will be; 0: not known before they are reserved. */
     size_t (*expected_nodes)(const struct testbed_settings *settings);
+    /* How many more it can give, for such as are lost; their numbers follow those of the others. NULL: none.
+     */
+    size_t (*spare_nodes)(const struct testbed_settings *settings);
     /* Appends lines for people: a word of at most 12 characters, padded to 13, and what is to be said. 0 or
      * -ENOMEM. */
     int (*describe)(const struct testbed_settings *settings, struct text *ret);
@@ -77,7 +80,7 @@ struct testbed_backend {
     /* Reserves; on success *RET is held until release. */
     int (*reserve)(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure);
-    size_t (*node_count)(const struct testbed *testbed);
+    size_t (*node_count)(const struct testbed *testbed); /* without the spares */
     /* Fit to name a folder of an archive; no two differ by upper and lower case only. */
     const char *(*node_name)(const struct testbed *testbed, size_t node);
     /* A transport to the agent of a node, not yet started; the caller's. The agent gets a folder of its own
@@ -87,6 +90,8 @@ struct testbed_backend {
     struct agent_link_policy (*policy)(const struct testbed *testbed);
     /* Of a node whose transport, that which connect() gave, is open. */
     struct testbed_agent (*agent)(const struct testbed *testbed, const struct transport *transport);
+    /* When the nodes are taken from us, ns since 1970; 0: nobody says. */
+    int64_t (*deadline)(const struct testbed *testbed);
     /* Gives the nodes back and frees; all transports must be gone. What could not be given back is said in
      * FAILURE, after all was tried. */
     int (*release)(struct testbed *testbed, struct failure *failure);
@@ -98,11 +103,18 @@ struct testbed_choice {
     struct testbed_settings *settings; /* the backend's own; may be NULL */
 };
 
+/* How many spares the choice has. */
+size_t testbed_spare_nodes(const struct testbed_choice *choice);
+
 /* Nothing written is `local`. Nodes from the command line make it `hosts`, whatever is written; the other
  * keys of a mapping for `hosts` then still count. What is unknown is refused with its place, and the nearest
  * is named. */
 int testbed_bind(const struct testbed_written *written, struct testbed_choice *ret, struct failure *failure);
 void testbed_choice_clear(struct testbed_choice *choice);
+
+/* For backends that reserve nothing: the end of the Slurm job that this process runs in, by its environment
+ * (SLURM_JOB_END_TIME, seconds since 1970, of Slurm 22.05 and later); 0: it says nothing. */
+int64_t testbed_job_deadline(void);
 
 extern const struct testbed_backend testbed_local, testbed_hosts;
 

@@ -97,15 +97,16 @@ check "... and kept" test "$("$ASSAY" archive cat "$scratch"/facts/*.zip softwar
 
 # Interrupted while it measures: 10 ms a unit, 3,000 units.
 campaign long 10000 3000
-for signal in INT TERM HUP; do
+for signal in INT TERM HUP USR2; do
+    case $signal in TERM | USR2) code=6 status_word=partial ;; *) code=4 status_word=interrupted ;; esac
     forget
     "$ASSAY" run "$scratch/long.yaml" -o "$scratch/$signal" >"$scratch/out" 2>"$scratch/err" &
     pid=$!
     for i in $(seq 300); do grep -qs ' of .* units' "$scratch/err" && break; sleep 0.1; done
     kill -$signal $pid; wait $pid; status=$?
-    report $((status != 4)) "SIG$signal ends a run with exit code 4 (it was $status)"
+    report $((status != code)) "SIG$signal ends a run with exit code $code (it was $status)"
     check "... sealed" "$ASSAY" archive verify "$(cat "$scratch/out")"
-    check "... as interrupted" grep -q '"status": *"interrupted"' <("$ASSAY" archive cat "$(cat "$scratch/out")" run.json)
+    check "... as $status_word" grep -q "\"status\": *\"$status_word\"" <("$ASSAY" archive cat "$(cat "$scratch/out")" run.json)
     done_units=$(lines_of "$(cat "$scratch/out")")
     check "... with the units that were done" test "$done_units" -gt 0 -a "$done_units" -lt $((3000 * lanes))
     check "... which is what its journal says" test "$("$ASSAY" archive cat "$(cat "$scratch/out")" journal.jsonl |

@@ -161,8 +161,9 @@ check "... of no other node" test "$(grep -cE '"event":"link-(broken|resumed)","
 check "a kernel that tells no monotonic start leaves the field empty" awk -F, 'NR > 1 && $9 != "" {bad = 1} END {exit bad}' "$scratch/results.csv"
 check "nothing is left on the nodes" is_clean_within 1 1 2 3
 
-# ---- a node dies ---------------------------------------------------------------------------------------------------
+# ---- a node dies, and the campaign is to end then ------------------------------------------------------------------
 beats dies 10000 1000 '{hosts: "node-[1-3]", lease: 4 s}'
+echo 'node-loss: abort' >>"$scratch/dies.yaml"
 start_there dies
 bed power-off 3
 wait $pid; status=$?
@@ -241,15 +242,16 @@ cat_of "$(cat "$scratch/out")" nodes/node-1/facts.json >"$scratch/facts.json"
 check "... and facts tell that it was built there" test "$(json "$scratch/facts.json" built)" = true
 
 # ---- nodes that cannot be used -------------------------------------------------------------------------------------
+{ cat "$scratch/campaign.yaml"; echo 'node-loss: abort'; } >"$scratch/strict.yaml"
 bed refuse-logins 2
 refuse "a node that refuses is named" 1 "^assay: 1 of 3 nodes cannot be reached: node-2: .*refused" \
-    run_there "$scratch/campaign.yaml" --nodes 'node-[1-3]' -q -o "$scratch/refused"
+    run_there "$scratch/strict.yaml" --nodes 'node-[1-3]' -q -o "$scratch/refused"
 check "... and the run is sealed as failed" grep -q '"status": *"failed"' <(cat_of "$scratch"/refused/*.zip run.json)
 check "... and the others are left as they were" is_clean_within 1 1 3
 bed accept-logins 2
 for _ in $(seq 100); do bed run ssh -F "$BED/ssh_config" node-2 true 2>/dev/null && break; sleep 0.1; done
 bed cut 2
-printf 'experiment: dgemm\ndesign: {generate: factorial, factors: {m: [8], n: [8], k: [8]}}\ntestbed: {hosts: "node-[1-2]", timeout: 2 s}\n' >"$scratch/silent.yaml"
+printf 'experiment: dgemm\ndesign: {generate: factorial, factors: {m: [8], n: [8], k: [8]}}\ntestbed: {hosts: "node-[1-2]", timeout: 2 s}\nnode-loss: abort\n' >"$scratch/silent.yaml"
 refuse "so is one that is silent, after the timeout" 1 "^assay: 1 of 2 nodes cannot be reached: node-2: " \
     run_there "$scratch/silent.yaml" -q -o "$scratch/silent"
 check "... and the other is left as it was" is_clean_within 1 1

@@ -60,7 +60,7 @@ wait_for '^measure' && sleep 0.3
 check "while it measures, files are changed" is_changed
 kill -TERM "$(engine_process)" # a shell lets its background ignore Ctrl-C
 wait $engine
-check "asked to end, it ends as interrupted" test $? -eq 4
+check "asked to end, it ends as partial" test $? -eq 6
 check "... and every file is as it was" are_as_before_within 1
 
 # ---- the engine is killed

@@ -162,9 +162,9 @@ EOF
 (for _ in $(seq 200); do grep -q '^measure' "$scratch/err" 2>/dev/null && break; sleep 0.05; done; sleep 1
     kill -TERM "$(pgrep -o -f -- "$scratch/ended.yaml -o $scratch/runs")") &
 : >"$scratch/err"
-run ended 4
+run ended 6
 wait
-check "a run that is asked to end is interrupted, whatever its gates" test $status -eq 4
+check "a run that is asked to end is partial, whatever its gates" test $status -eq 6
 check "... and its last units are judged by last samples" test -z "$(column state.flags | grep .)" -a "$(column attempt | wc -l)" -gt 2
 
 campaign drift <<'EOF'

@@ -69,7 +69,7 @@ inline "an option that has a factor's name" "c.yaml:6:13: 'n' is a factor alread
 inline "a factor that has a name of every experiment's" "c.yaml:5:13: 'cpus' is" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {cpus: {}}'
 inline "a package that apt would remove" "'bash-'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\npackages: [bash-]'
 inline "a unit that is no word" "unit 'a b'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)", unit: "a b"}}'
-inline "a time limit of a streamed kernel" "c.yaml:3:.*timeout" <<<$'name: x\nrun: {streamed: echo, timeout: 3s}\nresponses: {a: {}}'
+inline "a time limit that is no time" "c.yaml:3:.*timeout" <<<$'name: x\nrun: {streamed: echo, timeout: 3m}\nresponses: {a: {}}'
 inline "an empty command" "c.yaml:3:.*empty command" <<<$'name: x\nrun: ""\nresponses: {a: {pattern: "(1)"}}'
 write <<<$'experiment: tiny\nworkspace: here\ndesign: d.csv'; echo $'n\n1' >"$scratch/d.csv"
 bad "a workspace that is no absolute path" "c.yaml:2:12: the workspace 'here' is not an absolute path"

@@ -1,0 +1,62 @@
+#include "engine/run/deadline.h"
+
+static const int64_t least_margin_ns = 5000000000;
+static const int64_t most_ns = INT64_MAX / 16; /* of one cost: so that sums fit */
+
+const char *const deadline_source_names[] = {[DEADLINE_NONE] = "none",
+                                             [DEADLINE_WALLTIME] = "walltime",
+                                             [DEADLINE_UNTIL] = "until",
+                                             [DEADLINE_TESTBED] = "testbed"};
+
+bool deadline_consider(struct deadline *deadline, enum deadline_source source, int64_t wall_ns,
+                       int64_t now_wall_ns, int64_t now_monotonic_ns) {
+    int64_t end_ns = now_monotonic_ns + (wall_ns - now_wall_ns);
+    if (deadline->source != DEADLINE_NONE && end_ns >= deadline->end_ns)
+        return false;
+    deadline->source = source;
+    deadline->end_ns = end_ns;
+    deadline->wall_ns = wall_ns;
+    return true;
+}
+
+void deadline_took(struct deadline *deadline, enum deadline_cost cost, int64_t took_ns) {
+    if (took_ns > most_ns)
+        took_ns = most_ns;
+    if (took_ns > deadline->costs_ns[cost])
+        deadline->costs_ns[cost] = took_ns;
+}
+
+static double grown(uint64_t now, uint64_t then) {
+    return now > then ? (double)(now - then) : 0;
+}
+
+/* All but the margin. */
+static int64_t sum_costs(const struct deadline *deadline, struct deadline_size size) {
+    int64_t sum = 0;
+    for (int cost = 0; cost < DEADLINE_COSTS; cost++)
+        sum += deadline->costs_ns[cost];
+    double more_ns = grown(size.bytes, deadline->rehearsed.bytes) * deadline->byte_ns +
+                     grown(size.files, deadline->rehearsed.files) * deadline->file_ns;
+    return sum + (more_ns < (double)most_ns ? (int64_t)more_ns : most_ns);
+}
+
+int64_t deadline_margin_ns(const struct deadline *deadline, struct deadline_size size) {
+    if (deadline->margin_ns >= 0)
+        return deadline->margin_ns;
+    int64_t tenth_ns = sum_costs(deadline, size) / 10;
+    return tenth_ns > least_margin_ns ? tenth_ns : least_margin_ns;
+}
+
+int64_t deadline_reserve_ns(const struct deadline *deadline, struct deadline_size size) {
+    return sum_costs(deadline, size) + deadline_margin_ns(deadline, size);
+}
+
+int64_t deadline_left_ns(const struct deadline *deadline, struct deadline_size size, int64_t now_ns) {
+    if (deadline->source == DEADLINE_NONE)
+        return INT64_MAX;
+    return deadline->end_ns - deadline_reserve_ns(deadline, size) - now_ns;
+}
+
+int64_t deadline_grace_ns(const struct deadline *deadline, struct deadline_size size) {
+    return deadline_margin_ns(deadline, size) / 2;
+}

@@ -1,0 +1,123 @@
+/* How a run ends before its time, and what that is called: signals, the interruption, the status. */
+#include "engine/run/run-state.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/run/node-out.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+void run_interrupt(struct run *run, enum run_interruption by, const char *sentence) {
+    if (run->interrupted || run->phase >= RUN_COLLECT)
+        return;
+    run->interrupted = by;
+    run_note(run, "%s", sentence);
+    event_loop_stop(run->loop);
+}
+
+/* ---- Signals ---------------------------------------------------------------------------------------------
+ */
+
+static bool asks_for_checkpoint(int number) {
+    return number == SIGTERM || number == SIGUSR2;
+}
+
+/* A run that is ending already: somebody insists. */
+static void insist(struct run *run, int number) {
+    /* Job managers ask more than once, and it is the same that they ask for: nothing is cut short by that. */
+    if (asks_for_checkpoint(number) && (run->interrupted || run->phase >= RUN_RESTORE)) {
+        run_log(run, "asked to end by signal %d once more", number);
+    } else if (run->phase == RUN_RESTORE && !run->restore_insisted) {
+        run->restore_insisted = true;
+        run_note(run, "putting the controls back first; again to give that up");
+    } else if (run->phase >= RUN_COLLECT) {
+        event_loop_stop(run->loop); /* whoever waits, for a teardown command, say, gives up */
+    }
+}
+
+static void on_signal(struct event_source *source, int number, void *context) {
+    (void)source;
+    struct run *run = context;
+    if (run->interrupted || run->phase >= RUN_COLLECT) {
+        insist(run, number);
+    } else if (asks_for_checkpoint(number)) {
+        journal_note(run->journal, "checkpoint", "signal", number == SIGTERM ? "SIGTERM" : "SIGUSR2");
+        run_interrupt(run, RUN_CHECKPOINT, "asked to end: what there is will be sealed");
+    } else {
+        run_interrupt(run, RUN_INTERRUPTED,
+                      number == SIGINT ? "interrupted: ending the measurements; what there is will be sealed"
+                                       : "the terminal is gone: ending the measurements; what there is will "
+                                         "be sealed");
+    }
+}
+
+int run_watch_signals(struct run *run, struct failure *failure) {
+    static const int numbers[RUN_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
+    for (size_t i = 0; i < RUN_SIGNALS; i++) {
+        struct sigaction action;
+        if (numbers[i] == SIGHUP && sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            continue; /* nohup said so */
+        if (!(run->signals[i] = event_loop_add_signal(run->loop, numbers[i], on_signal, run)))
+            return failure_set(failure, -errno, "cannot watch signal %d: %s", numbers[i], strerror(errno));
+    }
+    return 0;
+}
+
+/* ---- The status ------------------------------------------------------------------------------------------
+ */
+
+/* Asked to end when there was nothing left to do. */
+static bool is_complete(const struct run *run) {
+    return run->units_planned > 0 && run->units->done == run->units_planned;
+}
+
+static bool is_partial(const struct run *run) {
+    bool asked = run->interrupted == RUN_CHECKPOINT || run->interrupted == RUN_DEADLINE;
+    return (asked && !is_complete(run)) || run_lacks_units(run);
+}
+
+const char *run_status(const struct run *run) {
+    if (!run->ended_ns)
+        return "running";
+    if (run->failed || run->seal_why.code)
+        return "failed";
+    if (run->interrupted == RUN_INTERRUPTED)
+        return "interrupted";
+    if (is_partial(run))
+        return "partial";
+    return run->units->done > 0 || plan_positions(run->plan) == 0 ? "completed" : "failed";
+}
+
+/* Nodes that were lost may be why, beside the time or without it. */
+static void describe_partial(const struct run *run, char *buffer, size_t size) {
+    cleanup_free char *out = run_lacks_units(run) ? run_describe_out(run) : NULL;
+    const char *why = run->interrupted == RUN_DEADLINE     ? "the time was up"
+                      : run->interrupted == RUN_CHECKPOINT ? "asked to end"
+                                                           : "ended";
+    snprintf(buffer, size, "%s%s%s after %" PRIu64 " of %" PRIu64 " units; they are sealed", why,
+             out ? " " : "", out ? out : "", run->units->done, run->units_planned);
+}
+
+const char *run_describe_ending(const struct run *run, char *buffer, size_t size) {
+    if (run->interrupted == RUN_INTERRUPTED)
+        snprintf(buffer, size, "interrupted after %" PRIu64 " units; they are sealed", run->units->done);
+    else if (is_partial(run))
+        describe_partial(run, buffer, size);
+    else
+        buffer[0] = '\0';
+    return buffer;
+}
+
+int run_judge_ending(const struct run *run, struct failure *failure) {
+    char sentence[FAILURE_TEXT_SIZE];
+    if (run->interrupted == RUN_INTERRUPTED)
+        return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "%s",
+                                run_describe_ending(run, sentence, sizeof sentence));
+    if (is_partial(run))
+        return failure_set_kind(failure, FAILURE_PARTIAL, -ECANCELED, "%s",
+                                run_describe_ending(run, sentence, sizeof sentence));
+    return 0;
+}

@@ -1,0 +1,347 @@
+/* How much time a run has, what of it must be left for ending, and whether something still fits into it. */
+#include "engine/run/node-command.h"
+
+#include "archive-format/staging.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int64_t look_period_ns = EVENT_SECOND; /* what must be left grows while the run goes on */
+static const int64_t usual_grace_ns = 3 * EVENT_SECOND;
+static const uint64_t missing_line_bytes = 48; /* of a unit that is not done, in missing.csv */
+
+/* ---- The deadline ----------------------------------------------------------------------------------------
+ */
+
+/* What sealing has to do; only differences of it count. */
+static struct deadline_size size_of(const struct run *run) {
+    struct deadline_size size = run->written;
+    uint64_t done = run->units->done;
+    size.bytes += run->results->committed + run->results->pending.length + run->log->committed +
+                  journal_committed_bytes(run->journal);
+    if (run->units_planned > done)
+        size.bytes += (run->units_planned - done) * missing_line_bytes;
+    return size;
+}
+
+int64_t run_time_left_ns(const struct run *run) {
+    if (run->deadline.source == DEADLINE_NONE)
+        return INT64_MAX;
+    return deadline_left_ns(&run->deadline, size_of(run), clock_monotonic_ns());
+}
+
+int64_t run_grace_ns(const struct run *run) {
+    int64_t grace_ns = usual_grace_ns;
+    if (run->interrupted == RUN_DEADLINE)
+        grace_ns = deadline_grace_ns(&run->deadline, size_of(run));
+    return grace_ns < usual_grace_ns ? grace_ns : usual_grace_ns;
+}
+
+/* The local time, with the date unless it is near. */
+static const char *describe_moment(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]) {
+    time_t moment = (time_t)(wall_ns / EVENT_SECOND);
+    struct tm fields;
+    localtime_r(&moment, &fields);
+    bool near = llabs(wall_ns - clock_wall_ns()) < 20 * 3600 * EVENT_SECOND;
+    strftime(buffer, CLOCK_TEXT_SIZE, near ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &fields);
+    return buffer;
+}
+
+void run_reach_deadline(struct run *run, const char *why) {
+    if (run->interrupted || run->phase >= RUN_COLLECT)
+        return;
+    char when[CLOCK_TEXT_SIZE], sentence[256];
+    snprintf(sentence, sizeof sentence, "the reservation ends at %s: %s",
+             describe_moment(run->deadline.wall_ns, when), why);
+    journal_note(run->journal, "deadline-reached", "sentence", sentence);
+    run_interrupt(run, RUN_DEADLINE, sentence);
+}
+
+/* A teardown that takes longer than what was kept for it must not cost the archive. */
+static bool is_collecting_too_long(const struct run *run) {
+    const struct deadline *deadline = &run->deadline;
+    int64_t behind_ns = deadline->costs_ns[DEADLINE_COLLECT] + deadline->costs_ns[DEADLINE_TEARDOWN] +
+                        deadline_margin_ns(deadline, size_of(run)) / 2;
+    return run->phase == RUN_COLLECT && run_time_left_ns(run) + behind_ns <= 0;
+}
+
+static void on_timer(struct event_source *source, void *context) {
+    struct run *run = context;
+    int64_t left_ns = run_time_left_ns(run);
+    if (left_ns <= 0)
+        run_reach_deadline(run, "what is left of it is for restoring and sealing what there is");
+    if (is_collecting_too_long(run) && !event_loop_is_stopped(run->loop)) {
+        run_note(run, "the reservation is about to end: no longer waiting for the nodes");
+        event_loop_stop(run->loop);
+    }
+    event_source_set_timer(source, left_ns > 0 && left_ns < look_period_ns ? left_ns : look_period_ns, 0);
+}
+
+static int consider(struct run *run, enum deadline_source source, int64_t wall_ns, struct failure *failure) {
+    struct deadline *deadline = &run->deadline;
+    if (!deadline_consider(deadline, source, wall_ns, clock_wall_ns(), clock_monotonic_ns()))
+        return 0;
+    journal_begin(run->journal, "deadline");
+    journal_integer(run->journal, "wall_ns", wall_ns);
+    journal_string(run->journal, "source", deadline_source_names[source]);
+    journal_end(run->journal);
+    if (!run->deadline_timer && !(run->deadline_timer = event_loop_add_timer(run->loop, 0, 0, on_timer, run)))
+        return failure_memory(failure);
+    event_source_set_timer(run->deadline_timer, 0, 0);
+    return 0;
+}
+
+int run_begin_reservation(struct run *run, struct failure *failure) {
+    const struct walltime_settings *settings = &run->campaign->walltime;
+    int r = 0;
+    run->deadline.margin_ns =
+        settings->margin_seconds < 0 ? -1 : (int64_t)llround(settings->margin_seconds * 1e9);
+    if (settings->limit_seconds > 0)
+        r = consider(run, DEADLINE_WALLTIME, clock_wall_ns() + llround(settings->limit_seconds * 1e9),
+                     failure);
+    if (r == 0 && run->request->until_ns > 0)
+        r = consider(run, DEADLINE_UNTIL, run->request->until_ns, failure);
+    return r;
+}
+
+int run_meet_reservation(struct run *run, struct failure *failure) {
+    int64_t wall_ns = run->campaign->testbed.backend->deadline(run->testbed);
+    return wall_ns > 0 ? consider(run, DEADLINE_TESTBED, wall_ns, failure) : 0;
+}
+
+/* ---- Rehearsal -------------------------------------------------------------------------------------------
+ */
+
+#define REHEARSAL_FOLDER ".rehearsal" /* hidden: never in an archive */
+#define REHEARSAL_ARCHIVE ".rehearsal.zip"
+
+enum {
+    FILLER_BYTES = 1 << 20,
+    FILLER_FILES = 32,
+    QUESTIONS = 10,
+    REHEARSED_BYTES_MOST = 32 << 20,
+    REHEARSED_FILES_MOST = 4096,
+};
+static const double least_byte_ns = 1, least_file_ns = 20e3;
+
+/* Not durable: it is gone in a moment. */
+static int put_filler(const struct run *run, const char *name, const char *bytes, size_t length,
+                      struct failure *failure) {
+    cleanup_free char *path = run_path(run, name);
+    if (!path)
+        return failure_memory(failure);
+    cleanup_close int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int r = file < 0 ? -errno : file_write_all(file, bytes, length);
+    return r < 0 ? failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
+}
+
+/* Digits, commas and newlines, which deflate as results do: hardly. */
+static char *make_digits(size_t length) {
+    char *digits = malloc(length + 1);
+    uint64_t state = 88172645463325252u;
+    for (size_t i = 0; digits && i < length; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        digits[i] = "0123456789012345678901234567,.\n-"[state >> 59];
+    }
+    return digits;
+}
+
+static int time_seal(struct run *run, const char *staging, int64_t *ret_ns, struct failure *failure) {
+    char sha256[HASH_HEX_SIZE];
+    cleanup_free char *folder = run_path(run, staging), *target = run_path(run, REHEARSAL_ARCHIVE);
+    if (!folder || !target)
+        return failure_memory(failure);
+    unlink(target); /* of an engine that was killed */
+    int64_t begun_ns = clock_monotonic_ns();
+    int r = run_seal_folder(run, folder, target, sha256, failure);
+    *ret_ns = clock_monotonic_ns() - begun_ns;
+    unlink(target);
+    return r;
+}
+
+/* What a byte more costs, and a file. */
+static int rehearse_growth(struct run *run, struct failure *failure) {
+    int64_t bytes_ns = 0, files_ns = 0;
+    cleanup_free char *digits = make_digits(FILLER_BYTES), *record = run_path(run, "run.json");
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, 16 << 20);
+    if (!digits || !record)
+        return failure_memory(failure);
+    int r = run_make_folder(run, REHEARSAL_FOLDER, failure);
+    if (r == 0)
+        r = file_read(record, &bytes, failure);
+    if (r == 0)
+        r = put_filler(run, REHEARSAL_FOLDER "/run.json", bytes.bytes, bytes.length, failure);
+    if (r == 0)
+        r = put_filler(run, REHEARSAL_FOLDER "/filler.csv", digits, FILLER_BYTES, failure);
+    if (r == 0)
+        r = time_seal(run, REHEARSAL_FOLDER, &bytes_ns, failure);
+    for (int i = 0; r == 0 && i < FILLER_FILES; i++) {
+        char name[64];
+        snprintf(name, sizeof name, REHEARSAL_FOLDER "/filler-%d.out", i);
+        r = put_filler(run, name, digits, 1000, failure);
+    }
+    if (r == 0)
+        r = time_seal(run, REHEARSAL_FOLDER, &files_ns, failure);
+    run->deadline.byte_ns = fmax((double)bytes_ns / FILLER_BYTES, least_byte_ns);
+    run->deadline.file_ns = fmax((double)(files_ns - bytes_ns) / FILLER_FILES, least_file_ns);
+    return r;
+}
+
+/* What the run's folder has, as an archive of it would. */
+static int measure_folder(const struct run *run, struct deadline_size *ret, struct failure *failure) {
+    struct staging staging = {0};
+    int r = staging_scan(run->folder, &staging, failure);
+    *ret = (struct deadline_size){0};
+    for (size_t i = 0; r == 0 && i < staging.count; i++) {
+        ret->bytes += staging.files[i].size;
+        ret->files += !staging.files[i].folder;
+    }
+    staging_clear(&staging);
+    return r;
+}
+
+/* A run that has earlier parts may be large: its time is not for sealing it twice. */
+static int rehearse_whole(struct run *run, struct failure *failure) {
+    struct deadline *deadline = &run->deadline;
+    struct deadline_size size;
+    int64_t took_ns = 0;
+    int r = measure_folder(run, &size, failure);
+    if (r < 0)
+        return r;
+    if (size.bytes <= REHEARSED_BYTES_MOST && size.files <= REHEARSED_FILES_MOST)
+        r = time_seal(run, "", &took_ns, failure);
+    else
+        took_ns = (int64_t)((double)size.bytes * deadline->byte_ns + (double)size.files * deadline->file_ns);
+    deadline_took(deadline, DEADLINE_SEAL, took_ns);
+    deadline->rehearsed = size_of(run);
+    return r;
+}
+
+static int rehearse_seal(struct run *run, struct failure *failure) {
+    cleanup_free char *folder = run_path(run, REHEARSAL_FOLDER);
+    if (!folder)
+        return failure_memory(failure);
+    file_remove_tree(folder, NULL);
+    int r = run_record_run(run, failure);
+    if (r == 0)
+        r = rehearse_growth(run, failure);
+    file_remove_tree(folder, NULL);
+    if (r == 0)
+        r = rehearse_whole(run, failure);
+    return r < 0 ? failure_prefix(failure, "rehearsing how the run is sealed") : 0;
+}
+
+static int rehearse_questions(struct run *run, struct failure *failure) {
+    static const char *const nothing[] = {"true", NULL};
+    int64_t begun_ns = clock_monotonic_ns();
+    int r = node_command_run(run, &(struct node_command){.arguments = nothing}, NULL, failure);
+    int64_t took_ns = QUESTIONS * (clock_monotonic_ns() - begun_ns);
+    run->deadline.costs_ns[DEADLINE_COLLECT] += took_ns;
+    return r;
+}
+
+int run_rehearse_ending(struct run *run, struct failure *failure) {
+    if (run->deadline.source == DEADLINE_NONE)
+        return 0;
+    int r = rehearse_questions(run, failure);
+    if (r == 0)
+        r = run_commit(run, failure);
+    if (r == 0)
+        r = rehearse_seal(run, failure);
+    if (r < 0)
+        return r;
+    const struct plan *plan = run->plan;
+    run->times = unit_times_new(plan->design->row_count, run->node_count,
+                                run->expected_seconds ? run->expected_seconds : plan->row_seconds);
+    if (!run->times)
+        return failure_memory(failure);
+    char when[CLOCK_TEXT_SIZE], kept[NUMBER_TEXT_SIZE];
+    run_note(
+        run, "the reservation ends at %s; %s are kept for restoring and sealing",
+        describe_moment(run->deadline.wall_ns, when),
+        number_describe_duration((double)deadline_reserve_ns(&run->deadline, size_of(run)) * 1e-9, kept));
+    event_source_set_timer(run->deadline_timer, 0, 0);
+    return 0;
+}
+
+/* ---- What fits -------------------------------------------------------------------------------------------
+ */
+
+int run_read_expectations(struct run *run, struct failure *failure) {
+    const struct run_request *request = run->request;
+    if (!run->campaign->walltime.model || !request->predict)
+        return 0;
+    run->expected_seconds = calloc(run->plan->design->row_count + 1, sizeof *run->expected_seconds);
+    if (!run->expected_seconds)
+        return failure_memory(failure);
+    return request->predict(request->predict_context, run->plan, run->expected_seconds, failure);
+}
+
+static size_t number_of(const struct run *run, const struct run_node *node) {
+    return (size_t)(node - run->nodes);
+}
+
+int64_t run_expect_ns(const struct run *run, const struct run_node *node, size_t position) {
+    if (!run->times)
+        return -1;
+    return unit_times_predict(run->times, design_order_row(run->plan->order, position), number_of(run, node),
+                              NULL);
+}
+
+bool run_has_time(const struct run *run, const struct run_node *node, size_t position, int64_t busy_ns) {
+    int64_t left_ns = run_time_left_ns(run);
+    if (left_ns == INT64_MAX)
+        return true;
+    int64_t expected_ns = run_expect_ns(run, node, position);
+    /* Of what nobody knows, only that it may take longer than what is left for surprises. */
+    if (expected_ns < 0)
+        expected_ns = deadline_margin_ns(&run->deadline, size_of(run));
+    return busy_ns + expected_ns <= left_ns;
+}
+
+void run_take_unit_time(struct run *run, const struct run_node *node, size_t position, int64_t begun_ns,
+                        int64_t end_ns) {
+    if (run->times && begun_ns >= 0)
+        unit_times_take(run->times, design_order_row(run->plan->order, position), number_of(run, node),
+                        end_ns - begun_ns);
+}
+
+/* How long the nodes take to come into a block's state: as long as they did; at first, what is sure. */
+static int64_t expect_state_ns(const struct run *run) {
+    const struct warm_up_settings *warm_up = &run->campaign->warm_up;
+    double seconds = 0;
+    if (run->state_ns > 0)
+        return run->state_ns;
+    if (warm_up->kind != WARM_UP_NONE)
+        seconds = warm_up->kind == WARM_UP_TIME ? warm_up->seconds : warm_up->limits.window_seconds;
+    if (run->phase == RUN_WARM_UP) /* the controls are set already */
+        return (int64_t)llround(seconds * 1e9);
+    seconds += run->campaign->controls.proof_seconds;
+    return (int64_t)llround(seconds * 1e9) + run->deadline.costs_ns[DEADLINE_RESTORE];
+}
+
+void run_take_state_time(struct run *run, int64_t took_ns, int64_t setting_ns) {
+    if (took_ns > run->state_ns)
+        run->state_ns = took_ns;
+    deadline_took(&run->deadline, DEADLINE_RESTORE, setting_ns);
+}
+
+bool run_has_time_for_state(struct run *run) {
+    if (expect_state_ns(run) < run_time_left_ns(run))
+        return true;
+    run_reach_deadline(run, "the nodes would not be in the state to measure in before that");
+    return false;
+}

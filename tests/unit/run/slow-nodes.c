@@ -1,0 +1,196 @@
+/* Which nodes are slower than their cluster? Against numbers that were worked out by hand. */
+#include "engine/run/slow-nodes.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { NODES = 5 };
+
+/* Rows of very different lengths, from 1 ms to 10 s; each node is EXPONENTS[i] off, in log(seconds). */
+static struct slow_nodes *measure(size_t nodes, size_t rows, const double *exponents) {
+    struct slow_nodes *slow = slow_nodes_new(nodes, rows);
+    assert_non_null(slow);
+    for (size_t row = 0; row < rows; row++)
+        for (size_t i = 0; i < nodes; i++)
+            slow_nodes_add(slow, i, row, 1e-3 * pow(10, (double)(row % 5)) * exp(exponents[i]));
+    return slow;
+}
+
+static void test_scores_by_hand(void **state) {
+    (void)state;
+    static const double off[NODES] = {-0.01, 0, 0.01, 0.02, 0.5};
+    struct slow_node_score scores[NODES];
+    struct slow_nodes *slow = measure(NODES, 5, off);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    /* The median of every row is the third node's; the deviations are -0.02 -0.01 0 0.01 0.49 in every row,
+     * and so are the scores. Their median is 0, their absolute deviations 0 0.01 0.01 0.02 0.49. */
+    static const double expected[NODES] = {-0.02, -0.01, 0, 0.01, 0.49};
+    for (size_t i = 0; i < NODES; i++) {
+        assert_float_equal(scores[i].score, expected[i], 1e-12);
+        assert_float_equal(scores[i].spread, 0.014826, 1e-12);
+        assert_int_equal(scores[i].rows, 5);
+        assert_int_equal(scores[i].slow, i == 4);
+    }
+    slow_nodes_free(slow);
+}
+
+static void test_limit_is_three_and_a_half_spreads(void **state) {
+    (void)state;
+    /* The spread is 1.4826 * 0.05 = 0.07413, three and a half of them 0.259455. */
+    double off[NODES] = {-0.1, -0.05, 0, 0.05, 0.2594};
+    struct slow_node_score scores[NODES];
+    struct slow_nodes *slow = measure(NODES, 6, off);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_false(scores[4].slow);
+    slow_nodes_free(slow);
+    off[4] = 0.2595;
+    slow = measure(NODES, 6, off);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_true(scores[4].slow);
+    /* A node that is faster by as much is not named. */
+    slow_nodes_free(slow);
+    off[4] = -0.9;
+    slow = measure(NODES, 6, off);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    for (size_t i = 0; i < NODES; i++)
+        assert_false(scores[i].slow);
+    slow_nodes_free(slow);
+}
+
+static void test_without_spread_two_percent_count(void **state) {
+    (void)state;
+    double off[4] = {0, 0, 0, 0.0199};
+    struct slow_node_score scores[4];
+    struct slow_nodes *slow = measure(4, 5, off);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_float_equal(scores[3].spread, 0, 1e-12);
+    assert_false(scores[3].slow);
+    slow_nodes_free(slow);
+    off[3] = 0.0201;
+    slow = measure(4, 5, off);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_true(scores[3].slow);
+    slow_nodes_free(slow);
+}
+
+static void test_even_number_of_nodes(void **state) {
+    (void)state;
+    /* Row medians lie between the second and third: 0.01; scores -0.02 -0.01 0.01 0.05, their median 0,
+     * absolute deviations 0.01 0.01 0.02 0.05, the median of them 0.015. */
+    static const double off[4] = {-0.01, 0, 0.02, 0.06};
+    struct slow_node_score scores[4];
+    struct slow_nodes *slow = measure(4, 7, off);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_float_equal(scores[0].score, -0.02, 1e-12);
+    assert_float_equal(scores[3].score, 0.05, 1e-12);
+    assert_float_equal(scores[3].spread, 1.4826 * 0.015, 1e-12);
+    assert_false(scores[3].slow); /* 0.05 is less than 3.5 * 0.022239 = 0.0778 */
+    slow_nodes_free(slow);
+}
+
+static void test_too_little_says_nothing(void **state) {
+    (void)state;
+    static const double off[NODES] = {0, 0.001, 0.002, 0.9, 0.003};
+    struct slow_node_score scores[NODES];
+    struct slow_nodes *slow = measure(NODES, 4, off); /* rows */
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    for (size_t i = 0; i < NODES; i++) {
+        assert_false(scores[i].slow);
+        assert_float_equal(scores[i].score, 0, 0);
+    }
+    slow_nodes_free(slow);
+    static const double three[3] = {0, 0.001, 0.9};
+    slow = measure(3, 20, three); /* nodes */
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_false(scores[i].slow);
+    slow_nodes_free(slow);
+}
+
+static void test_means_over_cores_and_medians_over_rows(void **state) {
+    (void)state;
+    struct slow_node_score scores[NODES];
+    struct slow_nodes *slow = slow_nodes_new(NODES, 5);
+    for (size_t row = 0; row < 5; row++)
+        for (size_t i = 0; i < NODES; i++) {
+            slow_nodes_add(slow, i, row, exp(0.01 * (double)i - 1)); /* two cores: the mean of the logs */
+            slow_nodes_add(slow, i, row, exp(0.01 * (double)i + 1));
+        }
+    for (size_t row = 0; row < 2; row++) /* in two rows of five somebody disturbed the first */
+        slow_nodes_add(slow, 0, row, 1e6);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_float_equal(scores[0].score, -0.02, 1e-12);
+    assert_float_equal(scores[4].score, 0.02, 1e-12);
+    for (size_t i = 0; i < NODES; i++)
+        assert_false(scores[i].slow);
+    slow_nodes_free(slow);
+}
+
+static void test_nodes_come_and_go(void **state) {
+    (void)state;
+    static const double off[NODES] = {-0.01, 0, 0.01, 0.02, 0.5};
+    struct slow_node_score scores[NODES];
+    struct slow_nodes *slow = measure(NODES, 5, off);
+    slow_nodes_add(slow, 0, 5, 1); /* a row that is not kept, a node that is none, times that are none */
+    slow_nodes_add(slow, NODES, 0, 1);
+    slow_nodes_add(slow, 0, 0, 0);
+    slow_nodes_add(slow, 0, 0, -1);
+    slow_nodes_add(slow, 0, 0, NAN);
+    slow_nodes_add(slow, 0, 0, INFINITY);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_true(scores[4].slow);
+    assert_float_equal(scores[0].score, -0.02, 1e-12);
+    slow_nodes_forget(slow, 4);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(scores[4].rows, 0);
+    assert_false(scores[4].slow);
+    assert_int_equal(scores[3].rows, 5); /* four are left, which is enough */
+    slow_nodes_forget(slow, 3);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(scores[0].rows, 0); /* and three are not */
+    slow_nodes_free(slow);
+}
+
+static void test_memory_is_bounded(void **state) {
+    (void)state;
+    /* Row 4,095 is the last that is kept; with 16,384 nodes 64 MiB hold 256 rows. */
+    struct slow_nodes *slow = slow_nodes_new(4, 1000000);
+    struct slow_node_score *scores = calloc(16384, sizeof *scores);
+    assert_non_null(scores);
+    for (size_t i = 0; i < 4; i++)
+        for (size_t row = 4091; row < 4100; row++)
+            slow_nodes_add(slow, i, row, 1);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(scores[0].rows, 5);
+    slow_nodes_free(slow);
+    slow = slow_nodes_new(16384, 1000000);
+    assert_non_null(slow);
+    for (size_t i = 0; i < 4; i++)
+        for (size_t row = 250; row < 300; row++)
+            slow_nodes_add(slow, i, row, 1);
+    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(scores[0].rows, 6);
+    slow_nodes_free(slow);
+    slow_nodes_free(NULL);
+    free(scores);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scores_by_hand),
+        cmocka_unit_test(test_limit_is_three_and_a_half_spreads),
+        cmocka_unit_test(test_without_spread_two_percent_count),
+        cmocka_unit_test(test_even_number_of_nodes),
+        cmocka_unit_test(test_too_little_says_nothing),
+        cmocka_unit_test(test_means_over_cores_and_medians_over_rows),
+        cmocka_unit_test(test_nodes_come_and_go),
+        cmocka_unit_test(test_memory_is_bounded),
+    };
+    return cmocka_run_group_tests_name("slow-nodes", tests, NULL, NULL);
+}

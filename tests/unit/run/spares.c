@@ -1,0 +1,88 @@
+/* Which spares had taken whose places, when a run goes on. */
+#include "engine/run/node-out.h"
+#include "engine/run/past.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { NODES = 5 };
+
+static struct run_node nodes[NODES];
+static struct run run = {.nodes = nodes, .node_count = NODES};
+
+/* n-1 to n-3, and the spares n-4 and n-5. */
+static int begin(void **state) {
+    static const char *const names[NODES] = {"n-1", "n-2", "n-3", "n-4", "n-5"};
+    (void)state;
+    for (size_t i = 0; i < NODES; i++)
+        nodes[i] = (struct run_node){.name = names[i], .spare = i >= 3};
+    return 0;
+}
+
+static void recall(size_t count, const char *const (*pairs)[2]) {
+    struct past_replacement replacements[NODES];
+    struct past past = {.replacements = replacements, .replacement_count = count};
+    for (size_t i = 0; i < count; i++)
+        replacements[i] = (struct past_replacement){(char *)pairs[i][0], (char *)pairs[i][1]};
+    spares_recall(&run, &past);
+}
+
+static void test_a_spare_has_the_share(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {{"n-2", "n-4"}};
+    recall(1, pairs);
+    assert_int_equal(run_count_in(&run), 3);
+    assert_false(run_node_is_in(&nodes[1]));
+    assert_string_equal(nodes[1].out, NODE_OUT_REPLACED);
+    assert_true(nodes[1].replaced);
+    assert_true(run_node_is_in(&nodes[3]));
+    assert_true(nodes[4].spare);
+}
+
+static void test_a_spare_that_was_lost_too(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {{"n-2", "n-4"}, {"n-4", "n-5"}};
+    recall(2, pairs);
+    assert_int_equal(run_count_in(&run), 3);
+    assert_false(run_node_is_in(&nodes[3]));
+    assert_true(nodes[3].replaced);
+    assert_true(run_node_is_in(&nodes[4]));
+}
+
+static void test_a_spare_that_is_not_given_any_more(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {{"n-2", "n-9"}, {"n-8", "n-4"}};
+    recall(2, pairs);
+    assert_int_equal(run_count_in(&run), 3);
+    assert_true(run_node_is_in(&nodes[1]));
+    assert_true(nodes[3].spare);
+}
+
+static void test_only_the_newcomer_is_asked(void **state) {
+    (void)state;
+    nodes[0].out = NODE_OUT_LOST;
+    assert_false(run_concerns(&run, 0));
+    assert_true(run_concerns(&run, 1));
+    assert_false(run_concerns(&run, 3));
+    nodes[3].spare = false;
+    run.newcomer = &nodes[3];
+    assert_false(run_concerns(&run, 1));
+    assert_true(run_concerns(&run, 3));
+    run.newcomer = NULL;
+    assert_int_equal(run_count_in(&run), 3);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_a_spare_has_the_share, begin),
+        cmocka_unit_test_setup(test_a_spare_that_was_lost_too, begin),
+        cmocka_unit_test_setup(test_a_spare_that_is_not_given_any_more, begin),
+        cmocka_unit_test_setup(test_only_the_newcomer_is_asked, begin),
+    };
+    return cmocka_run_group_tests_name("spares", tests, NULL, NULL);
+}
