@@ -14,6 +14,7 @@
 #include "engine/run/node-control.h"
 #include "engine/run/plan.h"
 #include "engine/run/run.h"
+#include "engine/run/settling.h"
 #include "engine/run/watch.h"
 
 enum run_phase {
@@ -110,6 +111,7 @@ struct run {
     struct ledger *ledger;             /* of the units that have ended, in all parts of the run */
     const struct ledger_totals *units; /* its totals */
     uint64_t units_planned;
+    struct settling *settling;    /* rows that are known well enough; NULL: all have the same repetitions */
     char first_unit_failure[768]; /* a sentence, or empty */
 };
 
