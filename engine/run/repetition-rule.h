@@ -60,7 +60,8 @@ struct repetition_estimate {
     double relative;    /* half width / |mean|: 0 for equal values, else inf for a mean of 0 */
     bool narrow;        /* it is as narrow as is wanted, after as many repetitions */
 };
-/* What is known of ROW from the repetitions before number BEFORE. */
+/* What is known of ROW from the repetitions before number BEFORE, all with SIZE_MAX. Of those that were taken
+ * only the last one, which may not be over, can be left out so. */
 struct repetition_estimate repetition_rule_estimate(struct repetition_rule *rule, size_t row, size_t before);
 
 /* The repetitions before number BEFORE are over for ROW: if what is known is enough, it is settled, and no
