@@ -48,9 +48,8 @@ struct row {
 
 struct aside {
     uint32_t row, repetition; /* from 0 */
-    uint32_t node;
+    uint32_t node, core;
     bool is_taken; /* it was measured again */
-    size_t place;
     double value;
 };
 
@@ -58,7 +57,7 @@ struct repetition_rule {
     struct design_repeat repeat; /* its response is not ours */
     size_t row_count, settled_count;
     struct row *rows;
-    struct labels names;
+    struct labels names, cores;
     struct node *nodes; /* by label; one, where groups are of blocks alone */
     size_t node_count, node_capacity;
     uint32_t latest;  /* of all rows, from 1 */
@@ -94,6 +93,7 @@ void repetition_rule_free(struct repetition_rule *rule) {
     }
     free(rule->nodes);
     labels_clear(&rule->names);
+    labels_clear(&rule->cores);
     free(rule->asides);
     free(rule->slots);
     free(rule->rows);
@@ -173,27 +173,26 @@ static void count_value(struct repetition_rule *rule, size_t row, size_t repetit
 /* ---- Aside -----------------------------------------------------------------------------------------------
  */
 
-static bool is_aside(const struct aside *aside, size_t row, size_t repetition, size_t place) {
-    return aside->row == row && aside->repetition == repetition && aside->place == place;
+static bool is_of_same_unit(const struct aside *a, const struct aside *b) {
+    return a->row == b->row && a->repetition == b->repetition && a->node == b->node && a->core == b->core;
 }
 
-/* The slot of a unit, or the empty one where it belongs. */
-static uint32_t *find_slot(const struct repetition_rule *rule, size_t row, size_t repetition, size_t place) {
-    uint64_t hash =
-        ((uint64_t)row << 32 ^ (uint64_t)repetition << 20 ^ (uint64_t)place) * UINT64_C(0x9e3779b97f4a7c15);
+/* The slot of ASIDE's unit, or the empty one where it belongs. */
+static uint32_t *find_slot(const struct repetition_rule *rule, const struct aside *aside) {
+    static const uint64_t mixer = UINT64_C(0x9e3779b97f4a7c15); /* 2^64 over the golden ratio */
+    uint64_t hash = ((uint64_t)aside->row << 32 | aside->repetition) * mixer;
+    hash = (hash ^ hash >> 32 ^ ((uint64_t)aside->node << 32 | aside->core)) * mixer;
     size_t mask = rule->slot_count - 1;
-    for (size_t at = (size_t)(hash >> 24) & mask;; at = (at + 1) & mask) {
+    for (size_t at = (size_t)(hash >> 32) & mask;; at = (at + 1) & mask) {
         uint32_t *slot = &rule->slots[at];
-        if (*slot == 0 || is_aside(&rule->asides[*slot - 1], row, repetition, place))
+        if (*slot == 0 || is_of_same_unit(&rule->asides[*slot - 1], aside))
             return slot;
     }
 }
 
 static void fill_slots(struct repetition_rule *rule) {
-    for (size_t i = 0; i < rule->aside_count; i++) {
-        const struct aside *aside = &rule->asides[i];
-        *find_slot(rule, aside->row, aside->repetition, aside->place) = (uint32_t)i + 1;
-    }
+    for (size_t i = 0; i < rule->aside_count; i++)
+        *find_slot(rule, &rule->asides[i]) = (uint32_t)i + 1;
 }
 
 static int grow_slots(struct repetition_rule *rule) {
@@ -208,22 +207,16 @@ static int grow_slots(struct repetition_rule *rule) {
     return 0;
 }
 
-static struct aside *find_aside(const struct repetition_rule *rule, const struct repetition_value *value) {
-    if (rule->aside_count == 0)
-        return NULL;
-    uint32_t slot = *find_slot(rule, value->row, value->repetition, value->place);
+/* What is aside of ITEM's unit, or NULL. */
+static struct aside *find_aside(const struct repetition_rule *rule, const struct aside *item) {
+    uint32_t slot = rule->aside_count ? *find_slot(rule, item) : 0;
     return slot ? &rule->asides[slot - 1] : NULL;
 }
 
-static int put_aside(struct repetition_rule *rule, const struct repetition_value *value, uint32_t node) {
-    struct aside item = {.row = (uint32_t)value->row,
-                         .repetition = (uint32_t)value->repetition,
-                         .node = node,
-                         .place = value->place,
-                         .value = value->value};
-    struct aside *known = find_aside(rule, value);
+static int put_aside(struct repetition_rule *rule, const struct aside *item) {
+    struct aside *known = find_aside(rule, item);
     if (known) {
-        *known = item;
+        *known = *item;
         return 0;
     }
     if (2 * (rule->aside_count + 1) > rule->slot_count && grow_slots(rule) < 0)
@@ -232,8 +225,8 @@ static int put_aside(struct repetition_rule *rule, const struct repetition_value
                          REPETITION_ASIDE_MOST);
     if (r < 0)
         return r;
-    rule->asides[rule->aside_count++] = item;
-    *find_slot(rule, value->row, value->repetition, value->place) = (uint32_t)rule->aside_count;
+    rule->asides[rule->aside_count++] = *item;
+    *find_slot(rule, item) = (uint32_t)rule->aside_count;
     return 0;
 }
 
@@ -262,9 +255,15 @@ int repetition_rule_take(struct repetition_rule *rule, const struct repetition_v
         repetition_rule_gather(rule, value->repetition);
         rule->latest = (uint32_t)value->repetition + 1;
     }
-    if (value->again)
-        return put_aside(rule, value, node);
-    struct aside *aside = value->attempt > 1 ? find_aside(rule, value) : NULL;
+    struct aside item = {.row = (uint32_t)value->row,
+                         .repetition = (uint32_t)value->repetition,
+                         .node = node,
+                         .value = value->value};
+    if (value->again || value->attempt > 1)
+        r = labels_code(&rule->cores, value->core, strlen(value->core), &item.core);
+    if (r < 0 || value->again)
+        return r < 0 ? r : put_aside(rule, &item);
+    struct aside *aside = value->attempt > 1 ? find_aside(rule, &item) : NULL;
     if (aside)
         aside->is_taken = true;
     count_value(rule, value->row, value->repetition, node, value->value);

@@ -44,7 +44,7 @@ void repetition_rule_free(struct repetition_rule *rule); /* NULL is fine */
 struct repetition_value {
     size_t row, repetition; /* from 0 */
     const char *node;       /* by whose name nodes are told apart */
-    size_t place;           /* any number that no other placement has: of the core, or of the node */
+    const char *core;       /* the same of a unit's place on its node */
     unsigned attempt;       /* at the unit, from 1 */
     bool again;             /* the unit is to be measured again */
     double value;

@@ -3,12 +3,15 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
 #include "engine/run/repetition-rule.h"
 #include "engine/run/run-state.h"
 #include "engine/run/unit-state.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,22 +191,87 @@ int settling_check_nodes(const struct run *run, struct failure *failure) {
                   rows, run->node_count, REPETITION_CELLS_MOST);
 }
 
+/* A gate's wish to have the unit measured again is that of verdict.c. */
+static int take(struct run *run, struct repetition_value *value, unsigned flags, struct failure *failure) {
+    const struct gate_settings *gates = &run->campaign->gates;
+    value->again =
+        unit_state_action(gates, flags) == GATE_REPEAT && (int64_t)value->attempt <= gates->repeats;
+    return repetition_rule_take(run->settling->rule, value) < 0 ? failure_memory(failure) : 0;
+}
+
 int settling_take(struct run *run, size_t place, size_t position, unsigned attempt, unsigned flags,
                   const double *responses, struct failure *failure) {
     if (!run->settling)
         return 0;
-    const struct gate_settings *gates = &run->campaign->gates;
     const struct design_order *order = run->plan->order;
     struct repetition_value value = {
         .row = design_order_row(order, position),
         .repetition = design_order_repetition(order, position),
         .node = ledger_place_node(run->ledger, place),
-        .place = place,
+        .core = ledger_place_core(run->ledger, place),
         .attempt = attempt,
-        .again = unit_state_action(gates, flags) == GATE_REPEAT && (int64_t)attempt <= gates->repeats,
         .value = responses[run->settling->response],
     };
-    return repetition_rule_take(run->settling->rule, &value) < 0 ? failure_memory(failure) : 0;
+    return take(run, &value, flags, failure);
+}
+
+/* ---- Lines of the results */
+
+enum { FIELD_MOST = 512 }; /* bytes of those that are looked at; node names are the longest */
+
+/* The field at *AT, without quotes (those that are looked at have none inside) and cut at FIELD_MOST, into
+ * BUFFER; *AT moves behind its comma. */
+static void next_field(const char **at, const char *end, char buffer[static FIELD_MOST]) {
+    size_t length = 0;
+    bool quoted = false;
+    for (; *at < end && (quoted || **at != ','); ++*at)
+        if (**at == '"')
+            quoted = !quoted;
+        else if (length < FIELD_MOST - 1)
+            buffer[length++] = **at;
+    buffer[length] = '\0';
+    *at += *at < end;
+}
+
+static bool read_count(const char *text, size_t most, size_t *ret) {
+    uint64_t value;
+    if (!number_parse_uint64(text, strlen(text), &value) || value < 1 || value > most)
+        return false;
+    *ret = (size_t)value;
+    return true;
+}
+
+int settling_take_line(const char *line, size_t length, void *context, struct failure *failure) {
+    struct run *run = context;
+    enum { ROW, REPETITION, ORDER, BLOCK, ATTEMPT, NODE, CORE, START, START_MONOTONIC, FACTORS };
+    if (!run->settling)
+        return 0;
+    size_t response = FACTORS + run->plan->design->column_count + run->settling->response,
+           flags = FACTORS + run->plan->design->column_count + run->experiment->response_count + 2,
+           attempt = 1;
+    char field[FIELD_MOST], node[FIELD_MOST] = "", core[FIELD_MOST] = "";
+    struct repetition_value value = {.node = node, .core = core, .value = NAN};
+    const char *at = line, *end = line + length;
+    bool good = true;
+    for (size_t i = 0; i <= flags; i++) {
+        next_field(&at, end, i == NODE ? node : i == CORE ? core : field);
+        if (i == ROW)
+            good = good && read_count(field, run->plan->design->row_count, &value.row);
+        else if (i == REPETITION)
+            good = good && read_count(field, run->plan->order->repetitions, &value.repetition);
+        else if (i == ATTEMPT)
+            good = good && read_count(field, UINT_MAX, &attempt);
+        else if (i == response && field[0])
+            good = good && number_parse_double(field, strlen(field), &value.value);
+    }
+    if (!good)
+        return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
+                                "results.csv has the line '%.*s', which is none of this run",
+                                (int)(length < 128 ? length : 128), line);
+    value.row--;
+    value.repetition--;
+    value.attempt = (unsigned)attempt;
+    return take(run, &value, unit_state_parse_flags(field), failure);
 }
 
 bool settling_leaves_out(const struct run *run, size_t position) {

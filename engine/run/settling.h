@@ -42,10 +42,14 @@ void settling_free(struct settling *settling); /* NULL is fine */
 /* Can the nodes that there are settle anything, and are rows and nodes not too many? */
 int settling_check_nodes(const struct run *run, struct failure *failure);
 
-/* A unit that was done, now or in an earlier part of the run: each line of results.csv, in their order.
- * PLACE: of the ledger. FLAGS: 1 << enum gate_kind. RESPONSES: one a response, in the experiment's order. */
+/* A unit that was done. PLACE: of the ledger. FLAGS: 1 << enum gate_kind. RESPONSES: one a response, in the
+ * experiment's order. */
 int settling_take(struct run *run, size_t place, size_t position, unsigned attempt, unsigned flags,
                   const double *responses, struct failure *failure);
+
+/* The same from a LINE of results.csv, LENGTH bytes without the newline; CONTEXT is the run. For past_read():
+ * lines of the parts that are over, in their order, make the state that these had. */
+int settling_take_line(const char *line, size_t length, void *context, struct failure *failure);
 
 /* Is POSITION not needed any more? */
 bool settling_leaves_out(const struct run *run, size_t position);

@@ -29,14 +29,9 @@ static struct repetition_rule *make(unsigned between, uint64_t at_least) {
     return rule;
 }
 
-/* The first core of each node has a place of its own. */
 static struct repetition_value value_of(size_t row, size_t repetition, const char *node, double value) {
-    return (struct repetition_value){.row = row,
-                                     .repetition = repetition,
-                                     .node = node,
-                                     .place = (size_t)node[0] << 8,
-                                     .attempt = 1,
-                                     .value = value};
+    return (struct repetition_value){
+        .row = row, .repetition = repetition, .node = node, .core = "0", .attempt = 1, .value = value};
 }
 
 static void take(struct repetition_rule *rule, size_t row, size_t repetition, const char *node,
@@ -198,7 +193,9 @@ static void test_many_aside(void **state) {
     enum { CORES = 5000 };
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t core = 0; core < CORES; core += 1 + pass) {
-            value.place = core * 977;
+            char number[16];
+            snprintf(number, sizeof number, "%zu", core);
+            value.core = number;
             value.attempt = (unsigned)pass + 1;
             value.again = pass == 0;
             value.value = pass ? 4 : 8;
