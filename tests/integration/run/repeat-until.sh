@@ -97,4 +97,32 @@ bad "an interval wider than the mean" "c.yaml:18:24: 'ci' is '200%', expected a 
 printf 'experiment: dgemm\nrepeat: {until: {ci: 2%%, at-most: 6}}\n' >c.yaml
 bad "it beside the design" "c.yaml:2:1: 'repeat' belongs inside 'design'"
 check "nothing was left behind" test ! -e bad
+
+# ---- On two nodes, one of which is slower: by 0.2 in row 1, by 1 in row 2
+on_nodes() { # on_nodes BETWEEN: half widths between two nodes are 12.7 * 0.1 and 12.7 * 0.5
+    cat >c.yaml <<E2
+experiment:
+  name: pattern
+  factors: {n: {type: integer}}
+  responses: {duration: {pattern: 'answer ([0-9.]+)', unit: ms}}
+  run: {placement: node, command: 'case \$n-\$(hostname) in *-1) v=100 ;; 1-*) v=100.2 ;; 2-*) v=101 ;; esac; echo "answer \$v"'}
+probes: none
+gates: none
+design: {generate: factorial, factors: {n: [1, 2]}, repeat: {until: {ci: 2%, at-most: 4, between: $1}}}
+E2
+    rm -rf runs
+    bed run "$ASSAY" run c.yaml --nodes 'node-[1-2]' -o runs >out 2>&1 || { cat out >&2; return 1; }
+    folder=$(echo runs/*.zip); folder=${folder%.zip}
+}
+. "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+if bed up 2 --names 'node-%' && bed can nodes; then
+    check "between nodes" on_nodes '[node]'
+    check "... repetitions do not help where nodes differ" is "$(counts)" "1:4 2:8 "
+    check "... and nodes are the groups" is "$(cut -d, -f1-3,7 "$folder/results/repeat.csv" | sed 1d | tr '\n' ' ')" "1,2,2,yes 2,4,2,no "
+    check "between nodes and blocks" on_nodes '[node, block]'
+    check "... they do" is "$(counts)" "1:4 2:4 "
+    check "... each node in each repetition being a group" is "$(cut -d, -f1-4,7 "$folder/results/repeat.csv" | sed 1d | tr '\n' ' ')" "1,2,4,100.1,yes 2,2,4,100.5,yes "
+else
+    skip "between nodes" "no test bed"
+fi
 finish
