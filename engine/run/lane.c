@@ -19,12 +19,13 @@ bool lane_wants_repeat(const struct run *run, size_t place, size_t position) {
 static int choose_positions(struct lane *lane, const struct design_block *block, struct failure *failure) {
     const struct run *run = lane->measurement->run;
     const struct ledger *ledger = run->ledger;
-    uint64_t done = ledger_count_done(ledger, lane->place, block->first, block->count);
+    uint64_t done = ledger_count_done(ledger, lane->place, block->first, block->count),
+             left_out = settling_count_left_out(run, block);
     lane->count = block->count;
-    if (done == 0 && !run->settling)
+    if (done == 0 && left_out == 0)
         return 0;
     lane->count = 0;
-    lane->list = calloc(block->count - done + 1, sizeof *lane->list);
+    lane->list = calloc(block->count - (done > left_out ? done : left_out) + 1, sizeof *lane->list);
     if (!lane->list)
         return failure_memory(failure);
     for (size_t i = block->first; i < block->first + block->count; i++)

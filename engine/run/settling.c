@@ -280,6 +280,13 @@ bool settling_leaves_out(const struct run *run, size_t position) {
                                                        design_order_repetition(order, position));
 }
 
+size_t settling_count_left_out(const struct run *run, const struct design_block *block) {
+    size_t count = 0;
+    for (size_t i = block->first; run->settling && i < block->first + block->count; i++)
+        count += settling_leaves_out(run, i);
+    return count;
+}
+
 static void journal_settled(struct run *run, size_t row, size_t before) {
     struct repetition_estimate estimate = repetition_rule_estimate(run->settling->rule, row, before);
     journal_begin(run->journal, "row-settled");

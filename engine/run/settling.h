@@ -53,6 +53,8 @@ int settling_take_line(const char *line, size_t length, void *context, struct fa
 
 /* Is POSITION not needed any more? */
 bool settling_leaves_out(const struct run *run, size_t position);
+/* How many positions of BLOCK are not. */
+size_t settling_count_left_out(const struct run *run, const struct design_block *block);
 
 /* What is not needed any more, of one placement. */
 struct settling_saving {

@@ -110,6 +110,7 @@ static void test_units(void **state) {
         }
         for (size_t row = 0; row < ROWS; row++)
             assert_int_equal(settling_leaves_out(&world.run, round * ROWS + row), round == 2 && row == 0);
+        assert_int_equal(settling_count_left_out(&world.run, &world.plan.order->blocks[round]), round == 2);
         struct settling_saving saving = end_block(&world, round);
         assert_int_equal(saving.rows, round == 0 ? 0 : 1);
         assert_int_equal(saving.positions, round == 0 ? 0 : REPETITIONS - 1 - round);
