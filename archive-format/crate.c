@@ -68,6 +68,8 @@ static const struct meaning file_meanings[] = {
     {ARCHIVE_DATAPACKAGE, "Columns", "Type, unit and role of every column of every table (Data Package 2.0)"},
     {"results/results.csv", "Results",
      "One row for each unit that was done: factors, place, time, responses"},
+    {"results/repeat.csv", "How well rows are known",
+     "One row for each of the design: how often it was repeated, and how narrow its mean's interval is"},
     {"journal.jsonl", "Journal", "What the engine did, in order, one JSON object a line"},
     {"logs/engine.log", "Engine log", "What the engine told its user"},
     {"software/versions.json", "Software versions",
@@ -222,7 +224,8 @@ static void refer_to_parts(struct crate *crate, cJSON *parts, const char *const 
 static void describe_run(struct crate *crate) {
     static const char *const objects[] = {"campaign.yaml", "campaign.resolved.json", "design.csv",
                                           "experiment"};
-    static const char *const results[] = {"results/results.csv", "results/raw", "nodes", "software"};
+    static const char *const results[] = {"results/results.csv", "results/repeat.csv", "results/raw", "nodes",
+                                          "software"};
     const struct archive_description *description = crate->description;
     bool completed = strcmp(description->status, "completed") == 0;
     char time[CLOCK_TEXT_SIZE];

@@ -12,6 +12,7 @@ static const struct {
     {"design.csv", "the planned rows in the order in which they were to run"},
     {"datapackage.json", "type, unit and role of every column of every table"},
     {"results/results.csv", "one row for each unit that was done"},
+    {"results/repeat.csv", "one row for each of the design: how well it is known"},
     {"results/raw", "what the experiment wrote besides"},
     {"journal.jsonl", "what the engine did, one JSON object a line"},
     {"nodes", "what each machine is"},

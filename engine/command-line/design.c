@@ -355,6 +355,11 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
                 seed, seed);
     else if (design_specification_is_random(specification))
         fprintf(stderr, "seed %" PRIu64 "\n", seed);
+    if (specification->repeat.wanted)
+        fprintf(stderr,
+                "%" PRIu64 " repetitions, as 'repeat' has at most: a run stops when a row is known well "
+                "enough, a table cannot (--repetitions R writes another number)\n",
+                specification->repetitions);
     return write_design(design, order, output, failure);
 }
 
@@ -441,7 +446,8 @@ const struct verb verb_design = {
         "their "
         "names ('max-product', 'max-size', 'products', 'batch', 'fixed', 'add'), and for every kind 'cross', "
         "'seed', "
-        "'order', 'repetitions' and 'blocks', which belong inside 'design' and not beside it. A factor of a "
+        "'order', 'repetitions' or 'repeat', and 'blocks', which belong inside 'design' and not beside it. A "
+        "factor of a "
         "factorial "
         "is a list of values; one that is drawn, [low, high] or {choices: [...]}; either may be "
         "{from: LOW, to: HIGH, step: STEP}:\n\n"
@@ -456,7 +462,16 @@ const struct verb verb_design = {
         "           max-product: 1e9, fixed: {k: 128}, add: [[2048, 2048, 128]],\n"
         "           compute: {lda: 'max(m, n, k)'}}\n"
         "  design: {generate: uniform, rows: 50, factors: {m: [1, 5000]},\n"
-        "           cross: {control.turbo: [on, off]}, repetitions: 6, blocks: 3}\n\n"
+        "           cross: {control.turbo: [on, off]}, repetitions: 6, blocks: 3}\n"
+        "  design: {file: sizes.csv, repeat: {until: {ci: 2%, at-most: 50}}}\n\n"
+        "'repeat' has a run measure each row until the confidence interval of its mean is narrow enough: to "
+        "either side, 'ci' (relative to the mean) at the 'confidence' given (95%), after 'at-least' (2) "
+        "repetitions, and no more than 'at-most'. The mean of 'response' is taken over means of "
+        "measurements 'between: [node, block]' (the default: one for each node in each repetition), [node] "
+        "or "
+        "[block], and never over measurements of one process. Each repetition has blocks and processes of "
+        "its "
+        "own. A table that is written has all repetitions.\n\n"
         "Examples:\n\n"
         "  assay design uniform-product --compute 'lda=max(m, n, k)' -o sizes.csv\n"
         "  assay design uniform-product m n k --fixed k=128 --products 20 --seed 42\n"

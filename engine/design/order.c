@@ -49,12 +49,20 @@ static int reserve_blocks(struct design_order *order, size_t states, size_t coun
 
 /* ---- As written */
 
-static int write_runs(struct design_order *order, const struct design_states *states,
+/* Does a block begin at position AT? */
+static bool is_first(const struct design_order *order, const struct design_states *states, bool in_rounds,
+                     size_t at) {
+    size_t row = at % order->row_count;
+    return at == 0 || (in_rounds && row == 0) ||
+           states->items[row] != states->items[(at - 1) % order->row_count];
+}
+
+static int write_runs(struct design_order *order, const struct design_states *states, bool in_rounds,
                       struct failure *failure) {
     size_t count = 0;
     for (size_t i = 0; i < order->count; i++) {
         order->units[i] = (uint32_t)i;
-        count += i == 0 || states->items[i % order->row_count] != states->items[(i - 1) % order->row_count];
+        count += is_first(order, states, in_rounds, i);
     }
     int r = reserve_blocks(order, states->count, count, failure);
     cleanup_free size_t *rows = calloc(states->count, sizeof *rows); /* a row of each state */
@@ -64,13 +72,11 @@ static int write_runs(struct design_order *order, const struct design_states *st
         return r;
     for (size_t row = order->row_count; row-- > 0;)
         rows[states->items[row]] = row;
-    uint32_t last = 0;
     for (size_t i = 0; i < order->count; i++) {
         uint32_t state = states->items[i % order->row_count];
-        if (i == 0 || state != last)
+        if (is_first(order, states, in_rounds, i))
             order->blocks[order->block_count++] = (struct design_block){.first = i, .row = rows[state]};
         order->blocks[order->block_count - 1].count++;
-        last = state;
     }
     return 0;
 }
@@ -177,7 +183,27 @@ int design_order_new_in_blocks(enum design_order_kind kind, uint64_t seed, size_
                              "%zu blocks of each state, expected from 1 to %zu, as many as repetitions",
                              rounds, repetitions);
     r = kind == DESIGN_ORDER_RANDOM ? deal(order, states, rounds, failure)
-                                    : write_runs(order, states, failure);
+                                    : write_runs(order, states, false, failure);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(order);
+    return 0;
+}
+
+int design_order_new_in_rounds(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
+                               const struct design_states *states, struct design_order **ret,
+                               struct failure *failure) {
+    cleanup(free_order) struct design_order *order = NULL;
+    int r = begin(kind, seed, rows, repetitions, &order, failure);
+    if (r < 0)
+        return r;
+    cleanup_free uint32_t *same = states ? NULL : calloc(rows, sizeof *same);
+    if (!states && !same)
+        return failure_memory(failure);
+    struct design_states all = {.items = same, .count = 1};
+    states = states ? states : &all;
+    r = kind == DESIGN_ORDER_RANDOM ? deal(order, states, repetitions, failure)
+                                    : write_runs(order, states, true, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(order);

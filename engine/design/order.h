@@ -16,6 +16,10 @@
  * shuffled as one.
  *
  * An order as written changes the state where the table does: its blocks are the longest runs of one state.
+ *
+ * An order in rounds (of a design that is repeated until its rows are known well enough, repeat.h) has a
+ * round for each repetition, in either order, so that every block has each of its rows once, and rows that
+ * are known can be left out of later ones: the last blocks of the order need not be measured at all.
  */
 #ifndef ASSAY_DESIGN_ORDER_H
 #define ASSAY_DESIGN_ORDER_H
@@ -73,6 +77,11 @@ struct design_states {
  * refused. */
 int design_order_new_in_blocks(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
                                const struct design_states *states, size_t rounds, struct design_order **ret,
+                               struct failure *failure);
+/* As above, with as many rounds as repetitions; as written, a repetition always begins a new block. STATES
+ * may be NULL: all rows have the same. The draws are those of design_order_new_in_blocks. */
+int design_order_new_in_rounds(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
+                               const struct design_states *states, struct design_order **ret,
                                struct failure *failure);
 /* NULL is fine. */
 void design_order_free(struct design_order *order);

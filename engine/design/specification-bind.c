@@ -18,7 +18,7 @@ struct written {
     char *file;
     int64_t rows, repetitions, blocks, max_size, products, batch;
     double max_product;
-    const struct document_node *factors, *cross, *fixed, *add, *compute, *seed;
+    const struct document_node *factors, *cross, *fixed, *add, *compute, *seed, *repeat;
 };
 
 #define MOST_INTEGER ((double)DESIGN_INTEGER_MOST)
@@ -38,6 +38,7 @@ static const struct bind_field fields[] = {
     {WRITTEN("cross", BIND_NODE, cross), .kinds = 1 << DOCUMENT_MAPPING},
     {WRITTEN("compute", BIND_NODE, compute), .kinds = 1 << DOCUMENT_MAPPING},
     {WRITTEN("repetitions", BIND_INTEGER, repetitions), .minimum = 1, .maximum = DESIGN_REPETITIONS_MOST},
+    {WRITTEN("repeat", BIND_NODE, repeat)},
     {WRITTEN("blocks", BIND_INTEGER, blocks), .minimum = 1, .maximum = DESIGN_REPETITIONS_MOST},
     {WRITTEN("order", BIND_CHOICE, order), .choices = design_order_names},
     {WRITTEN("seed", BIND_NODE, seed), .kinds = 1 << DOCUMENT_NUMBER | 1 << DOCUMENT_TEXT},
@@ -332,6 +333,21 @@ static int bind_computed(const struct binding *binding, const struct document_no
     return r;
 }
 
+/* `repeat` says how often, and has blocks of its own. */
+static int bind_repeat(const struct binding *binding, const struct document_node *repeat) {
+    static const char *const others[] = {"repetitions", "blocks"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const struct document_node *other = document_get(binding->node, others[i]);
+        if (other)
+            return refuse(binding, other, "both '%s' and 'repeat', expected one of them", others[i]);
+    }
+    struct design_specification *specification = binding->specification;
+    int r = design_repeat_bind(binding->document, repeat, &specification->repeat, binding->failure);
+    if (r == 0)
+        specification->repetitions = specification->repeat.at_most;
+    return r;
+}
+
 static int bind_written(const struct binding *binding, const struct written *written, const char *folder) {
     struct design_specification *specification = binding->specification;
     int r = check_kind(binding, written);
@@ -357,6 +373,8 @@ static int bind_written(const struct binding *binding, const struct written *wri
         r = bind_crossed(binding, written->cross);
     if (r == 0 && written->compute)
         r = bind_computed(binding, written->compute);
+    if (r == 0 && written->repeat)
+        r = bind_repeat(binding, written->repeat);
     return r;
 }
 

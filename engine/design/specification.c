@@ -56,6 +56,7 @@ void design_specification_free(struct design_specification *specification) {
         free(specification->computed[i].text);
     }
     free(specification->computed);
+    design_repeat_clear(&specification->repeat);
     free(specification->place_file);
     free(specification);
 }
@@ -84,11 +85,18 @@ static int set_count(const char *what, const char *text, uint64_t *ret, struct f
 
 int design_specification_set_repetitions(struct design_specification *specification, const char *text,
                                          struct failure *failure) {
-    return set_count("repetitions", text, &specification->repetitions, failure);
+    int r = set_count("repetitions", text, &specification->repetitions, failure);
+    if (r == 0)
+        design_repeat_clear(&specification->repeat);
+    return r;
 }
 
 int design_specification_set_blocks(struct design_specification *specification, const char *text,
                                     struct failure *failure) {
+    if (specification->repeat.wanted)
+        return failure_input(failure, NULL, 0, 0,
+                             "'repeat' has a block of each state in every repetition, so that blocks cannot "
+                             "be set");
     return set_count("blocks", text, &specification->blocks, failure);
 }
 
@@ -296,13 +304,29 @@ static int make_table(const struct design_specification *specification, const st
     return 0;
 }
 
-/* Gives a failure without a place the one of `blocks`, or else the specification's. */
+/* Gives a failure without a place the one of `blocks` or of `at-most`, or else the specification's. */
 static int at_blocks(const struct design_specification *specification, int code, struct failure *failure) {
-    if (code < 0 && specification->blocks_line && failure && failure->kind == FAILURE_INPUT &&
-        !failure->place[0])
-        failure_input(failure, specification->place_file, specification->blocks_line,
-                      specification->blocks_column, "%s", failure->text);
+    const struct design_repeat *repeat = &specification->repeat;
+    size_t line = repeat->wanted ? repeat->at_most_place.line : specification->blocks_line,
+           column = repeat->wanted ? repeat->at_most_place.column : specification->blocks_column;
+    if (code < 0 && line && failure && failure->kind == FAILURE_INPUT && !failure->place[0])
+        failure_input(failure, specification->place_file, line, column, "%s", failure->text);
     return at_place(specification, code, failure);
+}
+
+/* The order in which rows come until they are known well enough. */
+static int make_rounds(const struct design_specification *specification, const struct design *design,
+                       struct design_order **ret, struct failure *failure) {
+    struct design_states states = {0};
+    int r = design->control_count ? design_control_states(design, &states, failure) : 0;
+    if (r == 0)
+        r = at_blocks(specification,
+                      design_order_new_in_rounds(specification->order, specification->seed, design->row_count,
+                                                 (size_t)specification->repetitions,
+                                                 design->control_count ? &states : NULL, ret, failure),
+                      failure);
+    free(states.items);
+    return r;
 }
 
 static int make_order(const struct design_specification *specification, const struct design *design,
@@ -314,6 +338,8 @@ static int make_order(const struct design_specification *specification, const st
                                        "'blocks' is how many times each state of the controls comes, but the "
                                        "design has no column of a control, such as control.turbo"),
                          failure);
+    if (specification->repeat.wanted)
+        return make_rounds(specification, design, ret, failure);
     if (design->control_count == 0)
         return at_place(specification,
                         design_order_new(specification->order, specification->seed, design->row_count,

@@ -21,6 +21,7 @@
  *     cross        factors whose values every row is combined with, all with all; written as those of
  * factorial compute      columns to add, by expressions over the columns before them (expression.h)
  *     repetitions  how often each row is measured; default 1
+ *     repeat       until a row is known well enough, instead of so many times (repeat.h)
  *     order        random (default) or as-written (order.h)
  *     blocks       how many times each state of the controls comes (order.h); default 1, at most the
  * repetitions. Only where the table has columns of controls, and in random order seed         a whole number
@@ -35,6 +36,7 @@
 #include "engine/design/factor.h"
 #include "engine/design/levels.h"
 #include "engine/design/order.h"
+#include "engine/design/repeat.h"
 #include "engine/design/uniform-product.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
@@ -79,7 +81,8 @@ struct design_specification {
     struct design_computed *computed;
     size_t computed_count, computed_capacity;
 
-    uint64_t repetitions;
+    uint64_t repetitions; /* with `repeat`: at most so many */
+    struct design_repeat repeat;
     uint64_t blocks; /* of each state; 0: nothing was said */
     size_t blocks_line, blocks_column;
     enum design_order_kind order;
@@ -105,6 +108,7 @@ int design_specification_from_node(const struct document *document, const struct
 /* Each changes what was said; TEXT is decimal. A refusal has no place. */
 int design_specification_set_seed(struct design_specification *specification, const char *text,
                                   struct failure *failure);
+/* Instead of `repeat`, if that was said. */
 int design_specification_set_repetitions(struct design_specification *specification, const char *text,
                                          struct failure *failure);
 int design_specification_set_order(struct design_specification *specification, const char *name,

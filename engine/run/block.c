@@ -79,9 +79,10 @@ static void note_units(const struct measurement *measurement) {
     if (plan_control_count(run->plan))
         snprintf(blocks, sizeof blocks, ", %zu block%s of %zu state%s of the controls", order->block_count,
                  order->block_count == 1 ? "" : "s", order->state_count, order->state_count == 1 ? "" : "s");
-    run_note(run, "%" PRIu64 " units: %zu rows, %zu repetitions, %zu %s%s%s%s, order %s, seed %" PRIu64,
-             measurement->units_total, rows, plan_positions(run->plan) / rows, lanes, whole ? "node" : "core",
-             lanes == 1 ? "" : "s", nodes, blocks, design_order_kind_name(run->plan->order->kind),
+    run_note(run, "%" PRIu64 " units%s: %zu rows, %zu repetitions, %zu %s%s%s%s, order %s, seed %" PRIu64,
+             measurement->units_total, run->settling ? " at most" : "", rows, order->repetitions, lanes,
+             whole ? "node" : "core", lanes == 1 ? "" : "s", nodes, blocks,
+             design_order_kind_name(run->plan->order->kind),
              design_specification_seed(run->campaign->design));
 }
 
@@ -221,7 +222,7 @@ static void add_place(const struct measurement *measurement, const struct run_no
     if (done == count || !run_node_is_in(node))
         return;
     for (size_t i = first; i < first + count; i++)
-        if (!ledger_is_done(run->ledger, place, i)) {
+        if (!ledger_is_done(run->ledger, place, i) && !settling_leaves_out(run, i)) {
             todo->units++;
             todo->here += has_lanes(measurement, node);
             todo->weight += plan_weight(run->plan, i);
@@ -273,6 +274,17 @@ static int count_units(struct measurement *measurement, const struct design_bloc
     run->units_planned = measurement->units_total;
     journal_planned(run, lanes);
     return run_check_units(run, lanes, failure);
+}
+
+/* What rows that are known well enough would have taken is not to be done. */
+static void settle_rows(struct measurement *measurement, const struct design_block *block, bool has_ended) {
+    struct settling_saving saving = settling_settle(measurement->run, block, has_ended);
+    if (saving.positions == 0)
+        return;
+    measurement->units_total -= saving.positions * measurement->lanes_counted;
+    measurement->weight_total -= saving.weight * (double)measurement->lanes_counted;
+    measurement->run->units_planned = measurement->units_total;
+    journal_planned(measurement->run, measurement->lanes_counted);
 }
 
 static int start_lanes(struct measurement *measurement, struct failure *failure) {
@@ -375,6 +387,8 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
     measurement->opened = false;
     measurement->block = block;
     int r = count_units(measurement, block, failure);
+    if (r == 0 && run->part > 1) /* an earlier part may have ended before it was said */
+        settle_rows(measurement, block, false);
     if (r == 0)
         r = is_left(measurement, block, &left, failure);
     if (r < 0 || !left)
@@ -395,6 +409,8 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
             r = run_passes(measurement, failure);
         for (size_t i = 0; i < measurement->lane_count; i++)
             lane_close(&measurement->lanes[i]);
+        if (r == 0 && !is_over(measurement))
+            settle_rows(measurement, block, true);
     }
     note_end(measurement);
     measurement->opened = false;

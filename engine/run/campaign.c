@@ -125,7 +125,7 @@ static int bind_design(struct campaign *campaign, const struct document_node *no
 
 /* What design: takes is easily written beside it. */
 static int refuse_misplaced(const struct document *document, struct failure *failure) {
-    static const char *const keys[] = {"seed", "order", "repetitions"};
+    static const char *const keys[] = {"seed", "order", "repetitions", "repeat"};
     const struct document_node *root = document->root;
     for (size_t i = 0; root->kind == DOCUMENT_MAPPING && i < root->count; i++)
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)

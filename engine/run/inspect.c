@@ -343,6 +343,8 @@ int run_phase_inspect(struct run *run, struct failure *failure) {
     if (r == 0)
         r = run_note_differences(run, failure);
     if (r == 0)
+        r = settling_check_nodes(run, failure);
+    if (r == 0)
         r = check_lanes(run, failure);
     if (r == 0)
         r = check_memories(run, failure);

@@ -17,19 +17,21 @@ bool lane_wants_repeat(const struct run *run, size_t place, size_t position) {
 }
 
 static int choose_positions(struct lane *lane, const struct design_block *block, struct failure *failure) {
-    const struct ledger *ledger = lane->measurement->run->ledger;
-    uint64_t done = ledger_count_done(ledger, lane->place, block->first, block->count);
+    const struct run *run = lane->measurement->run;
+    const struct ledger *ledger = run->ledger;
+    uint64_t done = ledger_count_done(ledger, lane->place, block->first, block->count),
+             left_out = settling_count_left_out(run, block);
     lane->count = block->count;
-    if (done == 0)
+    if (done == 0 && left_out == 0)
         return 0;
     lane->count = 0;
-    lane->list = calloc(block->count - done + 1, sizeof *lane->list);
+    lane->list = calloc(block->count - (done > left_out ? done : left_out) + 1, sizeof *lane->list);
     if (!lane->list)
         return failure_memory(failure);
     for (size_t i = block->first; i < block->first + block->count; i++)
-        if (!ledger_is_done(ledger, lane->place, i))
+        if (!ledger_is_done(ledger, lane->place, i) && !settling_leaves_out(run, i))
             lane->list[lane->count++] = i;
-        else if (lane_wants_repeat(lane->measurement->run, lane->place, i) && lane_add_repeat(lane, i) < 0)
+        else if (lane_wants_repeat(run, lane->place, i) && lane_add_repeat(lane, i) < 0)
             return failure_memory(failure);
     return 0;
 }

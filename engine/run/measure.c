@@ -106,7 +106,9 @@ static void journal_unit(struct measurement *measurement, const struct lane *lan
 }
 
 static void count_unit(struct measurement *measurement, const struct lane *lane,
-                       const struct measured_unit *unit, const struct unit_state *state, bool done) {
+                       const struct measured_unit *unit, const struct unit_state *state,
+                       const double *responses) {
+    bool done = responses != NULL;
     struct run *run = measurement->run;
     if (!ledger_is_done(run->ledger, lane->place, unit->position)) {
         measurement->weight_done += plan_weight(run->plan, unit->position);
@@ -120,6 +122,9 @@ static void count_unit(struct measurement *measurement, const struct lane *lane,
     struct failure failure;
     if (ledger_take(run->ledger, &attempt) < 0)
         measurement_fail(measurement, (failure_memory(&failure), &failure));
+    if (responses &&
+        settling_take(run, lane->place, unit->position, unit->attempt, state->flags, responses, &failure) < 0)
+        measurement_fail(measurement, &failure);
 }
 
 void measurement_write(struct measurement *measurement, const struct lane *lane,
@@ -138,7 +143,7 @@ void measurement_write(struct measurement *measurement, const struct lane *lane,
     size_t length = run->results->pending.length - before;
     uint32_t crc = length ? checksum_crc32c(run->results->pending.bytes + before, length) : 0;
     journal_unit(measurement, lane, unit, state, responses ? &crc : NULL, why);
-    count_unit(measurement, lane, unit, state, responses != NULL);
+    count_unit(measurement, lane, unit, state, responses);
     if (responses)
         node_speeds_add(measurement, lane, unit);
 }
@@ -361,6 +366,7 @@ int run_phase_measure(struct run *run, struct failure *failure) {
     if (committed == 0 && measurement.units_total > 0)
         show_progress(&measurement);
     note_flags(run);
+    settling_note(run, r == 0 && !run->interrupted);
     if (r == 0 && run->units->failed == 0 && run->units->repeats_failed > 0 && !run->interrupted)
         r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
                              "%" PRIu64 " units failed when they were measured again; the first: %s",

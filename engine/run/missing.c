@@ -74,7 +74,7 @@ static int find_places(struct missing *missing) {
 /* Blocks that are over have been measured on the cores that the nodes had then. */
 static bool is_missing(const struct missing *missing, size_t place, size_t position) {
     const struct run *run = missing->run;
-    if (ledger_is_done(run->ledger, place, position))
+    if (ledger_is_done(run->ledger, place, position) || settling_leaves_out(run, position))
         return false;
     return (missing->current[place] && (position >= run->reached || missing->whole[place])) ||
            ledger_has_failed(run->ledger, place, position);

@@ -4,6 +4,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/run/lane.h"
+#include "engine/run/unit-state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -147,18 +148,6 @@ static int take_resumed(struct reading *reading, const struct journal_entry *ent
     return r;
 }
 
-static unsigned parse_flags(const char *text) {
-    unsigned flags = 0;
-    while (*text) {
-        size_t length = strcspn(text, ";");
-        for (unsigned gate = 0; gate < GATE_KINDS; gate++)
-            if (strlen(gate_kind_names[gate]) == length && memcmp(gate_kind_names[gate], text, length) == 0)
-                flags |= 1U << gate;
-        text += length + (text[length] == ';');
-    }
-    return flags;
-}
-
 struct unit_entry {
     int64_t order, attempt;
     char node[NAME_MOST], core[NAME_MOST], status[16], flags[256], crc[16];
@@ -208,7 +197,7 @@ static int take_unit(struct reading *reading, const struct journal_entry *entry,
                                      .position = (size_t)unit.order - 1,
                                      .attempt = (unsigned)unit.attempt,
                                      .done = done,
-                                     .flags = parse_flags(unit.flags)};
+                                     .flags = unit_state_parse_flags(unit.flags)};
     r = attempt.place == SIZE_MAX ? -ENOMEM : ledger_take(reading->ledger, &attempt);
     if (r == -ENOMEM)
         return failure_memory(failure);

@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/run/experiment-command.h"
+#include "engine/run/settling.h"
 #include "engine/run/state-describe.h"
 
 #include <errno.h>
@@ -54,8 +55,9 @@ static void append_units(const struct plan *plan, struct text *ret) {
     bool core = experiment->placement == EXPERIMENT_PLACEMENT_CORE;
     const struct testbed_choice *testbed = &plan->campaign->testbed;
     size_t nodes = testbed->backend->expected_nodes(testbed->settings);
-    text_printf(ret, "  measure    %zu rows x %zu repetitions = %zu units on each %s", rows, positions / rows,
-                positions, core ? "physical core, all cores at once" : "node");
+    const char *at_most = plan->campaign->design->repeat.wanted ? "at most " : "";
+    text_printf(ret, "  measure    %zu rows x %s%zu repetitions = %s%zu units on each %s", rows, at_most,
+                positions / rows, at_most, positions, core ? "physical core, all cores at once" : "node");
     if (nodes > 1)
         text_printf(ret, ", of %zu nodes at once", nodes);
     if (plan_control_count(plan))
@@ -63,6 +65,7 @@ static void append_units(const struct plan *plan, struct text *ret) {
                     plan->order->block_count == 1 ? "" : "s");
     text_printf(ret, ", order %s, seed %" PRIu64 "\n", design_order_kind_name(plan->order->kind),
                 design_specification_seed(plan->campaign->design));
+    settling_describe(plan, ret);
 }
 
 /* What a column of the design is headed by. */
@@ -157,10 +160,12 @@ static void append_costs(const struct plan *plan, struct text *ret) {
     else
         text_append_string(ret, "\nMemory: the experiment does not say what it needs.\n");
     if (plan->seconds >= 0)
-        text_printf(ret,
-                    "Time to measure: about %s by the experiment's own estimate, before anything is known of "
-                    "the machine.\n",
-                    number_describe_duration(plan->seconds, words));
+        text_printf(
+            ret,
+            "Time to measure: %sabout %s by the experiment's own estimate, before anything is known of "
+            "the machine.\n",
+            plan->campaign->design->repeat.wanted ? "at most " : "",
+            number_describe_duration(plan->seconds, words));
     else
         text_append_string(ret, "Time to measure: unknown; the experiment has no estimate.\n");
 }
@@ -276,6 +281,7 @@ cJSON *plan_resolve(const struct plan *plan) {
     json_add_uint64(object, "rows", plan->design->row_count);
     json_add_uint64(object, "repetitions", plan->order->repetitions);
     json_add_uint64(object, "positions", plan_positions(plan));
+    settling_resolve(plan, object);
     if (add_blocks(plan, object) < 0) {
         cJSON_Delete(object);
         return NULL;

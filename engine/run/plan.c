@@ -3,6 +3,7 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
+#include "engine/run/settling.h"
 
 #include <errno.h>
 #include <math.h>
@@ -147,6 +148,8 @@ int plan_new(const struct campaign *campaign, struct plan **ret, struct failure 
     int r = design_specification_make(campaign->design, &factors, &plan->design, &plan->order, failure);
     if (r == 0)
         r = check_controls(plan, failure);
+    if (r == 0)
+        r = settling_choose_response(campaign, &plan->repeat_response, failure);
     if (r == 0)
         r = check_conditions(plan, failure);
     if (r == 0)

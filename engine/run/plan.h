@@ -17,6 +17,7 @@ struct plan {
     const struct campaign *campaign;
     struct design *design;      /* one row a combination of factors */
     struct design_order *order; /* (row, repetition) of each position */
+    size_t repeat_response;     /* which response decides how often a row is repeated (settling.h) */
     double *maxima;             /* of experiment->maxima, over the design */
     double memory;              /* bytes a process; 0: not stated */
     double *row_seconds; /* expected of one unit of each row; NULL when the experiment has no estimate */
@@ -29,7 +30,7 @@ int plan_new(const struct campaign *campaign, struct plan **ret, struct failure 
 void plan_free(struct plan *plan);
 void plan_cleanup(struct plan **plan); /* for the cleanup attribute */
 
-size_t plan_positions(const struct plan *plan); /* rows times repetitions */
+size_t plan_positions(const struct plan *plan); /* rows times repetitions, of which there may be fewer */
 /* Expected seconds of the unit at a position; 1 where nothing is known, so that positions weigh the same. */
 double plan_weight(const struct plan *plan, size_t position);
 

@@ -98,7 +98,9 @@ int run_record_columns(struct run *run, bool missing, struct failure *failure) {
                                     experiment->responses[i].unit, ARCHIVE_ROLE_RESPONSE,
                                     experiment->responses[i].name, experiment->responses[i].description};
     memcpy(columns + count - STATE_COLUMNS, state_columns, sizeof state_columns);
-    struct archive_table tables[3] = {
+    struct archive_column settled[SETTLING_COLUMNS];
+    settling_columns(run->plan, settled);
+    struct archive_table tables[4] = {
         {"results/results.csv", "one line a unit that was measured, in the order of the answers", columns,
          count},
     };
@@ -110,6 +112,9 @@ int run_record_columns(struct run *run, bool missing, struct failure *failure) {
         tables[table_count++] =
             (struct archive_table){"results/missing.csv", "one line a unit that was planned and is not done",
                                    missing_columns, sizeof missing_columns / sizeof *missing_columns};
+    if (run->settling)
+        tables[table_count++] = (struct archive_table){
+            "results/repeat.csv", "how well each row of the design is known", settled, SETTLING_COLUMNS};
     cleanup_free char *path = run_path(run, "datapackage.json");
     if (!path)
         return failure_memory(failure);
@@ -245,6 +250,7 @@ int run_record_run(struct run *run, struct failure *failure) {
     json_add_string(engine, "commit", ASSAY_COMMIT[0] ? ASSAY_COMMIT : NULL);
     add_outcome(run, object);
     plan_add_seed(run->plan, object);
+    settling_resolve(run->plan, object);
     cJSON *counts = json_add_object(object, "counts");
     json_add_uint64(counts, "rows", run->plan->design->row_count);
     json_add_uint64(counts, "units_planned", run->units_planned);
@@ -252,6 +258,8 @@ int run_record_run(struct run *run, struct failure *failure) {
     json_add_uint64(counts, "units_failed", run->units->failed);
     json_add_uint64(counts, "units_flagged", run->units->flagged);
     json_add_uint64(counts, "units_repeated", run->units->repeated);
+    if (run->settling)
+        json_add_uint64(counts, "rows_settled", settling_count(run));
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < run->node_count; i++)
         if (!run->nodes[i].spare)
@@ -346,6 +354,8 @@ int run_phase_seal(struct run *run, struct failure *failure) {
     journal_integer(run->journal, "units_missing", (int64_t)missing);
     journal_end(run->journal);
     r = run_commit(run, failure);
+    if (r == 0)
+        r = settling_record(run, failure);
     if (r == 0)
         r = run_record_software(run, failure);
     if (r == 0)

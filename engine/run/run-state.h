@@ -18,6 +18,7 @@
 #include "engine/run/plan.h"
 #include "engine/run/run-lock.h"
 #include "engine/run/run.h"
+#include "engine/run/settling.h"
 #include "engine/run/unit-times.h"
 #include "engine/run/watch.h"
 
@@ -138,6 +139,7 @@ struct run {
     struct ledger *ledger;             /* of the units that have ended, in all parts of the run */
     const struct ledger_totals *units; /* its totals */
     uint64_t units_planned;
+    struct settling *settling;    /* rows that are known well enough; NULL: all have the same repetitions */
     char first_unit_failure[768]; /* a sentence, or empty */
 
     struct deadline deadline;

@@ -277,6 +277,7 @@ static void close_run(struct run *run) {
     ledger_free(run->ledger);
     free(run->expected_seconds);
     unit_times_free(run->times);
+    settling_free(run->settling);
     free(run->folder);
     free(run->archive);
 }
@@ -318,6 +319,8 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
     int r = plan_new(request->campaign, &run.plan, failure);
     if (r == 0 && ledger_new(plan_positions(run.plan), &run.ledger) < 0)
         r = failure_memory(failure);
+    if (r == 0)
+        r = settling_open(&run, failure);
     if (r == 0)
         run.units = ledger_totals(run.ledger);
     if (r == 0)

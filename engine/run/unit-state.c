@@ -231,6 +231,18 @@ const char *unit_state_flags(unsigned flags, char *buffer, size_t size) {
     return buffer;
 }
 
+unsigned unit_state_parse_flags(const char *text) {
+    unsigned flags = 0;
+    while (*text) {
+        size_t length = strcspn(text, ";");
+        for (unsigned gate = 0; gate < GATE_KINDS; gate++)
+            if (strlen(gate_kind_names[gate]) == length && memcmp(gate_kind_names[gate], text, length) == 0)
+                flags |= 1U << gate;
+        text += length + (text[length] == ';');
+    }
+    return flags;
+}
+
 enum gate_action unit_state_action(const struct gate_settings *settings, unsigned flags) {
     enum gate_action action = GATE_NONE;
     for (size_t gate = 0; gate < GATE_KINDS; gate++)

@@ -49,6 +49,8 @@ bool unit_state_remember(const struct run *run, const struct unit_place *place, 
 
 /* "throttle;drift", "" for none; cut at SIZE. Returns BUFFER. */
 const char *unit_state_flags(unsigned flags, char *buffer, size_t size);
+/* The flags in such a TEXT; names that are none are passed over. */
+unsigned unit_state_parse_flags(const char *text);
 /* What the campaign wants done about them: the strongest. */
 enum gate_action unit_state_action(const struct gate_settings *settings, unsigned flags);
 /* A sentence about one of the flags, for people. Returns BUFFER. */

@@ -1,0 +1,370 @@
+/* When a row is known well enough: groups, intervals and verdicts, against numbers worked out by hand. */
+#include "engine/run/repetition-rule.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <errno.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 3, BOTH = DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK };
+
+/* t of 95 %, by degrees of freedom. */
+static const double t[] = {0, 12.7062047361747, 4.30265272974946, 3.18244630528371};
+
+static struct repetition_rule *make(unsigned between, uint64_t at_least) {
+    struct design_repeat repeat = {.wanted = true,
+                                   .ci = 0.02,
+                                   .confidence = 0.95,
+                                   .at_least = at_least,
+                                   .at_most = 100,
+                                   .between = between};
+    struct repetition_rule *rule = NULL;
+    assert_int_equal(repetition_rule_new(&repeat, ROWS, &rule), 0);
+    return rule;
+}
+
+static struct repetition_value value_of(size_t row, size_t repetition, const char *node, double value) {
+    return (struct repetition_value){
+        .row = row, .repetition = repetition, .node = node, .core = "0", .attempt = 1, .value = value};
+}
+
+static void take(struct repetition_rule *rule, size_t row, size_t repetition, const char *node,
+                 double value) {
+    struct repetition_value one = value_of(row, repetition, node, value);
+    assert_int_equal(repetition_rule_take(rule, &one), 0);
+}
+
+static void take_attempt(struct repetition_rule *rule, size_t repetition, unsigned attempt, bool again,
+                         double value) {
+    struct repetition_value one = value_of(0, repetition, "a", value);
+    one.attempt = attempt;
+    one.again = again;
+    assert_int_equal(repetition_rule_take(rule, &one), 0);
+}
+
+static void near(double found, double expected) {
+    if (!(fabs(found - expected) <= 1e-12 * fabs(expected) || found == expected))
+        fail_msg("%.17g, expected %.17g", found, expected);
+}
+
+static void check(struct repetition_rule *rule, size_t row, size_t before, size_t groups, double mean,
+                  double half_width) {
+    struct repetition_estimate estimate = repetition_rule_estimate(rule, row, before);
+    assert_int_equal(estimate.groups, groups);
+    near(estimate.mean, mean);
+    near(estimate.half_width, half_width);
+    near(estimate.relative, half_width == 0 ? 0 : half_width / fabs(mean));
+}
+
+static void check_few(struct repetition_rule *rule, size_t row, size_t groups) {
+    struct repetition_estimate estimate = repetition_rule_estimate(rule, row, SIZE_MAX);
+    assert_int_equal(estimate.groups, groups);
+    assert_true(isnan(estimate.half_width) && isnan(estimate.relative) && !estimate.narrow);
+    assert_int_equal(isnan(estimate.mean), groups == 0);
+}
+
+/* ---- Groups */
+
+static void test_between_blocks(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
+    static const double values[] = {101, 99, 101, 99};
+    check_few(rule, 0, 0);
+    for (size_t i = 0; i < 4; i++) {
+        take(rule, 0, i, "a", values[i] - 1); /* the group is the mean of both nodes */
+        take(rule, 0, i, "b", values[i] + 1);
+        if (i == 0)
+            check_few(rule, 0, 1);
+        if (i == 1)
+            check(rule, 0, 2, 2, 100, t[1] * 1);
+        if (i == 2)
+            check(rule, 0, 3, 3, 301.0 / 3, t[2] * 2 / 3);
+    }
+    check(rule, 0, 3, 3, 301.0 / 3, t[2] * 2 / 3); /* without the last, which may not be over */
+    check(rule, 0, 4, 4, 100, t[3] / sqrt(3));
+    check_few(rule, 1, 0);
+    repetition_rule_free(rule);
+}
+
+static void test_between_nodes_and_blocks(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(BOTH, 2);
+    take(rule, 0, 0, "a", 10); /* two cores of a, three of b: 11 and 9 */
+    check_few(rule, 0, 1);
+    take(rule, 0, 0, "b", 8);
+    take(rule, 0, 0, "a", 12);
+    take(rule, 0, 0, "b", 10);
+    take(rule, 0, 0, "b", 9);
+    take(rule, 1, 0, "b", 5);
+    check(rule, 0, 1, 2, 10, t[1] * 1);
+    take(rule, 0, 1, "b", 7);
+    take(rule, 0, 1, "a", 13);
+    check(rule, 0, 2, 4, 10, t[3] * sqrt(20.0 / 3 / 4));
+    check(rule, 0, 1, 2, 10, t[1] * 1); /* the second repetition is not over */
+    assert_int_equal(repetition_rule_estimate(rule, 0, 1).repetitions, 1);
+    assert_int_equal(repetition_rule_estimate(rule, 0, 2).repetitions, 2);
+    check_few(rule, 1, 1);
+    repetition_rule_free(rule);
+}
+
+static void test_between_nodes(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(DESIGN_BETWEEN_NODE, 2);
+    for (size_t i = 0; i < 50; i++)
+        take(rule, 2, i, "a", i % 2 ? 20 : 10);
+    check_few(rule, 2, 1); /* however many repetitions there are on one node */
+    take(rule, 0, 0, "a", 10);
+    take(rule, 0, 0, "a", 12);
+    take(rule, 0, 0, "b", 9);
+    take(rule, 0, 1, "a", 14); /* 12 in all */
+    take(rule, 0, 1, "b", 7);  /* 8 in all */
+    check(rule, 0, 1, 2, 10, t[1] * 1);
+    check(rule, 0, 2, 2, 10, t[1] * 2);
+    take(rule, 0, 2, "c", 10);
+    check(rule, 0, 3, 3, 10, t[2] * sqrt(8.0 / 2 / 3));
+    repetition_rule_free(rule);
+}
+
+/* A node is its name, wherever that text stands. */
+static void test_node_names(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(BOTH, 2);
+    char name[8] = "n-1", same[8] = "n-1";
+    take(rule, 0, 0, name, 1);
+    take(rule, 0, 0, same, 3);
+    check_few(rule, 0, 1);
+    snprintf(name, sizeof name, "n-2");
+    take(rule, 0, 0, name, 4);
+    check(rule, 0, 1, 2, 3, t[1] * 1);
+    repetition_rule_free(rule);
+}
+
+/* ---- Attempts */
+
+static void test_the_last_attempt_counts(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
+    take_attempt(rule, 0, 1, true, 1000);
+    take_attempt(rule, 0, 2, true, 2000);
+    take_attempt(rule, 0, 3, false, 9);
+    take_attempt(rule, 1, 1, false, 11);
+    repetition_rule_gather(rule, 2);
+    check(rule, 0, 2, 2, 10, t[1] * 1);
+    repetition_rule_free(rule);
+}
+
+static void test_what_is_not_measured_again_counts(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
+    take_attempt(rule, 0, 1, true, 9);
+    check_few(rule, 0, 0);
+    take_attempt(rule, 1, 1, true, 11); /* a round further: the first one is over */
+    check_few(rule, 0, 1);
+    repetition_rule_gather(rule, 1);
+    check_few(rule, 0, 1);
+    repetition_rule_gather(rule, 2);
+    check(rule, 0, 2, 2, 10, t[1] * 1);
+    repetition_rule_gather(rule, 2); /* not twice */
+    check(rule, 0, 2, 2, 10, t[1] * 1);
+    repetition_rule_free(rule);
+}
+
+/* What failed and is tried again has a second attempt without a first. */
+static void test_an_attempt_without_a_first(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
+    take_attempt(rule, 0, 2, false, 9);
+    take_attempt(rule, 1, 4, false, 11);
+    check(rule, 0, 2, 2, 10, t[1] * 1);
+    repetition_rule_free(rule);
+}
+
+/* Many units wait at once, and only some are measured again. */
+static void test_many_aside(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(BOTH, 2);
+    struct repetition_value value = value_of(0, 0, "a", 0);
+    enum { CORES = 5000 };
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t core = 0; core < CORES; core += 1 + pass) {
+            char number[16];
+            snprintf(number, sizeof number, "%zu", core);
+            value.core = number;
+            value.attempt = (unsigned)pass + 1;
+            value.again = pass == 0;
+            value.value = pass ? 4 : 8;
+            assert_int_equal(repetition_rule_take(rule, &value), 0);
+        }
+    repetition_rule_gather(rule, 1);
+    assert_int_equal(repetition_rule_estimate(rule, 0, 1).groups, 1);
+    near(repetition_rule_estimate(rule, 0, 1).mean, 6);
+    repetition_rule_free(rule);
+}
+
+/* A unit that failed, and was tried again when others were further. */
+static void test_late(void **state) {
+    (void)state;
+    struct repetition_rule *blocks = make(DESIGN_BETWEEN_BLOCK, 2), *nodes = make(DESIGN_BETWEEN_NODE, 2);
+    for (size_t repetition = 0; repetition < 2; repetition++) {
+        take(blocks, 0, repetition, "a", repetition ? 11 : 9);
+        take(nodes, 0, repetition, "a", repetition ? 11 : 9);
+        take(nodes, 0, repetition, "b", 14);
+    }
+    take(blocks, 0, 0, "b", 1e6);
+    take(nodes, 0, 0, "a", 16); /* a: 12 */
+    check(blocks, 0, 2, 2, 10, t[1] * 1);
+    check(nodes, 0, 2, 2, 13, t[1] * 1);
+    assert_int_equal(repetition_rule_estimate(blocks, 0, 2).repetitions, 2);
+    repetition_rule_free(blocks);
+    repetition_rule_free(nodes);
+}
+
+/* ---- Verdicts */
+
+static void test_settles(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
+    for (size_t i = 0; i < 4; i++) {
+        assert_false(repetition_rule_settle(rule, 0, i));
+        assert_false(repetition_rule_leaves_out(rule, 0, i));
+        take(rule, 0, i, "a", i % 2 ? 99 : 101);
+        take(rule, 1, i, "a", i % 2 ? 90 : 110);
+    }
+    assert_int_equal(repetition_rule_settled_count(rule), 0);
+    assert_true(repetition_rule_settle(rule, 0, 4)); /* 1.84 % */
+    assert_false(repetition_rule_settle(rule, 0, 4));
+    assert_false(repetition_rule_settle(rule, 1, 4));
+    assert_true(repetition_rule_is_settled(rule, 0));
+    assert_false(repetition_rule_is_settled(rule, 1));
+    assert_int_equal(repetition_rule_settled_count(rule), 1);
+    assert_false(repetition_rule_leaves_out(rule, 0, 3)); /* what is owed of an earlier one still is */
+    assert_true(repetition_rule_leaves_out(rule, 0, 4));
+    assert_true(repetition_rule_leaves_out(rule, 0, 70));
+    assert_false(repetition_rule_leaves_out(rule, 1, 4));
+    repetition_rule_free(rule);
+}
+
+/* The bound itself is narrow enough. */
+static void test_at_the_bound(void **state) {
+    (void)state;
+    for (int i = -1; i <= 1; i++) {
+        struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
+        double off = 0.02 * 100 / t[1] * (1 + i * 1e-9);
+        take(rule, 0, 0, "a", 100 - off);
+        take(rule, 0, 1, "a", 100 + off);
+        if (i)
+            assert_int_equal(repetition_rule_settle(rule, 0, 2), i < 0);
+        near(repetition_rule_estimate(rule, 0, 2).relative, 0.02 * (1 + i * 1e-9));
+        repetition_rule_free(rule);
+    }
+}
+
+static void test_equal_values(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(BOTH, 4);
+    static const double values[ROWS] = {0.1, 0, -1e300};
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t row = 0; row < ROWS; row++) {
+            assert_false(repetition_rule_settle(rule, row, i)); /* not before four repetitions */
+            for (size_t core = 0; core < 7; core++) {
+                take(rule, row, i, "a", values[row]);
+                take(rule, row, i, "b", values[row]);
+            }
+        }
+    }
+    for (size_t row = 0; row < ROWS; row++) {
+        check(rule, row, 4, 8, values[row], 0);
+        assert_true(repetition_rule_settle(rule, row, 4));
+    }
+    repetition_rule_free(rule);
+}
+
+static void test_at_least_one(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(BOTH, 1);
+    take(rule, 0, 0, "a", 100);
+    assert_false(repetition_rule_settle(rule, 0, 1)); /* one group */
+    take(rule, 0, 0, "b", 100);
+    assert_true(repetition_rule_settle(rule, 0, 1));
+    repetition_rule_free(rule);
+}
+
+static void test_mean_of_zero(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
+    for (size_t i = 0; i < 2; i++)
+        take(rule, 0, i, "a", i ? -1e-9 : 1e-9);
+    struct repetition_estimate estimate = repetition_rule_estimate(rule, 0, 2);
+    assert_true(estimate.mean == 0 && isinf(estimate.relative));
+    assert_false(repetition_rule_settle(rule, 0, 2));
+    repetition_rule_free(rule);
+}
+
+static void test_what_is_not_finite(void **state) {
+    (void)state;
+    static const double bad[ROWS] = {NAN, INFINITY, 1.7e308};
+    struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
+    for (size_t i = 0; i < 10; i++)
+        for (size_t row = 0; row < ROWS; row++)
+            take(rule, row, i, "a", i == 3 ? bad[row] : 100);
+    for (size_t row = 0; row < ROWS; row++) {
+        assert_false(repetition_rule_settle(rule, row, 10));
+        assert_true(repetition_rule_estimate(rule, row, 3).groups >= 3);
+    }
+    repetition_rule_free(rule);
+}
+
+static void test_far_from_zero(void **state) {
+    (void)state;
+    struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
+    static const double values[] = {1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16};
+    for (size_t i = 0; i < 4; i++)
+        take(rule, 0, i, "a", values[i]);
+    check(rule, 0, 4, 4, 1e9 + 10, t[3] * sqrt(30.0 / 4));
+    repetition_rule_free(rule);
+}
+
+static void test_too_many_nodes(void **state) {
+    (void)state;
+    enum { MANY = 1 << 16, NODES = REPETITION_CELLS_MOST / MANY };
+    struct design_repeat repeat = {.between = BOTH, .ci = 0.1, .confidence = 0.9};
+    struct repetition_rule *rule = NULL;
+    assert_int_equal(repetition_rule_new(&repeat, MANY, &rule), 0);
+    for (unsigned i = 0; i <= NODES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%u", i);
+        struct repetition_value value = value_of(0, 0, name, 1);
+        assert_int_equal(repetition_rule_take(rule, &value), i < NODES ? 0 : -EFBIG);
+    }
+    assert_int_equal(repetition_rule_estimate(rule, 0, 1).groups, NODES);
+    repetition_rule_free(rule);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_between_blocks),
+        cmocka_unit_test(test_between_nodes_and_blocks),
+        cmocka_unit_test(test_between_nodes),
+        cmocka_unit_test(test_node_names),
+        cmocka_unit_test(test_the_last_attempt_counts),
+        cmocka_unit_test(test_what_is_not_measured_again_counts),
+        cmocka_unit_test(test_an_attempt_without_a_first),
+        cmocka_unit_test(test_many_aside),
+        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_settles),
+        cmocka_unit_test(test_at_the_bound),
+        cmocka_unit_test(test_equal_values),
+        cmocka_unit_test(test_at_least_one),
+        cmocka_unit_test(test_mean_of_zero),
+        cmocka_unit_test(test_what_is_not_finite),
+        cmocka_unit_test(test_far_from_zero),
+        cmocka_unit_test(test_too_many_nodes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

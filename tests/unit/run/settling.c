@@ -1,0 +1,208 @@
+/* Rows that are known are left out: from units as they are measured, and from the lines that they left. */
+#include "engine/run/settling.h"
+#include "engine/run/run-state.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define WORD(literal) ((char *)(literal))
+
+enum { ROWS = 3, REPETITIONS = 5 };
+
+static char folder[] = "/tmp/assay-settling.XXXXXX";
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    return file_remove_tree(folder, &failure);
+}
+
+/* As much of a run as this needs: two columns in the design, two responses, of which the second counts. */
+struct world {
+    struct design_specification specification;
+    struct experiment_response responses[2];
+    struct experiment experiment;
+    struct campaign campaign;
+    struct design design;
+    struct plan plan;
+    struct run run;
+};
+
+static void begin(struct world *world) {
+    *world = (struct world){
+        .specification.repeat = {.wanted = true,
+                                 .ci = 0.02,
+                                 .confidence = 0.95,
+                                 .at_least = 2,
+                                 .at_most = REPETITIONS,
+                                 .between = DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK},
+        .responses = {{.name = WORD("other"), .unit = WORD("1")}, {.name = WORD("time"), .unit = WORD("s")}},
+        .experiment = {.responses = world->responses, .response_count = 2},
+        .campaign = {.design = &world->specification, .experiment = &world->experiment},
+        .design = {.row_count = ROWS, .column_count = 2},
+        .plan = {.campaign = &world->campaign, .design = &world->design, .repeat_response = 1},
+        .run = {.campaign = &world->campaign, .experiment = &world->experiment, .plan = &world->plan},
+    };
+    world->campaign.gates.actions[GATE_LOAD] = GATE_REPEAT;
+    world->campaign.gates.repeats = 2;
+    struct failure failure = {0};
+    assert_int_equal(design_order_new_in_rounds(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL,
+                                                &world->plan.order, &failure),
+                     0);
+    assert_int_equal(ledger_new(ROWS * REPETITIONS, &world->run.ledger), 0);
+    assert_int_equal(settling_open(&world->run, &failure), 0);
+    cleanup_free char *journal = file_join(folder, "journal.jsonl");
+    remove(journal);
+    assert_int_equal(journal_create(journal, &world->run.journal, &failure), 0);
+}
+
+static void end(struct world *world) {
+    settling_free(world->run.settling);
+    ledger_free(world->run.ledger);
+    journal_close(world->run.journal);
+    design_order_free(world->plan.order);
+}
+
+static void take(struct world *world, size_t position, const char *node, unsigned attempt, unsigned flags,
+                 double value) {
+    struct failure failure = {0};
+    size_t place = ledger_place(world->run.ledger, node, "4");
+    assert_int_equal(
+        settling_take(&world->run, place, position, attempt, flags, (double[]){-1, value}, &failure), 0);
+}
+
+static void take_line(struct world *world, const char *line) {
+    struct failure failure = {0};
+    if (settling_take_line(line, strlen(line), &world->run, &failure) < 0)
+        fail_msg("%s: %s", line, failure.text);
+}
+
+static struct settling_saving end_block(struct world *world, size_t block) {
+    return settling_settle(&world->run, &world->plan.order->blocks[block], true);
+}
+
+/* Row 1 is known after two repetitions, row 2 after three, row 3 never. */
+static void test_units(void **state) {
+    (void)state;
+    struct world world;
+    begin(&world);
+    for (size_t round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 2; i++) {
+            const char *node = i ? "b" : "a";
+            if (round < 2)
+                take(&world, round * ROWS, node, 1, 0, 7);
+            take(&world, round * ROWS + 1, node, 1, 0, round ? 100 : i ? 102 : 98);
+            take(&world, round * ROWS + 2, node, 1, 0, i);
+        }
+        for (size_t row = 0; row < ROWS; row++)
+            assert_int_equal(settling_leaves_out(&world.run, round * ROWS + row), round == 2 && row == 0);
+        assert_int_equal(settling_count_left_out(&world.run, &world.plan.order->blocks[round]), round == 2);
+        struct settling_saving saving = end_block(&world, round);
+        assert_int_equal(saving.rows, round == 0 ? 0 : 1);
+        assert_int_equal(saving.positions, round == 0 ? 0 : REPETITIONS - 1 - round);
+        assert_true(saving.weight == (double)saving.positions);
+    }
+    assert_int_equal(settling_count(&world.run), 2);
+    assert_true(settling_leaves_out(&world.run, 3 * ROWS + 1));
+    assert_false(settling_leaves_out(&world.run, 3 * ROWS + 2));
+    end(&world);
+}
+
+/* The same from lines, with quotes, flags and attempts; what is measured after them goes on from there. */
+static void test_lines(void **state) {
+    (void)state;
+    struct world world;
+    begin(&world);
+    take_line(&world, "1,1,1,1,1,a,4,1700000000000000000,,8,x,3,7,,,");
+    take_line(&world, "1,1,1,1,1,b,4,1700000000000000000,12,8,\"x,\"\"y\"\"\n1,2\",3,500,,,drift;load");
+    take_line(&world, "1,1,1,1,2,b,4,1700000000000000000,12,8,\"x,y\",3,600,2e9,40.5,load");
+    take_line(&world, "1,1,1,1,3,b,4,1700000000000000000,12,8,x,3,7,,,load"); /* not again: twice is enough */
+    take_line(&world, "2,1,2,1,1,a,4,1700000000000000000,12,8,,3,,,,\r"); /* a response that is not finite */
+    take_line(&world, "2,1,2,1,1,b,4,1700000000000000000,12,8,,3,7,,,");
+    take(&world, ROWS, "a", 1, 0, 7);
+    take(&world, ROWS, "b", 1, 0, 7);
+    assert_int_equal(end_block(&world, 1).rows, 1);
+    assert_int_equal(settling_count(&world.run), 1);
+    assert_true(settling_leaves_out(&world.run, 2 * ROWS));
+    assert_false(settling_leaves_out(&world.run, 2 * ROWS + 1));
+    end(&world);
+}
+
+/* The part before was over when all was known, and had not said so. */
+static void test_before_a_block(void **state) {
+    (void)state;
+    struct world world;
+    begin(&world);
+    for (size_t position = 0; position < 2 * ROWS; position++)
+        take(&world, position, "a", 1, 0, 7);
+    take(&world, 2 * ROWS, "a", 1, 0, 9); /* of a repetition that is not over */
+    struct settling_saving saving = settling_settle(&world.run, &world.plan.order->blocks[2], false);
+    assert_int_equal(saving.rows, ROWS);
+    assert_int_equal(saving.positions, ROWS * (REPETITIONS - 2));
+    end(&world);
+}
+
+static void test_bad_lines(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "",
+        "0,1,1,1,1,a,4,1,,8,x,3,7,,,",
+        "4,1,1,1,1,a,4,1,,8,x,3,7,,,",
+        "1,6,1,1,1,a,4,1,,8,x,3,7,,,",
+        "1,1,1,1,,a,4,1,,8,x,3,7,,,",
+        "1,1,1,1,1,a,4,1,,8,x,3,seven,,,",
+        "1.5,1,1,1,1,a,4,1,,8,x,3,7,,,",
+    };
+    struct world world;
+    begin(&world);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct failure failure = {0};
+        assert_int_equal(settling_take_line(lines[i], strlen(lines[i]), &world.run, &failure), -74);
+        assert_int_equal(failure.kind, FAILURE_VERIFICATION);
+    }
+    end(&world);
+}
+
+/* A campaign that does not ask for it has none of it. */
+static void test_not_wanted(void **state) {
+    (void)state;
+    struct world world;
+    begin(&world);
+    struct settling *settling = world.run.settling;
+    world.run.settling = NULL;
+    take(&world, 0, "a", 1, 0, 7);
+    take_line(&world, "anything");
+    assert_false(settling_leaves_out(&world.run, 0));
+    assert_int_equal(end_block(&world, 0).positions, 0);
+    world.specification.repeat.wanted = false;
+    struct failure failure = {0};
+    assert_int_equal(settling_open(&world.run, &failure), 0);
+    assert_null(world.run.settling);
+    settling_note(&world.run, true);
+    assert_int_equal(settling_record(&world.run, &failure), 0);
+    world.run.settling = settling;
+    end(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_units),          cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_before_a_block), cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_not_wanted),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
