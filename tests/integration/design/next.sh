@@ -103,7 +103,7 @@ check "... costs what the user says" sh -c '"$ASSAY" design next rate.json --cos
 awk 'BEGIN {print "m,n,duration"; for (i = 1; i <= 40; i++) {m = 5 * i; n = int(1000 / m);
     printf "%d,%d,%.3f\n%d,1,%.3f\n", m, n, 1 + m * n / 50 + (i * 7919 % 101) / 100, m, 1 + m / 50 + (i * 7907 % 101) / 100}}' >needles.csv
 "$ASSAY" fit needles.csv --terms '1+m+m*n' -o needles.json >/dev/null
-check "products are kept to" sh -c '"$ASSAY" design next needles.json --rows 10 --seed 1 2>/dev/null >n.csv'
+check "products are kept to" sh -c '"$ASSAY" design next needles.json --rows 20 --criterion d --seed 1 2>/dev/null >n.csv'
 report $(awk -F, 'NR > 1 {if ($1 * $2 > 1000) bad = 1; n += $1 * $2 > 980} END {exit bad || n < 4}' n.csv; echo $?) "... and gone to"
 
 # ---- Refusals
