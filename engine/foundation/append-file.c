@@ -1,32 +1,76 @@
 #include "engine/foundation/append-file.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-int append_file_create(const char *path, struct append_file **ret, struct failure *failure) {
-    struct append_file *file = calloc(1, sizeof *file);
+static void close_file(struct append_file **file) {
+    append_file_close(*file);
+}
+
+/* A file that is open, with nothing pending. VERB is for the sentence. */
+static int open_file(const char *path, int flags, const char *verb, struct append_file **ret,
+                     struct failure *failure) {
+    cleanup(close_file) struct append_file *file = calloc(1, sizeof *file);
     if (!file)
         return failure_memory(failure);
     text_init(&file->pending, APPEND_FILE_PENDING_MOST);
+    file->descriptor = -1;
     file->path = strdup(path);
-    file->descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (!file->path || file->descriptor < 0) {
-        int code = file->path ? -errno : -ENOMEM;
-        append_file_close(file);
-        return failure_set(failure, code, "cannot create '%s': %s", path, strerror(-code));
-    }
-    int r = file_sync_folder_of(path, failure);
-    if (r < 0) {
-        append_file_close(file);
-        return r;
-    }
-    *ret = file;
+    if (!file->path)
+        return failure_memory(failure);
+    file->descriptor = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);
+    if (file->descriptor < 0)
+        return failure_set(failure, -errno, "cannot %s '%s': %s", verb, path, strerror(errno));
+    *ret = take_pointer(file);
     return 0;
+}
+
+int append_file_create(const char *path, struct append_file **ret, struct failure *failure) {
+    cleanup(close_file) struct append_file *file = NULL;
+    int r = open_file(path, O_CREAT | O_EXCL, "create", &file, failure);
+    if (r == 0)
+        r = file_sync_folder_of(path, failure);
+    if (r == 0)
+        *ret = take_pointer(file);
+    return r;
+}
+
+/* Cuts the open file to KEEP bytes and puts the next byte behind them. */
+static int cut(struct append_file *file, uint64_t keep, struct failure *failure) {
+    struct stat status;
+    if (fstat(file->descriptor, &status) < 0)
+        return failure_set(failure, -errno, "cannot read '%s': %s", file->path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return failure_set(failure, -EINVAL, "'%s' is not a file", file->path);
+    if (keep > (uint64_t)status.st_size)
+        return failure_set(failure, -ESPIPE, "'%s' has %jd bytes, and %" PRIu64 " were written", file->path,
+                           (intmax_t)status.st_size, keep);
+    bool longer = (uint64_t)status.st_size > keep;
+    if ((longer && (ftruncate(file->descriptor, (off_t)keep) < 0 || fsync(file->descriptor) < 0)) ||
+        lseek(file->descriptor, (off_t)keep, SEEK_SET) < 0)
+        return failure_set(failure, -errno, "cannot write '%s': %s", file->path, strerror(errno));
+    file->committed = keep;
+    return 0;
+}
+
+int append_file_open(const char *path, uint64_t keep_bytes, struct append_file **ret,
+                     struct failure *failure) {
+    cleanup(close_file) struct append_file *file = NULL;
+    /* O_NONBLOCK: a FIFO in its place is refused and not waited for; it means nothing for a file. */
+    int r = open_file(path, O_NOFOLLOW | O_NONBLOCK, "open", &file, failure);
+    if (r == 0)
+        r = cut(file, keep_bytes, failure);
+    if (r == 0)
+        *ret = take_pointer(file);
+    return r;
 }
 
 void append_file_close(struct append_file *file) {

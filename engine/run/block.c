@@ -4,6 +4,7 @@
 
 #include "engine/foundation/clock.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ static void note_begin(struct measurement *measurement, const struct design_bloc
     struct run *run = measurement->run;
     const struct plan *plan = run->plan;
     journal_begin(run->journal, "block-started");
-    journal_integer(run->journal, "block", (int64_t)measurement->block + 1);
+    journal_integer(run->journal, "block", (int64_t)run->block_number);
     journal_integer(run->journal, "first", (int64_t)block->first + 1);
     journal_integer(run->journal, "last", (int64_t)(block->first + block->count));
     for (size_t i = 0; i < plan_control_count(plan); i++) {
@@ -40,7 +41,8 @@ static void note_begin(struct measurement *measurement, const struct design_bloc
     struct text state;
     text_init(&state, 64 << 10);
     plan_append_state(plan, block->row, &state);
-    run_note(run, "block %zu of %zu: %s", measurement->block + 1, plan->order->block_count, state.bytes);
+    run_note(run, "block %zu of %zu: %s", (size_t)(block - plan->order->blocks) + 1, plan->order->block_count,
+             state.bytes);
     text_clear(&state);
 }
 
@@ -57,7 +59,7 @@ static bool is_whole(const struct measurement *measurement) {
 static void note_end(struct measurement *measurement) {
     struct run *run = measurement->run;
     journal_begin(run->journal, "block-ended");
-    journal_integer(run->journal, "block", (int64_t)measurement->block + 1);
+    journal_integer(run->journal, "block", (int64_t)run->block_number);
     journal_string(run->journal, "status",
                    is_whole(measurement) ? "done"
                    : run->interrupted    ? "interrupted"
@@ -139,6 +141,11 @@ static int open_lanes(struct measurement *measurement, const struct design_block
     measurement->opened = true;
     free(before);
     measurement->lanes_open = r < 0 ? 0 : count;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        if (lanes[i].count == 0) {
+            lanes[i].finished = true;
+            measurement->lanes_open--;
+        }
     measurement->ahead_bytes = choose_ahead(count);
     return r;
 }
@@ -170,25 +177,62 @@ static void end_lanes(struct measurement *measurement) {
 /* ---- The block -------------------------------------------------------------------------------------------
  */
 
-static double weight_of(const struct plan *plan, size_t from, size_t to) {
-    double weight = 0;
-    for (size_t i = from; i < to; i++)
-        weight += plan_weight(plan, i);
-    return weight;
+/* What is still to do, at positions from FIRST on, COUNT of them, with the lanes that the nodes have now. */
+struct todo {
+    uint64_t units;
+    double weight;
+};
+
+static void add_place(const struct run *run, size_t place, size_t first, size_t count, struct todo *todo) {
+    if (ledger_count_done(run->ledger, place, first, count) == count)
+        return;
+    for (size_t i = first; i < first + count; i++)
+        if (!ledger_is_done(run->ledger, place, i)) {
+            todo->units++;
+            todo->weight += plan_weight(run->plan, i);
+        }
+}
+
+static int count_todo(const struct run *run, size_t first, size_t count, struct todo *todo) {
+    bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
+    *todo = (struct todo){0};
+    for (size_t i = 0; i < run->node_count; i++)
+        for (size_t core = 0; core < (whole ? 1 : run->nodes[i].core_count); core++) {
+            char name[16] = "all";
+            if (!whole)
+                snprintf(name, sizeof name, "%u", run->nodes[i].cores[core]->index);
+            size_t place = ledger_place(run->ledger, run->nodes[i].name, name);
+            if (place == SIZE_MAX)
+                return -ENOMEM;
+            add_place(run, place, first, count, todo);
+        }
+    return 0;
+}
+
+static void journal_planned(struct run *run, size_t lanes) {
+    journal_begin(run->journal, "planned");
+    journal_integer(run->journal, "units", (int64_t)run->units_planned);
+    journal_integer(run->journal, "rows", (int64_t)run->plan->design->row_count);
+    journal_integer(run->journal, "repetitions", (int64_t)run->plan->order->repetitions);
+    journal_integer(run->journal, "lanes", (int64_t)lanes);
+    journal_end(run->journal);
 }
 
 /* What there is to do in all, from BLOCK on with as many lanes as the nodes have now. */
 static int count_units(struct measurement *measurement, const struct design_block *block,
                        struct failure *failure) {
     struct run *run = measurement->run;
-    size_t lanes = count_lanes(run), positions = plan_positions(run->plan);
+    size_t lanes = count_lanes(run);
+    struct todo todo;
     if (lanes == measurement->lanes_counted)
         return 0;
     measurement->lanes_counted = lanes;
-    measurement->units_total = measurement->units_before + (uint64_t)(positions - block->first) * lanes;
-    measurement->weight_total =
-        measurement->weight_before + weight_of(run->plan, block->first, positions) * (double)lanes;
+    if (count_todo(run, block->first, plan_positions(run->plan) - block->first, &todo) < 0)
+        return failure_memory(failure);
+    measurement->units_total = run->units->done + measurement->failed_here + todo.units;
+    measurement->weight_total = measurement->weight_done + todo.weight;
     run->units_planned = measurement->units_total;
+    journal_planned(run, lanes);
     return run_check_units(run, lanes, failure);
 }
 
@@ -203,7 +247,7 @@ static int run_lanes(struct measurement *measurement, struct failure *failure) {
                                           : lane_start_commands(lane, failure);
     }
     /* It is stopped by the last lane, by a failure, or by a signal. */
-    return r < 0 ? r : event_loop_run(run->loop, failure);
+    return r < 0 || measurement->lanes_open == 0 ? r : event_loop_run(run->loop, failure);
 }
 
 static bool is_over(const struct measurement *measurement) {
@@ -232,35 +276,51 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
     }
 }
 
-/* The block's units are over, one way or another. */
-static void end_block(struct measurement *measurement, const struct design_block *block) {
-    for (size_t i = 0; i < measurement->lane_count; i++)
-        lane_close(&measurement->lanes[i]);
-    double lanes = (double)measurement->lane_count;
-    measurement->units_before += (uint64_t)block->count * measurement->lane_count;
-    measurement->weight_before +=
-        weight_of(measurement->run->plan, block->first, block->first + block->count) * lanes;
+/* A run may have ended between a unit and its repetition. */
+static bool wants_repeats(const struct run *run, const struct design_block *block) {
+    for (size_t place = 0; run->part > 1 && place < ledger_place_count(run->ledger); place++)
+        for (size_t i = block->first; i < block->first + block->count; i++)
+            if (lane_wants_repeat(run, place, i))
+                return true;
+    return false;
 }
 
-int block_measure(struct measurement *measurement, size_t number, struct failure *failure) {
-    measurement->opened = false;
+/* Is anything of the block left to do, as far as can be told before its state is set? */
+static int is_left(const struct run *run, const struct design_block *block, bool *ret,
+                   struct failure *failure) {
+    struct todo todo;
+    if (count_todo(run, block->first, block->count, &todo) < 0)
+        return failure_memory(failure);
+    *ret = todo.units > 0 || wants_repeats(run, block);
+    return 0;
+}
+
+int block_measure(struct measurement *measurement, const struct design_block *block,
+                  struct failure *failure) {
     struct run *run = measurement->run;
-    const struct design_block *block = &run->plan->order->blocks[number];
-    measurement->block = number;
+    bool left = true;
+    measurement->opened = false;
+    measurement->block = block;
     int r = count_units(measurement, block, failure);
-    if (r < 0)
+    if (r == 0)
+        r = is_left(run, block, &left, failure);
+    if (r < 0 || !left)
         return r;
-    if (number == 0)
+    if (!measurement->noted) {
+        measurement->noted = true;
         note_units(measurement);
+    }
+    run->block_number++;
     note_begin(measurement, block);
-    r = run_set_block(run, number, failure);
+    r = run_set_block(run, (size_t)(block - run->plan->order->blocks), failure);
     if (r == 0 && !measurement->ended && !run->interrupted) {
         r = count_units(measurement, block, failure); /* the state may have changed what cores there are */
         if (r == 0)
             r = open_lanes(measurement, block, failure);
         if (r == 0)
             r = run_passes(measurement, failure);
-        end_block(measurement, block);
+        for (size_t i = 0; i < measurement->lane_count; i++)
+            lane_close(&measurement->lanes[i]);
     }
     note_end(measurement);
     return r;

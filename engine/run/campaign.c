@@ -48,7 +48,8 @@ static int folder_of(const char *path, char **ret, struct failure *failure) {
 }
 
 static int bind_experiment(struct campaign *campaign, const struct document_node *node,
-                           const struct installation *installation, struct failure *failure) {
+                           const struct installation *installation,
+                           const struct campaign_overrides *overrides, struct failure *failure) {
     const char *file = campaign->document->file;
     if (node->kind == DOCUMENT_MAPPING)
         return experiment_from_node(campaign->document, node, campaign->folder, &campaign->experiment,
@@ -57,7 +58,8 @@ static int bind_experiment(struct campaign *campaign, const struct document_node
         return failure_input(failure, file, node->line, node->column,
                              "'experiment' is %s, expected a name, a path, or an experiment written in place",
                              document_kind_name(node->kind));
-    return experiment_find(node->text, campaign->folder, installation, file, node->line, node->column,
+    const char *name = overrides && overrides->experiment_folder ? overrides->experiment_folder : node->text;
+    return experiment_find(name, campaign->folder, installation, file, node->line, node->column,
                            &campaign->experiment, failure);
 }
 
@@ -113,6 +115,8 @@ static int bind_design(struct campaign *campaign, const struct document_node *no
     int r = design_specification_from_node(document, node, folder, &campaign->design, failure);
     if (r == 0 && overrides && overrides->seed)
         r = design_specification_set_seed(campaign->design, overrides->seed, failure);
+    if (r == 0 && overrides && overrides->table)
+        r = design_specification_set_table(campaign->design, overrides->table, failure);
     return r;
 }
 
@@ -206,7 +210,7 @@ static int bind(struct campaign *campaign, struct written *written, const struct
     if (r == 0)
         r = bind_mapping(document, document->root, "campaign", fields, FIELD_COUNT, written, failure);
     if (r == 0)
-        r = bind_experiment(campaign, written->experiment, installation, failure);
+        r = bind_experiment(campaign, written->experiment, installation, overrides, failure);
     if (r == 0)
         r = set_options(campaign, written->options, overrides, failure);
     if (r == 0)
@@ -254,7 +258,11 @@ int campaign_read(const char *path, const struct installation *installation,
     if (!campaign)
         return failure_memory(failure);
     text_init(&campaign->bytes, CAMPAIGN_BYTES_MOST);
-    int r = folder_of(path, &campaign->folder, failure);
+    int r = 0;
+    if (!overrides || !overrides->folder)
+        r = folder_of(path, &campaign->folder, failure);
+    else if (!(campaign->folder = strdup(overrides->folder)))
+        r = failure_memory(failure);
     if (r == 0)
         r = file_read(path, &campaign->bytes, failure);
     if (r == 0)

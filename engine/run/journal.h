@@ -12,12 +12,14 @@
  *     ...
  *     r = journal_commit(journal, failure);
  *
- * Adding never fails visibly: an entry that could not be kept in memory makes the next commit fail.
+ * Adding never fails visibly: an entry that could not be kept in memory makes the next commit fail. Reading
+ * is journal-read.h.
  */
 #ifndef ASSAY_RUN_JOURNAL_H
 #define ASSAY_RUN_JOURNAL_H
 
 #include "engine/foundation/failure.h"
+#include "engine/run/journal-read.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,14 +27,24 @@
 
 struct journal;
 
+enum {
+    JOURNAL_LINE_BYTES_MOST = 1 << 20, /* without its newline; an entry that is longer is not kept */
+    JOURNAL_TAIL_BYTES = sizeof ",\"crc32c\":\"00000000\"}" - 1,
+};
+
 /* Creates the journal PATH, which must not exist. */
 int journal_create(const char *path, struct journal **ret, struct failure *failure);
+/* Goes on with the journal PATH, in which END (journal_replay) was found: it is cut at END->bytes, durably,
+ * and the next entry has the number after END->entries. Whoever wants what is cut off keeps it first. */
+int journal_open(const char *path, const struct journal_end *end, struct journal **ret,
+                 struct failure *failure);
 /* Commits nothing: call journal_commit first. NULL is fine. */
 void journal_close(struct journal *journal);
 
 /* An entry: begin (adds seq, the clocks t and m, and event), members, end. Entries do not nest. */
 void journal_begin(struct journal *journal, const char *event);
 void journal_integer(struct journal *journal, const char *key, int64_t value);
+void journal_number(struct journal *journal, const char *key, double value); /* not finite: null */
 void journal_string(struct journal *journal, const char *key,
                     const char *value); /* any bytes; NULL is null */
 void journal_end(struct journal *journal);
@@ -43,11 +55,5 @@ void journal_note(struct journal *journal, const char *event, const char *key, c
  * committed byte, so that it still ends in a whole line, and what was gathered is kept for another try. */
 int journal_commit(struct journal *journal, struct failure *failure);
 uint64_t journal_committed_bytes(const struct journal *journal);
-
-/* Reading: checks one LINE (LENGTH bytes without its newline). True when its checksum is right. */
-bool journal_line_is_whole(const char *line, size_t length);
-/* How many bytes at the start of the file PATH are whole lines with rising seq, and how many lines those are.
- */
-int journal_check(const char *path, uint64_t *ret_bytes, uint64_t *ret_entries, struct failure *failure);
 
 #endif

@@ -22,10 +22,11 @@ static int start_unit(struct lane *lane, struct failure *failure);
 /* "results/raw/12-dahu-3-all.out"; of a later attempt "results/raw/12-dahu-3-all-again-2.out". */
 static char *name_output(const struct lane *lane, const char *suffix) {
     size_t order = lane_position(lane, lane->next) + 1;
-    if (lane->attempt == 1)
+    unsigned attempt = lane_attempt(lane, order - 1);
+    if (attempt == 1)
         return text_format("results/raw/%zu-%s-%s.%s", order, lane->node->name, lane->core, suffix);
-    return text_format("results/raw/%zu-%s-%s-again-%u.%s", order, lane->node->name, lane->core,
-                       lane->attempt, suffix);
+    return text_format("results/raw/%zu-%s-%s-again-%u.%s", order, lane->node->name, lane->core, attempt,
+                       suffix);
 }
 
 /* Keeps what the unit wrote, so that a number can be traced to its text. */
@@ -89,7 +90,7 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit, const
     size_t position = lane_position(lane, lane->next);
     measurement_record(measurement, lane,
                        &(struct measured_unit){.position = position,
-                                               .attempt = lane->attempt,
+                                               .attempt = lane_attempt(lane, position),
                                                .start = lane->unit_start,
                                                .begun_ns = lane->unit_start.monotonic_ns,
                                                .end_ns = exit ? exit->monotonic_ns : -1},

@@ -168,7 +168,7 @@ static void record_answer(struct lane *lane, struct unit_start *start, const dou
     size_t position = lane_position(lane, lane->next++);
     measurement_record(lane->measurement, lane,
                        &(struct measured_unit){.position = position,
-                                               .attempt = lane->attempt,
+                                               .attempt = lane_attempt(lane, position),
                                                .start = *start,
                                                .begun_ns = begun_ns,
                                                .end_ns = -1},

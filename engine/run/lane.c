@@ -10,6 +10,30 @@
 
 enum { LINE_MOST = 1 << 20 };
 
+bool lane_wants_repeat(const struct run *run, size_t place, size_t position) {
+    const struct gate_settings *gates = &run->campaign->gates;
+    return unit_state_action(gates, ledger_flags(run->ledger, place, position)) == GATE_REPEAT &&
+           (int64_t)ledger_attempts(run->ledger, place, position) <= gates->repeats;
+}
+
+static int choose_positions(struct lane *lane, const struct design_block *block, struct failure *failure) {
+    const struct ledger *ledger = lane->measurement->run->ledger;
+    uint64_t done = ledger_count_done(ledger, lane->place, block->first, block->count);
+    lane->count = block->count;
+    if (done == 0)
+        return 0;
+    lane->count = 0;
+    lane->list = calloc(block->count - done + 1, sizeof *lane->list);
+    if (!lane->list)
+        return failure_memory(failure);
+    for (size_t i = block->first; i < block->first + block->count; i++)
+        if (!ledger_is_done(ledger, lane->place, i))
+            lane->list[lane->count++] = i;
+        else if (lane_wants_repeat(lane->measurement->run, lane->place, i) && lane_add_repeat(lane, i) < 0)
+            return failure_memory(failure);
+    return 0;
+}
+
 int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t core,
               const struct design_block *block, struct failure *failure) {
     struct run *run = measurement->run;
@@ -18,8 +42,7 @@ int lane_open(struct lane *lane, struct measurement *measurement, struct run_nod
                           .node = node,
                           .pu_count = whole ? node->core_count : 1,
                           .first = block->first,
-                          .count = block->count,
-                          .attempt = 1,
+                          .pass = 1,
                           .since_ns = INT64_MIN};
     text_init(&lane->line, LINE_MOST);
     text_init(&lane->output, LANE_OUTPUT_MOST);
@@ -34,7 +57,8 @@ int lane_open(struct lane *lane, struct measurement *measurement, struct run_nod
         memcpy(lane->core, "all", sizeof "all");
     else
         snprintf(lane->core, sizeof lane->core, "%u", pus[0]);
-    return 0;
+    lane->place = ledger_place(run->ledger, node->name, lane->core);
+    return lane->place == SIZE_MAX ? failure_memory(failure) : choose_positions(lane, block, failure);
 }
 
 void lane_close(struct lane *lane) {
@@ -47,13 +71,17 @@ void lane_close(struct lane *lane) {
     lane->columns = NULL;
     free((void *)lane->pus);
     lane->pus = NULL;
-    free(take_pointer(lane->again));
+    free(take_pointer(lane->list));
     free(take_pointer(lane->to_repeat));
     held_units_clear(&lane->held);
 }
 
 size_t lane_position(const struct lane *lane, size_t k) {
-    return lane->again ? lane->again[k] : lane->first + k;
+    return lane->list ? lane->list[k] : lane->first + k;
+}
+
+unsigned lane_attempt(const struct lane *lane, size_t position) {
+    return ledger_attempts(lane->measurement->run->ledger, lane->place, position) + 1;
 }
 
 int lane_add_repeat(struct lane *lane, size_t position) {
@@ -75,12 +103,12 @@ bool lane_repeat(struct lane *lane) {
     text_reset(&lane->line);
     text_reset(&lane->errors);
     free(take_pointer(lane->columns));
-    free(lane->again);
-    lane->again = take_pointer(lane->to_repeat);
+    free(lane->list);
+    lane->list = take_pointer(lane->to_repeat);
     lane->count = lane->repeat_count;
     lane->repeat_count = lane->next = lane->sent = 0;
     lane->header_seen = lane->finished = false;
-    lane->attempt++;
+    lane->pass++;
     return true;
 }
 
@@ -90,11 +118,12 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
     struct plan_values values = {0};
     char **arguments = NULL, **environment = NULL;
     int r = plan_values_new(run->plan, lane->pu_count, &values, failure);
-    size_t block = lane->measurement->block;
     if (r == 0)
         r = run->experiment->streamed
-                ? plan_values_set_block(&values, run->plan, block, failure)
-                : plan_values_set_unit(&values, run->plan, block, lane_position(lane, lane->next), failure);
+                ? plan_values_set_block(&values, run->plan, lane->measurement->block->row, run->block_number,
+                                        failure)
+                : plan_values_set_unit(&values, run->plan, lane_position(lane, lane->next), run->block_number,
+                                       failure);
     if (r == 0) {
         struct experiment_values usable = plan_values_view(&values);
         r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable, &arguments,
@@ -108,7 +137,7 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
         specification->folder = RUN_WORK_FOLDER;
         specification->pus = lane->pus;
         specification->pu_count = lane->pu_count;
-        if (lane->attempt == 1 && lane_position(lane, lane->next) == 0) {
+        if (lane->pass == 1 && lane_position(lane, lane->next) == 0) {
             struct text line;
             text_init(&line, 64 << 10);
             experiment_command_describe(arguments, &line);

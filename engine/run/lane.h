@@ -20,9 +20,10 @@ struct lane {
     char core[16];       /* the PU's number, or "all" */
     const unsigned *pus; /* pinned to these; owned */
     size_t pu_count;
-    size_t first, count; /* its positions: COUNT from the first on; in a later pass, as many of `again` */
-    size_t *again;       /* owned; positions that are measured again in this pass; NULL: the first pass */
-    unsigned attempt;    /* which pass, from 1 */
+    size_t place;        /* the ledger's */
+    size_t first, count; /* its positions in this pass: COUNT from the first on, or of the list */
+    size_t *list;        /* owned; NULL: all from the first on */
+    unsigned pass;       /* from 1; later ones measure again what a gate did not like */
     struct remote_command *command;
     size_t next;   /* which of its positions is answered next, from 0: lane_position() */
     bool finished; /* every position has its answer, and the command has ended */
@@ -49,13 +50,18 @@ struct lane {
 };
 
 /* A lane on core number CORE of NODE, of its list, for the positions of BLOCK; on the whole node when the
- * experiment is placed so, and then CORE is 0. LANE is overwritten; on failure it can be closed. */
+ * experiment is placed so, and then CORE is 0. What the ledger has as done is left out; what a gate wanted
+ * again is for the second pass. LANE is overwritten; on failure it can be closed. */
 int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t core,
               const struct design_block *block, struct failure *failure);
 /* Kills what still runs, and frees all; node, core and failures in a row stay to be read. */
 void lane_close(struct lane *lane);
 /* The position that is number K of this pass. */
 size_t lane_position(const struct lane *lane, size_t k);
+/* Which attempt at a position the next one is, from 1. */
+unsigned lane_attempt(const struct lane *lane, size_t position);
+/* Of a unit that is done: would a gate have it measured again, and was it not yet? */
+bool lane_wants_repeat(const struct run *run, size_t place, size_t position);
 /* POSITION is to be measured again in the next pass. 0 or -ENOMEM. */
 int lane_add_repeat(struct lane *lane, size_t position);
 /* The next pass begins, over what was added; LANE is to be started again. False if there is nothing. */

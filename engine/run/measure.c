@@ -4,6 +4,7 @@
 
 #include "archive-format/reader.h"
 #include "engine/documents/csv.h"
+#include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 
@@ -49,7 +50,7 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     r = r < 0 ? r
               : csv_append_int64(text, false, (int64_t)design_order_repetition(plan->order, position) + 1);
     r = r < 0 ? r : csv_append_int64(text, false, (int64_t)position + 1);
-    r = r < 0 ? r : csv_append_int64(text, false, (int64_t)measurement->block + 1);
+    r = r < 0 ? r : csv_append_int64(text, false, (int64_t)run->block_number);
     r = r < 0 ? r : csv_append_int64(text, false, unit->attempt);
     r = r < 0 ? r : csv_append_field(text, false, lane->node->name, strlen(lane->node->name));
     r = r < 0 ? r : csv_append_field(text, false, lane->core, strlen(lane->core));
@@ -71,58 +72,70 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     return r;
 }
 
+/* LINE_CRC32C: of its line in the results; NULL: it failed, and has none. */
 static void journal_unit(struct measurement *measurement, const struct lane *lane,
-                         const struct measured_unit *unit, const struct unit_state *state, bool done,
-                         const char *why) {
+                         const struct measured_unit *unit, const struct unit_state *state,
+                         const uint32_t *line_crc32c, const char *why) {
     struct run *run = measurement->run;
     const struct design_order *order = run->plan->order;
     journal_begin(run->journal, "unit");
     journal_integer(run->journal, "row", (int64_t)design_order_row(order, unit->position) + 1);
     journal_integer(run->journal, "repetition", (int64_t)design_order_repetition(order, unit->position) + 1);
     journal_integer(run->journal, "order", (int64_t)unit->position + 1);
-    journal_integer(run->journal, "block", (int64_t)measurement->block + 1);
+    journal_integer(run->journal, "block", (int64_t)run->block_number);
     if (unit->attempt > 1)
         journal_integer(run->journal, "attempt", unit->attempt);
     journal_string(run->journal, "node", lane->node->name);
     journal_string(run->journal, "core", lane->core);
-    journal_string(run->journal, "status", done ? "done" : "failed");
+    journal_string(run->journal, "status", line_crc32c ? "done" : "failed");
     if (state->flags) {
         char flags[128];
         journal_string(run->journal, "flags", unit_state_flags(state->flags, flags, sizeof flags));
+    }
+    if (line_crc32c) {
+        char digits[9];
+        snprintf(digits, sizeof digits, "%08" PRIx32, *line_crc32c);
+        journal_string(run->journal, "line_crc32c", digits);
     }
     if (why)
         journal_string(run->journal, "sentence", why);
     journal_end(run->journal);
 }
 
+static void count_unit(struct measurement *measurement, const struct lane *lane,
+                       const struct measured_unit *unit, const struct unit_state *state, bool done) {
+    struct run *run = measurement->run;
+    if (!ledger_is_done(run->ledger, lane->place, unit->position)) {
+        measurement->weight_done += plan_weight(run->plan, unit->position);
+        measurement->failed_here += !done;
+    }
+    struct ledger_attempt attempt = {.place = lane->place,
+                                     .position = unit->position,
+                                     .attempt = unit->attempt,
+                                     .done = done,
+                                     .flags = state->flags};
+    struct failure failure;
+    if (ledger_take(run->ledger, &attempt) < 0)
+        measurement_fail(measurement, (failure_memory(&failure), &failure));
+}
+
 void measurement_write(struct measurement *measurement, const struct lane *lane,
                        const struct measured_unit *unit, const struct unit_state *state,
                        const double *responses, const char *why) {
     struct run *run = measurement->run;
+    size_t before = run->results->pending.length;
     if (responses && append_unit(measurement, lane, unit, state, responses) < 0) {
         struct failure failure;
         failure_set(&failure, -ENOMEM,
                     "cannot keep the results of %zu units in memory until they are written",
-                    (size_t)(run->units_done + 1));
+                    (size_t)(run->units->done + 1));
         measurement_fail(measurement, &failure);
         return;
     }
-    journal_unit(measurement, lane, unit, state, responses, why);
-    run->units_flagged += state->flags != 0;
-    for (unsigned gate = 0; gate < GATE_KINDS; gate++)
-        run->flagged_by[gate] += state->flags >> gate & 1;
-    if (unit->attempt > 1) {
-        if (responses)
-            run->units_repeated++;
-        else
-            run->repeats_failed++;
-        return;
-    }
-    if (responses)
-        run->units_done++;
-    else
-        run->units_failed++;
-    measurement->weight_done += plan_weight(run->plan, unit->position);
+    size_t length = run->results->pending.length - before;
+    uint32_t crc = length ? checksum_crc32c(run->results->pending.bytes + before, length) : 0;
+    journal_unit(measurement, lane, unit, state, responses ? &crc : NULL, why);
+    count_unit(measurement, lane, unit, state, responses != NULL);
 }
 
 /* ---- Progress --------------------------------------------------------------------------------------------
@@ -131,7 +144,7 @@ void measurement_write(struct measurement *measurement, const struct lane *lane,
 static void show_progress(struct measurement *measurement) {
     struct run *run = measurement->run;
     int64_t now = clock_monotonic_ns();
-    uint64_t units = run->units_done + run->units_failed;
+    uint64_t units = run->units->done + run->units->failed;
     if (now - measurement->window_ns >= rate_window_ns || measurement->rate == 0) {
         double seconds = (double)(now - measurement->window_ns) * 1e-9;
         measurement->rate = seconds > 0 ? (double)(units - measurement->window_units) / seconds : 0;
@@ -152,8 +165,8 @@ static void show_progress(struct measurement *measurement) {
         observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_PROGRESS,
                                                                .nodes_done = reached,
                                                                .nodes_total = run->node_count,
-                                                               .units_done = run->units_done,
-                                                               .units_failed = run->units_failed,
+                                                               .units_done = run->units->done,
+                                                               .units_failed = run->units->failed,
                                                                .units_total = measurement->units_total,
                                                                .rate = measurement->rate,
                                                                .seconds_left = left});
@@ -262,7 +275,7 @@ static int measure(struct measurement *measurement, struct failure *failure) {
     for (size_t i = 0; r == 0 && i < run->plan->order->block_count; i++) {
         if (measurement->ended || run->interrupted)
             break;
-        r = block_measure(measurement, i, failure);
+        r = block_measure(measurement, &run->plan->order->blocks[i], failure);
     }
     return r;
 }
@@ -272,12 +285,12 @@ static void note_flags(struct run *run) {
     struct text words;
     text_init(&words, 1024);
     for (size_t gate = 0; gate < GATE_KINDS; gate++)
-        if (run->flagged_by[gate] > 0)
+        if (run->units->flagged_by[gate] > 0)
             text_printf(&words, "%s%s %" PRIu64, words.length ? ", " : ": ", gate_kind_names[gate],
-                        run->flagged_by[gate]);
-    if (run->units_flagged > 0)
-        run_note(run, "%" PRIu64 " of %" PRIu64 " lines of the results are flagged%s", run->units_flagged,
-                 run->units_done + run->units_repeated, words.bytes);
+                        run->units->flagged_by[gate]);
+    if (run->units->flagged > 0)
+        run_note(run, "%" PRIu64 " of %" PRIu64 " lines of the results are flagged%s", run->units->flagged,
+                 run->units->done + run->units->repeated, words.bytes);
     text_clear(&words);
 }
 
@@ -297,13 +310,13 @@ int run_phase_measure(struct run *run, struct failure *failure) {
     if (committed == 0 && measurement.units_total > 0)
         show_progress(&measurement);
     note_flags(run);
-    if (r == 0 && run->units_failed == 0 && run->repeats_failed > 0 && !run->interrupted)
+    if (r == 0 && run->units->failed == 0 && run->units->repeats_failed > 0 && !run->interrupted)
         r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
                              "%" PRIu64 " units failed when they were measured again; the first: %s",
-                             run->repeats_failed, run->first_unit_failure);
-    if (r == 0 && run->units_failed > 0 && !run->interrupted)
+                             run->units->repeats_failed, run->first_unit_failure);
+    if (r == 0 && run->units->failed > 0 && !run->interrupted)
         r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
-                             "%" PRIu64 " of %" PRIu64 " units failed; the first: %s", run->units_failed,
+                             "%" PRIu64 " of %" PRIu64 " units failed; the first: %s", run->units->failed,
                              measurement.units_total, run->first_unit_failure);
     return r;
 }

@@ -13,17 +13,19 @@
 
 struct measurement {
     struct run *run;
-    size_t block;       /* the one that is being measured, from 0 */
-    struct lane *lanes; /* of this block; between two, those of the last one, closed */
+    const struct design_block *block; /* the one that is being measured */
+    struct lane *lanes;               /* of this block; between two, those of the last one, closed */
     size_t lane_count, lanes_open, lanes_counted; /* the last: as many as the totals below take for granted */
     regex_t *patterns;                            /* one a response, compiled; NULL when streamed */
 
-    /* Of all blocks; those to come are taken to have as many lanes as this one. */
-    uint64_t units_total, units_before; /* the latter: in the blocks before this one, planned */
-    double weight_total, weight_before, weight_done;
-    size_t held;       /* units of all lanes that wait for samples */
-    int64_t looked_ns; /* monotonic: at them, the last time */
-    bool opened;       /* the lanes are those of this block */
+    /* Of all blocks and parts; the blocks to come are taken to have as many lanes as this one. */
+    uint64_t units_total;
+    uint64_t failed_here;             /* units that failed in this part */
+    double weight_total, weight_done; /* of this part */
+    size_t held;                      /* units of all lanes that wait for samples */
+    int64_t looked_ns;                /* monotonic: at them, the last time */
+    bool opened;                      /* the lanes are those of this block */
+    bool noted;                       /* what there is to do was told */
 
     int64_t started_ns,
         window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
@@ -61,9 +63,9 @@ void measurement_fail(struct measurement *measurement, const struct failure *why
 /* LANE has answered for all its positions, or will not; the last of them ends the block. */
 void measurement_lane_over(struct measurement *measurement, struct lane *lane);
 
-/* Sets the state of block BLOCK, opens its lanes and measures it. 0 also when the measurement was ended by a
- * failure that measurement_fail() took, or by a signal. Journals both ends. */
-int block_measure(struct measurement *measurement, size_t block, struct failure *failure);
+/* Sets the state of BLOCK, opens its lanes and measures what is left of it. 0 also when the measurement was
+ * ended by a failure that measurement_fail() took, or by a signal. Journals both ends. */
+int block_measure(struct measurement *measurement, const struct design_block *block, struct failure *failure);
 /* Frees the lanes. */
 void block_clear(struct measurement *measurement);
 

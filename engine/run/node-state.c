@@ -20,15 +20,15 @@ int run_set_block(struct run *run, size_t block, struct failure *failure) {
     if (r == 0)
         r = watch_stop(run, failure);
     if (r == 0)
-        r = run_set_controls(run, (const char *const *)assignments, block + 1, failure);
+        r = run_set_controls(run, (const char *const *)assignments, run->block_number, failure);
     if (r == 0)
-        r = run_prove_controls(run, block + 1, failure);
+        r = run_prove_controls(run, run->block_number, failure);
     if (r == 0)
         r = run_take_facts(run, failure);
     if (r == 0)
         r = watch_start(run, failure);
     if (r == 0)
-        r = run_warm_up(run, block + 1, failure);
+        r = run_warm_up(run, run->block_number, failure);
     for (size_t i = 0; i < count; i++)
         free(assignments[i]);
     return r;

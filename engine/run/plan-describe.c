@@ -201,8 +201,8 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
     state_describe(campaign, plan_control_count(plan) > 0, ret);
     append_units(plan, ret);
     if (r == 0)
-        r = experiment->streamed ? plan_values_set_block(&values, plan, 0, failure)
-                                 : plan_values_set_unit(&values, plan, 0, 0, failure);
+        r = experiment->streamed ? plan_values_set_block(&values, plan, 0, 1, failure)
+                                 : plan_values_set_unit(&values, plan, 0, 1, failure);
     if (r == 0)
         r = append_command(plan, &experiment->run, &values, ret, failure);
     state_describe_watch(campaign, ret);

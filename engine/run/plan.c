@@ -128,8 +128,8 @@ static int check_commands(const struct plan *plan, struct failure *failure) {
         r = experiment_command_check(&experiment->teardown[i], experiment->file, plan_values_view(&values),
                                      failure);
     if (r == 0)
-        r = experiment->streamed ? plan_values_set_block(&values, plan, 0, failure)
-                                 : plan_values_set_unit(&values, plan, 0, 0, failure);
+        r = experiment->streamed ? plan_values_set_block(&values, plan, 0, 1, failure)
+                                 : plan_values_set_unit(&values, plan, 0, 1, failure);
     if (r == 0)
         r = experiment_command_check(&experiment->run, experiment->file, plan_values_view(&values), failure);
     plan_values_clear(&values);
@@ -269,30 +269,31 @@ int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *re
 }
 
 /* The block's number, and the state of the controls in it. */
-static int set_block(struct plan_values *values, const struct plan *plan, size_t block, size_t *at) {
+static int set_block(struct plan_values *values, const struct plan *plan, size_t row, size_t number,
+                     size_t *at) {
     char buffer[NUMBER_TEXT_SIZE], variable[CONTROL_VARIABLE_SIZE];
-    number_format_uint64(block + 1, buffer);
+    number_format_uint64(number, buffer);
     int r = set(values, (*at)++, "block", buffer);
     for (size_t i = first_control(plan); r == 0 && i < plan->design->column_count; i++)
         r = set(values, (*at)++, control_variable(plan->design->columns[i].name, variable),
-                design_value(plan->design, plan->order->blocks[block].row, i, buffer));
+                design_value(plan->design, row, i, buffer));
     return r;
 }
 
-int plan_values_set_block(struct plan_values *values, const struct plan *plan, size_t block,
+int plan_values_set_block(struct plan_values *values, const struct plan *plan, size_t row, size_t number,
                           struct failure *failure) {
     size_t at = values->unit_from;
-    return set_block(values, plan, block, &at) < 0 ? failure_memory(failure) : 0;
+    return set_block(values, plan, row, number, &at) < 0 ? failure_memory(failure) : 0;
 }
 
-int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t block, size_t position,
+int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t position, size_t number,
                          struct failure *failure) {
     static const char *const names[] = {"row", "repetition", "order"};
     size_t row = design_order_row(plan->order, position);
     size_t numbers[] = {row + 1, design_order_repetition(plan->order, position) + 1, position + 1};
     char buffer[NUMBER_TEXT_SIZE];
     size_t at = values->unit_from;
-    int r = set_block(values, plan, block, &at);
+    int r = set_block(values, plan, row, number, &at);
     for (size_t i = 0; r == 0 && i < sizeof names / sizeof *names; i++) {
         number_format_uint64(numbers[i], buffer);
         r = set(values, at++, names[i], buffer);

@@ -207,10 +207,10 @@ int run_record_run(struct run *run, struct failure *failure) {
     cJSON *counts = json_add_object(object, "counts");
     json_add_uint64(counts, "rows", run->plan->design->row_count);
     json_add_uint64(counts, "units_planned", run->units_planned);
-    json_add_uint64(counts, "units_done", run->units_done);
-    json_add_uint64(counts, "units_failed", run->units_failed);
-    json_add_uint64(counts, "units_flagged", run->units_flagged);
-    json_add_uint64(counts, "units_repeated", run->units_repeated);
+    json_add_uint64(counts, "units_done", run->units->done);
+    json_add_uint64(counts, "units_failed", run->units->failed);
+    json_add_uint64(counts, "units_flagged", run->units->flagged);
+    json_add_uint64(counts, "units_repeated", run->units->repeated);
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < run->node_count; i++)
         json_add_string(nodes, NULL, run->nodes[i].name);
@@ -259,8 +259,8 @@ int run_phase_seal(struct run *run, struct failure *failure) {
     run->ended_ns = clock_wall_ns();
     journal_begin(run->journal, "sealing");
     journal_string(run->journal, "status", run_status(run));
-    journal_integer(run->journal, "units_done", (int64_t)run->units_done);
-    journal_integer(run->journal, "units_failed", (int64_t)run->units_failed);
+    journal_integer(run->journal, "units_done", (int64_t)run->units->done);
+    journal_integer(run->journal, "units_failed", (int64_t)run->units->failed);
     journal_end(run->journal);
     int r = run_commit(run, failure);
     if (r == 0)
@@ -299,8 +299,8 @@ int run_phase_seal(struct run *run, struct failure *failure) {
         observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_SEALED,
                                                                .text = run->archive,
                                                                .sha256 = sha256,
-                                                               .units_done = run->units_done,
-                                                               .units_failed = run->units_failed,
+                                                               .units_done = run->units->done,
+                                                               .units_failed = run->units->failed,
                                                                .units_total = run->units_planned,
                                                                .seconds_left = -1});
     return 0;

@@ -10,6 +10,7 @@
 #include "engine/remote/node-facts.h"
 #include "engine/remote/node-group.h"
 #include "engine/run/journal.h"
+#include "engine/run/ledger.h"
 #include "engine/run/node-control.h"
 #include "engine/run/plan.h"
 #include "engine/run/run.h"
@@ -79,6 +80,9 @@ struct run {
     char *folder;  /* absolute: the staging area */
     char *archive; /* path of the archive, once its name is chosen */
     int64_t started_ns, ended_ns;
+    unsigned part;       /* which of the run's parts this is, from 1 */
+    size_t block_number; /* of the block that is being measured, or was last, from 1: blocks are counted as
+                            they are measured, over all parts */
 
     struct plan *plan;
     struct event_loop *loop;
@@ -102,10 +106,10 @@ struct run {
     bool restore_insisted; /* a signal has come while controls were put back */
     bool failed;           /* `why` is the first failure */
     struct failure why;
-    struct failure seal_why; /* .code is 0 unless the run could not be sealed */
-    uint64_t units_planned, units_done, units_failed;
-    uint64_t units_flagged, units_repeated; /* lines with flags; attempts after the first that have a line */
-    uint64_t repeats_failed, flagged_by[GATE_KINDS];
+    struct failure seal_why;           /* .code is 0 unless the run could not be sealed */
+    struct ledger *ledger;             /* of the units that have ended, in all parts of the run */
+    const struct ledger_totals *units; /* its totals */
+    uint64_t units_planned;
     char first_unit_failure[768]; /* a sentence, or empty */
 };
 
@@ -161,9 +165,10 @@ int run_check_nodes(const struct run *run, struct failure *failure);
 
 /* Each node's clocks against ours, journalled, and kept in nodes/NAME/clock.json. */
 int run_measure_clocks(struct run *run, enum run_clock which, struct failure *failure);
-/* Brings all nodes into the state that a block of the design wants (plan->order->blocks[BLOCK]), before its
- * lanes are opened. Nodes may have other cores afterwards: node->cores and core_count are those of this
- * state. When the loop is stopped meanwhile, by a signal or a failure to commit, it gives up. */
+/* Brings all nodes into the state that a block of the design wants (plan->order->blocks[BLOCK]), which is
+ * number RUN->block_number of those that are measured, before its lanes are opened. Nodes may have other
+ * cores afterwards: node->cores and core_count are those of this state. When the loop is stopped meanwhile,
+ * by a signal or a failure to commit, it gives up. */
 int run_set_block(struct run *run, size_t block, struct failure *failure);
 /* Would the units of so many lanes fit into an archive? */
 int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure);
@@ -176,14 +181,14 @@ void run_record_agent_costs(struct run *run);
 int run_take_facts(struct run *run, struct failure *failure);
 
 /* Sets "NAME=VALUE"... on all nodes, reads back, and judges by what the campaign says of mismatches. BLOCK:
- * 0, or the block that it is for. */
+ * 0, or the number of the block that it is for. */
 int run_set_controls(struct run *run, const char *const *assignments, size_t block, struct failure *failure);
 /* Appends what the campaign wants for all of the run: "NAME=VALUE" each, the caller's to free, CONTROL_KINDS
  * at most. 0 or -ENOMEM. */
 int run_assign_controls(const struct run *run, char **assignments, size_t *count);
 /* All PUs are busy for a moment: are they as fast as was asked? */
 int run_prove_controls(struct run *run, size_t block, struct failure *failure);
-/* Keeps the nodes busy as the campaign says. BLOCK: 0, or the block that it is for. */
+/* Keeps the nodes busy as the campaign says. BLOCK: 0, or the number of the block that it is for. */
 int run_warm_up(struct run *run, size_t block, struct failure *failure);
 /* Does this column of the probe `temperature` belong to a whole package? */
 bool run_is_package_temperature(const char *column);

@@ -294,6 +294,7 @@ static void close_run(struct run *run) {
     append_file_close(run->results);
     append_file_close(run->log);
     plan_free(run->plan);
+    ledger_free(run->ledger);
     free(run->folder);
     free(run->archive);
 }
@@ -305,7 +306,7 @@ const char *run_status(const struct run *run) {
         return "failed";
     if (run->interrupted)
         return "interrupted";
-    return run->units_done > 0 || plan_positions(run->plan) == 0 ? "completed" : "failed";
+    return run->units->done > 0 || plan_positions(run->plan) == 0 ? "completed" : "failed";
 }
 
 /* What the caller is told, when the run is over. */
@@ -329,7 +330,7 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
     if (run->interrupted)
         return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR,
                                 "interrupted after %llu units; they are sealed",
-                                (unsigned long long)run->units_done);
+                                (unsigned long long)run->units->done);
     return 0;
 }
 
@@ -340,12 +341,17 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
         .campaign = request->campaign,
         .experiment = request->campaign->experiment,
         .started_ns = clock_wall_ns(),
+        .part = 1,
     };
     /* The caller may not want the sentence, but the record does. */
     struct failure own = {0};
     if (!failure)
         failure = &own;
     int r = plan_new(request->campaign, &run.plan, failure);
+    if (r == 0 && ledger_new(plan_positions(run.plan), &run.ledger) < 0)
+        r = failure_memory(failure);
+    if (r == 0)
+        run.units = ledger_totals(run.ledger);
     if (r == 0)
         r = open_run(&run, failure);
     if (r < 0) {

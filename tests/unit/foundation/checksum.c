@@ -45,8 +45,20 @@ static void test_every_length_and_alignment(void **state) {
             assert_int_equal(checksum_crc32c(bytes + offset, length), by_definition(bytes + offset, length));
 }
 
+/* Whichever way this processor takes, the tables give the same. */
+static void test_tables(void **state) {
+    (void)state;
+    unsigned char bytes[1000];
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * i * 7 + i / 3);
+    for (size_t length = 0; length <= sizeof bytes; length++)
+        assert_int_equal(checksum_crc32c_by_tables(bytes, length), checksum_crc32c(bytes, length));
+    assert_int_equal(checksum_crc32c_by_tables("123456789", 9), 0xe3069283);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_published_values),
-                                       cmocka_unit_test(test_every_length_and_alignment)};
+                                       cmocka_unit_test(test_every_length_and_alignment),
+                                       cmocka_unit_test(test_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,12 +6,17 @@
 #include <cmocka.h>
 
 #include "engine/documents/document.h"
+#include "engine/foundation/checksum.h"
 #include "engine/foundation/file.h"
+#include "engine/run/journal-read.h"
 #include "engine/run/journal.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/assay-journal-XXXXXX";
@@ -80,27 +85,36 @@ static void lines_are_whole_json(void **state) {
     text_clear(&bytes);
 }
 
+/* How many lines LENGTH bytes end. */
+static size_t count_lines(const char *bytes, size_t length) {
+    size_t lines = 0;
+    for (size_t i = 0; i < length; i++)
+        lines += bytes[i] == '\n';
+    return lines;
+}
+
 /* Cut after any byte, the journal ends in its last whole line. */
 static void torn_lines_are_known(void **state) {
     (void)state;
     write_journal();
     struct text bytes = read_journal();
     for (size_t length = 0; length <= bytes.length; length++) {
-        size_t whole = length, entries = 0;
+        size_t whole = length, entries;
         while (whole > 0 && bytes.bytes[whole - 1] != '\n')
             whole--;
-        for (size_t i = 0; i < whole; i++)
-            entries += bytes.bytes[i] == '\n';
+        entries = count_lines(bytes.bytes, whole);
         assert_int_equal(file_replace(path, bytes.bytes, length, 0600, NULL), 0);
-        uint64_t good_bytes, good_entries;
-        assert_int_equal(journal_check(path, &good_bytes, &good_entries, NULL), 0);
-        assert_int_equal(good_bytes, whole);
-        assert_int_equal(good_entries, entries);
+        struct journal_end end;
+        assert_int_equal(journal_replay(path, NULL, NULL, &end, NULL), 0);
+        assert_int_equal(end.bytes, whole);
+        assert_int_equal(end.entries, entries);
+        assert_int_equal(end.file_bytes, length);
+        assert_int_equal(end.whole_after, 0);
     }
     text_clear(&bytes);
 }
 
-/* Any bit that flips ends what is believed before its line. */
+/* Any bit that flips ends what is believed before its line; whole lines behind it are counted. */
 static void flipped_bits_are_known(void **state) {
     (void)state;
     write_journal();
@@ -111,10 +125,15 @@ static void flipped_bits_are_known(void **state) {
             line_start--;
         bytes.bytes[i] ^= 4;
         assert_int_equal(file_replace(path, bytes.bytes, bytes.length, 0600, NULL), 0);
-        uint64_t good_bytes, good_entries;
-        assert_int_equal(journal_check(path, &good_bytes, &good_entries, NULL), 0);
-        assert_int_equal(good_bytes, line_start);
+        struct journal_end end;
+        assert_int_equal(journal_replay(path, NULL, NULL, &end, NULL), 0);
+        assert_int_equal(end.bytes, line_start);
+        assert_int_equal(end.file_bytes, bytes.length);
         bytes.bytes[i] ^= 4;
+        /* A newline that is none joins two lines: neither is whole then. */
+        size_t next = i + strcspn(bytes.bytes + i, "\n") + 1;
+        size_t behind = count_lines(bytes.bytes + next, bytes.length - next);
+        assert_int_equal(end.whole_after, behind > 0 && bytes.bytes[i] == '\n' ? behind - 1 : behind);
     }
     text_clear(&bytes);
 }
@@ -129,12 +148,325 @@ static void a_journal_is_not_overwritten(void **state) {
     assert_non_null(strstr(failure.text, "File exists"));
 }
 
+/* ---- Reading ----------------------------------------------------------------------------------- */
+
+struct seen {
+    size_t count;
+    void (*look)(const struct journal_entry *entry, size_t number);
+};
+
+static int take(const struct journal_entry *entry, void *context, struct failure *failure) {
+    (void)failure;
+    struct seen *seen = context;
+    assert_int_equal(entry->sequence, ++seen->count);
+    assert_true(entry->wall_ns > 0 && entry->monotonic_ns > 0);
+    if (seen->look)
+        seen->look(entry, seen->count);
+    return 0;
+}
+
+static struct journal_end replay(void (*look)(const struct journal_entry *entry, size_t number)) {
+    struct failure failure = {0};
+    struct seen seen = {.look = look};
+    struct journal_end end;
+    assert_int_equal(journal_replay(path, take, &seen, &end, &failure), 0);
+    assert_int_equal(end.entries, seen.count);
+    return end;
+}
+
+static void look_at_members(const struct journal_entry *entry, size_t number) {
+    char text[64];
+    int64_t integer = 7;
+    double value = 7;
+    if (number == 1) {
+        assert_true(journal_entry_is(entry, "run-started") && !journal_entry_is(entry, "run-starte"));
+        assert_true(journal_entry_text(entry, "run_id", text, sizeof text));
+        assert_string_equal(text, "a \"quoted\" name\nand \xef\xbf\xbd");
+        for (size_t size = 1; size < 25; size++) {
+            char cut[25] = "";
+            assert_true(journal_entry_text(entry, "run_id", cut, size));
+            size_t length = size - 1 < 20 ? size - 1 : size - 1 < 23 ? 20 : 23; /* never within U+FFFD */
+            assert_int_equal(strlen(cut), length);
+            assert_memory_equal(cut, text, length);
+        }
+        assert_false(journal_entry_text(entry, "run_id", text, 0));
+        assert_false(journal_entry_text(entry, "run_i", text, sizeof text));
+        assert_false(journal_entry_integer(entry, "run_id", &integer));
+        assert_false(journal_entry_integer(entry, "crc32c", &integer)); /* no member */
+    }
+    if (number == 2) {
+        assert_true(journal_entry_integer(entry, "row", &integer) && integer == INT64_MIN);
+        assert_true(journal_entry_integer(entry, "order", &integer) && integer == INT64_MAX);
+        assert_true(journal_entry_number(entry, "order", &value) && value == 9223372036854775807.0);
+        assert_false(journal_entry_text(entry, "why", text, sizeof text));
+        assert_false(journal_entry_integer(entry, "why", &integer));
+        assert_false(journal_entry_number(entry, "why", &value));
+        assert_false(journal_entry_text(entry, "row", text, sizeof text));
+    }
+}
+
+static void members_are_read_back(void **state) {
+    (void)state;
+    write_journal();
+    struct journal_end end = replay(look_at_members);
+    assert_int_equal(end.entries, 3);
+    assert_int_equal(end.bytes, end.file_bytes);
+}
+
+static const double numbers[] = {
+    0, -0.0, 1.5, 0.1, 1e300, 5e-324, -1.0 / 3, 1e22, 12345678, 1.23456789e-7, 4503599627370497.5};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+static void look_at_number(const struct journal_entry *entry, size_t number) {
+    double value = 7;
+    bool there = journal_entry_number(entry, "value", &value);
+    if (number <= NUMBERS)
+        assert_true(there && memcmp(&value, &numbers[number - 1], sizeof value) == 0);
+    else
+        assert_false(there);
+}
+
+static void write_number(struct journal *journal, double value) {
+    journal_begin(journal, "row-settled");
+    journal_number(journal, "value", value);
+    journal_end(journal);
+}
+
+static void numbers_read_back_the_same(void **state) {
+    (void)state;
+    struct journal *journal;
+    unlink(path);
+    assert_int_equal(journal_create(path, &journal, NULL), 0);
+    for (size_t i = 0; i < NUMBERS; i++)
+        write_number(journal, numbers[i]);
+    write_number(journal, NAN);
+    write_number(journal, INFINITY);
+    write_number(journal, -INFINITY);
+    assert_int_equal(journal_commit(journal, NULL), 0);
+    journal_close(journal);
+    assert_int_equal(replay(look_at_number).entries, NUMBERS + 3);
+    struct text bytes = read_journal();
+    assert_non_null(strstr(bytes.bytes, "\"value\":null"));
+    text_clear(&bytes);
+}
+
+/* BODY, which lacks its checksum, as a line of a file. */
+static void append_line(struct text *text, const char *body, size_t length) {
+    assert_int_equal(text_append(text, body, length), 0);
+    assert_int_equal(text_printf(text, ",\"crc32c\":\"%08x\"}\n", checksum_crc32c(body, length)), 0);
+}
+
+static struct journal_end replay_text(struct text *text, journal_taker *taker, void *context) {
+    struct failure failure = {0};
+    struct journal_end end;
+    assert_int_equal(file_replace(path, text->bytes, text->length, 0600, NULL), 0);
+    assert_int_equal(journal_replay(path, taker, context, &end, &failure), 0);
+    text_reset(text);
+    return end;
+}
+
+/* What others may write with a right checksum: escapes of every kind, nesting, no JSON at all. */
+static int take_foreign(const struct journal_entry *entry, void *context, struct failure *failure) {
+    (void)failure;
+    static const char *const expected[] = {"\b\f\n\r\t/\\\" e\xc3\xa9 \xf0\x9f\x98\x80",
+                                           "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
+                                           "dc0x\xef\xbf\xbd",
+                                           "behind"};
+    char text[64] = "untouched";
+    size_t *count = context;
+    bool there = journal_entry_text(entry, "a", text, sizeof text);
+    assert_int_equal(there, *count < 3);
+    assert_string_equal(text, *count < 3 ? expected[*count] : "untouched");
+    assert_int_equal(entry->monotonic_ns, *count == 0 ? -1 : -5);
+    ++*count;
+    return 0;
+}
+
+static void foreign_lines_do_no_harm(void **state) {
+    (void)state;
+    static const char *const bodies[] = {
+        "{\"seq\":1,\"t\":1,\"event\":\"x\",\"a\":\"\\b\\f\\n\\r\\t\\/\\\\\\\" \\u0065\\u00E9 "
+        "\\ud83d\\uDE00\"",
+        "{\"seq\":2,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\":\"\\u0000\\ud83d\\udc0x\\q\"",
+        "{\"seq\":3,\"t\":1,\"m\":-5,\"event\":\"x\",\"b\":{\"a\":[1,\"]}\"]},\"c\":[],\"d\":true,\"a\":"
+        "\"behind\"",
+        "{\"seq\":4,\"t\":1,\"m\":-5,\"event\":\"x\",\"b\":{\"a\":\"1\"",
+        "{\"seq\":5,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\":\"open",
+        "{\"seq\":6,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\":\"open\\",
+        "{\"seq\":7,\"t\":1,\"m\":-5,\"event\":\"x\", \"a\":\"blank\"",
+        "{\"seq\":8,\"t\":1,\"m\":-5,\"event\":\"x\"",
+        "{\"seq\":9,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\"",
+        "{\"seq\":10,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\":",
+        "{\"seq\":11,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\":12",
+    };
+    static const char *const no_entries[] = {"",
+                                             "{",
+                                             "{\"seq\":1",
+                                             "{\"seq\":2,\"t\":1,\"event\":\"x\"",
+                                             "{\"seq\":1,\"event\":\"x\"",
+                                             "{\"seq\":1,\"t\":1,\"event\":\"x",
+                                             "{\"seq\":99999999999999999999,\"t\":1,\"event\":\"x\"",
+                                             "{\"seq\":-1,\"t\":1,\"event\":\"x\"",
+                                             "{ \"seq\":1,\"t\":1,\"event\":\"x\""};
+    struct text text;
+    text_init(&text, 1 << 20);
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        append_line(&text, bodies[i], strlen(bodies[i]));
+    size_t count = 0;
+    assert_int_equal(replay_text(&text, take_foreign, &count).entries, sizeof bodies / sizeof *bodies);
+    for (size_t i = 0; i < sizeof no_entries / sizeof *no_entries; i++) {
+        append_line(&text, no_entries[i], strlen(no_entries[i]));
+        assert_int_equal(replay_text(&text, NULL, NULL).entries, 0);
+    }
+    text_clear(&text);
+}
+
+/* The longest line is read, one byte more is not, and neither hides what comes behind it. */
+static void lines_have_a_limit(void **state) {
+    (void)state;
+    static const char opening[] = "{\"seq\":1,\"t\":1,\"event\":\"x\",\"a\":\"",
+                      second[] = "{\"seq\":2,\"t\":1,\"event\":\"x\"";
+    struct text text;
+    text_init(&text, 8 << 20);
+    for (size_t over = 0; over < 4; over++) {
+        static const size_t more[] = {0, 1, 2 << 20, 4 << 20};
+        size_t length = JOURNAL_LINE_BYTES_MOST - JOURNAL_TAIL_BYTES + more[over];
+        char *body = malloc(length);
+        assert_non_null(body);
+        memset(body, 'x', length);
+        memcpy(body, opening, strlen(opening));
+        body[length - 1] = '"';
+        append_line(&text, body, length);
+        append_line(&text, second, strlen(second));
+        uint64_t all = text.length;
+        struct journal_end end = replay_text(&text, NULL, NULL);
+        assert_int_equal(end.entries, over == 0 ? 2 : 0);
+        assert_int_equal(end.bytes, over == 0 ? all : 0);
+        assert_int_equal(end.whole_after, over == 0 ? 0 : 1);
+        assert_int_equal(end.file_bytes, all);
+        free(body);
+    }
+    text_clear(&text);
+}
+
+static void an_entry_that_is_too_long_is_not_kept(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct journal *journal;
+    unlink(path);
+    assert_int_equal(journal_create(path, &journal, &failure), 0);
+    char *value = malloc(JOURNAL_LINE_BYTES_MOST + 1);
+    assert_non_null(value);
+    memset(value, 'x', JOURNAL_LINE_BYTES_MOST);
+    value[JOURNAL_LINE_BYTES_MOST] = '\0';
+    journal_note(journal, "agent-note", "text", value);
+    assert_int_equal(journal_commit(journal, &failure), -EFBIG);
+    assert_int_equal(journal_committed_bytes(journal), 0);
+    free(value);
+    journal_close(journal);
+}
+
+static int refuse_second(const struct journal_entry *entry, void *context, struct failure *failure) {
+    (void)context;
+    return entry->sequence == 2 ? failure_set(failure, -EDOM, "the second") : 0;
+}
+
+static void a_taker_ends_it(void **state) {
+    (void)state;
+    write_journal();
+    struct failure failure = {0};
+    struct journal_end end = {.entries = 77};
+    assert_int_equal(journal_replay(path, refuse_second, NULL, &end, &failure), -EDOM);
+    assert_string_equal(failure.text, "the second");
+    assert_int_equal(end.entries, 77);
+}
+
+static void what_is_no_file_is_refused(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct journal_end end;
+    unlink(path);
+    assert_int_equal(journal_replay(path, NULL, NULL, &end, &failure), -ENOENT);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(journal_replay(path, NULL, NULL, &end, &failure), -EINVAL);
+    unlink(path);
+    assert_int_equal(journal_replay(folder, NULL, NULL, &end, &failure), -EINVAL);
+}
+
+/* ---- Going on ---------------------------------------------------------------------------------- */
+
+/* Cut after any byte of its last two lines, and gone on with: what was whole, and then what is new. */
+static void a_torn_journal_goes_on(void **state) {
+    (void)state;
+    write_journal();
+    struct text bytes = read_journal();
+    size_t first = strcspn(bytes.bytes, "\n") + 1;
+    for (size_t length = first; length <= bytes.length; length++) {
+        struct failure failure = {0};
+        struct journal_end end;
+        struct journal *journal = NULL;
+        assert_int_equal(file_replace(path, bytes.bytes, length, 0600, NULL), 0);
+        assert_int_equal(journal_replay(path, NULL, NULL, &end, &failure), 0);
+        assert_int_equal(journal_open(path, &end, &journal, &failure), 0);
+        assert_int_equal(journal_committed_bytes(journal), end.bytes);
+        uint64_t size;
+        assert_int_equal(file_size(path, &size, NULL), 0);
+        assert_int_equal(size, end.bytes); /* cut before anything else is written */
+        journal_note(journal, "run-resumed", NULL, NULL);
+        journal_note(journal, "run-ended", NULL, NULL);
+        assert_int_equal(journal_commit(journal, &failure), 0);
+        journal_close(journal);
+        struct journal_end again = replay(NULL);
+        assert_int_equal(again.entries, end.entries + 2);
+        assert_int_equal(again.bytes, again.file_bytes);
+        struct text now = read_journal();
+        assert_memory_equal(now.bytes, bytes.bytes, end.bytes);
+        text_clear(&now);
+    }
+    text_clear(&bytes);
+}
+
+static void what_is_no_journal_is_not_cut(void **state) {
+    (void)state;
+    write_journal();
+    struct text bytes = read_journal();
+    struct failure failure = {0};
+    struct journal *journal = NULL;
+    struct journal_end end = {.bytes = bytes.length + 1, .entries = 3};
+    assert_true(journal_open(path, &end, &journal, &failure) < 0);
+    assert_non_null(strstr(failure.text, "were written"));
+    struct text now = read_journal();
+    assert_int_equal(now.length, bytes.length);
+    text_clear(&now);
+    text_clear(&bytes);
+    char link[80];
+    snprintf(link, sizeof link, "%s/link", folder);
+    assert_int_equal(symlink(path, link), 0);
+    end.bytes = 0;
+    assert_int_equal(journal_open(link, &end, &journal, &failure), -ELOOP);
+    unlink(link);
+    assert_int_equal(mkfifo(link, 0600), 0);
+    assert_true(journal_open(link, &end, &journal, &failure) < 0);
+    unlink(link);
+    assert_int_equal(journal_open(link, &end, &journal, &failure), -ENOENT);
+    assert_null(journal);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_whole_json),
         cmocka_unit_test(torn_lines_are_known),
         cmocka_unit_test(flipped_bits_are_known),
         cmocka_unit_test(a_journal_is_not_overwritten),
+        cmocka_unit_test(members_are_read_back),
+        cmocka_unit_test(numbers_read_back_the_same),
+        cmocka_unit_test(foreign_lines_do_no_harm),
+        cmocka_unit_test(lines_have_a_limit),
+        cmocka_unit_test(an_entry_that_is_too_long_is_not_kept),
+        cmocka_unit_test(a_taker_ends_it),
+        cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(a_torn_journal_goes_on),
+        cmocka_unit_test(what_is_no_journal_is_not_cut),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,293 @@
+#include "engine/run/inputs.h"
+
+#include "engine/documents/document.h"
+#include "engine/documents/json.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/run/tree-difference.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char inputs_file[] = "inputs.json";
+
+enum { ORDER_PIECE = 4096, FILE_MOST = 64 << 20 };
+
+/* ---- Hashes ----------------------------------------------------------------------------------------------
+ */
+
+/* Of the units by position, each as four bytes, the least first. */
+static int hash_order(const struct design_order *order, char hex[static HASH_HEX_SIZE]) {
+    struct hash *hash = hash_new();
+    if (!hash)
+        return -ENOMEM;
+    uint32_t piece[ORDER_PIECE];
+    for (size_t i = 0; i < order->count;) {
+        size_t count = 0;
+        while (count < ORDER_PIECE && i < order->count)
+            piece[count++] = htole32(order->units[i++]);
+        hash_update(hash, piece, count * sizeof *piece);
+    }
+    hash_finish(hash, hex);
+    hash_free(hash);
+    return 0;
+}
+
+static int hash_table(const struct plan *plan, char hex[static HASH_HEX_SIZE], struct failure *failure) {
+    cleanup(text_clear) struct text table;
+    text_init(&table, 1 << 30);
+    int r = design_append(plan->design, NULL, &table, failure);
+    return r < 0 ? r : hash_bytes(table.bytes, table.length, hex) < 0 ? failure_memory(failure) : 0;
+}
+
+/* ---- Writing ---------------------------------------------------------------------------------------------
+ */
+
+static void add_texts(cJSON *object, const char *key, const char *const *texts, size_t count) {
+    cJSON *array = json_add_array(object, key);
+    for (size_t i = 0; i < count; i++)
+        json_add_string(array, NULL, texts[i]);
+}
+
+static int add_file(cJSON *object, const char *key, const char *path, struct failure *failure) {
+    char hex[HASH_HEX_SIZE];
+    cleanup_free char *absolute = realpath(path, NULL);
+    if (!absolute)
+        return failure_set(failure, -errno, "cannot resolve '%s': %s", path, strerror(errno));
+    int r = hash_file(absolute, hex, NULL, failure);
+    if (r < 0)
+        return r;
+    cJSON *item = json_add_object(object, key);
+    json_add_string(item, "path", absolute);
+    json_add_string(item, "sha256", hex);
+    return 0;
+}
+
+/* A design that came by standard input cannot be looked at again. */
+static bool has_file(const struct design_specification *design) {
+    return design->kind == DESIGN_KIND_FILE && design->file && strcmp(design->file, "-") != 0;
+}
+
+int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
+                 struct failure *failure) {
+    const struct campaign *campaign = plan->campaign;
+    static const struct campaign_overrides none = {0};
+    char table[HASH_HEX_SIZE], order[HASH_HEX_SIZE], seed[NUMBER_TEXT_SIZE];
+    overrides = overrides ? overrides : &none;
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
+    cleanup_free char *path = file_join(run_folder, inputs_file);
+    if (!object || !path || hash_order(plan->order, order) < 0)
+        return failure_memory(failure);
+    int r = add_file(object, "campaign", campaign->document->file, failure);
+    json_add_string(object, "folder", campaign->folder);
+    json_add_string(object, "experiment", campaign->experiment->folder);
+    if (r == 0 && has_file(campaign->design))
+        r = add_file(object, "design", campaign->design->file, failure);
+    if (r == 0)
+        r = hash_table(plan, table, failure);
+    if (r < 0)
+        return r;
+    number_format_uint64(design_specification_seed(campaign->design), seed);
+    json_add_string(object, "seed", seed);
+    json_add_boolean(object, "columns", plan->design->column_count > 0);
+    json_add_string(object, "table_sha256", table);
+    json_add_string(object, "order_sha256", order);
+    add_texts(object, "set", overrides->options, overrides->option_count);
+    add_texts(object, "nodes", overrides->nodes, overrides->node_count);
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, FILE_MOST);
+    if (json_print(object, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
+        return failure_memory(failure);
+    return file_replace(path, bytes.bytes, bytes.length, 0666, failure);
+}
+
+/* ---- Reading ---------------------------------------------------------------------------------------------
+ */
+
+static char *take_text(const struct document_node *node, const char *key) {
+    const struct document_node *value = document_get(node, key);
+    return value && value->kind == DOCUMENT_TEXT ? strdup(value->text) : NULL;
+}
+
+static void take_hash(const struct document_node *node, const char *key, char hex[static HASH_HEX_SIZE]) {
+    const struct document_node *value = document_get(node, key);
+    if (value && value->kind == DOCUMENT_TEXT && strlen(value->text) == HASH_HEX_SIZE - 1)
+        memcpy(hex, value->text, HASH_HEX_SIZE);
+}
+
+static int take_texts(const struct document_node *node, const char *key, char ***ret, size_t *ret_count) {
+    const struct document_node *list = document_get(node, key);
+    if (!list || list->kind != DOCUMENT_SEQUENCE)
+        return 0;
+    char **texts = calloc(list->count + 1, sizeof *texts);
+    *ret = texts;
+    for (size_t i = 0; texts && i < list->count; i++) {
+        if (!list->items[i]->text || !(texts[i] = strdup(list->items[i]->text)))
+            return -ENOMEM;
+        *ret_count = i + 1;
+    }
+    return texts ? 0 : -ENOMEM;
+}
+
+static int take_members(struct inputs *inputs, const struct document_node *root) {
+    const struct document_node *campaign = document_get(root, "campaign"),
+                               *design = document_get(root, "design"),
+                               *columns = document_get(root, "columns");
+    inputs->campaign = take_text(campaign, "path");
+    take_hash(campaign, "sha256", inputs->campaign_sha256);
+    inputs->folder = take_text(root, "folder");
+    inputs->experiment = take_text(root, "experiment");
+    inputs->design = take_text(design, "path");
+    take_hash(design, "sha256", inputs->design_sha256);
+    take_hash(root, "table_sha256", inputs->table_sha256);
+    take_hash(root, "order_sha256", inputs->order_sha256);
+    inputs->seed = take_text(root, "seed");
+    if (inputs->experiment && !(inputs->copied_experiment = file_join(inputs->run_folder, "experiment")))
+        return -ENOMEM;
+    if (columns && columns->kind == DOCUMENT_BOOLEAN && strcmp(columns->text, "true") == 0 &&
+        !(inputs->table = file_join(inputs->run_folder, "design.csv")))
+        return -ENOMEM;
+    int r = take_texts(root, "set", &inputs->settings, &inputs->setting_count);
+    return r < 0 ? r : take_texts(root, "nodes", &inputs->nodes, &inputs->node_count);
+}
+
+int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure) {
+    cleanup(inputs_clear) struct inputs inputs = {0};
+    inputs.run_folder = realpath(run_folder, NULL);
+    if (!inputs.run_folder)
+        return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot open '%s': %s", run_folder,
+                                strerror(errno));
+    cleanup_free char *path = file_join(inputs.run_folder, inputs_file);
+    if (!path)
+        return failure_memory(failure);
+    struct document *document;
+    int r = document_read_json(path, &document, failure);
+    if (r < 0)
+        return r;
+    r = take_members(&inputs, document->root) < 0 ? failure_memory(failure) : 0;
+    document_free(document);
+    if (r < 0)
+        return r;
+    if (!inputs.campaign || !inputs.folder || !inputs.seed || !inputs.table_sha256[0] ||
+        !inputs.order_sha256[0])
+        return failure_input(failure, path, 0, 0,
+                             "this does not say what the run was made from; expected campaign, folder, seed "
+                             "and hashes");
+    *ret = inputs;
+    inputs = (struct inputs){0};
+    return 0;
+}
+
+static void free_texts(char **texts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+void inputs_clear(struct inputs *inputs) {
+    free(inputs->run_folder);
+    free(inputs->campaign);
+    free(inputs->folder);
+    free(inputs->experiment);
+    free(inputs->copied_experiment);
+    free(inputs->design);
+    free(inputs->table);
+    free(inputs->seed);
+    free_texts(inputs->settings, inputs->setting_count);
+    free_texts(inputs->nodes, inputs->node_count);
+    *inputs = (struct inputs){0};
+}
+
+/* ---- Comparing -------------------------------------------------------------------------------------------
+ */
+
+static int add_sentence(struct text *text, const char *sentence) {
+    return text->length ? text_printf(text, "; %s", sentence) : text_append_string(text, sentence);
+}
+
+static int compare_design(const struct inputs *inputs, struct text *ret, struct failure *failure) {
+    char hex[HASH_HEX_SIZE];
+    if (!inputs->design || !file_exists(inputs->design))
+        return 0;
+    int r = hash_file(inputs->design, hex, NULL, failure);
+    if (r < 0 || strcmp(hex, inputs->design_sha256) == 0)
+        return r;
+    cleanup_free char *sentence = text_format("the design's file '%s' has changed", inputs->design);
+    return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
+}
+
+int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure) {
+    cleanup_free char *sentence = NULL, *copy = file_join(inputs->run_folder, "campaign.yaml");
+    if (!copy)
+        return failure_memory(failure);
+    int r = 0;
+    if (file_exists(inputs->campaign))
+        r = file_difference(copy, inputs->campaign, &sentence, failure);
+    if (r == 0 && sentence && add_sentence(ret, sentence) < 0)
+        r = failure_memory(failure);
+    if (r == 0)
+        r = compare_design(inputs, ret, failure);
+    cleanup_free char *differs = NULL;
+    if (r == 0 && inputs->experiment && file_is_folder(inputs->experiment))
+        r = tree_difference(inputs->copied_experiment, inputs->experiment, &differs, failure);
+    if (r == 0 && differs && add_sentence(ret, differs) < 0)
+        r = failure_memory(failure);
+    return r;
+}
+
+void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret) {
+    cleanup_free char *differs = NULL;
+    bool same = inputs->experiment && file_is_folder(inputs->experiment) &&
+                tree_difference(inputs->copied_experiment, inputs->experiment, &differs, NULL) == 0 &&
+                !differs;
+    *ret = (struct campaign_overrides){
+        .options = (const char *const *)inputs->settings,
+        .option_count = inputs->setting_count,
+        .seed = inputs->seed,
+        .nodes = (const char *const *)inputs->nodes,
+        .node_count = inputs->node_count,
+        .folder = inputs->folder,
+        .experiment_folder = same ? inputs->experiment : inputs->copied_experiment,
+        .table = inputs->table,
+    };
+}
+
+int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure) {
+    char table[HASH_HEX_SIZE], order[HASH_HEX_SIZE];
+    int r = hash_table(plan, table, failure);
+    if (r < 0)
+        return r;
+    if (hash_order(plan->order, order) < 0)
+        return failure_memory(failure);
+    if (strcmp(table, inputs->table_sha256) != 0)
+        return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
+                                "'%s/design.csv' is not the design that the run began with",
+                                inputs->run_folder);
+    if (strcmp(order, inputs->order_sha256) != 0)
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "this version of assay puts the units of '%s' in another order than the one "
+                                "that the run began with; expected the version that run.json names",
+                                inputs->run_folder);
+    return 0;
+}
+
+static bool same_texts(char *const *a, size_t a_count, const char *const *b, size_t b_count) {
+    bool same = a_count == b_count;
+    for (size_t i = 0; same && i < a_count; i++)
+        same = strcmp(a[i], b[i]) == 0;
+    return same;
+}
+
+bool inputs_are_of(const struct inputs *inputs, const struct campaign *campaign,
+                   const struct campaign_overrides *overrides) {
+    char hex[HASH_HEX_SIZE];
+    cleanup_free char *path = realpath(campaign->document->file, NULL);
+    return path && strcmp(path, inputs->campaign) == 0 &&
+           hash_bytes(campaign->bytes.bytes, campaign->bytes.length, hex) == 0 &&
+           strcmp(hex, inputs->campaign_sha256) == 0 &&
+           same_texts(inputs->settings, inputs->setting_count, overrides->options, overrides->option_count) &&
+           same_texts(inputs->nodes, inputs->node_count, overrides->nodes, overrides->node_count) &&
+           (!overrides->seed || strcmp(overrides->seed, inputs->seed) == 0);
+}

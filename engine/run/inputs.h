@@ -1,0 +1,52 @@
+/*
+ * What a run was made from, so that it can be gone on with: `inputs.json` in its folder says where the
+ * campaign, the experiment and the design's file lay, what the command line said over the campaign, and has
+ * the hashes of the design and of its order. The run's folder has copies of all of them, and a run that goes
+ * on uses the copies; originals that have changed since are told of.
+ */
+#ifndef ASSAY_RUN_INPUTS_H
+#define ASSAY_RUN_INPUTS_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/hash.h"
+#include "engine/foundation/text.h"
+#include "engine/run/campaign.h"
+#include "engine/run/plan.h"
+
+#include <stdbool.h>
+
+/* All strings are owned; NULL where there is none. */
+struct inputs {
+    char *run_folder;        /* the run's, absolute */
+    char *campaign, *folder; /* the campaign's file, and the folder that its paths are relative to */
+    char *experiment;        /* the experiment's folder; NULL: written in the campaign */
+    char *copied_experiment; /* the same in the run's folder */
+    char *design;            /* the file that the design was read from; NULL: it was generated */
+    char *table;             /* the whole design in the run's folder; NULL: it has no columns */
+    char campaign_sha256[HASH_HEX_SIZE], design_sha256[HASH_HEX_SIZE];
+    char table_sha256[HASH_HEX_SIZE], order_sha256[HASH_HEX_SIZE];
+    char *seed;
+    char **settings, **nodes; /* the command line's --set and --nodes */
+    size_t setting_count, node_count;
+};
+
+/* Writes inputs.json into RUN_FOLDER, which has the campaign.yaml and, where there is one, the design.csv and
+ * experiment/ of this run. SETTINGS: the command line's; NULL: none. */
+int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
+                 struct failure *failure);
+int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure);
+void inputs_clear(struct inputs *inputs);
+
+/* Appends a sentence for each original that is there and is not what it was, parted by "; ". Nothing when all
+ * are the same, or gone. */
+int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure);
+/* What campaign_read() needs to make of the run's own campaign.yaml the campaign that it was. The experiment
+ * is the original where it is there and unchanged, else the copy. RET borrows from INPUTS. */
+void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret);
+/* Refuses a plan that has another design or another order than the run began with. */
+int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure);
+/* Was a run of these made from the same campaign, word for word, with the same command line? */
+bool inputs_are_of(const struct inputs *inputs, const struct campaign *campaign,
+                   const struct campaign_overrides *overrides);
+
+#endif

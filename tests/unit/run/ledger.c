@@ -1,0 +1,157 @@
+/* Which units have ended, and how. */
+#include "engine/run/ledger.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct ledger *new_ledger(size_t positions) {
+    struct ledger *ledger;
+    assert_int_equal(ledger_new(positions, &ledger), 0);
+    return ledger;
+}
+
+static void take(struct ledger *ledger, size_t place, size_t position, unsigned attempt, bool done,
+                 unsigned flags) {
+    assert_int_equal(ledger_take(ledger, &(struct ledger_attempt){.place = place,
+                                                                  .position = position,
+                                                                  .attempt = attempt,
+                                                                  .done = done,
+                                                                  .flags = flags}),
+                     0);
+}
+
+static void places_are_found_again(void **state) {
+    (void)state;
+    struct ledger *ledger = new_ledger(10);
+    assert_int_equal(ledger_place(ledger, "a", "0"), 0);
+    assert_int_equal(ledger_place(ledger, "a", "1"), 1);
+    assert_int_equal(ledger_place(ledger, "b", "0"), 2);
+    assert_int_equal(ledger_place(ledger, "a", "0"), 0);
+    assert_int_equal(ledger_place(ledger, "b", "0"), 2);
+    for (size_t i = 0; i < 1000; i++) {
+        char core[16];
+        snprintf(core, sizeof core, "%zu", i);
+        assert_int_equal(ledger_place(ledger, "many", core), 3 + i);
+    }
+    assert_int_equal(ledger_place_count(ledger), 1003);
+    assert_string_equal(ledger_place_node(ledger, 1), "a");
+    assert_string_equal(ledger_place_core(ledger, 1), "1");
+    ledger_free(ledger);
+}
+
+static void units_are_done_once(void **state) {
+    (void)state;
+    struct ledger *ledger = new_ledger(200);
+    size_t place = ledger_place(ledger, "a", "all"), other = ledger_place(ledger, "b", "all");
+    for (size_t i = 0; i < 200; i += 2)
+        take(ledger, place, i, 1, true, 0);
+    for (size_t i = 0; i < 200; i++) {
+        assert_int_equal(ledger_is_done(ledger, place, i), i % 2 == 0);
+        assert_int_equal(ledger_attempts(ledger, place, i), i % 2 == 0);
+        assert_false(ledger_has_failed(ledger, place, i));
+        assert_false(ledger_is_done(ledger, other, i));
+    }
+    for (size_t first = 0; first < 70; first++)
+        for (size_t count = 0; count < 130; count++) {
+            uint64_t expected = 0;
+            for (size_t i = first; i < first + count; i++)
+                expected += i % 2 == 0;
+            assert_int_equal(ledger_count_done(ledger, place, first, count), expected);
+        }
+    take(ledger, other, 199, 1, true, 0);
+    assert_int_equal(ledger_count_done(ledger, SIZE_MAX, 0, 200), 101);
+    assert_int_equal(ledger_totals(ledger)->done, 101);
+    assert_int_equal(ledger_totals(ledger)->lines, 101);
+    assert_int_equal(ledger_totals(ledger)->failed, 0);
+    ledger_free(ledger);
+}
+
+static void what_failed_can_be_done_later(void **state) {
+    (void)state;
+    struct ledger *ledger = new_ledger(8);
+    size_t place = ledger_place(ledger, "a", "0");
+    take(ledger, place, 3, 1, false, 0);
+    assert_true(ledger_has_failed(ledger, place, 3));
+    assert_int_equal(ledger_attempts(ledger, place, 3), 1);
+    assert_int_equal(ledger_totals(ledger)->failed, 1);
+    take(ledger, place, 3, 2, false, 0);
+    assert_int_equal(ledger_totals(ledger)->failed, 1);
+    take(ledger, place, 3, 3, true, 0);
+    assert_false(ledger_has_failed(ledger, place, 3));
+    assert_true(ledger_is_done(ledger, place, 3));
+    assert_int_equal(ledger_attempts(ledger, place, 3), 3);
+    assert_int_equal(ledger_totals(ledger)->failed, 0);
+    assert_int_equal(ledger_totals(ledger)->done, 1);
+    assert_int_equal(ledger_totals(ledger)->repeated, 0);
+    ledger_free(ledger);
+}
+
+static void repeats_have_lines_and_are_no_new_units(void **state) {
+    (void)state;
+    struct ledger *ledger = new_ledger(8);
+    size_t place = ledger_place(ledger, "a", "0");
+    take(ledger, place, 0, 1, true, 1 << GATE_LOAD | 1 << GATE_DRIFT);
+    take(ledger, place, 1, 1, true, 0);
+    take(ledger, place, 1, 2, true, 1 << GATE_LOAD);
+    take(ledger, place, 1, 3, false, 0);
+    const struct ledger_totals *totals = ledger_totals(ledger);
+    assert_int_equal(totals->done, 2);
+    assert_int_equal(totals->lines, 3);
+    assert_int_equal(totals->flagged, 2);
+    assert_int_equal(totals->flagged_by[GATE_LOAD], 2);
+    assert_int_equal(totals->flagged_by[GATE_DRIFT], 1);
+    assert_int_equal(totals->repeated, 1);
+    assert_int_equal(totals->repeats_failed, 1);
+    assert_int_equal(totals->failed, 0);
+    assert_int_equal(ledger_attempts(ledger, place, 0), 1);
+    assert_int_equal(ledger_attempts(ledger, place, 1), 3);
+    assert_int_equal(ledger_flags(ledger, place, 0), 1 << GATE_LOAD | 1 << GATE_DRIFT);
+    assert_int_equal(ledger_flags(ledger, place, 1), 1 << GATE_LOAD);
+    ledger_free(ledger);
+}
+
+static void many_stories(void **state) {
+    (void)state;
+    enum { POSITIONS = 5000, PLACES = 4 };
+    struct ledger *ledger = new_ledger(POSITIONS);
+    for (size_t place = 0; place < PLACES; place++) {
+        char core[2] = {(char)('0' + place), 0};
+        assert_int_equal(ledger_place(ledger, "a", core), place);
+        for (size_t i = 0; i < POSITIONS; i++)
+            take(ledger, place, i, 1, true, (unsigned)((i + place) % 5));
+    }
+    for (size_t place = 0; place < PLACES; place++)
+        for (size_t i = 0; i < POSITIONS; i++) {
+            assert_int_equal(ledger_flags(ledger, place, i), (i + place) % 5);
+            assert_int_equal(ledger_attempts(ledger, place, i), 1);
+        }
+    assert_int_equal(ledger_totals(ledger)->flagged, PLACES * POSITIONS * 4 / 5);
+    ledger_free(ledger);
+}
+
+static void what_is_not_there_is_refused(void **state) {
+    (void)state;
+    struct ledger *ledger = new_ledger(8);
+    size_t place = ledger_place(ledger, "a", "0");
+    assert_int_equal(ledger_take(ledger, &(struct ledger_attempt){.place = place, .position = 8}), -ERANGE);
+    assert_int_equal(ledger_take(ledger, &(struct ledger_attempt){.place = 1, .position = 0}), -ERANGE);
+    ledger_free(ledger);
+    ledger_free(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places_are_found_again),
+        cmocka_unit_test(units_are_done_once),
+        cmocka_unit_test(what_failed_can_be_done_later),
+        cmocka_unit_test(repeats_have_lines_and_are_no_new_units),
+        cmocka_unit_test(many_stories),
+        cmocka_unit_test(what_is_not_there_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/foundation/file.h"
+#include "engine/run/run-lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A file system that cannot lock, when this is an errno: what the room's calls of fcntl meet. */
+static int lock_errno;
+
+/* The header may give this another name, fcntl64, and the room's calls too. */
+int fcntl(int descriptor, int command, ...) {
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    if (lock_errno && (command == F_OFD_SETLK || command == F_OFD_GETLK)) {
+        errno = lock_errno;
+        return -1;
+    }
+    return (int)syscall(SYS_fcntl, descriptor, command, argument);
+}
+
+static char folder[] = "/tmp/assay-run-lock-XXXXXX";
+static char path[64];
+
+static int set_up(void **state) {
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/.lock", folder);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    return file_remove_tree(folder, NULL);
+}
+
+static struct run_lock_owner look(void) {
+    struct failure failure = {0};
+    struct run_lock_owner owner;
+    memset(&owner, 0x55, sizeof owner);
+    assert_int_equal(run_lock_look(folder, &owner, &failure), 0);
+    return owner;
+}
+
+static void one_at_a_time(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct run_lock *lock = NULL, *second = NULL;
+    struct run_lock_owner owner = look();
+    assert_false(owner.held || owner.known);
+    assert_false(file_exists(path)); /* looking makes nothing */
+    assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
+    owner = look();
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    assert_true(owner.held && owner.known && owner.pid == getpid());
+    assert_string_equal(owner.host, host);
+    assert_int_equal(strlen(owner.since), strlen("2026-11-20T10:02:03.123+00:00"));
+    assert_int_equal(run_lock_take(folder, &second, &failure), -EBUSY);
+    assert_null(second);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    char expected[1024];
+    snprintf(expected, sizeof expected, "process %d on host %s works on the run '%s' since %s", (int)getpid(),
+             host, folder, owner.since);
+    assert_string_equal(failure.text, expected);
+    run_lock_free(lock);
+    owner = look();
+    assert_false(owner.held || owner.known);
+    assert_int_equal(run_lock_take(folder, &second, &failure), 0);
+    run_lock_free(second);
+    run_lock_free(NULL);
+}
+
+/* Somebody who is killed holds nothing any more, and is still known. */
+static void the_dead_hold_nothing(void **state) {
+    (void)state;
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct run_lock *lock;
+        if (run_lock_take(folder, &lock, NULL) == 0 && write(ready[1], "x", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    struct run_lock *lock = NULL;
+    struct failure failure = {0};
+    struct run_lock_owner owner = look();
+    assert_true(owner.held && owner.known && owner.pid == child);
+    assert_int_equal(run_lock_take(folder, &lock, &failure), -EBUSY);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    owner = look();
+    assert_true(!owner.held && owner.known && owner.pid == child);
+    assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
+    owner = look();
+    assert_true(owner.held && owner.pid == getpid());
+    run_lock_free(lock);
+}
+
+/* The lock counts, and not what the file says. */
+static void the_text_is_anybodys(void **state) {
+    (void)state;
+    static const char *const texts[] = {"",
+                                        "\n",
+                                        "host",
+                                        "host 1",
+                                        "host 1 now",
+                                        "host x now\n",
+                                        "host 0 now\n",
+                                        "host -1 now\n",
+                                        "h\nt 1 now\n",
+                                        "host 1 2026-11-20T10:02:03.123+00:00-and-very-much-more\n",
+                                        "\033[2J 1 now\n",
+                                        "host 1 now more\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_int_equal(file_replace(path, texts[i], strlen(texts[i]), 0600, NULL), 0);
+        struct run_lock_owner owner = look();
+        assert_false(owner.held || owner.known);
+    }
+    char much[4096];
+    memset(much, 'x', sizeof much);
+    assert_int_equal(file_replace(path, much, sizeof much, 0600, NULL), 0);
+    assert_false(look().known);
+    assert_int_equal(file_replace(path, "host 1 now\n", 11, 0600, NULL), 0);
+    struct run_lock_owner owner = look();
+    assert_true(owner.known && !owner.held && owner.pid == 1);
+    assert_string_equal(owner.host, "host");
+    struct run_lock *lock;
+    assert_int_equal(run_lock_take(folder, &lock, NULL), 0);
+    assert_true(look().pid == getpid());
+    run_lock_free(lock);
+}
+
+static void what_is_no_file_is_refused(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct run_lock *lock = NULL;
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(run_lock_take(folder, &lock, &failure), -EINVAL);
+    assert_false(look().held);
+    unlink(path);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    assert_int_equal(run_lock_take(folder, &lock, &failure), -ELOOP);
+    unlink(path);
+    assert_int_equal(run_lock_take("/nowhere/at/all", &lock, &failure), -ENOENT);
+    assert_null(lock);
+}
+
+static void write_owner(const char *host, int pid) {
+    char text[400];
+    snprintf(text, sizeof text, "%s %d 2026-11-20T10:02:03.123+00:00\n", host, pid);
+    assert_int_equal(file_replace(path, text, strlen(text), 0600, NULL), 0);
+}
+
+/* Then the text is all there is. */
+static void without_locks_the_text_counts(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct run_lock *lock = NULL, *second = NULL;
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    unlink(path);
+    lock_errno = ENOSYS;
+    assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
+    assert_true(look().held);
+    assert_int_equal(run_lock_take(folder, &second, &failure), -EBUSY);
+    assert_non_null(strstr(failure.text, "if it is gone, remove '"));
+    run_lock_free(lock);
+    assert_false(look().held);
+    write_owner(host, (int)gone);
+    assert_false(look().held);
+    write_owner("another-host", (int)gone);
+    assert_true(look().held);
+    assert_int_equal(run_lock_take(folder, &second, &failure), -EBUSY);
+    write_owner(host, (int)gone);
+    assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
+    run_lock_free(lock);
+    lock_errno = EIO;
+    assert_int_equal(run_lock_take(folder, &second, &failure), -EIO);
+    lock_errno = 0;
+    assert_null(second);
+    unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_at_a_time),
+        cmocka_unit_test(the_dead_hold_nothing),
+        cmocka_unit_test(the_text_is_anybodys),
+        cmocka_unit_test(without_locks_the_text_counts),
+        cmocka_unit_test(what_is_no_file_is_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
