@@ -120,7 +120,7 @@ static void print_domain(const struct next_design *next) {
         const struct candidate_range *range = &next->ranges[i];
         bool even = candidate_range_is_logarithmic(range);
         fprintf(stderr, "%s%s %.6g to %.6g%s", i ? ", " : "", shown(range->name).text, range->low,
-                range->high, even && next->seeded ? " (even in the logarithm)" : "");
+                range->high, even && next->seeded ? " (log)" : "");
     }
     fprintf(stderr, "%s%zu candidates\n", next->fit->factor_count ? "; " : "",
             next->candidates.design->row_count);
@@ -137,6 +137,9 @@ static void print_cost(const struct next_design *next) {
             next->found.cost_is_time ? " predicted, each once, in all groups at a time" : "");
     if (isfinite(next->request.budget))
         fprintf(stderr, "; the budget is %s", number_describe_duration(next->request.budget, budget));
+    if (isfinite(next->request.budget) && next->found.rows.cost > next->found.cost * 1.01)
+        fprintf(stderr, ", of which they count %s: no row less than its sigma",
+                number_describe_duration(next->found.rows.cost, cost));
     fprintf(stderr, "\n");
 }
 
@@ -156,7 +159,7 @@ int next_design_print(const struct next_design *next, struct failure *failure) {
     fprintf(stderr, "experiment: %s\n",
             next->experiment_from ? shown(next->experiment_from).text
                                   : "none known; columns are the model's");
-    fprintf(stderr, "criterion %s, over %zu group%s and: ",
+    fprintf(stderr, "criterion %s, over %zu group%s\ndomain: ",
             next->request.criterion == OPTIMAL_D ? "D (the coefficients)"
                                                  : "I (the average variance of the prediction)",
             next->group_count, next->group_count == 1 ? "" : "s");

@@ -140,9 +140,9 @@ static int note_result(struct next_design *next, struct failure *failure) {
     if (r == 0 && found->undefined)
         r = next_design_note(next, "%zu of %zu groups have no standard errors, and are left out",
                              found->undefined, next->group_count);
-    if (r == 0 && found->left_aside)
-        r = next_design_note(next, "%zu groups that are surer than the others were left aside",
-                             found->left_aside);
+    if (r == 0 && found->classes < found->distinct)
+        r = next_design_note(next, "the groups are unsure in %zu different ways, of which %zu stand for all",
+                             found->distinct, found->classes);
     if (r == 0 && found->rows.regularised)
         r = next_design_note(next, "the covariance of the coefficients is singular; it was lifted a little");
     double times = floor(next->request.budget / found->cost);

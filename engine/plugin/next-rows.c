@@ -12,6 +12,8 @@
 
 enum {
     CLASSES_MOST = 64,
+    ROWS_MANY = 100, /* from here on there are fewer classes, since each row looks at each */
+    CLASSES_OF_MANY_ROWS = 16,
     KIND_BYTES_MOST = 4096,
 };
 
@@ -24,6 +26,7 @@ struct class {
     uint32_t kind;
     double count, variance; /* how many, and the mean of their sigma^2 */
     double uncertainty;     /* the mean variance of what they predict */
+    double scale;           /* of one that stands for others: what brings it to their mean; 0: it does not */
     double *covariance;     /* owned: of a group with that variance */
 };
 
@@ -42,7 +45,7 @@ struct finding {
     size_t *groups; /* those that can be improved */
     size_t group_count, undefined;
     struct class *classes;
-    size_t class_count, left_aside;
+    size_t class_count, distinct; /* before some were merged */
 };
 
 static void finding_clear(struct finding *finding) {
@@ -211,10 +214,51 @@ static double mean_variance(const struct finding *finding, const double *covaria
     return shares > 0 ? sum / shares : 0;
 }
 
-/* The least sure first. */
+/* Those of a kind together, the least sure first. */
 static int compare_classes(const void *a, const void *b) {
     const struct class *one = a, *two = b;
+    if (one->kind != two->kind)
+        return one->kind < two->kind ? -1 : 1;
     return one->uncertainty < two->uncertainty ? 1 : one->uncertainty > two->uncertainty ? -1 : 0;
+}
+
+/* Lets the middle one of COUNT classes stand for all, which are SUM in all and GROUPS many. */
+static void merge_piece(struct class *piece, size_t count, double groups, double sum) {
+    for (size_t i = 0; i < count; i++)
+        if (i != count / 2)
+            free(take_pointer(piece[i].covariance));
+    struct class one = piece[count / 2];
+    piece[count / 2].covariance = NULL;
+    one.scale = one.uncertainty > 0 ? sum / groups / one.uncertainty : 1;
+    one.variance *= one.scale;
+    one.uncertainty *= one.scale;
+    one.count = groups;
+    piece[0] = one;
+}
+
+/* Too many classes take too long: neighbours in uncertainty become one, in pieces that are all as unsure
+ * together, so that those that are least sure stay by themselves. The mean uncertainty stays what it is. */
+static void merge_classes(struct finding *finding, size_t most) {
+    struct class *classes = finding->classes;
+    double all = 0;
+    qsort(classes, finding->class_count, sizeof *classes, compare_classes);
+    for (size_t i = 0; i < finding->class_count; i++)
+        all += classes[i].count * classes[i].uncertainty;
+    size_t kept = 0;
+    for (size_t first = 0, end; first < finding->class_count; first = end) {
+        double sum = 0, groups = 0;
+        for (end = first; end < finding->class_count && classes[end].kind == classes[first].kind &&
+                          (end == first || sum < all / (double)most);
+             end++) {
+            sum += classes[end].count * classes[end].uncertainty;
+            groups += classes[end].count;
+        }
+        merge_piece(&classes[first], end - first, groups, sum);
+        struct class one = classes[first];
+        classes[first].covariance = NULL;
+        classes[kept++] = one;
+    }
+    finding->class_count = kept;
 }
 
 static int make_classes(struct finding *finding, struct failure *failure) {
@@ -234,14 +278,13 @@ static int make_classes(struct finding *finding, struct failure *failure) {
             class->covariance[j] = group->covariance[j] / group->sigma / group->sigma * class->variance;
         class->uncertainty = mean_variance(finding, class->covariance, class->kind);
     }
-    if (finding->class_count <= CLASSES_MOST)
-        return 0;
-    qsort(finding->classes, finding->class_count, sizeof *finding->classes, compare_classes);
-    for (; finding->class_count > CLASSES_MOST; finding->class_count--) {
-        struct class *last = &finding->classes[finding->class_count - 1];
-        finding->left_aside += (size_t)last->count;
-        free(last->covariance);
-    }
+    finding->distinct = finding->class_count;
+    size_t most = finding->request->rows_most > ROWS_MANY ? CLASSES_OF_MANY_ROWS : CLASSES_MOST;
+    if (finding->class_count > most)
+        merge_classes(finding, most);
+    for (size_t i = 0; i < finding->class_count; i++)
+        for (size_t j = 0; finding->classes[i].scale > 0 && j < square; j++)
+            finding->classes[i].covariance[j] *= finding->classes[i].scale;
     return 0;
 }
 
@@ -384,7 +427,7 @@ static void judge(const struct finding *finding, struct next_rows *next) {
     next->response = shares > 0 ? responses / shares : NAN;
     next->undefined = finding->undefined;
     next->classes = finding->class_count;
-    next->left_aside = finding->left_aside;
+    next->distinct = finding->distinct;
 }
 
 static int tell_costs(const struct finding *finding, struct next_rows *next, struct failure *failure) {

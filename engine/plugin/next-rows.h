@@ -50,9 +50,9 @@ struct next_rows {
     /* Of the predicted response: root of the mean variance over domain and groups, in the response's unit;
      * and the mean of the prediction's size there. */
     double error_before, error_after, response;
-    size_t undefined;  /* groups that were left out: the fit has no standard errors of them */
-    size_t classes;    /* of groups that are as sure as each other */
-    size_t left_aside; /* groups of those classes that are surer than the others, when they are too many */
+    size_t undefined; /* groups that were left out: the fit has no standard errors of them */
+    size_t distinct;  /* classes of groups that are as sure as each other, but for sigma */
+    size_t classes;   /* what was made of them: when there are too many, one stands for its neighbours */
 };
 
 /* Whether a ROW of DESIGN would be measured in one of the groups, if some of its columns make groups. */
