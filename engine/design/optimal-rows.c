@@ -109,11 +109,28 @@ static bool is_definite(const double *matrix, size_t n, double lift, double *fac
     return true;
 }
 
+/* Whether MATRIX may be a covariance at all: variances that are not negative, and covariances that are the
+ * same both ways, within rounding, and no larger than they allow. */
+static bool is_covariance(const double *matrix, size_t n) {
+    static const double rounding = 1e-6;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double scale = sqrt(matrix[i * n + i]) * sqrt(matrix[j * n + j]), one = matrix[i * n + j],
+                   other = matrix[j * n + i];
+            if (!isfinite(scale) || !isfinite(one) || !(fabs(one - other) <= rounding * scale) ||
+                !(fabs(one) <= (1 + rounding) * scale))
+                return false;
+        }
+    return true;
+}
+
 /* Makes sure that rounding has left a covariance positive; false when it never was. */
 static bool regularise(double *matrix, size_t n, double *factor, bool *regularised) {
-    for (size_t i = 0; i < n * n; i++)
-        if (!isfinite(matrix[i]) || (i % (n + 1) == 0 && matrix[i] < 0))
-            return false;
+    if (!is_covariance(matrix, n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            matrix[j * n + i] = matrix[i * n + j];
     double lift = 0;
     while (!is_definite(matrix, n, lift, factor)) {
         lift = lift > 0 ? 10 * lift : 1e-12;
@@ -350,9 +367,10 @@ static int scale_priors(struct search *search, struct failure *failure) {
                        : i % (n + 1) == 0 ? ldexp(1, PRIOR_EXPONENT)
                                           : 0;
         if (!regularise(prior, n, search->work, &search->regularised))
-            return failure_input(
-                failure, NULL, 0, 0,
-                "the covariance of group %zu is none: it is not positive, by more than rounding", g + 1);
+            return failure_input(failure, NULL, 0, 0,
+                                 "the covariance of group %zu is none: it is not symmetric and positive, by "
+                                 "more than rounding",
+                                 g + 1);
     }
     return 0;
 }

@@ -102,6 +102,15 @@ static int choose_groups(struct finding *finding, struct failure *failure) {
               "it to more rows than it has terms");
 }
 
+/* The same number is the same label, however it was written: 0.50 in a table of results, 0.5 in a design. */
+static const char *plain_label(const char *label, char buffer[static NUMBER_TEXT_SIZE]) {
+    double value;
+    if (!number_parse_double(label, strlen(label), &value))
+        return label;
+    number_format_double(value, buffer);
+    return buffer;
+}
+
 /* One value of those that say the kind. */
 static int append_label(struct text *text, const char *label) {
     int r = text_append_string(text, label);
@@ -128,10 +137,12 @@ static int find_kinds(struct finding *finding, struct failure *failure) {
         text_reset(&text);
         for (size_t j = 0; r == 0 && j < fit->by_count; j++) {
             size_t column = design_find(design, fit->by[j]);
-            char buffer[NUMBER_TEXT_SIZE];
-            if (column != SIZE_MAX)
-                r = append_label(&text, is_row ? design_value(design, i, column, buffer)
-                                               : fit->groups[group].labels[j]);
+            char written[NUMBER_TEXT_SIZE], plain[NUMBER_TEXT_SIZE];
+            if (column == SIZE_MAX)
+                continue;
+            const char *label =
+                is_row ? design_value(design, i, column, written) : fit->groups[group].labels[j];
+            r = append_label(&text, plain_label(label, plain));
         }
         r = r < 0 ? r
                   : labels_code(&labels, text.bytes, text.length,
@@ -149,9 +160,9 @@ bool next_rows_has_group(const struct model_fit *fit, const size_t *groups, size
         bool same = true;
         for (size_t j = 0; same && j < fit->by_count; j++) {
             size_t column = design_find(design, fit->by[j]);
-            char buffer[NUMBER_TEXT_SIZE];
-            same = column == SIZE_MAX ||
-                   strcmp(design_value(design, row, column, buffer), fit->groups[groups[g]].labels[j]) == 0;
+            char written[NUMBER_TEXT_SIZE], one[NUMBER_TEXT_SIZE], other[NUMBER_TEXT_SIZE];
+            same = column == SIZE_MAX || strcmp(plain_label(design_value(design, row, column, written), one),
+                                                plain_label(fit->groups[groups[g]].labels[j], other)) == 0;
         }
         if (same)
             return true;

@@ -438,11 +438,16 @@ static void test_refusals(void **state) {
     problem.weights = weights;
     refused(problem, "candidate 1 has the weight -1");
     problem = good;
-    const double none[4] = {1, 2, 2, 1}, infinite[4] = {1, 0, 0, INFINITY};
+    const double none[4] = {1, 2, 2, 1}, infinite[4] = {1, 0, 0, INFINITY}, lopsided[4] = {1, 0.5, 0, 1},
+                 without[4] = {0, 0.5, 0.5, 1};
     struct optimal_group group = {none, 1, 1, 0};
     problem.groups = &group;
     refused(problem, "the covariance of group 1 is none");
     group.covariance = infinite;
+    refused(problem, "the covariance of group 1 is none");
+    group.covariance = lopsided;
+    refused(problem, "the covariance of group 1 is none");
+    group.covariance = without;
     refused(problem, "the covariance of group 1 is none");
     group = (struct optimal_group){NULL, 0, 1, 0};
     refused(problem, "group 1 has the standard deviation 0");

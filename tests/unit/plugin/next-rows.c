@@ -216,6 +216,14 @@ static void test_kinds(void **state) {
     assert_false(next_rows_has_group(fixture.fit, fixture.groups, 2, fixture.design, 9));
     refused(&fixture, "row 10 of the design: the model has no group with these values");
     end(&fixture);
+    static const char *const number[] = {"0.5"}; /* the same label, written otherwise */
+    begin(&fixture, "", "null", GROUP("a", "0.50", "1", "2", "0.5", HALF));
+    with_candidates(&fixture, number, 1);
+    assert_true(next_rows_has_group(fixture.fit, fixture.groups, 1, fixture.design, 0));
+    next = find(&fixture);
+    assert_int_equal(next.rows.count, 4);
+    next_rows_clear(&next);
+    end(&fixture);
 }
 
 static void test_budget(void **state) {
