@@ -4,6 +4,7 @@
 
 #include "engine/design/generate.h"
 #include "engine/design/levels.h"
+#include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 
@@ -157,11 +158,13 @@ static void limit_term(struct limits *limits, size_t t) {
         bool wider = range->high > domain->maximum, deeper = range->low < domain->minimum;
         bool positive = domain->minimum > 0 && range->low > 0;
         if (wider)
-            *maximum =
-                positive ? *maximum * pow(range->high / domain->maximum, term->factors[f].power) : INFINITY;
+            *maximum = positive
+                           ? *maximum * portable_power(range->high / domain->maximum, term->factors[f].power)
+                           : INFINITY;
         if (deeper)
-            *minimum =
-                positive ? *minimum * pow(range->low / domain->minimum, term->factors[f].power) : -INFINITY;
+            *minimum = positive
+                           ? *minimum * portable_power(range->low / domain->minimum, term->factors[f].power)
+                           : -INFINITY;
         if ((wider || deeper) && !positive) {
             *minimum = -INFINITY;
             *maximum = INFINITY;
