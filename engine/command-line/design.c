@@ -1,5 +1,6 @@
 /* assay design: writes the table of a design, in the order in which it is to be measured. */
 #include "engine/design/design.h"
+#include "engine/command-line/design-next.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/documents/document.h"
@@ -177,6 +178,9 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
 enum {
     DRAWS_ROWS = 1 << DESIGN_KIND_UNIFORM | 1 << DESIGN_KIND_LOG_UNIFORM | 1 << DESIGN_KIND_LATIN_HYPERCUBE,
     IS_PRODUCT = 1 << DESIGN_KIND_UNIFORM_PRODUCT,
+    IS_FILE = 1 << DESIGN_KIND_FILE,
+    IS_NEXT = 1 << (DESIGN_KIND_SINGLE + 1), /* from a model: design-next.c */
+    IS_WRITTEN = IS_NEXT - 1,                /* any other one */
 };
 
 /* The options that not every kind uses, as 1 << kind. */
@@ -184,16 +188,37 @@ static const struct {
     const char *name;
     unsigned kinds;
 } uses[] = {
-    {"--rows", DRAWS_ROWS},     {"--max-product", IS_PRODUCT}, {"--max-size", IS_PRODUCT},
-    {"--products", IS_PRODUCT}, {"--batch", IS_PRODUCT},       {"--fixed", IS_PRODUCT},
+    {"--rows", DRAWS_ROWS | IS_NEXT},
+    {"--max-product", IS_PRODUCT},
+    {"--max-size", IS_PRODUCT},
+    {"--products", IS_PRODUCT},
+    {"--batch", IS_PRODUCT},
+    {"--fixed", IS_PRODUCT},
     {"--add", IS_PRODUCT},
+    {"--from", IS_WRITTEN},
+    {"--order", IS_WRITTEN},
+    {"--repetitions", IS_WRITTEN},
+    {"--cross", IS_WRITTEN},
+    {"--blocks", IS_WRITTEN},
+    {"--compute", IS_WRITTEN},
+    {"--criterion", IS_NEXT},
+    {"--budget", IS_NEXT},
+    {"--within", IS_NEXT},
+    {"--set", IS_NEXT},
+    {"--group", IS_NEXT},
+    {"--experiment", IS_NEXT},
+    {"--candidates", IS_NEXT},
+    {"--distinct", IS_NEXT},
+    {"--cost", IS_NEXT},
+    {"--weights", IS_NEXT},
+    {"--json", IS_NEXT},
 };
 
 /* WHAT is made; KINDS has its bit, or none for a design that is described elsewhere. */
 static int check_options(const struct verb_arguments *arguments, unsigned kinds, const char *what,
                          struct failure *failure) {
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
-        if (verb_value(arguments, uses[i].name) && !(uses[i].kinds & kinds))
+        if (verb_switch(arguments, uses[i].name) && !(uses[i].kinds & kinds))
             return failure_input(failure, NULL, 0, 0, "%s is not used by %s", uses[i].name, what);
     return 0;
 }
@@ -212,8 +237,8 @@ static int find_kind(const char *name, enum design_kind *ret, struct failure *fa
                              name, nearest);
     return failure_input(
         failure, NULL, 0, 0,
-        "there is no kind of design '%.64s', expected factorial, uniform, log-uniform, latin-hypercube "
-        "or uniform-product",
+        "there is no kind of design '%.64s', expected factorial, uniform, log-uniform, latin-hypercube, "
+        "uniform-product or next",
         name);
 }
 
@@ -289,7 +314,7 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
         return failure_input(failure, NULL, 0, 0,
                              "expected a kind of design, or --from FILE; see assay design --help");
     cleanup(free_specification) struct design_specification *specification = NULL;
-    int r = from ? check_options(arguments, 0, "a design from a file", failure) : 0;
+    int r = from ? check_options(arguments, IS_FILE, "a design from a file", failure) : 0;
     if (r == 0)
         r = from ? specify_from(from, &specification, failure)
                  : specify_kind(arguments, &specification, failure);
@@ -332,6 +357,10 @@ static int write_design(const struct design *design, const struct design_order *
 }
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
+    if (arguments->operand_count > 0 && strcmp(arguments->operands[0], "next") == 0) {
+        int checked = check_options(arguments, IS_NEXT, "next", failure);
+        return checked < 0 ? checked : design_next(arguments, failure);
+    }
     cleanup(free_specification) struct design_specification *specification = NULL;
     cleanup(free_design) struct design *design = NULL;
     cleanup(free_order) struct design_order *order = NULL;
@@ -369,7 +398,11 @@ static const struct verb_option options[] = {
      ".csv (- is "
      "standard input)",
      false},
-    {"--rows", 0, "N", "rows to draw, for uniform, log-uniform and latin-hypercube", false},
+    {"--rows", 0, "N",
+     "rows to draw, for uniform, log-uniform and latin-hypercube; next: to choose, at most 1000 (default 20, "
+     "or as "
+     "many as the budget has room for)",
+     false},
     {"--seed", 0, "SEED",
      "a whole number from 0 to 18446744073709551615; the same seed gives the same file on every machine "
      "(default: drawn "
@@ -390,6 +423,32 @@ static const struct verb_option options[] = {
     {"--fixed", 0, "NAME=SIZE", "uniform-product: give a factor one size, and draw the others", true},
     {"--add", 0, "SIZES",
      "uniform-product: add a row, such as 2048,2048,2048, instead of the usual ones; none adds none", true},
+    {"--budget", 0, "TIME",
+     "next: all rows, each once, take no longer, such as 10min, by the model (or --cost)", false},
+    {"--criterion", 0, "i|d",
+     "next: what becomes least: i, the average variance of the prediction over the domain (default); d, the "
+     "ellipsoid around the coefficients",
+     false},
+    {"--within", 0, "NAME=LOW..HIGH",
+     "next: choose from this range of a factor, rather than from all that the model was fitted to", true},
+    {"--set", 0, "NAME=VALUE", "next: the value of a factor of the experiment that is not in the model",
+     true},
+    {"--experiment", 0, "WHAT",
+     "next: whose factors the rows must have: a name, an experiment.yaml, a campaign or an archive; none: "
+     "the "
+     "columns of the model (default: that of the archive which the model was fitted to)",
+     false},
+    {"--candidates", 0, "FILE", "next: choose from the rows of this CSV file", false},
+    {"--group", 0, "NAME", "next: serve this group of the model, such as dahu-3/0, and not all of them",
+     false},
+    {"--distinct", 0, NULL, "next: no row more than once", false},
+    {"--cost", 0, "EXPRESSION",
+     "next: seconds that a row takes, over factors and response, where the model predicts no time", false},
+    {"--weights", 0, "EXPRESSION",
+     "next: of a unit, over factors and response: where noise is in proportion to the time, '1 / "
+     "max(duration, 1e-4)^2'",
+     false},
+    {"--json", 0, NULL, "next: print the rows and what they gain as JSON, on standard output", false},
     {"--output", 'o', "FILE", "write to FILE, whole or not at all, instead of standard output", false},
     {0},
 };
@@ -397,7 +456,7 @@ static const struct verb_option options[] = {
 const struct verb verb_design = {
     .name = "design",
     .summary = "write the table of a design in random order",
-    .synopsis = "assay design (KIND FACTOR... | --from FILE) [OPTIONS]",
+    .synopsis = "assay design (KIND FACTOR... | --from FILE | next MODEL) [OPTIONS]",
     .description =
         "Writes a design as CSV: a line for each measurement, a column for each factor. The lines stand in "
         "the order in "
@@ -424,6 +483,26 @@ const struct verb verb_design = {
         "are drawn, from "
         "cubes to needles, and all their permutations are rows. 2048,2048,2048 and 1,1,1 to 4,4,4 are "
         "added.\n\n"
+        "next MODEL closes the loop from a model, which 'assay fit' wrote, back to a design: it chooses the "
+        "rows that "
+        "would make the model surest. It starts from the covariance of the coefficients, draws some thousand "
+        "places "
+        "within the domain of the model (its factors' ranges and those of their products, and the "
+        "experiment's "
+        "bounds), its borders with them, and takes rows one by one, exchanging them until no exchange gains "
+        "anything. With --budget a row also has to be worth its time, by the model's own prediction, but no "
+        "less "
+        "than its sigma. Averages over the domain count every drawn place the same; a range over two decades "
+        "or "
+        "more is drawn evenly in the logarithm. A row is measured in all of the model's groups (cores, "
+        "nodes), and "
+        "the average over them counts; where groups are made by a factor or a control, that is a column, "
+        "too. The "
+        "table has the columns of the experiment and goes as it is into 'design:' of a campaign; rows may "
+        "come "
+        "several times, and those come first that gain most. On standard error: what it gains, in the "
+        "prediction's "
+        "average standard error, and the time it takes.\n\n"
         "Columns called control.NAME are states of the node: turbo, hyperthreads, governor, frequency, "
         "energy-preference, idle-states, uncore-frequency, numa-balancing, transparent-huge-pages, daemons. "
         "Every "
@@ -479,7 +558,9 @@ const struct verb verb_design = {
         "  assay design factorial n=1000..9000:1000 nb=64,128,256 bcast=1ring,long\n"
         "  assay design factorial n=8,9 control.turbo=on,off --repetitions 4 --blocks 2\n"
         "  assay design latin-hypercube m=1..5000 n=1..5000 alpha=0.0..1.0 --rows 100\n"
-        "  assay design --from campaign.yaml --seed 42",
+        "  assay design --from campaign.yaml --seed 42\n"
+        "  assay design next model.json --budget 10min -o next.csv\n"
+        "  assay design next model.json --rows 30 --within k=64..256 --criterion d",
     .options = options,
     .operands_least = 0,
     .operands_most = SIZE_MAX,

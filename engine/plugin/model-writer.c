@@ -142,6 +142,8 @@ static void put_factors(struct model_writer *writer, const struct fit_formula *f
         put_string(writer, text, column->name);
         put(writer, text, ", \"unit\": ");
         put_string(writer, text, column->unit);
+        put(writer, text, ", \"type\": ");
+        put_string(writer, text, column->type);
         put(writer, text, "}");
         first = false;
     }
@@ -169,6 +171,8 @@ static void put_origin(struct model_writer *writer) {
         put_string(writer, text, input->sha256[0] ? input->sha256 : NULL);
         put(writer, text, ", \"run_id\": ");
         put_string(writer, text, input->run_id);
+        put(writer, text, ", \"experiment\": ");
+        put_string(writer, text, input->experiment);
         put(writer, text, ", \"rows\": %llu}", (unsigned long long)input->rows);
     }
     put(writer, text, "\n    ]\n  },\n");

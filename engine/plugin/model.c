@@ -1,6 +1,7 @@
 #include "engine/plugin/model.h"
 
 #include "engine/documents/document.h"
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
@@ -8,6 +9,7 @@
 #include "engine/plugin/model-writer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +184,10 @@ static int read_domain(const struct reading *reading, const struct document_node
 static int read_group(const struct reading *reading, const struct document_node *node,
                       const struct model *model, struct predict_group *ret) {
     int64_t rows = 0;
+    if (!document_get(node, "terms") && document_get(node, "parts"))
+        return failure_input(reading->failure, reading->document->file, node->line, node->column,
+                             "the model is of the kind '%.64s', in parts; this assay reads 'linear'",
+                             model->view.kind);
     int r = read_group_name(reading, node, &ret->name);
     r = r < 0 ? r : need_whole(reading, node, "n", 0, INT64_MAX, &rows);
     ret->rows = (uint64_t)rows;
@@ -286,6 +292,17 @@ void model_cleanup(struct model **model) {
 
 const struct predict_model *model_view(const struct model *model) {
     return &model->view;
+}
+
+double model_seconds(const struct model *model) {
+    if (!model->view.response_unit)
+        return 0;
+    const struct unit *unit = unit_find(model->view.response_unit);
+    return unit && unit->dimension == UNIT_TIME ? unit->scale : NAN;
+}
+
+const struct document *model_document(const struct model *model) {
+    return model->document;
 }
 
 size_t model_skipped_count(const struct model *model) {

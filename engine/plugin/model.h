@@ -6,6 +6,7 @@
 #ifndef ASSAY_PLUGIN_MODEL_H
 #define ASSAY_PLUGIN_MODEL_H
 
+#include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
 #include "plugins/interface/predict.h"
 
@@ -20,6 +21,10 @@ void model_cleanup(struct model **model); /* for cleanup() */
 
 /* Valid until model_free. */
 const struct predict_model *model_view(const struct model *model);
+/* Seconds in one unit of the response; NaN: it is no time; 0: the unit is not known. */
+double model_seconds(const struct model *model);
+/* The file, for what the view does not have; its groups are those of the view, in the same order. */
+const struct document *model_document(const struct model *model);
 /* How many groups the fit had to skip. */
 size_t model_skipped_count(const struct model *model);
 

@@ -1,7 +1,6 @@
 #include "engine/plugin/prediction.h"
 
 #include "engine/documents/csv.h"
-#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/plugin/parameter.h"
 #include "engine/plugin/plugin-library.h"
@@ -64,13 +63,6 @@ static void pass_note(void *context, const char *sentence) {
         prediction->note(prediction->note_context, sentence);
 }
 
-static double seconds_of(const char *code) {
-    if (!code)
-        return 0;
-    const struct unit *unit = unit_find(code);
-    return unit && unit->dimension == UNIT_TIME ? unit->scale : NAN;
-}
-
 static int allocate(struct prediction *prediction, struct failure *failure) {
     size_t parameters = prediction->operations->parameter_count,
            columns = prediction->operations->column_count;
@@ -104,7 +96,7 @@ int prediction_open(const struct installation *installation, const char *method,
         return r;
     prediction->host = (struct plugin_host){sizeof prediction->host, prediction, pass_note, text_nearest};
     prediction->view = *model_view(model);
-    prediction->view.response_seconds = seconds_of(prediction->view.response_unit);
+    prediction->view.response_seconds = model_seconds(model);
     struct plugin_message message = {0};
     r = prediction->operations->open(&prediction->host, &prediction->view, &prediction->instance, &message);
     if (r < 0)

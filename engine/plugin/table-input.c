@@ -78,6 +78,7 @@ static int read_units(struct table_source *source, struct failure *failure) {
         if (!known)
             continue;
         source->columns[i].response = known->role == ARCHIVE_ROLE_RESPONSE;
+        source->columns[i].type = archive_column_type_name(known->type);
         if (known->unit && known->unit[0] && !(source->columns[i].unit = strdup(known->unit)))
             r = failure_memory(failure);
     }
@@ -114,7 +115,9 @@ static int copy_texts(const struct document_node *node, const char *key, const c
 /* What run.json says of the run and of the model that its experiment suggests. */
 static int read_run(struct table_source *source, struct failure *failure) {
     const char *run_id = archive_run_text(source->archive, "run_id", NULL);
-    if (run_id && !(source->input.run_id = strdup(run_id)))
+    const char *experiment = archive_run_text(source->archive, "experiment", "name", NULL);
+    if ((run_id && !(source->input.run_id = strdup(run_id))) ||
+        (experiment && !(source->input.experiment = strdup(experiment))))
         return failure_memory(failure);
     const struct document_node *model = document_get(archive_run(source->archive)->root, "model");
     if (!model || model->kind != DOCUMENT_MAPPING)
@@ -222,6 +225,7 @@ void table_source_clear(struct table_source *source) {
     free((char *)source->input.path);
     free((char *)source->input.name);
     free((char *)source->input.run_id);
+    free((char *)source->input.experiment);
     for (size_t i = 0; i < source->column_count; i++) {
         free((char *)source->columns[i].name);
         free((char *)source->columns[i].unit);

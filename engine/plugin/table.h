@@ -30,6 +30,7 @@ struct table;
 struct table_column {
     const char *name;
     const char *unit; /* UCUM; NULL where it is not known (plain CSV) */
+    const char *type; /* "integer", "number", ...; NULL where it is not known */
     bool response;    /* its role in the archive */
 };
 
@@ -45,6 +46,7 @@ struct table_input {
     const char *name; /* base name, for provenance */
     bool archive;
     const char *run_id;         /* of an archive; or NULL */
+    const char *experiment;     /* its name, of an archive; or NULL */
     char sha256[HASH_HEX_SIZE]; /* of the file; of a plain CSV "" until it was read to its end with hashing on
                                  */
     uint64_t rows;              /* read in the last whole pass */

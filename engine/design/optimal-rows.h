@@ -1,0 +1,84 @@
+/*
+ * Which of many candidate rows tell most about the coefficients of a linear model: optimal design of
+ * experiments (V. V. Fedorov, "Theory of Optimal Experiments", 1972; A. C. Atkinson, A. N. Donev and R. D.
+ * Tobias, "Optimum Experimental Designs, with SAS", 2007, chapters 11, 12 and 19). Numbers in, numbers out:
+ * nothing here knows of files, factors or models.
+ *
+ * A unit measured at candidate x, a vector with an entry a term, has variance sigma^2 / w, w being the
+ * candidate's weight, and adds w x x' / sigma^2 to the information, the inverse of the covariance C of the
+ * estimates, which is where it begins. The same terms may be fitted in several groups (cores, nodes): a
+ * row is measured in all groups of its kind, and what is best is best on the average of the groups.
+ *
+ *     D    the largest log det of the information: the smallest ellipsoid around the coefficients
+ *     I    the smallest average over the candidates, by their shares, of w x'Cx: the variance of the
+ *          predicted response, relative to that of a unit where the weights are not all one
+ *
+ * Rows are added one by one, each time the one that gains most, and with a budget also the one that gains
+ * most for its cost; then each is exchanged for the candidate that gains more, until none does (Fedorov), and
+ * what still fits is added; the better of the two ends is the result. Covariances are updated by the formula
+ * of J. Sherman and W. J. Morrison (Ann. Math. Stat. 21, 1950), terms and responses scaled before. The same
+ * problem gives the same rows on every machine.
+ */
+#ifndef ASSAY_DESIGN_OPTIMAL_ROWS_H
+#define ASSAY_DESIGN_OPTIMAL_ROWS_H
+
+#include "engine/foundation/failure.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    OPTIMAL_CANDIDATES_MOST = 1 << 20,
+    OPTIMAL_TERMS_MOST = 256,
+    OPTIMAL_GROUPS_MOST = 1 << 16,
+    OPTIMAL_ROWS_MOST = 1000,
+};
+
+enum optimal_criterion { OPTIMAL_D, OPTIMAL_I };
+
+struct optimal_group {
+    /* Of the estimates, TERMS x TERMS, row by row; NULL: nothing is known of them yet, which is taken for a
+     * covariance so large that a single row outweighs it a million times. */
+    const double *covariance;
+    double sigma;  /* standard deviation of a unit of weight 1; above 0 */
+    double share;  /* in the average over the groups; above 0 */
+    uint32_t kind; /* rows of this kind are measured in it */
+};
+
+/* Borrowed, all of it. */
+struct optimal_problem {
+    size_t candidate_count, term_count, group_count;
+    const double *terms;   /* a row of TERM_COUNT values a candidate */
+    const double *weights; /* by candidate, above 0; NULL: all 1 */
+    const double *shares;  /* by candidate, 0 or more, in the average of I; NULL: all 1 */
+    const double *costs;   /* by candidate, above 0; NULL: all 1 */
+    const uint32_t *kinds; /* by candidate; NULL: all 0 */
+    const struct optimal_group *groups;
+    enum optimal_criterion criterion;
+    double budget;    /* the costs of the rows add up to no more; INFINITY: none */
+    size_t rows_most; /* at most OPTIMAL_ROWS_MOST */
+    bool distinct;    /* no candidate is taken twice */
+};
+
+struct optimal_rows {
+    size_t *items; /* owned: candidates, those first that gain most with those before them */
+    double *gains; /* owned: of each, what it adds to the gain */
+    size_t count;  /* 0: not one candidate fits into the budget */
+    double cost;
+    /* Gain: of D, by how much the log det of the information grew; of I, by how much the average variance
+     * went down. Averages over the groups, by their shares. */
+    double gain;
+    double *covariances; /* owned: of each group with the rows, like its first one */
+    size_t exchanges;    /* that improved it */
+    bool regularised;    /* a covariance was singular or, by rounding, worse, and was lifted a little */
+};
+
+/* Refused: sizes beyond the limits, a number that is not finite or not above 0 where it has to be, and a
+ * covariance that is none. */
+int optimal_rows_find(const struct optimal_problem *problem, struct optimal_rows *ret,
+                      struct failure *failure);
+/* Fine on zeroed memory. */
+void optimal_rows_clear(struct optimal_rows *rows);
+
+#endif

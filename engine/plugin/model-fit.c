@@ -1,0 +1,285 @@
+#include "engine/plugin/model-fit.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(const struct document_node *node, const char *key) {
+    const struct document_node *value = document_get(node, key);
+    return value && value->kind == DOCUMENT_TEXT ? value->text : NULL;
+}
+
+/* A number, or NaN where there is none. */
+static double number_of(const struct document_node *node) {
+    double value;
+    if (!node || node->kind != DOCUMENT_NUMBER ||
+        !number_parse_double(node->text, strlen(node->text), &value))
+        return NAN;
+    return value;
+}
+
+static const struct document_node *list_of(const struct document_node *node, const char *key) {
+    const struct document_node *list = document_get(node, key);
+    return list && list->kind == DOCUMENT_SEQUENCE ? list : NULL;
+}
+
+/* ---- Groups */
+
+static int read_covariance(const struct model_fit *fit, const struct document_node *node, double **ret,
+                           struct failure *failure) {
+    const struct document_node *rows = document_get(node, "covariance");
+    if (!rows || rows->kind == DOCUMENT_NULL)
+        return 0;
+    size_t count = fit->view->term_count;
+    bool good = rows->kind == DOCUMENT_SEQUENCE && rows->count == count;
+    cleanup_free double *covariance = calloc(count * count, sizeof *covariance);
+    if (!covariance)
+        return failure_memory(failure);
+    for (size_t i = 0; good && i < count; i++) {
+        const struct document_node *row = rows->items[i];
+        good = row->kind == DOCUMENT_SEQUENCE && row->count == count;
+        for (size_t j = 0; good && j < count; j++) {
+            covariance[i * count + j] = number_of(row->items[j]);
+            good = isfinite(covariance[i * count + j]);
+        }
+    }
+    if (!good)
+        return failure_input(failure, model_document(fit->model)->file, rows->line, rows->column,
+                             "'covariance' is not a square of %zu by %zu numbers, one for each two terms",
+                             count, count);
+    *ret = take_pointer(covariance);
+    return 0;
+}
+
+static int read_group(const struct model_fit *fit, const struct document_node *node,
+                      struct model_fit_group *ret, struct failure *failure) {
+    ret->sigma = number_of(document_get(node, "sigma"));
+    ret->labels = calloc(fit->by_count + 1, sizeof *ret->labels);
+    if (!ret->labels)
+        return failure_memory(failure);
+    const struct document_node *labels = document_get(node, "labels");
+    for (size_t j = 0; j < fit->by_count; j++) {
+        const struct document_node *label = document_get(labels, fit->by[j]);
+        if (!label || !label->text)
+            return failure_input(failure, model_document(fit->model)->file, labels->line, labels->column,
+                                 "the group has no label '%s', and the model has groups by it", fit->by[j]);
+        ret->labels[j] = label->text;
+    }
+    return read_covariance(fit, node, &ret->covariance, failure);
+}
+
+static int read_groups(struct model_fit *fit, const struct document_node *root, struct failure *failure) {
+    const struct document_node *by = list_of(root, "by"), *groups = list_of(root, "groups");
+    fit->by = calloc(by ? by->count + 1 : 1, sizeof *fit->by);
+    fit->groups = calloc(fit->view->group_count, sizeof *fit->groups);
+    if (!fit->by || !fit->groups)
+        return failure_memory(failure);
+    for (size_t j = 0; by && j < by->count; j++)
+        if (by->items[j]->text)
+            fit->by[fit->by_count++] = by->items[j]->text;
+    int r = 0;
+    for (size_t g = 0; r == 0 && g < fit->view->group_count; g++)
+        r = read_group(fit, groups->items[g], &fit->groups[g], failure);
+    return r;
+}
+
+/* ---- Factors and inputs */
+
+/* Files of before `type` was written, and those from plain CSV: whole ends may be those of whole numbers. */
+static bool seems_whole(const struct model_fit *fit, const char *name) {
+    bool whole = false;
+    for (size_t g = 0; g < fit->view->group_count; g++) {
+        double low, high;
+        if (!model_fit_domain(fit, &g, 1, name, &low, &high))
+            return false;
+        whole = low == floor(low) && high == floor(high) && fabs(low) <= (double)DESIGN_INTEGER_MOST &&
+                fabs(high) <= (double)DESIGN_INTEGER_MOST;
+        if (!whole)
+            return false;
+    }
+    return whole;
+}
+
+static const char *type_of(const struct document_node *root, const char *name) {
+    const struct document_node *factors = list_of(root, "factors");
+    for (size_t i = 0; factors && i < factors->count; i++) {
+        const char *found = text_of(factors->items[i], "name");
+        if (found && strcmp(found, name) == 0)
+            return text_of(factors->items[i], "type");
+    }
+    return NULL;
+}
+
+static size_t find_factor(const struct model_fit *fit, const char *name) {
+    size_t i = 0;
+    while (i < fit->factor_count && strcmp(fit->factors[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Those that the terms use, in the order in which they first do. */
+static int collect_factors(struct model_fit *fit, const struct document_node *root, struct failure *failure) {
+    size_t most = 1;
+    for (size_t t = 0; t < fit->view->term_count; t++)
+        most += fit->view->terms[t].factor_count;
+    fit->factors = calloc(most, sizeof *fit->factors);
+    if (!fit->factors)
+        return failure_memory(failure);
+    for (size_t t = 0; t < fit->view->term_count; t++) {
+        const struct plugin_term *term = &fit->view->terms[t];
+        for (size_t f = 0; f < term->factor_count; f++) {
+            const char *name = term->factors[f].name, *type = type_of(root, name);
+            if (find_factor(fit, name) < fit->factor_count)
+                continue;
+            fit->factors[fit->factor_count++] = (struct model_fit_factor){
+                .name = name,
+                .whole = type ? strcmp(type, "integer") == 0 : seems_whole(fit, name),
+            };
+        }
+    }
+    return 0;
+}
+
+static int collect_inputs(struct model_fit *fit, const struct document_node *root, struct failure *failure) {
+    const struct document_node *inputs = list_of(document_get(root, "origin"), "inputs");
+    fit->inputs = calloc(inputs ? inputs->count + 1 : 1, sizeof *fit->inputs);
+    if (!fit->inputs)
+        return failure_memory(failure);
+    for (size_t i = 0; inputs && i < inputs->count; i++)
+        fit->inputs[fit->input_count++] = (struct model_fit_input){
+            .file = text_of(inputs->items[i], "file"),
+            .run_id = text_of(inputs->items[i], "run_id"),
+            .experiment = text_of(inputs->items[i], "experiment"),
+        };
+    return 0;
+}
+
+/* ---- The whole */
+
+static int check_kind(const struct predict_model *view, const struct document *document,
+                      struct failure *failure) {
+    static const char *const kinds[] = {"linear"};
+    if (strcmp(view->kind, kinds[0]) == 0)
+        return 0;
+    const struct document_node *at = document_get(document->root, "kind");
+    const char *nearest = text_nearest(view->kind, kinds, 1);
+    return failure_input(
+        failure, document->file, at->line, at->column,
+        "the model is of the kind '%.64s', of which no uncertainty is known%s; expected '%s', "
+        "as 'assay fit linear' writes",
+        view->kind, nearest ? " (a misspelling?)" : "", kinds[0]);
+}
+
+int model_fit_read(const struct model *model, struct model_fit **ret, struct failure *failure) {
+    cleanup(model_fit_cleanup) struct model_fit *fit = calloc(1, sizeof *fit);
+    if (!fit)
+        return failure_memory(failure);
+    const struct document *document = model_document(model);
+    fit->model = model;
+    fit->view = model_view(model);
+    fit->weights = text_of(document->root, "weights");
+    int r = check_kind(fit->view, document, failure);
+    r = r < 0 ? r : read_groups(fit, document->root, failure);
+    r = r < 0 ? r : collect_factors(fit, document->root, failure);
+    r = r < 0 ? r : collect_inputs(fit, document->root, failure);
+    if (r == 0)
+        *ret = take_pointer(fit);
+    return r;
+}
+
+void model_fit_free(struct model_fit *fit) {
+    if (!fit)
+        return;
+    for (size_t g = 0; fit->groups && g < fit->view->group_count; g++) {
+        free(fit->groups[g].covariance);
+        free((void *)fit->groups[g].labels);
+    }
+    free(fit->groups);
+    free((void *)fit->by);
+    free(fit->factors);
+    free(fit->inputs);
+    free(fit);
+}
+
+void model_fit_cleanup(struct model_fit **fit) {
+    model_fit_free(*fit);
+}
+
+bool model_fit_domain(const struct model_fit *fit, const size_t *groups, size_t count, const char *name,
+                      double *ret_minimum, double *ret_maximum) {
+    double minimum = -INFINITY, maximum = INFINITY;
+    for (size_t g = 0; g < count; g++) {
+        const struct predict_group *group = &fit->view->groups[groups[g]];
+        size_t i = 0;
+        while (i < group->domain_count && strcmp(group->domain[i].name, name) != 0)
+            i++;
+        if (i == group->domain_count)
+            return false;
+        minimum = fmax(minimum, group->domain[i].minimum);
+        maximum = fmin(maximum, group->domain[i].maximum);
+    }
+    *ret_minimum = minimum;
+    *ret_maximum = maximum;
+    return true;
+}
+
+/* ---- Evaluating */
+
+double model_fit_term(const struct model_fit *fit, size_t term, const double *values) {
+    const struct plugin_term *one = &fit->view->terms[term];
+    double product = 1;
+    for (size_t f = 0; f < one->factor_count; f++)
+        for (int32_t power = 0; power < one->factors[f].power; power++)
+            product *= values[find_factor(fit, one->factors[f].name)];
+    return product;
+}
+
+static int find_columns(const struct model_fit *fit, const struct design *design, size_t *ret,
+                        struct failure *failure) {
+    for (size_t i = 0; i < fit->factor_count; i++) {
+        ret[i] = design_find(design, fit->factors[i].name);
+        if (ret[i] == SIZE_MAX)
+            return failure_input(failure, design->file, design->lines ? 1 : 0, 0,
+                                 "no column '%s', which the model's terms use", fit->factors[i].name);
+        if (design->columns[ret[i]].type == DESIGN_TEXT)
+            return failure_input(failure, design->file, design->lines ? 1 : 0, 0,
+                                 "the column '%s' has texts, and the model's terms use it as a number",
+                                 fit->factors[i].name);
+    }
+    return 0;
+}
+
+int model_fit_terms(const struct model_fit *fit, const struct design *design, double **ret,
+                    struct failure *failure) {
+    size_t count = fit->view->term_count;
+    cleanup_free size_t *columns = calloc(fit->factor_count + 1, sizeof *columns);
+    cleanup_free double *values = calloc(fit->factor_count + 1, sizeof *values);
+    cleanup_free double *terms = calloc(design->row_count * count + 1, sizeof *terms);
+    if (!columns || !values || !terms)
+        return failure_memory(failure);
+    int r = find_columns(fit, design, columns, failure);
+    for (size_t row = 0; r == 0 && row < design->row_count; row++) {
+        for (size_t i = 0; i < fit->factor_count; i++)
+            values[i] = design_number(design, row, columns[i]);
+        for (size_t t = 0; r == 0 && t < count; t++) {
+            terms[row * count + t] = model_fit_term(fit, t, values);
+            if (!isfinite(terms[row * count + t]))
+                r = design_failure(design, row, failure, "the term %.64s is beyond the range of a double",
+                                   fit->view->terms[t].name);
+        }
+    }
+    if (r == 0)
+        *ret = take_pointer(terms);
+    return r;
+}
+
+double model_fit_response(const struct model_fit *fit, size_t group, const double *terms) {
+    double sum = 0;
+    for (size_t t = 0; t < fit->view->term_count; t++)
+        sum += fit->view->groups[group].estimates[t] * terms[t];
+    return sum;
+}

@@ -1,0 +1,469 @@
+/* Optimal rows: designs that are known, and small ones against an exhaustive search. */
+#include "engine/design/optimal-rows.h"
+#include "engine/design/random.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { POINTS_MOST = 512, TERMS_MOST = 8 };
+
+static const struct optimal_group unknown = {.covariance = NULL, .sigma = 1, .share = 1};
+
+static struct optimal_rows find(const struct optimal_problem *problem) {
+    struct optimal_rows rows = {0};
+    struct failure failure = {0};
+    if (optimal_rows_find(problem, &rows, &failure) < 0)
+        fail_msg("%s", failure.text);
+    return rows;
+}
+
+/* Powers 0..DEGREE of POINTS points from -1 to 1. */
+static void make_polynomial(size_t points, size_t degree, double *terms) {
+    for (size_t i = 0; i < points; i++) {
+        double x = -1 + 2 * (double)i / (double)(points - 1), power = 1;
+        for (size_t t = 0; t <= degree; t++, power *= x)
+            terms[i * (degree + 1) + t] = power;
+    }
+}
+
+static size_t times(const struct optimal_rows *rows, size_t candidate) {
+    size_t found = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        found += rows->items[i] == candidate;
+    return found;
+}
+
+static struct optimal_problem polynomial(size_t points, size_t degree, double *terms,
+                                         enum optimal_criterion criterion, size_t rows) {
+    make_polynomial(points, degree, terms);
+    return (struct optimal_problem){
+        .candidate_count = points,
+        .term_count = degree + 1,
+        .group_count = 1,
+        .terms = terms,
+        .groups = &unknown,
+        .criterion = criterion,
+        .budget = INFINITY,
+        .rows_most = rows,
+    };
+}
+
+/* ---- Designs that are known (Atkinson, Donev and Tobias, chapters 9 and 11) */
+
+static void test_d_line(void **state) {
+    (void)state;
+    double terms[POINTS_MOST * 2];
+    struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_D, 10);
+    struct optimal_rows rows = find(&problem);
+    assert_int_equal(rows.count, 10);
+    assert_int_equal(times(&rows, 0), 5);
+    assert_int_equal(times(&rows, 100), 5);
+    optimal_rows_clear(&rows);
+}
+
+static void test_d_quadratic(void **state) {
+    (void)state;
+    double terms[POINTS_MOST * 3];
+    struct optimal_problem problem = polynomial(201, 2, terms, OPTIMAL_D, 12);
+    struct optimal_rows rows = find(&problem);
+    assert_int_equal(times(&rows, 0), 4);
+    assert_int_equal(times(&rows, 100), 4);
+    assert_int_equal(times(&rows, 200), 4);
+    optimal_rows_clear(&rows);
+}
+
+/* Cubic: -1, 1 and the roots of P3', +-1/sqrt(5) (Guest 1958; Hoel 1958), to the grid's width. */
+static void test_d_cubic(void **state) {
+    (void)state;
+    double terms[POINTS_MOST * 4];
+    struct optimal_problem problem = polynomial(401, 3, terms, OPTIMAL_D, 16);
+    struct optimal_rows rows = find(&problem);
+    assert_int_equal(times(&rows, 0), 4);
+    assert_int_equal(times(&rows, 400), 4);
+    size_t left = 0, right = 0;
+    for (size_t i = 0; i < rows.count; i++) {
+        double x = terms[rows.items[i] * 4 + 1];
+        left += fabs(x + 1 / sqrt(5)) < 0.011;
+        right += fabs(x - 1 / sqrt(5)) < 0.011;
+    }
+    assert_int_equal(left, 4);
+    assert_int_equal(right, 4);
+    optimal_rows_clear(&rows);
+}
+
+/* A quarter, a half and a quarter at -1, 0 and 1. */
+static void test_i_quadratic(void **state) {
+    (void)state;
+    double terms[POINTS_MOST * 3];
+    struct optimal_problem problem = polynomial(401, 2, terms, OPTIMAL_I, 16);
+    struct optimal_rows rows = find(&problem);
+    assert_int_equal(times(&rows, 0), 4);
+    assert_int_equal(times(&rows, 200), 8);
+    assert_int_equal(times(&rows, 400), 4);
+    optimal_rows_clear(&rows);
+}
+
+/* Where the standard deviation of a unit is in proportion to x, a line in x is one in 1 / x of equal units:
+ * its ends, half of the rows at each. */
+static void test_weights(void **state) {
+    (void)state;
+    double terms[10 * 2], weights[10];
+    for (size_t i = 0; i < 10; i++) {
+        terms[2 * i] = 1;
+        terms[2 * i + 1] = (double)i + 1;
+        weights[i] = 1 / ((double)(i + 1) * (double)(i + 1));
+    }
+    struct optimal_problem problem = {.candidate_count = 10,
+                                      .term_count = 2,
+                                      .group_count = 1,
+                                      .terms = terms,
+                                      .weights = weights,
+                                      .groups = &unknown,
+                                      .criterion = OPTIMAL_D,
+                                      .budget = INFINITY,
+                                      .rows_most = 8};
+    struct optimal_rows rows = find(&problem);
+    assert_int_equal(times(&rows, 0), 4);
+    assert_int_equal(times(&rows, 9), 4);
+    optimal_rows_clear(&rows);
+}
+
+/* ---- Against everything there is */
+
+/* Gauss and Jordan, with pivots: nothing that the code under test uses. Returns the determinant. */
+static double invert(const double *matrix, size_t n, double *ret) {
+    double work[TERMS_MOST][2 * TERMS_MOST] = {{0}}, determinant = 1;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++)
+            work[i][j] = matrix[i * n + j];
+        work[i][n + i] = 1;
+    }
+    for (size_t c = 0; c < n; c++) {
+        size_t pivot = c;
+        for (size_t i = c; i < n; i++)
+            pivot = fabs(work[i][c]) > fabs(work[pivot][c]) ? i : pivot;
+        for (size_t j = 0; j < 2 * n; j++) {
+            double kept = work[c][j];
+            work[c][j] = work[pivot][j];
+            work[pivot][j] = kept;
+        }
+        determinant *= pivot == c ? work[c][c] : -work[c][c];
+        double by = work[c][c];
+        for (size_t j = 0; j < 2 * n; j++)
+            work[c][j] /= by;
+        for (size_t i = 0; i < n; i++) {
+            double factor = i == c ? 0 : work[i][c];
+            for (size_t j = 0; j < 2 * n; j++)
+                work[i][j] -= factor * work[c][j];
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            ret[i * n + j] = work[i][n + j];
+    return determinant;
+}
+
+/* The covariance of group G with ROWS, by inverting twice. Returns the log det of the information. */
+static double recomputed(const struct optimal_problem *problem, size_t g, const size_t *rows, size_t count,
+                         double *ret) {
+    const struct optimal_group *group = &problem->groups[g];
+    size_t n = problem->term_count;
+    double information[TERMS_MOST * TERMS_MOST] = {0};
+    invert(group->covariance, n, information);
+    for (size_t r = 0; r < count; r++) {
+        if (problem->kinds && problem->kinds[rows[r]] != group->kind)
+            continue;
+        double weight = (problem->weights ? problem->weights[rows[r]] : 1) / (group->sigma * group->sigma);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                information[i * n + j] +=
+                    weight * problem->terms[rows[r] * n + i] * problem->terms[rows[r] * n + j];
+    }
+    return log(invert(information, n, ret));
+}
+
+/* The criterion of ROWS by full recomputation; more is better. */
+static double value_of(const struct optimal_problem *problem, const size_t *rows, size_t count) {
+    size_t n = problem->term_count;
+    double sum = 0, all = 0;
+    for (size_t g = 0; g < problem->group_count; g++) {
+        double covariance[TERMS_MOST * TERMS_MOST], variance = 0, shares = 0;
+        double log_det = recomputed(problem, g, rows, count, covariance);
+        for (size_t c = 0; c < problem->candidate_count; c++) {
+            if (problem->kinds && problem->kinds[c] != problem->groups[g].kind)
+                continue;
+            double share = problem->shares ? problem->shares[c] : 1;
+            shares += share;
+            for (size_t i = 0; i < n; i++)
+                for (size_t j = 0; j < n; j++)
+                    variance += share * (problem->weights ? problem->weights[c] : 1) *
+                                problem->terms[c * n + i] * covariance[i * n + j] * problem->terms[c * n + j];
+        }
+        all += problem->groups[g].share;
+        sum += problem->groups[g].share * (problem->criterion == OPTIMAL_D ? log_det : -variance / shares);
+    }
+    return sum / all;
+}
+
+static double cost_of(const struct optimal_problem *problem, const size_t *rows, size_t count) {
+    double cost = 0;
+    for (size_t i = 0; i < count; i++)
+        cost += problem->costs ? problem->costs[rows[i]] : 1;
+    return cost;
+}
+
+/* The best of all multisets of at most rows_most rows within the budget. */
+static void search_all(const struct optimal_problem *problem, size_t *rows, size_t count, size_t from,
+                       double *best) {
+    if (cost_of(problem, rows, count) > problem->budget)
+        return;
+    double value = value_of(problem, rows, count);
+    *best = value > *best ? value : *best;
+    for (size_t i = from; count < problem->rows_most && i < problem->candidate_count; i++) {
+        rows[count] = i;
+        search_all(problem, rows, count + 1, problem->distinct ? i + 1 : i, best);
+    }
+}
+
+static double drawn(struct random_source *source) {
+    return 2 * random_fraction(source) - 1;
+}
+
+/* A covariance: A A' of a random A, and a little more. */
+static void make_covariance(struct random_source *source, size_t n, double *ret) {
+    double a[TERMS_MOST * TERMS_MOST];
+    for (size_t i = 0; i < n * n; i++)
+        a[i] = drawn(source);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            ret[i * n + j] = i == j ? 0.05 : 0;
+            for (size_t k = 0; k < n; k++)
+                ret[i * n + j] += a[i * n + k] * a[j * n + k];
+        }
+}
+
+struct drawn_problem {
+    double terms[10 * 3], weights[10], shares[10], costs[10], covariances[2][9];
+    uint32_t kinds[10];
+    struct optimal_group groups[2];
+    struct optimal_problem problem;
+};
+
+/* What varies with the seed: criterion, number of groups, kinds, weights, shares, costs, distinct rows. */
+static void draw_problem(uint64_t seed, struct drawn_problem *ret) {
+    struct random_source source;
+    random_start(&source, seed, RANDOM_STREAM_TABLE);
+    for (size_t i = 0; i < 10; i++) {
+        for (size_t t = 0; t < 3; t++)
+            ret->terms[i * 3 + t] = t == 0 ? 1 : drawn(&source);
+        ret->weights[i] = 0.2 + random_fraction(&source);
+        ret->shares[i] = (double)random_below(&source, 4) + (i < 2);
+        ret->costs[i] = 0.2 + random_fraction(&source);
+        ret->kinds[i] = (uint32_t)(i % 2);
+    }
+    for (size_t g = 0; g < 2; g++) {
+        make_covariance(&source, 3, ret->covariances[g]);
+        ret->groups[g] = (struct optimal_group){ret->covariances[g], 0.3 + random_fraction(&source),
+                                                1 + (double)g, seed & 16 ? (uint32_t)g : 0};
+    }
+    ret->problem = (struct optimal_problem){
+        .candidate_count = 10,
+        .term_count = 3,
+        .group_count = seed & 2 ? 2 : 1,
+        .terms = ret->terms,
+        .weights = seed & 4 ? ret->weights : NULL,
+        .shares = seed & 8 ? ret->shares : NULL,
+        .costs = seed & 32 ? ret->costs : NULL,
+        .kinds = seed & 16 && seed & 2 ? ret->kinds : NULL,
+        .groups = ret->groups,
+        .criterion = seed & 1 ? OPTIMAL_I : OPTIMAL_D,
+        .budget = seed & 32 ? 2.0 : INFINITY,
+        .rows_most = seed & 32 ? 5 : 4,
+        .distinct = seed & 64,
+    };
+}
+
+/* The result's own figures are those of a full recomputation; the rows are within the limits. */
+static void check_figures(const struct optimal_problem *problem, const struct optimal_rows *rows) {
+    double before = value_of(problem, NULL, 0), after = value_of(problem, rows->items, rows->count);
+    assert_true(fabs(after - before - rows->gain) < 1e-9 * (1 + fabs(after - before)));
+    assert_true(rows->count <= problem->rows_most);
+    assert_true(fabs(rows->cost - cost_of(problem, rows->items, rows->count)) < 1e-12);
+    assert_true(rows->cost <= problem->budget * (1 + 1e-9));
+    for (size_t g = 0; g < problem->group_count; g++) {
+        double covariance[TERMS_MOST * TERMS_MOST];
+        size_t square = problem->term_count * problem->term_count;
+        recomputed(problem, g, rows->items, rows->count, covariance);
+        for (size_t i = 0; i < square; i++)
+            assert_true(fabs(covariance[i] - rows->covariances[g * square + i]) < 1e-10);
+    }
+    for (size_t i = 0; problem->distinct && i < rows->count; i++)
+        assert_int_equal(times(rows, rows->items[i]), 1);
+}
+
+static void test_exhaustive(void **state) {
+    (void)state;
+    size_t best_found = 0, count = 0;
+    for (uint64_t seed = 0; seed < 256; seed++, count++) {
+        struct drawn_problem drawn_one;
+        draw_problem(seed, &drawn_one);
+        const struct optimal_problem *problem = &drawn_one.problem;
+        struct optimal_rows rows = find(problem);
+        check_figures(problem, &rows);
+        size_t tried[OPTIMAL_ROWS_MOST];
+        double none = value_of(problem, NULL, 0), best = none;
+        search_all(problem, tried, 0, 0, &best);
+        double share = best > none ? rows.gain / (best - none) : 1;
+        assert_true(share < 1 + 1e-9);
+        if (share < 0.93)
+            fail_msg("seed %d: %g of the best gain", (int)seed, share);
+        best_found += share > 1 - 1e-9;
+        optimal_rows_clear(&rows);
+    }
+    /* An exchange of one row for one can end beside the best, most of all under a budget. */
+    print_message("the best of all in %zu of %zu problems\n", best_found, count);
+    assert_true(best_found * 100 >= count * 90);
+}
+
+/* Units of terms and response change nothing, from 1e-12 to 1e12. */
+static void test_scales(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 64; seed++) {
+        struct drawn_problem plain, scaled;
+        draw_problem(seed, &plain);
+        draw_problem(seed, &scaled);
+        static const double by[3] = {1e-12, 1e12, 1e5};
+        const double response = seed & 1 ? 1e12 : 1e-12;
+        for (size_t i = 0; i < 30; i++)
+            scaled.terms[i] *= by[i % 3];
+        for (size_t g = 0; g < 2; g++) {
+            scaled.groups[g].sigma *= response;
+            for (size_t i = 0; i < 9; i++)
+                scaled.covariances[g][i] *= response * response / (by[i / 3] * by[i % 3]);
+        }
+        struct optimal_rows one = find(&plain.problem), two = find(&scaled.problem);
+        assert_int_equal(one.count, two.count);
+        for (size_t i = 0; i < one.count; i++)
+            assert_int_equal(one.items[i], two.items[i]);
+        double expected = one.gain * (plain.problem.criterion == OPTIMAL_I ? response * response : 1);
+        assert_true(fabs(two.gain - expected) < 1e-9 * fabs(expected));
+        optimal_rows_clear(&one);
+        optimal_rows_clear(&two);
+    }
+}
+
+/* ---- Limits and priors */
+
+static void test_prior_counts(void **state) {
+    (void)state;
+    double terms[POINTS_MOST * 2];
+    struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_D, 4);
+    /* The information of 10 units at -1: what is missing is at 1. */
+    const double covariance[4] = {1e4 + 0.05, 1e4 - 0.05, 1e4 - 0.05, 1e4 + 0.05};
+    const struct optimal_group group = {covariance, 1, 1, 0};
+    problem.groups = &group;
+    struct optimal_rows rows = find(&problem);
+    assert_int_equal(times(&rows, 100), 4);
+    optimal_rows_clear(&rows);
+}
+
+static void test_budget(void **state) {
+    (void)state;
+    double terms[POINTS_MOST * 2], costs[POINTS_MOST];
+    struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_I, 1000);
+    for (size_t i = 0; i < 101; i++)
+        costs[i] = i == 100 ? 10 : 1;
+    problem.costs = costs;
+    problem.budget = 12;
+    struct optimal_rows rows = find(&problem);
+    /* One at the dear end would leave two: better several just beside it. */
+    assert_int_equal(times(&rows, 100), 0);
+    assert_int_equal(rows.count, 12);
+    assert_true(times(&rows, 99) >= 5);
+    optimal_rows_clear(&rows);
+    problem.budget = 0.5;
+    rows = find(&problem);
+    assert_int_equal(rows.count, 0);
+    assert_true(rows.gain == 0);
+    optimal_rows_clear(&rows);
+}
+
+/* A coefficient that is known exactly, and two that are one: defined, and the second is said. */
+static void test_singular(void **state) {
+    (void)state;
+    double terms[POINTS_MOST * 2];
+    struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_I, 3);
+    const double known[4] = {0, 0, 0, 1};
+    const struct optimal_group exact = {known, 1, 1, 0};
+    problem.groups = &exact;
+    struct optimal_rows rows = find(&problem);
+    assert_int_equal(times(&rows, 0) + times(&rows, 100), 3);
+    assert_false(rows.regularised);
+    assert_true(rows.covariances[0] == 0 && fabs(rows.covariances[3] - 0.25) < 1e-12);
+    optimal_rows_clear(&rows);
+    const double one[4] = {1, 1, 1, 1};
+    const struct optimal_group collinear = {one, 1, 1, 0};
+    problem.groups = &collinear;
+    rows = find(&problem);
+    assert_true(rows.regularised);
+    assert_int_equal(times(&rows, 100), 3); /* at -1 the response is known */
+    optimal_rows_clear(&rows);
+}
+
+static void refused(struct optimal_problem problem, const char *part) {
+    struct optimal_rows rows = {0};
+    struct failure failure = {0};
+    assert_int_equal(optimal_rows_find(&problem, &rows, &failure), -22);
+    if (!strstr(failure.text, part))
+        fail_msg("found '%s', expected '%s'", failure.text, part);
+    assert_null(rows.items);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    double terms[POINTS_MOST * 2], costs[2] = {1, 0}, weights[2] = {-1, 1};
+    struct optimal_problem good = polynomial(2, 1, terms, OPTIMAL_D, 3), problem = good;
+    problem.rows_most = 0;
+    refused(problem, "expected 1 to");
+    problem = good;
+    problem.costs = costs;
+    refused(problem, "candidate 2 has the cost 0");
+    problem = good;
+    problem.weights = weights;
+    refused(problem, "candidate 1 has the weight -1");
+    problem = good;
+    const double none[4] = {1, 2, 2, 1}, infinite[4] = {1, 0, 0, INFINITY}, lopsided[4] = {1, 0.5, 0, 1},
+                 without[4] = {0, 0.5, 0.5, 1};
+    struct optimal_group group = {none, 1, 1, 0};
+    problem.groups = &group;
+    refused(problem, "the covariance of group 1 is none");
+    group.covariance = infinite;
+    refused(problem, "the covariance of group 1 is none");
+    group.covariance = lopsided;
+    refused(problem, "the covariance of group 1 is none");
+    group.covariance = without;
+    refused(problem, "the covariance of group 1 is none");
+    group = (struct optimal_group){NULL, 0, 1, 0};
+    refused(problem, "group 1 has the standard deviation 0");
+    problem = good;
+    terms[3] = INFINITY;
+    refused(problem, "term 2 of candidate 2 is beyond");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_d_line),   cmocka_unit_test(test_d_quadratic),
+        cmocka_unit_test(test_d_cubic),  cmocka_unit_test(test_i_quadratic),
+        cmocka_unit_test(test_weights),  cmocka_unit_test(test_exhaustive),
+        cmocka_unit_test(test_scales),   cmocka_unit_test(test_prior_counts),
+        cmocka_unit_test(test_budget),   cmocka_unit_test(test_singular),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
