@@ -162,6 +162,11 @@ int inputs_read(const char *run_folder, struct inputs *ret, struct failure *fail
     cleanup_free char *path = file_join(inputs.run_folder, inputs_file);
     if (!path)
         return failure_memory(failure);
+    if (!file_exists(path))
+        return failure_input(
+            failure, run_folder, 0, 0,
+            "this is no folder of a run that could go on: it has no inputs.json, which a run has "
+            "before it begins to measure");
     struct document *document;
     int r = document_read_json(path, &document, failure);
     if (r < 0)

@@ -1,6 +1,7 @@
 /* Agents of the parts before, whose engine was killed: they wait for it until their lease is over, with all
  * that they had started, and with the controls set. They are told to leave, which ends what runs and puts
  * the controls back, before anything else is done on their nodes. */
+#include "engine/run/node-out.h"
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
@@ -37,7 +38,7 @@ static bool choose(struct ending *ending, bool *done) {
         ending->chosen[node] = false;
         for (size_t i = 0; i < run->past.agent_count && !ending->chosen[node]; i++) {
             const struct past_agent *agent = &run->past.agents[i];
-            if (done[i] || strcmp(agent->node, run->nodes[node].name) != 0 ||
+            if (done[i] || strcmp(agent->node, run->nodes[node].name) != 0 || !run_concerns(run, node) ||
                 !node_group_is_there(run->group, node))
                 continue;
             done[i] = any = ending->chosen[node] = true;
@@ -86,5 +87,5 @@ int run_end_old_agents(struct run *run, struct failure *failure) {
             judge(&ending, results, failures);
         node_results_free(run->group, results);
     }
-    return r < 0 ? r : node_failures_merge(run->group, failures, "ending earlier agents", failure);
+    return r < 0 ? r : run_merge_failures(run, failures, "ending earlier agents", failure);
 }

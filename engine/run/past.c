@@ -286,6 +286,12 @@ static void take_block(struct past *past, const struct journal_entry *entry) {
         past->block_number = (size_t)block;
 }
 
+static void take_planned(struct past *past, const struct journal_entry *entry) {
+    int64_t units = 0;
+    if (journal_entry_integer(entry, "units", &units) && units > 0)
+        past->planned = (uint64_t)units;
+}
+
 /* "logs/commands/012-setup/node.out": commands of later parts are counted on from there. */
 static void take_command(struct past *past, const struct journal_entry *entry) {
     char name[512];
@@ -320,6 +326,8 @@ static int take_entry(const struct journal_entry *entry, void *context, struct f
         take_block(past, entry);
     } else if (journal_entry_is(entry, "command")) {
         take_command(past, entry);
+    } else if (journal_entry_is(entry, "planned")) {
+        take_planned(past, entry);
     } else if (journal_entry_is(entry, "sealing")) {
         take_sealing(past, entry);
     }

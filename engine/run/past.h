@@ -50,6 +50,7 @@ struct past {
     size_t block_number;    /* the last */
     unsigned commands_kept; /* folders in logs/commands/ */
     bool sealed;            /* the last part was, by its journal */
+    uint64_t planned;       /* units, in all; 0: it did not get so far */
 
     struct journal_end journal;
     uint64_t results_bytes, results_end; /* so much of it stands; so much there is */

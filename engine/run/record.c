@@ -150,6 +150,8 @@ int run_record_inputs(struct run *run, struct failure *failure) {
         r = folder ? copy_tree(run->experiment->folder, &target, NULL, failure) : failure_memory(failure);
     }
     if (r == 0)
+        r = inputs_write(run->folder, run->plan, run->request->overrides, failure);
+    if (r == 0)
         r = run_record_columns(run, false, failure);
     return r == 0 ? run_record_run(run, failure) : r;
 }
@@ -241,7 +243,7 @@ int run_record_run(struct run *run, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     if (!object)
         return failure_memory(failure);
-    json_add_string(object, "archive_version", "1.2");
+    json_add_string(object, "archive_version", "1.3");
     json_add_string(object, "run_id", run->id);
     json_add_string(object, "name", run->campaign->name);
     cJSON *engine = json_add_object(object, "engine");

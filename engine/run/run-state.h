@@ -11,6 +11,7 @@
 #include "engine/remote/node-facts.h"
 #include "engine/remote/node-group.h"
 #include "engine/run/deadline.h"
+#include "engine/run/inputs.h"
 #include "engine/run/journal.h"
 #include "engine/run/ledger.h"
 #include "engine/run/node-control.h"
@@ -103,9 +104,10 @@ struct run {
     char *folder;  /* absolute: the staging area */
     char *archive; /* path of the archive, once its name is chosen */
     int64_t started_ns, ended_ns;
-    unsigned part;    /* which of the run's parts this is, from 1 */
-    struct past past; /* the parts before; zeroed in part 1 */
-    bool only_seals;  /* all was measured before: nodes are only looked after, and the archive is made */
+    unsigned part;       /* which of the run's parts this is, from 1 */
+    struct past past;    /* the parts before; zeroed in part 1 */
+    bool only_seals;     /* all was measured before: nodes are only looked after, and the archive is made */
+    bool nodes_given_up; /* it only seals, and they cannot be reached */
     struct run_lock *lock;
     size_t block_number; /* of the block that is being measured, or was last, from 1: blocks are counted as
                             they are measured, over all parts */
@@ -139,6 +141,7 @@ struct run {
     struct ledger *ledger;             /* of the units that have ended, in all parts of the run */
     const struct ledger_totals *units; /* its totals */
     uint64_t units_planned;
+    uint64_t units_before;        /* done in the parts before */
     struct settling *settling;    /* rows that are known well enough; NULL: all have the same repetitions */
     char first_unit_failure[768]; /* a sentence, or empty */
 
@@ -213,6 +216,9 @@ int run_check_nodes(struct run *run, struct failure *failure);
  * forgotten. When the run cannot go on without a node, that is the failure. */
 int run_merge_failures(struct run *run, struct failure *failures, const char *what, struct failure *failure);
 
+/* resume.c: opens the run in the folder of INPUTS for another part, and journals that. When it was completed
+ * and sealed before, *RET_SEALED is its archive, the caller's, and nothing was opened. */
+int run_go_on(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure);
 /* Of a run that goes on: ends the agents of its earlier parts; refuses nodes that it did not have; and nodes
  * that are not the machines that they were. */
 int run_end_old_agents(struct run *run, struct failure *failure);

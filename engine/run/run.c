@@ -48,7 +48,11 @@ static int phase_reserve(struct run *run, struct failure *failure) {
         if (i < count)
             journal_note(run->journal, "node", "name", run->nodes[i].name);
     }
-    return run_meet_reservation(run, failure);
+    if (run->part > 1) {
+        r = run_check_node_names(run, failure);
+        spares_recall(run, &run->past);
+    }
+    return r < 0 ? r : run_meet_reservation(run, failure);
 }
 
 /* The first failure counts; what follows is tried all the same, and said. */
@@ -113,11 +117,20 @@ static void note_failure(struct run *run, const struct failure *failure) {
     journal_end(run->journal);
 }
 
+/* Nodes on which nothing is left to do do not keep a run from being sealed. */
+static void give_up_nodes(struct run *run, const struct failure *failure) {
+    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
+    run_note(run, "%s; all units are done, so the run is sealed all the same",
+             failure_describe(failure, sentence, sizeof sentence));
+    run->nodes_given_up = true;
+}
+
 /* One phase: journalled at both ends. Its failure is noted, and decides what follows. */
 static void enter_phase(struct run *run, enum run_phase phase) {
     struct run_phase_record *record = &run->phases[phase];
     run->phase = phase;
-    bool stopped = run->failed || run->interrupted;
+    bool stopped =
+        run->failed || run->interrupted || run->nodes_given_up || (run->only_seals && phase >= RUN_PREPARE);
     if (stopped && !phases[phase].always) {
         record->status = "skipped";
         return;
@@ -134,7 +147,9 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     struct failure failure = {0};
     bool was_interrupted = run->interrupted != RUN_GOES_ON;
     int r = phases[phase].act(run, &failure);
-    if (r < 0)
+    if (r < 0 && run->only_seals && phase < RUN_RESTORE)
+        give_up_nodes(run, &failure);
+    else if (r < 0)
         note_failure(run, &failure);
     bool interrupted_here = (run->interrupted && !was_interrupted) || failure.kind == FAILURE_INTERRUPTED;
     record->status = interrupted_here ? "interrupted" : r < 0 ? "failed" : "done";
@@ -220,23 +235,29 @@ static int open_run(struct run *run, struct failure *failure) {
     if (r == 0)
         r = open_folder(run, failure);
     if (r == 0)
+        r = run_lock_take(run->folder, &run->lock, failure);
+    if (r == 0)
         r = open_records(run, failure);
-    if (r < 0)
-        return r;
-    run->loop = event_loop_new(failure);
-    if (!run->loop)
-        return failure ? failure->code : -ENOMEM;
-    r = run_watch_signals(run, failure);
     if (r < 0)
         return r;
     journal_begin(run->journal, "run-started");
     journal_string(run->journal, "run_id", run->id);
+    journal_integer(run->journal, "part", 1);
     journal_string(run->journal, "engine", ASSAY_VERSION);
     journal_string(run->journal, "campaign", run->campaign->name);
     journal_end(run->journal);
-    r = run_begin_reservation(run, failure);
+    r = run_record_inputs(run, failure);
+    return r < 0 ? r : run_commit(run, failure);
+}
+
+/* What every part needs once its records are open. */
+static int begin_part(struct run *run, struct failure *failure) {
+    run->loop = event_loop_new(failure);
+    if (!run->loop)
+        return failure->code;
+    int r = run_watch_signals(run, failure);
     if (r == 0)
-        r = run_record_inputs(run, failure);
+        r = run_begin_reservation(run, failure);
     if (r == 0)
         r = run_commit(run, failure);
     if (r == 0)
@@ -278,13 +299,21 @@ static void close_run(struct run *run) {
     free(run->expected_seconds);
     unit_times_free(run->times);
     settling_free(run->settling);
+    past_clear(&run->past);
+    run_lock_free(run->lock);
     free(run->folder);
     free(run->archive);
 }
 
 /* What the caller is told, when the run is over. */
 static int conclude(struct run *run, char **ret_archive, struct failure *failure) {
+    struct run_outcome *outcome = run->request->outcome;
     run_tell(run, RUN_EVENT_ENDED, run_status(run));
+    if (outcome) {
+        outcome->at_deadline = run->interrupted == RUN_DEADLINE && !run->failed;
+        outcome->units_done = run->units->done - run->units_before;
+        outcome->folder = strdup(run->folder);
+    }
     if (run->seal_why.code) {
         struct failure *why = &run->seal_why;
         if (run->failed && run->why.code)
@@ -303,6 +332,19 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
     return run_judge_ending(run, failure);
 }
 
+static int make_plan(struct run *run, struct failure *failure) {
+    int r = plan_new(run->request->campaign, &run->plan, failure);
+    if (r == 0)
+        r = settling_open(run, failure);
+    return r < 0 ? r : run_read_expectations(run, failure);
+}
+
+static int carry_out(struct run *run, char **ret_archive, struct failure *failure) {
+    for (int phase = 0; phase < RUN_PHASES; phase++)
+        enter_phase(run, (enum run_phase)phase);
+    return conclude(run, ret_archive, failure);
+}
+
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure) {
     *ret_archive = NULL;
     cleanup(close_run) struct run run = {
@@ -316,24 +358,43 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
     struct failure own = {0};
     if (!failure)
         failure = &own;
-    int r = plan_new(request->campaign, &run.plan, failure);
+    int r = make_plan(&run, failure);
     if (r == 0 && ledger_new(plan_positions(run.plan), &run.ledger) < 0)
         r = failure_memory(failure);
     if (r == 0)
-        r = settling_open(&run, failure);
-    if (r == 0)
         run.units = ledger_totals(run.ledger);
     if (r == 0)
-        r = run_read_expectations(&run, failure);
-    if (r == 0)
         r = open_run(&run, failure);
+    if (r == 0)
+        r = begin_part(&run, failure);
     if (r < 0) {
         /* No node was touched and nothing was measured: there is nothing to keep. */
         if (run.folder)
             file_remove_tree(run.folder, NULL);
         return r;
     }
-    for (int phase = 0; phase < RUN_PHASES; phase++)
-        enter_phase(&run, (enum run_phase)phase);
-    return conclude(&run, ret_archive, failure);
+    return carry_out(&run, ret_archive, failure);
+}
+
+int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
+               struct failure *failure) {
+    *ret_archive = NULL;
+    cleanup(close_run) struct run run = {
+        .request = request,
+        .campaign = request->campaign,
+        .experiment = request->campaign->experiment,
+    };
+    struct failure own = {0};
+    if (!failure)
+        failure = &own;
+    int r = make_plan(&run, failure);
+    if (r == 0)
+        r = inputs_check_plan(inputs, run.plan, failure);
+    if (r == 0)
+        r = run_go_on(&run, inputs, ret_archive, failure);
+    if (r < 0 || *ret_archive)
+        return r;
+    run.units_before = run.units->done;
+    r = begin_part(&run, failure);
+    return r < 0 ? r : carry_out(&run, ret_archive, failure);
 }

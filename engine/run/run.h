@@ -12,11 +12,25 @@
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
 #include "engine/run/campaign.h"
+#include "engine/run/inputs.h"
 #include "engine/run/observer.h"
 #include "engine/run/plan.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How a part of a run ended, beside its failure. */
+struct run_outcome {
+    bool at_deadline;    /* its time was up, and nothing else was wrong */
+    uint64_t units_done; /* in this part */
+    char *folder;        /* the run's; the caller's to free */
+};
+
 struct run_request {
     const struct campaign *campaign;
+    const struct campaign_overrides
+        *overrides;              /* that the campaign was read with, for inputs.json; NULL: none */
+    struct run_outcome *outcome; /* NULL: nobody asks */
     const struct installation *installation;
     const char *folder; /* in which the run's folder and the archive are made; made if it is not there */
     struct run_observer observer;
@@ -35,5 +49,14 @@ struct run_request {
  * folder, where everything is. SIGINT, SIGHUP, SIGTERM and SIGUSR2 are handled while it runs: the first ends
  * the measurements, a second one is not needed. */
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure);
+
+/* Goes on with the run that INPUTS are of, another part of it: what is not done is measured in the same
+ * order, what failed is tried again, and all of it is sealed. REQUEST's campaign was read from the run's own
+ * campaign.yaml with inputs_overrides(); its folder does not count. A part after one that was sealed makes an
+ * archive of its own. The rest is as for run_execute(). A run that was completed and sealed has nothing left
+ * to do: its archive is returned. Refused: a run that somebody works on, one that another version of assay
+ * would measure in another order, other machines than before. */
+int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
+               struct failure *failure);
 
 #endif

@@ -1,4 +1,5 @@
 /* Whether the nodes of a run that goes on are those that it began on. */
+#include "engine/run/node-out.h"
 #include "engine/run/run-state.h"
 
 #include "engine/documents/document.h"
@@ -12,7 +13,7 @@
 int run_check_node_names(const struct run *run, struct failure *failure) {
     const struct past *past = &run->past;
     for (size_t i = 0; past->node_count > 0 && i < run->node_count; i++) {
-        bool known = false;
+        bool known = run->nodes[i].spare;
         for (size_t k = 0; k < past->node_count && !known; k++)
             known = strcmp(past->nodes[k], run->nodes[i].name) == 0;
         if (!known)
@@ -110,7 +111,7 @@ int run_check_same_nodes(struct run *run, struct failure *failure) {
     if (!failures)
         return failure_memory(failure);
     for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].facts)
+        if (run_concerns(run, i) && run->nodes[i].facts)
             check_node(run, &run->nodes[i], &failures[i]);
-    return node_failures_merge(run->group, failures, "checking", failure);
+    return run_merge_failures(run, failures, "checking", failure);
 }
