@@ -1,16 +1,12 @@
 /* assay run: executes a campaign, or shows what it would do. */
-#include "engine/command-line/output.h"
-#include "engine/command-line/progress.h"
+#include "engine/command-line/execution.h"
 #include "engine/command-line/unit-prediction.h"
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/clock.h"
-#include "engine/foundation/file.h"
-#include "engine/foundation/number.h"
 #include "engine/run/campaign.h"
 #include "engine/run/plan-describe.h"
-#include "engine/run/run.h"
+#include "engine/run/unfinished.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,39 +21,18 @@ static const struct verb_option options[] = {
      "runs on these nodes, reached by ssh, whatever testbed the campaign names: names and ranges such as "
      "dahu-[1-32].grenoble, or @FILE with a list of them; the campaign's other keys of 'hosts' count",
      true},
-    {"--until", 0, "WHEN",
-     "ends, restored and sealed, by then: a duration from now such as 90min, a clock time such as 18:30, or "
-     "a "
-     "date and time such as 2026-11-22T18:30; earlier, when the campaign's walltime or the testbed says so",
+    EXECUTION_OPTION_UNTIL,
+    EXECUTION_OPTION_RESUBMIT,
+    {"--resume", 0, NULL,
+     "goes on with the last run of this campaign in FOLDER if that did not end, instead of beginning another",
      false},
     {"--dry-run", 'n', NULL, "prints phases, units, commands, memory and time expected, and touches nothing",
      false},
     {"--json", 0, NULL, "prints events as JSON, one a line, on standard output; with --dry-run, the plan",
      false},
-    {"--quiet", 'q', NULL, "prints only what went wrong and the archive's path", false},
+    EXECUTION_OPTION_QUIET,
     {NULL, 0, NULL, NULL, false},
 };
-
-/* This process's own arguments, for the record: the bytes of /proc/self/cmdline, and a NULL-ended array into
- * them. */
-static int read_command(struct text *bytes, const char ***ret, struct failure *failure) {
-    int r = file_read("/proc/self/cmdline", bytes, failure);
-    if (r < 0)
-        return r;
-    size_t count = 0;
-    for (size_t i = 0; i < bytes->length; i++)
-        count += bytes->bytes[i] == '\0';
-    const char **words = calloc(count + 1, sizeof *words);
-    if (!words)
-        return failure_memory(failure);
-    const char *at = bytes->bytes;
-    for (size_t i = 0; i < count; i++) {
-        words[i] = at;
-        at += strlen(at) + 1;
-    }
-    *ret = words;
-    return 0;
-}
 
 /* A model that would be refused is so before the run, too. */
 static int check_model(const struct plan *plan, struct failure *failure) {
@@ -87,40 +62,6 @@ static int dry_run(const struct campaign *campaign, bool json, struct failure *f
     return r;
 }
 
-static int execute(const struct verb_arguments *arguments, const struct campaign *campaign,
-                   const struct installation *installation, struct failure *failure) {
-    struct progress progress;
-    progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, 4 << 20);
-    cleanup_free const char **command = NULL;
-    int r = read_command(&bytes, &command, failure);
-    if (r < 0)
-        return r;
-    const char *folder = verb_value(arguments, "--output"), *until = verb_value(arguments, "--until");
-    int64_t until_ns = 0;
-    if (until)
-        r = walltime_parse_until(until, clock_wall_ns(), &until_ns, failure);
-    if (r < 0)
-        return r;
-    struct run_request request = {
-        .campaign = campaign,
-        .installation = installation,
-        .folder = folder ? folder : "runs",
-        .observer = progress_observer(&progress),
-        .command = command,
-        .until_ns = until_ns,
-        .predict = unit_prediction_make,
-    };
-    cleanup_free char *archive = NULL;
-    r = run_execute(&request, &archive, failure);
-    /* A run may have taken days: where its archive is must not be lost with a full disk under standard
-     * output. */
-    if (archive && output_flush() < 0)
-        fprintf(stderr, "%s\n", archive);
-    return r;
-}
-
 /* The values of a repeatable option; an array for free(), NULL when out of memory. */
 static const char **collect_values(const struct verb_arguments *arguments, const char *option,
                                    size_t *ret_count) {
@@ -128,6 +69,32 @@ static const char **collect_values(const struct verb_arguments *arguments, const
     while (values && (value = verb_value_at(arguments, option, *ret_count)))
         values[(*ret_count)++] = value;
     return values;
+}
+
+/* A run of this campaign that did not end, in the same folder: it is gone on with, or told of. */
+static int begin_or_go_on(const struct execution *execution, struct failure *failure) {
+    cleanup(inputs_clear) struct inputs inputs = {0};
+    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
+    bool found = false;
+    int r = unfinished_find(execution->folder, execution->campaign, execution->overrides, &inputs, &found,
+                            failure);
+    if (r < 0 || !found)
+        return r < 0 ? r : execution_carry_out(execution, failure);
+    if (!verb_switch(execution->arguments, "--resume")) {
+        fprintf(stderr,
+                "a run of this campaign did not end: 'assay resume %s' goes on with it, as would --resume "
+                "here; this is a new run\n",
+                inputs.run_folder);
+        return execution_carry_out(execution, failure);
+    }
+    r = execution_read_campaign(&inputs, execution->installation, &campaign, failure);
+    if (r < 0)
+        return r;
+    struct execution other = *execution;
+    other.campaign = campaign;
+    other.overrides = NULL;
+    other.inputs = &inputs;
+    return execution_carry_out(&other, failure);
 }
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
@@ -154,14 +121,20 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         return r;
     if (verb_switch(arguments, "--dry-run"))
         return dry_run(campaign, verb_switch(arguments, "--json"), failure);
-    return execute(arguments, campaign, &installation, failure);
+    const char *folder = verb_value(arguments, "--output");
+    struct execution execution = {.arguments = arguments,
+                                  .installation = &installation,
+                                  .campaign = campaign,
+                                  .overrides = &overrides,
+                                  .folder = folder ? folder : "runs"};
+    return begin_or_go_on(&execution, failure);
 }
 
 const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
     .synopsis = "assay run CAMPAIGN.yaml [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] [--nodes LIST]... "
-                "[--until WHEN] [--dry-run]",
+                "[--until WHEN] [--resubmit] [--resume] [--dry-run]",
     .description =
         "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every "
         "unit of the design in "
@@ -178,6 +151,10 @@ const struct verb verb_run = {
         "sealed before it is over, as is one that gets SIGUSR2 or SIGTERM. Unless all was done by then, its "
         "status is partial, the exit code 6, and results/missing.csv in its archive has the units that are "
         "not done.\n\n"
+        "A run that was killed, or that ended before all was measured, is gone on with by 'assay resume'. "
+        "When such a run of the same campaign, with the same options, is in the folder, this says so before "
+        "it "
+        "begins a new one; with --resume it goes on with it instead.\n\n"
         "Without a seed, in the campaign or by --seed, one is drawn from the system; it is "
         "printed and recorded, and "
         "giving it again gives the same design in the same order.\n\n"

@@ -155,9 +155,11 @@ static void take_agent(struct run *run, struct run_node *node) {
                    : node->agent_delivered ? "delivered"
                                            : "there");
     journal_integer(run->journal, "pid", greeting->pid);
-    char session[17];
-    snprintf(session, sizeof session, "%016" PRIx64, agent_link_transport(node->link)->session);
-    journal_string(run->journal, "session", session);
+    uint64_t session = agent_link_transport(node->link)->session;
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016" PRIx64, session);
+    if (session) /* without one, it leaves when we do */
+        journal_string(run->journal, "session", digits);
     journal_end(run->journal);
     run_log(run, "node %s: agent %s, process %ld", node->name, greeting->version, (long)greeting->pid);
 }

@@ -120,7 +120,8 @@ int64_t run_status_begun_ns(const char *folder) {
     return wall_ns;
 }
 
-/* The archive that part PART of the run in FOLDER has, if it is there. */
+/* The archive that part PART of the run in FOLDER has, if it is there: FOLDER.zip is that of the first part
+ * that was sealed, whichever it was, and FOLDER-K.zip that of a later part K. */
 static int find_archive(const char *folder, int64_t part, char **ret, struct failure *failure) {
     /* What the user calls it may have no name in it: ".", for one. */
     cleanup_free char *real = realpath(folder, NULL);
@@ -128,12 +129,11 @@ static int find_archive(const char *folder, int64_t part, char **ret, struct fai
         return failure_set(failure, -errno, "cannot resolve '%s': %s", folder, strerror(errno));
     const char *name = file_base_name(real), *last = file_base_name(folder);
     cleanup_free char *shown = strcmp(name, last) == 0 ? strdup(folder) : strdup(real);
-    cleanup_free char *archive = !shown     ? NULL
-                                 : part > 1 ? text_format("%s-%" PRId64 ".zip", shown, part)
-                                            : text_format("%s.zip", shown);
-    if (!archive)
+    cleanup_free char *first = shown ? text_format("%s.zip", shown) : NULL,
+                      *later = shown ? text_format("%s-%" PRId64 ".zip", shown, part) : NULL;
+    if (!first || !later)
         return failure_memory(failure);
-    *ret = file_exists(archive) ? take_pointer(archive) : NULL;
+    *ret = file_exists(later) ? take_pointer(later) : file_exists(first) ? take_pointer(first) : NULL;
     return 0;
 }
 

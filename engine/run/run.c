@@ -24,10 +24,14 @@ const char *const run_phase_names[RUN_PHASES] = {
  */
 
 static int phase_reserve(struct run *run, struct failure *failure) {
+    /* Agents of parts before may still be there, with folders that they will remove. */
+    cleanup_free char *id = run->part > 1 ? text_format("%s-%u", run->id, run->part) : strdup(run->id);
+    if (!id)
+        return failure_memory(failure);
     struct testbed_request request = {
         .loop = run->loop,
         .installation = run->request->installation,
-        .run_id = run->id,
+        .run_id = id,
         .run_name = run->campaign->name,
         .folder = run->folder,
         .workspace = run->campaign->workspace,

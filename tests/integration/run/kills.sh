@@ -5,7 +5,6 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
-"$ASSAY" resume --help >/dev/null 2>&1 || plan_skip "no assay resume yet"
 command -v cc >/dev/null || plan_skip "no C compiler"
 bed up 8 --names 'node-%' || plan_skip "no test bed"
 bed can nodes || plan_skip "nodes of their own need root"

@@ -5,7 +5,6 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
 . "$ASSAY_SOURCE/tests/faults/faults.sh"
-"$ASSAY" resume --help >/dev/null 2>&1 || plan_skip "no assay resume yet"
 command -v cc >/dev/null || plan_skip "no C compiler"
 sanitized=no
 grep -q '^CMAKE_BUILD_TYPE:.*=Sanitize' "$ASSAY_BUILD/CMakeCache.txt" && sanitized=yes
@@ -165,9 +164,12 @@ sed -i 's/^7,/700,/' "$scratch/tick.csv"
 echo '# a word more' >>"$scratch/tick.yaml"
 echo '/* another */' >>"$scratch/experiments/tick/tick.c"
 "$ASSAY" resume "$folder" >"$scratch/out" 2>"$scratch/err"
-report $? "a run whose campaign was edited meanwhile is resumed as it was"
-check "... which is said of the campaign" grep -q "tick.yaml.*changed\|changed.*tick.yaml" "$scratch/err"
-check "... and of the experiment" grep -q "experiments/tick.*changed\|changed.*experiments/tick" "$scratch/err"
+check "a run whose campaign was edited meanwhile is refused" test $? -eq 2
+check "... with the line of the campaign" grep -q "tick.yaml' has changed at line [0-9]*: .*a word more" "$scratch/err"
+check "... and of the experiment" grep -q "experiments/tick/tick.c' has changed at line [0-9]*: .*another" "$scratch/err"
+check "... and the design's file" grep -q "the design's file .*tick.csv' has changed" "$scratch/err"
+"$ASSAY" resume "$folder" --as-recorded >"$scratch/out" 2>"$scratch/err"
+report $? "... and with --as-recorded resumed as it was"
 is_whole "an edited campaign" "$folder" 2
 mv "$scratch/tick.csv.kept" "$scratch/tick.csv"
 

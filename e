@@ -1,0 +1,1 @@
+assay: cannot open 'c.yaml': No such file or directory

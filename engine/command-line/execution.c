@@ -1,0 +1,141 @@
+#include "engine/command-line/execution.h"
+
+#include "engine/command-line/output.h"
+#include "engine/command-line/progress.h"
+#include "engine/command-line/unit-prediction.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* This process's own arguments, for the record: the bytes of /proc/self/cmdline, and a NULL-ended array into
+ * them. */
+static int read_command(struct text *bytes, const char ***ret, struct failure *failure) {
+    int r = file_read("/proc/self/cmdline", bytes, failure);
+    if (r < 0)
+        return r;
+    size_t count = 0;
+    for (size_t i = 0; i < bytes->length; i++)
+        count += bytes->bytes[i] == '\0';
+    const char **words = calloc(count + 1, sizeof *words);
+    if (!words)
+        return failure_memory(failure);
+    const char *at = bytes->bytes;
+    for (size_t i = 0; i < count; i++) {
+        words[i] = at;
+        at += strlen(at) + 1;
+    }
+    *ret = words;
+    return 0;
+}
+
+int execution_read_campaign(const struct inputs *inputs, const struct installation *installation,
+                            struct campaign **ret, struct failure *failure) {
+    struct campaign_overrides overrides;
+    inputs_overrides(inputs, &overrides);
+    cleanup_free char *path = file_join(inputs->run_folder, "campaign.yaml");
+    return path ? campaign_read(path, installation, &overrides, ret, failure) : failure_memory(failure);
+}
+
+/* One part, with its progress. */
+static int carry_out_part(const struct run_request *request, const struct inputs *inputs,
+                          struct failure *failure) {
+    cleanup_free char *archive = NULL;
+    int r = inputs ? run_resume(request, inputs, &archive, failure) : run_execute(request, &archive, failure);
+    /* It was sealed before: nothing of the run has told so. */
+    if (r == 0 && archive && !request->outcome->folder)
+        printf("%s\n", archive);
+    /* A run may have taken days: where its archive is must not be lost with a full disk under standard
+     * output. */
+    if (archive && output_flush() < 0)
+        fprintf(stderr, "%s\n", archive);
+    return r;
+}
+
+/* Another part of the run in FOLDER, with the campaign as it was. */
+static int carry_out_again(const struct run_request *first, const char *folder, struct run_outcome *outcome,
+                           struct failure *failure) {
+    cleanup(inputs_clear) struct inputs inputs = {0};
+    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
+    int r = inputs_read(folder, &inputs, failure);
+    if (r == 0)
+        r = execution_read_campaign(&inputs, first->installation, &campaign, failure);
+    if (r < 0)
+        return r;
+    struct run_request request = *first;
+    request.campaign = campaign;
+    request.overrides = NULL;
+    request.outcome = outcome;
+    return carry_out_part(&request, &inputs, failure);
+}
+
+/* Parts as long as each ends because its time is up, and has done something. */
+static int resubmit(const struct run_request *request, struct run_outcome *outcome, int result,
+                    struct failure *failure) {
+    while (result < 0 && outcome->at_deadline && failure->kind == FAILURE_PARTIAL) {
+        if (outcome->units_done == 0)
+            return failure_set_kind(failure, FAILURE_PARTIAL, -ECANCELED,
+                                    "no unit could be done within the walltime, so no other part is begun");
+        cleanup_free char *folder = take_pointer(outcome->folder);
+        if (!folder)
+            return failure_memory(failure);
+        *outcome = (struct run_outcome){0};
+        *failure = (struct failure){0};
+        result = carry_out_again(request, folder, outcome, failure);
+    }
+    return result;
+}
+
+static int check_resubmit(const struct execution *execution, struct failure *failure) {
+    if (!verb_switch(execution->arguments, "--resubmit"))
+        return 0;
+    if (verb_value(execution->arguments, "--until"))
+        return failure_input(failure, NULL, 0, 0,
+                             "--resubmit goes on after the walltime, and --until says when all must be over; "
+                             "expected one of them");
+    if (execution->campaign->walltime.limit_seconds <= 0)
+        return failure_input(failure, execution->campaign->document->file, 0, 0,
+                             "--resubmit goes on when the walltime is over, and this campaign has none; "
+                             "expected a 'walltime'");
+    return 0;
+}
+
+int execution_carry_out(const struct execution *execution, struct failure *failure) {
+    struct progress progress;
+    const struct verb_arguments *arguments = execution->arguments;
+    progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, 4 << 20);
+    cleanup_free const char **command = NULL;
+    const char *until = verb_value(arguments, "--until");
+    int64_t until_ns = 0;
+    int r = read_command(&bytes, &command, failure);
+    if (r == 0)
+        r = check_resubmit(execution, failure);
+    if (r == 0 && until)
+        r = walltime_parse_until(until, clock_wall_ns(), &until_ns, failure);
+    if (r < 0)
+        return r;
+    struct run_outcome outcome = {0};
+    struct run_request request = {
+        .campaign = execution->campaign,
+        .overrides = execution->overrides,
+        .outcome = &outcome,
+        .installation = execution->installation,
+        .folder = execution->folder,
+        .observer = progress_observer(&progress),
+        .command = command,
+        .until_ns = until_ns,
+        .predict = unit_prediction_make,
+    };
+    r = carry_out_part(&request, execution->inputs, failure);
+    if (verb_switch(arguments, "--resubmit"))
+        r = resubmit(&request, &outcome, r, failure);
+    free(outcome.folder);
+    return r;
+}

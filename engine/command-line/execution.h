@@ -1,0 +1,47 @@
+/* What `assay run` and `assay resume` have in common: a part of a run is carried out and shown, and with
+ * --resubmit further parts. */
+#ifndef ASSAY_COMMAND_LINE_EXECUTION_H
+#define ASSAY_COMMAND_LINE_EXECUTION_H
+
+#include "engine/command-line/verb.h"
+#include "engine/run/campaign.h"
+#include "engine/run/inputs.h"
+
+/* Options of both, for their tables. */
+#define EXECUTION_OPTION_UNTIL                                                                               \
+    {                                                                                                        \
+        "--until", 0, "WHEN",                                                                                \
+            "ends, restored and sealed, by then: a duration from now such as 90min, a clock time such as "   \
+            "18:30, or "                                                                                     \
+            "a date and time such as 2026-11-22T18:30; earlier, when the campaign's walltime or the "        \
+            "testbed says so",                                                                               \
+            false                                                                                            \
+    }
+#define EXECUTION_OPTION_RESUBMIT                                                                            \
+    {                                                                                                        \
+        "--resubmit", 0, NULL,                                                                               \
+            "when the walltime is over and units are left: gives the nodes back, reserves anew and goes "    \
+            "on, until "                                                                                     \
+            "all is done, or a part has done nothing",                                                       \
+            false                                                                                            \
+    }
+#define EXECUTION_OPTION_QUIET                                                                               \
+    { "--quiet", 'q', NULL, "prints only what went wrong and the archive's path", false }
+
+/* What there is to carry out: a campaign, for a new run (INPUTS NULL), or another part of a run. */
+struct execution {
+    const struct verb_arguments *arguments;
+    const struct installation *installation;
+    const struct campaign *campaign;
+    const struct campaign_overrides *overrides; /* that it was read with */
+    const struct inputs *inputs;
+    const char *folder; /* in which a new run's folder is made */
+};
+
+int execution_carry_out(const struct execution *execution, struct failure *failure);
+
+/* The campaign that a run was made from, read from the run's folder. */
+int execution_read_campaign(const struct inputs *inputs, const struct installation *installation,
+                            struct campaign **ret, struct failure *failure);
+
+#endif
