@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 
 struct written {
     char *name, *description, *license, *author, *workspace;
-    const struct document_node *experiment, *testbed, *options, *design, *controls, *probes, *warm_up, *gates,
-        *node_loss, *walltime;
+    const struct document_node *experiment, *testbed, *options, *design, *controls, *probes, *warm_up, *stop,
+        *gates, *node_loss, *walltime;
 };
 
 static const struct bind_field fields[] = {
@@ -32,6 +33,7 @@ static const struct bind_field fields[] = {
     {.key = "gates", .type = BIND_NODE, .offset = offsetof(struct written, gates)},
     {.key = "node-loss", .type = BIND_NODE, .offset = offsetof(struct written, node_loss)},
     {.key = "walltime", .type = BIND_NODE, .offset = offsetof(struct written, walltime)},
+    {.key = "stop-after-failures", .type = BIND_NODE, .offset = offsetof(struct written, stop)},
     {.key = "license", .type = BIND_TEXT, .offset = offsetof(struct written, license)},
     {.key = "author", .type = BIND_TEXT, .offset = offsetof(struct written, author)},
     {.key = "workspace", .type = BIND_TEXT, .offset = offsetof(struct written, workspace)},
@@ -187,6 +189,25 @@ static int check_warm_up(const struct campaign *campaign, const struct document_
         "what is steady is told by the probes 'temperature' and 'frequency', which are none");
 }
 
+static int bind_stop(struct campaign *campaign, const struct document_node *node, struct failure *failure) {
+    enum { DEFAULT = 3, MOST = 1000000 };
+    campaign->stop_after_failures = DEFAULT;
+    if (!node || node->kind == DOCUMENT_NULL)
+        return 0;
+    if (node->kind == DOCUMENT_TEXT && strcmp(node->text, "none") == 0) {
+        campaign->stop_after_failures = 0;
+        return 0;
+    }
+    if (node->kind == DOCUMENT_NUMBER &&
+        number_parse_int64(node->text, strlen(node->text), &campaign->stop_after_failures) &&
+        campaign->stop_after_failures >= 1 && campaign->stop_after_failures <= MOST)
+        return 0;
+    return failure_input(
+        failure, campaign->document->file, node->line, node->column,
+        "'stop-after-failures' is %s%.64s, expected how many units in a row may fail, from 1 to %d, or none",
+        node->text ? "" : document_kind_name(node->kind), node->text ? node->text : "", MOST);
+}
+
 /* How the nodes are set, watched and warmed up. */
 static int bind_state(struct campaign *campaign, const struct written *written, struct failure *failure) {
     const struct document *document = campaign->document;
@@ -199,6 +220,8 @@ static int bind_state(struct campaign *campaign, const struct written *written, 
         r = experiment_add_package(campaign->experiment, warm_up_load_names[campaign->warm_up.load], failure);
     if (r == 0)
         r = gate_settings_bind(document, written->gates, &campaign->gates, failure);
+    if (r == 0)
+        r = bind_stop(campaign, written->stop, failure);
     if (r == 0)
         r = check_gates(campaign, written->gates, failure);
     if (r == 0)

@@ -10,6 +10,7 @@
  *     probes: 1 s
  *     warm-up: steady
  *     gates: flag
+ *     stop-after-failures: 3       # in a row, in one place: then the experiment is broken; or none
  *     node-loss: continue          # node-loss-settings.h
  *     design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, repetitions: 3, seed: 7}
  */
@@ -45,6 +46,7 @@ struct campaign {
     struct probe_settings probes;
     struct warm_up_settings warm_up;
     struct gate_settings gates;
+    int64_t stop_after_failures; /* units that fail in a row in one place; 0: never */
     struct node_loss_settings node_loss;
     struct walltime_settings walltime;
     struct experiment *experiment;

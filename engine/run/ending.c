@@ -88,7 +88,7 @@ const char *run_status(const struct run *run) {
         return "interrupted";
     if (is_partial(run))
         return "partial";
-    return run->units->done > 0 || plan_positions(run->plan) == 0 ? "completed" : "failed";
+    return run->units->done > 0 ? "completed" : "failed";
 }
 
 /* Nodes that were lost may be why, beside the time or without it. */

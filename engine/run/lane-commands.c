@@ -138,6 +138,8 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         if (r == 0)
             record_unit(lane, exit, exit ? NULL : failure->text);
         lane->next++;
+        if (lane->finished) /* its node was taken out */
+            return;
         if (r == 0 && exit && exit->abandoned) {
             cleanup_free char *what = text_format("unit %zu", lane_position(lane, lane->next - 1) + 1);
             lane_hang(lane, what ? what : "a unit");

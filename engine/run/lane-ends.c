@@ -6,8 +6,28 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { FAILURES_IN_A_ROW_MOST = 3 }; /* then the lane's experiment is taken to be broken */
+/* Has a unit been done on another node? Then it is not the experiment that is broken. */
+static bool works_elsewhere(const struct run *run, const struct run_node *node) {
+    for (size_t place = 0; place < ledger_place_count(run->ledger); place++)
+        if (strcmp(ledger_place_node(run->ledger, place), node->name) != 0 &&
+            ledger_count_done(run->ledger, place, 0, plan_positions(run->plan)) > 0)
+            return true;
+    return false;
+}
+
+/* The experiment is taken to be broken, or the node, where others go on without it. */
+static void stop_failing(struct lane *lane, const char *why) {
+    struct run *run = lane->measurement->run;
+    struct failure failure;
+    failure_set_kind(&failure, FAILURE_EXPERIMENT, -EIO, "%u units in a row failed; the last: %s",
+                     lane->failures_in_a_row, why);
+    if (run->campaign->node_loss.action != NODE_LOSS_ABORT && works_elsewhere(run, lane->node))
+        measurement_lose_node(lane->measurement, lane->node, NODE_OUT_FAILING, &failure);
+    else
+        measurement_fail(lane->measurement, &failure);
+}
 
 void lane_note_failure(struct lane *lane, size_t position, const char *why) {
     struct run *run = lane->measurement->run;
@@ -16,12 +36,9 @@ void lane_note_failure(struct lane *lane, size_t position, const char *why) {
     if (!run->first_unit_failure[0])
         snprintf(run->first_unit_failure, sizeof run->first_unit_failure, "unit %zu on node %s: %s",
                  position + 1, lane->node->name, why);
-    if (lane->failures_in_a_row >= FAILURES_IN_A_ROW_MOST) {
-        struct failure failure;
-        failure_set_kind(&failure, FAILURE_EXPERIMENT, -EIO, "%d units in a row failed; the last: %s",
-                         FAILURES_IN_A_ROW_MOST, why);
-        measurement_fail(lane->measurement, &failure);
-    }
+    int64_t most = run->campaign->stop_after_failures;
+    if (most > 0 && lane->failures_in_a_row >= most)
+        stop_failing(lane, why);
 }
 
 /* What it will not measure in this pass is nothing to wait for. */

@@ -345,6 +345,8 @@ static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
                                  .end_ns = -1};
     measurement_record(measurement, lane, &unit, NULL, why);
     lane_note_failure(lane, position, why);
+    if (lane->finished) /* its node was taken out */
+        return true;
     if (exit->abandoned) {
         lane_hang(lane, "its kernel");
         return true;

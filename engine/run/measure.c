@@ -326,6 +326,7 @@ static int measure(struct measurement *measurement, struct failure *failure) {
     if (!measurement->commit_timer || node_speeds_start(measurement) < 0)
         return failure_memory(failure);
     measurement->started_ns = measurement->window_ns = clock_monotonic_ns();
+    measurement->window_units = run->units->done + run->units->failed;
     r = spares_bring_in(measurement, failure); /* for those that were lost before */
     while (r == 0) {
         r = measure_blocks(measurement, failure);

@@ -20,6 +20,7 @@
 #define NODE_OUT_LOST "lost"
 #define NODE_OUT_UNREACHABLE "unreachable"
 #define NODE_OUT_HUNG "hung"
+#define NODE_OUT_FAILING "failing"
 #define NODE_OUT_UNFIT "unfit"
 #define NODE_OUT_REPLACED "replaced"
 

@@ -204,6 +204,26 @@ static void add_phases(const struct run *run, cJSON *object) {
     }
 }
 
+static void add_part(cJSON *parts, int64_t started_ns, int64_t ended_ns, const char *status, uint64_t units) {
+    char when[CLOCK_TEXT_SIZE];
+    cJSON *item = json_add_object(parts, NULL);
+    json_add_string(item, "started", clock_format(started_ns, when));
+    json_add_string(item, "ended", ended_ns ? clock_format(ended_ns, when) : NULL);
+    json_add_string(item, "status", status);
+    json_add_uint64(item, "units_done", units);
+}
+
+/* Each time that an engine worked on it. */
+static void add_parts(const struct run *run, cJSON *object) {
+    cJSON *parts = json_add_array(object, "parts");
+    for (size_t i = 0; i < run->past.part_count; i++) {
+        const struct past_part *part = &run->past.parts[i];
+        add_part(parts, part->started_ns, part->ended_ns, part->status, part->units_done);
+    }
+    add_part(parts, run->part_started_ns, run->ended_ns, run_status(run),
+             run->units->done - run->units_before);
+}
+
 static void add_outcome(const struct run *run, cJSON *object) {
     char when[CLOCK_TEXT_SIZE], sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     json_add_string(object, "status", run_status(run));
@@ -276,6 +296,7 @@ int run_record_run(struct run *run, struct failure *failure) {
     cJSON *command = json_add_array(object, "command");
     for (size_t i = 0; run->request->command && run->request->command[i]; i++)
         json_add_string(command, NULL, run->request->command[i]);
+    add_parts(run, object);
     add_phases(run, object);
     return write_json(run, "run.json", object, failure);
 }

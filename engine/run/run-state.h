@@ -103,7 +103,7 @@ struct run {
     char id[40];   /* UUID */
     char *folder;  /* absolute: the staging area */
     char *archive; /* path of the archive, once its name is chosen */
-    int64_t started_ns, ended_ns;
+    int64_t started_ns, ended_ns, part_started_ns;
     unsigned part;       /* which of the run's parts this is, from 1 */
     struct past past;    /* the parts before; zeroed in part 1 */
     bool only_seals;     /* all was measured before: nodes are only looked after, and the archive is made */

@@ -356,6 +356,7 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
         .campaign = request->campaign,
         .experiment = request->campaign->experiment,
         .started_ns = clock_wall_ns(),
+        .part_started_ns = clock_wall_ns(),
         .part = 1,
     };
     /* The caller may not want the sentence, but the record does. */
@@ -387,6 +388,7 @@ int run_resume(const struct run_request *request, const struct inputs *inputs, c
         .request = request,
         .campaign = request->campaign,
         .experiment = request->campaign->experiment,
+        .part_started_ns = clock_wall_ns(),
     };
     struct failure own = {0};
     if (!failure)

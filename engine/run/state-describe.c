@@ -138,6 +138,10 @@ void state_resolve(const struct campaign *campaign, cJSON *object) {
             json_add_double(probes, probe_kind_names[i], (double)campaign->probes.periods_ns[i] * 1e-9);
     resolve_warm_up(&campaign->warm_up, json_add_object(object, "warm_up"));
     resolve_gates(&campaign->gates, json_add_object(object, "gates"));
+    if (campaign->stop_after_failures > 0)
+        json_add_int64(object, "stop_after_failures", campaign->stop_after_failures);
+    else
+        json_add_string(object, "stop_after_failures", "none");
     cJSON *loss = json_add_object(object, "node_loss");
     json_add_string(loss, "do", node_loss_action_names[campaign->node_loss.action]);
     json_add_int64(loss, "at_least", campaign->node_loss.at_least);
