@@ -42,6 +42,22 @@ int execution_read_campaign(const struct inputs *inputs, const struct installati
     return path ? campaign_read(path, installation, &overrides, ret, failure) : failure_memory(failure);
 }
 
+int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure) {
+    cleanup(text_clear) struct text differences;
+    text_init(&differences, 1 << 20);
+    int r = inputs_compare(inputs, &differences, failure);
+    if (r < 0 || differences.length == 0)
+        return r;
+    if (as_recorded) {
+        fprintf(stderr, "%s; going on with the run's own copies\n", differences.bytes);
+        return 0;
+    }
+    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                            "%.900s; expected what the run began with (--as-recorded goes on with the run's "
+                            "own copies, 'assay run' begins another run)",
+                            differences.bytes);
+}
+
 /* One part, with its progress. */
 static int carry_out_part(const struct run_request *request, const struct inputs *inputs,
                           struct failure *failure) {

@@ -88,9 +88,11 @@ static void show_counts(struct progress *progress, const struct run_event *event
     uint64_t units = event->units_done + event->units_failed;
     bool last = units == event->units_total;
     /* What waits for a last sample, or measures again, has nothing new to count. */
-    if (!progress->terminal && last && progress->last_units == units)
+    if (!progress->terminal && last && progress->last_units == units &&
+        progress->last_done == event->units_done)
         return;
     progress->last_units = units;
+    progress->last_done = event->units_done;
     if (!progress->terminal && !last && now - progress->last_shown_ns < plain_period_ns)
         return;
     progress->last_shown_ns = now;

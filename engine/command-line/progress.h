@@ -14,6 +14,7 @@ struct progress {
     bool line_drawn; /* an unfinished progress line is on the terminal */
     int64_t last_shown_ns;
     uint64_t last_units; /* that were counted in the last line */
+    uint64_t last_done;
     char phase[64];
 };
 

@@ -4,6 +4,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/run/run-status.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,51 +23,31 @@ static const struct verb_option options[] = {
     {NULL, 0, NULL, NULL, false},
 };
 
-/* RUN's folder: itself, or what an archive of it was sealed from. The caller frees; NULL when out of memory.
- */
-static char *folder_of(const char *run) {
-    size_t length = strlen(run);
-    char *folder = strdup(run);
-    if (!folder || length < 4 || strcmp(run + length - 4, ".zip") != 0 || file_is_folder(run))
-        return folder;
-    folder[length - 4] = '\0';
-    if (file_is_folder(folder))
-        return folder;
-    /* That of a later part: "FOLDER-2.zip". */
-    char *dash = strrchr(folder, '-');
-    if (dash)
-        *dash = '\0';
-    return folder;
-}
-
-static int check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure) {
-    cleanup(text_clear) struct text differences;
-    text_init(&differences, 1 << 20);
-    int r = inputs_compare(inputs, &differences, failure);
-    if (r < 0 || differences.length == 0)
-        return r;
-    if (as_recorded) {
-        fprintf(stderr, "%s; going on with the run's own copies\n", differences.bytes);
-        return 0;
-    }
-    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                            "%.900s; expected what the run began with (--as-recorded goes on with the run's "
-                            "own copies, 'assay run' begins another run)",
-                            differences.bytes);
+/* RUN's folder: itself, or what an archive of it was sealed from. */
+static int find_folder(const char *run, char **ret, struct failure *failure) {
+    cleanup_free char *beside = file_is_folder(run) ? strdup(run) : run_status_folder_of(run);
+    if (!beside || !file_is_folder(beside))
+        return failure_set_kind(
+            failure, FAILURE_INPUT, -ENOENT,
+            "there is no folder of a run '%s'; expected the folder, or an archive with its "
+            "run's folder beside it",
+            run);
+    *ret = take_pointer(beside);
+    return 0;
 }
 
 static int resume(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
-    cleanup_free char *folder = folder_of(arguments->operands[0]);
-    if (!folder)
-        return failure_memory(failure);
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    cleanup_free char *folder = NULL;
+    int r = find_folder(arguments->operands[0], &folder, failure);
+    if (r == 0)
+        r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r == 0)
         r = inputs_read(folder, &inputs, failure);
     if (r == 0)
-        r = check_changes(&inputs, verb_switch(arguments, "--as-recorded"), failure);
+        r = execution_check_changes(&inputs, verb_switch(arguments, "--as-recorded"), failure);
     if (r == 0)
         r = execution_read_campaign(&inputs, &installation, &campaign, failure);
     if (r < 0)
@@ -82,7 +63,8 @@ const struct verb verb_resume = {
     .synopsis = "assay resume RUN [--until WHEN] [--resubmit] [--as-recorded]",
     .description =
         "Goes on with a run that was killed, whose machine was restarted, or that was sealed before all was "
-        "measured: RUN is its folder, or an archive of it. Nothing that is on disk is measured again; what "
+        "measured: RUN is its folder, or an archive of it beside that folder. Nothing that is on disk is "
+        "measured again; what "
         "is left follows in the order that it would have had, as another part of the same run, with block "
         "numbers of its own. Units that had failed are tried again. Whatever an earlier part has left on the "
         "nodes is ended and put back first, and the nodes must be the same machines.\n\n"

@@ -24,7 +24,8 @@ static const struct verb_option options[] = {
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
     {"--resume", 0, NULL,
-     "goes on with the last run of this campaign in FOLDER if that did not end, instead of beginning another",
+     "goes on with the last run of this campaign in FOLDER that is not complete, instead of beginning "
+     "another",
      false},
     {"--dry-run", 'n', NULL, "prints phases, units, commands, memory and time expected, and touches nothing",
      false},
@@ -78,16 +79,23 @@ static int begin_or_go_on(const struct execution *execution, struct failure *fai
     bool found = false;
     int r = unfinished_find(execution->folder, execution->campaign, execution->overrides, &inputs, &found,
                             failure);
-    if (r < 0 || !found)
-        return r < 0 ? r : execution_carry_out(execution, failure);
+    if (r < 0)
+        return r;
+    if (!found && verb_switch(execution->arguments, "--resume"))
+        fprintf(stderr, "no run of this campaign in '%s' is there to go on with; this is a new one\n",
+                execution->folder);
+    if (!found)
+        return execution_carry_out(execution, failure);
     if (!verb_switch(execution->arguments, "--resume")) {
         fprintf(stderr,
-                "a run of this campaign did not end: 'assay resume %s' goes on with it, as would --resume "
-                "here; this is a new run\n",
+                "a run of this campaign is not complete: 'assay resume %s' goes on with it, as would "
+                "--resume here; this is a new run\n",
                 inputs.run_folder);
         return execution_carry_out(execution, failure);
     }
-    r = execution_read_campaign(&inputs, execution->installation, &campaign, failure);
+    r = execution_check_changes(&inputs, false, failure);
+    if (r == 0)
+        r = execution_read_campaign(&inputs, execution->installation, &campaign, failure);
     if (r < 0)
         return r;
     struct execution other = *execution;

@@ -176,7 +176,7 @@ static void journal_link(struct run *run, const char *event, const struct run_no
 }
 
 void run_give_up_broken(struct run *run) {
-    if (run->phase < RUN_COLLECT || !(run->failed || run->interrupted))
+    if (run->phase < RUN_COLLECT || !(run->failed || run->interrupted || run->nodes_given_up))
         return;
     for (size_t i = 0; i < run->node_count; i++) {
         if (!run->nodes[i].link || agent_link_state(run->nodes[i].link) != AGENT_LINK_BROKEN)
@@ -319,7 +319,7 @@ int run_phase_release(struct run *run, struct failure *failure) {
     if (run->group)
         node_group_close(run->group, leave_timeout_ns, &first);
     /* Nodes that were given up are left to their leases: that is said, and is not how the run ended. */
-    if (first.code < 0 && run->interrupted) {
+    if (first.code < 0 && (run->interrupted || run->nodes_given_up)) {
         run_note(run, "%s", first.text);
         first = (struct failure){0};
     }

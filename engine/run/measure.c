@@ -352,6 +352,7 @@ static void note_flags(struct run *run) {
 
 int run_phase_measure(struct run *run, struct failure *failure) {
     cleanup(clear_measurement) struct measurement measurement = {.run = run};
+    uint64_t repeats_failed = run->units->repeats_failed; /* in parts before */
     int r = measure(&measurement, failure);
     look_at_speeds(&measurement, true);
     struct failure commit = {0};
@@ -368,10 +369,10 @@ int run_phase_measure(struct run *run, struct failure *failure) {
         show_progress(&measurement);
     note_flags(run);
     settling_note(run, r == 0 && !run->interrupted);
-    if (r == 0 && run->units->failed == 0 && run->units->repeats_failed > 0 && !run->interrupted)
+    if (r == 0 && run->units->failed == 0 && run->units->repeats_failed > repeats_failed && !run->interrupted)
         r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
                              "%" PRIu64 " units failed when they were measured again; the first: %s",
-                             run->units->repeats_failed, run->first_unit_failure);
+                             run->units->repeats_failed - repeats_failed, run->first_unit_failure);
     if (r == 0 && run->units->failed > 0 && !run->interrupted)
         r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
                              "%" PRIu64 " of %" PRIu64 " units failed; the first: %s", run->units->failed,

@@ -95,8 +95,22 @@ bool run_take_out_unreachable(struct run *run) {
 /* ---- What is missing -------------------------------------------------------------------------------------
  */
 
-/* Of a node whose cores nobody knows, all is missing. */
+/* In all places that earlier parts knew of. */
+static bool had_all_units(const struct run *run, const struct run_node *node) {
+    size_t positions = plan_positions(run->plan), places = 0;
+    for (size_t i = 0; i < ledger_place_count(run->ledger); i++)
+        if (strcmp(ledger_place_node(run->ledger, i), node->name) == 0) {
+            places++;
+            if (ledger_count_done(run->ledger, i, 0, positions) < positions)
+                return false;
+        }
+    return places > 0;
+}
+
+/* Of a node whose cores nobody ever knew, all is missing. */
 bool run_has_all_units(const struct run *run, const struct run_node *node) {
+    if (node->core_count == 0)
+        return had_all_units(run, node);
     bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
     size_t positions = plan_positions(run->plan), places = whole ? 1 : node->core_count;
     for (size_t core = 0; core < places; core++) {

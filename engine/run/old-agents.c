@@ -11,6 +11,7 @@
 #include <string.h>
 
 static const uint64_t end_ms = 60000; /* commands have their grace, and controls are put back */
+enum { IS_GONE = 69 };                /* what the agent's --end exits with when there is none */
 
 struct ending {
     struct run *run;
@@ -55,7 +56,8 @@ static void judge(const struct ending *ending, const struct node_result *results
         char how[128];
         if (result->outcome == NODE_NOT_ASKED)
             continue;
-        if (node_result_is_good(result)) {
+        bool gone = result->outcome == NODE_DONE && !result->exit.signalled && result->exit.code == IS_GONE;
+        if (gone || node_result_is_good(result)) {
             journal_begin(run->journal, "agent-ended");
             journal_string(run->journal, "node", run->nodes[i].name);
             journal_string(run->journal, "session", ending->agents[i]->session);

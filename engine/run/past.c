@@ -7,14 +7,19 @@
 #include "engine/run/unit-state.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     NAME_MOST = 256, /* bytes of a node's name or a core's */
     VOIDS_MOST = 4096,
+    ATTEMPTS_MOST = 1000000,
+    NUMBER_MOST = 1 << 30, /* of blocks and commands */
 };
 
 /* Entries FROM to the one before UNTIL are void if they are of units that are done. */
@@ -115,6 +120,7 @@ static int begin_part(struct reading *reading, const struct journal_entry *entry
     parts[past->part_count++] =
         (struct past_part){.started_ns = entry->wall_ns, .ended_ns = entry->wall_ns, .status = "stopped"};
     past->sealed = false;
+    past->archive[0] = '\0';
     return 0;
 }
 
@@ -138,6 +144,16 @@ static int take_void(struct reading *reading, const struct journal_entry *entry,
     voids[reading->void_count++] = (struct void_range){from, entry->sequence};
     reading->again = true;
     return 0;
+}
+
+/* It names folders on nodes. */
+static int take_identity(struct past *past, const struct journal_entry *entry, struct failure *failure) {
+    enum { DIGITS = 36 };
+    if (journal_entry_text(entry, "run_id", past->id, sizeof past->id) && strlen(past->id) == DIGITS &&
+        strspn(past->id, "0123456789abcdef-") == DIGITS)
+        return 0;
+    return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
+                            "the journal says of no run that it is its: 'run_id' is no UUID");
 }
 
 static int take_resumed(struct reading *reading, const struct journal_entry *entry, struct failure *failure) {
@@ -180,6 +196,10 @@ static int take_unit(struct reading *reading, const struct journal_entry *entry,
     struct past *past = reading->past;
     read_unit(entry, &unit);
     bool done = strcmp(unit.status, "done") == 0;
+    if (unit.attempt < 1 || unit.attempt > ATTEMPTS_MOST || unit.order < 1)
+        return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
+                                "entry %" PRIu64 " of the journal is of a unit that cannot be",
+                                entry->sequence);
     if (done && is_void(reading, entry->sequence))
         return 0;
     if (done && !take_line(reading, unit.crc)) {
@@ -275,15 +295,28 @@ static void drop_agent(struct past *past, const struct journal_entry *entry) {
 }
 
 static void take_sealing(struct past *past, const struct journal_entry *entry) {
-    past->sealed = true;
+    past->sealed = journal_entry_text(entry, "archive", past->archive, sizeof past->archive) &&
+                   !strchr(past->archive, '/');
     if (last_part(past))
         journal_entry_text(entry, "status", last_part(past)->status, sizeof last_part(past)->status);
 }
 
 static void take_block(struct past *past, const struct journal_entry *entry) {
     int64_t block = 0;
-    if (journal_entry_integer(entry, "block", &block) && block > (int64_t)past->block_number)
+    if (journal_entry_integer(entry, "block", &block) && block > (int64_t)past->block_number &&
+        block < NUMBER_MOST)
         past->block_number = (size_t)block;
+}
+
+static void take_phase(struct past *past, const struct journal_entry *entry) {
+    char phase[32] = "", status[32] = "";
+    if (!journal_entry_text(entry, "phase", phase, sizeof phase) || strcmp(phase, "measure") != 0)
+        return;
+    bool ended = journal_entry_is(entry, "phase-ended");
+    past->measured = ended && journal_entry_text(entry, "status", status, sizeof status) &&
+                     strcmp(status, "done") == 0 && !past->lacks_node;
+    if (!ended)
+        past->lacks_node = false;
 }
 
 static void take_planned(struct past *past, const struct journal_entry *entry) {
@@ -299,7 +332,8 @@ static void take_command(struct past *past, const struct journal_entry *entry) {
     static const char *const members[] = {"output", "error"};
     for (size_t i = 0; i < 2; i++)
         if (journal_entry_text(entry, members[i], name, sizeof name) &&
-            sscanf(name, "logs/commands/%u", &number) == 1 && number > past->commands_kept)
+            sscanf(name, "logs/commands/%u", &number) == 1 && number > past->commands_kept &&
+            number < NUMBER_MOST)
             past->commands_kept = number;
 }
 
@@ -310,8 +344,9 @@ static int take_entry(const struct journal_entry *entry, void *context, struct f
     if (journal_entry_is(entry, "unit")) {
         r = take_unit(reading, entry, failure);
     } else if (journal_entry_is(entry, "run-started")) {
-        journal_entry_text(entry, "run_id", past->id, sizeof past->id);
-        r = begin_part(reading, entry, failure);
+        r = take_identity(past, entry, failure);
+        if (r == 0)
+            r = begin_part(reading, entry, failure);
     } else if (journal_entry_is(entry, "run-resumed")) {
         r = take_resumed(reading, entry, failure);
     } else if (journal_entry_is(entry, "node")) {
@@ -326,6 +361,11 @@ static int take_entry(const struct journal_entry *entry, void *context, struct f
         take_block(past, entry);
     } else if (journal_entry_is(entry, "command")) {
         take_command(past, entry);
+    } else if (journal_entry_is(entry, "phase-started") || journal_entry_is(entry, "phase-ended")) {
+        take_phase(past, entry);
+    } else if (journal_entry_is(entry, "node-out")) {
+        past->measured = false;
+        past->lacks_node = true;
     } else if (journal_entry_is(entry, "planned")) {
         take_planned(past, entry);
     } else if (journal_entry_is(entry, "sealing")) {
@@ -347,6 +387,25 @@ static void clear_reading(struct reading *reading) {
         fclose(reading->results);
 }
 
+/* *RET is NULL when there is no such file. A folder may come from a stranger. */
+static int open_results(const char *path, FILE **ret, struct failure *failure) {
+    struct stat status;
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0 && errno == ENOENT)
+        return 0;
+    if (file >= 0 && fstat(file, &status) == 0 && !S_ISREG(status.st_mode)) {
+        close(file);
+        return failure_set(failure, -EINVAL, "'%s' is no file", path);
+    }
+    *ret = file < 0 ? NULL : fdopen(file, "r");
+    if (*ret)
+        return 0;
+    int code = -errno;
+    if (file >= 0)
+        close(file);
+    return failure_set(failure, code, "cannot open '%s': %s", path, strerror(-code));
+}
+
 /* One pass over both files. */
 static int read_both(struct reading *reading, const char *journal, const char *results, const char *header,
                      struct failure *failure) {
@@ -358,10 +417,10 @@ static int read_both(struct reading *reading, const char *journal, const char *r
         fclose(take_pointer(reading->results));
     reading->again = false;
     reading->over = true;
-    reading->results = fopen(results, "re");
-    if (!reading->results && errno != ENOENT)
-        return failure_set(failure, -errno, "cannot open '%s': %s", results, strerror(errno));
-    int r = reading->results ? check_header(reading, header, failure) : 0;
+    int r = open_results(results, &reading->results, failure);
+    if (r < 0)
+        return r;
+    r = reading->results ? check_header(reading, header, failure) : 0;
     if (r == 0)
         r = journal_replay(journal, take_entry, reading, &reading->past->journal, failure);
     if (r == 0 && reading->results && ferror(reading->results))
@@ -387,7 +446,7 @@ int past_read(const char *folder, const struct plan *plan, const char *header, p
         reading.context = context;
         r = read_both(&reading, journal, results, header, failure);
     }
-    if (r == 0 && past.part_count == 0)
+    if (r == 0 && (past.part_count == 0 || !past.id[0]))
         r = failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                              "the journal '%s' does not begin with a run; nothing was measured yet", journal);
     if (r == 0 && reading.results)

@@ -50,6 +50,9 @@ struct past {
     size_t block_number;    /* the last */
     unsigned commands_kept; /* folders in logs/commands/ */
     bool sealed;            /* the last part was, by its journal */
+    char archive[256];      /* the file name of its archive; "": not known */
+    bool lacks_node;        /* one was taken out since that began */
+    bool measured;          /* the last part that measured came to the end of it, and no node was out */
     uint64_t planned;       /* units, in all; 0: it did not get so far */
 
     struct journal_end journal;

@@ -372,6 +372,7 @@ int run_phase_seal(struct run *run, struct failure *failure) {
     run->ended_ns = clock_wall_ns();
     journal_begin(run->journal, "sealing");
     journal_string(run->journal, "status", run_status(run));
+    journal_string(run->journal, "archive", file_base_name(run->archive));
     journal_integer(run->journal, "units_done", (int64_t)run->units->done);
     journal_integer(run->journal, "units_failed", (int64_t)run->units->failed);
     journal_integer(run->journal, "units_missing", (int64_t)missing);

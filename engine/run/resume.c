@@ -112,6 +112,16 @@ static char *find_archive(const struct run *run) {
     return NULL;
 }
 
+/* The archive of a run that was completed, the caller's. It is there only if sealing came to its end. */
+static char *find_sealed(const struct run *run) {
+    const struct past *past = &run->past;
+    if (!past->sealed || strcmp(past->parts[past->part_count - 1].status, "completed") != 0)
+        return NULL;
+    cleanup_free char *folder = strndup(run->folder, (size_t)(file_base_name(run->folder) - run->folder));
+    cleanup_free char *path = folder ? text_format("%s%s", folder, past->archive) : NULL;
+    return path && past->archive[0] && file_exists(path) ? take_pointer(path) : NULL;
+}
+
 static int choose_archive(struct run *run, const char *last, struct failure *failure) {
     run->archive = name_archive(run, last ? run->part : 1);
     return run->archive ? 0 : failure_memory(failure);
@@ -125,11 +135,12 @@ static bool wants_repeats(const struct run *run) {
     return false;
 }
 
-/* As far as the journal tells: it says how many units there are once the nodes' cores are known. */
+/* As far as the journal tells. When in doubt the measure phase finds out, and has nothing to do. */
 static bool is_all_done(const struct run *run) {
     const struct past *past = &run->past;
-    return past->planned > 0 && run->units->done >= past->planned && run->units->failed == 0 &&
-           past->lost == 0 && !run->settling && !wants_repeats(run);
+    return past->measured && past->planned > 0 && run->units->repeats_failed == 0 &&
+           run->units->done >= past->planned && run->units->failed == 0 && past->lost == 0 &&
+           !run->settling && !wants_repeats(run);
 }
 
 /* ---- Beginning -------------------------------------------------------------------------------------------
@@ -207,10 +218,9 @@ int run_go_on(struct run *run, const struct inputs *inputs, char **ret_sealed, s
         r = learn_past(run, failure);
     if (r < 0)
         return r;
-    cleanup_free char *last = find_archive(run);
-    bool completed = strcmp(run->past.parts[run->past.part_count - 1].status, "completed") == 0;
-    if (last && completed && run->past.sealed) {
-        *ret_sealed = take_pointer(last);
+    cleanup_free char *last = find_archive(run), *sealed = find_sealed(run);
+    if (sealed) {
+        *ret_sealed = take_pointer(sealed);
         return 0;
     }
     run->only_seals = is_all_done(run);

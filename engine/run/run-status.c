@@ -151,7 +151,7 @@ static char *command_for(const char *verb, const char *path) {
 
 static bool can_resume(const struct run_status *status) {
     cleanup_free char *inputs = status->folder ? file_join(status->folder, "inputs.json") : NULL;
-    return inputs && file_exists(inputs);
+    return inputs && file_exists(inputs) && status->journal_bytes > 0;
 }
 
 static char *say_left(const struct run_status *status) {

@@ -2,6 +2,7 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
 #include "engine/run/node-command.h"
 #include "engine/run/node-out.h"
@@ -164,5 +165,8 @@ int run_record_software(struct run *run, struct failure *failure) {
                 return failure_memory(failure);
         }
     cleanup_free char *path = run_path(run, "software/versions.json");
+    /* A part that got no further than to reach the nodes knows less than those before. */
+    if (path && cJSON_GetArraySize(nodes) == 0 && file_exists(path))
+        return 0;
     return path ? run_write_json(path, object, failure) : failure_memory(failure);
 }

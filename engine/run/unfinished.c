@@ -2,7 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
-#include "engine/run/run-lock.h"
+#include "engine/run/run-status.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,15 +17,20 @@ static int is_shown(const struct dirent *entry) {
     return entry->d_name[0] != '.';
 }
 
+/* Has it units that are left, or no archive, and does nobody work on it? */
+static bool is_unfinished(const char *path) {
+    cleanup(run_status_cleanup) struct run_status *status = NULL;
+    return run_status_read(path, &status, NULL) == 0 && status->journal_bytes > 0 &&
+           status->condition != RUN_IS_COMPLETED && status->condition != RUN_IS_RUNNING;
+}
+
 /* Is the run in PATH one of those? Folders that are no runs are none. */
 static bool take(const char *path, const struct campaign *campaign,
                  const struct campaign_overrides *overrides, struct inputs *ret) {
     struct inputs inputs = {0};
-    struct run_lock_owner owner;
-    cleanup_free char *archive = text_format("%s.zip", path);
-    if (!archive || !file_is_folder(path) || file_exists(archive) || inputs_read(path, &inputs, NULL) < 0)
+    if (!file_is_folder(path) || inputs_read(path, &inputs, NULL) < 0)
         return false;
-    if (!inputs_are_of(&inputs, campaign, overrides) || run_lock_look(path, &owner, NULL) < 0 || owner.held) {
+    if (!inputs_are_of(&inputs, campaign, overrides) || !is_unfinished(path)) {
         inputs_clear(&inputs);
         return false;
     }

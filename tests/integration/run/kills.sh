@@ -77,6 +77,23 @@ while [ $killed -lt "$kills" ]; do
     [ "$tests_failed" -gt "$before" ] || survived=$((survived + killed - kills_before))
     rm -rf "$runs"
 done
+# ---- agents that have left long ago
+start_engine "$scratch/part" run "$scratch/campaign-1.yaml" --json -o "$scratch/ended"
+wait_for_units "$scratch/part" 50
+kill -TERM "$engine"
+wait "$shell_job"
+check "a run that was asked to end is partial" test $? -eq 6
+folder=$(find "$scratch/ended" -mindepth 1 -maxdepth 1 -type d)
+sleep 3 # its agents were told to leave, and their lease is over
+resume_to_end "... and can be resumed when its agents are long gone" "$folder"
+check "... each unit is there once, with its answer" check_rows "$folder/results/results.csv" 250 8
+check "... in an archive of its own" "$ASSAY" archive verify "$folder-2.zip"
+bed run timeout 60 "$ASSAY" resume "$folder" -q >"$scratch/out"
+check "what is complete is not begun again" test "$(cat "$scratch/out")" = "$folder-2.zip"
+rm "$folder-2.zip"
+resume_to_end "an archive that could not be made is made when the run is resumed" "$folder"
+check "... as that of its part" "$ASSAY" archive verify "$folder-3.zip"
+check "... with what was known of its software" test "$("$ASSAY" archive cat "$folder-3.zip" software/versions.json | wc -l)" -gt 10
 bed down
 
 # ---- nodes whose controls were set when it was killed, one run a list of phases in which it is
