@@ -19,13 +19,6 @@ static bool is_given(const struct run *run, const char *name) {
 
 int run_check_node_names(const struct run *run, struct failure *failure) {
     const struct past *past = &run->past;
-    for (size_t i = 0; i < past->node_count; i++)
-        if (!is_given(run, past->nodes[i]))
-            return failure_set_kind(
-                failure, FAILURE_INPUT, -EINVAL,
-                "the testbed does not give node %s any more, which this run was to measure "
-                "on; expected all nodes of its first part",
-                past->nodes[i]);
     for (size_t i = 0; past->node_count > 0 && i < run->node_count; i++) {
         bool known = run->nodes[i].spare;
         for (size_t k = 0; k < past->node_count && !known; k++)
@@ -37,6 +30,13 @@ int run_check_node_names(const struct run *run, struct failure *failure) {
                                     run->nodes[i].name, past->nodes[0],
                                     past->node_count > 1 ? " and the others of its first part" : "");
     }
+    for (size_t i = 0; i < past->node_count; i++)
+        if (!is_given(run, past->nodes[i]))
+            return failure_set_kind(
+                failure, FAILURE_INPUT, -EINVAL,
+                "the testbed does not give node %s any more, which this run was to measure "
+                "on; expected all nodes of its first part",
+                past->nodes[i]);
     return 0;
 }
 

@@ -17,17 +17,6 @@ rows=200
 tick_campaign "$scratch/tick" $rows 5000 local "probes: none" # with probes a row waits for samples
 
 folder_in() { find "$1" -mindepth 1 -maxdepth 1 -type d; }
-wait_for_units() { # wait_for_units OUTPUT COUNT: shown as done
-    local shown
-    for _ in $(seq 600); do
-        shown=$(shown "$1.json")
-        [ "${shown:-0}" -ge "$2" ] && return
-        kill -0 "$engine" 2>/dev/null || break
-        sleep 0.05
-    done
-    sed 's/^/# /' "$1.err"
-    return 1
-}
 is_whole() { # is_whole NAME FOLDER PARTS
     check "$1: each unit is there once, with its answer" check_rows "$2/results/results.csv" $rows 1
     check "$1: the journal is whole" check_journal "$2/journal.jsonl" "$3"
