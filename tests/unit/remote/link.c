@@ -165,6 +165,13 @@ static void on_exit_of(struct remote_command *command, const struct remote_exit 
     ends->exits++;
 }
 
+/* What was killed takes a moment to go. */
+static void assert_gone(const char *command, size_t length) {
+    for (int tries = 0; tries < 200 && count_processes(command, length) > 0; tries++)
+        usleep(50000);
+    assert_int_equal(count_processes(command, length), 0);
+}
+
 static void a_killed_agent_fails_all_that_is_pending(void **state) {
     (void)state;
     struct ends ends = {0};
@@ -205,9 +212,9 @@ static void a_killed_agent_fails_all_that_is_pending(void **state) {
     /* Nothing of its family is left: the guardian has seen to it. */
     agent_link_free(f.link);
     f.link = NULL;
-    assert_int_equal(count_processes("sleep\00073", 9), 0);
-    assert_int_equal(count_processes("sleep\00074", 9), 0);
-    assert_int_equal(count_processes("sleep\00075", 9), 0);
+    assert_gone("sleep\00073", 9);
+    assert_gone("sleep\00074", 9);
+    assert_gone("sleep\00075", 9);
 }
 
 static void a_killed_agent_without_family_is_told_by_its_signal(void **state) {
