@@ -6,6 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/installation.h"
+#include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/fitting.h"
 #include "engine/plugin/model-writer.h"
@@ -57,6 +58,7 @@ static int name_list_parse(const char *option, const char *text, struct name_lis
 struct request {
     struct fitting_options options;
     struct name_list sizes, by;
+    const char **settings; /* owned; the texts are the arguments' */
     const char *output;
     bool json;
     const char *const *inputs;
@@ -66,12 +68,35 @@ struct request {
 static void request_clear(struct request *request) {
     name_list_clear(&request->sizes);
     name_list_clear(&request->by);
+    free(request->settings);
+    request->settings = NULL;
 }
 
 /* The first operand is a method when it could be no file: it has no dot and no slash, and there is no such
  * file. */
 static bool names_method(const char *operand) {
     return strcmp(operand, "-") != 0 && !strpbrk(operand, "./") && !file_exists(operand);
+}
+
+/* --set and --seed. */
+static int read_settings(const struct verb_arguments *arguments, struct request *ret,
+                         struct failure *failure) {
+    int r = verb_check_settings(arguments, "--set", failure);
+    if (r < 0)
+        return r;
+    ret->settings = calloc(arguments->option_count + 1, sizeof *ret->settings);
+    if (!ret->settings)
+        return failure_memory(failure);
+    const char *setting;
+    while ((setting = verb_value_at(arguments, "--set", ret->options.setting_count)))
+        ret->settings[ret->options.setting_count++] = setting;
+    ret->options.settings = ret->settings;
+    const char *seed = verb_value(arguments, "--seed");
+    int64_t value = 1;
+    if (seed && (!number_parse_int64(seed, strlen(seed), &value) || value < 0))
+        return failure_input(failure, NULL, 0, 0, "--seed '%s'; expected a whole number, 0 or more", seed);
+    ret->options.seed = (uint64_t)value;
+    return 0;
 }
 
 static int read_arguments(const struct verb_arguments *arguments, const struct installation *installation,
@@ -107,7 +132,7 @@ static int read_arguments(const struct verb_arguments *arguments, const struct i
     ret->options.size_count = ret->sizes.count;
     ret->options.by = ret->by.names;
     ret->options.by_count = ret->by.count;
-    return r;
+    return r < 0 ? r : read_settings(arguments, ret, failure);
 }
 
 /* The one column whose role is response; otherwise `duration`. */
@@ -146,6 +171,7 @@ static int complete(const struct verb_arguments *arguments, const struct table *
     const char *suggested = suggestion->method ? suggestion->method : "linear";
     if (!options->method)
         options->method = suggested;
+    options->suggested = !options->terms;
     if (!options->terms &&
         strcmp(options->method, suggested) == 0) /* another method speaks another language */
         options->terms = suggestion->terms;
@@ -236,6 +262,8 @@ static const struct verb_option options[] = {
     {"--by", 'b', "COLUMNS", "One fit for each combination of these columns' values; 'none' for one in all.",
      false},
     {"--weights", 'w', "COLUMN", "Weights of the rows in the sum of squares; 0 leaves a row out.", false},
+    {"--set", 's', "NAME=VALUE", "A parameter of the method (see below).", true},
+    {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
     {"--json", 0, NULL, "Print the model as JSON instead of a table.", false},
     {0},

@@ -70,7 +70,7 @@ static double row_value(const struct predict_model *model, const double *values)
     for (size_t g = 0; g < model->group_count; g++) {
         double sum = 0;
         for (size_t t = 0; t < model->term_count; t++)
-            sum += model->groups[g].estimates[t] * values[t];
+            sum += model->groups[g].parts[0].estimates[t] * values[t];
         longest = fmax(longest, sum); /* of a number and NAN, the number */
     }
     return longest;

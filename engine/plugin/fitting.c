@@ -4,9 +4,12 @@
 #include "engine/foundation/text.h"
 #include "engine/plugin/grouping.h"
 #include "engine/plugin/natural-order.h"
+#include "engine/plugin/parameter.h"
 #include "engine/plugin/plugin-library.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +28,9 @@ struct fitting {
     struct fit_request request;
     struct fit_column *columns;
     double *parameters;
+    const char **labels; /* columns read as codes: those of the groups, then the categories */
+    size_t label_count;
+    struct plugin_levels *levels; /* one for each category */
     fitting_note note;
     void *note_context;
 
@@ -34,6 +40,12 @@ struct fitting {
     struct failure *failure;
 };
 
+static void clear_levels(struct plugin_levels *levels) {
+    free((void *)levels->texts);
+    free((void *)levels->order);
+    *levels = (struct plugin_levels){0};
+}
+
 void fitting_free(struct fitting *fitting) {
     if (!fitting)
         return;
@@ -42,6 +54,10 @@ void fitting_free(struct fitting *fitting) {
     grouping_free(fitting->grouping);
     free(fitting->columns);
     free(fitting->parameters);
+    free(fitting->labels);
+    for (size_t i = 0; fitting->levels && i < fitting->needs.category_count; i++)
+        clear_levels(&fitting->levels[i]);
+    free(fitting->levels);
     plugin_library_close(fitting->library);
     free(fitting);
 }
@@ -56,6 +72,44 @@ static void pass_note(void *context, const char *sentence) {
     struct fitting *fitting = context;
     if (fitting->note)
         fitting->note(fitting->note_context, sentence);
+}
+
+/* What the plugin may ask of the categories' texts while it works. */
+static int pass_levels(void *context, size_t category, struct plugin_levels *ret) {
+    struct fitting *fitting = context;
+    if (category >= fitting->needs.category_count)
+        return -EINVAL;
+    size_t j = fitting->options.by_count + category, count = table_label_count(fitting->table, j);
+    struct plugin_levels *levels = &fitting->levels[category];
+    clear_levels(levels);
+    const char **texts = calloc(count + 1, sizeof *texts);
+    uint32_t *ranks = NULL, *order = calloc(count + 1, sizeof *order);
+    levels->texts = texts;
+    levels->order = order;
+    if (!texts || !order)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        texts[i] = table_label(fitting->table, j, (uint32_t)i);
+    int r = natural_order_ranks(texts, count, &ranks);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        order[ranks[i]] = (uint32_t)i;
+    free(ranks);
+    levels->count = (uint32_t)count;
+    *ret = *levels;
+    return r;
+}
+
+static const char *pass_place(void *context, uint64_t row, char *buffer, size_t size) {
+    const struct fitting *fitting = context;
+    for (size_t i = 0; i < table_input_count(fitting->table); i++) {
+        const struct table_input *input = table_input(fitting->table, i);
+        if (row < input->rows || i + 1 == table_input_count(fitting->table)) {
+            snprintf(buffer, size, "%s data row %" PRIu64, input->name, row + 1);
+            break;
+        }
+        row -= input->rows;
+    }
+    return buffer;
 }
 
 static int check_options(const struct fitting *fitting, struct failure *failure) {
@@ -74,6 +128,28 @@ static int check_options(const struct fitting *fitting, struct failure *failure)
     return r;
 }
 
+/* Every parameter: as it was set, or by default. */
+static int read_settings(struct fitting *fitting, struct failure *failure) {
+    const struct fit_operations *operations = fitting->operations;
+    const struct fitting_options *options = &fitting->options;
+    for (size_t i = 0; i < operations->parameter_count; i++)
+        fitting->parameters[i] = operations->parameters[i].fallback;
+    for (size_t s = 0; s < options->setting_count; s++) {
+        const char *setting = options->settings[s], *equals = strchr(setting, '=');
+        if (!equals)
+            return failure_input(failure, NULL, 0, 0, "'%s' sets nothing; expected NAME=VALUE", setting);
+        size_t i;
+        int r = parameter_find(operations->parameters, operations->parameter_count, setting,
+                               (size_t)(equals - setting), NULL, 0, 0, &i, failure);
+        r = r < 0 ? r
+                  : parameter_parse(&operations->parameters[i], equals + 1, NULL, 0, 0,
+                                    &fitting->parameters[i], failure);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 static int fill_request(struct fitting *fitting, struct failure *failure) {
     const struct fitting_options *options = &fitting->options;
     const struct fit_operations *operations = fitting->operations;
@@ -84,11 +160,13 @@ static int fill_request(struct fitting *fitting, struct failure *failure) {
         return failure_memory(failure);
     for (size_t i = 0; i < count; i++) {
         const struct table_column *column = table_column(fitting->table, i);
-        fitting->columns[i] = (struct fit_column){column->name, column->unit};
+        fitting->columns[i] = (struct fit_column){column->name, column->unit, column->type};
     }
-    for (size_t i = 0; i < operations->parameter_count; i++)
-        fitting->parameters[i] = operations->parameters[i].fallback;
-    fitting->host = (struct plugin_host){sizeof fitting->host, fitting, pass_note, text_nearest};
+    int r = read_settings(fitting, failure);
+    if (r < 0)
+        return r;
+    fitting->host =
+        (struct plugin_host){sizeof fitting->host, fitting, pass_note, text_nearest, pass_levels, pass_place};
     fitting->request = (struct fit_request){
         .size = sizeof fitting->request,
         .response = options->response,
@@ -101,19 +179,45 @@ static int fill_request(struct fitting *fitting, struct failure *failure) {
         .parameters = fitting->parameters,
         .columns = fitting->columns,
         .column_count = count,
+        .seed = options->seed,
+        .suggested = options->suggested,
     };
     return 0;
 }
 
+/* The columns that are read as codes. */
+static int list_labels(struct fitting *fitting, struct failure *failure) {
+    const struct fitting_options *options = &fitting->options;
+    size_t categories = fitting->needs.category_count;
+    fitting->labels = calloc(options->by_count + categories + 1, sizeof *fitting->labels);
+    fitting->levels = calloc(categories + 1, sizeof *fitting->levels);
+    if (!fitting->labels || !fitting->levels)
+        return failure_memory(failure);
+    for (size_t i = 0; i < options->by_count; i++)
+        fitting->labels[fitting->label_count++] = options->by[i];
+    for (size_t i = 0; i < categories; i++) {
+        size_t column;
+        int r = table_find(fitting->table, "category", fitting->needs.categories[i], &column, failure);
+        if (r < 0)
+            return r;
+        fitting->labels[fitting->label_count++] = fitting->needs.categories[i];
+    }
+    if (fitting->label_count > TABLE_LABELS_MOST)
+        return failure_input(failure, NULL, 0, 0,
+                             "%zu columns form groups or are categories; expected at most %d",
+                             fitting->label_count, (int)TABLE_LABELS_MOST);
+    return 0;
+}
+
 /* Every need must be a column, so that a plugin's slip is told as its own. */
-static int check_needs(const struct fitting *fitting, struct failure *failure) {
+static int check_needs(struct fitting *fitting, struct failure *failure) {
     for (size_t i = 0; i < fitting->needs.column_count; i++) {
         size_t column;
         int r = table_find(fitting->table, "needed", fitting->needs.columns[i], &column, failure);
         if (r < 0)
             return failure_prefix(failure, "%s", plugin_library_plugin(fitting->library)->name);
     }
-    return 0;
+    return list_labels(fitting, failure);
 }
 
 static int open_plugin(struct fitting *fitting, const struct installation *installation,
@@ -131,16 +235,19 @@ static int open_plugin(struct fitting *fitting, const struct installation *insta
     r = fitting->operations->open(&fitting->host, &fitting->request, &fitting->instance, &needs, &message);
     if (r < 0)
         return plugin_library_failure(fitting->library, r, &message, failure);
-    fitting->needs = needs;
+    fitting->needs.size = needs.size;
+    fitting->needs.columns = needs.columns;
+    fitting->needs.column_count = needs.column_count;
+    fitting->needs.categories = needs.category_count ? needs.categories : NULL;
+    fitting->needs.category_count = needs.category_count;
     return check_needs(fitting, failure);
 }
 
 /* ---- Rows */
 
 static int stream_rows(struct fitting *fitting, struct failure *failure) {
-    const struct fitting_options *options = &fitting->options;
-    int r = table_begin(fitting->table, fitting->needs.columns, fitting->needs.column_count, options->by,
-                        options->by_count, failure);
+    int r = table_begin(fitting->table, fitting->needs.columns, fitting->needs.column_count, fitting->labels,
+                        fitting->label_count, failure);
     struct table_block rows;
     fitting->rows = 0;
     while (r >= 0 && (r = table_next(fitting->table, &rows, failure)) > 0) {
@@ -150,6 +257,7 @@ static int stream_rows(struct fitting *fitting, struct failure *failure) {
         if (r < 0)
             return r;
         block.group_count = grouping_count(fitting->grouping);
+        block.categories = fitting->needs.category_count ? rows.labels + fitting->options.by_count : NULL;
         struct plugin_message message = {0};
         r = fitting->operations->block(fitting->instance, &block, &message);
         if (r < 0)
@@ -328,6 +436,10 @@ uint32_t fitting_group_count(const struct fitting *fitting) {
 
 const char *fitting_label(const struct fitting *fitting, uint32_t group, size_t j) {
     return table_label(fitting->table, j, grouping_label(fitting->grouping, group, j));
+}
+
+double fitting_parameter(const struct fitting *fitting, size_t i) {
+    return fitting->parameters[i];
 }
 
 const char *fitting_unit(const struct fitting *fitting, const char *name) {

@@ -11,6 +11,7 @@
 #include "engine/plugin/table.h"
 #include "plugins/interface/fit.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,11 @@ struct fitting_options {
     size_t size_count;
     const char *const *by;
     size_t by_count;
-    const char *weights; /* or NULL */
+    const char *weights;         /* or NULL */
+    const char *const *settings; /* of the plugin's parameters: "NAME=VALUE", the value with its unit */
+    size_t setting_count;
+    uint64_t seed;  /* of whatever the plugin draws */
+    bool suggested; /* the terms are not the user's own */
 };
 
 /* Hears the results in this order: the formula once; every group, fitted or skipped, in the natural order of
@@ -60,6 +65,8 @@ uint64_t fitting_rows(const struct fitting *fitting);
 uint32_t fitting_group_count(const struct fitting *fitting);
 /* The label of GROUP in the J-th column of options->by. */
 const char *fitting_label(const struct fitting *fitting, uint32_t group, size_t j);
+/* The value of the I-th of the plugin's parameters, as it was set or by default. */
+double fitting_parameter(const struct fitting *fitting, size_t i);
 /* The unit of column NAME (UCUM), or NULL where it is not known. */
 const char *fitting_unit(const struct fitting *fitting, const char *name);
 

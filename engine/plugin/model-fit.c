@@ -213,14 +213,14 @@ bool model_fit_domain(const struct model_fit *fit, const size_t *groups, size_t 
                       double *ret_minimum, double *ret_maximum) {
     double minimum = -INFINITY, maximum = INFINITY;
     for (size_t g = 0; g < count; g++) {
-        const struct predict_group *group = &fit->view->groups[groups[g]];
+        const struct predict_part *part = fit->view->groups[groups[g]].parts;
         size_t i = 0;
-        while (i < group->domain_count && strcmp(group->domain[i].name, name) != 0)
+        while (i < part->domain_count && strcmp(part->domain[i].name, name) != 0)
             i++;
-        if (i == group->domain_count)
+        if (i == part->domain_count)
             return false;
-        minimum = fmax(minimum, group->domain[i].minimum);
-        maximum = fmin(maximum, group->domain[i].maximum);
+        minimum = fmax(minimum, part->domain[i].minimum);
+        maximum = fmin(maximum, part->domain[i].maximum);
     }
     *ret_minimum = minimum;
     *ret_maximum = maximum;
@@ -280,6 +280,6 @@ int model_fit_terms(const struct model_fit *fit, const struct design *design, do
 double model_fit_response(const struct model_fit *fit, size_t group, const double *terms) {
     double sum = 0;
     for (size_t t = 0; t < fit->view->term_count; t++)
-        sum += fit->view->groups[group].estimates[t] * terms[t];
+        sum += fit->view->groups[group].parts[0].estimates[t] * terms[t];
     return sum;
 }

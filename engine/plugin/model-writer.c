@@ -32,6 +32,7 @@ struct model_writer {
     struct text skipped;       /* lines for the end of the file */
     char **names, **units;     /* of the terms */
     size_t term_count;
+    bool segments; /* the formula is over a column */
     uint64_t group_count, skipped_count;
     int error; /* the first append that failed; looked at in flush() */
 };
@@ -111,6 +112,14 @@ static void put_strings(struct model_writer *writer, const char *const *strings,
     put(writer, text, "]");
 }
 
+/* A member that is there only where it says something. */
+static void put_member(struct model_writer *writer, struct text *text, const char *key, const char *value) {
+    if (!value)
+        return;
+    put(writer, text, ", \"%s\": ", key);
+    put_string(writer, text, value);
+}
+
 static void put_term(struct model_writer *writer, const struct plugin_term *term, const char *unit) {
     struct text *text = &writer->pending;
     put(writer, text, "{\"name\": ");
@@ -121,7 +130,10 @@ static void put_term(struct model_writer *writer, const struct plugin_term *term
     for (size_t i = 0; i < term->factor_count; i++) {
         put(writer, text, "%s{\"factor\": ", i ? ", " : "");
         put_string(writer, text, term->factors[i].name);
-        put(writer, text, ", \"power\": %d}", term->factors[i].power);
+        put(writer, text, ", \"power\": %d", term->factors[i].power);
+        put_member(writer, text, "level", term->factors[i].level);
+        put_member(writer, text, "function", term->factors[i].function);
+        put(writer, text, "}");
     }
     put(writer, text, "]}");
 }
@@ -132,7 +144,7 @@ static void put_factors(struct model_writer *writer, const struct fit_formula *f
     bool first = true;
     for (size_t i = 0; i < table_column_count(fitting_table(writer->fitting)); i++) {
         const struct table_column *column = table_column(fitting_table(writer->fitting), i);
-        bool used = false;
+        bool used = formula->over && strcmp(formula->over, column->name) == 0;
         for (size_t t = 0; t < formula->term_count; t++)
             for (size_t f = 0; f < formula->terms[t].factor_count; f++)
                 used |= strcmp(formula->terms[t].factors[f].name, column->name) == 0;
@@ -146,6 +158,21 @@ static void put_factors(struct model_writer *writer, const struct fit_formula *f
         put_string(writer, text, column->type);
         put(writer, text, "}");
         first = false;
+    }
+}
+
+/* Every parameter of the plugin, also those that were not set: a default may change. */
+static void put_settings(struct model_writer *writer) {
+    struct text *text = &writer->pending;
+    const struct fit_operations *operations = fitting_plugin(writer->fitting)->operations;
+    for (size_t i = 0; i < operations->parameter_count; i++) {
+        const struct plugin_parameter *parameter = &operations->parameters[i];
+        double value = fitting_parameter(writer->fitting, i);
+        put(writer, text, "%s\"%s\": ", i ? ", " : "", parameter->name);
+        if (parameter->words)
+            put_string(writer, text, parameter->words[(size_t)value]);
+        else
+            put_measured(writer, text, value);
     }
 }
 
@@ -175,7 +202,10 @@ static void put_origin(struct model_writer *writer) {
         put_string(writer, text, input->experiment);
         put(writer, text, ", \"rows\": %llu}", (unsigned long long)input->rows);
     }
-    put(writer, text, "\n    ]\n  },\n");
+    put(writer, text, "\n    ],\n    \"seed\": %llu,\n    \"settings\": {",
+        (unsigned long long)fitting_options(writer->fitting)->seed);
+    put_settings(writer);
+    put(writer, text, "}\n  },\n");
 }
 
 static int keep_terms(struct model_writer *writer, const struct fit_formula *formula) {
@@ -201,6 +231,11 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
     struct text *text = &writer->pending;
     put(writer, text, "{\n  \"assay_model\": %d,\n  \"kind\": ", MODEL_FORMAT);
     put_string(writer, text, formula->kind);
+    writer->segments = formula->over != NULL;
+    if (formula->over) {
+        put(writer, text, ",\n  \"over\": ");
+        put_string(writer, text, formula->over);
+    }
     put(writer, text, ",\n  \"response\": {\"name\": ");
     put_string(writer, text, options->response);
     put(writer, text, ", \"unit\": ");
@@ -256,9 +291,73 @@ static void put_estimates(struct model_writer *writer, const struct fit_part *pa
             put(writer, text, ", \"%s\": ", members[i].name);
             put_number(writer, text, members[i].value);
         }
+        put(writer, text, "%s}", estimate->dropped ? ", \"dropped\": true" : "");
+    }
+    put(writer, text, "]");
+}
+
+/* The bounds of a segment; one that is not there is not written. */
+static void put_bounds(struct model_writer *writer, const struct fit_part *part) {
+    struct text *text = &writer->pending;
+    const double bounds[] = {part->from, part->to};
+    for (size_t i = 0; writer->segments && i < 2; i++) {
+        if (!isfinite(bounds[i]))
+            continue;
+        put(writer, text, ", \"%s\": ", i ? "to" : "from");
+        put_measured(writer, text, bounds[i]);
+    }
+}
+
+static void put_sigma(struct model_writer *writer, const struct plugin_noise *noise) {
+    struct text *text = &writer->pending;
+    put(writer, text, ", \"sigma\": [{\"name\": \"1\", \"unit\": ");
+    put_string(writer, text, fitting_unit(writer->fitting, fitting_options(writer->fitting)->response));
+    put(writer, text, ", \"estimate\": ");
+    put_number(writer, text, noise->constant);
+    put(writer, text, "}");
+    for (size_t t = 0; noise->coefficients && t < writer->term_count; t++) {
+        if (noise->coefficients[t] == 0)
+            continue;
+        put(writer, text, ", {\"name\": ");
+        put_string(writer, text, writer->names[t]);
+        put(writer, text, ", \"unit\": ");
+        put_string(writer, text, writer->units[t]);
+        put(writer, text, ", \"estimate\": ");
+        put_number(writer, text, noise->coefficients[t]);
         put(writer, text, "}");
     }
     put(writer, text, "]");
+}
+
+static void put_components(struct model_writer *writer, const struct plugin_noise *noise) {
+    struct text *text = &writer->pending;
+    put(writer, text, ", \"components\": [");
+    for (size_t i = 0; i < noise->component_count; i++) {
+        const struct plugin_component *component = &noise->components[i];
+        put(writer, text, "%s{\"weight\": ", i ? ", " : "");
+        put_number(writer, text, component->weight);
+        put(writer, text, ", \"mean\": ");
+        put_number(writer, text, component->mean);
+        put(writer, text, ", \"sigma\": ");
+        put_number(writer, text, component->sigma);
+        put(writer, text, "}");
+    }
+    put(writer, text, "]");
+}
+
+static void put_noise(struct model_writer *writer, const struct plugin_noise *noise) {
+    struct text *text = &writer->pending;
+    if (!noise)
+        return;
+    put(writer, text, ", \"noise\": {\"kind\": ");
+    put_string(writer, text, noise->kind);
+    put_member(writer, text, "distribution", noise->distribution);
+    put_member(writer, text, "method", noise->method);
+    if (noise->components)
+        put_components(writer, noise);
+    else
+        put_sigma(writer, noise);
+    put(writer, text, "}");
 }
 
 static void put_covariance(struct model_writer *writer, const struct fit_part *part) {
@@ -299,6 +398,7 @@ static void put_part(struct model_writer *writer, const struct fit_part *part) {
         put(writer, text, "}");
     }
     put(writer, text, "]");
+    put_noise(writer, part->noise);
     put_covariance(writer, part);
 }
 
@@ -314,6 +414,8 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
     for (size_t i = 0; group->part_count != 1 && i < group->part_count; i++) {
         put(writer, text, "%s{\"kind\": ", i ? ", " : ", \"parts\": [");
         put_string(writer, text, group->parts[i].kind);
+        put_member(writer, text, "name", group->parts[i].name);
+        put_bounds(writer, &group->parts[i]);
         put_part(writer, &group->parts[i]);
         put(writer, text, i + 1 < group->part_count ? "}" : "}]");
     }

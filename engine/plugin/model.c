@@ -76,7 +76,30 @@ static int need_whole(const struct reading *reading, const struct document_node 
     return r;
 }
 
-/* ---- Parts */
+/* ---- The formula */
+
+/* A text that may be missing or null. */
+static int may_text(const struct reading *reading, const struct document_node *node, const char *key,
+                    const char **ret) {
+    const struct document_node *value = document_get(node, key);
+    *ret = NULL;
+    return !value || value->kind == DOCUMENT_NULL ? 0 : need_text(reading, node, key, ret);
+}
+
+static int read_factor(const struct reading *reading, const struct document_node *node,
+                       struct plugin_factor *ret) {
+    int64_t power = 0;
+    int r = need_text(reading, node, "factor", &ret->name);
+    r = r < 0 ? r : need_whole(reading, node, "power", -1000, 1000, &power);
+    r = r < 0 ? r : may_text(reading, node, "level", &ret->level);
+    r = r < 0 ? r : may_text(reading, node, "function", &ret->function);
+    if (r == 0 && (power == 0 || (ret->level && power != 1)))
+        r = refuse(reading, node, "power", ret->level ? "1, as that of a level must be" : "other than 0");
+    if (r == 0 && ret->function && strcmp(ret->function, "log2") != 0)
+        r = refuse(reading, node, "function", "one that this assay knows: log2");
+    ret->power = (int32_t)power;
+    return r;
+}
 
 static int read_term(const struct reading *reading, const struct document_node *node,
                      struct plugin_term *ret) {
@@ -91,10 +114,7 @@ static int read_term(const struct reading *reading, const struct document_node *
     ret->factors = items;
     ret->factor_count = factors->count;
     for (size_t i = 0; r == 0 && i < factors->count; i++) {
-        int64_t power = 0;
-        r = need_text(reading, factors->items[i], "factor", &items[i].name);
-        r = r < 0 ? r : need_whole(reading, factors->items[i], "power", 1, 1000, &power);
-        items[i].power = (int32_t)power;
+        r = read_factor(reading, factors->items[i], &items[i]);
     }
     return r;
 }
@@ -114,6 +134,8 @@ static int read_formula(const struct reading *reading, const struct document_nod
         r = read_term(reading, formula->items[i], &model->terms[i]);
     return r;
 }
+
+/* ---- Groups */
 
 /* The labels' values with "/" between them. */
 static int read_group_name(const struct reading *reading, const struct document_node *node,
@@ -139,9 +161,20 @@ static int read_group_name(const struct reading *reading, const struct document_
     return 0;
 }
 
+/* The number at KEY, or NaN where it is null. */
+static int may_number(const struct reading *reading, const struct document_node *node, const char *key,
+                      double *ret) {
+    const struct document_node *value = document_get(node, key);
+    if (value && value->kind == DOCUMENT_NULL) {
+        *ret = NAN;
+        return 0;
+    }
+    return need_number(reading, node, key, ret);
+}
+
 /* The estimates, which must be those of the formula in its order. */
 static int read_estimates(const struct reading *reading, const struct document_node *node,
-                          const struct model *model, struct predict_group *ret) {
+                          const struct model *model, struct predict_part *ret) {
     const struct document_node *terms = NULL;
     int r = need(reading, node, "terms", DOCUMENT_SEQUENCE, &terms);
     if (r < 0)
@@ -163,7 +196,7 @@ static int read_estimates(const struct reading *reading, const struct document_n
 }
 
 static int read_domain(const struct reading *reading, const struct document_node *node,
-                       struct predict_group *ret) {
+                       struct predict_part *ret) {
     const struct document_node *domain = NULL;
     int r = need(reading, node, "domain", DOCUMENT_SEQUENCE, &domain);
     if (r < 0)
@@ -181,18 +214,145 @@ static int read_domain(const struct reading *reading, const struct document_node
     return r;
 }
 
+static int read_components(const struct reading *reading, const struct document_node *node,
+                           struct plugin_noise *ret) {
+    const struct document_node *list = NULL;
+    int r = need(reading, node, "components", DOCUMENT_SEQUENCE, &list);
+    if (r < 0)
+        return r;
+    struct plugin_component *components = calloc(list->count + 1, sizeof *components);
+    if (!components)
+        return failure_memory(reading->failure);
+    ret->components = components;
+    ret->component_count = list->count;
+    for (size_t i = 0; r == 0 && i < list->count; i++) {
+        r = need_number(reading, list->items[i], "weight", &components[i].weight);
+        r = r < 0 ? r : need_number(reading, list->items[i], "mean", &components[i].mean);
+        r = r < 0 ? r : need_number(reading, list->items[i], "sigma", &components[i].sigma);
+    }
+    return r;
+}
+
+/* "sigma": a list of terms by name; that of 1 is the constant. */
+static int read_sigma(const struct reading *reading, const struct document_node *node,
+                      const struct model *model, struct plugin_noise *ret) {
+    const struct document_node *list = NULL;
+    int r = need(reading, node, "sigma", DOCUMENT_SEQUENCE, &list);
+    if (r < 0)
+        return r;
+    double *coefficients = calloc(model->view.term_count + 1, sizeof *coefficients);
+    if (!coefficients)
+        return failure_memory(reading->failure);
+    ret->coefficients = coefficients;
+    for (size_t i = 0; r == 0 && i < list->count; i++) {
+        const char *name = NULL;
+        double estimate = 0;
+        r = need_text(reading, list->items[i], "name", &name);
+        r = r < 0 ? r : need_number(reading, list->items[i], "estimate", &estimate);
+        if (r < 0)
+            break;
+        size_t t = 0;
+        while (t < model->view.term_count && strcmp(model->terms[t].name, name) != 0)
+            t++;
+        if (strcmp(name, "1") == 0)
+            ret->constant = estimate;
+        else if (t < model->view.term_count)
+            coefficients[t] = estimate;
+        else
+            r = refuse(reading, list->items[i], "name", "a term of the formula");
+    }
+    return r;
+}
+
+static int read_noise(const struct reading *reading, const struct document_node *node,
+                      const struct model *model, struct predict_part *ret) {
+    const struct document_node *member = document_get(node, "noise");
+    if (!member || member->kind == DOCUMENT_NULL)
+        return 0;
+    if (member->kind != DOCUMENT_MAPPING)
+        return refuse(reading, member, "noise", document_kind_name(DOCUMENT_MAPPING));
+    struct plugin_noise *noise = calloc(1, sizeof *noise);
+    if (!noise)
+        return failure_memory(reading->failure);
+    ret->noise = noise;
+    noise->size = sizeof *noise;
+    int r = need_text(reading, member, "kind", &noise->kind);
+    r = r < 0 ? r : need_text(reading, member, "distribution", &noise->distribution);
+    r = r < 0 ? r : may_text(reading, member, "method", &noise->method);
+    if (r < 0)
+        return r;
+    return strcmp(noise->kind, "mixture") == 0 ? read_components(reading, member, noise)
+                                               : read_sigma(reading, member, model, noise);
+}
+
+/* Every member that is a number, and no member that all parts have. */
+static int read_values(const struct reading *reading, const struct document_node *node,
+                       struct predict_part *ret) {
+    struct predict_value *values = calloc(node->count + 1, sizeof *values);
+    if (!values)
+        return failure_memory(reading->failure);
+    ret->values = values;
+    for (size_t i = 0; i < node->count; i++) {
+        const char *name = node->keys[i]->text;
+        enum document_kind kind = node->items[i]->kind;
+        if ((kind != DOCUMENT_NUMBER && kind != DOCUMENT_NULL) || strcmp(name, "n") == 0 ||
+            strcmp(name, "from") == 0 || strcmp(name, "to") == 0 || strcmp(name, "covariance") == 0 ||
+            strcmp(name, "noise") == 0)
+            continue;
+        struct predict_value *value = &values[ret->value_count++];
+        value->name = name;
+        int r = may_number(reading, node, name, &value->value);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* A bound of a segment: missing or null where there is none. */
+static int read_bound(const struct reading *reading, const struct document_node *node, const char *key,
+                      double unbounded, double *ret) {
+    *ret = unbounded;
+    const struct document_node *value = document_get(node, key);
+    return !value || value->kind == DOCUMENT_NULL ? 0 : need_number(reading, node, key, ret);
+}
+
+static int read_part(const struct reading *reading, const struct document_node *node,
+                     const struct model *model, struct predict_part *ret) {
+    int r = may_text(reading, node, "kind", &ret->kind);
+    if (!ret->kind)
+        ret->kind = "whole";
+    r = r < 0 ? r : may_text(reading, node, "name", &ret->name);
+    r = r < 0 ? r : read_bound(reading, node, "from", -INFINITY, &ret->from);
+    r = r < 0 ? r : read_bound(reading, node, "to", INFINITY, &ret->to);
+    r = r < 0 ? r : read_estimates(reading, node, model, ret);
+    r = r < 0 ? r : read_domain(reading, node, ret);
+    r = r < 0 ? r : read_noise(reading, node, model, ret);
+    return r < 0 ? r : read_values(reading, node, ret);
+}
+
 static int read_group(const struct reading *reading, const struct document_node *node,
                       const struct model *model, struct predict_group *ret) {
     int64_t rows = 0;
-    if (!document_get(node, "terms") && document_get(node, "parts"))
-        return failure_input(reading->failure, reading->document->file, node->line, node->column,
-                             "the model is of the kind '%.64s', in parts; this assay reads 'linear'",
-                             model->view.kind);
     int r = read_group_name(reading, node, &ret->name);
     r = r < 0 ? r : need_whole(reading, node, "n", 0, INT64_MAX, &rows);
     ret->rows = (uint64_t)rows;
-    r = r < 0 ? r : read_estimates(reading, node, model, ret);
-    return r < 0 ? r : read_domain(reading, node, ret);
+    const struct document_node *list = NULL;
+    if (r == 0 && document_get(node, "parts")) {
+        r = need(reading, node, "parts", DOCUMENT_SEQUENCE, &list);
+        if (r == 0 && list->count == 0)
+            r = refuse(reading, list, "parts", "a sequence of at least one part");
+    }
+    if (r < 0)
+        return r;
+    size_t count = list ? list->count : 1;
+    struct predict_part *parts = calloc(count, sizeof *parts);
+    if (!parts)
+        return failure_memory(reading->failure);
+    ret->parts = parts;
+    ret->part_count = count;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = read_part(reading, list ? list->items[i] : node, model, &parts[i]);
+    return r;
 }
 
 static int read_groups(const struct reading *reading, const struct document_node *root, struct model *model) {
@@ -228,6 +388,7 @@ static int read_head(const struct reading *reading, const struct document_node *
                              format->text ? format->text : "?", known);
     const struct document_node *response = NULL;
     int r = need_text(reading, root, "kind", &model->view.kind);
+    r = r < 0 ? r : may_text(reading, root, "over", &model->view.over);
     r = r < 0 ? r : need(reading, root, "response", DOCUMENT_MAPPING, &response);
     r = r < 0 ? r : need_text(reading, response, "name", &model->view.response);
     if (r < 0)
@@ -270,6 +431,17 @@ int model_parse(const char *name, const char *bytes, size_t length, struct model
     return r < 0 ? r : from_document(document, ret, failure);
 }
 
+static void free_part(const struct predict_part *part) {
+    free((void *)part->estimates);
+    free((void *)part->domain);
+    free((void *)part->values);
+    if (!part->noise)
+        return;
+    free((void *)part->noise->coefficients);
+    free((void *)part->noise->components);
+    free((void *)part->noise);
+}
+
 void model_free(struct model *model) {
     if (!model)
         return;
@@ -277,8 +449,9 @@ void model_free(struct model *model) {
         free((void *)model->terms[t].factors);
     for (size_t i = 0; i < model->view.group_count; i++) {
         free((char *)model->groups[i].name);
-        free((void *)model->groups[i].estimates);
-        free((void *)model->groups[i].domain);
+        for (size_t p = 0; p < model->groups[i].part_count; p++)
+            free_part(&model->groups[i].parts[p]);
+        free((void *)model->groups[i].parts);
     }
     free(model->terms);
     free(model->groups);

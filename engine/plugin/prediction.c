@@ -94,7 +94,8 @@ int prediction_open(const struct installation *installation, const char *method,
     r = allocate(prediction, failure);
     if (r < 0)
         return r;
-    prediction->host = (struct plugin_host){sizeof prediction->host, prediction, pass_note, text_nearest};
+    prediction->host = (struct plugin_host){
+        .size = sizeof prediction->host, .context = prediction, .note = pass_note, .nearest = text_nearest};
     prediction->view = *model_view(model);
     prediction->view.response_seconds = model_seconds(model);
     struct plugin_message message = {0};

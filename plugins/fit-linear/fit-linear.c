@@ -65,7 +65,8 @@ static int linear_open(const struct plugin_host *host, const struct fit_request 
     if (request->weights)
         add_input(fit, request->weights);
     *ret = fit;
-    *ret_needs = (struct fit_needs){sizeof *ret_needs, fit->needs, fit->need_count};
+    *ret_needs =
+        (struct fit_needs){.size = sizeof *ret_needs, .columns = fit->needs, .column_count = fit->need_count};
     return 0;
 }
 
@@ -219,11 +220,11 @@ static int write_formula(const struct fit *fit, const struct fit_writer *writer)
     for (size_t t = 0; t < formula->term_count; t++) {
         const struct formula_term *term = &formula->terms[t];
         for (size_t f = 0; f < term->factor_count; f++)
-            factors[t][f] =
-                (struct plugin_factor){formula->columns[term->factors[f].column], term->factors[f].power};
+            factors[t][f] = (struct plugin_factor){.name = formula->columns[term->factors[f].column],
+                                                   .power = term->factors[f].power};
         terms[t] = (struct plugin_term){term->name, factors[t], term->factor_count};
     }
-    const struct fit_formula written = {sizeof written, "linear", terms, formula->term_count};
+    const struct fit_formula written = {sizeof written, "linear", terms, formula->term_count, NULL};
     return writer->formula(writer->context, &written);
 }
 

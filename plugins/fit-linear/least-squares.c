@@ -390,7 +390,7 @@ static void begin(struct problem *problem, struct least_squares *ret) {
     ret->has_covariance = ret->saturated = ret->perfect = ret->constant_response = false;
     ret->inflated_term = 0;
     for (size_t t = 0; t < ret->term_count; t++)
-        ret->estimates[t] = (struct fit_estimate){NAN, NAN, NAN, NAN};
+        ret->estimates[t] = (struct fit_estimate){.estimate = NAN, .standard_error = NAN, .t = NAN, .p = NAN};
 }
 
 /* Sums are scaled, so they may hold where what is to be told of them, in the columns' own units, does not. */

@@ -1,6 +1,6 @@
 #include "plugins/fit-linear/moments-kernel.h"
 
-#include "plugins/fit-linear/double-double.h"
+#include "plugins/numerics/double-double.h"
 
 #include <string.h>
 

@@ -16,8 +16,8 @@
 #ifndef ASSAY_FIT_LINEAR_MOMENTS_H
 #define ASSAY_FIT_LINEAR_MOMENTS_H
 
-#include "plugins/fit-linear/double-double.h"
 #include "plugins/fit-linear/formula.h"
+#include "plugins/numerics/double-double.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -21,6 +21,8 @@ struct fit; /* an instance: the plugin's own */
 struct fit_column {
     const char *name;
     const char *unit; /* UCUM, or NULL where it is not known */
+    const char
+        *type; /* "integer", "number", "string", "boolean"; NULL where it is not known, as in plain CSV */
 };
 
 /* What the user asked for. Everything stays valid until close. */
@@ -36,6 +38,8 @@ struct fit_request {
     const double *parameters; /* a value for each entry of fit_operations.parameters */
     const struct fit_column *columns; /* all that the table has, in its order */
     size_t column_count;
+    uint64_t seed;  /* of whatever the plugin draws: the same table, request and seed give the same model */
+    bool suggested; /* the terms are not the user's: an archive suggested them, or there are none */
 };
 
 /* The columns that the plugin wants as numbers, in the order in which blocks shall carry them. Names without
@@ -44,6 +48,10 @@ struct fit_needs {
     uint32_t size;
     const char *const *columns;
     size_t column_count;
+    /* Columns wanted as codes of their texts, in the order in which blocks shall carry them. Together with
+     * the columns that form the groups at most 8. */
+    const char *const *categories;
+    size_t category_count;
 };
 
 /* Some rows, column by column; valid during the call. A value that the table leaves empty is a NaN; the
@@ -55,6 +63,9 @@ struct fit_block {
     const uint32_t *groups;       /* the group of each row: 0, 1, 2 ... in order of first appearance */
     uint32_t group_count;         /* groups seen so far, this block included; all codes are below it */
     uint64_t first_row;           /* how many rows of this pass came before this block */
+    /* One array of codes for each needed category: 0, 1, 2 ... in order of first appearance
+     * (plugin_host.levels has their texts). */
+    const uint32_t *const *categories;
 };
 
 enum fit_pass {
@@ -75,6 +86,7 @@ struct fit_value {
 struct fit_estimate {
     double estimate;
     double standard_error, t, p; /* NaN where not defined; p two-sided */
+    bool dropped; /* the term was left out of this part: estimate 0, the rest NaN, covariances 0 */
 };
 
 /* What holds on one part of a group: on all of it (linear), on a segment, or for a component of a mixture. */
@@ -87,6 +99,11 @@ struct fit_part {
     size_t value_count;
     const struct plugin_range *domain; /* factors first, then the terms that are more than one factor */
     size_t domain_count;
+    /* Holds where from <= x < to, x the column fit_formula.over; -INFINITY and INFINITY where it is not
+     * bounded. Not looked at when the formula is over no column. */
+    double from, to;
+    const char *name;                 /* of the part, where a kind needs one ("Isend"); or NULL */
+    const struct plugin_noise *noise; /* or NULL: none is told */
 };
 
 struct fit_group {
@@ -101,9 +118,13 @@ struct fit_group {
 
 struct fit_formula {
     uint32_t size;
-    const char *kind; /* of the model: "linear"; decides how the parts are to be read (MODEL.md) */
+    /* Of the model; decides how the parts are to be read (MODEL.md): "linear" and "piecewise" (a part's mean
+     * is the sum of its terms), "maximum" (the greatest of its terms), or a kind of its plugin's own, which
+     * cannot be evaluated row by row ("population", "smpi"). */
+    const char *kind;
     const struct plugin_term *terms;
     size_t term_count;
+    const char *over; /* the column that tells which segment a row is in; NULL where there are none */
 };
 
 /* The host's ear. What is passed is copied or written before the call returns. Each returns 0 or a negative

@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ASSAY_PLUGIN_ABI 1u
+#define ASSAY_PLUGIN_ABI 2u
 #define ASSAY_PLUGIN_SYMBOL "assay_plugin"
 #define ASSAY_PLUGIN_EXPORT __attribute__((visibility("default")))
 
@@ -58,6 +58,13 @@ struct plugin_message {
     char text[PLUGIN_MESSAGE_SIZE]; /* NUL-ended; snprintf cuts what is too long */
 };
 
+/* The texts of a column that is read as codes (fit_needs.categories). */
+struct plugin_levels {
+    const char *const *texts; /* by code */
+    const uint32_t *order;    /* the codes in natural order of their texts: dahu-2 before dahu-10 */
+    uint32_t count;
+};
+
 /* What the host does for a plugin. Lives as long as the instance that it was given to. */
 struct plugin_host {
     uint32_t size;
@@ -66,6 +73,12 @@ struct plugin_host {
     void (*note)(void *context, const char *sentence);
     /* Which of the COUNT names is near enough to WORD to be meant, or NULL: for "did you mean". */
     const char *(*nearest)(const char *word, const char *const *names, size_t count);
+    /* A fit plugin's: the levels of the CATEGORY-th of its needed categories that were seen so far; valid
+     * until more rows are seen. 0, or a negative errno. */
+    int (*levels)(void *context, size_t category, struct plugin_levels *ret);
+    /* Where a row of the table stands: "NAME line LINE" for messages, of ROW (0, 1, ... as in fit_block) in
+     * BUFFER, which is returned. */
+    const char *(*place)(void *context, uint64_t row, char *buffer, size_t size);
 };
 
 /* A knob that the user may set (--set NAME=VALUE, or a column of a scenario table). The plugin declares a
@@ -85,7 +98,12 @@ struct plugin_parameter {
 /* A product of powers of columns: one regressor of a polynomial. No factors: the constant 1. */
 struct plugin_factor {
     const char *name; /* of a column */
-    int32_t power;    /* at least 1 */
+    int32_t power;    /* not 0; of a level 1 */
+    /* NULL: the column's number. Otherwise the column is a category, and the factor is 1 where its text is
+     * this one and 0 elsewhere (a dummy). */
+    const char *level;
+    /* NULL: the number itself. "log2": its binary logarithm, to the power. */
+    const char *function;
 };
 
 struct plugin_term {
@@ -98,6 +116,36 @@ struct plugin_term {
 struct plugin_range {
     const char *name;
     double minimum, maximum;
+};
+
+/* One normal of a mixture. */
+struct plugin_component {
+    double weight; /* its share; all of a mixture add up to 1 */
+    double mean;   /* from the mean of the part, in the response's unit */
+    double sigma;  /* standard deviation, in the response's unit */
+};
+
+/*
+ * How single measurements scatter about the mean that a part's terms give (the thesis of T. Cornebize, 2021,
+ * chapter 4). N-0 is no noise at all: no struct plugin_noise.
+ *
+ *     N-1      sigma is `constant` everywhere
+ *     N-2      sigma = constant + sum of coefficients[t] x term t, at least 0
+ *     mixture  components, about the part's mean
+ *
+ * All in the response's unit. A half-normal has the same mean and standard deviation as the normal would, and
+ * its steep side below: mean + s|Z| - s sqrt(2/pi), s = sigma / sqrt(1 - 2/pi), Z standard normal.
+ */
+struct plugin_noise {
+    uint32_t size;
+    const char *kind;         /* "N-1", "N-2", "mixture" */
+    const char *distribution; /* "normal", "half-normal" */
+    const char *method;       /* how it was found: "least-squares", "rule", "maximum-likelihood" */
+    double constant;          /* of N-1 and N-2 */
+    const double
+        *coefficients; /* of N-2: one for each term of the formula (that of the term 1 is 0); or NULL */
+    const struct plugin_component *components; /* of a mixture */
+    size_t component_count;
 };
 
 #endif

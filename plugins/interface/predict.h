@@ -11,20 +11,38 @@
 
 struct predict; /* an instance: the plugin's own */
 
-/* One group of a model as its file has it. */
-struct predict_group {
-    const char *name;        /* its labels, "/" between them; "all" where the model has no groups */
-    uint64_t rows;           /* that it was fitted to */
+/* A number that the fit told of a part by name ("bandwidth", "sigma"); NaN: not defined. */
+struct predict_value {
+    const char *name;
+    double value;
+};
+
+/* What holds on one part of a group: on all of it, or on a segment. */
+struct predict_part {
+    const char *kind;        /* "whole", "segment", or a word of the model's kind */
+    const char *name;        /* or NULL */
+    double from, to;         /* from <= x < to, x the column predict_model.over; infinite where not bounded */
     const double *estimates; /* one for each term */
+    const struct plugin_noise *noise; /* NULL: the model tells of none (N-0) */
+    const struct predict_value *values;
+    size_t value_count;
     const struct plugin_range *domain;
     size_t domain_count;
+};
+
+/* One group of a model as its file has it. */
+struct predict_group {
+    const char *name;                 /* its labels, "/" between them; "all" where the model has no groups */
+    uint64_t rows;                    /* that it was fitted to */
+    const struct predict_part *parts; /* at least one; one alone in a linear model */
+    size_t part_count;
 };
 
 /* The model: the host's memory, valid until close. */
 struct predict_model {
     uint32_t size;
     const char *name; /* of the file, for messages */
-    const char *kind; /* "linear" */
+    const char *kind; /* "linear", "piecewise", ...: fit_formula.kind */
     const char *response;
     const char *response_unit; /* UCUM, or NULL where it is not known */
     double response_seconds; /* one unit of the response in seconds; NaN: it is no time; 0: it is not known */
@@ -32,6 +50,7 @@ struct predict_model {
     size_t term_count;
     const struct predict_group *groups; /* at least one */
     size_t group_count;
+    const char *over; /* the column that tells which segment a row is in; NULL where there are none */
 };
 
 /* A column of the prediction. */

@@ -151,7 +151,7 @@ static int read_coefficients(struct predict *predict, double seconds, struct plu
     size_t count = model->term_count;
     for (size_t g = 0; g < model->group_count; g++)
         for (size_t t = 0; t < count; t++) {
-            double value = model->groups[g].estimates[t] * seconds;
+            double value = model->groups[g].parts[0].estimates[t] * seconds;
             predict->coefficients[(g + 1) * count + t] = value;
             predict->coefficients[t] += value / (double)model->group_count;
         }
@@ -161,7 +161,7 @@ static int read_coefficients(struct predict *predict, double seconds, struct plu
                 message,
                 "the coefficient of m*n*k of the group '%s' in '%s' is %g; expected a positive time per "
                 "multiplication",
-                model->groups[g].name, model->name, model->groups[g].estimates[predict->product]);
+                model->groups[g].name, model->name, model->groups[g].parts[0].estimates[predict->product]);
     return 0;
 }
 
@@ -176,8 +176,8 @@ static struct plugin_range *find_range(const struct predict *predict, const char
 static void join_domains(struct predict *predict) {
     const struct predict_model *model = predict->model;
     for (size_t g = 0; g < model->group_count; g++)
-        for (size_t i = 0; i < model->groups[g].domain_count; i++) {
-            const struct plugin_range *range = &model->groups[g].domain[i];
+        for (size_t i = 0; i < model->groups[g].parts[0].domain_count; i++) {
+            const struct plugin_range *range = &model->groups[g].parts[0].domain[i];
             struct plugin_range *joint = find_range(predict, range->name);
             if (!joint) {
                 predict->domain[predict->domain_count++] = *range;
@@ -192,7 +192,7 @@ static int allocate(struct predict *predict) {
     const struct predict_model *model = predict->model;
     size_t ranges = 1;
     for (size_t g = 0; g < model->group_count; g++)
-        ranges += model->groups[g].domain_count;
+        ranges += model->groups[g].parts[0].domain_count;
     predict->terms = calloc(model->term_count + 1, sizeof *predict->terms);
     predict->coefficients =
         calloc((model->group_count + 1) * model->term_count + 1, sizeof *predict->coefficients);
@@ -397,7 +397,8 @@ static int hpl_scenario(struct predict *predict, const double *values, double *r
     if (values[SPEED] == SPEED_SLOWEST) {
         size_t slowest = find_slowest(predict, &scenario);
         coefficients += (slowest + 1) * count;
-        start_watch(predict, model->groups[slowest].domain, model->groups[slowest].domain_count, &watch);
+        start_watch(predict, model->groups[slowest].parts[0].domain,
+                    model->groups[slowest].parts[0].domain_count, &watch);
         remark(remarks, PREDICT_NOTE, "every process is as slow as '%s', the slowest of %zu group%s",
                model->groups[slowest].name, model->group_count, model->group_count == 1 ? "" : "s");
     } else if (model->group_count > 1) {

@@ -20,7 +20,7 @@ static int odd_open(const struct plugin_host *host, const struct fit_request *re
     static const char *needs[1];
     needs[0] = request->response;
     *ret = NULL;
-    *ret_needs = (struct fit_needs){sizeof *ret_needs, needs, 1};
+    *ret_needs = (struct fit_needs){.size = sizeof *ret_needs, .columns = needs, .column_count = 1};
 #ifdef ODD_UNRESOLVED
     return nobody_has_this();
 #else

@@ -25,7 +25,7 @@ static int passes_open(const struct plugin_host *host, const struct fit_request 
     fit->host = host;
     fit->needs[0] = request->response;
     *ret = fit;
-    *ret_needs = (struct fit_needs){sizeof *ret_needs, fit->needs, 1};
+    *ret_needs = (struct fit_needs){.size = sizeof *ret_needs, .columns = fit->needs, .column_count = 1};
     return 0;
 }
 
@@ -66,7 +66,7 @@ static int passes_end_of_pass(struct fit *fit, struct plugin_message *message) {
 static int passes_finish(struct fit *fit, const struct fit_writer *writer, struct plugin_message *message) {
     (void)message;
     const struct plugin_term term = {"1", NULL, 0};
-    const struct fit_formula formula = {sizeof formula, "mean", &term, 1};
+    const struct fit_formula formula = {sizeof formula, "mean", &term, 1, NULL};
     int r = writer->formula(writer->context, &formula);
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++) {
         uint32_t g = writer->order[i];

@@ -65,7 +65,7 @@ rooms() {
         function room(path,   part) {
             split(path, part, "/")
             if (part[1] == "engine") return part[2]
-            if (part[1] == "plugins") return part[2] == "interface" ? "interface" : "plugin " part[2]
+            if (part[1] == "plugins") return part[2] == "interface" || part[2] == "numerics" ? part[2] : "plugin " part[2]
             return part[1]
         }
         function breach(why) { print $1 ":" $2 ": includes " $3 ": " why }
@@ -77,7 +77,9 @@ rooms() {
             if (to == "tests" || to == "examples") breach("nothing includes " to)
             else if (from == "experiments") breach("an experiment is built on a node, where nothing of ours is")
             else if (from == "interface") breach("plugins/interface is the whole of what a plugin sees")
-            else if (from ~ /^plugin /) { if (to != "interface") breach("a plugin includes plugins/interface and itself") }
+            else if (from ~ /^plugin /) { if (to != "interface" && to != "numerics") breach("a plugin includes plugins/interface, plugins/numerics and itself") }
+            else if (from == "numerics") breach("plugins/numerics includes nothing of ours")
+            else if (to == "numerics") breach("plugins/numerics is for plugins")
             else if (to ~ /^plugin /) breach("a plugin is loaded, not included")
             else if (to == "interface") { if (from != "plugin" && level[from] < 6) breach("only plugin and the rooms above know plugins") }
             else if (!(from in level)) breach("the room \"" from "\" has no level in rules.sh")

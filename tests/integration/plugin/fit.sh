@@ -155,7 +155,7 @@ if [ -e /dev/full ]; then
 fi
 
 # Plugins that must be refused.
-refuse "a plugin of another ABI" 2 "it has ABI 7 and this assay speaks ABI 1" "$ASSAY" fit other-abi calls.csv
+refuse "a plugin of another ABI" 2 "it has ABI 7 and this assay speaks ABI 2" "$ASSAY" fit other-abi calls.csv
 refuse "a plugin without the symbol" 2 "has no symbol 'assay_plugin'" "$ASSAY" fit no-symbol calls.csv
 refuse "a plugin of the wrong kind" 2 "of the kind 'predict'" "$ASSAY" fit predicts calls.csv
 refuse "a plugin with another's name" 2 "calls itself 'fit-otherwise'" "$ASSAY" fit misnamed calls.csv

@@ -11,7 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOST_TERMS = 64, HOST_GROUPS = 16, HOST_COLUMNS = 16, HOST_BLOCK = 37 };
+enum {
+    HOST_TERMS = 64,
+    HOST_GROUPS = 16,
+    HOST_COLUMNS = 16,
+    HOST_BLOCK = 37,
+    HOST_PARTS = 32,
+    HOST_SETTINGS = 64
+};
 
 struct host_table {
     const char *names[HOST_COLUMNS];
@@ -22,6 +29,31 @@ struct host_table {
     const char *response, *terms, *weights;
     const char *sizes[8];
     size_t size_count;
+    bool suggested;
+    uint64_t seed;
+    /* Columns of texts: codes of each row, and the texts in natural order by code. */
+    const char *category_names[HOST_COLUMNS];
+    const uint32_t *categories[HOST_COLUMNS];
+    const char *const *levels[HOST_COLUMNS];
+    uint32_t level_counts[HOST_COLUMNS];
+    size_t category_count;
+    /* Parameters that are not as by default: names and values (of words, their index). */
+    const char *settings[HOST_SETTINGS];
+    double values[HOST_SETTINGS];
+    size_t setting_count;
+};
+
+/* One part of a group, as host_group has the first. */
+struct host_part {
+    char kind[32], name[64];
+    double from, to;
+    struct fit_estimate estimates[HOST_TERMS];
+    struct fit_value values[32];
+    size_t value_count;
+    bool noisy;
+    struct plugin_noise noise; /* coefficients and components point to the next two */
+    double coefficients[HOST_TERMS];
+    struct plugin_component components[16];
 };
 
 struct host_group {
@@ -36,22 +68,51 @@ struct host_group {
     struct plugin_range domain[HOST_TERMS];
     size_t domain_count;
     char notes[2048];
+    struct host_part parts[HOST_PARTS];
+    size_t part_count;
 };
 
 struct host_result {
     int code; /* of the first call that failed, or 0 */
     struct plugin_message message;
     size_t term_count;
-    char terms[HOST_TERMS][128];
+    char terms[HOST_TERMS][128], kind[32], over[64];
+    const struct host_table *table;
+    const struct fit_needs *needs;
+    uint32_t orders[HOST_COLUMNS][HOST_TERMS];
     struct host_group groups[HOST_GROUPS];
 };
 
 static int host_formula(void *context, const struct fit_formula *formula) {
     struct host_result *result = context;
     result->term_count = formula->term_count;
+    snprintf(result->kind, sizeof result->kind, "%s", formula->kind);
+    snprintf(result->over, sizeof result->over, "%s", formula->over ? formula->over : "");
     for (size_t t = 0; t < formula->term_count; t++)
         snprintf(result->terms[t], sizeof result->terms[t], "%s", formula->terms[t].name);
     return 0;
+}
+
+static void host_keep_part(const struct host_result *result, const struct fit_part *part,
+                           struct host_part *ret) {
+    snprintf(ret->kind, sizeof ret->kind, "%s", part->kind);
+    snprintf(ret->name, sizeof ret->name, "%s", part->name ? part->name : "");
+    ret->from = part->from;
+    ret->to = part->to;
+    memcpy(ret->estimates, part->estimates, result->term_count * sizeof *ret->estimates);
+    ret->value_count = part->value_count;
+    memcpy(ret->values, part->values, part->value_count * sizeof *ret->values);
+    ret->noisy = part->noise != NULL;
+    if (!part->noise)
+        return;
+    ret->noise = *part->noise;
+    if (part->noise->coefficients)
+        memcpy(ret->coefficients, part->noise->coefficients, result->term_count * sizeof(double));
+    if (part->noise->components)
+        memcpy(ret->components, part->noise->components,
+               part->noise->component_count * sizeof *ret->components);
+    ret->noise.coefficients = part->noise->coefficients ? ret->coefficients : NULL;
+    ret->noise.components = part->noise->components ? ret->components : NULL;
 }
 
 static int host_group(void *context, const struct fit_group *group) {
@@ -59,6 +120,8 @@ static int host_group(void *context, const struct fit_group *group) {
     struct host_group *kept = &result->groups[group->code];
     const struct fit_part *part = &group->parts[0];
     kept->fitted = true;
+    for (size_t i = 0; i < group->part_count && i < HOST_PARTS; i++, kept->part_count++)
+        host_keep_part(result, &group->parts[i], &kept->parts[i]);
     kept->rows = group->rows;
     memcpy(kept->estimates, part->estimates, result->term_count * sizeof *kept->estimates);
     kept->has_covariance = part->covariance != NULL;
@@ -87,6 +150,26 @@ static void host_note(void *context, const char *sentence) {
     (void)sentence;
 }
 
+static int host_levels(void *context, size_t category, struct plugin_levels *ret) {
+    struct host_result *result = context;
+    const struct host_table *table = result->table;
+    for (size_t c = 0; c < table->category_count; c++) {
+        if (strcmp(table->category_names[c], result->needs->categories[category]) != 0)
+            continue;
+        for (uint32_t i = 0; i < table->level_counts[c]; i++)
+            result->orders[c][i] = i;
+        *ret = (struct plugin_levels){table->levels[c], result->orders[c], table->level_counts[c]};
+        return 0;
+    }
+    return -EINVAL;
+}
+
+static const char *host_place(void *context, uint64_t row, char *buffer, size_t size) {
+    (void)context;
+    snprintf(buffer, size, "table data row %llu", (unsigned long long)row + 1);
+    return buffer;
+}
+
 static int host_stream(const struct fit_operations *fit, struct fit *instance, const struct fit_needs *needs,
                        const struct host_table *table, const uint32_t *groups,
                        struct plugin_message *message) {
@@ -97,9 +180,15 @@ static int host_stream(const struct fit_operations *fit, struct fit *instance, c
             for (size_t c = 0; c < table->column_count; c++)
                 if (strcmp(table->names[c], needs->columns[i]) == 0)
                     columns[i] = table->columns[c] + start;
+        const uint32_t *categories[HOST_COLUMNS];
+        for (size_t i = 0; i < needs->category_count; i++)
+            for (size_t c = 0; c < table->category_count; c++)
+                if (strcmp(table->category_names[c], needs->categories[i]) == 0)
+                    categories[i] = table->categories[c] + start;
         size_t rows = table->rows - start < HOST_BLOCK ? table->rows - start : HOST_BLOCK;
         const struct fit_block block = {
-            sizeof block, rows, columns, groups + start, table->groups ? table->group_count : 1, start};
+            sizeof block, rows,      columns, groups + start, table->groups ? table->group_count : 1,
+            start,        categories};
         r = fit->block(instance, &block, message);
     }
     return r < 0 ? r : fit->end_of_pass(instance, message);
@@ -110,12 +199,21 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
     static uint32_t order[HOST_GROUPS];
     *ret = (struct host_result){0};
     uint32_t *zero = calloc(table->rows + 1, sizeof *zero);
-    struct fit_column columns[HOST_COLUMNS];
+    struct fit_column columns[2 * HOST_COLUMNS];
+    double parameters[HOST_SETTINGS];
+    for (size_t i = 0; i < fit->parameter_count; i++) {
+        parameters[i] = fit->parameters[i].fallback;
+        for (size_t s = 0; s < table->setting_count; s++)
+            if (strcmp(table->settings[s], fit->parameters[i].name) == 0)
+                parameters[i] = table->values[s];
+    }
+    for (size_t i = 0; i < table->category_count; i++)
+        columns[table->column_count + i] = (struct fit_column){table->category_names[i], NULL, "string"};
     for (size_t i = 0; i < table->column_count; i++)
-        columns[i] = (struct fit_column){table->names[i], NULL};
+        columns[i] = (struct fit_column){table->names[i], NULL, "number"};
     for (uint32_t i = 0; i < HOST_GROUPS; i++)
         order[i] = i;
-    const struct plugin_host host = {sizeof host, NULL, host_note, text_nearest};
+    const struct plugin_host host = {sizeof host, ret, host_note, text_nearest, host_levels, host_place};
     const struct fit_request request = {
         .size = sizeof request,
         .response = table->response,
@@ -124,14 +222,20 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
         .size_count = table->size_count,
         .weights = table->weights,
         .columns = columns,
-        .column_count = table->column_count,
+        .parameters = parameters,
+        .column_count = table->column_count + table->category_count,
+        .seed = table->seed,
+        .suggested = table->suggested,
     };
     struct fit *instance = NULL;
     struct fit_needs needs = {0};
+    ret->table = table;
+    ret->needs = &needs;
     ret->code = fit->open(&host, &request, &instance, &needs, &ret->message);
-    if (ret->code >= 0)
-        ret->code =
-            host_stream(fit, instance, &needs, table, table->groups ? table->groups : zero, &ret->message);
+    int r = ret->code < 0 ? ret->code : FIT_AGAIN;
+    while (r == FIT_AGAIN)
+        r = host_stream(fit, instance, &needs, table, table->groups ? table->groups : zero, &ret->message);
+    ret->code = r;
     const struct fit_writer writer = {
         sizeof writer, ret,        order,       table->groups ? table->group_count : 1,
         host_formula,  host_group, host_skipped};

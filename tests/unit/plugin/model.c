@@ -42,9 +42,11 @@ static void read_good(void **state) {
     assert_int_equal(view->group_count, 1);
     assert_string_equal(view->groups[0].name, "a/3");
     assert_int_equal(view->groups[0].rows, 12);
-    assert_true(view->groups[0].estimates[0] == 0.1 && view->groups[0].estimates[1] == 2e-300);
-    assert_int_equal(view->groups[0].domain_count, 1);
-    assert_true(view->groups[0].domain[0].minimum == -1 && view->groups[0].domain[0].maximum == 2.5);
+    assert_true(view->groups[0].parts[0].estimates[0] == 0.1 &&
+                view->groups[0].parts[0].estimates[1] == 2e-300);
+    assert_int_equal(view->groups[0].parts[0].domain_count, 1);
+    assert_true(view->groups[0].parts[0].domain[0].minimum == -1 &&
+                view->groups[0].parts[0].domain[0].maximum == 2.5);
     assert_int_equal(model_skipped_count(model), 2);
     model_free(model);
     model_free(NULL);
@@ -62,7 +64,7 @@ static void read_bad(void **state) {
         {"\"kind\": \"linear\"", "\"kind\": 3", "'kind' is missing or is not"},
         {"\"response\": {\"name\": \"y\", \"unit\": \"s\"}", "\"response\": \"y\"",
          "'response' is missing or is not"},
-        {"\"power\": 2", "\"power\": 0", "'power' is missing or is not a whole number in range"},
+        {"\"power\": 2", "\"power\": 0", "'power' is missing or is not other than 0"},
         {"\"power\": 2", "\"power\": 2.5", "'power' is missing or is not"},
         {"\"factor\": \"m\"", "\"fact\": \"m\"", "'factor' is missing"},
         {"\"n\": 12", "\"n\": -12", "'n' is missing or is not"},

@@ -30,8 +30,8 @@ static const char *nearest(const char *word, const char *const *names, size_t co
 }
 
 static void read_formula(const char *terms, struct formula *ret) {
-    static const struct fit_column columns[] = {{"a", NULL}, {"b", NULL}, {"c", NULL}, {"y", NULL}};
-    const struct plugin_host host = {sizeof host, NULL, NULL, nearest};
+    static const struct fit_column columns[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}, {.name = "y"}};
+    const struct plugin_host host = {.size = sizeof host, .nearest = nearest};
     const struct fit_request request = {
         .size = sizeof request, .response = "y", .terms = terms, .columns = columns, .column_count = 4};
     struct plugin_message message;

@@ -32,7 +32,7 @@ static void refused(const char *name, enum assay_plugin_kind kind, const char *r
 
 static void refusals(void **state) {
     (void)state;
-    refused("fit-other-abi", ASSAY_PLUGIN_FIT, "it has ABI 7 and this assay speaks ABI 1");
+    refused("fit-other-abi", ASSAY_PLUGIN_FIT, "it has ABI 7 and this assay speaks ABI 2");
     refused("fit-no-symbol", ASSAY_PLUGIN_FIT, "it has no symbol 'assay_plugin'");
     refused("fit-short", ASSAY_PLUGIN_FIT, "it describes itself in 16 bytes; expected at least 48");
     refused("fit-predicts", ASSAY_PLUGIN_FIT, "it is of the kind 'predict' (2); expected 'fit'");

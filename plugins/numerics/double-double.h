@@ -8,8 +8,8 @@
  * products in twice the working precision. Needs round-to-nearest and no contraction of a*b+c
  * (-ffp-contract=off).
  */
-#ifndef ASSAY_FIT_LINEAR_DOUBLE_DOUBLE_H
-#define ASSAY_FIT_LINEAR_DOUBLE_DOUBLE_H
+#ifndef ASSAY_NUMERICS_DOUBLE_DOUBLE_H
+#define ASSAY_NUMERICS_DOUBLE_DOUBLE_H
 
 #include <math.h>
 
