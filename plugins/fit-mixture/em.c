@@ -58,12 +58,29 @@ LANES_INLINE void expect(const struct mixture *mixture, const struct points *poi
     }
 }
 
+/* With the number of components known to the compiler, their loops unroll. */
+#define EXPECT(count)                                                                                        \
+    case count:                                                                                              \
+        if (points->spread)                                                                                  \
+            expect(mixture, points, true, count, sums);                                                      \
+        else                                                                                                 \
+            expect(mixture, points, false, count, sums);                                                     \
+        break
+
 LANES_INLINE void expect_any(const struct mixture *mixture, const struct points *points,
                              struct lane_sums *sums) {
-    if (points->spread)
-        expect(mixture, points, true, mixture->count, sums);
-    else
-        expect(mixture, points, false, mixture->count, sums);
+    switch (mixture->count) {
+        EXPECT(1);
+        EXPECT(2);
+        EXPECT(3);
+        EXPECT(4);
+        EXPECT(5);
+        EXPECT(6);
+        EXPECT(7);
+        EXPECT(8);
+    default:
+        break;
+    }
 }
 
 static void expect_portable(const struct mixture *mixture, const struct points *points,

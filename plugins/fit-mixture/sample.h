@@ -25,7 +25,7 @@ struct sample {
     struct points coarse; /* at most COARSE_MOST of them */
 };
 
-enum { COARSE_MOST = 2048 };
+enum { COARSE_MOST = 1024 };
 
 /* Takes COUNT > 0 finite values, whose order is changed, and their weights (NULL: 1 each; none negative, not
  * all 0). 0 or -ENOMEM. */

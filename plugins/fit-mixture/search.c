@@ -10,7 +10,7 @@ enum {
     POLISHED = 3,     /* of those, on all points */
     FIRST_CYCLES = 5, /* of SQUAREM, three steps each */
     COARSE_CYCLES = 60,
-    FINE_CYCLES = 40,
+    FINE_CYCLES = 6,
     ROUNDS_MOST = 4, /* of moves */
     QUANTILES = 16,
 };
