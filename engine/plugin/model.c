@@ -18,9 +18,9 @@
 
 enum {
     GROUP_NAME_MOST = 4096,
-    FACTORS_MOST = 256, /* of a term */
-    HULL_FACTORS_MOST = 64,
-    HULL_DIRECTIONS_MOST = 1 << 16,
+    FACTORS_MOST = 256,     /* of a term */
+    READ_FACTORS_MOST = 64, /* of a hull */
+    READ_DIRECTIONS_MOST = 1 << 16,
 };
 
 struct model {
@@ -138,7 +138,7 @@ static int read_directions(const struct reading *reading, const struct document_
     int r = reading_need(reading, node, "directions", DOCUMENT_SEQUENCE, &list);
     if (r < 0)
         return r;
-    if (list->count > HULL_DIRECTIONS_MOST)
+    if (list->count > READ_DIRECTIONS_MOST)
         return reading_refuse(reading, list, "directions", "a sequence of at most 65536");
     size_t width = hull->factor_count;
     double *directions = calloc(list->count * width + 1, sizeof *directions);
@@ -164,7 +164,7 @@ static int read_hull(const struct reading *reading, const struct document_node *
     r = r < 0 ? r : reading_need(reading, node, "factors", DOCUMENT_SEQUENCE, &factors);
     if (r < 0)
         return r;
-    if (factors->count == 0 || factors->count > HULL_FACTORS_MOST)
+    if (factors->count == 0 || factors->count > READ_FACTORS_MOST)
         return reading_refuse(reading, factors, "factors", "a sequence of 1 to 64 columns");
     struct predict_hull *hull = calloc(1, sizeof *hull);
     const char **names = calloc(factors->count, sizeof *names);
