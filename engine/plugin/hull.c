@@ -5,13 +5,9 @@
 #include <string.h>
 
 enum {
-    CHUNK = 256, /* rows at a time: what is kept of them stays in the first cache */
-    LANES = 4,
+    CHUNK = 256,             /* rows at a time: what is kept of them stays in the first cache */
     ALL_DIRECTIONS_MOST = 3, /* columns */
 };
-
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
-typedef int64_t masks __attribute__((vector_size(LANES * sizeof(int64_t))));
 
 struct chunk {
     double columns[HULL_COLUMNS_MOST][CHUNK] __attribute__((aligned(32))); /* scaled; NaN: does not count */
@@ -23,12 +19,11 @@ struct chunk {
 static void add_direction(struct hull *hull, int parent, size_t column, signed char sign) {
     size_t d = hull->direction_count++;
     memset(hull->directions[d], 0, sizeof hull->directions[d]);
-    if (parent >= 0) {
+    if (parent >= 0)
         memcpy(hull->directions[d], hull->directions[parent], sizeof hull->directions[d]);
-        hull->kept[parent] = true;
-    }
     hull->directions[d][column] = sign;
     hull->parents[d] = (signed char)parent;
+    hull->last[d] = (unsigned char)column;
     hull->minimum[d] = INFINITY;
     hull->maximum[d] = -INFINITY;
 }
@@ -95,59 +90,74 @@ __attribute__((always_inline)) static inline void load(const struct hull *hull, 
     }
 }
 
-/* Of two vectors, the first where the mask is set. A macro: no function may pass them without AVX. */
-#define CHOOSE(mask, one, other) ((lanes)(((masks)(one) & (mask)) | ((masks)(other) & ~(mask))))
-
-/* One direction over a chunk. What is NaN is neither less nor greater. */
-__attribute__((always_inline)) static inline void stretch(struct hull *hull, struct chunk *chunk, size_t d,
-                                                          size_t column) {
-    const double *base = hull->parents[d] < 0 ? NULL : chunk->sums[(size_t)hull->parents[d]],
-                 *values = chunk->columns[column];
-    double sign = hull->directions[d][column];
-    bool kept = hull->kept[d];
-    lanes least = {INFINITY, INFINITY, INFINITY, INFINITY}, most = -least;
-    for (size_t i = 0; i < CHUNK; i += LANES) {
-        lanes sum = *(const lanes *)(values + i) * sign;
-        if (base)
-            sum += *(const lanes *)(base + i);
-        if (kept)
-            *(lanes *)(chunk->sums[d] + i) = sum;
-        least = CHOOSE(sum < least, sum, least);
-        most = CHOOSE(sum > most, sum, most);
-    }
-    for (size_t l = 0; l < LANES; l++) {
-        if (least[l] < hull->minimum[d])
-            hull->minimum[d] = least[l];
-        if (most[l] > hull->maximum[d])
-            hull->maximum[d] = most[l];
-    }
-}
+/* One direction over a chunk: the column, to the sign, and what the direction goes on from; the sums are kept
+ * for those that go on from this one. What is NaN is neither less nor greater. */
+typedef void (*stretch_function)(const double *values, const double *base, double sign, double *sums,
+                                 double *least, double *most);
 
 __attribute__((always_inline)) static inline void add(struct hull *hull, size_t rows,
                                                       const double *const *columns, const double *response,
-                                                      const double *weights) {
+                                                      const double *weights, stretch_function stretch) {
+    static const double nothing[CHUNK] __attribute__((aligned(32)));
     struct chunk chunk;
     for (size_t first = 0; first < rows; first += CHUNK) {
         load(hull, &chunk, first, rows - first < CHUNK ? rows - first : CHUNK, columns, response, weights);
-        for (size_t d = 0; d < hull->direction_count; d++) {
-            size_t column = hull->column_count - 1; /* the last that it has */
-            while (hull->directions[d][column] == 0)
-                column--;
-            stretch(hull, &chunk, d, column);
-        }
+        for (size_t d = 0; d < hull->direction_count; d++)
+            stretch(chunk.columns[hull->last[d]],
+                    hull->parents[d] < 0 ? nothing : chunk.sums[(size_t)hull->parents[d]],
+                    hull->directions[d][hull->last[d]], chunk.sums[d], &hull->minimum[d], &hull->maximum[d]);
+    }
+}
+
+static void stretch_portable(const double *values, const double *base, double sign, double *sums,
+                             double *least, double *most) {
+    for (size_t i = 0; i < CHUNK; i++) {
+        sums[i] = values[i] * sign + base[i];
+        if (sums[i] < *least)
+            *least = sums[i];
+        if (sums[i] > *most)
+            *most = sums[i];
     }
 }
 
 static void add_portable(struct hull *hull, size_t rows, const double *const *columns, const double *response,
                          const double *weights) {
-    add(hull, rows, columns, response, weights);
+    add(hull, rows, columns, response, weights, stretch_portable);
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void add_avx2(struct hull *hull, size_t rows,
-                                                     const double *const *columns, const double *response,
-                                                     const double *weights) {
-    add(hull, rows, columns, response, weights);
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2")))
+
+AVX2 static void stretch_avx2(const double *values, const double *base, double sign, double *sums,
+                              double *least, double *most) {
+    __m256d signs = _mm256_set1_pd(sign), low[2], high[2];
+    double lanes[8];
+    for (size_t k = 0; k < 2; k++) {
+        low[k] = _mm256_set1_pd(*least);
+        high[k] = _mm256_set1_pd(*most);
+    }
+    for (size_t i = 0; i < CHUNK; i += 8)
+        for (size_t k = 0; k < 2; k++) {
+            size_t at = i + k * 4;
+            __m256d sum =
+                _mm256_add_pd(_mm256_mul_pd(_mm256_load_pd(values + at), signs), _mm256_load_pd(base + at));
+            _mm256_store_pd(sums + at, sum);
+            low[k] = _mm256_min_pd(sum, low[k]); /* the second where the first is NaN */
+            high[k] = _mm256_max_pd(sum, high[k]);
+        }
+    _mm256_storeu_pd(lanes, _mm256_min_pd(low[0], low[1]));
+    _mm256_storeu_pd(lanes + 4, _mm256_max_pd(high[0], high[1]));
+    for (size_t l = 0; l < 4; l++) {
+        *least = lanes[l] < *least ? lanes[l] : *least;
+        *most = lanes[4 + l] > *most ? lanes[4 + l] : *most;
+    }
+}
+
+AVX2 static void add_avx2(struct hull *hull, size_t rows, const double *const *columns,
+                          const double *response, const double *weights) {
+    add(hull, rows, columns, response, weights, stretch_avx2);
 }
 #endif
 

@@ -23,9 +23,10 @@ struct hull {
     signed char directions[HULL_DIRECTIONS_MOST][HULL_COLUMNS_MOST];
     double minimum[HULL_DIRECTIONS_MOST], maximum[HULL_DIRECTIONS_MOST]; /* above each other: no row yet */
 
-    /* Its own: which direction a direction goes on from, and whether one goes on from it. */
+    /* Its own: which direction a direction goes on from (-1: none), and by which column. */
     signed char parents[HULL_DIRECTIONS_MOST];
-    bool kept[HULL_DIRECTIONS_MOST], scaled;
+    unsigned char last[HULL_DIRECTIONS_MOST];
+    bool scaled;
 };
 
 /* Without columns, or with too many, it takes rows and tells nothing. */
