@@ -1,11 +1,12 @@
 /* The plugin fit-transfer: see README.md for what it computes. */
 #include "plugins/fit-transfer/transfer.h"
 #include "plugins/interface/fit.h"
+#include "plugins/numerics/growth.h"
 #include "plugins/numerics/notes.h"
 #include "plugins/numerics/quantity.h"
+#include "plugins/numerics/student.h"
 
 #include <errno.h>
-#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ struct fit {
 static int find_size(const struct plugin_host *host, const struct fit_request *request, const char **names,
                      const char **units, size_t *ret, struct plugin_message *message) {
     static const char *const usual[] = {"size", "msg_size", "message_size", "bytes", NULL};
-    size_t i = 0, count = request->column_count;
+    size_t count = request->column_count;
     if (request->size_count > 1) {
         snprintf(message->text, sizeof message->text, "%zu sizes ('%.64s', '%.64s'%s); expected one column",
                  request->size_count, request->sizes[0], request->sizes[1],
@@ -57,16 +58,9 @@ static int find_size(const struct plugin_host *host, const struct fit_request *r
             "one that alone is in bytes; say it with --sizes");
         return -EINVAL;
     }
-    while (i < count && strcmp(names[i], request->sizes[0]) != 0)
-        i++;
-    *ret = i;
-    if (i < count)
-        return 0;
-    const char *nearest = host->nearest(request->sizes[0], names, count);
-    snprintf(message->text, sizeof message->text, "there is no size column '%.200s'%s%.200s%s",
-             request->sizes[0], nearest ? "; did you mean '" : "", nearest ? nearest : "",
-             nearest ? "'?" : "");
-    return -EINVAL;
+    *ret = quantity_find_named("size", request->sizes[0], names, count, host->nearest, message->text,
+                               sizeof message->text);
+    return *ret < count ? 0 : -EINVAL;
 }
 
 /* What the columns measure: by their units, and where there are none by the parameter. */
@@ -171,23 +165,14 @@ static int transfer_open(const struct plugin_host *host, const struct fit_reques
 /* ---- Rows */
 
 static int reserve_groups(struct fit *fit, size_t count) {
-    if (count > fit->group_capacity) {
-        size_t capacity = fit->group_capacity ? fit->group_capacity : 16;
-        while (capacity < count)
-            capacity += capacity;
-        struct group *groups = realloc(fit->groups, capacity * sizeof *groups);
-        if (!groups)
-            return -ENOMEM;
-        fit->groups = groups;
-        fit->group_capacity = capacity;
-    }
-    for (; fit->group_count < count; fit->group_count++) {
+    int r = growth_reserve(&fit->groups, &fit->group_capacity, count, sizeof *fit->groups);
+    for (; r == 0 && fit->group_count < count; fit->group_count++) {
         struct group *group = &fit->groups[fit->group_count];
         transfer_begin(&group->transfer);
         group->minimum = INFINITY;
         group->maximum = -INFINITY;
     }
-    return 0;
+    return r;
 }
 
 static int transfer_block(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
@@ -260,12 +245,8 @@ static void make_notes(const struct fit *fit, const struct transfer *transfer,
 }
 
 static struct fit_estimate estimate_of(double estimate, double variance, double degrees) {
-    struct fit_estimate ret = {.estimate = estimate, .standard_error = sqrt(variance), .t = NAN, .p = NAN};
-    if (ret.standard_error > 0) {
-        ret.t = estimate / ret.standard_error;
-        ret.p = 2 * gsl_cdf_tdist_Q(fabs(ret.t), degrees);
-    }
-    return ret;
+    struct student test = student_test(estimate, variance, degrees);
+    return (struct fit_estimate){estimate, test.standard_error, test.t, test.p, false};
 }
 
 /* Estimates of the formula's two terms with their covariance, in the units of the columns. */

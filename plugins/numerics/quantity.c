@@ -1,5 +1,6 @@
 #include "plugins/numerics/quantity.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -73,4 +74,15 @@ size_t quantity_find(const char *const *names, const char *const *units, size_t 
             found = i;
     }
     return matches == 1 ? found : count;
+}
+
+size_t quantity_find_named(const char *what, const char *name, const char *const *names, size_t count,
+                           quantity_nearest nearest, char *text, size_t size) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    const char *meant = nearest(name, names, count);
+    snprintf(text, size, "there is no %s column '%.200s'%s%.200s%s", what, name,
+             meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+    return count;
 }

@@ -25,4 +25,11 @@ enum quantity quantity_of_unit(const char *unit, double *ret_scale);
 size_t quantity_find(const char *const *names, const char *const *units, size_t count, enum quantity quantity,
                      const char *const *usual);
 
+/* plugin_host.nearest */
+typedef const char *(*quantity_nearest)(const char *word, const char *const *names, size_t count);
+/* The column called NAME; COUNT when there is none, with a sentence about it in TEXT (SIZE bytes). WHAT says
+ * what it was to be: "size". */
+size_t quantity_find_named(const char *what, const char *name, const char *const *names, size_t count,
+                           quantity_nearest nearest, char *text, size_t size);
+
 #endif
