@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SCOUTED_GROUPS_MOST = 1 << 14 }; /* 13 MiB of scouts */
 enum parameter { CRITERION, RESPONSE, PARAMETER_COUNT };
 enum { RESPONSE_AUTO, RESPONSE_TIME, RESPONSE_BANDWIDTH }; /* words of the parameter */
 
@@ -32,8 +33,8 @@ struct fit {
     size_t size_need, response_need, weight_need;
     struct group *groups;
     size_t group_count, group_capacity;
-    bool again;
-    uint64_t rows;
+    struct scout *scouts; /* one for each group during the second pass; or NULL */
+    uint64_t rows, passes;
 };
 
 /* ---- Beginning */
@@ -132,6 +133,7 @@ static void transfer_close(struct fit *fit) {
     if (!fit)
         return;
     free(fit->groups);
+    free(fit->scouts);
     free(fit);
 }
 
@@ -209,9 +211,20 @@ static int transfer_end_of_pass(struct fit *fit, struct plugin_message *message)
         snprintf(message->text, sizeof message->text, "there are no rows to fit");
         return -EINVAL;
     }
-    bool again = false;
+    bool again = false, first = fit->passes++ == 0;
     for (size_t i = 0; i < fit->group_count; i++)
         again |= transfer_step(&fit->groups[i].transfer, fit->criterion);
+    if (!first) {
+        free(fit->scouts);
+        fit->scouts = NULL;
+    }
+    if (first && again && fit->criterion == TRANSFER_BANDWIDTH && fit->group_count <= SCOUTED_GROUPS_MOST) {
+        fit->scouts = calloc(fit->group_count, sizeof *fit->scouts);
+        if (!fit->scouts)
+            return -ENOMEM;
+        for (size_t i = 0; i < fit->group_count; i++)
+            transfer_send(&fit->groups[i].transfer, &fit->scouts[i]);
+    }
     return again ? FIT_AGAIN : FIT_DONE;
 }
 

@@ -68,6 +68,8 @@ static void add_further(struct transfer *transfer, enum transfer_criterion crite
         slope = -1 / mean.high;
         bend = slope * slope;
     }
+    if (transfer->scout)
+        scout_add(transfer->scout, size, duration, w);
     struct dd weighted = dd_multiply(dd_from(w), residual);
     double distance = size - transfer->center;
     struct dd pull = dd_multiply(weighted, dd_from(slope));
@@ -211,6 +213,27 @@ static void go_back(struct transfer *transfer) {
     transfer->inverse += step[1];
 }
 
+void transfer_send(struct transfer *transfer, struct scout *scout) {
+    if (transfer->state != TRANSFER_STEPPING)
+        return;
+    scout_begin(scout, transfer->size_minimum, transfer->size_maximum);
+    transfer->scout = scout;
+}
+
+/* Whether the scout found a better place than where this pass was. */
+static bool follow_scout(struct transfer *transfer) {
+    if (!transfer->scout)
+        return false;
+    double latency, inverse;
+    double found = scout_best(transfer->scout, transfer->squares.high, &latency, &inverse);
+    transfer->scout = NULL;
+    if (!(found < transfer->rss.high))
+        return false;
+    transfer->latency = latency;
+    transfer->inverse = inverse;
+    return true;
+}
+
 bool transfer_step(struct transfer *transfer, enum transfer_criterion criterion) {
     if (transfer->state == TRANSFER_LOOKING) {
         transfer->state = TRANSFER_STEPPING;
@@ -220,7 +243,7 @@ bool transfer_step(struct transfer *transfer, enum transfer_criterion criterion)
             transfer->state = TRANSFER_FAILED;
     } else if (transfer->state == TRANSFER_JUDGING) {
         transfer->state = TRANSFER_DONE;
-    } else if (transfer->state == TRANSFER_STEPPING) {
+    } else if (transfer->state == TRANSFER_STEPPING && !follow_scout(transfer)) {
         double same = same_criterion * transfer->reached_rss + normal_perfect * transfer->squares.high;
         bool fell = transfer->steps == 0 || transfer->rss.high <= transfer->reached_rss + same;
         if (++transfer->steps > TRANSFER_STEPS_MOST || !isfinite(transfer->rss.high)) {

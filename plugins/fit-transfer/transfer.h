@@ -14,6 +14,7 @@
 #ifndef ASSAY_FIT_TRANSFER_TRANSFER_H
 #define ASSAY_FIT_TRANSFER_TRANSFER_H
 
+#include "plugins/fit-transfer/scout.h"
 #include "plugins/numerics/normal-equations.h"
 
 #include <stdbool.h>
@@ -52,7 +53,8 @@ struct transfer {
     double reached[2];       /* the best so far, with its criterion */
     double reached_rss;
     uint32_t steps;
-    double center; /* sizes are told from here, so that those that differ little can be told apart */
+    struct scout *scout; /* of the caller's; NULL: none, or no more */
+    double center;       /* sizes are told from here, so that those that differ little can be told apart */
     /* Of this pass: the criterion, half its gradient, half its second derivatives, and those without what
      * residuals add (J'J), all by the mean duration at the centre and b: of 0 0, 0 b, b b. */
     struct dd rss, gradient[2];
@@ -73,6 +75,9 @@ void transfer_begin(struct transfer *transfer);
 /* Sizes in By, durations in s; W >= 0. Whether the row is used. */
 bool transfer_add(struct transfer *transfer, enum transfer_criterion criterion, double size, double duration,
                   double w);
+/* Between the first pass and the second: looks for a better start in the second. SCOUT must be there until
+ * the step after it. */
+void transfer_send(struct transfer *transfer, struct scout *scout);
 /* After a pass. Whether the rows are wanted again. */
 bool transfer_step(struct transfer *transfer, enum transfer_criterion criterion);
 /* False when there is no fit, and REASON says why. SIZE is the size column's name. */
