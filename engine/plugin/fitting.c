@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
+#include "engine/plugin/category-levels.h"
 #include "engine/plugin/grouping.h"
 #include "engine/plugin/natural-order.h"
 #include "engine/plugin/parameter.h"
@@ -22,6 +23,7 @@ struct fitting {
     struct fit_needs needs;
     struct grouping *grouping;
     uint64_t rows;
+    struct kept_rows kept; /* of the first pass; none where they were not asked for */
 
     /* What the plugin sees until it is closed. */
     struct plugin_host host;
@@ -40,23 +42,18 @@ struct fitting {
     struct failure *failure;
 };
 
-static void clear_levels(struct plugin_levels *levels) {
-    free((void *)levels->texts);
-    free((void *)levels->order);
-    *levels = (struct plugin_levels){0};
-}
-
 void fitting_free(struct fitting *fitting) {
     if (!fitting)
         return;
     if (fitting->operations)
         fitting->operations->close(fitting->instance);
     grouping_free(fitting->grouping);
+    kept_rows_clear(&fitting->kept);
     free(fitting->columns);
     free(fitting->parameters);
     free(fitting->labels);
     for (size_t i = 0; fitting->levels && i < fitting->needs.category_count; i++)
-        clear_levels(&fitting->levels[i]);
+        category_levels_clear(&fitting->levels[i]);
     free(fitting->levels);
     plugin_library_close(fitting->library);
     free(fitting);
@@ -79,36 +76,20 @@ static int pass_levels(void *context, size_t category, struct plugin_levels *ret
     struct fitting *fitting = context;
     if (category >= fitting->needs.category_count)
         return -EINVAL;
-    size_t j = fitting->options.by_count + category, count = table_label_count(fitting->table, j);
     struct plugin_levels *levels = &fitting->levels[category];
-    clear_levels(levels);
-    const char **texts = calloc(count + 1, sizeof *texts);
-    uint32_t *ranks = NULL, *order = calloc(count + 1, sizeof *order);
-    levels->texts = texts;
-    levels->order = order;
-    if (!texts || !order)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        texts[i] = table_label(fitting->table, j, (uint32_t)i);
-    int r = natural_order_ranks(texts, count, &ranks);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        order[ranks[i]] = (uint32_t)i;
-    free(ranks);
-    levels->count = (uint32_t)count;
+    int r = category_levels_fill(levels, fitting->table, fitting->options.by_count + category);
     *ret = *levels;
     return r;
 }
 
 static const char *pass_place(void *context, uint64_t row, char *buffer, size_t size) {
     const struct fitting *fitting = context;
-    for (size_t i = 0; i < table_input_count(fitting->table); i++) {
-        const struct table_input *input = table_input(fitting->table, i);
-        if (row < input->rows || i + 1 == table_input_count(fitting->table)) {
-            snprintf(buffer, size, "%s data row %" PRIu64, input->name, row + 1);
-            break;
-        }
-        row -= input->rows;
-    }
+    const struct table_input *input;
+    uint64_t line;
+    if (table_place(fitting->table, row, &input, &line))
+        snprintf(buffer, size, "%s line %" PRIu64, input->name, line);
+    else
+        snprintf(buffer, size, "data row %" PRIu64, row + 1);
     return buffer;
 }
 
@@ -245,7 +226,7 @@ static int open_plugin(struct fitting *fitting, const struct installation *insta
 
 /* ---- Rows */
 
-static int stream_rows(struct fitting *fitting, struct failure *failure) {
+static int stream_rows(struct fitting *fitting, bool first, struct failure *failure) {
     int r = table_begin(fitting->table, fitting->needs.columns, fitting->needs.column_count, fitting->labels,
                         fitting->label_count, failure);
     struct table_block rows;
@@ -258,6 +239,8 @@ static int stream_rows(struct fitting *fitting, struct failure *failure) {
             return r;
         block.group_count = grouping_count(fitting->grouping);
         block.categories = fitting->needs.category_count ? rows.labels + fitting->options.by_count : NULL;
+        if (first && fitting->options.kept_rows > 0)
+            kept_rows_add(&fitting->kept, rows.rows, rows.numbers, rows.labels, block.groups);
         struct plugin_message message = {0};
         r = fitting->operations->block(fitting->instance, &block, &message);
         if (r < 0)
@@ -268,8 +251,12 @@ static int stream_rows(struct fitting *fitting, struct failure *failure) {
 }
 
 static int stream_passes(struct fitting *fitting, struct failure *failure) {
+    if (fitting->options.kept_rows > 0 &&
+        kept_rows_init(&fitting->kept, fitting->needs.column_count, fitting->label_count,
+                       fitting->options.kept_rows) < 0)
+        return failure_memory(failure);
     for (int pass = 0; pass < FITTING_PASSES_MOST; pass++) {
-        int r = stream_rows(fitting, failure);
+        int r = stream_rows(fitting, pass == 0, failure);
         if (r < 0)
             return r;
         struct plugin_message message = {0};
@@ -436,6 +423,18 @@ uint32_t fitting_group_count(const struct fitting *fitting) {
 
 const char *fitting_label(const struct fitting *fitting, uint32_t group, size_t j) {
     return table_label(fitting->table, j, grouping_label(fitting->grouping, group, j));
+}
+
+const struct kept_rows *fitting_kept_rows(const struct fitting *fitting) {
+    return fitting->kept.limit > 0 ? &fitting->kept : NULL;
+}
+
+const struct fit_needs *fitting_needs(const struct fitting *fitting) {
+    return &fitting->needs;
+}
+
+const struct fit_request *fitting_request(const struct fitting *fitting) {
+    return &fitting->request;
 }
 
 double fitting_parameter(const struct fitting *fitting, size_t i) {
