@@ -35,6 +35,7 @@ struct fitting {
     struct plugin_levels *levels; /* one for each category */
     fitting_note note;
     void *note_context;
+    bool notes_passed; /* those of the table */
 
     /* While it finishes. */
     const struct fitting_listener *const *listeners;
@@ -226,9 +227,19 @@ static int open_plugin(struct fitting *fitting, const struct installation *insta
 
 /* ---- Rows */
 
+/* What the table says of its units, once. */
+static void pass_table_notes(struct fitting *fitting) {
+    const char *note = NULL;
+    while (!fitting->notes_passed && (note = table_note_after(fitting->table, note)))
+        pass_note(fitting, note);
+    fitting->notes_passed = true;
+}
+
 static int stream_rows(struct fitting *fitting, bool first, struct failure *failure) {
     int r = table_begin(fitting->table, fitting->needs.columns, fitting->needs.column_count, fitting->labels,
                         fitting->label_count, failure);
+    if (r == 0)
+        pass_table_notes(fitting);
     struct table_block rows;
     fitting->rows = 0;
     while (r >= 0 && (r = table_next(fitting->table, &rows, failure)) > 0) {
