@@ -396,7 +396,7 @@ static void print_skipped(const struct fit_report *report) {
         fprintf(report->stream, "  and %zu more\n", report->skipped_count - SKIPPED_SHOWN);
 }
 
-void fit_report_end(struct fit_report *report, const char *model_path) {
+void fit_report_spread(struct fit_report *report) {
     if (!report->stream)
         return;
     if (!is_detailed(report) && report->group_count > 0) {
@@ -410,6 +410,11 @@ void fit_report_end(struct fit_report *report, const char *model_path) {
     }
     if (report->skipped_count > 0)
         print_skipped(report);
+}
+
+void fit_report_end(const struct fit_report *report, const char *model_path) {
+    if (!report->stream)
+        return;
     if (!report->response_unit)
         fprintf(report->stream, "\nunits: plain CSV does not tell any\n");
     if (report->group_count == 0)

@@ -15,10 +15,9 @@ enum {
 };
 
 static void print_head(FILE *stream, const struct fitting *fitting, const struct residuals *residuals) {
-    const struct kept_rows *rows = fitting_kept_rows(fitting);
     fprintf(stream, "\nresiduals of %zu rows", residuals->count);
-    if (rows->stride > 1)
-        fprintf(stream, " (1 in %" PRIu64 ")", rows->stride);
+    if (residuals->stride > 1)
+        fprintf(stream, " (1 in %" PRIu64 ")", residuals->stride);
     if (residuals->left_out > 0)
         fprintf(stream, ", %zu left out", residuals->left_out);
     const char *unit = fitting_unit(fitting, fitting_options(fitting)->response);
@@ -70,8 +69,8 @@ static void print_worst(FILE *stream, const struct fitting *fitting, const struc
     if (count == 0)
         return;
     fprintf(stream, "the rows that are furthest off");
-    if (stride > 1)
-        fprintf(stream, ", of 1 in %" PRIu64 " rows", stride);
+    if (residuals->stride > 1)
+        fprintf(stream, ", of 1 in %" PRIu64 " rows", residuals->stride);
     fprintf(stream, ":\n");
     for (size_t i = 0; i < count; i++) {
         size_t k = worst[i], row = residuals->rows[k];

@@ -269,6 +269,7 @@ static int report(struct fitting *fitting, const struct request *request, struct
     r = fitting_finish(fitting, listeners, count, failure);
     if (r < 0)
         return r;
+    fit_report_spread(results.table);
     if (fit_report_fitted(results.table) == 0) {
         fit_report_end(results.table, NULL);
         return refuse_empty(results.table, fitting, failure);

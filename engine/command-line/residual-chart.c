@@ -25,6 +25,7 @@ struct chart {
     double left, right; /* of x, logarithms where it is wide */
     bool wide;
     size_t beyond; /* drawn at the edge */
+    bool dotted;   /* dots, where they can be shown */
 };
 
 bool residual_chart_unicode(void) {
@@ -73,13 +74,13 @@ static int density(const struct chart *chart, uint32_t count) {
     return (int)step_of(share, 0, 1, 4);
 }
 
-static void print_cell(FILE *stream, const struct chart *chart, bool dotted, bool unicode, size_t line,
-                       size_t column, bool dashed) {
+static void print_cell(FILE *stream, const struct chart *chart, bool unicode, size_t line, size_t column,
+                       bool dashed) {
     static const char *const shades[] = {"\u2591", "\u2592", "\u2593", "\u2588"};
     uint32_t count = chart->counts[line][column];
     if (count == 0)
         fputs(!dashed || column % 2 ? " " : unicode ? "\u2574" : "-", stream);
-    else if (dotted) /* U+2800 and the bits of the dots */
+    else if (unicode && chart->dotted) /* U+2800 and the bits of the dots */
         fprintf(stream, "\xe2%c%c", 0xa0 + (chart->dots[line][column] >> 6),
                 0x80 + (chart->dots[line][column] & 0x3f));
     else if (unicode)
@@ -91,6 +92,33 @@ static void print_cell(FILE *stream, const struct chart *chart, bool dotted, boo
 /* The line where a residual of Z sigmas is. */
 static size_t line_of(const struct chart *chart, double z) {
     return step_of(-z, -chart->reach, chart->reach, HEIGHT);
+}
+
+/* What stands left of LINE; true where a line is drawn across. */
+static bool print_label(FILE *stream, const struct chart *chart, bool unicode, size_t line) {
+    static const double across[] = {0, 2, -2};
+    const char *sigma = unicode ? "\u03c3" : "s";
+    for (size_t i = 0; i < sizeof across / sizeof *across; i++)
+        if (line == line_of(chart, across[i])) {
+            fprintf(stream, i ? "%+6.0f %s " : "%6.0f %s ", across[i], sigma);
+            return true;
+        }
+    if (line == 0 || line == HEIGHT - 1)
+        fprintf(stream, "%+6.2g %s ", line ? -chart->reach : chart->reach, sigma);
+    else
+        fprintf(stream, "%9s", "");
+    return false;
+}
+
+static void print_line(FILE *stream, const struct chart *chart, bool unicode, size_t line) {
+    bool dashed = print_label(stream, chart, unicode, line);
+    fputs(unicode ? "\u2502" : "|", stream);
+    size_t end = WIDTH;
+    while (!dashed && end > 0 && chart->counts[line][end - 1] == 0)
+        end--;
+    for (size_t column = 0; column < end; column++)
+        print_cell(stream, chart, unicode, line, column, dashed);
+    fputc('\n', stream);
 }
 
 static void print_axis(FILE *stream, const struct residuals *residuals, const struct chart *chart,
@@ -105,7 +133,7 @@ static void print_axis(FILE *stream, const struct residuals *residuals, const st
     int before = (room - (int)strlen(middle)) / 2;
     before = before < 1 ? 1 : before;
     int after = room - before - (int)strlen(middle);
-    fprintf(stream, "        %s%*s%s%*s%s\n", left, before, "", middle, after < 1 ? 1 : after, "", right);
+    fprintf(stream, "          %s%*s%s%*s%s\n", left, before, "", middle, after < 1 ? 1 : after, "", right);
 }
 
 void residual_chart_print(FILE *stream, const struct residuals *residuals, bool unicode, const char *response,
@@ -119,20 +147,9 @@ void residual_chart_print(FILE *stream, const struct residuals *residuals, bool 
     draw(&chart, residuals);
     if (chart.largest == 0)
         return;
-    bool dotted = unicode && residuals->count <= DOTTED_MOST;
-    size_t zero = line_of(&chart, 0), plus = line_of(&chart, 2), minus = line_of(&chart, -2);
-    for (size_t line = 0; line < HEIGHT; line++) {
-        bool dashed = line == zero || line == plus || line == minus;
-        if (line == zero)
-            fputs("      0 ", stream);
-        else if (dashed)
-            fprintf(stream, " %s2 %s ", line == plus ? "+" : "-", unicode ? " \u03c3 " : "sig");
-        else
-            fputs("        ", stream);
-        for (size_t column = 0; column < WIDTH; column++)
-            print_cell(stream, &chart, dotted, unicode, line, column, dashed);
-        fputc('\n', stream);
-    }
+    chart.dotted = residuals->count <= DOTTED_MOST;
+    for (size_t line = 0; line < HEIGHT; line++)
+        print_line(stream, &chart, unicode, line);
     print_axis(stream, residuals, &chart, response, unit);
     if (chart.beyond > 0)
         fprintf(stream, "  %zu row%s beyond %g sigma %s drawn at the edge\n", chart.beyond,

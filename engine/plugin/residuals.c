@@ -19,11 +19,12 @@ static int make_room(struct residuals *residuals, size_t count) {
                : -ENOMEM;
 }
 
-static void compute(struct residuals *residuals, const struct row_evaluation *evaluation, size_t count) {
+static void compute(struct residuals *residuals, const struct row_evaluation *evaluation, size_t count,
+                    size_t step) {
     double squares = 0;
     residuals->minimum = INFINITY;
     residuals->maximum = -INFINITY;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i += step) {
         struct row_value value;
         if (!row_evaluation_at(evaluation, i, &value)) {
             residuals->left_out++;
@@ -72,10 +73,14 @@ int residuals_init(struct residuals *residuals, const struct fitting *fitting,
     int r = row_evaluation_new(fitting, model, NULL, &evaluation, failure);
     if (r < 0)
         return r;
-    size_t count = fitting_kept_rows(fitting)->count;
-    r = make_room(residuals, count);
+    const struct kept_rows *kept = fitting_kept_rows(fitting);
+    size_t step = 1;
+    while (kept->stride > 1 && kept->count / step > RESIDUALS_MOST)
+        step *= 2;
+    residuals->stride = kept->stride * step;
+    r = make_room(residuals, kept->count / step + 1);
     if (r == 0)
-        compute(residuals, evaluation, count);
+        compute(residuals, evaluation, kept->count, step);
     if (r == 0 && !residuals->noise)
         r = standardise_by_group(residuals, fitting);
     if (r == 0)

@@ -8,13 +8,16 @@
 #include "engine/plugin/fitted-model.h"
 #include "engine/plugin/fitting.h"
 
+enum { RESIDUALS_MOST = 1 << 16 }; /* of a table that was not kept whole */
+
 struct residuals {
     size_t count;
     uint32_t *rows;          /* numbers of kept rows */
     double *predicted;       /* in the response's unit */
     double *residual;        /* observed - predicted */
     double *standardised;    /* in sigmas; NaN where sigma is 0 */
-    size_t left_out;         /* kept rows with nothing to compare */
+    uint64_t stride;         /* those of every so many rows of the table were looked at */
+    size_t left_out;         /* rows with nothing to compare */
     bool noise;              /* sigma is that of the model's noise */
     double rms;              /* of the residuals, in the response's unit */
     double minimum, maximum; /* of the predicted */
