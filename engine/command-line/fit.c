@@ -9,6 +9,7 @@
 #include "engine/foundation/installation.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
+#include "engine/plugin/cross-validation.h"
 #include "engine/plugin/evaluation.h"
 #include "engine/plugin/fitted-model.h"
 #include "engine/plugin/fitting.h"
@@ -64,6 +65,7 @@ struct request {
     const char **settings; /* owned; the texts are the arguments' */
     const char *output;
     bool json, brief;
+    uint32_t folds;
     const char *const *inputs;
     size_t input_count;
 };
@@ -81,7 +83,19 @@ static bool names_method(const char *operand) {
     return strcmp(operand, "-") != 0 && !strpbrk(operand, "./") && !file_exists(operand);
 }
 
-/* --set and --seed. */
+static int read_folds(const struct verb_arguments *arguments, struct request *ret, struct failure *failure) {
+    const char *text = verb_value(arguments, "--folds");
+    int64_t folds = CROSS_VALIDATION_FOLDS;
+    if (text && (!number_parse_int64(text, strlen(text), &folds) || folds < 0 || folds == 1 ||
+                 folds > REFIT_FOLDS_MOST))
+        return failure_input(failure, NULL, 0, 0, "--folds '%s'; expected 0 or a number from 2 to %d", text,
+                             (int)REFIT_FOLDS_MOST);
+    ret->options.folds = text;
+    ret->folds = (uint32_t)folds;
+    return 0;
+}
+
+/* --set, --seed and --folds. */
 static int read_settings(const struct verb_arguments *arguments, struct request *ret,
                          struct failure *failure) {
     int r = verb_check_settings(arguments, "--set", failure);
@@ -99,7 +113,7 @@ static int read_settings(const struct verb_arguments *arguments, struct request 
     if (seed && (!number_parse_int64(seed, strlen(seed), &value) || value < 0))
         return failure_input(failure, NULL, 0, 0, "--seed '%s'; expected a whole number, 0 or more", seed);
     ret->options.seed = (uint64_t)value;
-    return 0;
+    return read_folds(arguments, ret, failure);
 }
 
 static int read_arguments(const struct verb_arguments *arguments, const struct installation *installation,
@@ -217,6 +231,7 @@ struct results {
     struct fit_report *table;
     struct model_writer *file, *json;
     struct fitted_model *model;
+    struct cross_validation *validation; /* before all of them */
 };
 
 static void results_clear(struct results *results) {
@@ -224,6 +239,7 @@ static void results_clear(struct results *results) {
     model_writer_free(results->file);
     model_writer_free(results->json);
     fitted_model_free(results->model);
+    cross_validation_free(results->validation);
     *results = (struct results){0};
 }
 
@@ -266,7 +282,13 @@ static int report(struct fitting *fitting, const struct request *request, struct
         listeners[count++] = model_writer_listener(results.json);
     if (results.model)
         listeners[count++] = fitted_model_listener(results.model);
-    r = fitting_finish(fitting, listeners, count, failure);
+    const struct cross_validation_options folds = {request->folds, request->options.folds != NULL, print_note,
+                                                   NULL};
+    r = cross_validation_new(fitting, &folds, listeners, count, &results.validation, failure);
+    if (r < 0)
+        return r;
+    const struct fitting_listener *first = cross_validation_listener(results.validation);
+    r = fitting_finish(fitting, &first, 1, failure);
     if (r < 0)
         return r;
     fit_report_spread(results.table);
@@ -309,6 +331,7 @@ static const struct verb_option options[] = {
     {"--weights", 'w', "COLUMN", "Weights of the rows in the sum of squares; 0 leaves a row out.", false},
     {"--set", 's', "NAME=VALUE", "A parameter of the method (see below).", true},
     {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
+    {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
     {"--brief", 0, NULL, "No residuals: neither their chart nor the rows that are furthest off.", false},
     {"--json", 0, NULL, "Print the model as JSON instead of a table.", false},

@@ -110,26 +110,35 @@ static int check_options(const struct fitting *fitting, struct failure *failure)
     return r;
 }
 
+/* What was asked of every method that knows of it. */
+static int read_folds(struct fitting *fitting, struct failure *failure) {
+    const struct fit_operations *operations = fitting->operations;
+    for (size_t i = 0; fitting->options.folds && i < operations->parameter_count; i++)
+        if (strcmp(operations->parameters[i].name, "folds") == 0)
+            return parameter_parse(&operations->parameters[i], fitting->options.folds, NULL, 0, 0,
+                                   &fitting->parameters[i], failure);
+    return 0;
+}
+
 /* Every parameter: as it was set, or by default. */
 static int read_settings(struct fitting *fitting, struct failure *failure) {
     const struct fit_operations *operations = fitting->operations;
     const struct fitting_options *options = &fitting->options;
     for (size_t i = 0; i < operations->parameter_count; i++)
         fitting->parameters[i] = operations->parameters[i].fallback;
-    for (size_t s = 0; s < options->setting_count; s++) {
+    int r = read_folds(fitting, failure);
+    for (size_t s = 0; r == 0 && s < options->setting_count; s++) {
         const char *setting = options->settings[s], *equals = strchr(setting, '=');
         if (!equals)
             return failure_input(failure, NULL, 0, 0, "'%s' sets nothing; expected NAME=VALUE", setting);
         size_t i;
-        int r = parameter_find(operations->parameters, operations->parameter_count, setting,
-                               (size_t)(equals - setting), NULL, 0, 0, &i, failure);
+        r = parameter_find(operations->parameters, operations->parameter_count, setting,
+                           (size_t)(equals - setting), NULL, 0, 0, &i, failure);
         r = r < 0 ? r
                   : parameter_parse(&operations->parameters[i], equals + 1, NULL, 0, 0,
                                     &fitting->parameters[i], failure);
-        if (r < 0)
-            return r;
     }
-    return 0;
+    return r;
 }
 
 static int fill_request(struct fitting *fitting, struct failure *failure) {
@@ -313,9 +322,12 @@ static int hear_formula(void *context, const struct fit_formula *formula) {
 
 static int hear_group(void *context, const struct fit_group *group) {
     struct fitting *fitting = context;
+    struct fit_group whole = {0}; /* what an older plugin does not know is zero */
+    memcpy(&whole, group, group->size < sizeof whole ? group->size : sizeof whole);
+    whole.size = sizeof whole;
     int r = 0;
     for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
-        r = fitting->listeners[i]->group(fitting->listeners[i]->context, group, fitting->failure);
+        r = fitting->listeners[i]->group(fitting->listeners[i]->context, &whole, fitting->failure);
     return r;
 }
 

@@ -30,8 +30,9 @@ struct fitting_options {
     const char *weights;         /* or NULL */
     const char *const *settings; /* of the plugin's parameters: "NAME=VALUE", the value with its unit */
     size_t setting_count;
-    uint64_t seed;  /* of whatever the plugin draws */
-    bool suggested; /* the terms are not the user's own */
+    uint64_t seed;     /* of whatever the plugin draws */
+    bool suggested;    /* the terms are not the user's own */
+    const char *folds; /* value of the parameter `folds` where the plugin has one that is not set; or NULL */
     /* How many rows stay in memory at most (kept-rows.h; an even number, KEPT_ROWS_MOST), 0 for none. */
     size_t kept_rows;
 };
