@@ -162,4 +162,35 @@ const struct unit *unit_find(const char *code) {
     return NULL;
 }
 
+/* One of UNIT in the dimension's SI unit as a quotient of whole numbers: all scales are one or its inverse.
+ */
+static void as_quotient(const struct unit *unit, double *ret_numerator, double *ret_denominator) {
+    *ret_numerator = unit->scale >= 1 ? unit->scale : 1;
+    *ret_denominator = unit->scale >= 1 ? 1 : rint(1 / unit->scale);
+}
+
+static bool same_dimension(enum unit_dimension a, enum unit_dimension b) {
+    bool plain = (a == UNIT_NONE || a == UNIT_RATIO) && (b == UNIT_NONE || b == UNIT_RATIO);
+    return a == b || plain;
+}
+
+bool unit_conversion(const char *from, const char *to, double *ret_multiply, double *ret_divide) {
+    const struct unit *source = unit_find(from), *target = unit_find(to);
+    if (!source || !target || !same_dimension(source->dimension, target->dimension))
+        return false;
+    double up[2], down[2];
+    as_quotient(source, &up[0], &down[0]);
+    as_quotient(target, &down[1], &up[1]);
+    double multiply = up[0] * up[1], divide = down[0] * down[1];
+    double a = multiply, b = divide;
+    while (b > 0) { /* the greatest common divisor, into a */
+        double rest = fmod(a, b);
+        a = b;
+        b = rest;
+    }
+    *ret_multiply = multiply / a;
+    *ret_divide = divide / a;
+    return true;
+}
+
 _Static_assert(DIMENSION_COUNT == UNIT_ENERGY + 1, "every dimension has its symbols");

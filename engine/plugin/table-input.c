@@ -182,6 +182,13 @@ int table_source_look(struct table_source *source, const char *path, bool hash, 
     return r;
 }
 
+const struct table_column *table_source_find(const struct table_source *source, const char *name) {
+    for (size_t i = 0; i < source->column_count; i++)
+        if (strcmp(source->columns[i].name, name) == 0)
+            return &source->columns[i];
+    return NULL;
+}
+
 int table_source_start(struct table_source *source, bool hash, struct failure *failure) {
     if (source->is_standard_input) {
         if (source->read_before)

@@ -28,6 +28,8 @@ struct table_source {
 /* Opens PATH, fills everything but the reading members, and closes it again unless it is standard input. On
  * failure SOURCE is to be cleared. */
 int table_source_look(struct table_source *source, const char *path, bool hash, struct failure *failure);
+/* The column called NAME, or NULL. */
+const struct table_column *table_source_find(const struct table_source *source, const char *name);
 /* Opens the rows for a pass: source->csv. HASH: of a plain CSV, hash the bytes as they pass. */
 int table_source_start(struct table_source *source, bool hash, struct failure *failure);
 /* Ends a pass; COMPLETE: all rows were read, so that the hash is that of the whole file. */

@@ -6,10 +6,13 @@
 #include "engine/foundation/text.h"
 #include "engine/plugin/label-set.h"
 #include "engine/plugin/table-input.h"
+#include "engine/plugin/table-unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { NOTES_BYTES_MOST = 1 << 16 };
 
 /* A label column over all inputs. */
 struct table_labels {
@@ -26,17 +29,39 @@ struct table {
     struct table_source *sources;
     size_t source_count;
     bool hash;
+    struct table_column *columns; /* of the first source, in the units of the whole; names are its own */
 
     /* Of the pass. */
     const char *const *numbers, *const *labels;
     size_t number_count, label_count;
     size_t current;              /* source; source_count: none is open */
-    struct csv_columns *columns; /* of the current source */
+    struct csv_columns *reading; /* of the current source */
     uint64_t rows;               /* of the current source so far */
     bool passed;                 /* a whole pass was made */
     struct table_labels label_columns[TABLE_LABELS_MOST];
     const uint32_t *block_labels[TABLE_LABELS_MOST];
+
+    /* Units of the pass. */
+    struct text notes;                    /* a NUL after each */
+    struct table_conversion *conversions; /* of the current source: one for each number */
+    const double **block_numbers;         /* one for each number */
+    double *converted;                    /* their numbers, one column after the other */
+    size_t converted_capacity;
+    bool converting; /* the current source needs it */
 };
+
+/* The columns that are told of: the first input's; a unit that it does not tell is that of another. */
+static int name_columns(struct table *table, struct failure *failure) {
+    const struct table_source *first = &table->sources[0];
+    table->columns = calloc(first->column_count, sizeof *table->columns);
+    if (!table->columns)
+        return failure_memory(failure);
+    for (size_t i = 0; i < first->column_count; i++) {
+        table->columns[i] = first->columns[i];
+        table->columns[i].unit = table_unit(table->sources, table->source_count, first->columns[i].name);
+    }
+    return 0;
+}
 
 int table_open(const char *const *paths, size_t count, bool hash, struct table **ret,
                struct failure *failure) {
@@ -47,6 +72,7 @@ int table_open(const char *const *paths, size_t count, bool hash, struct table *
     if (!table)
         return failure_memory(failure);
     table->hash = hash;
+    text_init(&table->notes, NOTES_BYTES_MOST);
     table->sources = calloc(count, sizeof *table->sources);
     if (!table->sources)
         return failure_memory(failure);
@@ -61,8 +87,10 @@ int table_open(const char *const *paths, size_t count, bool hash, struct table *
             return r;
     }
     table->current = table->source_count;
-    *ret = take_pointer(table);
-    return 0;
+    int r = name_columns(table, failure);
+    if (r == 0)
+        *ret = take_pointer(table);
+    return r;
 }
 
 static void clear_labels(struct table_labels *labels) {
@@ -73,8 +101,8 @@ static void clear_labels(struct table_labels *labels) {
 }
 
 static void stop(struct table *table, bool complete) {
-    csv_columns_close(table->columns);
-    table->columns = NULL;
+    csv_columns_close(table->reading);
+    table->reading = NULL;
     if (table->current < table->source_count)
         table_source_stop(&table->sources[table->current], complete);
 }
@@ -82,12 +110,17 @@ static void stop(struct table *table, bool complete) {
 void table_close(struct table *table) {
     if (!table)
         return;
-    csv_columns_close(table->columns);
+    csv_columns_close(table->reading);
     for (size_t i = 0; i < table->source_count; i++)
         table_source_clear(&table->sources[i]);
     for (size_t j = 0; j < TABLE_LABELS_MOST; j++)
         clear_labels(&table->label_columns[j]);
     free(table->sources);
+    free(table->columns);
+    text_clear(&table->notes);
+    free(table->conversions);
+    free((void *)table->block_numbers);
+    free(table->converted);
     free(table);
 }
 
@@ -108,14 +141,7 @@ size_t table_column_count(const struct table *table) {
 }
 
 const struct table_column *table_column(const struct table *table, size_t i) {
-    return &table->sources[0].columns[i];
-}
-
-static const struct table_column *find_in(const struct table_source *source, const char *name) {
-    for (size_t i = 0; i < source->column_count; i++)
-        if (strcmp(source->columns[i].name, name) == 0)
-            return &source->columns[i];
-    return NULL;
+    return &table->columns[i];
 }
 
 /* "did you mean 'x'?", or the list of what there is. */
@@ -141,7 +167,7 @@ static int no_such_column(const struct table_source *source, const char *what, c
 
 int table_find(const struct table *table, const char *what, const char *name, size_t *ret,
                struct failure *failure) {
-    const struct table_column *column = find_in(&table->sources[0], name);
+    const struct table_column *column = table_source_find(&table->sources[0], name);
     if (!column)
         return no_such_column(&table->sources[0], what, name, failure);
     *ret = (size_t)(column - table->sources[0].columns);
@@ -157,22 +183,17 @@ const struct table_suggestion *table_suggestion(const struct table *table) {
 
 /* ---- Passes */
 
-static int check_columns(const struct table *table, struct failure *failure) {
+static int check_columns(struct table *table, struct failure *failure) {
+    text_clear(&table->notes);
     for (size_t i = 0; i < table->number_count + table->label_count; i++) {
         bool number = i < table->number_count;
         const char *name = number ? table->numbers[i] : table->labels[i - table->number_count];
-        const struct table_column *first = NULL;
-        for (size_t s = 0; s < table->source_count; s++) {
-            const struct table_source *source = &table->sources[s];
-            const struct table_column *column = find_in(source, name);
-            if (!column)
-                return no_such_column(source, number ? "number" : "group", name, failure);
-            first = first ? first : column;
-            if (number && first->unit && column->unit && strcmp(first->unit, column->unit) != 0)
-                return failure_input(failure, source->input.path, 0, 0,
-                                     "the column '%s' is in '%s'; expected '%s', as in '%s'", name,
-                                     column->unit, first->unit, table->sources[0].input.path);
-        }
+        for (size_t s = 0; s < table->source_count; s++)
+            if (!table_source_find(&table->sources[s], name))
+                return no_such_column(&table->sources[s], number ? "number" : "group", name, failure);
+        int r = table_unit_check(table->sources, table->source_count, name, number, &table->notes, failure);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
@@ -194,10 +215,16 @@ static int start(struct table *table, struct failure *failure) {
             return r;
     }
     table->rows = 0;
+    table->converting = false;
+    for (size_t i = 0; i < table->number_count; i++) {
+        const char *unit = table_unit(table->sources, table->source_count, table->numbers[i]);
+        table->conversions[i] = table_unit_conversion(source, table->numbers[i], unit);
+        table->converting |= table->conversions[i].multiply != 1 || table->conversions[i].divide != 1;
+    }
     for (size_t j = 0; j < table->label_count; j++)
         table->label_columns[j].translated = 0;
     return csv_columns_open(source->csv, indices, table->number_count, indices + table->number_count,
-                            table->label_count, CSV_EMPTY_IS_NAN, &table->columns, failure);
+                            table->label_count, CSV_EMPTY_IS_NAN, &table->reading, failure);
 }
 
 int table_begin(struct table *table, const char *const *numbers, size_t number_count,
@@ -211,6 +238,12 @@ int table_begin(struct table *table, const char *const *numbers, size_t number_c
     table->labels = labels;
     table->label_count = label_count;
     table->current = 0;
+    free(table->conversions);
+    free((void *)table->block_numbers);
+    table->conversions = calloc(number_count + 1, sizeof *table->conversions);
+    table->block_numbers = calloc(number_count + 1, sizeof *table->block_numbers);
+    if (!table->conversions || !table->block_numbers)
+        return failure_memory(failure);
     int r = check_columns(table, failure);
     return r < 0 ? r : start(table, failure);
 }
@@ -218,11 +251,11 @@ int table_begin(struct table *table, const char *const *numbers, size_t number_c
 /* Brings the translation of label column J up to what the current input has by now. */
 static int extend_translation(struct table *table, size_t j) {
     struct table_labels *labels = &table->label_columns[j];
-    size_t count = csv_label_count(table->columns, j);
+    size_t count = csv_label_count(table->reading, j);
     int r = list_reserve(&labels->translation, &labels->translation_capacity, count,
                          sizeof *labels->translation, LABEL_SET_MOST);
     for (; r == 0 && labels->translated < count; labels->translated += r == 0)
-        r = label_set_code(&labels->set, csv_label(table->columns, j, (uint32_t)labels->translated),
+        r = label_set_code(&labels->set, csv_label(table->reading, j, (uint32_t)labels->translated),
                            &labels->translation[labels->translated]);
     return r;
 }
@@ -247,6 +280,25 @@ static int translate(struct table *table, size_t j, size_t rows, const uint32_t 
     return 0;
 }
 
+/* The block's numbers in the units of the whole table. */
+static int convert(struct table *table, size_t rows, const double *const *numbers, struct failure *failure) {
+    int r = list_reserve(&table->converted, &table->converted_capacity, rows * table->number_count,
+                         sizeof *table->converted, SIZE_MAX / 8);
+    if (r < 0)
+        return failure_memory(failure);
+    for (size_t i = 0; i < table->number_count; i++) {
+        struct table_conversion conversion = table->conversions[i];
+        table->block_numbers[i] = numbers[i];
+        if (conversion.multiply == 1 && conversion.divide == 1)
+            continue;
+        double *column = table->converted + i * rows;
+        for (size_t row = 0; row < rows; row++)
+            column[row] = numbers[i][row] * conversion.multiply / conversion.divide;
+        table->block_numbers[i] = column;
+    }
+    return 0;
+}
+
 /* The current source is at its end: closes it, and opens the next one if there is one. */
 static int advance(struct table *table, struct failure *failure) {
     struct table_source *source = &table->sources[table->current];
@@ -264,7 +316,7 @@ static int advance(struct table *table, struct failure *failure) {
 int table_next(struct table *table, struct table_block *ret, struct failure *failure) {
     while (table->current < table->source_count) {
         struct csv_block block;
-        int r = csv_columns_next(table->columns, &block, failure);
+        int r = csv_columns_next(table->reading, &block, failure);
         if (r < 0)
             return table_source_failure(&table->sources[table->current], r, failure);
         if (r == 0) {
@@ -279,10 +331,19 @@ int table_next(struct table *table, struct table_block *ret, struct failure *fai
             if (r < 0)
                 return r;
         }
-        *ret = (struct table_block){block.rows, block.numbers, table->block_labels};
+        if (table->converting && (r = convert(table, block.rows, block.numbers, failure)) < 0)
+            return r;
+        *ret = (struct table_block){block.rows, table->converting ? table->block_numbers : block.numbers,
+                                    table->block_labels};
         return 1;
     }
     return 0;
+}
+
+const char *table_note_after(const struct table *table, const char *previous) {
+    const struct text *notes = &table->notes;
+    size_t at = previous ? (size_t)(previous - notes->bytes) + strlen(previous) + 1 : 0;
+    return at < notes->length ? notes->bytes + at : NULL;
 }
 
 const char *table_label(const struct table *table, size_t j, uint32_t code) {

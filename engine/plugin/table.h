@@ -1,7 +1,8 @@
 /*
  * The table that a fit reads: archives (their results/results.csv) and plain CSV files, one after the other,
  * as blocks of columns in bounded memory. An archive is known by its first bytes, whatever its name. Every
- * input must have the columns that are used, in the same units; others may differ.
+ * input must have the columns that are used, in units of the same dimension: numbers are given in the unit of
+ * the first input that tells one, those of others are converted with exact factors. Other columns may differ.
  *
  *     table_open(paths) ; table_begin(columns) ; while (table_next(&block) > 0) ... ; table_begin again for a
  *     second pass ; table_close
@@ -67,7 +68,7 @@ void table_cleanup(struct table **table); /* for cleanup() */
 
 size_t table_input_count(const struct table *table);
 const struct table_input *table_input(const struct table *table, size_t i);
-/* The columns of the first input. */
+/* The columns of the first input. The unit of one that it does not tell is that of the first that does. */
 size_t table_column_count(const struct table *table);
 const struct table_column *table_column(const struct table *table, size_t i);
 /* The column called NAME, or FAILURE_INPUT with the nearest one or all that there are. WHAT says what it was
@@ -81,6 +82,9 @@ const struct table_suggestion *table_suggestion(const struct table *table);
  * LABELS must be the same in every pass over a table. */
 int table_begin(struct table *table, const char *const *numbers, size_t number_count,
                 const char *const *labels, size_t label_count, struct failure *failure);
+/* What the user should know of the pass's units, after table_begin: the sentence that follows PREVIOUS, the
+ * first for NULL; NULL after the last. Where inputs are converted, or have no unit beside others that do. */
+const char *table_note_after(const struct table *table, const char *previous);
 /* 1 and the next block (valid until the next call), 0 at the end, or negative. */
 int table_next(struct table *table, struct table_block *ret, struct failure *failure);
 

@@ -4,6 +4,7 @@
 
 #include "engine/foundation/clock.h"
 #include "engine/run/node-out.h"
+#include "engine/run/places.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -118,16 +119,12 @@ static bool has_lanes(const struct measurement *measurement, const struct run_no
     return run_node_is_in(node) && (!measurement->catching_up || node->catches_up);
 }
 
-static size_t lanes_of(const struct run *run, const struct run_node *node) {
-    return run->experiment->placement == EXPERIMENT_PLACEMENT_NODE ? 1 : node->core_count;
-}
-
 static size_t count_lanes(const struct measurement *measurement) {
     const struct run *run = measurement->run;
     size_t count = 0;
     for (size_t i = 0; i < run->node_count; i++)
         if (has_lanes(measurement, &run->nodes[i]))
-            count += lanes_of(run, &run->nodes[i]);
+            count += places_count(run, &run->nodes[i]);
     return count;
 }
 
@@ -135,7 +132,7 @@ static size_t count_lanes(const struct measurement *measurement) {
 static size_t count_to_come(const struct run *run) {
     size_t spares = 0, most = 0;
     for (size_t i = 0; i < run->node_count; i++) {
-        size_t lanes = lanes_of(run, &run->nodes[i]);
+        size_t lanes = places_count(run, &run->nodes[i]);
         spares += run->nodes[i].spare;
         most = lanes > most ? lanes : most;
     }
@@ -146,7 +143,7 @@ static size_t count_to_come(const struct run *run) {
 static int open_node(struct measurement *measurement, struct run_node *node, const struct design_block *block,
                      struct failure *failure) {
     int r = 0;
-    for (size_t core = 0; r == 0 && core < lanes_of(measurement->run, node); core++) {
+    for (size_t core = 0; r == 0 && core < places_count(measurement->run, node); core++) {
         struct lane *lane = &measurement->lanes[measurement->lane_count++];
         r = lane_open(lane, measurement, node, core, block, failure);
         if (r == 0 && lane->count > 0)
@@ -231,16 +228,12 @@ static void add_place(const struct measurement *measurement, const struct run_no
 
 static int count_todo(const struct measurement *measurement, size_t first, size_t count, struct todo *todo) {
     const struct run *run = measurement->run;
-    bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
     *todo = (struct todo){0};
     for (size_t i = 0; i < run->node_count; i++) {
         const struct run_node *node = &run->nodes[i];
-        bool counts = !node->spare && !node->replaced;
-        for (size_t core = 0; counts && core < (whole ? 1 : node->core_count); core++) {
-            char name[16] = "all";
-            if (!whole)
-                snprintf(name, sizeof name, "%u", node->cores[core]->index);
-            size_t place = ledger_place(run->ledger, node->name, name);
+        size_t places = node->spare || node->replaced ? 0 : places_count(run, node);
+        for (size_t p = 0; p < places; p++) {
+            size_t place = places_find(run, node, p);
             if (place == SIZE_MAX)
                 return -ENOMEM;
             add_place(measurement, node, place, first, count, todo);
@@ -351,22 +344,13 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
     }
 }
 
-/* A run may have ended between a unit and its repetition. */
-static bool wants_repeats(const struct run *run, const struct design_block *block) {
-    for (size_t place = 0; run->part > 1 && place < ledger_place_count(run->ledger); place++)
-        for (size_t i = block->first; i < block->first + block->count; i++)
-            if (lane_wants_repeat(run, place, i))
-                return true;
-    return false;
-}
-
 /* Is anything of the block left to do, as far as can be told before its state is set? */
 static int is_left(const struct measurement *measurement, const struct design_block *block, bool *ret,
                    struct failure *failure) {
     struct todo todo;
     if (count_todo(measurement, block->first, block->count, &todo) < 0)
         return failure_memory(failure);
-    *ret = todo.here > 0 || wants_repeats(measurement->run, block);
+    *ret = todo.here > 0 || lane_want_repeats(measurement->run, block->first, block->count);
     return 0;
 }
 

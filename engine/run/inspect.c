@@ -9,6 +9,7 @@
 #include "engine/remote/node-facts.h"
 #include "engine/run/answers.h"
 #include "engine/run/node-out.h"
+#include "engine/run/places.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -280,10 +281,9 @@ static int check_memories(const struct run *run, struct failure *failure) {
 
 /* What the measurements will be too many for is known now, and better said before hours of preparation. */
 static int check_lanes(const struct run *run, struct failure *failure) {
-    bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
     uint64_t lanes = 0;
     for (size_t i = 0; i < run->node_count; i++) {
-        size_t here = whole ? 1 : run->nodes[i].core_count;
+        size_t here = places_count(run, &run->nodes[i]);
         if (!run_node_is_in(&run->nodes[i]))
             continue;
         if (here > REMOTE_COMMANDS_LIMIT)

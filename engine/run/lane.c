@@ -1,5 +1,6 @@
 /* What the two kinds of lanes share: their beginning, their end, and the command that they start. */
 #include "engine/run/measurement.h"
+#include "engine/run/places.h"
 
 #include "engine/foundation/cleanup.h"
 
@@ -14,6 +15,14 @@ bool lane_wants_repeat(const struct run *run, size_t place, size_t position) {
     const struct gate_settings *gates = &run->campaign->gates;
     return unit_state_action(gates, ledger_flags(run->ledger, place, position)) == GATE_REPEAT &&
            (int64_t)ledger_attempts(run->ledger, place, position) <= gates->repeats;
+}
+
+bool lane_want_repeats(const struct run *run, size_t first, size_t count) {
+    for (size_t place = 0; run->part > 1 && place < ledger_place_count(run->ledger); place++)
+        for (size_t i = first; i < first + count; i++)
+            if (lane_wants_repeat(run, place, i))
+                return true;
+    return false;
 }
 
 static int choose_positions(struct lane *lane, const struct design_block *block, struct failure *failure) {
@@ -56,12 +65,11 @@ int lane_open(struct lane *lane, struct measurement *measurement, struct run_nod
     for (size_t i = 0; i < lane->pu_count; i++)
         pus[i] = node->cores[whole ? i : core]->index;
     lane->pus = pus;
-    if (whole)
-        memcpy(lane->core, "all", sizeof "all");
-    else
-        snprintf(lane->core, sizeof lane->core, "%u", pus[0]);
-    lane->place = ledger_place(run->ledger, node->name, lane->core);
-    return lane->place == SIZE_MAX ? failure_memory(failure) : choose_positions(lane, block, failure);
+    lane->place = places_find(run, node, core);
+    if (lane->place == SIZE_MAX)
+        return failure_memory(failure);
+    snprintf(lane->core, sizeof lane->core, "%s", ledger_place_core(run->ledger, lane->place));
+    return choose_positions(lane, block, failure);
 }
 
 void lane_close(struct lane *lane) {

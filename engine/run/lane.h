@@ -70,6 +70,9 @@ size_t lane_position(const struct lane *lane, size_t k);
 unsigned lane_attempt(const struct lane *lane, size_t position);
 /* Of a unit that is done: would a gate have it measured again, and was it not yet? */
 bool lane_wants_repeat(const struct run *run, size_t place, size_t position);
+/* The same of any place, at positions from FIRST on, COUNT of them: a part of a run may have ended between a
+ * unit and its repetition. False in the first part. */
+bool lane_want_repeats(const struct run *run, size_t first, size_t count);
 /* POSITION is to be measured again in the next pass. 0 or -ENOMEM. */
 int lane_add_repeat(struct lane *lane, size_t position);
 /* The next pass begins, over what was added; LANE is to be started again. False if there is nothing. */

@@ -5,6 +5,7 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/run/node-out.h"
+#include "engine/run/places.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,13 +37,9 @@ static void clear(struct missing *missing) {
 
 static int mark_node(struct missing *missing, const struct run_node *node, bool mark) {
     struct run *run = missing->run;
-    bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
-    bool has_share = !node->spare && !node->replaced;
-    for (size_t core = 0; has_share && core < (whole ? 1 : node->core_count); core++) {
-        char name[16] = "all";
-        if (!whole)
-            snprintf(name, sizeof name, "%u", node->cores[core]->index);
-        size_t place = ledger_place(run->ledger, node->name, name);
+    size_t count = node->spare || node->replaced ? 0 : places_count(run, node);
+    for (size_t i = 0; i < count; i++) {
+        size_t place = places_find(run, node, i);
         if (place == SIZE_MAX)
             return -ENOMEM;
         if (mark) {

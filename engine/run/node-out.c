@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/run/node-kinds.h"
+#include "engine/run/places.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -111,13 +112,9 @@ static bool had_all_units(const struct run *run, const struct run_node *node) {
 bool run_has_all_units(const struct run *run, const struct run_node *node) {
     if (node->core_count == 0)
         return had_all_units(run, node);
-    bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
-    size_t positions = plan_positions(run->plan), places = whole ? 1 : node->core_count;
-    for (size_t core = 0; core < places; core++) {
-        char name[16] = "all";
-        if (!whole)
-            snprintf(name, sizeof name, "%u", node->cores[core]->index);
-        size_t place = ledger_place(run->ledger, node->name, name);
+    size_t positions = plan_positions(run->plan), places = places_count(run, node);
+    for (size_t i = 0; i < places; i++) {
+        size_t place = places_find(run, node, i);
         if (place == SIZE_MAX || ledger_count_done(run->ledger, place, 0, positions) < positions)
             return false;
     }

@@ -127,20 +127,12 @@ static int choose_archive(struct run *run, const char *last, struct failure *fai
     return run->archive ? 0 : failure_memory(failure);
 }
 
-static bool wants_repeats(const struct run *run) {
-    for (size_t place = 0; place < ledger_place_count(run->ledger); place++)
-        for (size_t i = 0; i < plan_positions(run->plan); i++)
-            if (lane_wants_repeat(run, place, i))
-                return true;
-    return false;
-}
-
 /* As far as the journal tells. When in doubt the measure phase finds out, and has nothing to do. */
 static bool is_all_done(const struct run *run) {
     const struct past *past = &run->past;
     return past->measured && past->planned > 0 && run->units->repeats_failed == 0 &&
            run->units->done >= past->planned && run->units->failed == 0 && past->lost == 0 &&
-           !run->settling && !wants_repeats(run);
+           !run->settling && !lane_want_repeats(run, 0, plan_positions(run->plan));
 }
 
 /* ---- Beginning -------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ struct predict_part {
     size_t value_count;
     const struct plugin_range *domain;
     size_t domain_count;
+    const bool *dropped;      /* for each term whether this part leaves it out (estimate 0); NULL: none */
+    const double *covariance; /* of the estimates, row by row; NULL where it is not defined */
 };
 
 /* One group of a model as its file has it. */
@@ -36,6 +38,24 @@ struct predict_group {
     uint64_t rows;                    /* that it was fitted to */
     const struct predict_part *parts; /* at least one; one alone in a linear model */
     size_t part_count;
+};
+
+/* The texts of a category that the fit saw. */
+struct predict_levels {
+    const char *column;
+    const char *const *texts;
+    size_t count;
+};
+
+/* Where the rows of all groups together lay: in each of some fixed directions the least and the greatest sum
+ * of direction x scale x value. What is within the ranges of each factor can be outside of this. */
+struct predict_hull {
+    const char *const *factors;
+    const double *scale; /* a power of two for each factor */
+    size_t factor_count;
+    const double *directions; /* row by row, a number for each factor */
+    const double *minimum, *maximum;
+    size_t direction_count;
 };
 
 /* The model: the host's memory, valid until close. */
@@ -51,6 +71,9 @@ struct predict_model {
     const struct predict_group *groups; /* at least one */
     size_t group_count;
     const char *over; /* the column that tells which segment a row is in; NULL where there are none */
+    const struct predict_levels *levels; /* of the categories, where they are known */
+    size_t level_count;
+    const struct predict_hull *hull; /* NULL where it is not known */
 };
 
 /* A column of the prediction. */

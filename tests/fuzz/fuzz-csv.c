@@ -9,6 +9,7 @@
 #include "engine/documents/csv-reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
+#include "tests/fuzz/pieces.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,26 +18,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 enum { COLUMNS_MOST = 16 };
-
-static void must(bool holds) {
-    if (!holds)
-        abort();
-}
-
-struct pieces {
-    const char *bytes;
-    size_t left, size;
-};
-
-static int64_t read_piece(void *context, char *buffer, size_t room) {
-    struct pieces *pieces = context;
-    size_t step = pieces->size < room ? pieces->size : room;
-    step = step < pieces->left ? step : pieces->left;
-    memcpy(buffer, pieces->bytes, step);
-    pieces->bytes += step;
-    pieces->left -= step;
-    return (int64_t)step;
-}
 
 /* Which columns are wanted: those whose bit is set as numbers, the others as labels. */
 struct wanted {

@@ -9,6 +9,7 @@
 #include "engine/run/journal-read.h"
 #include "engine/run/journal.h"
 #include "engine/run/run-story.h"
+#include "tests/fuzz/pieces.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,26 +18,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void must(bool holds) {
-    if (!holds)
-        abort();
-}
-
-struct pieces {
-    const char *bytes;
-    size_t left, size;
-};
-
-static int64_t read_piece(void *context, char *buffer, size_t room) {
-    struct pieces *pieces = context;
-    size_t step = pieces->size < room ? pieces->size : room;
-    step = step < pieces->left ? step : pieces->left;
-    memcpy(buffer, pieces->bytes, step);
-    pieces->bytes += step;
-    pieces->left -= step;
-    return (int64_t)step;
-}
 
 static void look_at(const struct journal_member *member) {
     int64_t integer;

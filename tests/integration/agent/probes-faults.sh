@@ -13,6 +13,7 @@ cpu=/sys/devices/system/cpu
 tab=$(printf '\t')
 
 begin() { # begin ARGUMENT...: the sampler, 20 times a second, into $scratch/out
+    : >"$scratch/out" # or what is there from before is taken for a beginning
     bed on 1 "$agent" --sample --period 50000000 --flush 0 "$@" >"$scratch/out" 2>"$scratch/errors" & sampler=$!
     wait_for '^s0,'
 }

@@ -30,6 +30,16 @@ limited() {
     timeout 60 "$ASSAY" run "$scratch/$name.yaml" -o "$scratch/$name" "$@" >"$scratch/out" 2>"$scratch/err"
     status=$? seconds=$((SECONDS - began + 1)) archive=$(cat "$scratch/out")
 }
+# A machine that is busy with other things is late: what is asked of the clock is asked again with twice the time.
+# punctual MS CONDITION NAME [OPTION]...: limited with a limit of MS, and again until the condition holds. Sets $limit (ms).
+punctual() {
+    local first=$1 condition=$2 factor; shift 2
+    for factor in 1 2 4; do
+        limit=$((first * factor))
+        sed -i "s/limit: [0-9]*ms/limit: ${limit}ms/" "$scratch/$1.yaml"
+        limited "$@"; eval "$condition" && return
+    done
+}
 member() { "$ASSAY" archive cat "$archive" "$1"; }
 lines_of() { member "$1" | tail -n +2 | wc -l; }
 events() { member journal.jsonl | grep "\"event\":\"$1\""; }
@@ -49,24 +59,24 @@ is_partial() {
 }
 
 # ---- A command a unit
-naps walltime 0.1 60 'walltime: {limit: 2500ms, margin: 500ms}'
-limited walltime
-check "a run of 6 s with a walltime of 2.5 s ends in time (after $seconds s at most)" test $seconds -le 4
+naps walltime 0.1 200 'walltime: {limit: 2500ms, margin: 500ms}'
+punctual 2500 '[ $seconds -le $((limit / 1000 + 2)) ] && [ "$(lines_of results/results.csv)" -ge 1 ]' walltime
+check "a run of 20 s with a walltime of $limit ms ends in time (after $seconds s at most)" test $seconds -le $((limit / 1000 + 2))
 check "... having measured something" test "$(lines_of results/results.csv)" -ge 1
-is_partial 1 60 deadline
+is_partial 1 200 deadline
 check "... what is kept for the end is told" grep -qE "the reservation ends at [0-9:]+; .* kept for restoring and sealing" "$scratch/err"
-check "... why it ended, too" grep -qE "the time was up after [0-9]+ of 60 units; they are sealed" "$scratch/err"
+check "... why it ended, too" grep -qE "the time was up after [0-9]+ of 200 units; they are sealed" "$scratch/err"
 check "... the journal has the deadline and its source" grep -q '"source":"walltime"' <(events deadline)
 check "... and that it was reached" test "$(events deadline-reached | wc -l)" -eq 1
 check "... and how long each unit took" test "$(events unit | grep -c '"took_ns":[0-9]')" -eq "$(lines_of results/results.csv)"
 check "... no unit was ended: those that would not end in time were not begun" \
     test -z "$(events unit | grep -v '"status":"done"')"
 check "... what was rehearsed is gone" test -z "$(find "$scratch/walltime" -name '.rehearsal*')"
-check "campaign.resolved.json has what was asked" grep -q '"limit_seconds": *2.5' <(member campaign.resolved.json)
-check "--dry-run tells it" grep -q "^Walltime: 2.5 s" <("$ASSAY" run "$scratch/walltime.yaml" --dry-run)
+check "campaign.resolved.json has what was asked" grep -q "\"limit_seconds\": *$(awk "BEGIN {print $limit / 1000}")" <(member campaign.resolved.json)
+check "--dry-run tells it" grep -q "^Walltime: $(awk "BEGIN {print $limit / 1000}") s" <("$ASSAY" run "$scratch/walltime.yaml" --dry-run)
 
-naps all 0.05 5 'walltime: 1min'
-limited all
+naps all 0.05 5 'walltime: {limit: 60000ms}'
+punctual 60000 '[ $status -eq 0 ]' all
 check "a run that has time enough is completed (it was $status)" test $status -eq 0
 check "... nothing is missing" test -z "$("$ASSAY" archive list "$archive" | grep missing.csv)"
 SLURM_JOB_END_TIME=$(($(date +%s) + 4)) limited all --until 1h
@@ -111,9 +121,9 @@ check "how long units take is learnt from those that are done" test -z "$(events
 is_partial 1 4 deadline
 
 # ---- What still runs when the time is up is ended, and missing, not failed
-naps endless 1000 3 'walltime: {limit: 2 s, margin: 400ms}' '  teardown: [sleep 1000]'
-limited endless
-check "a unit that takes longer than anybody knew is ended in time (after $seconds s at most)" test $seconds -le 4
+naps endless 1000 3 'walltime: {limit: 2000ms, margin: 400ms}' '  teardown: [sleep 1000]'
+punctual 2000 '[ $seconds -le $((limit / 1000 + 2)) ]' endless
+check "a unit that takes longer than anybody knew is ended in time (after $seconds s at most)" test $seconds -le $((limit / 1000 + 2))
 is_partial 1 3 deadline
 check "... a teardown that takes longer than what was kept for it is given up" grep -q "no longer waiting for the nodes" "$scratch/err"
 check "... and no unit has failed" grep -q '"units_failed": *0' <(member run.json)
@@ -169,18 +179,27 @@ beats() { # beats NAME N COUNT [LINE]...
 beats short 1000 3 'probes: none'
 limited short
 lanes=$(($(lines_of results/results.csv) / 3))
-beats stream 10000 3000 'walltime: {limit: 5 s, margin: 2 s}' 'probes: 500ms'
-limited stream
-check "a kernel of 30 s with a walltime of 5 s ends in time (after $seconds s at most)" test $seconds -le 6
+beats stream 10000 3000 'walltime: {limit: 5000ms, margin: 2 s}' 'probes: 500ms'
+punctual 5000 '[ $seconds -le $((limit / 1000 + 1)) ] && grep -q "no further unit would end in time" "$scratch/err"' stream
+check "a kernel of 30 s with a walltime of $limit ms ends in time (after $seconds s at most)" test $seconds -le $((limit / 1000 + 1))
 check "... having measured something" test "$(lines_of results/results.csv)" -ge $((10 * lanes))
 is_partial "$lanes" 3000 deadline
 check "... its kernels ended by themselves: what was sent was measured" \
     grep -q "no further unit would end in time" "$scratch/err"
 beats jumps 800000 20 'walltime: {limit: 2500ms, margin: 300ms}' 'probes: none'
-limited jumps
-check "rows of 0.8 s are sent one by one, as long as they fit: 1 or 2 a core" \
-    test "$(lines_of results/results.csv)" -ge "$lanes" -a "$(lines_of results/results.csv)" -le $((2 * lanes))
+punctual 2500 '[ "$(lines_of results/results.csv)" -ge "$lanes" ]' jumps
+check "rows of 0.8 s are sent one by one, as long as they fit: up to $((limit / 800 - 1)) a core" \
+    test "$(lines_of results/results.csv)" -ge "$lanes" -a "$(lines_of results/results.csv)" -le $(((limit / 800 - 1) * lanes))
 is_partial "$lanes" 20 deadline
+
+# ---- In a new reservation
+naps again 0.1 60 'walltime: {limit: 4 s, margin: 300ms}'
+limited again --resubmit
+check "what the time did not allow is done in further reservations (exit code $status)" test $status -eq 0
+archive=$(tail -1 "$scratch/out")
+check "... there were some" test "$(events run-resumed | wc -l)" -ge 1
+check "... each unit was done, once" test "$(member results/results.csv | awk -F, 'NR > 1 {print $1}' | sort -n | uniq | wc -l) $(lines_of results/results.csv)" = "60 60"
+check "... and nothing is missing any more" test -z "$("$ASSAY" archive list "$archive" | grep missing.csv)"
 
 # ---- Asked to end
 naps asked 0.1 200

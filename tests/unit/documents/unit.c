@@ -117,9 +117,62 @@ static void test_table(void **state) {
     assert_null(unit_find("S"));
 }
 
+static void assert_conversion(const char *from, const char *to, double multiply, double divide) {
+    double found[2] = {0};
+    assert_true(unit_conversion(from, to, &found[0], &found[1]));
+    assert_true(found[0] == multiply && found[1] == divide);
+}
+
+static void test_conversion(void **state) {
+    (void)state;
+    assert_conversion("ms", "s", 1, 1000);
+    assert_conversion("s", "ns", 1e9, 1);
+    assert_conversion("ns", "us", 1, 1000);
+    assert_conversion("min", "d", 1, 1440);
+    assert_conversion("h", "ns", 3.6e12, 1);
+    assert_conversion("MBy", "MiBy", 15625, 16384);
+    assert_conversion("kW.h", "uJ", 3.6e12, 1);
+    assert_conversion("%", "1", 1, 100);
+    assert_conversion("GHz", "GHz", 1, 1);
+    double untouched[2] = {7, 8};
+    static const char *const others[][2] = {
+        {"s", "By"}, {"Hz", "s"}, {"By", "By/s"}, {"s", "furlong"}, {"furlong", "s"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(unit_conversion(others[i][0], others[i][1], &untouched[0], &untouched[1]));
+    assert_true(untouched[0] == 7 && untouched[1] == 8);
+}
+
+/* One of the two factors is a power of two, which rounds nothing. */
+static void test_conversion_is_rounded_once(void **state) {
+    (void)state;
+    static const char *const codes[] = {"s",    "ns",   "us", "ms",  "min",  "h",     "d",     "Hz",   "kHz",
+                                        "MHz",  "GHz",  "By", "kBy", "MBy",  "GBy",   "TBy",   "KiBy", "MiBy",
+                                        "GiBy", "TiBy", "1",  "%",   "J",    "uJ",    "mJ",    "kJ",   "W.h",
+                                        "kW.h", "W",    "mW", "kW",  "By/s", "GBy/s", "MiBy/s"};
+    size_t compared = 0;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        for (size_t j = 0; j < sizeof codes / sizeof *codes; j++) {
+            double multiply, divide, part;
+            if (!unit_conversion(codes[i], codes[j], &multiply, &divide))
+                continue;
+            compared++;
+            assert_true(multiply == rint(multiply) && divide == rint(divide));
+            bool hours = strstr(codes[i], "W.h") || strstr(codes[j], "W.h"); /* kJ to W.h: 5 / 18 */
+            if (!hours && frexp(multiply, &(int){0}) != 0.5 && frexp(divide, &(int){0}) != 0.5)
+                fail_msg("%s to %s: %g / %g", codes[i], codes[j], multiply, divide);
+            part = multiply / divide * unit_find(codes[j])->scale;
+            assert_true(fabs(part / unit_find(codes[i])->scale - 1) < 1e-15);
+        }
+    assert_int_equal(compared, 7 * 7 + 4 * 4 + 9 * 9 + 2 * 2 + 6 * 6 + 3 * 3 + 3 * 3);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values), cmocka_unit_test(test_refusals), cmocka_unit_test(test_expectations),
-        cmocka_unit_test(test_table_agrees_with_parsing), cmocka_unit_test(test_table)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_expectations),
+                                       cmocka_unit_test(test_table_agrees_with_parsing),
+                                       cmocka_unit_test(test_table),
+                                       cmocka_unit_test(test_conversion),
+                                       cmocka_unit_test(test_conversion_is_rounded_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

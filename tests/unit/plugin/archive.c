@@ -35,21 +35,29 @@ static void write_file(const char *staging, const char *name, const char *bytes,
     free(path);
 }
 
-/* 2 nodes x 2 cores x 30 calls; durations in UNIT, those of the second node twice as long. */
-static void make_results(struct text *text) {
+/* What an archive measures in: units of its durations and bytes, and how many of them one of s and By is. */
+struct measures {
+    const char *duration, *bytes;
+    double per_second, per_byte;
+};
+static const struct measures plain = {"s", "By", 1, 1}, milli = {"ms", "KiBy", 1e3, 1.0 / 1024},
+                             energy = {"J", "By", 1, 1};
+
+/* 2 nodes x 2 cores x 30 calls; durations of the second node are twice as long. */
+static void make_results(const struct measures *measures, struct text *text) {
     static const char *const nodes[] = {"n-2", "n-10"};
     assert_int_equal(text_append_string(text, "row,node,core,m,n,k,bytes,duration\n"), 0);
     for (int i = 0; i < 120; i++) {
         double m = 64 + i * 37 % 500, n = 64 + i * 53 % 700, k = 64 + i * 71 % 300;
         double seconds =
             (1 + i % 2) * (1e-5 + 6e-11 * m * n * k + 2e-9 * m * k) * (1 + 0.001 * (i * 29 % 13));
-        assert_int_equal(text_printf(text, "%d,%s,%d,%g,%g,%g,%g,%.17g\n", i, nodes[i % 2], i / 2 % 2, m, n,
-                                     k, 8 * m * n, seconds),
+        assert_int_equal(text_printf(text, "%d,%s,%d,%g,%g,%g,%.17g,%.17g\n", i, nodes[i % 2], i / 2 % 2, m,
+                                     n, k, 8 * m * n * measures->per_byte, seconds * measures->per_second),
                          0);
     }
 }
 
-static void make_archive(const char *name, const char *unit, bool suggests) {
+static void make_archive(const char *name, const struct measures *measures, bool suggests) {
     struct failure failure = {0};
     char staging[8192], target[8192], package[16384];
     snprintf(staging, sizeof staging, "%s/staging", folder);
@@ -58,7 +66,7 @@ static void make_archive(const char *name, const char *unit, bool suggests) {
     struct text results, run;
     text_init(&results, 1 << 20);
     text_init(&run, 1 << 16);
-    make_results(&results);
+    make_results(measures, &results);
     write_file(staging, TABLE_ARCHIVE_MEMBER, results.bytes, results.length);
     assert_int_equal(
         text_printf(
@@ -82,8 +90,8 @@ static void make_archive(const char *name, const char *unit, bool suggests) {
         {"m", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
         {"n", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
         {"k", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
-        {"bytes", ARCHIVE_NUMBER, "By", ARCHIVE_ROLE_COVARIATE, NULL, NULL},
-        {"duration", ARCHIVE_NUMBER, unit, ARCHIVE_ROLE_RESPONSE, NULL, NULL},
+        {"bytes", ARCHIVE_NUMBER, measures->bytes, ARCHIVE_ROLE_COVARIATE, NULL, NULL},
+        {"duration", ARCHIVE_NUMBER, measures->duration, ARCHIVE_ROLE_RESPONSE, NULL, NULL},
     };
     const struct archive_table table = {TABLE_ARCHIVE_MEMBER, "calls", columns,
                                         sizeof columns / sizeof *columns};
@@ -107,9 +115,10 @@ static int set_up(void **state) {
     (void)state;
     if (!mkdtemp(folder))
         return -1;
-    make_archive("ms.zip", "ms", true);
-    make_archive("plain.zip", "s", false);
-    make_archive("dgemm.csv", "s", true); /* what it is shows in its bytes, not in its name */
+    make_archive("ms.zip", &milli, true);
+    make_archive("plain.zip", &plain, false);
+    make_archive("joule.zip", &energy, false);
+    make_archive("dgemm.csv", &plain, true); /* what it is shows in its bytes, not in its name */
     return 0;
 }
 
@@ -239,20 +248,107 @@ static void units_of_coefficients(void **state) {
     table_close(table);
 }
 
-static void units_must_agree(void **state) {
-    (void)state;
+/* Opens two of the archives as one table. */
+static struct table *open_two(const char *first, const char *second) {
     char paths[2][8192];
     const char *both[] = {paths[0], paths[1]};
     struct failure failure = {0};
     struct table *table;
-    snprintf(paths[0], sizeof paths[0], "%s/plain.zip", folder);
-    snprintf(paths[1], sizeof paths[1], "%s/ms.zip", folder);
-    assert_int_equal(table_open(both, 2, false, &table, &failure), 0);
-    static const char *const numbers[] = {"m", "duration"};
-    assert_true(table_begin(table, numbers, 1, NULL, 0, &failure) == 0);
-    assert_true(table_begin(table, numbers, 2, NULL, 0, &failure) < 0);
-    assert_true(strstr(failure.text, "the column 'duration' is in 'ms'; expected 's', as in '") != NULL);
+    snprintf(paths[0], sizeof paths[0], "%s/%s", folder, first);
+    snprintf(paths[1], sizeof paths[1], "%s/%s", folder, second);
+    if (table_open(both, 2, false, &table, &failure) < 0)
+        fail_msg("%s: %s", failure.place, failure.text);
+    return table;
+}
+
+static const char *const measured[] = {"m", "bytes", "duration"};
+
+/* The rows of both inputs, whose second half says the same as the first. */
+static void assert_same_halves(struct table *table) {
+    struct failure failure = {0};
+    struct table_block block;
+    double values[240][3];
+    size_t rows = 0;
+    while (table_next(table, &block, &failure) > 0)
+        for (size_t i = 0; i < block.rows; i++, rows++)
+            for (size_t c = 0; c < 3; c++)
+                values[rows][c] = block.numbers[c][i];
+    assert_int_equal(rows, 240);
+    for (size_t i = 0; i < 120; i++) {
+        assert_true(values[i][0] == values[i + 120][0]);
+        assert_true(values[i][1] == values[i + 120][1]); /* KiBy and By: nothing is rounded */
+        assert_true(fabs(values[i][2] / values[i + 120][2] - 1) < 4e-16);
+    }
+}
+
+static void units_are_converted(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct table *table = open_two("plain.zip", "ms.zip");
+    for (int pass = 0; pass < 2; pass++) {
+        assert_int_equal(table_begin(table, measured, 3, NULL, 0, &failure), 0);
+        const char *note = table_note_after(table, NULL);
+        assert_true(strstr(note, "the column 'bytes' of '") &&
+                    strstr(note, "ms.zip' is converted to 'By', as"));
+        note = table_note_after(table, note);
+        assert_true(strstr(note, "the column 'duration' of '") && strstr(note, "plain.zip'"));
+        assert_null(table_note_after(table, note));
+        assert_same_halves(table);
+    }
     table_close(table);
+    table = open_two("ms.zip", "plain.zip");
+    assert_int_equal(table_begin(table, measured, 3, NULL, 0, &failure), 0);
+    assert_same_halves(table);
+    size_t column;
+    assert_int_equal(table_find(table, "number", "duration", &column, NULL), 0);
+    assert_string_equal(table_column(table, column)->unit, "ms");
+    table_close(table);
+    table = open_two("plain.zip", "dgemm.csv");
+    assert_int_equal(table_begin(table, measured, 3, NULL, 0, &failure), 0);
+    assert_null(table_note_after(table, NULL));
+    table_close(table);
+}
+
+static void units_that_cannot_be(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct table *table = open_two("plain.zip", "joule.zip");
+    assert_int_equal(table_begin(table, measured, 2, NULL, 0, &failure), 0);
+    assert_true(table_begin(table, measured, 3, NULL, 0, &failure) < 0);
+    assert_true(strstr(failure.text, "the column 'duration' is in 'J'; expected 's', as in '") != NULL);
+    assert_true(strstr(failure.text, "plain.zip'") && strstr(failure.place, "joule.zip"));
+    table_close(table);
+    /* Texts are compared as texts: 1 of KiBy is not 1024 of By. */
+    static const char *const groups[] = {"bytes"};
+    table = open_two("plain.zip", "ms.zip");
+    assert_true(table_begin(table, measured, 1, groups, 1, &failure) < 0);
+    assert_true(strstr(failure.text, "'bytes' is in 'KiBy'; expected 'By'") != NULL);
+    table_close(table);
+}
+
+/* A CSV knows no units; beside an archive its numbers are in the archive's, whichever comes first. */
+static void units_that_are_not_told(void **state) {
+    (void)state;
+    struct failure failure = {0};
+    struct text results;
+    text_init(&results, 1 << 20);
+    make_results(&plain, &results);
+    write_file(folder, "calls.csv", results.bytes, results.length);
+    text_clear(&results);
+    static const char *const orders[][2] = {{"calls.csv", "plain.zip"}, {"plain.zip", "calls.csv"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct table *table = open_two(orders[i][0], orders[i][1]);
+        size_t column;
+        assert_int_equal(table_find(table, "number", "duration", &column, NULL), 0);
+        assert_string_equal(table_column(table, column)->unit, "s");
+        assert_int_equal(table_begin(table, measured + 1, 1, NULL, 0, &failure), 0);
+        const char *note = table_note_after(table, NULL);
+        assert_true(strstr(note, "calls.csv' has no unit; it is taken to be in 'By', as in '") != NULL);
+        assert_null(table_note_after(table, note));
+        assert_int_equal(table_begin(table, measured, 3, NULL, 0, &failure), 0);
+        assert_same_halves(table);
+        table_close(table);
+    }
 }
 
 /* A flipped byte in the middle of the data must not become a model. */
@@ -284,15 +380,16 @@ static void damage_is_found(void **state) {
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--make") == 0) {
         snprintf(folder, sizeof folder, "%s", argv[2]);
-        make_archive("dgemm.zip", "s", true);
-        make_archive("plain.zip", "s", false);
+        make_archive("dgemm.zip", &plain, true);
+        make_archive("plain.zip", &plain, false);
+        make_archive("ms.zip", &milli, false);
+        make_archive("joule.zip", &energy, false);
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_an_archive_says),
-        cmocka_unit_test(units_of_coefficients),
-        cmocka_unit_test(units_must_agree),
-        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(what_an_archive_says),    cmocka_unit_test(units_of_coefficients),
+        cmocka_unit_test(units_are_converted),     cmocka_unit_test(units_that_cannot_be),
+        cmocka_unit_test(units_that_are_not_told), cmocka_unit_test(damage_is_found),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

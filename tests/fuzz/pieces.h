@@ -1,0 +1,30 @@
+/* What the targets share that read a stream: the bytes come in pieces of one size. */
+#ifndef ASSAY_TESTS_FUZZ_PIECES_H
+#define ASSAY_TESTS_FUZZ_PIECES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(bool holds) {
+    if (!holds)
+        abort();
+}
+
+struct pieces {
+    const char *bytes;
+    size_t left, size;
+};
+
+static int64_t read_piece(void *context, char *buffer, size_t room) {
+    struct pieces *pieces = context;
+    size_t step = pieces->size < room ? pieces->size : room;
+    step = step < pieces->left ? step : pieces->left;
+    memcpy(buffer, pieces->bytes, step);
+    pieces->bytes += step;
+    pieces->left -= step;
+    return (int64_t)step;
+}
+
+#endif
