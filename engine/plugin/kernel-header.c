@@ -268,8 +268,9 @@ static void put_tables(struct writing *writing) {
         put_string(writing, view->groups[g].name);
         put(writing, ",\n");
     }
-    put(writing, "};\n\nstatic const struct {\n    double from, to; /* of %s */\n    double mean[%zu];\n",
-        view->over ? argument_of(writing, view->over) : "nothing", view->term_count);
+    put(writing, "};\n\nstatic const struct {\n    double from, to;%s%s%s\n    double mean[%zu];\n",
+        view->over ? " /* of " : "", view->over ? argument_of(writing, view->over) : "",
+        view->over ? " */" : "", view->term_count);
     if (writing->noisy)
         put(writing, "    double constant, sigma[%zu];\n    int half_normal;\n", view->term_count);
     put(writing, "} assay_%s_parts[] = {\n", name);
@@ -324,9 +325,7 @@ static void put_function(struct writing *writing, const char *what, bool sigma) 
         put_product(writing, &view->terms[t]);
         put(writing, ")%s;\n", greatest ? ")" : "");
     }
-    for (size_t i = 0; view->term_count > 0 && i < writing->factor_count; i++)
-        put(writing, "    (void)%s;\n", writing->arguments[i]); /* the model may have dropped its terms */
-    put(writing, "    return value > 0 ? value : 0;\n}\n\n");
+    put(writing, "    return %s;\n}\n\n", sigma ? "value > 0 ? value : 0" : "value");
 }
 
 static void put_draw(struct writing *writing) {

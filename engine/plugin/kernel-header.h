@@ -10,7 +10,7 @@
  *     double assay_dgemm_draw(group, m, n, k, z)    seconds one call takes; z standard normal, the caller's
  *
  * Groups are numbered from 0 in the model's order; -1 is a group whose every coefficient is the mean over all
- * groups. Nothing is negative. Numbers are written so that they read back as the same double.
+ * groups. No draw and no sigma is negative. Numbers are written so that they read back as the same double.
  */
 #ifndef ASSAY_PLUGIN_KERNEL_HEADER_H
 #define ASSAY_PLUGIN_KERNEL_HEADER_H
