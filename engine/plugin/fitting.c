@@ -24,6 +24,10 @@ struct fitting {
     struct grouping *grouping;
     uint64_t rows;
     struct kept_rows kept; /* of the first pass; none where they were not asked for */
+    struct hull hull;
+    size_t *hull_needs;                 /* which of the needs its columns are */
+    size_t response_need, weights_need; /* SIZE_MAX where the plugin needs no such column */
+    bool hull_done;                     /* after the first pass */
 
     /* What the plugin sees until it is closed. */
     struct plugin_host host;
@@ -50,6 +54,7 @@ void fitting_free(struct fitting *fitting) {
         fitting->operations->close(fitting->instance);
     grouping_free(fitting->grouping);
     kept_rows_clear(&fitting->kept);
+    free(fitting->hull_needs);
     free(fitting->columns);
     free(fitting->parameters);
     free(fitting->labels);
@@ -236,6 +241,36 @@ static int open_plugin(struct fitting *fitting, const struct installation *insta
 
 /* ---- Rows */
 
+/* The hull is over what the plugin needs as numbers, but for what it explains and how it weighs it. */
+static int prepare_hull(struct fitting *fitting, struct failure *failure) {
+    const struct fit_needs *needs = &fitting->needs;
+    const struct fitting_options *options = &fitting->options;
+    size_t count = 0;
+    fitting->response_need = fitting->weights_need = SIZE_MAX;
+    fitting->hull_needs = calloc(needs->column_count + 1, sizeof *fitting->hull_needs);
+    if (!fitting->hull_needs)
+        return failure_memory(failure);
+    for (size_t i = 0; i < needs->column_count; i++) {
+        if (strcmp(needs->columns[i], options->response) == 0)
+            fitting->response_need = i;
+        else if (options->weights && strcmp(needs->columns[i], options->weights) == 0)
+            fitting->weights_need = i;
+        else
+            fitting->hull_needs[count++] = i;
+    }
+    hull_init(&fitting->hull, count);
+    return 0;
+}
+
+static void add_to_hull(struct fitting *fitting, const struct table_block *rows) {
+    const double *columns[HULL_COLUMNS_MOST] = {NULL};
+    for (size_t i = 0; i < fitting->hull.column_count; i++)
+        columns[i] = rows->numbers[fitting->hull_needs[i]];
+    hull_add(&fitting->hull, rows->rows, columns,
+             fitting->response_need == SIZE_MAX ? NULL : rows->numbers[fitting->response_need],
+             fitting->weights_need == SIZE_MAX ? NULL : rows->numbers[fitting->weights_need]);
+}
+
 /* What the table says of its units, once. */
 static void pass_table_notes(struct fitting *fitting) {
     const char *note = NULL;
@@ -265,8 +300,11 @@ static int stream_rows(struct fitting *fitting, bool first, struct failure *fail
         r = fitting->operations->block(fitting->instance, &block, &message);
         if (r < 0)
             return plugin_library_failure(fitting->library, r, &message, failure);
+        if (!fitting->hull_done)
+            add_to_hull(fitting, &rows);
         fitting->rows += rows.rows;
     }
+    fitting->hull_done = true;
     return r;
 }
 
@@ -302,6 +340,7 @@ int fitting_run(const struct installation *installation, struct table *table,
     fitting->note_context = note_context;
     int r = check_options(fitting, failure);
     r = r < 0 ? r : open_plugin(fitting, installation, failure);
+    r = r < 0 ? r : prepare_hull(fitting, failure);
     r = r < 0 ? r : grouping_new(options->by_count, &fitting->grouping, failure);
     r = r < 0 ? r : stream_passes(fitting, failure);
     if (r < 0)
@@ -458,6 +497,21 @@ const struct fit_needs *fitting_needs(const struct fitting *fitting) {
 
 const struct fit_request *fitting_request(const struct fitting *fitting) {
     return &fitting->request;
+}
+
+const struct hull *fitting_hull(const struct fitting *fitting) {
+    return &fitting->hull;
+}
+
+const char *fitting_hull_column(const struct fitting *fitting, size_t i) {
+    return fitting->needs.columns[fitting->hull_needs[i]];
+}
+
+bool fitting_levels(const struct fitting *fitting, const char *name, struct plugin_levels *ret) {
+    for (size_t i = 0; i < fitting->needs.category_count; i++)
+        if (strcmp(fitting->needs.categories[i], name) == 0)
+            return pass_levels((void *)fitting, i, ret) == 0;
+    return false;
 }
 
 double fitting_parameter(const struct fitting *fitting, size_t i) {

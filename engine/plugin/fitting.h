@@ -8,6 +8,7 @@
 
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
+#include "engine/plugin/hull.h"
 #include "engine/plugin/kept-rows.h"
 #include "engine/plugin/table.h"
 #include "plugins/interface/fit.h"
@@ -74,6 +75,12 @@ const char *fitting_label(const struct fitting *fitting, uint32_t group, size_t 
 const struct fit_needs *fitting_needs(const struct fitting *fitting);
 const struct fit_request *fitting_request(const struct fitting *fitting);
 const struct kept_rows *fitting_kept_rows(const struct fitting *fitting);
+/* Where the rows lay, and the columns that it is told of, in its order. */
+const struct hull *fitting_hull(const struct fitting *fitting);
+const char *fitting_hull_column(const struct fitting *fitting, size_t i);
+/* The texts of the column NAME, if the plugin reads it as a category; false otherwise. Valid until the next
+ * call for that column. */
+bool fitting_levels(const struct fitting *fitting, const char *name, struct plugin_levels *ret);
 /* The value of the I-th of the plugin's parameters, as it was set or by default. */
 double fitting_parameter(const struct fitting *fitting, size_t i);
 /* The unit of column NAME (UCUM), or NULL where it is not known. */
