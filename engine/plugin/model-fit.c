@@ -29,32 +29,6 @@ static const struct document_node *list_of(const struct document_node *node, con
 
 /* ---- Groups */
 
-static int read_covariance(const struct model_fit *fit, const struct document_node *node, double **ret,
-                           struct failure *failure) {
-    const struct document_node *rows = document_get(node, "covariance");
-    if (!rows || rows->kind == DOCUMENT_NULL)
-        return 0;
-    size_t count = fit->view->term_count;
-    bool good = rows->kind == DOCUMENT_SEQUENCE && rows->count == count;
-    cleanup_free double *covariance = calloc(count * count, sizeof *covariance);
-    if (!covariance)
-        return failure_memory(failure);
-    for (size_t i = 0; good && i < count; i++) {
-        const struct document_node *row = rows->items[i];
-        good = row->kind == DOCUMENT_SEQUENCE && row->count == count;
-        for (size_t j = 0; good && j < count; j++) {
-            covariance[i * count + j] = number_of(row->items[j]);
-            good = isfinite(covariance[i * count + j]);
-        }
-    }
-    if (!good)
-        return failure_input(failure, model_document(fit->model)->file, rows->line, rows->column,
-                             "'covariance' is not a square of %zu by %zu numbers, one for each two terms",
-                             count, count);
-    *ret = take_pointer(covariance);
-    return 0;
-}
-
 static int read_group(const struct model_fit *fit, const struct document_node *node,
                       struct model_fit_group *ret, struct failure *failure) {
     ret->sigma = number_of(document_get(node, "sigma"));
@@ -69,7 +43,7 @@ static int read_group(const struct model_fit *fit, const struct document_node *n
                                  "the group has no label '%s', and the model has groups by it", fit->by[j]);
         ret->labels[j] = label->text;
     }
-    return read_covariance(fit, node, &ret->covariance, failure);
+    return 0;
 }
 
 static int read_groups(struct model_fit *fit, const struct document_node *root, struct failure *failure) {
@@ -82,8 +56,10 @@ static int read_groups(struct model_fit *fit, const struct document_node *root, 
         if (by->items[j]->text)
             fit->by[fit->by_count++] = by->items[j]->text;
     int r = 0;
-    for (size_t g = 0; r == 0 && g < fit->view->group_count; g++)
+    for (size_t g = 0; r == 0 && g < fit->view->group_count; g++) {
+        fit->groups[g].covariance = fit->view->groups[g].parts[0].covariance;
         r = read_group(fit, groups->items[g], &fit->groups[g], failure);
+    }
     return r;
 }
 
@@ -194,10 +170,8 @@ int model_fit_read(const struct model *model, struct model_fit **ret, struct fai
 void model_fit_free(struct model_fit *fit) {
     if (!fit)
         return;
-    for (size_t g = 0; fit->groups && g < fit->view->group_count; g++) {
-        free(fit->groups[g].covariance);
+    for (size_t g = 0; fit->groups && g < fit->view->group_count; g++)
         free((void *)fit->groups[g].labels);
-    }
     free(fit->groups);
     free((void *)fit->by);
     free(fit->factors);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 struct model_fit_group {
-    double *covariance; /* of the estimates, row by row; NULL: the fit left it undefined */
+    const double *covariance; /* of the estimates, row by row; NULL: the fit left it undefined */
     double sigma; /* standard deviation of a unit of weight 1, in the response's unit; NaN: not defined */
     const char **labels; /* one for each column of by */
 };

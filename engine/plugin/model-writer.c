@@ -21,6 +21,7 @@
 enum {
     FLUSH_BYTES = 1 << 16,
     PENDING_BYTES_MOST = 1 << 28, /* one group's line; all skipped groups */
+    LEVELS_MOST = 1 << 16,
 };
 
 struct model_writer {
@@ -138,17 +139,35 @@ static void put_term(struct model_writer *writer, const struct plugin_term *term
     put(writer, text, "]}");
 }
 
+/* The texts that a category has, where there are few enough for terms of their own. */
+static void put_levels(struct model_writer *writer, const char *name) {
+    struct text *text = &writer->pending;
+    struct plugin_levels levels;
+    if (!fitting_levels(writer->fitting, name, &levels) || levels.count > LEVELS_MOST)
+        return;
+    put(writer, text, ", \"levels\": [");
+    for (uint32_t i = 0; i < levels.count; i++) {
+        put(writer, text, "%s", i ? ", " : "");
+        put_string(writer, text, levels.texts[levels.order[i]]);
+    }
+    put(writer, text, "]");
+}
+
+static bool is_used(const struct fit_formula *formula, const char *name) {
+    bool used = formula->over && strcmp(formula->over, name) == 0;
+    for (size_t t = 0; !used && t < formula->term_count; t++)
+        for (size_t f = 0; !used && f < formula->terms[t].factor_count; f++)
+            used = strcmp(formula->terms[t].factors[f].name, name) == 0;
+    return used;
+}
+
 /* Every column that a term uses, with its unit. */
 static void put_factors(struct model_writer *writer, const struct fit_formula *formula) {
     struct text *text = &writer->pending;
     bool first = true;
     for (size_t i = 0; i < table_column_count(fitting_table(writer->fitting)); i++) {
         const struct table_column *column = table_column(fitting_table(writer->fitting), i);
-        bool used = formula->over && strcmp(formula->over, column->name) == 0;
-        for (size_t t = 0; t < formula->term_count; t++)
-            for (size_t f = 0; f < formula->terms[t].factor_count; f++)
-                used |= strcmp(formula->terms[t].factors[f].name, column->name) == 0;
-        if (!used)
+        if (!is_used(formula, column->name))
             continue;
         put(writer, text, "%s{\"name\": ", first ? "" : ", ");
         put_string(writer, text, column->name);
@@ -156,6 +175,7 @@ static void put_factors(struct model_writer *writer, const struct fit_formula *f
         put_string(writer, text, column->unit);
         put(writer, text, ", \"type\": ");
         put_string(writer, text, column->type);
+        put_levels(writer, column->name);
         put(writer, text, "}");
         first = false;
     }
@@ -174,6 +194,75 @@ static void put_settings(struct model_writer *writer) {
         else
             put_measured(writer, text, value);
     }
+}
+
+/* Whether a direction is along nothing but the columns that are used. */
+static bool is_along(const struct hull *hull, const bool *used, size_t d) {
+    bool along = true;
+    for (size_t i = 0; i < hull->column_count; i++)
+        along = along && (used[i] || hull->directions[d][i] == 0);
+    return along;
+}
+
+static void put_supports(struct model_writer *writer, const struct hull *hull, const bool *used,
+                         const char *key, const double *values) {
+    struct text *text = &writer->pending;
+    put(writer, text, ", \"%s\": [", key);
+    for (size_t d = 0, count = 0; d < hull->direction_count; d++) {
+        if (!is_along(hull, used, d))
+            continue;
+        put(writer, text, "%s", count++ ? ", " : "");
+        put_measured(writer, text, values[d]);
+    }
+    put(writer, text, "]");
+}
+
+static void put_directions(struct model_writer *writer, const struct hull *hull, const bool *used) {
+    struct text *text = &writer->pending;
+    put(writer, text, ", \"directions\": [");
+    for (size_t d = 0, count = 0; d < hull->direction_count; d++) {
+        if (!is_along(hull, used, d))
+            continue;
+        put(writer, text, "%s", count++ ? ", " : "");
+        for (size_t i = 0, entries = 0; i < hull->column_count; i++)
+            if (used[i])
+                put(writer, text, "%s%d", entries++ ? ", " : "[", hull->directions[d][i]);
+        put(writer, text, "]");
+    }
+    put(writer, text, "]");
+}
+
+/* Of one factor its range says as much. */
+static void put_hull(struct model_writer *writer, const struct fit_formula *formula) {
+    const struct hull *hull = fitting_hull(writer->fitting);
+    struct text *text = &writer->pending;
+    bool used[HULL_COLUMNS_MOST] = {false};
+    size_t count = 0;
+    for (size_t i = 0; i < hull->column_count; i++)
+        count += used[i] = is_used(formula, fitting_hull_column(writer->fitting, i));
+    if (count < 2 || !hull_is_told(hull))
+        return;
+    const char *before = "  \"hull\": {\"factors\": [";
+    for (size_t i = 0; i < hull->column_count; i++) {
+        if (!used[i])
+            continue;
+        put(writer, text, "%s", before);
+        put_string(writer, text, fitting_hull_column(writer->fitting, i));
+        before = ", ";
+    }
+    before = "], \"scale\": [";
+    for (size_t i = 0; i < hull->column_count; i++) {
+        if (!used[i])
+            continue;
+        put(writer, text, "%s", before);
+        put_measured(writer, text, hull->scale[i]);
+        before = ", ";
+    }
+    put(writer, text, "]");
+    put_directions(writer, hull, used);
+    put_supports(writer, hull, used, "minimum", hull->minimum);
+    put_supports(writer, hull, used, "maximum", hull->maximum);
+    put(writer, text, "},\n");
 }
 
 static void put_origin(struct model_writer *writer) {
@@ -252,6 +341,7 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
     put(writer, text, ",\n  \"by\": ");
     put_strings(writer, options->by, options->by_count);
     put(writer, text, ",\n");
+    put_hull(writer, formula);
     put_origin(writer);
     put(writer, text, "  \"groups\": [");
     return flush(writer, false, failure);
@@ -378,15 +468,20 @@ static void put_covariance(struct model_writer *writer, const struct fit_part *p
     put(writer, text, "]");
 }
 
+static void put_values(struct model_writer *writer, const struct fit_value *values, size_t count) {
+    struct text *text = &writer->pending;
+    for (size_t i = 0; i < count; i++) {
+        put(writer, text, ", ");
+        put_string(writer, text, values[i].name);
+        put(writer, text, ": ");
+        put_number(writer, text, values[i].value);
+    }
+}
+
 static void put_part(struct model_writer *writer, const struct fit_part *part) {
     struct text *text = &writer->pending;
     put_estimates(writer, part);
-    for (size_t i = 0; i < part->value_count; i++) {
-        put(writer, text, ", ");
-        put_string(writer, text, part->values[i].name);
-        put(writer, text, ": ");
-        put_number(writer, text, part->values[i].value);
-    }
+    put_values(writer, part->values, part->value_count);
     put(writer, text, ", \"domain\": [");
     for (size_t i = 0; i < part->domain_count; i++) {
         put(writer, text, "%s{\"name\": ", i ? ", " : "");
@@ -409,6 +504,7 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
     put(writer, text, "%s\n    ", writer->group_count++ ? "," : "");
     put_labels(writer, text, group->code);
     put(writer, text, ", \"n\": %llu", (unsigned long long)group->rows);
+    put_values(writer, group->values, group->value_count);
     if (group->part_count == 1)
         put_part(writer, &group->parts[0]);
     for (size_t i = 0; group->part_count != 1 && i < group->part_count; i++) {

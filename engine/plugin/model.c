@@ -6,6 +6,9 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
+#include "engine/plugin/evaluation.h"
+#include "engine/plugin/model-part.h"
+#include "engine/plugin/model-reading.h"
 #include "engine/plugin/model-writer.h"
 
 #include <errno.h>
@@ -13,90 +16,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP_NAME_MOST = 4096 };
+enum {
+    GROUP_NAME_MOST = 4096,
+    FACTORS_MOST = 256,     /* of a term */
+    READ_FACTORS_MOST = 64, /* of a hull */
+    READ_DIRECTIONS_MOST = 1 << 16,
+};
 
 struct model {
     struct document *document; /* owns the texts that the view points to */
     struct predict_model view;
     struct plugin_term *terms;
     struct predict_group *groups;
+    struct predict_levels *levels;
+    struct predict_hull *hull;
     size_t skipped_count;
 };
 
-/* ---- Members, each with its place */
-
-struct reading {
-    const struct document *document;
-    struct failure *failure;
-};
-
-static int refuse(const struct reading *reading, const struct document_node *node, const char *key,
-                  const char *expected) {
-    return failure_input(reading->failure, reading->document->file, node->line, node->column,
-                         "'%s' is missing or is not %s", key, expected);
-}
-
-static int need(const struct reading *reading, const struct document_node *node, const char *key,
-                enum document_kind kind, const struct document_node **ret) {
-    const struct document_node *value = document_get(node, key);
-    if (!value || value->kind != kind)
-        return refuse(reading, value ? value : node, key, document_kind_name(kind));
-    *ret = value;
-    return 0;
-}
-
-static int need_text(const struct reading *reading, const struct document_node *node, const char *key,
-                     const char **ret) {
-    const struct document_node *value = NULL;
-    int r = need(reading, node, key, DOCUMENT_TEXT, &value);
-    if (r == 0)
-        *ret = value->text;
-    return r;
-}
-
-static int need_number(const struct reading *reading, const struct document_node *node, const char *key,
-                       double *ret) {
-    const struct document_node *value = NULL;
-    int r = need(reading, node, key, DOCUMENT_NUMBER, &value);
-    if (r == 0 && !number_parse_double(value->text, strlen(value->text), ret))
-        return refuse(reading, value, key, "a number that a double can hold");
-    return r;
-}
-
-static int need_whole(const struct reading *reading, const struct document_node *node, const char *key,
-                      int64_t minimum, int64_t maximum, int64_t *ret) {
-    const struct document_node *value = NULL;
-    int64_t whole = 0;
-    int r = need(reading, node, key, DOCUMENT_NUMBER, &value);
-    if (r == 0 &&
-        (!number_parse_int64(value->text, strlen(value->text), &whole) || whole < minimum || whole > maximum))
-        return refuse(reading, value, key, "a whole number in range");
-    if (r == 0)
-        *ret = whole;
-    return r;
-}
-
 /* ---- The formula */
-
-/* A text that may be missing or null. */
-static int may_text(const struct reading *reading, const struct document_node *node, const char *key,
-                    const char **ret) {
-    const struct document_node *value = document_get(node, key);
-    *ret = NULL;
-    return !value || value->kind == DOCUMENT_NULL ? 0 : need_text(reading, node, key, ret);
-}
 
 static int read_factor(const struct reading *reading, const struct document_node *node,
                        struct plugin_factor *ret) {
     int64_t power = 0;
-    int r = need_text(reading, node, "factor", &ret->name);
-    r = r < 0 ? r : need_whole(reading, node, "power", -1000, 1000, &power);
-    r = r < 0 ? r : may_text(reading, node, "level", &ret->level);
-    r = r < 0 ? r : may_text(reading, node, "function", &ret->function);
+    int r = reading_text(reading, node, "factor", &ret->name);
+    r = r < 0 ? r : reading_whole(reading, node, "power", -1000, 1000, &power);
+    r = r < 0 ? r : reading_may_text(reading, node, "level", &ret->level);
+    r = r < 0 ? r : reading_may_text(reading, node, "function", &ret->function);
     if (r == 0 && (power == 0 || (ret->level && power != 1)))
-        r = refuse(reading, node, "power", ret->level ? "1, as that of a level must be" : "other than 0");
+        r = reading_refuse(reading, node, "power",
+                           ret->level ? "1, as that of a level must be" : "other than 0");
     if (r == 0 && ret->function && strcmp(ret->function, "log2") != 0)
-        r = refuse(reading, node, "function", "one that this assay knows: log2");
+        r = reading_refuse(reading, node, "function", "one that this assay knows: log2");
     ret->power = (int32_t)power;
     return r;
 }
@@ -104,10 +54,12 @@ static int read_factor(const struct reading *reading, const struct document_node
 static int read_term(const struct reading *reading, const struct document_node *node,
                      struct plugin_term *ret) {
     const struct document_node *factors = NULL;
-    int r = need_text(reading, node, "name", &ret->name);
-    r = r < 0 ? r : need(reading, node, "factors", DOCUMENT_SEQUENCE, &factors);
+    int r = reading_text(reading, node, "name", &ret->name);
+    r = r < 0 ? r : reading_need(reading, node, "factors", DOCUMENT_SEQUENCE, &factors);
     if (r < 0)
         return r;
+    if (factors->count > FACTORS_MOST)
+        return reading_refuse(reading, factors, "factors", "a sequence of at most 256");
     struct plugin_factor *items = calloc(factors->count + 1, sizeof *items);
     if (!items)
         return failure_memory(reading->failure);
@@ -122,9 +74,13 @@ static int read_term(const struct reading *reading, const struct document_node *
 static int read_formula(const struct reading *reading, const struct document_node *root,
                         struct model *model) {
     const struct document_node *formula = NULL;
-    int r = need(reading, root, "formula", DOCUMENT_SEQUENCE, &formula);
+    int r = reading_need(reading, root, "formula", DOCUMENT_SEQUENCE, &formula);
     if (r < 0)
         return r;
+    if (formula->count > EVALUATION_TERMS_MOST)
+        return reading_refuse(reading, formula, "formula", "a sequence of at most 1024 terms");
+    if (formula->count == 0 && evaluation_knows(model->view.kind))
+        return reading_refuse(reading, formula, "formula", "a sequence of at least one term");
     model->terms = calloc(formula->count + 1, sizeof *model->terms);
     if (!model->terms)
         return failure_memory(reading->failure);
@@ -135,13 +91,128 @@ static int read_formula(const struct reading *reading, const struct document_nod
     return r;
 }
 
+/* ---- What was seen of all groups together */
+
+static int read_level_texts(const struct reading *reading, const struct document_node *list,
+                            struct predict_levels *ret) {
+    const char **texts = calloc(list->count + 1, sizeof *texts);
+    if (!texts)
+        return failure_memory(reading->failure);
+    ret->texts = texts;
+    ret->count = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i]->kind != DOCUMENT_TEXT)
+            return reading_refuse(reading, list->items[i], "levels", "a sequence of texts");
+        texts[i] = list->items[i]->text;
+    }
+    return 0;
+}
+
+/* "levels" of the factors that are categories. */
+static int read_levels(const struct reading *reading, const struct document_node *root, struct model *model) {
+    const struct document_node *factors = document_get(root, "factors");
+    if (!factors)
+        return 0;
+    if (factors->kind != DOCUMENT_SEQUENCE)
+        return reading_refuse(reading, factors, "factors", document_kind_name(DOCUMENT_SEQUENCE));
+    model->levels = calloc(factors->count + 1, sizeof *model->levels);
+    if (!model->levels)
+        return failure_memory(reading->failure);
+    model->view.levels = model->levels;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < factors->count; i++) {
+        const struct document_node *list = document_get(factors->items[i], "levels");
+        if (!list || list->kind == DOCUMENT_NULL)
+            continue;
+        struct predict_levels *levels = &model->levels[model->view.level_count++];
+        r = reading_text(reading, factors->items[i], "name", &levels->column);
+        r = r < 0 ? r : reading_need(reading, factors->items[i], "levels", DOCUMENT_SEQUENCE, &list);
+        r = r < 0 ? r : read_level_texts(reading, list, levels);
+    }
+    return r;
+}
+
+static int read_directions(const struct reading *reading, const struct document_node *node,
+                           struct predict_hull *hull) {
+    const struct document_node *list = NULL;
+    int r = reading_need(reading, node, "directions", DOCUMENT_SEQUENCE, &list);
+    if (r < 0)
+        return r;
+    if (list->count > READ_DIRECTIONS_MOST)
+        return reading_refuse(reading, list, "directions", "a sequence of at most 65536");
+    size_t width = hull->factor_count;
+    double *directions = calloc(list->count * width + 1, sizeof *directions);
+    if (!directions)
+        return failure_memory(reading->failure);
+    hull->directions = directions;
+    hull->direction_count = list->count;
+    for (size_t i = 0; r == 0 && i < list->count; i++) {
+        const struct document_node *row = list->items[i];
+        if (row->kind != DOCUMENT_SEQUENCE || row->count != width)
+            return reading_refuse(reading, row, "directions", "a number for each factor");
+        for (size_t j = 0; r == 0 && j < width; j++)
+            r = reading_entry(reading, row->items[j], "directions", &directions[i * width + j]);
+    }
+    return r;
+}
+
+static int read_hull(const struct reading *reading, const struct document_node *root, struct model *model) {
+    const struct document_node *node = document_get(root, "hull"), *factors = NULL;
+    if (!node || node->kind == DOCUMENT_NULL)
+        return 0;
+    int r = reading_need(reading, root, "hull", DOCUMENT_MAPPING, &node);
+    r = r < 0 ? r : reading_need(reading, node, "factors", DOCUMENT_SEQUENCE, &factors);
+    if (r < 0)
+        return r;
+    if (factors->count == 0 || factors->count > READ_FACTORS_MOST)
+        return reading_refuse(reading, factors, "factors", "a sequence of 1 to 64 columns");
+    struct predict_hull *hull = calloc(1, sizeof *hull);
+    const char **names = calloc(factors->count, sizeof *names);
+    model->view.hull = model->hull = hull;
+    if (hull)
+        hull->factors = names;
+    if (!hull || !names) {
+        if (!hull)
+            free(names);
+        return failure_memory(reading->failure);
+    }
+    hull->factor_count = factors->count;
+    for (size_t i = 0; i < factors->count; i++) {
+        if (factors->items[i]->kind != DOCUMENT_TEXT)
+            return reading_refuse(reading, factors->items[i], "factors", "a sequence of texts");
+        names[i] = factors->items[i]->text;
+    }
+    r = reading_numbers(reading, node, "scale", factors->count, (double **)&hull->scale);
+    r = r < 0 ? r : read_directions(reading, node, hull);
+    r = r < 0 ? r
+              : reading_numbers(reading, node, "minimum", hull->direction_count, (double **)&hull->minimum);
+    r = r < 0 ? r
+              : reading_numbers(reading, node, "maximum", hull->direction_count, (double **)&hull->maximum);
+    for (size_t d = 0; r == 0 && d < hull->direction_count; d++)
+        if (hull->minimum[d] > hull->maximum[d])
+            r = reading_doubt(reading, document_get(node, "minimum")->items[d], "minimum",
+                              "at most the maximum");
+    return r;
+}
+
+static void free_hull(struct predict_hull *hull) {
+    if (!hull)
+        return;
+    free((void *)hull->factors);
+    free((void *)hull->scale);
+    free((void *)hull->directions);
+    free((void *)hull->minimum);
+    free((void *)hull->maximum);
+    free(hull);
+}
+
 /* ---- Groups */
 
 /* The labels' values with "/" between them. */
 static int read_group_name(const struct reading *reading, const struct document_node *node,
                            const char **ret) {
     const struct document_node *labels = NULL;
-    int r = need(reading, node, "labels", DOCUMENT_MAPPING, &labels);
+    int r = reading_need(reading, node, "labels", DOCUMENT_MAPPING, &labels);
     if (r < 0)
         return r;
     cleanup(text_clear) struct text name;
@@ -154,193 +225,38 @@ static int read_group_name(const struct reading *reading, const struct document_
         r = text_append_string(&name, "all");
     char *taken = r == 0 ? text_take(&name) : NULL;
     if (r == -EFBIG)
-        return refuse(reading, labels, "labels", "a mapping of texts of a usual length");
+        return reading_refuse(reading, labels, "labels", "a mapping of texts of a usual length");
     if (!taken)
         return failure_memory(reading->failure);
     *ret = taken;
     return 0;
 }
 
-/* The number at KEY, or NaN where it is null. */
-static int may_number(const struct reading *reading, const struct document_node *node, const char *key,
-                      double *ret) {
-    const struct document_node *value = document_get(node, key);
-    if (value && value->kind == DOCUMENT_NULL) {
-        *ret = NAN;
+/* What is evaluated row by row has one part, or segments in order, so that one of them holds. */
+static int check_parts(const struct reading *reading, const struct document_node *node,
+                       const struct model *model, const struct predict_group *group) {
+    if (!evaluation_knows(model->view.kind))
         return 0;
-    }
-    return need_number(reading, node, key, ret);
-}
-
-/* The estimates, which must be those of the formula in its order. */
-static int read_estimates(const struct reading *reading, const struct document_node *node,
-                          const struct model *model, struct predict_part *ret) {
-    const struct document_node *terms = NULL;
-    int r = need(reading, node, "terms", DOCUMENT_SEQUENCE, &terms);
-    if (r < 0)
-        return r;
-    if (terms->count != model->view.term_count)
-        return refuse(reading, terms, "terms", "as long as the formula");
-    double *estimates = calloc(terms->count + 1, sizeof *estimates);
-    if (!estimates)
-        return failure_memory(reading->failure);
-    ret->estimates = estimates;
-    for (size_t t = 0; r == 0 && t < terms->count; t++) {
-        const char *name;
-        r = need_text(reading, terms->items[t], "name", &name);
-        if (r == 0 && strcmp(name, model->terms[t].name) != 0)
-            r = refuse(reading, terms->items[t], "name", "the formula's term at this place");
-        r = r < 0 ? r : need_number(reading, terms->items[t], "estimate", &estimates[t]);
-    }
-    return r;
-}
-
-static int read_domain(const struct reading *reading, const struct document_node *node,
-                       struct predict_part *ret) {
-    const struct document_node *domain = NULL;
-    int r = need(reading, node, "domain", DOCUMENT_SEQUENCE, &domain);
-    if (r < 0)
-        return r;
-    struct plugin_range *ranges = calloc(domain->count + 1, sizeof *ranges);
-    if (!ranges)
-        return failure_memory(reading->failure);
-    ret->domain = ranges;
-    ret->domain_count = domain->count;
-    for (size_t i = 0; r == 0 && i < domain->count; i++) {
-        r = need_text(reading, domain->items[i], "name", &ranges[i].name);
-        r = r < 0 ? r : need_number(reading, domain->items[i], "minimum", &ranges[i].minimum);
-        r = r < 0 ? r : need_number(reading, domain->items[i], "maximum", &ranges[i].maximum);
-    }
-    return r;
-}
-
-static int read_components(const struct reading *reading, const struct document_node *node,
-                           struct plugin_noise *ret) {
-    const struct document_node *list = NULL;
-    int r = need(reading, node, "components", DOCUMENT_SEQUENCE, &list);
-    if (r < 0)
-        return r;
-    struct plugin_component *components = calloc(list->count + 1, sizeof *components);
-    if (!components)
-        return failure_memory(reading->failure);
-    ret->components = components;
-    ret->component_count = list->count;
-    for (size_t i = 0; r == 0 && i < list->count; i++) {
-        r = need_number(reading, list->items[i], "weight", &components[i].weight);
-        r = r < 0 ? r : need_number(reading, list->items[i], "mean", &components[i].mean);
-        r = r < 0 ? r : need_number(reading, list->items[i], "sigma", &components[i].sigma);
-    }
-    return r;
-}
-
-/* "sigma": a list of terms by name; that of 1 is the constant. */
-static int read_sigma(const struct reading *reading, const struct document_node *node,
-                      const struct model *model, struct plugin_noise *ret) {
-    const struct document_node *list = NULL;
-    int r = need(reading, node, "sigma", DOCUMENT_SEQUENCE, &list);
-    if (r < 0)
-        return r;
-    double *coefficients = calloc(model->view.term_count + 1, sizeof *coefficients);
-    if (!coefficients)
-        return failure_memory(reading->failure);
-    ret->coefficients = coefficients;
-    for (size_t i = 0; r == 0 && i < list->count; i++) {
-        const char *name = NULL;
-        double estimate = 0;
-        r = need_text(reading, list->items[i], "name", &name);
-        r = r < 0 ? r : need_number(reading, list->items[i], "estimate", &estimate);
-        if (r < 0)
-            break;
-        size_t t = 0;
-        while (t < model->view.term_count && strcmp(model->terms[t].name, name) != 0)
-            t++;
-        if (strcmp(name, "1") == 0)
-            ret->constant = estimate;
-        else if (t < model->view.term_count)
-            coefficients[t] = estimate;
-        else
-            r = refuse(reading, list->items[i], "name", "a term of the formula");
-    }
-    return r;
-}
-
-static int read_noise(const struct reading *reading, const struct document_node *node,
-                      const struct model *model, struct predict_part *ret) {
-    const struct document_node *member = document_get(node, "noise");
-    if (!member || member->kind == DOCUMENT_NULL)
-        return 0;
-    if (member->kind != DOCUMENT_MAPPING)
-        return refuse(reading, member, "noise", document_kind_name(DOCUMENT_MAPPING));
-    struct plugin_noise *noise = calloc(1, sizeof *noise);
-    if (!noise)
-        return failure_memory(reading->failure);
-    ret->noise = noise;
-    noise->size = sizeof *noise;
-    int r = need_text(reading, member, "kind", &noise->kind);
-    r = r < 0 ? r : need_text(reading, member, "distribution", &noise->distribution);
-    r = r < 0 ? r : may_text(reading, member, "method", &noise->method);
-    if (r < 0)
-        return r;
-    return strcmp(noise->kind, "mixture") == 0 ? read_components(reading, member, noise)
-                                               : read_sigma(reading, member, model, noise);
-}
-
-/* Every member that is a number, and no member that all parts have. */
-static int read_values(const struct reading *reading, const struct document_node *node,
-                       struct predict_part *ret) {
-    struct predict_value *values = calloc(node->count + 1, sizeof *values);
-    if (!values)
-        return failure_memory(reading->failure);
-    ret->values = values;
-    for (size_t i = 0; i < node->count; i++) {
-        const char *name = node->keys[i]->text;
-        enum document_kind kind = node->items[i]->kind;
-        if ((kind != DOCUMENT_NUMBER && kind != DOCUMENT_NULL) || strcmp(name, "n") == 0 ||
-            strcmp(name, "from") == 0 || strcmp(name, "to") == 0 || strcmp(name, "covariance") == 0 ||
-            strcmp(name, "noise") == 0)
-            continue;
-        struct predict_value *value = &values[ret->value_count++];
-        value->name = name;
-        int r = may_number(reading, node, name, &value->value);
-        if (r < 0)
-            return r;
-    }
+    const struct document_node *list = document_get(node, "parts");
+    if (!model->view.over && group->part_count > 1)
+        return reading_doubt(reading, list, "parts", "one part alone, as in a model that is over no column");
+    for (size_t i = 1; i < group->part_count; i++)
+        if (group->parts[i].from < group->parts[i - 1].to)
+            return reading_doubt(reading, list->items[i], "from", "at least the 'to' of the segment before");
     return 0;
-}
-
-/* A bound of a segment: missing or null where there is none. */
-static int read_bound(const struct reading *reading, const struct document_node *node, const char *key,
-                      double unbounded, double *ret) {
-    *ret = unbounded;
-    const struct document_node *value = document_get(node, key);
-    return !value || value->kind == DOCUMENT_NULL ? 0 : need_number(reading, node, key, ret);
-}
-
-static int read_part(const struct reading *reading, const struct document_node *node,
-                     const struct model *model, struct predict_part *ret) {
-    int r = may_text(reading, node, "kind", &ret->kind);
-    if (!ret->kind)
-        ret->kind = "whole";
-    r = r < 0 ? r : may_text(reading, node, "name", &ret->name);
-    r = r < 0 ? r : read_bound(reading, node, "from", -INFINITY, &ret->from);
-    r = r < 0 ? r : read_bound(reading, node, "to", INFINITY, &ret->to);
-    r = r < 0 ? r : read_estimates(reading, node, model, ret);
-    r = r < 0 ? r : read_domain(reading, node, ret);
-    r = r < 0 ? r : read_noise(reading, node, model, ret);
-    return r < 0 ? r : read_values(reading, node, ret);
 }
 
 static int read_group(const struct reading *reading, const struct document_node *node,
                       const struct model *model, struct predict_group *ret) {
     int64_t rows = 0;
     int r = read_group_name(reading, node, &ret->name);
-    r = r < 0 ? r : need_whole(reading, node, "n", 0, INT64_MAX, &rows);
+    r = r < 0 ? r : reading_whole(reading, node, "n", 0, INT64_MAX, &rows);
     ret->rows = (uint64_t)rows;
     const struct document_node *list = NULL;
     if (r == 0 && document_get(node, "parts")) {
-        r = need(reading, node, "parts", DOCUMENT_SEQUENCE, &list);
+        r = reading_need(reading, node, "parts", DOCUMENT_SEQUENCE, &list);
         if (r == 0 && list->count == 0)
-            r = refuse(reading, list, "parts", "a sequence of at least one part");
+            r = reading_refuse(reading, list, "parts", "a sequence of at least one part");
     }
     if (r < 0)
         return r;
@@ -351,13 +267,13 @@ static int read_group(const struct reading *reading, const struct document_node 
     ret->parts = parts;
     ret->part_count = count;
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = read_part(reading, list ? list->items[i] : node, model, &parts[i]);
-    return r;
+        r = model_part_read(reading, list ? list->items[i] : node, &model->view, &parts[i]);
+    return r < 0 ? r : check_parts(reading, node, model, ret);
 }
 
 static int read_groups(const struct reading *reading, const struct document_node *root, struct model *model) {
     const struct document_node *groups = NULL;
-    int r = need(reading, root, "groups", DOCUMENT_SEQUENCE, &groups);
+    int r = reading_need(reading, root, "groups", DOCUMENT_SEQUENCE, &groups);
     if (r < 0)
         return r;
     if (groups->count == 0)
@@ -387,10 +303,10 @@ static int read_head(const struct reading *reading, const struct document_node *
                              "the model file is of format %s; this assay reads format %s",
                              format->text ? format->text : "?", known);
     const struct document_node *response = NULL;
-    int r = need_text(reading, root, "kind", &model->view.kind);
-    r = r < 0 ? r : may_text(reading, root, "over", &model->view.over);
-    r = r < 0 ? r : need(reading, root, "response", DOCUMENT_MAPPING, &response);
-    r = r < 0 ? r : need_text(reading, response, "name", &model->view.response);
+    int r = reading_text(reading, root, "kind", &model->view.kind);
+    r = r < 0 ? r : reading_may_text(reading, root, "over", &model->view.over);
+    r = r < 0 ? r : reading_need(reading, root, "response", DOCUMENT_MAPPING, &response);
+    r = r < 0 ? r : reading_text(reading, response, "name", &model->view.response);
     if (r < 0)
         return r;
     const struct document_node *unit = document_get(response, "unit");
@@ -399,7 +315,8 @@ static int read_head(const struct reading *reading, const struct document_node *
 }
 
 /* Takes DOCUMENT over, also when it fails. */
-static int from_document(struct document *document, struct model **ret, struct failure *failure) {
+static int from_document(struct document *document, model_doubt doubt, void *context, struct model **ret,
+                         struct failure *failure) {
     cleanup(model_cleanup) struct model *model = calloc(1, sizeof *model);
     if (!model) {
         document_free(document);
@@ -408,9 +325,11 @@ static int from_document(struct document *document, struct model **ret, struct f
     model->document = document;
     model->view.size = sizeof model->view;
     model->view.name = file_base_name(document->file);
-    const struct reading reading = {document, failure};
+    const struct reading reading = {document, failure, doubt, context};
     int r = read_head(&reading, document->root, model);
     r = r < 0 ? r : read_formula(&reading, document->root, model);
+    r = r < 0 ? r : read_levels(&reading, document->root, model);
+    r = r < 0 ? r : read_hull(&reading, document->root, model);
     r = r < 0 ? r : read_groups(&reading, document->root, model);
     if (r < 0)
         return r;
@@ -418,28 +337,22 @@ static int from_document(struct document *document, struct model **ret, struct f
     return 0;
 }
 
-int model_read(const char *path, struct model **ret, struct failure *failure) {
+int model_read_doubting(const char *path, model_doubt doubt, void *context, struct model **ret,
+                        struct failure *failure) {
     struct document *document;
     int r = document_read_json(path, &document, failure);
-    return r < 0 ? r : from_document(document, ret, failure);
+    return r < 0 ? r : from_document(document, doubt, context, ret, failure);
+}
+
+int model_read(const char *path, struct model **ret, struct failure *failure) {
+    return model_read_doubting(path, NULL, NULL, ret, failure);
 }
 
 int model_parse(const char *name, const char *bytes, size_t length, struct model **ret,
                 struct failure *failure) {
     struct document *document;
     int r = document_parse_json(name, bytes, length, &document, failure);
-    return r < 0 ? r : from_document(document, ret, failure);
-}
-
-static void free_part(const struct predict_part *part) {
-    free((void *)part->estimates);
-    free((void *)part->domain);
-    free((void *)part->values);
-    if (!part->noise)
-        return;
-    free((void *)part->noise->coefficients);
-    free((void *)part->noise->components);
-    free((void *)part->noise);
+    return r < 0 ? r : from_document(document, NULL, NULL, ret, failure);
 }
 
 void model_free(struct model *model) {
@@ -450,9 +363,13 @@ void model_free(struct model *model) {
     for (size_t i = 0; i < model->view.group_count; i++) {
         free((char *)model->groups[i].name);
         for (size_t p = 0; p < model->groups[i].part_count; p++)
-            free_part(&model->groups[i].parts[p]);
+            model_part_clear(&model->groups[i].parts[p]);
         free((void *)model->groups[i].parts);
     }
+    for (size_t i = 0; i < model->view.level_count; i++)
+        free((void *)model->levels[i].texts);
+    free(model->levels);
+    free_hull(model->hull);
     free(model->terms);
     free(model->groups);
     document_free(model->document);

@@ -192,6 +192,15 @@ check "rows of 0.8 s are sent one by one, as long as they fit: up to $((limit / 
     test "$(lines_of results/results.csv)" -ge "$lanes" -a "$(lines_of results/results.csv)" -le $(((limit / 800 - 1) * lanes))
 is_partial "$lanes" 20 deadline
 
+# ---- In a new reservation
+naps again 0.1 60 'walltime: {limit: 4 s, margin: 300ms}'
+limited again --resubmit
+check "what the time did not allow is done in further reservations (exit code $status)" test $status -eq 0
+archive=$(tail -1 "$scratch/out")
+check "... there were some" test "$(events run-resumed | wc -l)" -ge 1
+check "... each unit was done, once" test "$(member results/results.csv | awk -F, 'NR > 1 {print $1}' | sort -n | uniq | wc -l) $(lines_of results/results.csv)" = "60 60"
+check "... and nothing is missing any more" test -z "$("$ASSAY" archive list "$archive" | grep missing.csv)"
+
 # ---- Asked to end
 naps asked 0.1 200
 for signal in USR2 TERM; do
