@@ -223,6 +223,18 @@ static double bound(const struct frontier *frontier, size_t left, size_t m) {
     return fmax(least, b->rss);
 }
 
+double frontier_bound(const struct frontier *frontier, size_t breaks) {
+    double least = frontier->blocks[breaks];
+    for (size_t i = 0; i < frontier->count; i++) {
+        if (frontier->corners[i].partition.count == breaks)
+            least = fmax(least, frontier->corners[i].rss * (1 - 0x1p-40));
+        else if (frontier->corners[i].partition.count < breaks &&
+                 (i + 1 == frontier->count || frontier->corners[i + 1].partition.count > breaks))
+            least = fmax(least, bound(frontier, i, breaks));
+    }
+    return sums_unscale(&frontier->sums, least);
+}
+
 /* ---- The choice */
 
 struct choice {
@@ -263,8 +275,8 @@ static const struct partition *find_exact(const struct frontier *frontier, size_
     return NULL;
 }
 
-/* The numbers of breaks between two corners that might still be better: the first, the last, and the one of which least
- * is known. */
+/* The numbers of breaks between two corners that might still be better: the first, the last, and the one of
+ * which least is known. */
 struct open {
     size_t left, first, last, worst;
 };
@@ -309,7 +321,8 @@ static double next_penalty(const struct frontier *frontier, const struct choice 
     if (!b)
         return from_left > 0 && from_left < most ? 0.7 * from_left : 0;
     /* Where it is most open, along the curve that all must be above. */
-    double along = exp((choice->best - choice->cost * (double)open->worst) / choice->n) * choice->cost / choice->n;
+    double along =
+        exp((choice->best - choice->cost * (double)open->worst) / choice->n) * choice->cost / choice->n;
     if (along > least && along < most)
         return along;
     *ret_chord = true;
