@@ -4,12 +4,14 @@
 #include <float.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_statistics_double.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The usual tuning: 95 % efficient where the errors are normal. */
 static const double huber = 1.345, bisquare = 4.685;
-static const double converged = 1e-10;
+/* Residuals that change by less of their own length stay; and by less than what rounding makes of them. */
+static const double converged = 1e-12, rounding = 1e-15;
 
 struct row_fit {
     const struct fit *fit;
@@ -261,15 +263,15 @@ static size_t find_residuals(struct row_fit *row_fit) {
     return count;
 }
 
-/* How far residuals went, against what they were. */
-static double change(const struct row_fit *row_fit) {
+/* Whether residuals are what they were. SQUARES: of the response. */
+static bool stay(const struct row_fit *row_fit, double squares) {
     double moved = 0, length = 0;
     for (size_t i = 0; i < row_fit->rows; i++) {
         double difference = row_fit->residuals[i] - row_fit->before[i];
         moved += difference * difference;
         length += row_fit->before[i] * row_fit->before[i];
     }
-    return length > 0 ? sqrt(moved / length) : 0;
+    return sqrt(moved) <= converged * sqrt(length) + rounding * sqrt(squares);
 }
 
 /* Weights and fits until residuals stay. 1, 0, or a negative errno. */
@@ -293,7 +295,7 @@ static int iterate(struct row_fit *row_fit, const bool *kept, double *ret_scale)
             return 0;
         memcpy(row_fit->before, row_fit->residuals, row_fit->rows * sizeof(double));
         count = find_residuals(row_fit);
-        outcome->settled = change(row_fit) <= converged;
+        outcome->settled = stay(row_fit, row_fit->sum_fit->result->total);
     }
     outcome->settled = outcome->settled || *ret_scale == 0;
     return 1;
