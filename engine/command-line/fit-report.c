@@ -163,7 +163,8 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
         report->term_count = t + 1;
         report->names[t] = strdup(formula->terms[t].name);
         if (!report->names[t] ||
-            model_unit_of_term(report->fitting, &formula->terms[t], &report->units[t]) < 0 ||
+            model_unit_of_estimate(report->fitting, formula->kind, &formula->terms[t], &report->units[t]) <
+                0 ||
             model_unit_of_product(report->fitting, &formula->terms[t], &report->products[t]) < 0)
             return failure_memory(failure);
         int width = (int)strlen(shown(report->names[t]).text);
