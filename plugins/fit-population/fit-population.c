@@ -324,8 +324,15 @@ static int write_group(const struct fit *fit, const struct fit_writer *writer, u
             .to = INFINITY,
         };
     }
-    const struct fit_group told = {sizeof told,           code,           moments->rows, written,
-                                   components->count + 1, notes.pointers, notes.count};
+    const struct fit_group told = {
+        .size = sizeof told,
+        .code = code,
+        .rows = moments->rows,
+        .parts = written,
+        .part_count = components->count + 1,
+        .notes = notes.pointers,
+        .note_count = notes.count,
+    };
     return writer->group(writer->context, &told);
 }
 
