@@ -1,5 +1,6 @@
 /* assay fit: tables in, a model out. */
 #include "engine/command-line/fit-report.h"
+#include "engine/command-line/fit-residuals.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
@@ -8,8 +9,12 @@
 #include "engine/foundation/installation.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
+#include "engine/plugin/cross-validation.h"
+#include "engine/plugin/evaluation.h"
+#include "engine/plugin/fitted-model.h"
 #include "engine/plugin/fitting.h"
 #include "engine/plugin/model-writer.h"
+#include "engine/plugin/residual-plot.h"
 #include "engine/plugin/table.h"
 
 #include <errno.h>
@@ -59,8 +64,9 @@ struct request {
     struct fitting_options options;
     struct name_list sizes, by;
     const char **settings; /* owned; the texts are the arguments' */
-    const char *output;
-    bool json;
+    const char *output, *plot;
+    bool json, brief;
+    uint32_t folds;
     const char *const *inputs;
     size_t input_count;
 };
@@ -78,7 +84,19 @@ static bool names_method(const char *operand) {
     return strcmp(operand, "-") != 0 && !strpbrk(operand, "./") && !file_exists(operand);
 }
 
-/* --set and --seed. */
+static int read_folds(const struct verb_arguments *arguments, struct request *ret, struct failure *failure) {
+    const char *text = verb_value(arguments, "--folds");
+    int64_t folds = CROSS_VALIDATION_FOLDS;
+    if (text && (!number_parse_int64(text, strlen(text), &folds) || folds < 0 || folds == 1 ||
+                 folds > REFIT_FOLDS_MOST))
+        return failure_input(failure, NULL, 0, 0, "--folds '%s'; expected 0 or a number from 2 to %d", text,
+                             (int)REFIT_FOLDS_MOST);
+    ret->options.folds = text;
+    ret->folds = (uint32_t)folds;
+    return 0;
+}
+
+/* --set, --seed and --folds. */
 static int read_settings(const struct verb_arguments *arguments, struct request *ret,
                          struct failure *failure) {
     int r = verb_check_settings(arguments, "--set", failure);
@@ -96,7 +114,7 @@ static int read_settings(const struct verb_arguments *arguments, struct request 
     if (seed && (!number_parse_int64(seed, strlen(seed), &value) || value < 0))
         return failure_input(failure, NULL, 0, 0, "--seed '%s'; expected a whole number, 0 or more", seed);
     ret->options.seed = (uint64_t)value;
-    return 0;
+    return read_folds(arguments, ret, failure);
 }
 
 static int read_arguments(const struct verb_arguments *arguments, const struct installation *installation,
@@ -104,7 +122,10 @@ static int read_arguments(const struct verb_arguments *arguments, const struct i
     ret->inputs = arguments->operands;
     ret->input_count = arguments->operand_count;
     ret->output = verb_value(arguments, "--output");
+    ret->plot = verb_value(arguments, "--plot");
     ret->json = verb_switch(arguments, "--json");
+    ret->brief = verb_switch(arguments, "--brief");
+    ret->options.kept_rows = KEPT_ROWS_MOST;
     if (names_method(arguments->operands[0])) {
         cleanup_free char *plugin = text_format("fit-%s", arguments->operands[0]);
         cleanup_free char *path = NULL;
@@ -207,34 +228,89 @@ static int refuse_empty(const struct fit_report *report, const struct fitting *f
                          reason ? reason : "no reason");
 }
 
-/* Results to the table for people, the model file and standard output, as asked. */
-static int report(struct fitting *fitting, const struct request *request, struct failure *failure) {
-    cleanup(fit_report_cleanup) struct fit_report *table = NULL;
-    cleanup(model_writer_cleanup) struct model_writer *file = NULL, *json = NULL;
-    int r = fit_report_new(fitting, request->json ? NULL : stdout, &table, failure);
+/* The listeners of one fit. */
+struct results {
+    struct fit_report *table;
+    struct model_writer *file, *json;
+    struct fitted_model *model;
+    struct cross_validation *validation; /* before all of them */
+};
+
+static void results_clear(struct results *results) {
+    fit_report_free(results->table);
+    model_writer_free(results->file);
+    model_writer_free(results->json);
+    fitted_model_free(results->model);
+    cross_validation_free(results->validation);
+    *results = (struct results){0};
+}
+
+/* The table for people, the model file and standard output, as asked. */
+static int open_results(const struct fitting *fitting, const struct request *request, struct results *ret,
+                        struct failure *failure) {
+    int r = fit_report_new(fitting, request->json ? NULL : stdout, &ret->table, failure);
     if (r == 0 && request->output)
-        r = model_writer_open(request->output, fitting, &file, failure);
+        r = model_writer_open(request->output, fitting, &ret->file, failure);
     if (r == 0 && request->json)
-        r = model_writer_open_descriptor(STDOUT_FILENO, fitting, &json, failure);
+        r = model_writer_open_descriptor(STDOUT_FILENO, fitting, &ret->json, failure);
+    if (r == 0 && (request->plot || (!request->json && !request->brief)))
+        r = fitted_model_new(fitting_plugin(fitting)->name, request->options.response, &ret->model, failure);
+    return r;
+}
+
+/* To people and into the plot, as asked. */
+static int show_residuals(const struct fitting *fitting, const struct fitted_model *model,
+                          const struct request *request, struct failure *failure) {
+    cleanup(residuals_clear) struct residuals residuals = {0};
+    const char *kind = fitted_model_view(model)->kind;
+    if (!evaluation_knows(kind) && request->plot)
+        return failure_input(failure, request->plot, 0, 0,
+                             "models of the kind '%.64s' are not evaluated row by row: there are no "
+                             "residuals to plot",
+                             kind);
+    if (!evaluation_knows(kind))
+        return 0;
+    int r = residuals_init(&residuals, fitting, model, failure);
+    if (r == 0 && !request->json && !request->brief)
+        fit_residuals_print(stdout, fitting, &residuals);
+    if (r == 0 && request->plot)
+        r = residual_plot_write(request->plot, fitting, model, &residuals, failure);
+    return r;
+}
+
+static int report(struct fitting *fitting, const struct request *request, struct failure *failure) {
+    cleanup(results_clear) struct results results = {0};
+    int r = open_results(fitting, request, &results, failure);
     if (r < 0)
         return r;
-    const struct fitting_listener *listeners[3] = {fit_report_listener(table)};
+    const struct fitting_listener *listeners[4] = {fit_report_listener(results.table)};
     size_t count = 1;
-    if (file)
-        listeners[count++] = model_writer_listener(file);
-    if (json)
-        listeners[count++] = model_writer_listener(json);
-    r = fitting_finish(fitting, listeners, count, failure);
+    if (results.file)
+        listeners[count++] = model_writer_listener(results.file);
+    if (results.json)
+        listeners[count++] = model_writer_listener(results.json);
+    if (results.model)
+        listeners[count++] = fitted_model_listener(results.model);
+    const struct cross_validation_options folds = {request->folds, request->options.folds != NULL, print_note,
+                                                   NULL};
+    r = cross_validation_new(fitting, &folds, listeners, count, &results.validation, failure);
     if (r < 0)
         return r;
-    if (fit_report_fitted(table) == 0) {
-        fit_report_end(table, NULL);
-        return refuse_empty(table, fitting, failure);
+    const struct fitting_listener *first = cross_validation_listener(results.validation);
+    r = fitting_finish(fitting, &first, 1, failure);
+    if (r < 0)
+        return r;
+    fit_report_spread(results.table);
+    if (fit_report_fitted(results.table) == 0) {
+        fit_report_end(results.table, NULL);
+        return refuse_empty(results.table, fitting, failure);
     }
-    r = file ? model_writer_commit(file, failure) : 0;
-    r = r < 0 || !json ? r : model_writer_commit(json, failure);
+    if (results.model)
+        r = show_residuals(fitting, results.model, request, failure);
+    r = r < 0 || !results.file ? r : model_writer_commit(results.file, failure);
+    r = r < 0 || !results.json ? r : model_writer_commit(results.json, failure);
     if (r == 0)
-        fit_report_end(table, request->output);
+        fit_report_end(results.table, request->output);
     return r;
 }
 
@@ -246,6 +322,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     r = r < 0 ? r : read_arguments(arguments, &installation, &request, failure);
     r = r < 0 ? r : output_check(request.output, request.inputs, request.input_count, failure);
+    r = r < 0 ? r : output_check(request.plot, request.inputs, request.input_count, failure);
     r = r < 0 ? r
               : table_open(request.inputs, request.input_count, request.output || request.json, &table,
                            failure);
@@ -264,7 +341,10 @@ static const struct verb_option options[] = {
     {"--weights", 'w', "COLUMN", "Weights of the rows in the sum of squares; 0 leaves a row out.", false},
     {"--set", 's', "NAME=VALUE", "A parameter of the method (see below).", true},
     {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
+    {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
+    {"--plot", 0, "FILE", "Draw the residuals, and the data of models over one column, as SVG.", false},
+    {"--brief", 0, NULL, "No residuals: neither their chart nor the rows that are furthest off.", false},
     {"--json", 0, NULL, "Print the model as JSON instead of a table.", false},
     {0},
 };
