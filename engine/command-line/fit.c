@@ -14,6 +14,7 @@
 #include "engine/plugin/fitted-model.h"
 #include "engine/plugin/fitting.h"
 #include "engine/plugin/model-writer.h"
+#include "engine/plugin/residual-plot.h"
 #include "engine/plugin/table.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ struct request {
     struct fitting_options options;
     struct name_list sizes, by;
     const char **settings; /* owned; the texts are the arguments' */
-    const char *output;
+    const char *output, *plot;
     bool json, brief;
     uint32_t folds;
     const char *const *inputs;
@@ -121,6 +122,7 @@ static int read_arguments(const struct verb_arguments *arguments, const struct i
     ret->inputs = arguments->operands;
     ret->input_count = arguments->operand_count;
     ret->output = verb_value(arguments, "--output");
+    ret->plot = verb_value(arguments, "--plot");
     ret->json = verb_switch(arguments, "--json");
     ret->brief = verb_switch(arguments, "--brief");
     ret->options.kept_rows = KEPT_ROWS_MOST;
@@ -251,22 +253,29 @@ static int open_results(const struct fitting *fitting, const struct request *req
         r = model_writer_open(request->output, fitting, &ret->file, failure);
     if (r == 0 && request->json)
         r = model_writer_open_descriptor(STDOUT_FILENO, fitting, &ret->json, failure);
-    if (r == 0 && !request->json && !request->brief)
+    if (r == 0 && (request->plot || (!request->json && !request->brief)))
         r = fitted_model_new(fitting_plugin(fitting)->name, request->options.response, &ret->model, failure);
     return r;
 }
 
-static int print_residuals(const struct fitting *fitting, const struct fitted_model *model,
-                           struct failure *failure) {
-    struct residuals residuals;
-    if (!evaluation_knows(fitted_model_view(model)->kind))
+/* To people and into the plot, as asked. */
+static int show_residuals(const struct fitting *fitting, const struct fitted_model *model,
+                          const struct request *request, struct failure *failure) {
+    cleanup(residuals_clear) struct residuals residuals = {0};
+    const char *kind = fitted_model_view(model)->kind;
+    if (!evaluation_knows(kind) && request->plot)
+        return failure_input(failure, request->plot, 0, 0,
+                             "models of the kind '%.64s' are not evaluated row by row: there are no "
+                             "residuals to plot",
+                             kind);
+    if (!evaluation_knows(kind))
         return 0;
     int r = residuals_init(&residuals, fitting, model, failure);
-    if (r < 0)
-        return r;
-    fit_residuals_print(stdout, fitting, &residuals);
-    residuals_clear(&residuals);
-    return 0;
+    if (r == 0 && !request->json && !request->brief)
+        fit_residuals_print(stdout, fitting, &residuals);
+    if (r == 0 && request->plot)
+        r = residual_plot_write(request->plot, fitting, model, &residuals, failure);
+    return r;
 }
 
 static int report(struct fitting *fitting, const struct request *request, struct failure *failure) {
@@ -297,7 +306,7 @@ static int report(struct fitting *fitting, const struct request *request, struct
         return refuse_empty(results.table, fitting, failure);
     }
     if (results.model)
-        r = print_residuals(fitting, results.model, failure);
+        r = show_residuals(fitting, results.model, request, failure);
     r = r < 0 || !results.file ? r : model_writer_commit(results.file, failure);
     r = r < 0 || !results.json ? r : model_writer_commit(results.json, failure);
     if (r == 0)
@@ -313,6 +322,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     r = r < 0 ? r : read_arguments(arguments, &installation, &request, failure);
     r = r < 0 ? r : output_check(request.output, request.inputs, request.input_count, failure);
+    r = r < 0 ? r : output_check(request.plot, request.inputs, request.input_count, failure);
     r = r < 0 ? r
               : table_open(request.inputs, request.input_count, request.output || request.json, &table,
                            failure);
@@ -333,6 +343,7 @@ static const struct verb_option options[] = {
     {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
     {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
+    {"--plot", 0, "FILE", "Draw the residuals, and the data of models over one column, as SVG.", false},
     {"--brief", 0, NULL, "No residuals: neither their chart nor the rows that are furthest off.", false},
     {"--json", 0, NULL, "Print the model as JSON instead of a table.", false},
     {0},

@@ -13,6 +13,8 @@ void category_levels_clear(struct plugin_levels *levels) {
 
 int category_levels_fill(struct plugin_levels *levels, const struct table *table, size_t j) {
     size_t count = table_label_count(table, j);
+    if (levels->texts && levels->count == count)
+        return 0; /* labels are only ever added */
     category_levels_clear(levels);
     const char **texts = calloc(count + 1, sizeof *texts);
     uint32_t *ranks = NULL, *order = calloc(count + 1, sizeof *order);

@@ -1,8 +1,10 @@
 #include "plugins/fit-linear/telling.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Belsley, Kuh and Welsch (1980) call condition numbers from 30 on the sign of moderate to strong
  * collinearity. */
@@ -39,6 +41,11 @@ static void tell_values(const struct settled *settled, struct telling *telling) 
     telling_value(telling, "condition", result->condition, 0);
     telling_value(telling, "variance_inflation", result->variance_inflation, 0);
     telling_value(telling, "rows_left_out", (double)settled->incomplete, 0);
+    if (settled->validation.folds > 0) {
+        telling_value(telling, "folds", settled->validation.folds, 0);
+        telling_value(telling, "cv_rmse", settled->validation.rmse, 1);
+        telling_value(telling, "cv_relative", settled->validation.relative, 0);
+    }
 }
 
 static void tell_notes(const struct fit *fit, const struct settled *settled, struct telling *telling) {
@@ -56,27 +63,27 @@ static void tell_notes(const struct fit *fit, const struct settled *settled, str
     if (result->condition >= collinear)
         telling_note(
             telling, "collinear terms: condition number %.3g; %s, the worst, has a variance inflated by %.3g",
-            result->condition, fit->formula.terms[result->inflated_term].name, result->variance_inflation);
+            result->condition, fit->expansion->terms[result->inflated_term].name, result->variance_inflation);
 }
 
-/* Factors first, then the terms that are more than one factor. Returns how many. */
-static size_t make_domain(const struct fit *fit, uint32_t group, struct plugin_range *domain) {
+/* Factors first, then the products of more than one of them. Returns how many. */
+static size_t make_domain(const struct fit *fit, const struct settled *settled, struct plugin_range *domain) {
+    const struct formula *formula = &fit->formula;
+    const struct sums_layout *layout = settled->layout;
     size_t count = 0;
-    for (size_t i = 0; i < fit->formula.column_count; i++, count++) {
-        domain[count].name = fit->formula.columns[i];
-        moments_column_range(fit->moments, group, i, &domain[count].minimum, &domain[count].maximum);
+    for (size_t i = 0; i < formula->column_count; i++) {
+        size_t input = formula->column_inputs[i];
+        domain[count++] = (struct plugin_range){formula->columns[i], settled->input_minimum[input],
+                                                settled->input_maximum[input]};
     }
-    size_t z = 1;
-    for (size_t t = 0; t < fit->formula.term_count; t++) {
-        const struct formula_term *term = &fit->formula.terms[t];
-        if (term->factor_count == 0)
+    for (size_t t = 0; t < fit->expansion->count; t++) {
+        const struct expanded_term *term = &fit->expansion->terms[t];
+        if (formula->terms[term->term].category_count > 0 || formula->products[term->product].degree < 2)
             continue;
-        if (term->degree > 1) {
-            domain[count].name = term->name;
-            moments_range(fit->moments, group, z, &domain[count].minimum, &domain[count].maximum);
-            count++;
-        }
-        z++;
+        size_t a = 1;
+        while (layout->term_of[a] != t)
+            a++;
+        domain[count++] = (struct plugin_range){term->name, settled->minimum[a], settled->maximum[a]};
     }
     return count;
 }
@@ -86,7 +93,7 @@ static size_t make_domain(const struct fit *fit, uint32_t group, struct plugin_r
 static int write_fitted(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
                         const struct settled *settled, const struct telling *telling) {
     const struct least_squares *result = &settled->result;
-    struct plugin_range domain[FORMULA_FACTORS_MOST + FORMULA_TERMS_MOST];
+    struct plugin_range domain[FORMULA_COLUMNS_MOST + EXPANSION_TERMS_MOST];
     const struct fit_part part = {
         .size = sizeof part,
         .kind = "whole",
@@ -95,7 +102,7 @@ static int write_fitted(const struct fit *fit, const struct fit_writer *writer, 
         .values = telling->values,
         .value_count = telling->value_count,
         .domain = domain,
-        .domain_count = make_domain(fit, group, domain),
+        .domain_count = make_domain(fit, settled, domain),
         .from = -INFINITY,
         .to = INFINITY,
         .noise = telling->noise,
@@ -112,21 +119,20 @@ static int write_fitted(const struct fit *fit, const struct fit_writer *writer, 
     return writer->group(writer->context, &written);
 }
 
-static int write_skipped(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
-                         const struct settled *settled) {
+static int write_skipped(const struct fit_writer *writer, uint32_t group, const struct settled *settled) {
     char text[LEAST_SQUARES_REASON_SIZE + 96];
     if (settled->incomplete > 0)
         snprintf(text, sizeof text, "%s (%" PRIu64 " row%s left out: a value is empty or not finite)",
                  settled->reason, settled->incomplete, settled->incomplete == 1 ? "" : "s");
     else
         snprintf(text, sizeof text, "%s", settled->reason);
-    return writer->skipped(writer->context, group, moments_rows(fit->moments, group), text);
+    return writer->skipped(writer->context, group, settled->rows, text);
 }
 
 int telling_group(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
                   const struct settled *settled, struct telling *telling) {
     if (!settled->fitted)
-        return write_skipped(fit, writer, group, settled);
+        return write_skipped(writer, group, settled);
     telling->value_count = telling->note_count = 0;
     telling->noise = NULL;
     tell_values(settled, telling);
@@ -134,17 +140,37 @@ int telling_group(const struct fit *fit, const struct fit_writer *writer, uint32
     return write_fitted(fit, writer, group, settled, telling);
 }
 
-int telling_formula(const struct fit *fit, const struct fit_writer *writer) {
+/* Its factors into FACTORS. */
+static void make_term(const struct fit *fit, const struct expanded_term *expanded,
+                      struct plugin_factor *factors, struct plugin_term *ret) {
     const struct formula *formula = &fit->formula;
-    struct plugin_term terms[FORMULA_TERMS_MOST];
-    struct plugin_factor factors[FORMULA_TERMS_MOST][FORMULA_DEGREE_MOST];
-    for (size_t t = 0; t < formula->term_count; t++) {
-        const struct formula_term *term = &formula->terms[t];
-        for (size_t f = 0; f < term->factor_count; f++)
-            factors[t][f] = (struct plugin_factor){.name = formula->columns[term->factors[f].column],
-                                                   .power = term->factors[f].power};
-        terms[t] = (struct plugin_term){term->name, factors[t], term->factor_count};
+    const struct formula_term *term = &formula->terms[expanded->term];
+    const struct formula_product *product = &formula->products[expanded->product];
+    size_t count = 0;
+    for (size_t c = 0; c < term->category_count; c++)
+        factors[count++] = (struct plugin_factor){.name = formula->categories[term->categories[c]],
+                                                  .power = 1,
+                                                  .level = expansion_level(fit->expansion, expanded, c)};
+    for (size_t f = 0; f < product->factor_count; f++) {
+        const struct formula_input *input = &formula->inputs[product->factors[f].input];
+        int power = product->factors[f].power;
+        factors[count++] = (struct plugin_factor){.name = formula->columns[input->column],
+                                                  .power = input->inverse ? -power : power,
+                                                  .function = input->logarithm ? "log2" : NULL};
     }
-    const struct fit_formula written = {sizeof written, "linear", terms, formula->term_count, NULL};
-    return writer->formula(writer->context, &written);
+    *ret = (struct plugin_term){expanded->name, factors, count};
+}
+
+int telling_formula(const struct fit *fit, const struct fit_writer *writer) {
+    enum { FACTORS_MOST = FORMULA_DEGREE_MOST + FORMULA_CATEGORIES_MOST };
+    struct plugin_term terms[EXPANSION_TERMS_MOST];
+    struct plugin_factor *factors = calloc(EXPANSION_TERMS_MOST * FACTORS_MOST, sizeof *factors);
+    if (!factors)
+        return -ENOMEM;
+    for (size_t t = 0; t < fit->expansion->count; t++)
+        make_term(fit, &fit->expansion->terms[t], factors + t * FACTORS_MOST, &terms[t]);
+    const struct fit_formula written = {sizeof written, "linear", terms, fit->expansion->count, NULL};
+    int r = writer->formula(writer->context, &written);
+    free(factors);
+    return r;
 }

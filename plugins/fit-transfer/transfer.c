@@ -176,6 +176,7 @@ static bool is_small(const struct transfer *transfer, const double step[static 2
 /* Where to next from what was reached: the gradient and derivatives of this pass are there. */
 static void go_on(struct transfer *transfer) {
     double step[2];
+    transfer->steps++;
     transfer->reached[0] = transfer->latency;
     transfer->reached[1] = transfer->inverse;
     transfer->reached_rss = transfer->rss.high;
@@ -203,6 +204,7 @@ static void go_on(struct transfer *transfer) {
 static void go_back(struct transfer *transfer) {
     double step[2] = {(transfer->latency - transfer->reached[0]) / 4,
                       (transfer->inverse - transfer->reached[1]) / 4};
+    transfer->steps++;
     transfer->latency = transfer->reached[0];
     transfer->inverse = transfer->reached[1];
     if (is_nothing(transfer, step)) {
@@ -246,7 +248,7 @@ bool transfer_step(struct transfer *transfer, enum transfer_criterion criterion)
     } else if (transfer->state == TRANSFER_STEPPING && !follow_scout(transfer)) {
         double same = same_criterion * transfer->reached_rss + normal_perfect * transfer->squares.high;
         bool fell = transfer->steps == 0 || transfer->rss.high <= transfer->reached_rss + same;
-        if (++transfer->steps > TRANSFER_STEPS_MOST || !isfinite(transfer->rss.high)) {
+        if (transfer->steps == TRANSFER_STEPS_MOST || !isfinite(transfer->rss.high)) {
             transfer->state = TRANSFER_FAILED;
         } else if (fell) {
             go_on(transfer);
