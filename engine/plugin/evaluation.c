@@ -101,6 +101,27 @@ static size_t find_name(const char *const *names, size_t count, const char *name
     return i;
 }
 
+int evaluation_columns(const struct predict_model *model, const char ***ret, size_t *ret_count,
+                       struct failure *failure) {
+    size_t most = 1, count = 0;
+    for (size_t t = 0; t < model->term_count; t++)
+        most += model->terms[t].factor_count;
+    const char **names = calloc(most, sizeof *names);
+    if (!names)
+        return failure_memory(failure);
+    if (model->over)
+        names[count++] = model->over;
+    for (size_t t = 0; t < model->term_count; t++)
+        for (size_t f = 0; f < model->terms[t].factor_count; f++) {
+            const char *name = model->terms[t].factors[f].name;
+            if (find_name(names, count, name) == count)
+                names[count++] = name;
+        }
+    *ret = names;
+    *ret_count = count;
+    return 0;
+}
+
 static int need_column(const struct predict_model *model, const struct columns *columns, const char *name,
                        size_t *ret, struct failure *failure) {
     size_t i = find_name(columns->names, columns->count, name);
