@@ -115,7 +115,7 @@ static void print_comparison(const char *name, const struct comparison *one) {
         printf(" %9s", "-");
     else
         printf(" %8.2f%%", one->coverage * 100);
-    printf(" %9llu\n", (unsigned long long)one->outside);
+    printf(" %9llu\n", (unsigned long long)one->tally.outside);
 }
 
 struct ranked {
@@ -168,12 +168,8 @@ static int print_data(const struct model *model, const struct model_comparison *
     if (comparison->incomplete)
         printf("  %llu rows are incomplete\n", (unsigned long long)comparison->incomplete);
     char sentence[EVALUATION_SENTENCE_SIZE];
-    if (comparison->all.outside)
-        fprintf(stderr,
-                "assay: warning: %llu of %llu rows are outside of what the model was fitted to; of "
-                "the one furthest out, %s\n",
-                (unsigned long long)comparison->all.outside, (unsigned long long)comparison->all.rows,
-                shown(evaluation_describe(&comparison->all.furthest, sentence)).text);
+    if (evaluation_tally_describe(&comparison->all.tally, sentence))
+        fprintf(stderr, "assay: warning: %s\n", shown(sentence).text);
     return 0;
 }
 
@@ -185,7 +181,7 @@ static bool add_comparison(cJSON *parent, const char *name, const struct compari
            json_add_double(object, "noise", one->noise) &&
            json_add_double(object, "log_score", one->log_score) &&
            json_add_double(object, "coverage", one->coverage) &&
-           json_add_uint64(object, "outside", one->outside);
+           json_add_uint64(object, "outside", one->tally.outside);
 }
 
 static bool add_data(cJSON *root, const struct model *model, const struct model_comparison *comparison) {

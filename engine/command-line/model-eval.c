@@ -54,8 +54,7 @@ struct eval {
     struct file_output output;
     struct text pending; /* CSV, or lines of JSON */
     bool to_file, json;
-    uint64_t count, outside;
-    struct evaluation_value furthest;
+    struct evaluation_tally tally;
 };
 
 static void eval_clear(struct eval *eval) {
@@ -148,7 +147,7 @@ static int read_assignments(struct eval *eval, struct failure *failure) {
             return failure_input(failure, NULL, 0, 0, "'%.128s' is given twice", name);
         if (strlen(equals + 1) >= VALUE_MOST)
             return failure_input(failure, NULL, 0, 0, "the value of '%.128s' is too long", name);
-        strcpy(input->text, equals + 1);
+        memcpy(input->text, equals + 1, strlen(equals + 1) + 1);
         input->given = true;
     }
     return 0;
@@ -212,7 +211,7 @@ static int append_json(struct eval *eval, const char *group, const struct evalua
            json_add_double(object, "outside", value->left) &&
            json_add_string(object, "outside_by", value->left_by) &&
            json_add_double(object, "beyond_hull", value->beyond_hull);
-    int r = good ? text_append_string(&eval->pending, eval->count > 1 ? ",\n    " : "\n    ") : -ENOMEM;
+    int r = good ? text_append_string(&eval->pending, eval->tally.rows > 1 ? ",\n    " : "\n    ") : -ENOMEM;
     return r < 0 ? r : json_print(object, false, &eval->pending);
 }
 
@@ -238,11 +237,7 @@ static int evaluate(struct eval *eval, size_t group, struct failure *failure) {
     int r = evaluation_row(eval->evaluation, group, eval->values, eval->texts, &value);
     double error =
         r < 0 ? NAN : evaluation_standard_error(eval->evaluation, group, eval->values, eval->texts);
-    eval->count++;
-    if (evaluation_outside(&value) &&
-        (eval->outside++ == 0 || value.left > eval->furthest.left ||
-         (value.left == eval->furthest.left && value.beyond_hull > eval->furthest.beyond_hull)))
-        eval->furthest = value;
+    evaluation_tally_add(&eval->tally, &value);
     if (eval->json)
         r = append_json(eval, name, &value, error);
     else if (eval->csv || eval->to_file)
@@ -300,12 +295,12 @@ static int evaluate_groups(struct eval *eval, const char *file, size_t line, str
         return evaluate(eval, found, failure);
     if (given == 0 && !all)
         return refuse_groups(eval, failure);
-    size_t before = eval->count;
+    uint64_t before = eval->tally.rows;
     int r = 0;
     for (size_t g = 0; r == 0 && g < eval->view->group_count; g++)
         if (has_labels(eval, g))
             r = evaluate(eval, g, failure);
-    if (r == 0 && eval->count == before)
+    if (r == 0 && eval->tally.rows == before)
         return failure_input(failure, file, line, 0,
                              "no group of the model has these labels; the first is '%.128s'",
                              eval->view->groups[0].name);
@@ -440,17 +435,8 @@ static int prepare(struct eval *eval, struct failure *failure) {
 
 static void warn(const struct eval *eval) {
     char sentence[EVALUATION_SENTENCE_SIZE];
-    if (eval->outside == 0)
-        return;
-    evaluation_describe(&eval->furthest, sentence);
-    if (eval->count == 1)
-        fprintf(stderr, "assay: warning: the row is outside of what the model was fitted to: %s\n",
-                shown(sentence).text);
-    else
-        fprintf(stderr,
-                "assay: warning: %llu of %llu rows are outside of what the model was fitted to; of the one "
-                "furthest out, %s\n",
-                (unsigned long long)eval->outside, (unsigned long long)eval->count, shown(sentence).text);
+    if (evaluation_tally_describe(&eval->tally, sentence))
+        fprintf(stderr, "assay: warning: %s\n", shown(sentence).text);
 }
 
 static int begin_json(struct eval *eval, struct failure *failure) {

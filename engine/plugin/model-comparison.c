@@ -177,10 +177,7 @@ static void add(struct comparison *comparison, double observed, const struct eva
     comparison->noise += sigma * sigma;
     comparison->log_score += log_density;
     comparison->coverage += isnan(probability) ? NAN : probability >= tail && probability <= 1 - tail;
-    if (!evaluation_outside(value))
-        return;
-    if (comparison->outside++ == 0 || value->left > comparison->furthest.left)
-        comparison->furthest = *value;
+    evaluation_tally_add(&comparison->tally, value);
 }
 
 static double number_at(const struct comparing *comparing, const struct table_block *block, size_t i,

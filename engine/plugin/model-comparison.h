@@ -14,14 +14,13 @@
 /* Of the rows of one group, or of all. Means are over ROWS; where there are none, NaN. */
 struct comparison {
     uint64_t rows;
-    double error;     /* root of the mean squared error, in the response's unit */
-    double relative;  /* that over the mean of the absolute response */
-    double bias;      /* mean of measured - predicted */
-    double noise;     /* root of the mean variance that the model tells of; NaN: it tells none */
-    double log_score; /* mean log density under the noise; NaN as above */
-    double coverage;  /* share of rows within their 95% interval; NaN as above */
-    uint64_t outside; /* rows beyond what was measured for the fit */
-    struct evaluation_value furthest; /* of those: the one with the greatest factor */
+    double error;                  /* root of the mean squared error, in the response's unit */
+    double relative;               /* that over the mean of the absolute response */
+    double bias;                   /* mean of measured - predicted */
+    double noise;                  /* root of the mean variance that the model tells of; NaN: it tells none */
+    double log_score;              /* mean log density under the noise; NaN as above */
+    double coverage;               /* share of rows within their 95% interval; NaN as above */
+    struct evaluation_tally tally; /* of rows beyond what was measured for the fit */
 };
 
 struct model_comparison {
