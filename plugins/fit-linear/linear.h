@@ -30,6 +30,8 @@ enum parameter {
     PARAMETER_OUTLIERS,
     PARAMETER_ROBUST,
     PARAMETER_FOLDS,
+    PARAMETER_NOISE,
+    PARAMETER_DISTRIBUTION,
     PARAMETER_COUNT,
 };
 extern const struct plugin_parameter linear_parameters[PARAMETER_COUNT];
@@ -41,6 +43,8 @@ enum stage {
     STAGE_SUMS,
     STAGE_NOISE,
 };
+
+struct noise;
 
 struct fit {
     const struct plugin_host *host;
@@ -59,6 +63,7 @@ struct fit {
     uint32_t *cell_codes;                /* and for its rows' cells */
     uint64_t rows;
     struct expansion *expansion; /* when STAGE_SUMS is over */
+    struct noise *noise;         /* keeps rows where the noise needs them; or NULL */
 };
 
 /* What the parameter is. */
