@@ -470,8 +470,15 @@ static int write_group(const struct fit *fit, const struct fit_writer *writer, u
             .noise = part->components[0].sigma > 0 ? &part->noise : NULL,
         };
     }
-    const struct fit_group told = {sizeof told,     code,        group->count, written, count,
-                                   notes->pointers, notes->count};
+    const struct fit_group told = {
+        .size = sizeof told,
+        .code = code,
+        .rows = group->count,
+        .parts = written,
+        .part_count = count,
+        .notes = notes->pointers,
+        .note_count = notes->count,
+    };
     return writer->group(writer->context, &told);
 }
 

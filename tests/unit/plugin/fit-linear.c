@@ -515,7 +515,7 @@ static void language(void **state) {
         {"sise", "did you mean 'size'"},
         {"1+m*zz", "column 5: there is no column 'zz'"},
         {"mnk^2", "could mean the last letter"},
-        {"1+m*n+n*m", "column 7: the term n*m is given twice"},
+        {"1+m*n+n*m", "column 7: the term m*n is given twice"},
         {"1+1", "given twice"},
         {"y", "cannot explain itself"},
         {"`a b", "not closed"},
