@@ -62,9 +62,9 @@ INLINE double total(v4 value) {
     return (value[0] + value[1]) + (value[2] + value[3]);
 }
 
-/* Room for a tile: 1/s, t, multipliers of the grams, u. */
+/* Room for a tile: 1/s, t, multipliers of the grams (that of NOISE_GRAM_ONE is NULL), a column, u. */
 struct room {
-    double *inverse, *t, *multiplier[NOISE_GRAMS_MOST], *u;
+    double *inverse, *t, *multiplier[NOISE_GRAMS_MOST], *column, *u;
 };
 
 /* s and t of the tile's rows; returns the sum of log s + t^2/2 over the real ones. */
@@ -155,42 +155,97 @@ INLINE void gradient_tile(const struct noise_columns *columns, size_t first, siz
     }
 }
 
-/* Four columns against one, so that what is loaded is used more than once. */
-INLINE void gram_tile(size_t width, size_t rows, const double *multiplier, const double *u, double *gram) {
-    double weighted[TILE] __attribute__((aligned(32)));
+/* u_a against up to four u_b at once, so that no sum waits for itself. */
+INLINE void gram_four(const double *left, const double *right, size_t rows, size_t count, double *ret) {
+    v4 sums[4] = {{0}};
+    for (size_t r = 0; r < rows; r += 4) {
+        v4 value = load(left + r);
+        for (size_t i = 0; i < count; i++)
+            sums[i] += value * load(right + i * TILE + r);
+    }
+    for (size_t i = 0; i < count; i++)
+        ret[i] += total(sums[i]);
+}
+
+/* One gram, of multiplier u u'. ROOM: for a column. */
+INLINE void gram_tile(size_t width, size_t rows, const double *multiplier, const double *u, double *room,
+                      double *gram) {
     for (size_t a = 0; a < width; a++) {
         const double *left = u + a * TILE;
-        if (multiplier) {
-            for (size_t r = 0; r < rows; r += 4)
-                *(v4 *)(void *)(weighted + r) = load(left + r) * load(multiplier + r);
-            left = weighted;
-        }
+        for (size_t r = 0; multiplier && r < rows; r += 4)
+            *(v4 *)(void *)(room + r) = load(left + r) * load(multiplier + r);
+        left = multiplier ? room : left;
         size_t b = 0;
-        for (; b + 2 <= a + 1; b += 2) {
-            const double *right = u + b * TILE;
-            v4 first = all(0), second = all(0);
-            for (size_t r = 0; r < rows; r += 4) {
-                v4 value = load(left + r);
-                first += value * load(right + r);
-                second += value * load(right + TILE + r);
-            }
-            gram[a * width + b] += total(first);
-            gram[a * width + b + 1] += total(second);
-        }
-        for (; b <= a; b++) {
-            v4 sum = all(0);
-            for (size_t r = 0; r < rows; r += 4)
-                sum += load(left + r) * load(u + b * TILE + r);
-            gram[a * width + b] += total(sum);
+        for (; b + 4 <= a + 1; b += 4)
+            gram_four(left, u + b * TILE, rows, 4, gram + a * width + b);
+        for (; b + 2 <= a + 1; b += 2)
+            gram_four(left, u + b * TILE, rows, 2, gram + a * width + b);
+        if (b <= a)
+            gram_four(left, u + b * TILE, rows, 1, gram + a * width + b);
+    }
+}
+
+/* Where an element of three grams is. */
+struct three {
+    double *one, *observed, *cross;
+};
+
+INLINE void gram_three(const struct room *room, const double *left, const double *right, size_t rows,
+                       size_t count, struct three ret) {
+    const double *observed = room->multiplier[NOISE_GRAM_OBSERVED],
+                 *cross = room->multiplier[NOISE_GRAM_CROSS];
+    v4 sums[2][3] = {{{0}}};
+    for (size_t r = 0; r < rows; r += 4) {
+        v4 value = load(left + r), by_observed = load(observed + r), by_cross = load(cross + r);
+        for (size_t i = 0; i < count; i++) {
+            v4 product = value * load(right + i * TILE + r);
+            sums[i][0] += product;
+            sums[i][1] += product * by_observed;
+            sums[i][2] += product * by_cross;
         }
     }
+    for (size_t i = 0; i < count; i++) {
+        ret.one[i] += total(sums[i][0]);
+        ret.observed[i] += total(sums[i][1]);
+        ret.cross[i] += total(sums[i][2]);
+    }
+}
+
+/* The three that Newton's steps need, together: most of what is loaded and multiplied is shared. */
+INLINE void three_grams_tile(size_t width, size_t rows, const struct room *room, struct noise_sums *sums) {
+    for (size_t a = 0; a < width; a++)
+        for (size_t b = 0; b <= a; b += 2) {
+            const double *left = room->u + a * TILE, *right = room->u + b * TILE;
+            size_t at = a * width + b;
+            struct three ret = {sums->grams[NOISE_GRAM_ONE] + at, sums->grams[NOISE_GRAM_OBSERVED] + at,
+                                sums->grams[NOISE_GRAM_CROSS] + at};
+            if (b < a)
+                gram_three(room, left, right, rows, 2, ret);
+            else
+                gram_three(room, left, right, rows, 1, ret);
+        }
+}
+
+INLINE void add_grams(const struct noise_columns *columns, size_t rows, unsigned grams,
+                      const struct room *room, struct noise_sums *sums) {
+    const unsigned three = 1u << NOISE_GRAM_ONE | 1u << NOISE_GRAM_OBSERVED | 1u << NOISE_GRAM_CROSS;
+    if ((grams & three) == three) {
+        three_grams_tile(columns->width, rows, room, sums);
+        grams &= ~three;
+    }
+    for (size_t g = 0; g < NOISE_GRAMS_MOST; g++)
+        if (grams & 1u << g)
+            gram_tile(columns->width, rows, room->multiplier[g], room->u, room->column, sums->grams[g]);
 }
 
 INLINE void add_rows(const struct noise_columns *columns, const double *b, const double *c, bool gradient,
                      unsigned grams, double *scratch, struct noise_sums *sums) {
-    struct room room = {scratch, scratch + TILE, {NULL}, scratch + (2 + NOISE_GRAMS_MOST) * TILE};
-    for (size_t g = 0; g < NOISE_GRAMS_MOST; g++)
-        room.multiplier[g] = g == NOISE_GRAM_ONE ? NULL : scratch + (2 + g) * TILE;
+    struct room room = {.inverse = scratch,
+                        .t = scratch + TILE,
+                        .column = scratch + 2 * TILE,
+                        .u = scratch + (2 + NOISE_GRAMS_MOST) * TILE};
+    for (size_t g = 1; g < NOISE_GRAMS_MOST; g++)
+        room.multiplier[g] = scratch + (2 + g) * TILE;
     for (size_t first = 0; first < columns->rows; first += TILE) {
         size_t rows = columns->rows - first < TILE ? columns->rows - first : TILE;
         sums->objective += spread_tile(columns, first, rows, b, c, &room);
@@ -198,9 +253,7 @@ INLINE void add_rows(const struct noise_columns *columns, const double *b, const
             continue;
         gradient_tile(columns, first, rows, &room, sums);
         multiply_tile(columns, first, rows, grams, &room);
-        for (size_t g = 0; g < NOISE_GRAMS_MOST; g++)
-            if (grams & 1u << g)
-                gram_tile(columns->width, rows, room.multiplier[g], room.u, sums->grams[g]);
+        add_grams(columns, rows, grams, &room, sums);
     }
 }
 

@@ -12,17 +12,22 @@ enum {
     SLAB_BYTES = 2 << 20,
     FIRST_ROWS = 8, /* of a chain's first chunk; each next is twice as long */
     CHAINS = 2,     /* of a cell and fold: narrow and wide */
+    LINE = 64,
 };
 
 struct noise_chunk {
     struct noise_chunk *next;
-    uint32_t rows, capacity;
+    uint32_t capacity, left;
     bool wide;
     char bytes[]; /* row by row: inputs as floats or doubles, then the others as doubles, not aligned */
 };
 
+/* Half of a cache line: a cell and fold has one line. */
 struct chain {
     struct noise_chunk *first, *last;
+    char *at; /* where the next row goes */
+    uint32_t
+        left; /* rows that the last chunk still takes; its `rows` are brought up to date when they are read */
 };
 
 struct noise_rows {
@@ -133,6 +138,8 @@ static int add_chunk(struct noise_rows *rows, struct chain *chain, bool wide) {
     else
         chain->first = chunk;
     chain->last = chunk;
+    chain->at = chunk->bytes;
+    chain->left = capacity;
     return 0;
 }
 
@@ -148,35 +155,65 @@ static int reserve_chain(struct noise_rows *rows, size_t chain) {
     if (chain + CHAINS <= rows->capacity)
         return 0;
     size_t capacity = 2 * (chain + CHAINS);
-    struct chain *grown = realloc(rows->chains, capacity * sizeof *grown);
+    struct chain *grown = aligned_alloc(LINE, (capacity * sizeof *grown + LINE - 1) / LINE * LINE);
     if (!grown)
         return -ENOMEM;
+    memcpy(grown, rows->chains ? rows->chains : grown, rows->capacity * sizeof *grown);
     memset(grown + rows->capacity, 0, (capacity - rows->capacity) * sizeof *grown);
+    free(rows->chains);
     rows->chains = grown;
     rows->capacity = capacity;
     return 0;
 }
 
-int noise_rows_add(struct noise_rows *rows, uint32_t cell, uint32_t fold, const double *values) {
-    size_t place = chain_of(rows, cell, fold);
-    int r = reserve_chain(rows, place);
-    if (r < 0)
-        return r;
+/* Appends a row of VALUES to one of the place's chains. */
+static int append(struct noise_rows *rows, size_t place, const double *values) {
     bool wide = false;
     for (size_t i = 0; i < rows->inputs; i++)
-        wide |= fabs(values[i]) > 0x1p127 || (double)(float)values[i] != values[i];
+        wide |= (double)(float)values[i] != values[i];
     struct chain *chain = &rows->chains[place + wide];
-    if ((!chain->last || chain->last->rows == chain->last->capacity) &&
-        (r = add_chunk(rows, chain, wide)) < 0)
-        return r;
-    struct noise_chunk *chunk = chain->last;
-    char *at = chunk->bytes + chunk->rows++ * row_bytes(rows, wide);
+    if (chain->left == 0) {
+        int r = add_chunk(rows, chain, wide);
+        if (r < 0)
+            return r;
+    }
+    char *at = chain->at;
     for (size_t i = 0; !wide && i < rows->inputs; i++, at += sizeof(float)) {
         float narrow = (float)values[i];
         memcpy(at, &narrow, sizeof narrow);
     }
     size_t done = wide ? 0 : rows->inputs;
     memcpy(at, values + done, (rows->inputs + rows->others - done) * sizeof *values);
+    chain->at += row_bytes(rows, wide);
+    chain->left--;
+    return 0;
+}
+
+int noise_rows_add(struct noise_rows *rows, size_t count, const double *const *columns, const uint32_t *cells,
+                   const uint32_t *folds) {
+    /* Where rows go is all over the place: it is fetched before it is needed. */
+    enum { AHEAD = 24, NEAR = 12 };
+    for (size_t r = 0; r < count; r++) {
+        if (folds[r] == NOISE_ROWS_NONE)
+            continue;
+        int e = reserve_chain(rows, chain_of(rows, cells[r], folds[r]));
+        if (e < 0)
+            return e;
+    }
+    for (size_t r = 0; r < count; r++) {
+        if (r + AHEAD < count && folds[r + AHEAD] != NOISE_ROWS_NONE)
+            __builtin_prefetch(&rows->chains[chain_of(rows, cells[r + AHEAD], folds[r + AHEAD])], 1);
+        if (r + NEAR < count && folds[r + NEAR] != NOISE_ROWS_NONE)
+            __builtin_prefetch(rows->chains[chain_of(rows, cells[r + NEAR], folds[r + NEAR])].at, 1);
+        if (folds[r] == NOISE_ROWS_NONE)
+            continue;
+        double values[NOISE_ROWS_COLUMNS_MOST];
+        for (size_t i = 0; i < rows->inputs + rows->others; i++)
+            values[i] = columns[i][r];
+        int e = append(rows, chain_of(rows, cells[r], folds[r]), values);
+        if (e < 0)
+            return e;
+    }
     return 0;
 }
 
@@ -185,8 +222,11 @@ const struct noise_chunk *noise_rows_first(const struct noise_rows *rows, uint32
     if (place + CHAINS > rows->capacity || (cell >= NOISE_ROWS_FOLDED_CELLS && fold > 0))
         return NULL;
     struct chain *narrow = &rows->chains[place], *wide = narrow + 1;
+    if (wide->last)
+        wide->last->left = wide->left;
     if (!narrow->first)
         return wide->first;
+    narrow->last->left = narrow->left;
     narrow->last->next = wide->first; /* one list of both */
     return narrow->first;
 }
@@ -196,19 +236,19 @@ const struct noise_chunk *noise_rows_next(const struct noise_chunk *chunk) {
 }
 
 size_t noise_chunk_rows(const struct noise_chunk *chunk) {
-    return chunk->rows;
+    return chunk->capacity - chunk->left;
 }
 
 void noise_chunk_column(const struct noise_rows *rows, const struct noise_chunk *chunk, size_t i,
                         double *ret) {
-    size_t stride = row_bytes(rows, chunk->wide);
+    size_t stride = row_bytes(rows, chunk->wide), count = noise_chunk_rows(chunk);
     bool narrow = !chunk->wide && i < rows->inputs;
     size_t offset = i * sizeof(double);
     if (!chunk->wide)
         offset =
             narrow ? i * sizeof(float) : rows->inputs * sizeof(float) + (i - rows->inputs) * sizeof(double);
     const char *at = chunk->bytes + offset;
-    for (size_t row = 0; row < chunk->rows; row++, at += stride) {
+    for (size_t row = 0; row < count; row++, at += stride) {
         float value;
         if (narrow) {
             memcpy(&value, at, sizeof value);

@@ -17,8 +17,9 @@
 #define NOISE_ROWS_MEMORY (UINT64_C(512) << 20)
 
 enum {
-    NOISE_ROWS_CHUNK = 256,           /* rows of the longest chunk */
-    NOISE_ROWS_FOLDED_CELLS = 1 << 17 /* the cells after these have one fold */
+    NOISE_ROWS_CHUNK = 256,            /* rows of the longest chunk */
+    NOISE_ROWS_FOLDED_CELLS = 1 << 17, /* the cells after these have one fold */
+    NOISE_ROWS_COLUMNS_MOST = 72,
 };
 
 struct noise_rows;
@@ -27,9 +28,12 @@ struct noise_rows;
 int noise_rows_new(size_t inputs, bool weighted, uint32_t folds, uint64_t memory, struct noise_rows **ret);
 void noise_rows_free(struct noise_rows *rows);
 
-/* Appends a row to FOLD of CELL: INPUTS values, the response, and the weight if there is one. 0 or a negative
- * errno: -ENOMEM, or what keeps the file from growing. */
-int noise_rows_add(struct noise_rows *rows, uint32_t cell, uint32_t fold, const double *values);
+/* Appends COUNT rows, column by column: the inputs, the response, and the weight if there is one; each to its
+ * cell and fold, and nowhere where that is NOISE_ROWS_NONE. 0 or a negative errno: -ENOMEM, or what keeps the
+ * file from growing. */
+#define NOISE_ROWS_NONE UINT32_MAX
+int noise_rows_add(struct noise_rows *rows, size_t count, const double *const *columns, const uint32_t *cells,
+                   const uint32_t *folds);
 
 /* Some rows of one cell and fold, in the order in which they were added. */
 struct noise_chunk;

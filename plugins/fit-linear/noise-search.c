@@ -9,13 +9,14 @@
 enum {
     STEPS_MOST = 200,
     HALVINGS_MOST = 40,
-    REGRESSIONS = 2,
+    REGRESSIONS = 5,
 };
 
-/* The search is over when the next step would raise log L by no more: 1e-5 standard errors. */
-static const double negligible = 1e-10;
+/* A step that would raise log L by no more is the last. Newton's then leaves about its square: 1e-5 standard
+ * errors. */
+static const double last_newton = 1e-5, last_fisher = 1e-10;
 /* A fold's step that promises more, by parameter, is not trusted alone. */
-static const double long_step = 0.1;
+static const double long_step = 1;
 
 struct noise_search {
     struct noise_design *design;
@@ -28,6 +29,7 @@ struct noise_search {
     double db[SUMS_COLUMNS_MOST], dc[SUMS_COLUMNS_MOST], gradient[SUMS_COLUMNS_MOST];
 };
 
+static const unsigned regression_grams = 1u << NOISE_GRAM_ONE | 1u << NOISE_GRAM_WEIGHT;
 static const unsigned all_grams =
     1u << NOISE_GRAM_ONE | 1u << NOISE_GRAM_OBSERVED | 1u << NOISE_GRAM_CROSS | 1u << NOISE_GRAM_WEIGHT;
 
@@ -84,8 +86,9 @@ static int take_up(struct noise_search *search, struct noise_design *design) {
     return 0;
 }
 
-static unsigned needed_grams(const struct noise_search *search) {
-    return search->design->weighted ? all_grams : all_grams & ~(1u << NOISE_GRAM_WEIGHT);
+/* Without weights one gram is as the other. */
+static unsigned needed_grams(const struct noise_search *search, unsigned grams) {
+    return search->design->weighted ? grams : grams & ~(1u << NOISE_GRAM_WEIGHT);
 }
 
 /* ---- Linear algebra */
@@ -303,8 +306,8 @@ static void step_from(const struct noise_search *search, const struct noise_poin
 
 static void evaluate(struct noise_search *search, uint32_t folds, bool whole, struct noise_point *point,
                      struct noise_sums *sums) {
-    noise_design_sum(search->design, folds, point->b, point->c, whole, whole ? needed_grams(search) : 0,
-                     sums);
+    noise_design_sum(search->design, folds, point->b, point->c, whole,
+                     whole ? needed_grams(search, all_grams) : 0, sums);
     point->objective = sums->objective;
 }
 
@@ -332,33 +335,28 @@ static uint32_t every_fold(const struct noise_search *search) {
     return (uint32_t)((UINT64_C(1) << search->design->folds) - 1);
 }
 
-/* The best of the two beginnings, the second made better by regressions. */
+/* From the mean's proportions, made better by regressions. */
 static void start(struct noise_search *search, struct noise_point *ret) {
-    struct noise_point point, constant;
-    uint32_t folds = every_fold(search);
-    begin(search, true, &point);
-    begin(search, false, &constant);
+    begin(search, true, ret);
     for (int i = 0; i < REGRESSIONS; i++) {
-        noise_design_sum(search->design, folds, point.b, point.c, true, needed_grams(search), search->sums);
-        if (!isfinite(search->sums->objective) || !regression_step(search, search->sums, point.c))
-            break;
-        step_from(search, &point, 1, &point);
-        point.c[0] = fmax(point.c[0], search->floor[0] * 1024);
+        noise_design_sum(search->design, every_fold(search), ret->b, ret->c, true,
+                         needed_grams(search, regression_grams), search->sums);
+        if (!isfinite(search->sums->objective) || !regression_step(search, search->sums, ret->c))
+            return;
+        step_from(search, ret, 1, ret);
+        ret->c[0] = fmax(ret->c[0], search->floor[0] * 1024);
     }
-    evaluate(search, folds, false, &point, search->trial);
-    evaluate(search, folds, false, &constant, search->trial);
-    *ret = point.objective < constant.objective ? point : constant;
-    ret->steps = REGRESSIONS;
 }
 
-/* Steps from *POINT on, over FOLDS, until there is nothing to gain. */
+/* Steps from *POINT on, whose sums over FOLDS are those of the search, until there is nothing to gain. */
 static void climb(struct noise_search *search, uint32_t folds, struct noise_point *point) {
-    evaluate(search, folds, true, point, search->sums);
     for (unsigned step = 0; step < STEPS_MOST; step++) {
-        if (!newton_step(search, search->sums, point->c) && !fisher_step(search, search->sums, point->c))
+        bool newton = newton_step(search, search->sums, point->c);
+        if (!newton && !fisher_step(search, search->sums, point->c))
             return;
         double gain = promised(search, search->sums);
-        if (gain < negligible) {
+        if (gain < (newton ? last_newton : last_fisher)) {
+            step_from(search, point, 1, point);
             point->converged = true;
             return;
         }
@@ -387,8 +385,18 @@ int noise_search_run(struct noise_search *search, struct noise_design *design, s
     int r = take_up(search, design);
     if (r < 0)
         return r;
+    uint32_t folds = every_fold(search);
+    struct noise_point constant;
+    begin(search, false, &constant);
+    double count = (double)design->count;
+    constant.objective = count * (log(constant.c[0]) + 0.5);
     start(search, ret);
-    climb(search, every_fold(search), ret);
+    evaluate(search, folds, true, ret, search->sums);
+    if (!(ret->objective < constant.objective)) {
+        *ret = constant;
+        evaluate(search, folds, true, ret, search->sums);
+    }
+    climb(search, folds, ret);
     return 0;
 }
 
@@ -399,8 +407,10 @@ size_t noise_search_free_count(const struct noise_search *search, const struct n
     return count;
 }
 
-bool noise_search_covariance(struct noise_search *search, double *ret) {
+bool noise_search_covariance(struct noise_search *search, const struct noise_point *point, double *ret) {
     size_t width = search->width, list[SUMS_COLUMNS_MOST], count = list_mean(search, list);
+    noise_design_sum(search->design, every_fold(search), point->b, point->c, true,
+                     needed_grams(search, regression_grams), search->sums);
     memset(ret, 0, width * width * sizeof *ret);
     if (!factorise_mean(search, search->sums))
         return false;
@@ -435,7 +445,9 @@ static int leave_out(struct noise_search *search, const struct noise_point *maxi
         return r;
     noise_sums_clear(all);
     noise_sums_add(all, search->sums, 1);
-    climb(search, every_fold(search) & ~(UINT32_C(1) << fold), ret);
+    uint32_t folds = every_fold(search) & ~(UINT32_C(1) << fold);
+    evaluate(search, folds, true, ret, search->sums);
+    climb(search, folds, ret);
     noise_sums_free(search->sums);
     search->sums = all;
     return 0;

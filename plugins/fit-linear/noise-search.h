@@ -33,9 +33,9 @@ void noise_search_free(struct noise_search *search);
 int noise_search_run(struct noise_search *search, struct noise_design *design, struct noise_point *ret);
 /* How many of the point's c are not at their bound. */
 size_t noise_search_free_count(const struct noise_search *search, const struct noise_point *point);
-/* The covariance of b at the maximum that was run last: WIDTH * WIDTH of the design, zero in row and column 0
- * without an intercept. False when it is not defined. */
-bool noise_search_covariance(struct noise_search *search, double *ret);
+/* The covariance of b at the maximum of what was run last: WIDTH * WIDTH of the design, zero in row and
+ * column 0 without an intercept. False when it is not defined. */
+bool noise_search_covariance(struct noise_search *search, const struct noise_point *maximum, double *ret);
 
 /* Cross-validation: calls EACH with every fold that has rows, and what all other rows give: one Newton step
  * from the maximum that was run last; where that step is long, a search of its own. 0 or -ENOMEM. */

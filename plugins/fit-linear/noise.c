@@ -15,6 +15,9 @@ const char *const distribution_words[] = {"normal", "half-normal", NULL};
 /* A group's columns are kept whole up to this size: what stays near the processor. */
 enum { WHOLE_MOST = 8 << 20 };
 
+enum { PIECE = 512 /* rows */ };
+_Static_assert((int)LINEAR_INPUTS_MOST <= (int)NOISE_ROWS_COLUMNS_MOST, "columns of kept rows");
+
 struct noise {
     const struct fit *fit;
     enum noise_kind kind;
@@ -90,33 +93,43 @@ void noise_free(struct noise *noise) {
     free(noise);
 }
 
+/* The fold of each row, or that it is left out. */
+static void choose_folds(const struct noise *noise, uint64_t first_row, size_t rows,
+                         const double *const *columns, uint32_t *ret) {
+    const struct fit *fit = noise->fit;
+    const double *weights = fit->request->weights ? columns[fit->input_count - 1] : NULL;
+    double odd[PIECE];
+    for (size_t r = 0; r < rows; r++) {
+        odd[r] = 0;
+        ret[r] = noise->folds > 1 ? moments_fold_of(first_row + r, fit->request->seed, noise->folds) : 0;
+    }
+    for (size_t i = 0; i < fit->input_count; i++)
+        for (size_t r = 0; r < rows; r++)
+            odd[r] += columns[i][r] - columns[i][r]; /* 0, or NaN where it is not finite */
+    for (size_t r = 0; r < rows; r++)
+        if (odd[r] != 0 || (weights && weights[r] == 0))
+            ret[r] = NOISE_ROWS_NONE;
+}
+
 int noise_add(struct noise *noise, uint64_t first_row, size_t rows, const double *const *columns,
               const uint32_t *cells, struct plugin_message *message) {
-    if (!noise)
-        return 0;
-    const struct fit *fit = noise->fit;
-    const size_t count = fit->input_count;
-    const bool weighted = fit->request->weights != NULL;
-    for (size_t r = 0; r < rows; r++) {
-        double values[LINEAR_INPUTS_MOST], odd = 0;
-        for (size_t i = 0; i < count; i++) {
-            values[i] = columns[i][r];
-            odd += values[i] - values[i]; /* 0, or NaN where it is not finite */
-        }
-        if (odd != 0 || (weighted && values[count - 1] == 0))
-            continue;
-        uint32_t fold =
-            noise->folds > 1 ? moments_fold_of(first_row + r, fit->request->seed, noise->folds) : 0;
-        int e = noise_rows_add(noise->rows, cells[r], fold, values);
-        if (e < 0) {
-            snprintf(message->text, sizeof message->text,
-                     "the rows, kept for their noise, need more than %llu MiB, and a temporary file for more "
-                     "cannot be had: %s",
-                     (unsigned long long)(NOISE_ROWS_MEMORY >> 20), strerror(-e));
-            return e;
-        }
+    int e = 0;
+    for (size_t start = 0; noise && e == 0 && start < rows; start += PIECE) {
+        const double *piece[LINEAR_INPUTS_MOST];
+        uint32_t folds[PIECE];
+        size_t count = rows - start < PIECE ? rows - start : PIECE;
+        for (size_t i = 0; i < noise->fit->input_count; i++)
+            piece[i] = columns[i] + start;
+        choose_folds(noise, first_row + start, count, piece, folds);
+        e = noise_rows_add(noise->rows, count, piece, cells + start, folds);
     }
-    return 0;
+    if (e < 0)
+        snprintf(
+            message->text, sizeof message->text,
+            "the rows, kept for their noise, need more than %llu MiB, and a temporary file for more cannot "
+            "be had: %s",
+            (unsigned long long)(NOISE_ROWS_MEMORY >> 20), strerror(-e));
+    return e;
 }
 
 /* ---- Half-normals */
@@ -263,7 +276,7 @@ static void replace_mean(struct noise *noise, const struct noise_point *point, s
     const struct noise_design *design = &noise->design;
     size_t width = design->width, first = design->intercept ? 0 : 1, terms = result->term_count;
     result->has_covariance =
-        result->has_covariance && noise_search_covariance(noise->search, noise->covariance);
+        result->has_covariance && noise_search_covariance(noise->search, point, noise->covariance);
     for (size_t q = first; q < width; q++) {
         const struct noise_column *column = &design->columns[q];
         struct fit_estimate *estimate = &result->estimates[column->term];
