@@ -123,7 +123,7 @@ static int coarsen(struct sample *sample) {
     return 0;
 }
 
-int sample_init(struct sample *sample, double *values, double *weights, size_t count) {
+int sample_init(struct sample *sample, const double *values, const double *weights, size_t count) {
     *sample = (struct sample){0};
     struct value *sorted = malloc(count * sizeof *sorted);
     if (!sorted)
