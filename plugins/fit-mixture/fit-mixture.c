@@ -357,6 +357,7 @@ static int fit_part(const struct fit *fit, double *values, double *weights, size
         return 0;
     }
     struct search_settings settings = {most,
+                                       !by_bic,
                                        (size_t)asked[STARTS],
                                        {fmax(asked[FLOOR], sample.resolution / sqrt(12))},
                                        asked[LEAST],
@@ -497,7 +498,7 @@ static int write_group(const struct fit *fit, const struct fit_writer *writer, u
             .size = sizeof *written,
             .kind = fit->over ? "segment" : "whole",
             .estimates = &part->estimate,
-            .covariance = isnan(part->covariance) ? NULL : &part->covariance,
+            .covariance = isfinite(part->covariance) ? &part->covariance : NULL,
             .values = part->values,
             .value_count = part->value_count,
             .domain = &part->domain,
