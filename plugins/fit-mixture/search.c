@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 enum {
-    KEPT_MOST = 8,    /* that go on after their first steps */
+    KEPT_MOST = 16,   /* that go on after their first steps */
     POLISHED = 3,     /* of those, on all points */
     FIRST_CYCLES = 5, /* of SQUAREM, three steps each */
     COARSE_CYCLES = 60,
@@ -239,10 +239,23 @@ static void go_on(struct search *search) {
     }
 }
 
-/* Merges two and splits a third, in every way. */
+/* One component narrower or wider: a small one may sit on its points in two ways. */
+static void squeeze(struct search *search, const struct mixture *from) {
+    static const double factors[] = {0.2, 0.45, 2.5};
+    for (size_t k = 0; k < from->count; k++)
+        for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+            struct mixture mixture = *from;
+            mixture.sigma[k] *= factors[i];
+            mixture.weight[k] *= sqrt(factors[i]);
+            begin(search, &mixture);
+        }
+}
+
+/* Squeezes each, and merges two and splits a third, in every way. */
 static void move_best(struct search *search) {
     for (int round = 0; round < ROUNDS_MOST && search->kept.count > 0; round++) {
         struct mixture best = search->kept.mixtures[0];
+        squeeze(search, &best);
         for (size_t j = 1; j < best.count; j++)
             for (size_t i = 0; i < j; i++)
                 for (size_t k = 0; k + 1 < best.count; k++) {
@@ -309,6 +322,11 @@ static void descend(struct search *search, size_t count, struct search_result *r
     search->starts = ret->starts[count - 1];
     from_larger(search, &ret->mixtures[count]);
     go_on(search);
+    if (search->kept.count > 0) {
+        struct mixture best = search->kept.mixtures[0];
+        squeeze(search, &best);
+        go_on(search);
+    }
     settle(search, &ret->mixtures[count - 1]);
     ret->starts[count - 1] = search->starts;
 }
