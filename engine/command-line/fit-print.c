@@ -298,7 +298,7 @@ static void print_quality(FILE *stream, const struct fit_print *print, const str
 static void print_cross_validated(FILE *stream, const struct fit_print *print,
                                   const struct fit_group *group) {
     double rmse = fit_print_value(group, "cv_rmse"), score = fit_print_value(group, "cv_log_score");
-    if (isnan(rmse))
+    if (!isfinite(rmse))
         return;
     fprintf(stream, "  on rows left out");
     double folds = fit_print_value(group, "folds");
@@ -306,8 +306,10 @@ static void print_cross_validated(FILE *stream, const struct fit_print *print,
         fprintf(stream, " (%g folds)", folds);
     fprintf(stream, ": error ");
     print_measured(stream, print, 4, rmse);
-    fprintf(stream, ", %.3g %% of the mean", 100 * fit_print_value(group, "cv_relative"));
-    if (!isnan(score))
+    double relative = fit_print_value(group, "cv_relative");
+    if (isfinite(relative))
+        fprintf(stream, ", %.3g %% of the mean", 100 * relative);
+    if (isfinite(score))
         fprintf(stream, ", log score %.6g", score);
     fputc('\n', stream);
 }

@@ -9,11 +9,12 @@ cd "$scratch" || exit 1
 methods=$(cd "$ASSAY_BUILD/lib/assay/plugins" && printf '%s\n' fit-*.so | sed 's/^fit-//; s/\.so$//')
 "$ASSAY" model --help >/dev/null 2>&1 && checks=yes || checks=no
 
-# What a method must be told beside its input.
+# options_of METHOD [OPTION...]: what a method must be told beside its input.
 options_of() {
     case $1 in
         linear) echo "--terms 1+size" ;;
         mixture) echo "--set most=3 --set starts=2" ;; # what they are by default takes a second each
+        piecewise) case $* in *--sizes*) ;; *) echo "--sizes size" ;; esac ;;
         smpi) echo "--set latency=1us --set bandwidth=1GB/s" ;;
     esac
 }
@@ -23,7 +24,7 @@ answered() {
     local method=$1 status why=; shift
     rm -f model.json
     # shellcheck disable=SC2046 # options are words
-    timeout 100 "$ASSAY" fit "$method" "$@" $(options_of "$method") -o model.json >out 2>err </dev/null; status=$?
+    timeout 100 "$ASSAY" fit "$method" "$@" $(options_of "$method" "$@") -o model.json >out 2>err </dev/null; status=$?
     case $status in
         0)
             if [ ! -s model.json ]; then why="no model was written"
