@@ -2,6 +2,7 @@
 #include "engine/command-line/fit-report.h"
 #include "engine/command-line/fit-request.h"
 #include "engine/command-line/fit-residuals.h"
+#include "engine/command-line/fit-verbs.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
@@ -124,7 +125,7 @@ static int report(struct fitting *fitting, const struct fitting_request *request
     return r;
 }
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+static int fit(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(fitting_request_clear) struct fitting_request request = {0};
     cleanup(table_cleanup) struct table *table = NULL;
@@ -143,6 +144,19 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
               : fitting_run(&installation, table, &request.options, fitting_request_note, NULL, &fitting,
                             failure);
     return r < 0 ? r : report(fitting, &request, failure);
+}
+
+/* Other things that can be done; a file of such a name is ./compare. */
+static const struct action {
+    const char *name;
+    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
+} actions[] = {{"alternatives", fit_alternatives}};
+
+static int run(const struct verb_arguments *arguments, struct failure *failure) {
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+        if (strcmp(arguments->operands[0], actions[i].name) == 0)
+            return actions[i].run(arguments, failure);
+    return fit(arguments, failure);
 }
 
 static const struct verb_option options[] = {
