@@ -150,7 +150,7 @@ static int fit(const struct verb_arguments *arguments, struct failure *failure) 
 static const struct action {
     const char *name;
     int (*run)(const struct verb_arguments *arguments, struct failure *failure);
-} actions[] = {{"alternatives", fit_alternatives}};
+} actions[] = {{"alternatives", fit_alternatives}, {"compare", fit_compare}};
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
@@ -171,6 +171,7 @@ static const struct verb_option options[] = {
     {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
     {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
+    {"--data", 0, "INPUT", "compare: rows to judge the models on; may be given several times.", true},
     {"--plot", 0, "FILE", "Draw the residuals, and the data of models over one column, as SVG.", false},
     {"--brief", 0, NULL, "No residuals: neither their chart nor the rows that are furthest off.", false},
     {"--json", 0, NULL, "Print the model as JSON instead of a table.", false},
