@@ -282,7 +282,11 @@ static void print_summaries(const struct comparison *comparison) {
 
 /* ---- Terms */
 
-static const struct predict_group *find_group(const struct predict_model *view, const char *name) {
+/* Models of the same groups have them in the same order: one looks at the NEAR-th first. */
+static const struct predict_group *find_group(const struct predict_model *view, const char *name,
+                                              size_t near) {
+    if (near < view->group_count && strcmp(view->groups[near].name, name) == 0)
+        return &view->groups[near];
     for (size_t g = 0; g < view->group_count; g++)
         if (strcmp(view->groups[g].name, name) == 0)
             return &view->groups[g];
@@ -306,26 +310,28 @@ static bool estimate_of(const struct predict_model *view, const struct predict_g
 
 /* How far B is from A in standard errors of their difference, as if they were of different rows; NaN where
  * that is not known. */
-static double difference(const struct comparison *comparison, const char *group, const char *term, size_t b) {
+static double difference(const struct comparison *comparison, const struct predict_group *group, size_t near,
+                         const char *term, size_t b) {
     double first, first_error, other, other_error;
     const struct predict_model *const *views = comparison->views;
-    if (!estimate_of(views[0], find_group(views[0], group), term, &first, &first_error) ||
-        !estimate_of(views[b], find_group(views[b], group), term, &other, &other_error))
+    if (!estimate_of(views[0], find_group(views[0], group->name, near), term, &first, &first_error) ||
+        !estimate_of(views[b], find_group(views[b], group->name, near), term, &other, &other_error))
         return NAN;
     return (other - first) / hypot(first_error, other_error);
 }
 
-static void print_term(const struct comparison *comparison, const char *group, const char *term) {
+static void print_term(const struct comparison *comparison, size_t g, const char *term) {
+    const struct predict_group *group = &comparison->views[0]->groups[g];
     printf("  %-12s", shown(term).text);
     for (size_t i = 0; i < comparison->count; i++) {
         double estimate = NAN, error = NAN;
         const struct predict_model *view = comparison->views[i];
-        bool has = estimate_of(view, find_group(view, group), term, &estimate, &error);
+        bool has = estimate_of(view, find_group(view, group->name, g), term, &estimate, &error);
         fit_print_number(stdout, 14, 6, has ? estimate : NAN);
         fit_print_number(stdout, 11, 3, has ? error : NAN);
     }
     for (size_t i = 1; i < comparison->count; i++) {
-        double sigmas = difference(comparison, group, term, i);
+        double sigmas = difference(comparison, group, g, term, i);
         if (isnan(sigmas))
             printf("%9s", "-");
         else
@@ -334,9 +340,10 @@ static void print_term(const struct comparison *comparison, const char *group, c
     printf("\n");
 }
 
-static void print_segments(const struct comparison *comparison, const char *group) {
+static void print_segments(const struct comparison *comparison, size_t g) {
     for (size_t i = 0; i < comparison->count; i++) {
-        const struct predict_group *of = find_group(comparison->views[i], group);
+        const struct predict_group *of =
+            find_group(comparison->views[i], comparison->views[0]->groups[g].name, g);
         char name[2];
         if (!of || of->part_count < 2)
             continue;
@@ -358,8 +365,8 @@ static void print_terms(const struct comparison *comparison) {
             printf("    %s-A, s", letter(i, name));
         printf("\n");
         for (size_t t = 0; t < comparison->term_count; t++)
-            print_term(comparison, first->groups[g].name, comparison->terms[t]);
-        print_segments(comparison, first->groups[g].name);
+            print_term(comparison, g, comparison->terms[t]);
+        print_segments(comparison, g);
     }
     if (first->group_count > GROUPS_SHOWN)
         printf("\nand %zu more groups; --json has all of them\n", first->group_count - GROUPS_SHOWN);
@@ -415,7 +422,7 @@ static bool add_terms_of(cJSON *object, const struct comparison *comparison, siz
                    json_add_double(term, "estimate", estimate) &&
                    json_add_double(term, "standard_error", error) &&
                    (i == 0 || json_add_double(term, "difference_in_sigmas",
-                                              difference(comparison, group->name, view->terms[t].name, i)));
+                                              difference(comparison, group, g, view->terms[t].name, i)));
         }
     }
     return good;
