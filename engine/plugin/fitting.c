@@ -23,11 +23,11 @@ struct fitting {
     struct fit_needs needs;
     struct grouping *grouping;
     uint64_t rows;
-    struct kept_rows kept; /* of the first pass; none where they were not asked for */
     struct hull hull;
     size_t *hull_needs;                 /* which of the needs its columns are */
     size_t response_need, weights_need; /* SIZE_MAX where the plugin needs no such column */
     bool hull_done;                     /* after the first pass */
+    struct kept_rows kept;              /* of the first pass; none where they were not asked for */
 
     /* What the plugin sees until it is closed. */
     struct plugin_host host;
@@ -53,8 +53,8 @@ void fitting_free(struct fitting *fitting) {
     if (fitting->operations)
         fitting->operations->close(fitting->instance);
     grouping_free(fitting->grouping);
-    kept_rows_clear(&fitting->kept);
     free(fitting->hull_needs);
+    kept_rows_clear(&fitting->kept);
     free(fitting->columns);
     free(fitting->parameters);
     free(fitting->labels);
@@ -487,18 +487,6 @@ const char *fitting_label(const struct fitting *fitting, uint32_t group, size_t 
     return table_label(fitting->table, j, grouping_label(fitting->grouping, group, j));
 }
 
-const struct kept_rows *fitting_kept_rows(const struct fitting *fitting) {
-    return fitting->kept.limit > 0 ? &fitting->kept : NULL;
-}
-
-const struct fit_needs *fitting_needs(const struct fitting *fitting) {
-    return &fitting->needs;
-}
-
-const struct fit_request *fitting_request(const struct fitting *fitting) {
-    return &fitting->request;
-}
-
 const struct hull *fitting_hull(const struct fitting *fitting) {
     return &fitting->hull;
 }
@@ -512,6 +500,18 @@ bool fitting_levels(const struct fitting *fitting, const char *name, struct plug
         if (strcmp(fitting->needs.categories[i], name) == 0)
             return pass_levels((void *)fitting, i, ret) == 0;
     return false;
+}
+
+const struct kept_rows *fitting_kept_rows(const struct fitting *fitting) {
+    return fitting->kept.limit > 0 ? &fitting->kept : NULL;
+}
+
+const struct fit_needs *fitting_needs(const struct fitting *fitting) {
+    return &fitting->needs;
+}
+
+const struct fit_request *fitting_request(const struct fitting *fitting) {
+    return &fitting->request;
 }
 
 double fitting_parameter(const struct fitting *fitting, size_t i) {

@@ -70,17 +70,17 @@ uint64_t fitting_rows(const struct fitting *fitting);
 uint32_t fitting_group_count(const struct fitting *fitting);
 /* The label of GROUP in the J-th column of options->by. */
 const char *fitting_label(const struct fitting *fitting, uint32_t group, size_t j);
-/* What the plugin asked for and was asked; of the rows that were kept, columns are in the order of its needs,
- * labels are those of options->by followed by its categories. NULL: none were kept. */
-const struct fit_needs *fitting_needs(const struct fitting *fitting);
-const struct fit_request *fitting_request(const struct fitting *fitting);
-const struct kept_rows *fitting_kept_rows(const struct fitting *fitting);
 /* Where the rows lay, and the columns that it is told of, in its order. */
 const struct hull *fitting_hull(const struct fitting *fitting);
 const char *fitting_hull_column(const struct fitting *fitting, size_t i);
 /* The texts of the column NAME, if the plugin reads it as a category; false otherwise. Valid until the next
  * call for that column. */
 bool fitting_levels(const struct fitting *fitting, const char *name, struct plugin_levels *ret);
+/* What the plugin asked for and was asked; of the rows that were kept, columns are in the order of its needs,
+ * labels are those of options->by followed by its categories. NULL: none were kept. */
+const struct fit_needs *fitting_needs(const struct fitting *fitting);
+const struct fit_request *fitting_request(const struct fitting *fitting);
+const struct kept_rows *fitting_kept_rows(const struct fitting *fitting);
 /* The value of the I-th of the plugin's parameters, as it was set or by default. */
 double fitting_parameter(const struct fitting *fitting, size_t i);
 /* The unit of column NAME (UCUM), or NULL where it is not known. */

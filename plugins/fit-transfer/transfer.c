@@ -8,6 +8,8 @@
 static const double small_step = 1e-9;
 /* Of the way to where a duration becomes 0, that a step may go. */
 static const double greatest_share = 0.9;
+/* Weights of the linear start that add up to less have lost their digits. */
+static const double vanishing = 0x1p-960;
 /* Of every duration: a step that changes none by more is nothing but rounding. */
 static const double no_step = 1e-14;
 /* The criterion is told to its rounding: what is above the least by less than this may be the same. */
@@ -176,6 +178,7 @@ static bool is_small(const struct transfer *transfer, const double step[static 2
 /* Where to next from what was reached: the gradient and derivatives of this pass are there. */
 static void go_on(struct transfer *transfer) {
     double step[2];
+    transfer->steps++;
     transfer->reached[0] = transfer->latency;
     transfer->reached[1] = transfer->inverse;
     transfer->reached_rss = transfer->rss.high;
@@ -203,6 +206,7 @@ static void go_on(struct transfer *transfer) {
 static void go_back(struct transfer *transfer) {
     double step[2] = {(transfer->latency - transfer->reached[0]) / 4,
                       (transfer->inverse - transfer->reached[1]) / 4};
+    transfer->steps++;
     transfer->latency = transfer->reached[0];
     transfer->inverse = transfer->reached[1];
     if (is_nothing(transfer, step)) {
@@ -246,7 +250,7 @@ bool transfer_step(struct transfer *transfer, enum transfer_criterion criterion)
     } else if (transfer->state == TRANSFER_STEPPING && !follow_scout(transfer)) {
         double same = same_criterion * transfer->reached_rss + normal_perfect * transfer->squares.high;
         bool fell = transfer->steps == 0 || transfer->rss.high <= transfer->reached_rss + same;
-        if (++transfer->steps > TRANSFER_STEPS_MOST || !isfinite(transfer->rss.high)) {
+        if (transfer->steps == TRANSFER_STEPS_MOST || !isfinite(transfer->rss.high)) {
             transfer->state = TRANSFER_FAILED;
         } else if (fell) {
             go_on(transfer);
@@ -332,10 +336,11 @@ bool transfer_finish(const struct transfer *transfer, enum transfer_criterion cr
     ret->inverse = criterion == TRANSFER_TIME ? linear.estimates[1] : transfer->inverse;
     if (good)
         judge(transfer, criterion, &linear, criterion == TRANSFER_TIME ? linear.rss : transfer->rss, ret);
-    if (outcome == NORMAL_DEPENDENT)
+    bool vanished = normal_sum(&transfer->start, 2, 0, 0).high < vanishing;
+    if (outcome == NORMAL_DEPENDENT && !vanished)
         snprintf(reason, TRANSFER_REASON_SIZE, "rank 1 of 2: %.64s hardly changes: %.17g to %.17g", size,
                  transfer->size_minimum, transfer->size_maximum);
-    else if (outcome == NORMAL_OVERFLOW || (good && !(isfinite(ret->rss) && isfinite(ret->latency))))
+    else if (outcome != NORMAL_FITTED || (good && !(isfinite(ret->rss) && isfinite(ret->latency))))
         snprintf(reason, TRANSFER_REASON_SIZE, "its sums are beyond the range of a double");
     else if (!good)
         snprintf(reason, TRANSFER_REASON_SIZE, "no least value of the criterion was found in %u steps",

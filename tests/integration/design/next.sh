@@ -114,7 +114,7 @@ refuse "another kind of model" 2 "the model is of the kind 'linaer'.*expected 'l
 sed 's/"covariance": \[\[.*\]\], "notes"/"covariance": null, "notes"/' plain.json >bare.json
 refuse "no covariance" 2 "no covariance of its coefficients.*fit it to more rows than it has terms" "$ASSAY" design next bare.json
 sed 's/"covariance": \[\[[^]]*\]/"covariance": [[1]/' plain.json >short.json
-refuse "a covariance that is none" 2 "short.json:[0-9]+:[0-9]+: 'covariance' is not a square of 2 by 2" "$ASSAY" design next short.json
+refuse "a covariance that is none" 2 "short.json:[0-9]+:[0-9]+: 'covariance' is missing or is not a square" "$ASSAY" design next short.json
 refuse "a budget for not one row" 2 "the budget of 1 ms is too small for one row: the fastest of all takes" \
     "$ASSAY" design next plain.json --budget 1ms
 refuse "a budget that is no time" 2 "--budget '10 parsecs', expected a time" "$ASSAY" design next plain.json --budget '10 parsecs'
