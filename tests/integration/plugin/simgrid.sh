@@ -188,6 +188,46 @@ EOF
 check "it compiles as C99, every warning an error" cc -std=c99 -Wall -Wextra -Wpedantic -Werror -o kernels kernels.c -lm
 check "and says what the model says" ./kernels
 
+# dgemm_model.c as HPL includes it: node 3, cpu 1 is its cpu 7; a node it does not know is the mean.
+sed 's/^node,core/node,cpu/' dgemm.csv >cpus.csv
+"$ASSAY" fit cpus.csv --terms m*n*k+m*n --by node,cpu -o cpus.json >cpus.txt
+check "HPL's dgemm" "$ASSAY" export hpl-smpi cpus.json -o dgemm_model.c
+"$ASSAY" export hpl-smpi --no-noise cpus.json -o plain_model.c
+sed 's/, "noise": {[^}]*}[^}]*}//; s/"notes": \[/"noise": {"kind": "N-1", "distribution": "half-normal", "method": "rule", "sigma": [{"name": "1",
+    "unit": null, "estimate": 0.001}]}, &/' cpus.json >noisy.json
+"$ASSAY" export hpl-smpi noisy.json -o noisy_model.c
+cat >hpl.c <<'EOF'
+#include <math.h>
+#include <stdio.h>
+static int cpu;
+static int get_cpuid(void) { return cpu; }
+double random_normal(void) { return 0; }
+double random_halfnormal_shifted(double a, double b) { return a + 2 * b; }
+static double dgemm_time(double M, double N, double K) {
+#include MODEL
+}
+static int near(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
+int main(void) {
+    cpu = 7;
+    int bad = !near(dgemm_time(10, 20, 30), 3.5e-10 * 6000 + 1e-9 * 200 + NOISE);
+    cpu = 99;
+    bad |= !near(dgemm_time(10, 20, 30), 2.25e-10 * 6000 + 1e-9 * 200 + NOISE) << 1;
+    return bad;
+}
+EOF
+for model in dgemm plain noisy; do
+    [ $model = noisy ] && noise=2e-3 || noise=0
+    check "it compiles ($model)" cc -std=c99 -Wall -Wextra -Werror -DNOISE=$noise -DMODEL="\"${model}_model.c\"" -o hpl hpl.c -lm
+    check "and says what the model says" ./hpl
+done
+refuse "cpus that HPL does not know" 2 "the group 'dahu-1.site/2' has no number for HPL" sh -c "
+    sed 's/^\(dahu-1.site\),1,/\1,2,/' cpus.csv >three.csv
+    '$ASSAY' fit three.csv --terms m*n*k --by node,cpu -o three.json >three.txt; '$ASSAY' export hpl-smpi three.json"
+refuse "groups that HPL does not know" 2 "the groups are not by node" "$ASSAY" export hpl-smpi dgemm.json
+refuse "terms that HPL does not know" 2 "'log2\(size\)\^2' is not a product of m, n and k" sh -c "
+    sed 's/\"by\": \[\]/\"by\": [\"node\"]/; s/\"labels\": {}/\"labels\": {\"node\": \"a1\"}/; s/\"kind\": \"maximum\"/\"kind\": \"linear\"/' maximum.json >log.json
+    '$ASSAY' export hpl-smpi log.json"
+
 refuse "an export that is none" 2 "there is no export 'simgird'; did you mean 'simgrid'" "$ASSAY" export simgird smpi.json
 refuse "no hosts" 2 "how many hosts" "$ASSAY" export simgrid smpi.json
 refuse "no network" 2 "no model tells the latency between two hosts; say it with --latency" "$ASSAY" export simgrid --hosts 2
