@@ -193,8 +193,8 @@ sed 's/^node,core/node,cpu/' dgemm.csv >cpus.csv
 "$ASSAY" fit cpus.csv --terms m*n*k+m*n --by node,cpu -o cpus.json >cpus.txt
 check "HPL's dgemm" "$ASSAY" export hpl-smpi cpus.json -o dgemm_model.c
 "$ASSAY" export hpl-smpi --no-noise cpus.json -o plain_model.c
-sed 's/, "noise": {[^}]*}[^}]*}//; s/"notes": \[/"noise": {"kind": "N-1", "distribution": "half-normal", "method": "rule", "sigma": [{"name": "1",
-    "unit": null, "estimate": 0.001}]}, &/' cpus.json >noisy.json
+noise='"noise": {"kind": "N-1", "distribution": "half-normal", "method": "rule", "sigma": [{"name": "1", "unit": null, "estimate": 0.001}]}'
+sed "s/, \"noise\": {[^}]*}[^}]*}//; s/\"notes\": \[/$noise, &/" cpus.json >noisy.json
 "$ASSAY" export hpl-smpi noisy.json -o noisy_model.c
 cat >hpl.c <<'EOF'
 #include <math.h>
