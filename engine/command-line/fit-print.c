@@ -38,7 +38,8 @@ int fit_print_init(struct fit_print *print, const struct fitting *fitting, const
     for (size_t t = 0; t < formula->term_count; t++) {
         print->term_count = t + 1;
         print->names[t] = strdup(formula->terms[t].name);
-        if (!print->names[t] || model_unit_of_term(fitting, &formula->terms[t], &print->units[t]) < 0 ||
+        if (!print->names[t] ||
+            model_unit_of_estimate(fitting, formula->kind, &formula->terms[t], &print->units[t]) < 0 ||
             model_unit_of_product(fitting, &formula->terms[t], &print->products[t]) < 0)
             return failure_memory(failure);
         int width = (int)strlen(shown(print->names[t]).text);

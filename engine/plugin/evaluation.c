@@ -4,6 +4,7 @@
 #include "engine/foundation/text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -99,6 +100,27 @@ static size_t find_name(const char *const *names, size_t count, const char *name
     while (i < count && strcmp(names[i], name) != 0)
         i++;
     return i;
+}
+
+int evaluation_columns(const struct predict_model *model, const char ***ret, size_t *ret_count,
+                       struct failure *failure) {
+    size_t most = 1, count = 0;
+    for (size_t t = 0; t < model->term_count; t++)
+        most += model->terms[t].factor_count;
+    const char **names = calloc(most, sizeof *names);
+    if (!names)
+        return failure_memory(failure);
+    if (model->over)
+        names[count++] = model->over;
+    for (size_t t = 0; t < model->term_count; t++)
+        for (size_t f = 0; f < model->terms[t].factor_count; f++) {
+            const char *name = model->terms[t].factors[f].name;
+            if (find_name(names, count, name) == count)
+                names[count++] = name;
+        }
+    *ret = names;
+    *ret_count = count;
+    return 0;
 }
 
 static int need_column(const struct predict_model *model, const struct columns *columns, const char *name,
@@ -646,5 +668,32 @@ const char *evaluation_describe(const struct evaluation_value *value,
         snprintf(buffer, size, "its values together are none that was measured, though each is in its range");
     else
         snprintf(buffer, size, "it is inside of what was measured");
+    return buffer;
+}
+
+void evaluation_tally_add(struct evaluation_tally *tally, const struct evaluation_value *value) {
+    const struct evaluation_value *furthest = &tally->furthest;
+    tally->rows++;
+    if (!evaluation_outside(value))
+        return;
+    if (tally->outside++ == 0 || value->left > furthest->left ||
+        (value->left == furthest->left && value->beyond_hull > furthest->beyond_hull))
+        tally->furthest = *value;
+}
+
+const char *evaluation_tally_describe(const struct evaluation_tally *tally,
+                                      char buffer[static EVALUATION_SENTENCE_SIZE]) {
+    char clause[EVALUATION_SENTENCE_SIZE];
+    if (tally->outside == 0)
+        return NULL;
+    evaluation_describe(&tally->furthest, clause);
+    if (tally->rows == 1)
+        snprintf(buffer, EVALUATION_SENTENCE_SIZE,
+                 "the row is outside of what the model was fitted to: %.600s", clause);
+    else
+        snprintf(buffer, EVALUATION_SENTENCE_SIZE,
+                 "%" PRIu64 " of %" PRIu64 " rows are outside of what the model was fitted to; of the one "
+                 "furthest out, %.500s",
+                 tally->outside, tally->rows, clause);
     return buffer;
 }

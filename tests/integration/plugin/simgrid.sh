@@ -59,8 +59,9 @@ if ! command -v smpirun >smpirun.txt 2>&1 || ! command -v smpicc >>smpirun.txt 2
     skip "what SimGrid simulates" "no SimGrid here (libsimgrid-dev)"
     simgrid=
 else
-    simgrid=1
+
     check "a program for SimGrid" smpicc -O1 -o ping-pong "$here/simgrid-ping-pong.c"
+    [ -x ping-pong ] && simgrid=1 || simgrid=
 fi
 # simulate PLATFORM HOSTS... : rank after rank
 simulate() {
