@@ -59,7 +59,6 @@ if ! command -v smpirun >smpirun.txt 2>&1 || ! command -v smpicc >>smpirun.txt 2
     skip "what SimGrid simulates" "no SimGrid here (libsimgrid-dev)"
     simgrid=
 else
-
     check "a program for SimGrid" smpicc -O1 -o ping-pong "$here/simgrid-ping-pong.c"
     [ -x ping-pong ] && simgrid=1 || simgrid=
 fi
@@ -189,6 +188,25 @@ EOF
 check "it compiles as C99, every warning an error" cc -std=c99 -Wall -Wextra -Wpedantic -Werror -o kernels kernels.c -lm
 check "and says what the model says" ./kernels
 
+# Every group at some sizes, the header's numbers against those of assay itself.
+cat >compare.c <<'EOF'
+#include "kernels.h"
+#include <stdio.h>
+int main(void) {
+    printf("m,n,k,node,core,mean\n");
+    for (int g = 0; g < ASSAY_DGEMM_GROUPS; g++)
+        for (int i = 1; i < 4; i++)
+            printf("%d,%d,%d,%.11s,%s,%.17g\n", 97 * i, 211 * i * i, 300 + i, assay_dgemm_names[g],
+                   strchr(assay_dgemm_names[g], '/') + 1, assay_dgemm_mean(g, 97 * i, 211 * i * i, 300 + i));
+    return 0;
+}
+EOF
+cc -std=c99 -o compare compare.c -lm && ./compare >theirs.csv
+check "assay evaluates the same" "$ASSAY" model eval dgemm.json --rows theirs.csv -o ours.csv
+report $(paste -d, theirs.csv ours.csv | awk -F, 'NR == 1 { for (i = 7; i <= NF; i++) if ($i == "predicted") at = i; next }
+    { n++; d = $6 - $at; if (!($1 == $7 && (d < 0 ? -d : d) <= 1e-15 * $at)) { print "# " $0; bad = 1 } } END { exit bad || n != 18 }' >&2; echo $?) \
+    "to the last digits"
+
 # dgemm_model.c as HPL includes it: node 3, cpu 1 is its cpu 7; a node it does not know is the mean.
 sed 's/^node,core/node,cpu/' dgemm.csv >cpus.csv
 "$ASSAY" fit cpus.csv --terms m*n*k+m*n --by node,cpu -o cpus.json >cpus.txt
@@ -218,7 +236,7 @@ int main(void) {
 EOF
 for model in dgemm plain noisy; do
     [ $model = noisy ] && noise=2e-3 || noise=0
-    check "it compiles ($model)" cc -std=c99 -Wall -Wextra -Werror -DNOISE=$noise -DMODEL="\"${model}_model.c\"" -o hpl hpl.c -lm
+    check "it compiles ($model)" cc -std=c99 -Wall -Wextra -Werror -DNOISE="$noise" -DMODEL="\"${model}_model.c\"" -o hpl hpl.c -lm
     check "and says what the model says" ./hpl
 done
 refuse "cpus that HPL does not know" 2 "the group 'dahu-1.site/2' has no number for HPL" sh -c "
