@@ -18,9 +18,10 @@ void fit_report_free(struct fit_report *report);
 void fit_report_cleanup(struct fit_report **report); /* for cleanup() */
 const struct fitting_listener *fit_report_listener(const struct fit_report *report);
 
-/* After everything was heard: the spread, the skipped groups, and where the whole is (MODEL_PATH, or NULL).
- */
-void fit_report_end(struct fit_report *report, const char *model_path);
+/* After everything was heard: how many groups spread, and which were skipped. */
+void fit_report_spread(struct fit_report *report);
+/* And where the whole is (MODEL_PATH, or NULL). */
+void fit_report_end(const struct fit_report *report, const char *model_path);
 
 size_t fit_report_fitted(const struct fit_report *report);
 /* Why the first group was skipped; NULL when none was. */

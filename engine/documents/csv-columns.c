@@ -1,21 +1,26 @@
 /*
- * Rows to columns at speed. A row that is as plain as nearly all rows are (no doubled quote, no newline in
- * quotes, nothing to complain of) is taken here; any other is left to csv_next, which knows every rule and
- * every complaint. Both roads give the same values; a fuzz target holds them to it.
+ * Rows to columns at speed. Rows as plain as nearly all are (no quote, nothing to complain of) are taken by
+ * the hundred, column by column; the next plainest (quotes around fields, characters that are not ASCII) one
+ * by one; any other is left to csv_next, which knows every rule and every complaint. All roads give the same
+ * values; a fuzz target holds them to it.
  */
 #include "engine/documents/csv-labels.h"
+#include "engine/documents/csv-number.h"
 #include "engine/documents/csv-reader.h"
 #include "engine/documents/csv-scan.h"
+#include "engine/documents/csv-tile.h"
 #include "engine/documents/shown-value.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_ROWS = 2048 };
+enum {
+    BLOCK_ROWS = 2048,
+    ROWS_BETWEEN_TILES = 32, /* taken one by one where no tile could be made */
+};
 
 /* A column that is wanted, as a number or as a label. One that is wanted twice is read once. */
 struct wanted {
@@ -42,120 +47,11 @@ struct csv_columns {
     uint64_t *lines;
     size_t rows;        /* in the block that is being filled */
     struct span *spans; /* of the row's fields, without quotes */
-    size_t safe;        /* buffer offset behind the last newline in it */
-    uint64_t fills;     /* the reader's, when that was found */
+    const struct csv_tile_kernel *kernel;
+    struct csv_tile tile;
+    size_t safe;    /* buffer offset behind the last newline in it */
+    uint64_t fills; /* the reader's, when that was found */
 };
-
-/* ---- Numbers ----------------------------------------------------------------------------------- */
-
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* Eight bytes with the first in the lowest. */
-static inline uint64_t load_eight(const char *at) {
-    uint64_t word;
-    memcpy(&word, at, 8);
-    return word;
-}
-
-/* The number that LENGTH digits (1 to 8) at AT make. There is no branch on how many they are: zeros are
- * shifted in before them, then neighbours are joined into pairs, fours and all eight. False if they are no
- * digits. */
-static inline bool join_eight(const char *at, size_t length, uint64_t *ret) {
-    uint64_t digits = (load_eight(at) ^ UINT64_C(0x3030303030303030)) << (64 - 8 * length);
-    if ((digits | (digits + UINT64_C(0x0606060606060606))) & UINT64_C(0xf0f0f0f0f0f0f0f0))
-        return false;
-    digits = digits * 10 + (digits >> 8);
-    const uint64_t pairs = UINT64_C(0x000000ff000000ff);
-    *ret = ((digits & pairs) * UINT64_C(0x000f424000000064) +
-            ((digits >> 16) & pairs) * UINT64_C(0x0000271000000001)) >>
-           32;
-    return true;
-}
-
-/* The same for 1 to 16 digits. */
-static inline bool join_sixteen(const char *at, size_t length, uint64_t *ret) {
-    if (length <= 8)
-        return join_eight(at, length, ret);
-    uint64_t high, low;
-    if (!join_eight(at, length - 8, &high) || !join_eight(at + length - 8, 8, &low))
-        return false;
-    *ret = high * 100000000 + low;
-    return true;
-}
-
-/* Where the first point among the eight bytes at AT is, or 8. */
-static inline size_t find_point(const char *at) {
-    uint64_t other = load_eight(at) ^ UINT64_C(0x2e2e2e2e2e2e2e2e); /* zero where a point is */
-    uint64_t zeros = (other - UINT64_C(0x0101010101010101)) & ~other & UINT64_C(0x8080808080808080);
-    return zeros ? (size_t)__builtin_ctzll(zeros) >> 3 : 8;
-}
-
-/* Numbers of the usual shapes: 848, -3, 0.25, 5.803674000e-01. False for others, which may be numbers too. */
-static inline bool parse_usual(const char *bytes, size_t length, double *ret) {
-    static const uint64_t powers[] = {1,
-                                      10,
-                                      100,
-                                      1000,
-                                      10000,
-                                      100000,
-                                      1000000,
-                                      10000000,
-                                      100000000,
-                                      1000000000,
-                                      10000000000,
-                                      100000000000,
-                                      1000000000000,
-                                      10000000000000,
-                                      100000000000000,
-                                      1000000000000000,
-                                      10000000000000000};
-    static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    const char *at = bytes + (bytes[0] == '-'), *end = bytes + length;
-    int scale = 0;
-    if (length > 6 && (end[-4] | 0x20) == 'e' && (end[-3] == '-' || end[-3] == '+')) {
-        unsigned tens = (unsigned char)end[-2] - '0', ones = (unsigned char)end[-1] - '0';
-        if (tens > 9 || ones > 9)
-            return false;
-        scale = (int)(10 * tens + ones);
-        scale = end[-3] == '-' ? -scale : scale;
-        end -= 4;
-    }
-    uint64_t mantissa;
-    size_t whole = find_point(at), digits = (size_t)(end - at);
-    if (whole == 8 || whole >= digits) { /* no point, or one that is far off and no digit */
-        if (digits - 1 >= 16 || !join_sixteen(at, digits, &mantissa))
-            return false;
-    } else {
-        uint64_t before;
-        size_t behind = digits - whole - 1;
-        if (whole == 0 || behind - 1 >= 16 || whole + behind > 19 || !join_eight(at, whole, &before) ||
-            !join_sixteen(at + whole + 1, behind, &mantissa))
-            return false;
-        mantissa += before * powers[behind];
-        scale -= (int)behind;
-    }
-    /* Both are exact doubles, so that one operation rounds once (Clinger 1990). */
-    if (mantissa > UINT64_C(1) << 53 || scale < -22 || scale > 22)
-        return false;
-    double value = (double)mantissa;
-    value = scale < 0 ? value / exact[-scale] : value * exact[scale];
-    *ret = bytes[0] == '-' ? -value : value;
-    return true;
-}
-
-static inline bool parse_number(const char *bytes, size_t length, double *ret) {
-    uint64_t whole;
-    if (length - 1 < 8 && join_eight(bytes, length, &whole)) {
-        *ret = (double)whole;
-        return true;
-    }
-    return parse_usual(bytes, length, ret) || number_parse_double(bytes, length, ret);
-}
-#else
-static inline bool parse_number(const char *bytes, size_t length, double *ret) {
-    return number_parse_double(bytes, length, ret);
-}
-#endif
 
 /* ---- The fast road ----------------------------------------------------------------------------- */
 
@@ -164,7 +60,7 @@ static inline bool take_number(const struct csv_columns *columns, const struct w
                                const char *bytes, size_t length) {
     double *number = &wanted->numbers[columns->rows];
     if (length > 0 || columns->empty == CSV_EMPTY_IS_ERROR)
-        return parse_number(bytes, length, number);
+        return csv_number_parse(bytes, length, number);
     *number = NAN;
     return true;
 }
@@ -285,11 +181,11 @@ static inline const char *take_row(const struct csv_columns *columns, const char
     return at + end;
 }
 
-/* As many rows as can be taken from what is in the buffer. */
-static void take_rows(struct csv_columns *columns) {
+/* Up to MOST rows from what is in the buffer, one by one; it ends at one that must take the slow road. */
+static void take_rows(struct csv_columns *columns, size_t most) {
     struct csv_reader *reader = columns->reader;
     const char *at = reader->buffer + reader->begin, *safe = reader->buffer + columns->safe;
-    while (at < safe && columns->rows < BLOCK_ROWS) {
+    for (size_t taken = 0; at < safe && columns->rows < BLOCK_ROWS && taken < most; taken++) {
         const char *next = take_row(columns, at);
         if (!next)
             break;
@@ -297,6 +193,58 @@ static void take_rows(struct csv_columns *columns) {
         at = next;
     }
     reader->begin = (size_t)(at - reader->buffer);
+}
+
+/* ---- The fastest road: tiles ------------------------------------------------------------------- */
+
+/* A wanted label of the tile's rows, of which none is refused; but memory may be short, and labels too many.
+ * Returns how many rows there are before such a one. */
+static size_t take_tile_labels(const struct csv_tile *tile, struct wanted *wanted, uint32_t *codes) {
+    const char *at = tile->at;
+    const size_t columns = tile->columns, rows = tile->rows;
+    const bool is_last = wanted->column + 1 == columns;
+    const uint32_t *before = tile->ends + wanted->column;
+    for (size_t row = 0; row < rows; row++, before += columns) {
+        size_t begin = csv_tile_begin(before), end = csv_tile_end(at, before, is_last);
+        if (csv_labels_code(&wanted->labels, at + begin, end - begin, &codes[row]) < 0)
+            return row;
+    }
+    return rows;
+}
+
+/* Takes a tile of rows. Returns how many: 0 when they are not plain, or the first cannot be taken so. */
+static size_t take_tile(struct csv_columns *columns) {
+    struct csv_reader *reader = columns->reader;
+    struct csv_tile *tile = &columns->tile;
+    if (tile->columns > CSV_TILE_ENDS)
+        return 0;
+    tile->at = reader->buffer + reader->begin;
+    columns->kernel->index(tile, columns->safe - reader->begin);
+    if (tile->rows > BLOCK_ROWS - columns->rows)
+        tile->rows = BLOCK_ROWS - columns->rows;
+    for (size_t i = 0; i < columns->number_count; i++)
+        tile->rows =
+            columns->kernel->numbers(tile, columns->numbers[i].column, columns->empty == CSV_EMPTY_IS_NAN,
+                                     columns->numbers[i].numbers + columns->rows);
+    for (size_t j = 0; j < columns->label_count; j++)
+        tile->rows = take_tile_labels(tile, &columns->labels[j], columns->labels[j].codes + columns->rows);
+    for (size_t row = 0; row < tile->rows; row++)
+        columns->lines[columns->rows + row] = reader->line + row;
+    columns->rows += tile->rows;
+    reader->line += tile->rows;
+    reader->begin += tile->ends[tile->rows * tile->columns] + 1;
+    return tile->rows;
+}
+
+/* As many rows as can be taken from what is in the buffer. */
+static void take_plain(struct csv_columns *columns) {
+    const struct csv_reader *reader = columns->reader;
+    size_t before;
+    do {
+        before = columns->rows;
+        if (take_tile(columns) == 0)
+            take_rows(columns, ROWS_BETWEEN_TILES);
+    } while (columns->rows > before && columns->rows < BLOCK_ROWS && reader->begin < columns->safe);
 }
 
 /* ---- The slow road ----------------------------------------------------------------------------- */
@@ -370,7 +318,7 @@ int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct 
         }
         size_t before = columns->rows;
         if (r > 0)
-            take_rows(columns);
+            take_plain(columns);
         if (columns->rows > before)
             continue;
         r = take_row_slowly(columns, failure);
@@ -403,6 +351,7 @@ void csv_columns_close(struct csv_columns *columns) {
     free(columns->label_order);
     free(columns->lines);
     free(columns->spans);
+    free(columns->tile.ends);
     free(columns);
 }
 
@@ -459,8 +408,11 @@ int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t nu
     columns->label_order = calloc(label_count + 1, sizeof *columns->label_order);
     columns->lines = calloc(BLOCK_ROWS, sizeof *columns->lines);
     columns->spans = calloc(reader->column_count, sizeof *columns->spans);
+    columns->tile.ends = calloc(CSV_TILE_ROOM, sizeof *columns->tile.ends);
+    columns->tile.columns = reader->column_count;
+    columns->kernel = csv_tile_kernel_best();
     bool good = columns->numbers && columns->labels && columns->number_lists && columns->code_lists &&
-                columns->label_order && columns->lines && columns->spans;
+                columns->label_order && columns->lines && columns->spans && columns->tile.ends;
     for (size_t i = 0; good && i < number_count; i++)
         good = want_number(columns, i, numbers[i]);
     for (size_t j = 0; good && j < label_count; j++)

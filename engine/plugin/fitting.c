@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
+#include "engine/plugin/category-levels.h"
 #include "engine/plugin/grouping.h"
 #include "engine/plugin/natural-order.h"
 #include "engine/plugin/parameter.h"
@@ -26,6 +27,7 @@ struct fitting {
     size_t *hull_needs;                 /* which of the needs its columns are */
     size_t response_need, weights_need; /* SIZE_MAX where the plugin needs no such column */
     bool hull_done;                     /* after the first pass */
+    struct kept_rows kept;              /* of the first pass; none where they were not asked for */
 
     /* What the plugin sees until it is closed. */
     struct plugin_host host;
@@ -45,12 +47,6 @@ struct fitting {
     struct failure *failure;
 };
 
-static void clear_levels(struct plugin_levels *levels) {
-    free((void *)levels->texts);
-    free((void *)levels->order);
-    *levels = (struct plugin_levels){0};
-}
-
 void fitting_free(struct fitting *fitting) {
     if (!fitting)
         return;
@@ -58,11 +54,12 @@ void fitting_free(struct fitting *fitting) {
         fitting->operations->close(fitting->instance);
     grouping_free(fitting->grouping);
     free(fitting->hull_needs);
+    kept_rows_clear(&fitting->kept);
     free(fitting->columns);
     free(fitting->parameters);
     free(fitting->labels);
     for (size_t i = 0; fitting->levels && i < fitting->needs.category_count; i++)
-        clear_levels(&fitting->levels[i]);
+        category_levels_clear(&fitting->levels[i]);
     free(fitting->levels);
     plugin_library_close(fitting->library);
     free(fitting);
@@ -85,36 +82,20 @@ static int pass_levels(void *context, size_t category, struct plugin_levels *ret
     struct fitting *fitting = context;
     if (category >= fitting->needs.category_count)
         return -EINVAL;
-    size_t j = fitting->options.by_count + category, count = table_label_count(fitting->table, j);
     struct plugin_levels *levels = &fitting->levels[category];
-    clear_levels(levels);
-    const char **texts = calloc(count + 1, sizeof *texts);
-    uint32_t *ranks = NULL, *order = calloc(count + 1, sizeof *order);
-    levels->texts = texts;
-    levels->order = order;
-    if (!texts || !order)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        texts[i] = table_label(fitting->table, j, (uint32_t)i);
-    int r = natural_order_ranks(texts, count, &ranks);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        order[ranks[i]] = (uint32_t)i;
-    free(ranks);
-    levels->count = (uint32_t)count;
+    int r = category_levels_fill(levels, fitting->table, fitting->options.by_count + category);
     *ret = *levels;
     return r;
 }
 
 static const char *pass_place(void *context, uint64_t row, char *buffer, size_t size) {
     const struct fitting *fitting = context;
-    for (size_t i = 0; i < table_input_count(fitting->table); i++) {
-        const struct table_input *input = table_input(fitting->table, i);
-        if (row < input->rows || i + 1 == table_input_count(fitting->table)) {
-            snprintf(buffer, size, "%s data row %" PRIu64, input->name, row + 1);
-            break;
-        }
-        row -= input->rows;
-    }
+    const struct table_input *input;
+    uint64_t line;
+    if (table_place(fitting->table, row, &input, &line))
+        snprintf(buffer, size, "%s line %" PRIu64, input->name, line);
+    else
+        snprintf(buffer, size, "data row %" PRIu64, row + 1);
     return buffer;
 }
 
@@ -134,26 +115,35 @@ static int check_options(const struct fitting *fitting, struct failure *failure)
     return r;
 }
 
+/* What was asked of every method that knows of it. */
+static int read_folds(struct fitting *fitting, struct failure *failure) {
+    const struct fit_operations *operations = fitting->operations;
+    for (size_t i = 0; fitting->options.folds && i < operations->parameter_count; i++)
+        if (strcmp(operations->parameters[i].name, "folds") == 0)
+            return parameter_parse(&operations->parameters[i], fitting->options.folds, NULL, 0, 0,
+                                   &fitting->parameters[i], failure);
+    return 0;
+}
+
 /* Every parameter: as it was set, or by default. */
 static int read_settings(struct fitting *fitting, struct failure *failure) {
     const struct fit_operations *operations = fitting->operations;
     const struct fitting_options *options = &fitting->options;
     for (size_t i = 0; i < operations->parameter_count; i++)
         fitting->parameters[i] = operations->parameters[i].fallback;
-    for (size_t s = 0; s < options->setting_count; s++) {
+    int r = read_folds(fitting, failure);
+    for (size_t s = 0; r == 0 && s < options->setting_count; s++) {
         const char *setting = options->settings[s], *equals = strchr(setting, '=');
         if (!equals)
             return failure_input(failure, NULL, 0, 0, "'%s' sets nothing; expected NAME=VALUE", setting);
         size_t i;
-        int r = parameter_find(operations->parameters, operations->parameter_count, setting,
-                               (size_t)(equals - setting), NULL, 0, 0, &i, failure);
+        r = parameter_find(operations->parameters, operations->parameter_count, setting,
+                           (size_t)(equals - setting), NULL, 0, 0, &i, failure);
         r = r < 0 ? r
                   : parameter_parse(&operations->parameters[i], equals + 1, NULL, 0, 0,
                                     &fitting->parameters[i], failure);
-        if (r < 0)
-            return r;
     }
-    return 0;
+    return r;
 }
 
 static int fill_request(struct fitting *fitting, struct failure *failure) {
@@ -289,7 +279,7 @@ static void pass_table_notes(struct fitting *fitting) {
     fitting->notes_passed = true;
 }
 
-static int stream_rows(struct fitting *fitting, struct failure *failure) {
+static int stream_rows(struct fitting *fitting, bool first, struct failure *failure) {
     int r = table_begin(fitting->table, fitting->needs.columns, fitting->needs.column_count, fitting->labels,
                         fitting->label_count, failure);
     if (r == 0)
@@ -304,6 +294,8 @@ static int stream_rows(struct fitting *fitting, struct failure *failure) {
             return r;
         block.group_count = grouping_count(fitting->grouping);
         block.categories = fitting->needs.category_count ? rows.labels + fitting->options.by_count : NULL;
+        if (first && fitting->options.kept_rows > 0)
+            kept_rows_add(&fitting->kept, rows.rows, rows.numbers, rows.labels, block.groups);
         struct plugin_message message = {0};
         r = fitting->operations->block(fitting->instance, &block, &message);
         if (r < 0)
@@ -317,8 +309,12 @@ static int stream_rows(struct fitting *fitting, struct failure *failure) {
 }
 
 static int stream_passes(struct fitting *fitting, struct failure *failure) {
+    if (fitting->options.kept_rows > 0 &&
+        kept_rows_init(&fitting->kept, fitting->needs.column_count, fitting->label_count,
+                       fitting->options.kept_rows) < 0)
+        return failure_memory(failure);
     for (int pass = 0; pass < FITTING_PASSES_MOST; pass++) {
-        int r = stream_rows(fitting, failure);
+        int r = stream_rows(fitting, pass == 0, failure);
         if (r < 0)
             return r;
         struct plugin_message message = {0};
@@ -365,9 +361,12 @@ static int hear_formula(void *context, const struct fit_formula *formula) {
 
 static int hear_group(void *context, const struct fit_group *group) {
     struct fitting *fitting = context;
+    struct fit_group whole = {0}; /* what an older plugin does not know is zero */
+    memcpy(&whole, group, group->size < sizeof whole ? group->size : sizeof whole);
+    whole.size = sizeof whole;
     int r = 0;
     for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
-        r = fitting->listeners[i]->group(fitting->listeners[i]->context, group, fitting->failure);
+        r = fitting->listeners[i]->group(fitting->listeners[i]->context, &whole, fitting->failure);
     return r;
 }
 
@@ -501,6 +500,18 @@ bool fitting_levels(const struct fitting *fitting, const char *name, struct plug
         if (strcmp(fitting->needs.categories[i], name) == 0)
             return pass_levels((void *)fitting, i, ret) == 0;
     return false;
+}
+
+const struct kept_rows *fitting_kept_rows(const struct fitting *fitting) {
+    return fitting->kept.limit > 0 ? &fitting->kept : NULL;
+}
+
+const struct fit_needs *fitting_needs(const struct fitting *fitting) {
+    return &fitting->needs;
+}
+
+const struct fit_request *fitting_request(const struct fitting *fitting) {
+    return &fitting->request;
 }
 
 double fitting_parameter(const struct fitting *fitting, size_t i) {

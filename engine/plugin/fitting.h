@@ -9,6 +9,7 @@
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
 #include "engine/plugin/hull.h"
+#include "engine/plugin/kept-rows.h"
 #include "engine/plugin/table.h"
 #include "plugins/interface/fit.h"
 
@@ -30,8 +31,11 @@ struct fitting_options {
     const char *weights;         /* or NULL */
     const char *const *settings; /* of the plugin's parameters: "NAME=VALUE", the value with its unit */
     size_t setting_count;
-    uint64_t seed;  /* of whatever the plugin draws */
-    bool suggested; /* the terms are not the user's own */
+    uint64_t seed;     /* of whatever the plugin draws */
+    bool suggested;    /* the terms are not the user's own */
+    const char *folds; /* value of the parameter `folds` where the plugin has one that is not set; or NULL */
+    /* How many rows stay in memory at most (kept-rows.h; an even number, KEPT_ROWS_MOST), 0 for none. */
+    size_t kept_rows;
 };
 
 /* Hears the results in this order: the formula once; every group, fitted or skipped, in the natural order of
@@ -72,6 +76,11 @@ const char *fitting_hull_column(const struct fitting *fitting, size_t i);
 /* The texts of the column NAME, if the plugin reads it as a category; false otherwise. Valid until the next
  * call for that column. */
 bool fitting_levels(const struct fitting *fitting, const char *name, struct plugin_levels *ret);
+/* What the plugin asked for and was asked; of the rows that were kept, columns are in the order of its needs,
+ * labels are those of options->by followed by its categories. NULL: none were kept. */
+const struct fit_needs *fitting_needs(const struct fitting *fitting);
+const struct fit_request *fitting_request(const struct fitting *fitting);
+const struct kept_rows *fitting_kept_rows(const struct fitting *fitting);
 /* The value of the I-th of the plugin's parameters, as it was set or by default. */
 double fitting_parameter(const struct fitting *fitting, size_t i);
 /* The unit of column NAME (UCUM), or NULL where it is not known. */

@@ -306,7 +306,7 @@ static int keep_terms(struct model_writer *writer, const struct fit_formula *for
         writer->term_count = t + 1;
         writer->names[t] = strdup(formula->terms[t].name);
         if (!writer->names[t] ||
-            model_unit_of_term(writer->fitting, &formula->terms[t], &writer->units[t]) < 0)
+            model_unit_of_estimate(writer->fitting, formula->kind, &formula->terms[t], &writer->units[t]) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -468,15 +468,20 @@ static void put_covariance(struct model_writer *writer, const struct fit_part *p
     put(writer, text, "]");
 }
 
+static void put_values(struct model_writer *writer, const struct fit_value *values, size_t count) {
+    struct text *text = &writer->pending;
+    for (size_t i = 0; i < count; i++) {
+        put(writer, text, ", ");
+        put_string(writer, text, values[i].name);
+        put(writer, text, ": ");
+        put_number(writer, text, values[i].value);
+    }
+}
+
 static void put_part(struct model_writer *writer, const struct fit_part *part) {
     struct text *text = &writer->pending;
     put_estimates(writer, part);
-    for (size_t i = 0; i < part->value_count; i++) {
-        put(writer, text, ", ");
-        put_string(writer, text, part->values[i].name);
-        put(writer, text, ": ");
-        put_number(writer, text, part->values[i].value);
-    }
+    put_values(writer, part->values, part->value_count);
     put(writer, text, ", \"domain\": [");
     for (size_t i = 0; i < part->domain_count; i++) {
         put(writer, text, "%s{\"name\": ", i ? ", " : "");
@@ -499,6 +504,7 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
     put(writer, text, "%s\n    ", writer->group_count++ ? "," : "");
     put_labels(writer, text, group->code);
     put(writer, text, ", \"n\": %llu", (unsigned long long)group->rows);
+    put_values(writer, group->values, group->value_count);
     if (group->part_count == 1)
         put_part(writer, &group->parts[0]);
     for (size_t i = 0; group->part_count != 1 && i < group->part_count; i++) {

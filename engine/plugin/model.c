@@ -391,6 +391,16 @@ double model_seconds(const struct model *model) {
     return unit && unit->dimension == UNIT_TIME ? unit->scale : NAN;
 }
 
+int model_time(const struct model *model, double *ret, struct failure *failure) {
+    double seconds = model_seconds(model);
+    if (isnan(seconds))
+        return failure_input(failure, model->view.name, 0, 0,
+                             "the response '%.128s' is in %.64s, which is no time", model->view.response,
+                             model->view.response_unit);
+    *ret = seconds > 0 ? seconds : 1;
+    return 0;
+}
+
 const struct document *model_document(const struct model *model) {
     return model->document;
 }

@@ -29,6 +29,9 @@ void model_cleanup(struct model **model); /* for cleanup() */
 const struct predict_model *model_view(const struct model *model);
 /* Seconds in one unit of the response; NaN: it is no time; 0: the unit is not known. */
 double model_seconds(const struct model *model);
+/* The same in *RET for those who need a time: 1 where the unit is not known, FAILURE_INPUT where it is no
+ * time. */
+int model_time(const struct model *model, double *ret, struct failure *failure);
 /* The file, for what the view does not have; its groups are those of the view, in the same order. */
 const struct document *model_document(const struct model *model);
 /* How many groups the fit had to skip. */

@@ -5,6 +5,7 @@
 #include "engine/foundation/list.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/label-set.h"
+#include "engine/plugin/row-places.h"
 #include "engine/plugin/table-input.h"
 #include "engine/plugin/table-unit.h"
 
@@ -38,6 +39,7 @@ struct table {
     struct csv_columns *reading; /* of the current source */
     uint64_t rows;               /* of the current source so far */
     bool passed;                 /* a whole pass was made */
+    struct row_places places;    /* of the first pass */
     struct table_labels label_columns[TABLE_LABELS_MOST];
     const uint32_t *block_labels[TABLE_LABELS_MOST];
 
@@ -115,6 +117,7 @@ void table_close(struct table *table) {
         table_source_clear(&table->sources[i]);
     for (size_t j = 0; j < TABLE_LABELS_MOST; j++)
         clear_labels(&table->label_columns[j]);
+    row_places_clear(&table->places);
     free(table->sources);
     free(table->columns);
     text_clear(&table->notes);
@@ -238,6 +241,8 @@ int table_begin(struct table *table, const char *const *numbers, size_t number_c
     table->labels = labels;
     table->label_count = label_count;
     table->current = 0;
+    if (!table->passed)
+        row_places_clear(&table->places);
     free(table->conversions);
     free((void *)table->block_numbers);
     table->conversions = calloc(number_count + 1, sizeof *table->conversions);
@@ -326,6 +331,9 @@ int table_next(struct table *table, struct table_block *ret, struct failure *fai
             continue;
         }
         table->rows += block.rows;
+        if (!table->passed &&
+            row_places_add(&table->places, (uint32_t)table->current, block.rows, block.lines) < 0)
+            return failure_memory(failure);
         for (size_t j = 0; j < table->label_count; j++) {
             r = translate(table, j, block.rows, block.labels[j], failure);
             if (r < 0)
@@ -338,6 +346,15 @@ int table_next(struct table *table, struct table_block *ret, struct failure *fai
         return 1;
     }
     return 0;
+}
+
+bool table_place(const struct table *table, uint64_t row, const struct table_input **ret_input,
+                 uint64_t *ret_line) {
+    uint32_t input;
+    if (!row_places_find(&table->places, row, &input, ret_line))
+        return false;
+    *ret_input = &table->sources[input].input;
+    return true;
 }
 
 const char *table_note_after(const struct table *table, const char *previous) {

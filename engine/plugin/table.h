@@ -88,6 +88,12 @@ const char *table_note_after(const struct table *table, const char *previous);
 /* 1 and the next block (valid until the next call), 0 at the end, or negative. */
 int table_next(struct table *table, struct table_block *ret, struct failure *failure);
 
+/* Where ROW of a pass (0, 1, ... over all inputs) stands: its input and the line of it where the row begins.
+ * False where it is not known: of a row that was not read yet, and in tables with a great many rows of more
+ * than one line (row-places.h). */
+bool table_place(const struct table *table, uint64_t row, const struct table_input **ret_input,
+                 uint64_t *ret_line);
+
 /* The text of a code of the J-th label column, and how many there are so far. */
 const char *table_label(const struct table *table, size_t j, uint32_t code);
 size_t table_label_count(const struct table *table, size_t j);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PIECE = 1024 /* rows, when inputs have to be made */ };
+
 /* ---- Beginning */
 
 static void add_input(struct fit *fit, const char *column) {
@@ -21,6 +23,86 @@ static void add_input(struct fit *fit, const char *column) {
     fit->input_need[fit->input_count++] = need;
 }
 
+static void linear_close(struct fit *fit) {
+    if (!fit)
+        return;
+    formula_clear(&fit->formula);
+    expansion_free(fit->expansion);
+    cells_free(fit->cells);
+    moments_free(fit->moments);
+    for (size_t i = 0; i < LINEAR_INPUTS_MOST; i++)
+        free(fit->derived[i]);
+    free(fit->cell_codes);
+    free(fit->held_numbers);
+    free(fit->held_cells);
+    grouped_rows_clear(&fit->held);
+    free(fit);
+}
+
+static bool is_derived(const struct formula_input *input) {
+    return input->logarithm || input->inverse;
+}
+
+static int list_inputs(struct fit *fit) {
+    const struct formula *formula = &fit->formula;
+    for (size_t i = 0; i < formula->input_count; i++) {
+        add_input(fit, formula->columns[formula->inputs[i].column]);
+        if (is_derived(&formula->inputs[i]) && !(fit->derived[i] = calloc(PIECE, sizeof(double))))
+            return -ENOMEM;
+    }
+    add_input(fit, fit->request->response);
+    if (fit->request->weights)
+        add_input(fit, fit->request->weights);
+    return 0;
+}
+
+/* Rows are held where one of the two looks at them again. */
+static int begin_holding(struct fit *fit, struct plugin_message *message) {
+    bool robust = linear_parameter(fit, PARAMETER_ROBUST) != ROBUST_NONE;
+    fit->holds = robust || linear_parameter(fit, PARAMETER_OUTLIERS) > 0;
+    if (robust && linear_parameter(fit, PARAMETER_OUTLIERS) > 0)
+        snprintf(
+            message->text, sizeof message->text,
+            "both 'robust' and 'outliers' are set; expected one of them: robust weights leave no outliers");
+    else if (robust && linear_parameter(fit, PARAMETER_SELECT) == SELECT_BIC)
+        snprintf(
+            message->text, sizeof message->text,
+            "'select' is bic and 'robust' is set; a robust fit has no likelihood, so expected elimination "
+            "or none");
+    else
+        return 0;
+    return -EINVAL;
+}
+
+static int make_room_for_held(struct fit *fit) {
+    if (!fit->holds)
+        return 0;
+    grouped_rows_init(&fit->held, fit->input_count + 1 + (fit->formula.category_count > 0));
+    fit->held_numbers = calloc(PIECE, sizeof *fit->held_numbers);
+    fit->held_cells = calloc(PIECE, sizeof *fit->held_cells);
+    return fit->held_numbers && fit->held_cells ? 0 : -ENOMEM;
+}
+
+static int linear_begin(struct fit *fit, struct plugin_message *message) {
+    const struct fit_request *request = fit->request;
+    int r = formula_read(fit->host, request, &fit->formula, message);
+    if (r < 0)
+        return r;
+    r = begin_holding(fit, message);
+    if (r < 0)
+        return r;
+    const struct moments_options options = {.weighted = request->weights != NULL,
+                                            .choice = MOMENTS_BEST,
+                                            .folds = fit->holds ? 1 : linear_folds(fit),
+                                            .seed = request->seed};
+    r = moments_new(&fit->formula, &options, &fit->moments);
+    r = r < 0 ? r : cells_new(fit->formula.category_count, &fit->cells);
+    r = r < 0 ? r : list_inputs(fit);
+    r = r < 0 ? r : make_room_for_held(fit);
+    fit->cell_codes = calloc(PIECE, sizeof *fit->cell_codes);
+    return r < 0 ? r : fit->cell_codes ? 0 : -ENOMEM;
+}
+
 static int linear_open(const struct plugin_host *host, const struct fit_request *request, struct fit **ret,
                        struct fit_needs *ret_needs, struct plugin_message *message) {
     /* GSL's default is to abort; what is asked of it here cannot fail but for memory, which is checked. */
@@ -30,45 +112,116 @@ static int linear_open(const struct plugin_host *host, const struct fit_request 
         return -ENOMEM;
     fit->host = host;
     fit->request = request;
-    int r = formula_read(host, request, &fit->formula, message);
-    r = r < 0 ? r : moments_new(&fit->formula, request->weights != NULL, MOMENTS_BEST, &fit->moments);
+    int r = linear_begin(fit, message);
     if (r < 0) {
-        formula_clear(&fit->formula);
-        free(fit);
+        linear_close(fit);
         return r;
     }
-    for (size_t i = 0; i < fit->formula.column_count; i++)
-        add_input(fit, fit->formula.columns[i]);
-    add_input(fit, request->response);
-    if (request->weights)
-        add_input(fit, request->weights);
     *ret = fit;
-    *ret_needs =
-        (struct fit_needs){.size = sizeof *ret_needs, .columns = fit->needs, .column_count = fit->need_count};
+    *ret_needs = (struct fit_needs){.size = sizeof *ret_needs,
+                                    .columns = fit->needs,
+                                    .column_count = fit->need_count,
+                                    .categories = fit->formula.categories,
+                                    .category_count = fit->formula.category_count};
     return 0;
-}
-
-static void linear_close(struct fit *fit) {
-    if (!fit)
-        return;
-    formula_clear(&fit->formula);
-    moments_free(fit->moments);
-    free(fit);
 }
 
 /* ---- Rows */
 
-static int add_sums(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
-    const double *columns[LINEAR_NEEDS_MOST];
-    for (size_t i = 0; i < fit->input_count; i++)
-        columns[i] = block->columns[fit->input_need[i]];
-    size_t row;
-    int r = moments_add(fit->moments, block->rows, columns, block->groups, block->group_count, &row);
-    if (r == -ERANGE) {
+/* Some rows of a block: inputs and cells. */
+struct piece {
+    size_t start, rows;
+    const double *columns[LINEAR_INPUTS_MOST];
+    const uint32_t *cells;
+    uint32_t cell_count;
+};
+
+/* Whether blocks can be taken as they are. */
+static bool is_plain(const struct fit *fit) {
+    if (fit->formula.category_count > 0 || fit->holds)
+        return false;
+    for (size_t i = 0; i < fit->formula.input_count; i++)
+        if (is_derived(&fit->formula.inputs[i]))
+            return false;
+    return true;
+}
+
+static int find_cells(struct fit *fit, const struct fit_block *block, struct piece *piece,
+                      struct plugin_message *message) {
+    size_t categories = fit->formula.category_count, category;
+    piece->cells = block->groups + piece->start;
+    piece->cell_count = block->group_count;
+    if (categories == 0)
+        return 0;
+    const uint32_t *codes[FORMULA_CATEGORIES_MOST];
+    for (size_t c = 0; c < categories; c++)
+        codes[c] = block->categories[c] + piece->start;
+    int r = cells_assign(fit->cells, piece->rows, piece->cells, block->group_count, codes, fit->cell_codes,
+                         &category);
+    if (r == -ERANGE)
         snprintf(message->text, sizeof message->text,
-                 "the weight '%s' of data row %" PRIu64 " is %g; expected 0 or more", fit->request->weights,
-                 block->first_row + row + 1, columns[fit->input_count - 1][row]);
-        return -EINVAL;
+                 "the category '%.200s' has more than %d levels; is it a number, or a column for --by?",
+                 fit->formula.categories[category], (int)CELLS_LEVELS_MOST);
+    else if (r == -E2BIG)
+        snprintf(message->text, sizeof message->text,
+                 "groups and levels of categories combine to more than %d", (int)CELLS_MOST);
+    piece->cells = fit->cell_codes;
+    piece->cell_count = cells_count(fit->cells);
+    return r == -ERANGE || r == -E2BIG ? -EINVAL : r;
+}
+
+static int hold_piece(struct fit *fit, const struct fit_block *block, struct piece *piece,
+                      struct plugin_message *message) {
+    size_t count = fit->input_count, most = LINEAR_HELD_MOST / fit->held.columns;
+    for (size_t r = 0; r < piece->rows; r++) {
+        fit->held_numbers[r] = (double)(block->first_row + piece->start + r);
+        fit->held_cells[r] = piece->cells[r];
+    }
+    piece->columns[count++] = fit->held_numbers;
+    piece->columns[count++] = fit->held_cells;
+    int r = fit->held.count + piece->rows > most
+                ? -EFBIG
+                : grouped_rows_add(&fit->held, piece->rows, piece->columns, block->groups + piece->start,
+                                   block->group_count);
+    if (r != -EFBIG)
+        return r;
+    snprintf(message->text, sizeof message->text,
+             "'robust' and 'outliers' hold the rows in memory, %zu of this width at most; there are more",
+             most);
+    return -EINVAL;
+}
+
+static int add_piece(struct fit *fit, const struct fit_block *block, struct piece *piece,
+                     struct plugin_message *message) {
+    for (size_t i = 0; i < fit->input_count; i++) {
+        piece->columns[i] = block->columns[fit->input_need[i]] + piece->start;
+        if (fit->derived[i]) {
+            formula_derive(&fit->formula.inputs[i], piece->rows, piece->columns[i], fit->derived[i]);
+            piece->columns[i] = fit->derived[i];
+        }
+    }
+    int r = find_cells(fit, block, piece, message);
+    if (r < 0)
+        return r;
+    size_t row;
+    r = moments_add(fit->moments, block->first_row + piece->start, piece->rows, piece->columns, piece->cells,
+                    piece->cell_count, &row);
+    if (r == 0 && fit->holds)
+        return hold_piece(fit, block, piece, message);
+    if (r != -ERANGE)
+        return r;
+    snprintf(message->text, sizeof message->text,
+             "the weight '%s' of data row %" PRIu64 " is %g; expected 0 or more", fit->request->weights,
+             block->first_row + piece->start + row + 1, piece->columns[fit->input_count - 1][row]);
+    return -EINVAL;
+}
+
+static int add_sums(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
+    size_t most = is_plain(fit) ? block->rows : PIECE;
+    int r = 0;
+    for (size_t start = 0; r == 0 && start < block->rows; start += most) {
+        size_t rows = block->rows - start < most ? block->rows - start : most;
+        r = add_piece(fit, block, &(struct piece){.start = start, .rows = rows}, message);
     }
     fit->rows += block->rows;
     return r;
@@ -84,6 +237,28 @@ static int linear_block(struct fit *fit, const struct fit_block *block, struct p
     return -EINVAL;
 }
 
+static void note_no_folds(const struct fit *fit) {
+    char text[256];
+    snprintf(
+        text, sizeof text,
+        "no cross-validation: it takes sums for each of %g folds, and the groups are more than %d or their "
+        "sums more than %d MiB (--set folds=0 says so beforehand)",
+        linear_parameter(fit, PARAMETER_FOLDS), (int)MOMENTS_FOLDS_GROUPS_MOST,
+        (int)MOMENTS_FOLDS_BYTES_MOST >> 20);
+    fit->host->note(fit->host->context, text);
+}
+
+static int end_of_sums(struct fit *fit, struct plugin_message *message) {
+    int r = expansion_new(fit->host, &fit->formula, &fit->expansion, message);
+    if (r < 0)
+        return r;
+    if (fit->holds)
+        return (r = grouped_rows_sort(&fit->held)) < 0 ? r : FIT_DONE;
+    if (linear_folds(fit) > 1 && moments_folds(fit->moments) == 1)
+        note_no_folds(fit);
+    return FIT_DONE; /* no noise needs the rows again */
+}
+
 static int linear_end_of_pass(struct fit *fit, struct plugin_message *message) {
     switch (fit->stage) {
     case STAGE_SUMS:
@@ -91,7 +266,7 @@ static int linear_end_of_pass(struct fit *fit, struct plugin_message *message) {
             snprintf(message->text, sizeof message->text, "there are no rows to fit");
             return -EINVAL;
         }
-        return FIT_DONE; /* no noise needs the rows again */
+        return end_of_sums(fit, message);
     case STAGE_NOISE:
         return FIT_DONE;
     }

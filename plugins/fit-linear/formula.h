@@ -3,11 +3,15 @@
  *
  *     formula := term { "+" term }
  *     term    := "1" | factor { "*" factor }
- *     factor  := column [ "^" whole number ]
+ *     factor  := column [ power ] | "log2(" column ")" [ power ] | "category(" column ")"
+ *     power   := "^" [ "-" ] whole number
  *     column  := letters, digits, "_" and "."; anything else between backquotes
  *
  * Blanks do not count. There is an intercept only where "1" is written. A word that is no column, but whose
  * every letter is one, is their product: mnk is m*n*k. Two terms that are the same product are refused.
+ *
+ * A column that holds texts (of the type "string" or "boolean" in an archive, or any column in category())
+ * stands for dummies, one for each of its levels: expansion.h.
  *
  * Named models over sizes s1 ... sd (the thesis of T. Cornebize, 2021, chapter 4, where the sizes are m, n,
  * k): M-0   1 M-1   1 + s1*...*sd M-2   1 + s1*...*sd + every product that leaves out one size: 1 + m*n*k +
@@ -20,34 +24,69 @@
 
 enum {
     FORMULA_TERMS_MOST = 64,
-    FORMULA_FACTORS_MOST = 32, /* different columns */
-    FORMULA_DEGREE_MOST = 16,  /* sum of the powers of a term */
-    FORMULA_BYTES_MOST = 4096, /* of the text */
+    FORMULA_COLUMNS_MOST = 32,   /* different columns that are read as numbers */
+    FORMULA_INPUTS_MOST = 64,    /* these, their inverses and their logarithms */
+    FORMULA_CATEGORIES_MOST = 4, /* different columns that are read as categories */
+    FORMULA_DEGREE_MOST = 16,    /* sum of the powers of a term, without their signs */
+    FORMULA_BYTES_MOST = 4096,   /* of the text */
     FORMULA_SIZES_MOST = 8,
 };
 
-struct formula_factor {
+/* What products are made of: a column, its binary logarithm, or the inverse of either, in double precision.
+ * Where one is not defined (the inverse of 0, the logarithm of what is not positive) it is not finite. */
+struct formula_input {
     size_t column; /* index in formula.columns */
-    int power;
+    bool logarithm, inverse;
 };
 
-struct formula_term {
-    char *name; /* owned: "1", "m*n*k", "m^2*n" */
+struct formula_factor {
+    size_t input; /* index in formula.inputs */
+    int power;    /* at least 1 */
+};
+
+/* A product of powers of inputs. The first is the constant 1, which has no factor. */
+struct formula_product {
     struct formula_factor factors[FORMULA_DEGREE_MOST];
-    size_t factor_count; /* 0: the constant */
-    int degree;
+    size_t factor_count;
+    int degree; /* sum of the powers */
+};
+
+/* A product, times the dummies of its categories. */
+struct formula_term {
+    char *name;                                 /* owned: "1", "m*n*k", "m^2*n", "host*m" */
+    size_t product;                             /* index in formula.products */
+    size_t categories[FORMULA_CATEGORIES_MOST]; /* indices in formula.categories, rising */
+    size_t category_count;
 };
 
 struct formula {
     struct formula_term terms[FORMULA_TERMS_MOST];
     size_t term_count;
-    const char *columns[FORMULA_FACTORS_MOST]; /* in order of first use; borrowed from the request */
+    struct formula_product products[FORMULA_TERMS_MOST + 1]; /* all different; the constant, then as used */
+    size_t product_count;
+    struct formula_input inputs[FORMULA_INPUTS_MOST]; /* a column itself comes before what is made of it */
+    size_t input_count;
+    /* Names are borrowed from the request. */
+    const char *columns[FORMULA_COLUMNS_MOST]; /* in order of first use */
     size_t column_count;
+    size_t column_inputs[FORMULA_COLUMNS_MOST]; /* which input is the column itself */
+    const char *categories[FORMULA_CATEGORIES_MOST];
+    size_t category_count;
 };
 
 /* Reads request->terms (NULL: M-2 where the table has the sizes) into *RET, whose names the caller clears. */
 int formula_read(const struct plugin_host *host, const struct fit_request *request, struct formula *ret,
                  struct plugin_message *message);
 void formula_clear(struct formula *formula);
+
+/* Whether the term is the constant 1. */
+bool formula_is_constant(const struct formula_term *term);
+
+/* The input's value of the column's VALUES, ROWS of them. */
+void formula_derive(const struct formula_input *input, size_t rows, const double *values, double *ret);
+
+/* "m^2*n" of a product, or "1"; NAME is left as it is when it does not fit. Returns its length, or -1. */
+int formula_product_name(const struct formula *formula, const struct formula_product *product, char *name,
+                         size_t size);
 
 #endif

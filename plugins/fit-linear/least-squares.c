@@ -15,10 +15,14 @@ static const double cancelled = 0x1p-94;
 /* A residual sum of squares below this share of the response's own is rounding of the response, not noise. */
 static const double perfect = 0x1p-96;
 
-/* Matrices are square, row by row, as wide as z (moments.h), so that a column has one index everywhere.
- * Without an intercept row and column 0 are not used. */
+/* Matrices are square, row by row, as wide as the columns that are fitted: the constant, the slopes, the
+ * response. Without an intercept row and column 0 are not used. */
 struct least_squares_workspace {
-    size_t width;
+    size_t most;                                                   /* columns */
+    size_t width;                                                  /* of the last fit, */
+    size_t columns[SUMS_COLUMNS_MOST];                             /* its columns in the sums */
+    double means[SUMS_COLUMNS_MOST], means_low[SUMS_COLUMNS_MOST]; /* 0 without an intercept */
+    double weight;      /* sum of weights; 0 without an intercept */
     struct dd *normal;  /* centred (or raw) sums of products */
     struct dd *lower;   /* L, unit diagonal left out */
     struct dd *inverse; /* of L, then of the normal matrix */
@@ -30,14 +34,13 @@ struct least_squares_workspace {
 };
 
 struct problem {
-    const struct formula *formula;
-    const struct moments *moments;
-    uint32_t group;
-    bool intercept, weighted;
-    size_t width, slopes; /* z0, slopes, y */
+    const struct sums *sums;
+    const struct sums_layout *layout;
+    bool intercept;
+    size_t width, slopes; /* the constant, the slopes, y */
+    size_t terms;         /* that are fitted: the slopes and the intercept */
     struct dd weight;     /* sum of weights, or the number of rows */
     struct least_squares_workspace *work;
-    size_t term_of[FORMULA_TERMS_MOST + 2]; /* the term of each z; of z0 the intercept's */
 };
 
 void least_squares_workspace_free(struct least_squares_workspace *workspace) {
@@ -62,7 +65,7 @@ struct least_squares_workspace *least_squares_workspace_new(size_t terms) {
     struct least_squares_workspace *work = calloc(1, sizeof *work);
     if (!work)
         return NULL;
-    size_t width = work->width = terms + 2;
+    size_t width = work->most = terms + 2;
     work->normal = calloc(width * width, sizeof *work->normal);
     work->lower = calloc(width * width, sizeof *work->lower);
     work->inverse = calloc(width * width, sizeof *work->inverse);
@@ -84,11 +87,24 @@ static struct dd *at(struct dd *matrix, const struct problem *problem, size_t ro
 }
 
 static struct dd raw_sum(const struct problem *problem, size_t a, size_t b) {
-    return moments_sum(problem->moments, problem->group, a, b);
+    return sums_at(problem->sums, problem->work->columns[a], problem->work->columns[b]);
+}
+
+static size_t term_of(const struct problem *problem, size_t a) {
+    return problem->layout->term_of[problem->work->columns[a]];
+}
+
+static int exponent_of(const struct problem *problem, size_t a) {
+    return problem->sums->exponents[problem->work->columns[a]];
+}
+
+static void range_of(const struct problem *problem, size_t a, double *ret_minimum, double *ret_maximum) {
+    *ret_minimum = problem->sums->minimum[problem->work->columns[a]];
+    *ret_maximum = problem->sums->maximum[problem->work->columns[a]];
 }
 
 static const char *term_name(const struct problem *problem, size_t a) {
-    return problem->formula->terms[problem->term_of[a]].name;
+    return problem->layout->expansion->terms[term_of(problem, a)].name;
 }
 
 /* ---- Normal equations */
@@ -182,14 +198,14 @@ static double length_of(const struct problem *problem, size_t a) {
 static void say_combination(struct problem *problem, size_t j, struct sentence *sentence) {
     struct least_squares_workspace *work = problem->work;
     double minimum, maximum;
-    moments_range(problem->moments, problem->group, j, &minimum, &maximum);
+    range_of(problem, j, &minimum, &maximum);
     if (minimum == maximum && (problem->intercept || minimum == 0)) {
         say(sentence, "%s is always %.6g", term_name(problem, j), minimum);
         return;
     }
     regress_on_earlier(problem, j, work->slopes);
     struct dd constant = raw_sum(problem, 0, j);
-    size_t parts[FORMULA_TERMS_MOST + 2], count = 0;
+    size_t parts[SUMS_COLUMNS_MOST], count = 0;
     double size = length_of(problem, j);
     for (size_t i = 1; i < j; i++) {
         if (!work->independent[i])
@@ -277,37 +293,36 @@ static void estimate(struct problem *problem, struct least_squares *ret) {
     struct least_squares_workspace *work = problem->work;
     size_t y = problem->width - 1;
     double minimum, maximum;
-    moments_range(problem->moments, problem->group, y, &minimum, &maximum);
+    range_of(problem, y, &minimum, &maximum);
     regress_on_earlier(problem, y, work->slopes);
     for (size_t i = 1; problem->intercept && minimum == maximum && i <= problem->slopes; i++)
         work->slopes[i] =
             dd_from(0); /* a constant is explained by the constant alone, without a trace of rounding */
     struct dd intercept = raw_sum(problem, 0, y);
-    int response = moments_exponent(problem->moments, y);
+    int response = exponent_of(problem, y);
     for (size_t i = 1; i <= problem->slopes; i++) {
         intercept = dd_subtract(intercept, dd_multiply(work->slopes[i], raw_sum(problem, 0, i)));
-        ret->estimates[problem->term_of[i]].estimate =
-            ldexp(dd_to_double(work->slopes[i]), response - moments_exponent(problem->moments, i));
+        ret->estimates[term_of(problem, i)].estimate =
+            ldexp(dd_to_double(work->slopes[i]), response - exponent_of(problem, i));
     }
     if (problem->intercept)
-        ret->estimates[problem->term_of[0]].estimate =
+        ret->estimates[term_of(problem, 0)].estimate =
             ldexp(dd_to_double(dd_divide(intercept, problem->weight)), response);
 }
 
 /* Covariance, standard errors, t and p, from sigma^2 in the scaled response's unit. */
 static void judge(struct problem *problem, double variance, struct least_squares *ret) {
-    int response = moments_exponent(problem->moments, problem->width - 1);
+    int response = exponent_of(problem, problem->width - 1);
     size_t first = problem->intercept ? 0 : 1;
     for (size_t i = first; i <= problem->slopes; i++) {
         for (size_t j = first; j <= problem->slopes; j++) {
-            int exponent =
-                2 * response - moments_exponent(problem->moments, i) - moments_exponent(problem->moments, j);
-            ret->covariance[problem->term_of[i] * ret->term_count + problem->term_of[j]] =
+            int exponent = 2 * response - exponent_of(problem, i) - exponent_of(problem, j);
+            ret->covariance[term_of(problem, i) * ret->term_count + term_of(problem, j)] =
                 ldexp(variance * dd_to_double(*at(problem->work->inverse, problem, i, j)), exponent);
         }
-        struct fit_estimate *estimate = &ret->estimates[problem->term_of[i]];
+        struct fit_estimate *estimate = &ret->estimates[term_of(problem, i)];
         double square = variance * dd_to_double(*at(problem->work->inverse, problem, i, i));
-        estimate->standard_error = ldexp(sqrt(square), response - moments_exponent(problem->moments, i));
+        estimate->standard_error = ldexp(sqrt(square), response - exponent_of(problem, i));
         estimate->t = estimate->p = NAN;
         if (estimate->standard_error > 0) {
             estimate->t = estimate->estimate / estimate->standard_error;
@@ -328,15 +343,17 @@ static double greatest_eigenvalue(struct least_squares_workspace *work) {
 static void judge_collinearity(struct problem *problem, struct least_squares *ret) {
     struct least_squares_workspace *work = problem->work;
     size_t first = problem->intercept ? 0 : 1;
-    double length[FORMULA_TERMS_MOST + 2];
+    double length[SUMS_COLUMNS_MOST];
     for (size_t i = first; i <= problem->slopes; i++)
         length[i] = i == 0 ? sqrt(problem->weight.high) : length_of(problem, i);
+    gsl_matrix_set_zero(work->symmetric);
     for (size_t i = first; i <= problem->slopes; i++)
         for (size_t j = first; j <= problem->slopes; j++)
             gsl_matrix_set(work->symmetric, i - first, j - first,
                            (i + j == 0 ? problem->weight.high : raw_sum(problem, i, j).high) / length[i] /
                                length[j]);
-    double greatest = greatest_eigenvalue(work);
+    double greatest = greatest_eigenvalue(work); /* that of columns which are not fitted are 0 */
+    gsl_matrix_set_zero(work->symmetric);
     for (size_t i = first; i <= problem->slopes; i++)
         for (size_t j = first; j <= problem->slopes; j++)
             gsl_matrix_set(work->symmetric, i - first, j - first,
@@ -347,17 +364,18 @@ static void judge_collinearity(struct problem *problem, struct least_squares *re
         double factor = at(work->normal, problem, i, i)->high * at(work->inverse, problem, i, i)->high;
         if (factor > ret->variance_inflation) {
             ret->variance_inflation = factor;
-            ret->inflated_term = problem->term_of[i];
+            ret->inflated_term = term_of(problem, i);
         }
     }
 }
 
 /* What is said of the whole fit; RSS and TOTAL in the scaled response's unit squared. */
 static void judge_fit(struct problem *problem, struct dd rss, struct dd total, struct least_squares *ret) {
-    double n = (double)ret->rows, count = (double)ret->term_count;
-    int response = moments_exponent(problem->moments, problem->width - 1);
+    double n = (double)ret->rows, count = (double)problem->terms;
+    int response = exponent_of(problem, problem->width - 1);
     double scaled = ret->perfect || ret->saturated ? 0 : dd_to_double(rss);
     ret->rss = ldexp(scaled, 2 * response);
+    ret->total = ldexp(dd_to_double(total), 2 * response);
     ret->degrees = n - count;
     ret->sigma = ret->r2 = ret->adjusted_r2 = ret->log_likelihood = ret->aic = ret->bic = NAN;
     if (!ret->constant_response)
@@ -368,7 +386,7 @@ static void judge_fit(struct problem *problem, struct dd rss, struct dd total, s
     ret->adjusted_r2 = 1 - (1 - ret->r2) * ((n - problem->intercept) / ret->degrees);
     if (scaled <= 0)
         return;
-    double log_weights = problem->weighted ? moments_log_weights(problem->moments, problem->group) : 0;
+    double log_weights = problem->layout->weighted ? problem->sums->log_weights : 0;
     double log_mean_square = log(scaled / n) + 2 * response * M_LN2;
     ret->log_likelihood = 0.5 * (log_weights - n * (log(2 * M_PI) + 1 + log_mean_square));
     /* As in R, sigma counts as one of the parameters. */
@@ -376,21 +394,42 @@ static void judge_fit(struct problem *problem, struct dd rss, struct dd total, s
     ret->bic = log(n) * (count + 1) - 2 * ret->log_likelihood;
 }
 
-static void begin(struct problem *problem, struct least_squares *ret) {
-    problem->width = moments_width(problem->moments);
+static void begin(struct problem *problem, const bool *kept, struct least_squares *ret) {
+    struct least_squares_workspace *work = problem->work;
+    const struct sums_layout *layout = problem->layout;
+    problem->intercept = layout->intercept;
+    work->columns[0] = 0;
+    work->width = 1;
+    for (size_t a = 1; a < layout->width; a++)
+        if (!kept || kept[a] || a + 1 == layout->width)
+            work->columns[work->width++] = a;
+    problem->width = work->width;
     problem->slopes = problem->width - 2;
-    size_t next = 1;
-    for (size_t t = 0; t < problem->formula->term_count; t++) {
-        bool constant = problem->formula->terms[t].factor_count == 0;
-        problem->intercept |= constant;
-        problem->term_of[constant ? 0 : next++] = t;
-    }
-    ret->rows = moments_rows(problem->moments, problem->group);
-    ret->term_count = problem->formula->term_count;
+    problem->terms = problem->slopes + problem->intercept;
+    ret->rows = problem->sums->rows;
+    ret->term_count = layout->expansion->count;
+    ret->fitted_terms = problem->terms;
     ret->has_covariance = ret->saturated = ret->perfect = ret->constant_response = false;
     ret->inflated_term = 0;
     for (size_t t = 0; t < ret->term_count; t++)
-        ret->estimates[t] = (struct fit_estimate){.estimate = NAN, .standard_error = NAN, .t = NAN, .p = NAN};
+        ret->estimates[t] =
+            (struct fit_estimate){.estimate = 0, .standard_error = NAN, .t = NAN, .p = NAN, .dropped = true};
+    size_t first = problem->intercept ? 0 : 1;
+    for (size_t i = first; i <= problem->slopes; i++)
+        ret->estimates[term_of(problem, i)] =
+            (struct fit_estimate){.estimate = NAN, .standard_error = NAN, .t = NAN, .p = NAN};
+    memset(ret->covariance, 0, ret->term_count * ret->term_count * sizeof *ret->covariance);
+}
+
+/* What least_squares_row needs besides the factors. */
+static void keep_means(const struct problem *problem) {
+    struct least_squares_workspace *work = problem->work;
+    work->weight = problem->intercept ? problem->weight.high : 0;
+    for (size_t a = 1; a < problem->width; a++) {
+        struct dd mean = problem->intercept ? dd_divide(raw_sum(problem, 0, a), problem->weight) : dd_from(0);
+        work->means[a] = mean.high;
+        work->means_low[a] = mean.low;
+    }
 }
 
 /* Sums are scaled, so they may hold where what is to be told of them, in the columns' own units, does not. */
@@ -398,7 +437,7 @@ static bool can_be_told(const struct problem *problem, const struct least_square
                         const char **ret_what) {
     for (size_t a = 1; a < problem->width; a++) {
         double least, greatest;
-        moments_range(problem->moments, problem->group, a, &least, &greatest);
+        range_of(problem, a, &least, &greatest);
         *ret_what = a <= problem->slopes ? term_name(problem, a) : "the response";
         if (!isfinite(least) || !isfinite(greatest))
             return false;
@@ -408,7 +447,9 @@ static bool can_be_told(const struct problem *problem, const struct least_square
         return false;
     for (size_t t = 0; t < result->term_count; t++) {
         const struct fit_estimate *estimate = &result->estimates[t];
-        *ret_what = problem->formula->terms[t].name;
+        if (estimate->dropped)
+            continue;
+        *ret_what = problem->layout->expansion->terms[t].name;
         if (!isfinite(estimate->estimate))
             return false;
         /* 0 where there are residuals: it fell below the smallest double. */
@@ -422,44 +463,50 @@ static bool can_be_told(const struct problem *problem, const struct least_square
     return true;
 }
 
-enum least_squares_outcome least_squares_fit(const struct formula *formula, const struct moments *moments,
-                                             uint32_t group, bool weighted,
+/* The number of rows, the sums, or the rank do not do: why, into REASON. */
+static bool can_be_fitted(struct problem *problem, char *reason) {
+    uint64_t rows = problem->sums->rows;
+    if (rows < problem->terms) {
+        snprintf(reason, LEAST_SQUARES_REASON_SIZE, "%llu row%s for %zu term%s", (unsigned long long)rows,
+                 rows == 1 ? "" : "s", problem->terms, problem->terms == 1 ? "" : "s");
+        return false;
+    }
+    problem->weight = raw_sum(problem, 0, 0);
+    if (!form_normal(problem)) {
+        snprintf(reason, LEAST_SQUARES_REASON_SIZE,
+                 "the sums of its products are beyond the range of a double");
+        return false;
+    }
+    size_t rank = factorise(problem);
+    if (rank < problem->slopes) {
+        say_rank(problem, rank, problem->terms, reason);
+        return false;
+    }
+    return true;
+}
+
+enum least_squares_outcome least_squares_fit(const struct sums *sums, const bool *kept,
                                              struct least_squares_workspace *workspace,
                                              struct least_squares *ret,
                                              char reason[static LEAST_SQUARES_REASON_SIZE]) {
-    struct problem problem = {
-        .formula = formula, .moments = moments, .group = group, .weighted = weighted, .work = workspace};
-    begin(&problem, ret);
+    struct problem problem = {.sums = sums, .layout = sums->layout, .work = workspace};
+    begin(&problem, kept, ret);
+    if (!can_be_fitted(&problem, reason))
+        return LEAST_SQUARES_SKIPPED;
     size_t y = problem.width - 1;
-    if (ret->rows < ret->term_count) {
-        snprintf(reason, LEAST_SQUARES_REASON_SIZE, "%llu row%s for %zu term%s",
-                 (unsigned long long)ret->rows, ret->rows == 1 ? "" : "s", ret->term_count,
-                 ret->term_count == 1 ? "" : "s");
-        return LEAST_SQUARES_SKIPPED;
-    }
-    problem.weight = raw_sum(&problem, 0, 0);
-    if (!form_normal(&problem)) {
-        snprintf(reason, LEAST_SQUARES_REASON_SIZE,
-                 "the sums of its products are beyond the range of a double");
-        return LEAST_SQUARES_SKIPPED;
-    }
-    size_t rank = factorise(&problem);
-    if (rank < problem.slopes) {
-        say_rank(&problem, rank, ret->term_count, reason);
-        return LEAST_SQUARES_SKIPPED;
-    }
     invert(&problem);
     if (problem.intercept)
         invert_intercept(&problem);
     estimate(&problem, ret);
+    keep_means(&problem);
     double raw = raw_sum(&problem, y, y).high;
     struct dd total = *at(workspace->normal, &problem, y, y);
-    ret->saturated = ret->rows == ret->term_count;
+    ret->saturated = ret->rows == problem.terms;
     ret->constant_response = total.high <= cancelled * raw;
     ret->perfect = workspace->pivots[y].high <= perfect * raw;
     judge_fit(&problem, workspace->pivots[y], total, ret);
     if (!ret->saturated)
-        judge(&problem, ldexp(ret->rss, -2 * moments_exponent(moments, y)) / ret->degrees, ret);
+        judge(&problem, ldexp(ret->rss, -2 * exponent_of(&problem, y)) / ret->degrees, ret);
     const char *what;
     if (!can_be_told(&problem, ret, &what)) {
         snprintf(reason, LEAST_SQUARES_REASON_SIZE,
@@ -468,4 +515,21 @@ enum least_squares_outcome least_squares_fit(const struct formula *formula, cons
     }
     judge_collinearity(&problem, ret);
     return LEAST_SQUARES_FITTED;
+}
+
+void least_squares_row(const struct least_squares_workspace *workspace, const struct sums *sums,
+                       const double *row, double *ret_residual, double *ret_leverage) {
+    size_t width = workspace->width;
+    double v[SUMS_COLUMNS_MOST];
+    double leverage = workspace->weight > 0 ? 1 / workspace->weight : 0;
+    for (size_t i = 1; i < width; i++) {
+        size_t column = workspace->columns[i];
+        v[i] = ldexp(row[column], -sums->exponents[column]) - workspace->means[i] - workspace->means_low[i];
+        for (size_t k = 1; k < i; k++)
+            v[i] -= workspace->lower[i * width + k].high * v[k];
+        if (i + 1 < width)
+            leverage += v[i] * v[i] / workspace->pivots[i].high;
+    }
+    *ret_residual = ldexp(v[width - 1], sums->exponents[workspace->columns[width - 1]]);
+    *ret_leverage = leverage;
 }

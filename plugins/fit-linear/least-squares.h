@@ -1,5 +1,5 @@
 /*
- * Ordinary or weighted least squares from the sums of moments.h, in double-double from the first sum to the
+ * Ordinary or weighted least squares from the sums of sums.h, in double-double from the first sum to the
  * last digit: centred normal equations, LDL' (Cholesky without square roots), no pivoting.
  *
  * With 32 digits the squaring of the condition number, which ruins normal equations in 16, costs nothing
@@ -10,8 +10,7 @@
 #ifndef ASSAY_FIT_LINEAR_LEAST_SQUARES_H
 #define ASSAY_FIT_LINEAR_LEAST_SQUARES_H
 
-#include "plugins/fit-linear/formula.h"
-#include "plugins/fit-linear/moments.h"
+#include "plugins/fit-linear/sums.h"
 
 #include <stdint.h>
 
@@ -25,11 +24,12 @@ enum least_squares_outcome {
 /* What one group gives. Values that are not defined are NaN. */
 struct least_squares {
     uint64_t rows;
-    size_t term_count;
-    struct fit_estimate estimates[FORMULA_TERMS_MOST];
-    double covariance[FORMULA_TERMS_MOST * FORMULA_TERMS_MOST]; /* term_count * term_count are used */
+    size_t term_count, fitted_terms; /* the first with the dropped ones, whose estimates are 0 */
+    struct fit_estimate estimates[EXPANSION_TERMS_MOST];
+    double covariance[EXPANSION_TERMS_MOST * EXPANSION_TERMS_MOST]; /* term_count * term_count are used */
     bool has_covariance;
-    double degrees, rss, sigma, r2, adjusted_r2, log_likelihood, aic, bic, condition;
+    double degrees, rss, total, sigma, r2, adjusted_r2, log_likelihood, aic, bic, condition;
+    /* total: the response's sum of squares, about its mean when there is an intercept */
     double variance_inflation; /* the greatest; 1: no term can be told from the others */
     size_t inflated_term;      /* whose it is */
     bool saturated;            /* as many rows as terms */
@@ -42,11 +42,17 @@ struct least_squares_workspace; /* for the eigenvalues */
 struct least_squares_workspace *least_squares_workspace_new(size_t terms); /* NULL when out of memory */
 void least_squares_workspace_free(struct least_squares_workspace *workspace);
 
-/* Fits one group into *RET. REASON is filled when it is skipped. */
-enum least_squares_outcome least_squares_fit(const struct formula *formula, const struct moments *moments,
-                                             uint32_t group, bool weighted,
+/* Fits the columns of SUMS that are KEPT (NULL: all; the constant stays when there is an intercept) into
+ * *RET. REASON is filled when it is skipped. */
+enum least_squares_outcome least_squares_fit(const struct sums *sums, const bool *kept,
                                              struct least_squares_workspace *workspace,
                                              struct least_squares *ret,
                                              char reason[static LEAST_SQUARES_REASON_SIZE]);
+
+/* What the last fit, which must have been fitted from SUMS, leaves of a row, whose columns ROW has, unscaled:
+ * its residual, and its leverage for a weight of 1. By forward substitution, which keeps the digits that a
+ * product with the inverse loses. */
+void least_squares_row(const struct least_squares_workspace *workspace, const struct sums *sums,
+                       const double *row, double *ret_residual, double *ret_leverage);
 
 #endif

@@ -9,15 +9,20 @@
 #ifndef ASSAY_FIT_LINEAR_LINEAR_H
 #define ASSAY_FIT_LINEAR_LINEAR_H
 
+#include "plugins/fit-linear/cells.h"
+#include "plugins/fit-linear/expansion.h"
 #include "plugins/fit-linear/formula.h"
 #include "plugins/fit-linear/moments.h"
 #include "plugins/interface/fit.h"
+#include "plugins/numerics/grouped-rows.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    LINEAR_NEEDS_MOST = FORMULA_FACTORS_MOST + 2, /* the factors, the response, the weights */
+    LINEAR_INPUTS_MOST = FORMULA_INPUTS_MOST + 2, /* of the formula, the response, the weights */
+    LINEAR_NEEDS_MOST = FORMULA_COLUMNS_MOST + 2,
+    LINEAR_HELD_MOST = 1 << 28, /* numbers: 2 GiB */
 };
 
 /* The entries of fit_operations.parameters (parameters.c), in their order. */
@@ -44,14 +49,34 @@ struct fit {
     const struct fit_request *request;
     enum stage stage;
     struct formula formula;
-    struct moments *moments;
+    struct cells *cells;
+    struct moments *moments; /* of the cells */
     const char *needs[LINEAR_NEEDS_MOST];
     size_t need_count;
-    /* Which need each input is: one for each formula column, the response, the weights if there are. The same
-     * column may be two of them. */
-    size_t input_need[LINEAR_NEEDS_MOST];
+    /* Which need each input is, or is made of: one for each formula input, the response, the weights if there
+     * are. The same column may be several of them. */
+    size_t input_need[LINEAR_INPUTS_MOST];
     size_t input_count;
+    double *derived[LINEAR_INPUTS_MOST]; /* room for a piece of those that are made */
+    uint32_t *cell_codes;                /* and for its rows' cells */
     uint64_t rows;
+    /* Rows, where outliers or robust weights need to see them again: the inputs, the row's number in the
+     * table, and with categories its cell. */
+    bool holds;
+    struct grouped_rows held;
+    double *held_numbers, *held_cells; /* room for a piece */
+    struct expansion *expansion;       /* when STAGE_SUMS is over */
 };
+
+/* What the parameter is. */
+static inline double linear_parameter(const struct fit *fit, enum parameter parameter) {
+    return fit->request->parameters[parameter];
+}
+
+/* How many folds are asked for; 1: none. */
+static inline uint32_t linear_folds(const struct fit *fit) {
+    double folds = linear_parameter(fit, PARAMETER_FOLDS);
+    return folds > 1 ? (uint32_t)folds : 1;
+}
 
 #endif

@@ -7,21 +7,23 @@
 #include <string.h>
 
 enum {
-    SLAB_GROUPS = 64,
-    ALIGNMENT = 64, /* a cache line; records begin on one */
+    SLAB_GROUPS = 64,     /* at most */
+    SLAB_BYTES = 1 << 20, /* unless one group needs more */
+    ALIGNMENT = 64,       /* a cache line; records begin on one */
 };
 
 struct record {
     uint64_t rows, incomplete;
     double log_weights, log_weights_low;
-    double unused[4]; /* up to MOMENTS_HEADER */
+    double negative;  /* sum of w*y where y is below 0, scaled; to the digits of a plain sum */
+    double unused[3]; /* up to MOMENTS_HEADER */
     double chunks[];
 };
 _Static_assert(sizeof(struct record) == MOMENTS_HEADER * sizeof(double), "the kernel's header");
 
 /* Columns of one tile. */
 struct scratch {
-    double *factors;    /* scaled, one for each formula column, then the response, then the weights */
+    double *factors;    /* scaled, one for each formula input, then the response, then the weights */
     double *high, *low; /* z0 .. zT+1 */
     double *weighted_high, *weighted_low; /* w * z */
     double *zero, *one;
@@ -31,10 +33,11 @@ struct moments {
     const struct formula *formula;
     const struct moments_kernel *kernel;
     bool weighted, scaled;
-    size_t width, input_count;              /* of z; of columns that are added */
-    size_t terms[FORMULA_TERMS_MOST + 2];   /* which term of the formula each z is; z0 and y have none */
-    double scale[FORMULA_FACTORS_MOST + 2]; /* of each input */
-    int input_exponent[FORMULA_FACTORS_MOST + 2], exponent[FORMULA_TERMS_MOST + 2];
+    uint32_t folds;
+    uint64_t seed;
+    size_t width, input_count;             /* of z; of columns that are added */
+    double scale[FORMULA_INPUTS_MOST + 2]; /* of each input */
+    int input_exponent[FORMULA_INPUTS_MOST + 2], exponent[FORMULA_TERMS_MOST + 2];
 
     double *memory; /* what scratch points into */
     struct scratch scratch;
@@ -44,9 +47,10 @@ struct moments {
     uint16_t *range_index; /* of each z */
     struct moments_tile tile;
 
-    size_t record_bytes;
+    size_t record_bytes, group_bytes; /* of all folds */
     char **slabs;
-    size_t slab_count, slab_capacity;
+    size_t slab_count, slab_capacity, slab_groups; /* a power of two groups each */
+    unsigned slab_shift;
     uint32_t group_count;
     struct record *padding; /* takes the rows that fill up a tile */
 };
@@ -59,16 +63,6 @@ static double *tile_column(double *base, size_t index) {
 
 static size_t chunks_of(size_t lanes) {
     return (lanes + MOMENTS_LANES - 1) / MOMENTS_LANES;
-}
-
-static void number_terms(struct moments *moments) {
-    const struct formula *formula = moments->formula;
-    moments->width = 1;
-    for (size_t t = 0; t < formula->term_count; t++)
-        if (formula->terms[t].factor_count > 0)
-            moments->terms[moments->width++] = t;
-    moments->width++;
-    moments->input_count = formula->column_count + 1 + moments->weighted;
 }
 
 static int allocate_scratch(struct moments *moments) {
@@ -97,15 +91,15 @@ static const double *z_high(const struct moments *moments, size_t a) {
     if (a == 0)
         return scratch->one;
     if (a + 1 == moments->width)
-        return tile_column(scratch->factors, formula->column_count);
-    const struct formula_term *term = &formula->terms[moments->terms[a]];
-    return term->degree == 1 ? tile_column(scratch->factors, term->factors[0].column)
-                             : tile_column(scratch->high, a);
+        return tile_column(scratch->factors, formula->input_count);
+    const struct formula_product *product = &formula->products[a];
+    return product->degree == 1 ? tile_column(scratch->factors, product->factors[0].input)
+                                : tile_column(scratch->high, a);
 }
 
 static const double *z_low(const struct moments *moments, size_t a) {
-    bool product = a > 0 && a + 1 < moments->width && moments->formula->terms[moments->terms[a]].degree > 1;
-    return product ? tile_column(moments->scratch.low, a) : moments->scratch.zero;
+    bool inexact = a > 0 && a + 1 < moments->width && moments->formula->products[a].degree > 1;
+    return inexact ? tile_column(moments->scratch.low, a) : moments->scratch.zero;
 }
 
 static struct moments_product product_of(const struct moments *moments, size_t a, size_t b) {
@@ -141,9 +135,9 @@ static int list_products(struct moments *moments) {
     return 0;
 }
 
-/* Lists the ranges: every input but the weights, then every term of more than one factor. */
+/* Lists the ranges: every input but the weights, then every product of more than one factor. */
 static int list_ranges(struct moments *moments) {
-    size_t inputs = moments->formula->column_count + 1;
+    size_t inputs = moments->formula->input_count + 1;
     moments->ranges = calloc(inputs + moments->width + MOMENTS_LANES, sizeof *moments->ranges);
     moments->range_index = calloc(moments->width, sizeof *moments->range_index);
     if (!moments->ranges || !moments->range_index)
@@ -152,9 +146,9 @@ static int list_ranges(struct moments *moments) {
     for (; count < inputs; count++)
         moments->ranges[count] = tile_column(moments->scratch.factors, count);
     for (size_t a = 1; a + 1 < moments->width; a++) {
-        const struct formula_term *term = &moments->formula->terms[moments->terms[a]];
-        moments->range_index[a] = (uint16_t)(term->degree == 1 ? term->factors[0].column : count);
-        if (term->degree > 1)
+        const struct formula_product *product = &moments->formula->products[a];
+        moments->range_index[a] = (uint16_t)(product->degree == 1 ? product->factors[0].input : count);
+        if (product->degree > 1)
             moments->ranges[count++] = z_high(moments, a);
     }
     moments->range_index[moments->width - 1] = (uint16_t)(inputs - 1);
@@ -175,21 +169,33 @@ static void init_record(const struct moments *moments, struct record *record) {
         }
 }
 
-int moments_new(const struct formula *formula, bool weighted, enum moments_kernel_choice choice,
-                struct moments **ret) {
+/* Slabs hold as many groups as are not too large together. */
+static void size_slabs(struct moments *moments) {
+    moments->group_bytes = moments->record_bytes * moments->folds;
+    moments->slab_groups = SLAB_GROUPS;
+    while (moments->slab_groups > 1 && moments->slab_groups * moments->group_bytes > SLAB_BYTES)
+        moments->slab_groups /= 2;
+    moments->slab_shift = (unsigned)__builtin_ctzl(moments->slab_groups);
+}
+
+int moments_new(const struct formula *formula, const struct moments_options *options, struct moments **ret) {
     struct moments *moments = calloc(1, sizeof *moments);
     if (!moments)
         return -ENOMEM;
     moments->formula = formula;
-    moments->weighted = weighted;
-    moments->kernel = choice == MOMENTS_PORTABLE ? &moments_kernel_portable : moments_kernel_best();
-    number_terms(moments);
+    moments->weighted = options->weighted;
+    moments->folds = options->folds > 1 ? options->folds : 1;
+    moments->seed = options->seed;
+    moments->kernel = options->choice == MOMENTS_PORTABLE ? &moments_kernel_portable : moments_kernel_best();
+    moments->width = formula->product_count + 1;
+    moments->input_count = formula->input_count + 1 + moments->weighted;
     int r = allocate_scratch(moments);
     r = r < 0 ? r : list_products(moments);
     r = r < 0 ? r : list_ranges(moments);
     if (r == 0) {
         size_t chunks = moments->tile.product_chunks + moments->tile.range_chunks;
         moments->record_bytes = (MOMENTS_HEADER + chunks * MOMENTS_CHUNK) * sizeof(double);
+        size_slabs(moments);
         moments->padding = aligned_alloc(ALIGNMENT, moments->record_bytes);
         r = moments->padding ? 0 : -ENOMEM;
     }
@@ -202,12 +208,26 @@ int moments_new(const struct formula *formula, bool weighted, enum moments_kerne
     return 0;
 }
 
-void moments_free(struct moments *moments) {
-    if (!moments)
-        return;
+static void free_slabs(struct moments *moments) {
     for (size_t i = 0; i < moments->slab_count; i++)
         free(moments->slabs[i]);
     free(moments->slabs);
+    moments->slabs = NULL;
+    moments->slab_count = moments->slab_capacity = 0;
+}
+
+void moments_reset(struct moments *moments) {
+    size_t records = moments->slab_groups * moments->folds;
+    for (size_t i = 0; i < moments->slab_count * records; i++)
+        init_record(moments, (struct record *)(void *)(moments->slabs[i / records] +
+                                                       i % records * moments->record_bytes));
+    moments->group_count = 0;
+}
+
+void moments_free(struct moments *moments) {
+    if (!moments)
+        return;
+    free_slabs(moments);
     free(moments->padding);
     free(moments->memory);
     free(moments->products);
@@ -219,37 +239,93 @@ void moments_free(struct moments *moments) {
 
 /* ---- Adding rows */
 
-static struct record *record_of(const struct moments *moments, uint32_t group) {
-    char *slab = moments->slabs[group / SLAB_GROUPS];
-    return (struct record *)(void *)(slab + group % SLAB_GROUPS * moments->record_bytes);
+static struct record *record_of(const struct moments *moments, uint32_t group, uint32_t fold) {
+    char *slab = moments->slabs[group >> moments->slab_shift];
+    return (struct record *)(void *)(slab + (group & (moments->slab_groups - 1)) * moments->group_bytes +
+                                     fold * moments->record_bytes);
 }
 
-static int make_groups(struct moments *moments, uint32_t count) {
-    size_t slabs = ((size_t)count + SLAB_GROUPS - 1) / SLAB_GROUPS;
-    if (slabs > moments->slab_capacity) {
-        size_t capacity = slabs + slabs / 2;
+static int add_slab(struct moments *moments) {
+    if (moments->slab_count == moments->slab_capacity) {
+        size_t capacity = moments->slab_capacity + moments->slab_capacity / 2 + 1;
         char **grown = realloc(moments->slabs, capacity * sizeof *grown);
         if (!grown)
             return -ENOMEM;
         moments->slabs = grown;
         moments->slab_capacity = capacity;
     }
-    while (moments->slab_count < slabs) {
-        char *slab = aligned_alloc(ALIGNMENT, SLAB_GROUPS * moments->record_bytes);
-        if (!slab)
-            return -ENOMEM;
-        for (size_t i = 0; i < SLAB_GROUPS; i++)
-            init_record(moments, (struct record *)(void *)(slab + i * moments->record_bytes));
-        moments->slabs[moments->slab_count++] = slab;
+    char *slab = aligned_alloc(ALIGNMENT, moments->slab_groups * moments->group_bytes);
+    if (!slab)
+        return -ENOMEM;
+    for (size_t i = 0; i < moments->slab_groups * moments->folds; i++)
+        init_record(moments, (struct record *)(void *)(slab + i * moments->record_bytes));
+    moments->slabs[moments->slab_count++] = slab;
+    return 0;
+}
+
+static struct dd sum_at(const struct record *record, size_t index) {
+    const double *chunk = record->chunks + index / MOMENTS_LANES * MOMENTS_CHUNK;
+    return dd_two_sum(chunk[index % MOMENTS_LANES], chunk[MOMENTS_LANES + index % MOMENTS_LANES]);
+}
+
+/* TO takes in what FROM has. */
+static void unite_records(const struct moments *moments, const struct record *from, struct record *to) {
+    to->rows += from->rows;
+    to->incomplete += from->incomplete;
+    struct dd weights = dd_add(dd_two_sum(to->log_weights, to->log_weights_low),
+                               dd_two_sum(from->log_weights, from->log_weights_low));
+    to->log_weights = weights.high;
+    to->log_weights_low = weights.low;
+    to->negative += from->negative;
+    size_t sums = moments->tile.product_chunks * MOMENTS_LANES;
+    for (size_t i = 0; i < sums; i++) {
+        struct dd sum = dd_add(sum_at(to, i), sum_at(from, i));
+        double *chunk = to->chunks + i / MOMENTS_LANES * MOMENTS_CHUNK;
+        chunk[i % MOMENTS_LANES] = sum.high;
+        chunk[MOMENTS_LANES + i % MOMENTS_LANES] = sum.low;
     }
+    for (size_t c = moments->tile.product_chunks;
+         c < moments->tile.product_chunks + moments->tile.range_chunks; c++)
+        for (size_t lane = 0; lane < MOMENTS_LANES; lane++) {
+            size_t least = c * MOMENTS_CHUNK + lane, greatest = least + MOMENTS_LANES;
+            to->chunks[least] = fmin(to->chunks[least], from->chunks[least]);
+            to->chunks[greatest] = fmax(to->chunks[greatest], from->chunks[greatest]);
+        }
+}
+
+/* Unites the folds of every group, so that each has one record. */
+static int give_up_folds(struct moments *moments) {
+    struct moments before = *moments;
+    moments->folds = 1;
+    moments->slabs = NULL;
+    moments->slab_count = moments->slab_capacity = 0;
+    size_slabs(moments);
+    int r = 0;
+    for (uint32_t group = 0; r == 0 && group < before.group_count; group++) {
+        if (group / moments->slab_groups == moments->slab_count)
+            r = add_slab(moments);
+        for (uint32_t fold = 0; r == 0 && fold < before.folds; fold++)
+            unite_records(moments, record_of(&before, group, fold), record_of(moments, group, 0));
+    }
+    free_slabs(&before);
+    return r;
+}
+
+static int make_groups(struct moments *moments, uint32_t count) {
+    int r = 0;
+    if (moments->folds > 1 &&
+        (count > MOMENTS_FOLDS_GROUPS_MOST || count * moments->group_bytes > MOMENTS_FOLDS_BYTES_MOST))
+        r = give_up_folds(moments);
+    while (r == 0 && moments->slab_count * moments->slab_groups < count)
+        r = add_slab(moments);
     if (count > moments->group_count)
         moments->group_count = count;
-    return 0;
+    return r;
 }
 
 /* Scales every input but the weights so that its largest magnitude in the first block lies in [1, 2). */
 static void choose_scales(struct moments *moments, size_t rows, const double *const *columns) {
-    size_t inputs = moments->formula->column_count + 1;
+    size_t inputs = moments->formula->input_count + 1;
     for (size_t i = 0; i < moments->input_count; i++) {
         double most = 0;
         for (size_t r = 0; i < inputs && r < rows; r++)
@@ -261,9 +337,10 @@ static void choose_scales(struct moments *moments, size_t rows, const double *co
         moments->scale[i] = ldexp(1, -moments->input_exponent[i]);
     }
     for (size_t a = 1; a + 1 < moments->width; a++) {
-        const struct formula_term *term = &moments->formula->terms[moments->terms[a]];
-        for (size_t f = 0; f < term->factor_count; f++)
-            moments->exponent[a] += moments->input_exponent[term->factors[f].column] * term->factors[f].power;
+        const struct formula_product *product = &moments->formula->products[a];
+        for (size_t f = 0; f < product->factor_count; f++)
+            moments->exponent[a] +=
+                moments->input_exponent[product->factors[f].input] * product->factors[f].power;
     }
     moments->exponent[moments->width - 1] = moments->input_exponent[inputs - 1];
     moments->scaled = true;
@@ -292,23 +369,23 @@ static int64_t keep_usable(struct moments *moments, size_t rows, struct record *
     return (int64_t)kept;
 }
 
-/* The terms of the tile's rows, and with weights what the products' left sides are. Returns whether all are
- * exact. */
-static bool make_terms(struct moments *moments, size_t rows) {
+/* The products of the tile's rows, and with weights what the products' left sides are. Returns whether all
+ * are exact. */
+static bool make_products(struct moments *moments, size_t rows) {
     const struct moments_kernel *kernel = moments->kernel;
     struct scratch *scratch = &moments->scratch;
     bool exact = !moments->weighted;
     for (size_t a = 1; a + 1 < moments->width; a++) {
-        const struct formula_term *term = &moments->formula->terms[moments->terms[a]];
-        if (term->degree == 1)
+        const struct formula_product *product = &moments->formula->products[a];
+        if (product->degree == 1)
             continue;
         double *high = tile_column(scratch->high, a), *low = tile_column(scratch->low, a);
-        memcpy(high, tile_column(scratch->factors, term->factors[0].column), rows * sizeof *high);
+        memcpy(high, tile_column(scratch->factors, product->factors[0].input), rows * sizeof *high);
         memset(low, 0, rows * sizeof *low);
-        for (size_t f = 0; f < term->factor_count; f++)
-            for (int power = f == 0; power < term->factors[f].power; power++)
-                exact &=
-                    kernel->multiply(rows, high, low, tile_column(scratch->factors, term->factors[f].column));
+        for (size_t f = 0; f < product->factor_count; f++)
+            for (int power = f == 0; power < product->factors[f].power; power++)
+                exact &= kernel->multiply(rows, high, low,
+                                          tile_column(scratch->factors, product->factors[f].input));
     }
     for (size_t a = 0; moments->weighted && a < moments->width; a++) {
         double *high = tile_column(scratch->weighted_high, a), *low = tile_column(scratch->weighted_low, a);
@@ -328,15 +405,40 @@ static void add_log_weights(struct moments *moments, size_t rows, struct record 
     }
 }
 
-static int add_tile(struct moments *moments, size_t start, size_t rows, const double *const *columns,
-                    const uint32_t *groups, size_t *ret_row) {
+uint32_t moments_fold_of(uint64_t row, uint64_t seed, uint32_t folds) { /* splitmix64 */
+    uint64_t z = row * UINT64_C(0x9e3779b97f4a7c15) + seed;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return (uint32_t)(((z >> 32) * folds) >> 32);
+}
+
+/* The tile's rows are the FIRST_ROW-th and so on of all. */
+static void find_records(const struct moments *moments, uint64_t first_row, size_t rows,
+                         const uint32_t *groups, struct record **records) {
+    for (size_t r = 0; r < rows; r++) {
+        uint32_t fold =
+            moments->folds > 1 ? moments_fold_of(first_row + r, moments->seed, moments->folds) : 0;
+        records[r] = record_of(moments, groups[r], fold);
+    }
+}
+
+static void add_negative(struct moments *moments, size_t rows, struct record **records) {
+    const double *response = tile_column(moments->scratch.factors, moments->formula->input_count);
+    const double *weights = moments->weighted ? response + MOMENTS_TILE : moments->scratch.one;
+    for (size_t r = 0; r < rows; r++)
+        if (response[r] < 0)
+            records[r]->negative += response[r] * weights[r];
+}
+
+static int add_tile(struct moments *moments, uint64_t first_row, size_t start, size_t rows,
+                    const double *const *columns, const uint32_t *groups, size_t *ret_row) {
     struct record *records[MOMENTS_TILE];
     bool usable = !moments->weighted; /* weights are looked at one by one */
     for (size_t i = 0; i < moments->input_count; i++)
         usable &= moments->kernel->load(rows, columns[i] + start, moments->scale[i],
                                         tile_column(moments->scratch.factors, i));
-    for (size_t r = 0; r < rows; r++)
-        records[r] = record_of(moments, groups[start + r]);
+    find_records(moments, first_row + start, rows, groups + start, records);
     if (!usable) {
         int64_t kept = keep_usable(moments, rows, records, ret_row);
         if (kept < 0) {
@@ -352,24 +454,25 @@ static int add_tile(struct moments *moments, size_t start, size_t rows, const do
     }
     if (moments->weighted)
         add_log_weights(moments, rows, records);
+    add_negative(moments, rows, records);
     for (tile->rows = rows; tile->rows % MOMENTS_LANES != 0; tile->rows++) {
         tile->records[tile->rows] = (double *)(void *)moments->padding;
         for (size_t i = 0; i < moments->input_count; i++)
             tile_column(moments->scratch.factors, i)[tile->rows] = 0;
     }
-    tile->exact = make_terms(moments, tile->rows);
+    tile->exact = make_products(moments, tile->rows);
     moments->kernel->accumulate(tile);
     return 0;
 }
 
-int moments_add(struct moments *moments, size_t rows, const double *const *columns, const uint32_t *groups,
-                uint32_t group_count, size_t *ret_row) {
+int moments_add(struct moments *moments, uint64_t first_row, size_t rows, const double *const *columns,
+                const uint32_t *groups, uint32_t group_count, size_t *ret_row) {
     int r = make_groups(moments, group_count);
     if (r == 0 && !moments->scaled && rows > 0)
         choose_scales(moments, rows, columns);
     for (size_t start = 0; r == 0 && start < rows; start += MOMENTS_TILE) {
         size_t count = rows - start < MOMENTS_TILE ? rows - start : MOMENTS_TILE;
-        r = add_tile(moments, start, count, columns, groups, ret_row);
+        r = add_tile(moments, first_row, start, count, columns, groups, ret_row);
     }
     return r;
 }
@@ -380,52 +483,58 @@ uint32_t moments_group_count(const struct moments *moments) {
     return moments->group_count;
 }
 
-uint64_t moments_rows(const struct moments *moments, uint32_t group) {
-    return record_of(moments, group)->rows;
+uint32_t moments_folds(const struct moments *moments) {
+    return moments->folds;
 }
 
-uint64_t moments_incomplete(const struct moments *moments, uint32_t group) {
-    return record_of(moments, group)->incomplete;
+uint64_t moments_rows(const struct moments *moments, uint32_t group, uint32_t fold) {
+    return record_of(moments, group, fold)->rows;
+}
+
+uint64_t moments_incomplete(const struct moments *moments, uint32_t group, uint32_t fold) {
+    return record_of(moments, group, fold)->incomplete;
 }
 
 size_t moments_width(const struct moments *moments) {
     return moments->width;
 }
 
-struct dd moments_sum(const struct moments *moments, uint32_t group, size_t a, size_t b) {
-    const struct record *record = record_of(moments, group);
+struct dd moments_sum(const struct moments *moments, uint32_t group, uint32_t fold, size_t a, size_t b) {
+    const struct record *record = record_of(moments, group, fold);
     if (a == 0 && b == 0 && !moments->weighted)
         return dd_from((double)record->rows);
-    size_t index = moments->sum_index[a * moments->width + b];
-    const double *chunk = record->chunks + index / MOMENTS_LANES * MOMENTS_CHUNK;
-    size_t lane = index % MOMENTS_LANES;
-    return dd_two_sum(chunk[lane], chunk[MOMENTS_LANES + lane]);
+    return sum_at(record, moments->sum_index[a * moments->width + b]);
 }
 
 int moments_exponent(const struct moments *moments, size_t a) {
     return moments->exponent[a];
 }
 
-double moments_log_weights(const struct moments *moments, uint32_t group) {
-    const struct record *record = record_of(moments, group);
+double moments_log_weights(const struct moments *moments, uint32_t group, uint32_t fold) {
+    const struct record *record = record_of(moments, group, fold);
     return record->log_weights + record->log_weights_low;
 }
 
-static void range_at(const struct moments *moments, uint32_t group, size_t index, int exponent,
-                     double *ret_minimum, double *ret_maximum) {
-    const double *chunk = record_of(moments, group)->chunks +
-                          (moments->tile.product_chunks + index / MOMENTS_LANES) * MOMENTS_CHUNK;
+double moments_negative(const struct moments *moments, uint32_t group, uint32_t fold) {
+    return ldexp(record_of(moments, group, fold)->negative, moments->exponent[moments->width - 1]);
+}
+
+static void widen(const struct record *record, const struct moments *moments, size_t index, int exponent,
+                  double *minimum, double *maximum) {
+    const double *chunk =
+        record->chunks + (moments->tile.product_chunks + index / MOMENTS_LANES) * MOMENTS_CHUNK;
     size_t lane = index % MOMENTS_LANES;
-    *ret_minimum = ldexp(chunk[lane], exponent);
-    *ret_maximum = ldexp(chunk[MOMENTS_LANES + lane], exponent);
+    *minimum = fmin(*minimum, ldexp(chunk[lane], exponent));
+    *maximum = fmax(*maximum, ldexp(chunk[MOMENTS_LANES + lane], exponent));
 }
 
-void moments_column_range(const struct moments *moments, uint32_t group, size_t i, double *ret_minimum,
-                          double *ret_maximum) {
-    range_at(moments, group, i, moments->input_exponent[i], ret_minimum, ret_maximum);
+void moments_widen_input(const struct moments *moments, uint32_t group, uint32_t fold, size_t i,
+                         double *minimum, double *maximum) {
+    widen(record_of(moments, group, fold), moments, i, moments->input_exponent[i], minimum, maximum);
 }
 
-void moments_range(const struct moments *moments, uint32_t group, size_t a, double *ret_minimum,
-                   double *ret_maximum) {
-    range_at(moments, group, moments->range_index[a], moments->exponent[a], ret_minimum, ret_maximum);
+void moments_widen(const struct moments *moments, uint32_t group, uint32_t fold, size_t a, double *minimum,
+                   double *maximum) {
+    widen(record_of(moments, group, fold), moments, moments->range_index[a], moments->exponent[a], minimum,
+          maximum);
 }

@@ -1,17 +1,21 @@
 /*
  * Sums of products, group by group, in twice the working precision: all that least squares needs of the rows.
  *
- * For the columns z0 = 1, z1 .. zT (the terms without the constant) and zT+1 = y, every group keeps the sums
- * over its rows of w*za*zb for all pairs (w = 1 without weights), and the ranges of what went in. Each sum is
- * a pair of doubles: products by an exact product, sums by an exact sum, their errors summed beside (Dot2 of
- * T. Ogita, S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26 (2005), 1955). Terms whose product of factors is
- * not exact carry their rounding error along, so that x^10 is as good as x.
+ * For the columns z0 = 1, z1 .. zP (the products of the formula but the constant) and zP+1 = y, every group
+ * keeps the sums over its rows of w*za*zb for all pairs (w = 1 without weights), and the ranges of what went
+ * in. Each sum is a pair of doubles: products by an exact product, sums by an exact sum, their errors summed
+ * beside (Dot2 of T. Ogita, S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26 (2005), 1955). Products of inputs
+ * that are not exact carry their rounding error along, so that x^10 is as good as x.
  *
  * Columns are scaled by powers of two, chosen from the first block, so that values of any usual size neither
  * over- nor underflow when they are multiplied; moments_sum and the ranges give them back unscaled or say the
  * exponent.
  *
- * Memory: one fixed-size record a group (M-2: 512 bytes), in slabs that never move.
+ * For cross-validation a group's rows can be parted into folds, at random, with sums of their own each.
+ *
+ * Memory: one fixed-size record a group and fold (M-2: 512 bytes), in slabs that never move. Folds are given
+ * up, and their sums united, where records would be more than MOMENTS_FOLDS_BYTES_MOST or groups more than
+ * MOMENTS_FOLDS_GROUPS_MOST.
  */
 #ifndef ASSAY_FIT_LINEAR_MOMENTS_H
 #define ASSAY_FIT_LINEAR_MOMENTS_H
@@ -23,6 +27,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum {
+    MOMENTS_FOLDS_MOST = 20,
+    MOMENTS_FOLDS_GROUPS_MOST = 16384,
+    MOMENTS_FOLDS_BYTES_MOST = 256 << 20,
+};
+
 enum moments_kernel_choice {
     MOMENTS_BEST,     /* AVX2 and FMA where the processor has them */
     MOMENTS_PORTABLE, /* plain C; the same bits */
@@ -30,33 +40,50 @@ enum moments_kernel_choice {
 
 struct moments;
 
+struct moments_options {
+    bool weighted;
+    enum moments_kernel_choice choice;
+    uint32_t folds; /* 0 and 1: none */
+    uint64_t seed;  /* of the folds */
+};
+
 /* FORMULA must outlive it. */
-int moments_new(const struct formula *formula, bool weighted, enum moments_kernel_choice choice,
-                struct moments **ret);
+int moments_new(const struct formula *formula, const struct moments_options *options, struct moments **ret);
 void moments_free(struct moments *moments);
 
-/* Adds ROWS rows. COLUMNS: one array for each formula column, then the response, then (if weighted) the
- * weights. Rows with a value that is not finite are counted as incomplete; weights of zero leave a row out,
- * as if it were not there. Returns 0, -ENOMEM, or -ERANGE with *RET_ROW set for a negative weight. */
-int moments_add(struct moments *moments, size_t rows, const double *const *columns, const uint32_t *groups,
-                uint32_t group_count, size_t *ret_row);
+/* Adds ROWS rows, the first of which is the FIRST_ROW-th of all. COLUMNS: one array for each formula input,
+ * then the response, then (if weighted) the weights. Rows with a value that is not finite are counted as
+ * incomplete; weights of zero leave a row out, as if it were not there. Returns 0, -ENOMEM, or -ERANGE with
+ * *RET_ROW set for a negative weight. */
+int moments_add(struct moments *moments, uint64_t first_row, size_t rows, const double *const *columns,
+                const uint32_t *groups, uint32_t group_count, size_t *ret_row);
+/* Forgets the rows, but not the scales. */
+void moments_reset(struct moments *moments);
 
 uint32_t moments_group_count(const struct moments *moments);
-uint64_t moments_rows(const struct moments *moments, uint32_t group); /* used */
-uint64_t moments_incomplete(const struct moments *moments,
-                            uint32_t group); /* left out: empty or not finite */
+/* How many folds there are; 1: all rows of a group are one. */
+uint32_t moments_folds(const struct moments *moments);
+/* The fold of a row: a hash of its number and the seed. */
+uint32_t moments_fold_of(uint64_t row, uint64_t seed, uint32_t folds);
+
+/* Of one fold of a group. */
+uint64_t moments_rows(const struct moments *moments, uint32_t group, uint32_t fold); /* used */
+uint64_t moments_incomplete(const struct moments *moments, uint32_t group,
+                            uint32_t fold); /* left out: empty or not finite */
+double moments_log_weights(const struct moments *moments, uint32_t group, uint32_t fold); /* sum of log(w) */
+double moments_negative(const struct moments *moments, uint32_t group,
+                        uint32_t fold); /* sum of w*y where y < 0, unscaled */
+/* Sum of w*za*zb over its rows, scaled by 2^(moments_exponent(a) + moments_exponent(b)). */
+struct dd moments_sum(const struct moments *moments, uint32_t group, uint32_t fold, size_t a, size_t b);
+/* Takes the fold's range of an input, the response after the last, or of the product A, unscaled, into
+ * *MINIMUM and *MAXIMUM: widens them. */
+void moments_widen_input(const struct moments *moments, uint32_t group, uint32_t fold, size_t i,
+                         double *minimum, double *maximum);
+void moments_widen(const struct moments *moments, uint32_t group, uint32_t fold, size_t a, double *minimum,
+                   double *maximum);
 
 /* How many columns z there are, z0 and y included. */
 size_t moments_width(const struct moments *moments);
-/* Sum of w*za*zb over the group's rows, scaled by 2^(moments_exponent(a) + moments_exponent(b)). */
-struct dd moments_sum(const struct moments *moments, uint32_t group, size_t a, size_t b);
 int moments_exponent(const struct moments *moments, size_t a);
-double moments_log_weights(const struct moments *moments, uint32_t group); /* sum of log(w) */
-
-/* Ranges, unscaled: of factor column I, of the term z A, of the response. */
-void moments_column_range(const struct moments *moments, uint32_t group, size_t i, double *ret_minimum,
-                          double *ret_maximum);
-void moments_range(const struct moments *moments, uint32_t group, size_t a, double *ret_minimum,
-                   double *ret_maximum);
 
 #endif

@@ -4,23 +4,33 @@
 
 #include "plugins/fit-linear/least-squares.h"
 #include "plugins/fit-linear/linear.h"
+#include "plugins/fit-linear/row-fit.h"
+#include "plugins/fit-linear/sum-fit.h"
 
 #include <stdbool.h>
 
 struct settled {
     bool fitted;
     char reason[LEAST_SQUARES_REASON_SIZE]; /* why not */
-    uint64_t incomplete;                    /* rows left out because a value is empty or not finite */
-    struct least_squares result;            /* where it is fitted */
+    uint64_t rows, incomplete;   /* that could be used; left out because a value is empty or not finite */
+    struct least_squares result; /* where it is fitted */
+    struct selection_path path;  /* of selection; empty where there was none */
+    struct row_outcome outcome;  /* of outliers or robust weights */
+    struct validation validation;
+    /* Of the rows that could be used: by formula input, unscaled; then of the columns' products. */
+    double input_minimum[LINEAR_INPUTS_MOST], input_maximum[LINEAR_INPUTS_MOST];
+    double minimum[SUMS_COLUMNS_MOST], maximum[SUMS_COLUMNS_MOST];
+    const struct sums_layout *layout;
 };
 
 /* What settling needs besides the sums: large, one for all groups. */
 struct settling;
 
-struct settling *settling_new(const struct fit *fit); /* NULL when out of memory */
+/* After STAGE_SUMS is over. NULL when out of memory. */
+struct settling *settling_new(const struct fit *fit);
 void settling_free(struct settling *settling);
 
-/* After STAGE_SUMS is over. The same for the same group each time. Returns 0 or a negative errno. */
+/* The same for the same group each time. Returns 0 or a negative errno. */
 int settle(struct settling *settling, uint32_t group, struct settled *ret);
 
 #endif

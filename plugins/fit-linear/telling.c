@@ -1,8 +1,10 @@
 #include "plugins/fit-linear/telling.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Belsley, Kuh and Welsch (1980) call condition numbers from 30 on the sign of moderate to strong
  * collinearity. */
@@ -26,7 +28,7 @@ void telling_note(struct telling *telling, const char *format, ...) {
 
 /* ---- Of the least squares */
 
-static void tell_values(const struct settled *settled, struct telling *telling) {
+static void tell_values(const struct fit *fit, const struct settled *settled, struct telling *telling) {
     const struct least_squares *result = &settled->result;
     telling_value(telling, "sigma", result->sigma, 1);
     telling_value(telling, "rss", result->rss, 2);
@@ -39,6 +41,69 @@ static void tell_values(const struct settled *settled, struct telling *telling) 
     telling_value(telling, "condition", result->condition, 0);
     telling_value(telling, "variance_inflation", result->variance_inflation, 0);
     telling_value(telling, "rows_left_out", (double)settled->incomplete, 0);
+    if (linear_parameter(fit, PARAMETER_OUTLIERS) > 0)
+        telling_value(telling, "outliers_deleted", (double)settled->outcome.deleted, 0);
+    if (linear_parameter(fit, PARAMETER_ROBUST) != ROBUST_NONE)
+        telling_value(telling, "robust_iterations", settled->outcome.iterations, 0);
+    if (settled->validation.folds > 0) {
+        telling_value(telling, "folds", settled->validation.folds, 0);
+        telling_value(telling, "cv_rmse", settled->validation.rmse, 1);
+        telling_value(telling, "cv_relative", settled->validation.relative, 0);
+    }
+}
+
+/* One note a round: what was dropped in it. Those after the most are counted. */
+static void tell_path(const struct fit *fit, const struct settled *settled, struct telling *telling) {
+    enum { ROUNDS_MOST = 8 };
+    const struct selection_path *path = &settled->path;
+    const char *measure = linear_parameter(fit, PARAMETER_SELECT) == SELECT_BIC ? "BIC" : "p";
+    for (size_t i = 0; i < path->count;) {
+        uint32_t round = path->steps[i].round;
+        if (round == ROUNDS_MOST) {
+            telling_note(telling, "selection: %u more rounds",
+                         path->steps[path->count - 1].round + 1 - round);
+            return;
+        }
+        char text[TELLING_NOTE_SIZE] = "";
+        size_t length = 0;
+        for (; i < path->count && path->steps[i].round == round; i++) {
+            const struct selection_step *step = &path->steps[i];
+            if (!step->dropped || length >= sizeof text)
+                continue;
+            int written = snprintf(text + length, sizeof text - length, "%s%s (%s %.3g)", length ? ", " : "",
+                                   fit->formula.terms[step->worst].name, measure, step->p);
+            length += written > 0 ? (size_t)written : 0;
+        }
+        if (settled->outcome.rounds > 1)
+            telling_note(telling, "selection, round %u, %" PRIu64 " rows: %s%s", round + 1,
+                         path->steps[i - 1].rows, length ? "dropped " : "nothing is dropped", text);
+        else if (length)
+            telling_note(telling, "selection dropped %s", text);
+    }
+}
+
+static void tell_outcome(const struct fit *fit, const struct settled *settled, struct telling *telling) {
+    const struct row_outcome *outcome = &settled->outcome;
+    const char *what =
+        linear_parameter(fit, PARAMETER_OUTLIERS) > 0 ? "deleting outliers" : "robust weighting";
+    if (outcome->deleted > 0) {
+        char text[TELLING_NOTE_SIZE] = "";
+        size_t length = 0;
+        for (uint64_t i = 0; i < outcome->deleted && i < ROW_FIT_PLACES_MOST && length < sizeof text; i++) {
+            char place[128];
+            int written =
+                snprintf(text + length, sizeof text - length, "%s%s", i ? ", " : "",
+                         fit->host->place(fit->host->context, outcome->places[i], place, sizeof place));
+            length += written > 0 ? (size_t)written : 0;
+        }
+        telling_note(telling, "%" PRIu64 " outlier%s deleted: %s%s", outcome->deleted,
+                     outcome->deleted == 1 ? "" : "s", text,
+                     outcome->deleted > ROW_FIT_PLACES_MOST ? " and others" : "");
+    }
+    if (!outcome->settled)
+        telling_note(telling, "%s did not come to an end: %s", what,
+                     linear_parameter(fit, PARAMETER_OUTLIERS) > 0 ? "there are more after 100 rounds"
+                                                                   : "not converged in 1000 iterations");
 }
 
 static void tell_notes(const struct fit *fit, const struct settled *settled, struct telling *telling) {
@@ -46,6 +111,11 @@ static void tell_notes(const struct fit *fit, const struct settled *settled, str
     if (settled->incomplete > 0)
         telling_note(telling, "%" PRIu64 " row%s left out: a value is empty or not finite",
                      settled->incomplete, settled->incomplete == 1 ? "" : "s");
+    tell_path(fit, settled, telling);
+    tell_outcome(fit, settled, telling);
+    if (settled->validation.reason[0] != '\0')
+        telling_note(telling, "no cross-validated error: what one fold leaves cannot be fitted: %.400s",
+                     settled->validation.reason);
     if (result->constant_response)
         telling_note(telling, "the response is constant: R2 is not defined");
     if (result->saturated)
@@ -56,27 +126,27 @@ static void tell_notes(const struct fit *fit, const struct settled *settled, str
     if (result->condition >= collinear)
         telling_note(
             telling, "collinear terms: condition number %.3g; %s, the worst, has a variance inflated by %.3g",
-            result->condition, fit->formula.terms[result->inflated_term].name, result->variance_inflation);
+            result->condition, fit->expansion->terms[result->inflated_term].name, result->variance_inflation);
 }
 
-/* Factors first, then the terms that are more than one factor. Returns how many. */
-static size_t make_domain(const struct fit *fit, uint32_t group, struct plugin_range *domain) {
+/* Factors first, then the products of more than one of them. Returns how many. */
+static size_t make_domain(const struct fit *fit, const struct settled *settled, struct plugin_range *domain) {
+    const struct formula *formula = &fit->formula;
+    const struct sums_layout *layout = settled->layout;
     size_t count = 0;
-    for (size_t i = 0; i < fit->formula.column_count; i++, count++) {
-        domain[count].name = fit->formula.columns[i];
-        moments_column_range(fit->moments, group, i, &domain[count].minimum, &domain[count].maximum);
+    for (size_t i = 0; i < formula->column_count; i++) {
+        size_t input = formula->column_inputs[i];
+        domain[count++] = (struct plugin_range){formula->columns[i], settled->input_minimum[input],
+                                                settled->input_maximum[input]};
     }
-    size_t z = 1;
-    for (size_t t = 0; t < fit->formula.term_count; t++) {
-        const struct formula_term *term = &fit->formula.terms[t];
-        if (term->factor_count == 0)
+    for (size_t t = 0; t < fit->expansion->count; t++) {
+        const struct expanded_term *term = &fit->expansion->terms[t];
+        if (formula->terms[term->term].category_count > 0 || formula->products[term->product].degree < 2)
             continue;
-        if (term->degree > 1) {
-            domain[count].name = term->name;
-            moments_range(fit->moments, group, z, &domain[count].minimum, &domain[count].maximum);
-            count++;
-        }
-        z++;
+        size_t a = 1;
+        while (layout->term_of[a] != t)
+            a++;
+        domain[count++] = (struct plugin_range){term->name, settled->minimum[a], settled->maximum[a]};
     }
     return count;
 }
@@ -86,7 +156,7 @@ static size_t make_domain(const struct fit *fit, uint32_t group, struct plugin_r
 static int write_fitted(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
                         const struct settled *settled, const struct telling *telling) {
     const struct least_squares *result = &settled->result;
-    struct plugin_range domain[FORMULA_FACTORS_MOST + FORMULA_TERMS_MOST];
+    struct plugin_range domain[FORMULA_COLUMNS_MOST + EXPANSION_TERMS_MOST];
     const struct fit_part part = {
         .size = sizeof part,
         .kind = "whole",
@@ -95,7 +165,7 @@ static int write_fitted(const struct fit *fit, const struct fit_writer *writer, 
         .values = telling->values,
         .value_count = telling->value_count,
         .domain = domain,
-        .domain_count = make_domain(fit, group, domain),
+        .domain_count = make_domain(fit, settled, domain),
         .from = -INFINITY,
         .to = INFINITY,
         .noise = telling->noise,
@@ -112,39 +182,58 @@ static int write_fitted(const struct fit *fit, const struct fit_writer *writer, 
     return writer->group(writer->context, &written);
 }
 
-static int write_skipped(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
-                         const struct settled *settled) {
+static int write_skipped(const struct fit_writer *writer, uint32_t group, const struct settled *settled) {
     char text[LEAST_SQUARES_REASON_SIZE + 96];
     if (settled->incomplete > 0)
         snprintf(text, sizeof text, "%s (%" PRIu64 " row%s left out: a value is empty or not finite)",
                  settled->reason, settled->incomplete, settled->incomplete == 1 ? "" : "s");
     else
         snprintf(text, sizeof text, "%s", settled->reason);
-    return writer->skipped(writer->context, group, moments_rows(fit->moments, group), text);
+    return writer->skipped(writer->context, group, settled->rows, text);
 }
 
 int telling_group(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
                   const struct settled *settled, struct telling *telling) {
     if (!settled->fitted)
-        return write_skipped(fit, writer, group, settled);
+        return write_skipped(writer, group, settled);
     telling->value_count = telling->note_count = 0;
     telling->noise = NULL;
-    tell_values(settled, telling);
+    tell_values(fit, settled, telling);
     tell_notes(fit, settled, telling);
     return write_fitted(fit, writer, group, settled, telling);
 }
 
-int telling_formula(const struct fit *fit, const struct fit_writer *writer) {
+/* Its factors into FACTORS. */
+static void make_term(const struct fit *fit, const struct expanded_term *expanded,
+                      struct plugin_factor *factors, struct plugin_term *ret) {
     const struct formula *formula = &fit->formula;
-    struct plugin_term terms[FORMULA_TERMS_MOST];
-    struct plugin_factor factors[FORMULA_TERMS_MOST][FORMULA_DEGREE_MOST];
-    for (size_t t = 0; t < formula->term_count; t++) {
-        const struct formula_term *term = &formula->terms[t];
-        for (size_t f = 0; f < term->factor_count; f++)
-            factors[t][f] = (struct plugin_factor){.name = formula->columns[term->factors[f].column],
-                                                   .power = term->factors[f].power};
-        terms[t] = (struct plugin_term){term->name, factors[t], term->factor_count};
+    const struct formula_term *term = &formula->terms[expanded->term];
+    const struct formula_product *product = &formula->products[expanded->product];
+    size_t count = 0;
+    for (size_t c = 0; c < term->category_count; c++)
+        factors[count++] = (struct plugin_factor){.name = formula->categories[term->categories[c]],
+                                                  .power = 1,
+                                                  .level = expansion_level(fit->expansion, expanded, c)};
+    for (size_t f = 0; f < product->factor_count; f++) {
+        const struct formula_input *input = &formula->inputs[product->factors[f].input];
+        int power = product->factors[f].power;
+        factors[count++] = (struct plugin_factor){.name = formula->columns[input->column],
+                                                  .power = input->inverse ? -power : power,
+                                                  .function = input->logarithm ? "log2" : NULL};
     }
-    const struct fit_formula written = {sizeof written, "linear", terms, formula->term_count, NULL};
-    return writer->formula(writer->context, &written);
+    *ret = (struct plugin_term){expanded->name, factors, count};
+}
+
+int telling_formula(const struct fit *fit, const struct fit_writer *writer) {
+    enum { FACTORS_MOST = FORMULA_DEGREE_MOST + FORMULA_CATEGORIES_MOST };
+    struct plugin_term terms[EXPANSION_TERMS_MOST];
+    struct plugin_factor *factors = calloc(EXPANSION_TERMS_MOST * FACTORS_MOST, sizeof *factors);
+    if (!factors)
+        return -ENOMEM;
+    for (size_t t = 0; t < fit->expansion->count; t++)
+        make_term(fit, &fit->expansion->terms[t], factors + t * FACTORS_MOST, &terms[t]);
+    const struct fit_formula written = {sizeof written, "linear", terms, fit->expansion->count, NULL};
+    int r = writer->formula(writer->context, &written);
+    free(factors);
+    return r;
 }

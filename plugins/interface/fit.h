@@ -114,6 +114,8 @@ struct fit_group {
     size_t part_count;
     const char *const *notes; /* what a reader of this group's numbers must know: sentences */
     size_t note_count;
+    const struct fit_value *values; /* of all parts together; a group of one part has them there */
+    size_t value_count;
 };
 
 struct fit_formula {

@@ -268,6 +268,30 @@ static void test_many_rows(void **state) {
     text_clear(&csv);
 }
 
+/* Rows that are nearly all plain, so that tiles are what reads them; now and then one that is not, or that is
+ * refused. */
+static void test_plain_files(void **state) {
+    (void)state;
+    struct text csv;
+    text_init(&csv, 16 << 20);
+    for (int file = 0; file < 60; file++) {
+        text_reset(&csv);
+        text_append_string(&csv, "a,b,c,d,e,f\n");
+        const char *end = file % 2 ? "\n" : "\r\n";
+        for (int row = 0; row < 3000; row++)
+            if (file % 3 == 0 && draw() % 500 == 0)
+                append_row(&csv);
+            else
+                text_printf(&csv, "%d,dahu-%d,%.9e,%s,,%.*f%s", (int)(draw() % 100000), (int)(draw() % 40),
+                            (double)(int64_t)draw() * 1e-19, draw() % 9 ? "gros" : "a label of many bytes",
+                            (int)(draw() % 9), (double)(draw() % 10000) * 1e-2, end);
+        if (file % 5 == 4)
+            csv.bytes[12 + draw() % (csv.length - 12)] = "x,\"\n\r\0\xff\xc3 -"[draw() % 10];
+        compare(csv.bytes, csv.length, SIZE_MAX, file % 4 ? CSV_READER_BUFFER : 3000);
+    }
+    text_clear(&csv);
+}
+
 /* ---- What is asked for -------------------------------------------------------------------------------- */
 
 static struct csv_columns *open_columns(struct csv_reader *reader, const size_t *numbers, size_t number_count,
@@ -459,6 +483,7 @@ int main(void) {
                                        cmocka_unit_test(test_awkward_files_at_every_boundary),
                                        cmocka_unit_test(test_broken_files),
                                        cmocka_unit_test(test_many_rows),
+                                       cmocka_unit_test(test_plain_files),
                                        cmocka_unit_test(test_wanted_columns),
                                        cmocka_unit_test(test_no_column_wanted),
                                        cmocka_unit_test(test_too_late),

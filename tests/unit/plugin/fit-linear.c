@@ -490,6 +490,7 @@ static void language(void **state) {
     assert_string_equal(terms_of(" 1 + mnk\t+ m ^ 2 * n + `a b` ", NULL, 0), "1+m*n*k+m^2*n+a b");
     assert_string_equal(terms_of("m*m*n*m", NULL, 0), "m^3*n");
     assert_string_equal(terms_of("size", NULL, 0), "size");
+    assert_string_equal(terms_of("m^-1+log2(n)*k^-2+m^3*m^-1", NULL, 0), "m^-1+log2(n)*k^-2+m^2");
     static const char *const wrong[][2] = {
         {"", "column 1: it ends where"},
         {"1+", "column 3: it ends where"},
@@ -500,13 +501,21 @@ static void language(void **state) {
         {"m^0", "whole power"},
         {"m^17", "whole power"},
         {"m^2.5", "whole power"},
-        {"m^-1", "whole power"},
+        {"m^-", "whole power"},
+        {"m^-17", "from -16 to -1"},
+        {"m*m^-1", "the powers of 'm' cancel out"},
+        {"log3(m)", "there is no function 'log3'"},
+        {"log2(mm)", "there is no column 'mm'"},
+        {"log2(m", "expected ')'"},
+        {"category(m)^2", "a category has no powers"},
+        {"category(y)", "cannot explain itself"},
+        {"category(m)*n*category(m)", "given twice in one term"},
         {"2*m", "only the constant 1"},
         {"m-n", "'-' where"},
         {"sise", "did you mean 'size'"},
         {"1+m*zz", "column 5: there is no column 'zz'"},
         {"mnk^2", "could mean the last letter"},
-        {"1+m*n+n*m", "column 7: the term n*m is given twice"},
+        {"1+m*n+n*m", "column 7: the term m*n is given twice"},
         {"1+1", "given twice"},
         {"y", "cannot explain itself"},
         {"`a b", "not closed"},

@@ -1,0 +1,95 @@
+#include "engine/command-line/fit-residuals.h"
+
+#include "engine/command-line/residual-chart.h"
+#include "engine/command-line/shown.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    WORST_ROWS = 5,
+    FACTORS_SHOWN = 8,
+};
+
+static void print_head(FILE *stream, const struct fitting *fitting, const struct residuals *residuals) {
+    fprintf(stream, "\nresiduals of %zu rows", residuals->count);
+    if (residuals->stride > 1)
+        fprintf(stream, " (1 in %" PRIu64 ")", residuals->stride);
+    if (residuals->left_out > 0)
+        fprintf(stream, ", %zu left out", residuals->left_out);
+    const char *unit = fitting_unit(fitting, fitting_options(fitting)->response);
+    fprintf(stream, ": root mean square %.4g%s%s, %.3g %% beyond 2 sigma", residuals->rms, unit ? " " : "",
+            unit ? shown(unit).text : "", 100 * residuals_beyond(residuals, 2));
+    fprintf(stream, ", sigma that of %s\n",
+            residuals->noise ? "the model's noise" : "each group's residuals");
+}
+
+/* "calls.csv line 17"; in archives the line of their table. */
+static void print_place(FILE *stream, const struct fitting *fitting, uint64_t row) {
+    const struct table_input *input;
+    uint64_t line;
+    if (table_place(fitting_table(fitting), row, &input, &line))
+        fprintf(stream, "%s%s%s line %" PRIu64, shown(input->name).text, input->archive ? " " : "",
+                input->archive ? TABLE_ARCHIVE_MEMBER : "", line);
+    else
+        fprintf(stream, "data row %" PRIu64, row + 1);
+}
+
+static void print_labels(FILE *stream, const struct fitting *fitting, size_t row) {
+    const struct kept_rows *rows = fitting_kept_rows(fitting);
+    const struct fitting_options *options = fitting_options(fitting);
+    const struct fit_needs *needs = fitting_needs(fitting);
+    for (size_t j = 0; j < rows->label_count; j++)
+        fprintf(stream, ", %s %s",
+                shown(j < options->by_count ? options->by[j] : needs->categories[j - options->by_count]).text,
+                shown(table_label(fitting_table(fitting), j, rows->labels[j][row])).text);
+}
+
+static void print_factors(FILE *stream, const struct fitting *fitting, size_t row) {
+    const struct fit_needs *needs = fitting_needs(fitting);
+    const char *response = fitting_options(fitting)->response;
+    size_t shown_count = 0;
+    for (size_t i = 0; i < needs->column_count && shown_count < FACTORS_SHOWN; i++) {
+        if (strcmp(needs->columns[i], response) == 0)
+            continue;
+        char value[NUMBER_TEXT_SIZE];
+        number_format_double(fitting_kept_rows(fitting)->columns[i][row], value);
+        fprintf(stream, ", %s %s", shown(needs->columns[i]).text, value);
+        shown_count++;
+    }
+}
+
+static void print_worst(FILE *stream, const struct fitting *fitting, const struct residuals *residuals) {
+    size_t worst[WORST_ROWS], count = residuals_worst(residuals, WORST_ROWS, worst);
+    uint64_t stride = fitting_kept_rows(fitting)->stride;
+    const char *unit = fitting_unit(fitting, fitting_options(fitting)->response);
+    if (count == 0)
+        return;
+    fprintf(stream, "the rows that are furthest off");
+    if (residuals->stride > 1)
+        fprintf(stream, ", of 1 in %" PRIu64 " rows", residuals->stride);
+    fprintf(stream, ":\n");
+    for (size_t i = 0; i < count; i++) {
+        size_t k = worst[i], row = residuals->rows[k];
+        fprintf(stream, "  ");
+        print_place(stream, fitting, row * stride);
+        print_labels(stream, fitting, row);
+        print_factors(stream, fitting, row);
+        fprintf(stream, ": %.6g observed, %.6g predicted%s%s, %+.3g sigma\n",
+                residuals->predicted[k] + residuals->residual[k], residuals->predicted[k], unit ? " " : "",
+                unit ? shown(unit).text : "", residuals->standardised[k]);
+    }
+}
+
+void fit_residuals_print(FILE *stream, const struct fitting *fitting, const struct residuals *residuals) {
+    if (residuals->count == 0)
+        return;
+    const char *response = fitting_options(fitting)->response;
+    print_head(stream, fitting, residuals);
+    residual_chart_print(stream, residuals, residual_chart_unicode(), response,
+                         fitting_unit(fitting, response));
+    print_worst(stream, fitting, residuals);
+}

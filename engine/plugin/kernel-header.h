@@ -1,0 +1,41 @@
+/*
+ * Models of kernels as a C header, for simulations that take a kernel's time from its model instead of
+ * running it (SMPI with HPL's BLAS replaced, the thesis of T. Cornebize, 2021, section 3.2). For a kernel
+ * called dgemm over m, n, k the header has
+ *
+ *     ASSAY_DGEMM_GROUPS                            how many groups (hosts, cores) the model has
+ *     int assay_dgemm_group(name)                   which one is called so, or -1
+ *     double assay_dgemm_mean(group, m, n, k)       seconds a call takes on average
+ *     double assay_dgemm_sigma(group, m, n, k)      standard deviation of one call
+ *     double assay_dgemm_draw(group, m, n, k, z)    seconds one call takes; z standard normal, the caller's
+ *
+ * Groups are numbered from 0 in the model's order; -1 is a group whose every coefficient is the mean over all
+ * groups. No draw and no sigma is negative. Numbers are written so that they read back as the same double.
+ */
+#ifndef ASSAY_PLUGIN_KERNEL_HEADER_H
+#define ASSAY_PLUGIN_KERNEL_HEADER_H
+
+#include "engine/foundation/text.h"
+#include "engine/plugin/model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    KERNEL_NAME_MOST = 64,    /* bytes */
+    KERNEL_FACTORS_MOST = 16, /* arguments */
+    KERNEL_TERMS_MOST = 64,
+};
+
+struct kernel {
+    const char *name; /* "dgemm": small letters, digits and _; begins with a letter */
+    const struct model *model;
+    const char *origin; /* a line for a comment */
+};
+
+/* Appends a header with COUNT kernels to RET; noise is left out unless NOISY. FAILURE_INPUT for kinds that
+ * are not evaluated row by row, mixtures of noise, dummies of categories, a response that is no time. */
+int kernel_header_write(const struct kernel *kernels, size_t count, bool noisy, struct text *ret,
+                        struct failure *failure);
+
+#endif

@@ -1,0 +1,312 @@
+#include "plugins/fit-mixture/search.h"
+
+#include "plugins/numerics/random.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+enum {
+    KEPT_MOST = 8,    /* that go on after their first steps */
+    POLISHED = 3,     /* of those, on all points */
+    FIRST_CYCLES = 5, /* of SQUAREM, three steps each */
+    COARSE_CYCLES = 60,
+    FINE_CYCLES = 6,
+    ROUNDS_MOST = 4, /* of moves */
+    QUANTILES = 16,
+};
+
+/* The best that were seen, the best first. */
+struct kept {
+    struct mixture mixtures[KEPT_MOST];
+    size_t count;
+};
+
+struct search {
+    const struct sample *sample;
+    const struct search_settings *settings;
+    struct random_numbers numbers;
+    struct kept kept;
+    size_t starts;
+};
+
+/* Two mixtures whose likelihoods differ by no more are the same one. */
+static const double same = 1e-3;
+
+/* Whether every component has points enough to live on. */
+static bool carried(const struct search *search, const struct mixture *mixture) {
+    for (size_t k = 0; k < mixture->count; k++)
+        if (mixture->weight[k] * search->sample->weight < search->settings->least * (1 - 1e-6))
+            return false;
+    return true;
+}
+
+static void keep(struct kept *kept, const struct mixture *mixture) {
+    size_t at = kept->count;
+    while (at > 0 && kept->mixtures[at - 1].log_likelihood < mixture->log_likelihood)
+        at--;
+    if ((at > 0 && kept->mixtures[at - 1].log_likelihood - mixture->log_likelihood < same) ||
+        (at < kept->count && mixture->log_likelihood - kept->mixtures[at].log_likelihood < same))
+        return;
+    if (at == KEPT_MOST)
+        return;
+    if (kept->count < KEPT_MOST)
+        kept->count++;
+    for (size_t i = kept->count - 1; i > at; i--)
+        kept->mixtures[i] = kept->mixtures[i - 1];
+    kept->mixtures[at] = *mixture;
+}
+
+/* Takes a place to begin at. */
+static void begin(struct search *search, struct mixture *mixture) {
+    double total = 0;
+    for (size_t k = 0; k < mixture->count; k++) {
+        mixture->weight[k] = fmax(mixture->weight[k], 1e-6);
+        mixture->sigma[k] = fmax(mixture->sigma[k], search->settings->floor.sigma);
+        total += mixture->weight[k];
+    }
+    for (size_t k = 0; k < mixture->count; k++)
+        mixture->weight[k] /= total;
+    em_climb(mixture, &search->sample->coarse, &search->settings->floor, FIRST_CYCLES, same);
+    search->starts++;
+    if (carried(search, mixture))
+        keep(&search->kept, mixture);
+}
+
+/* ---- Places */
+
+/* The point at which SHARE of the weight has passed. */
+static double quantile(const struct points *points, double weight, double share) {
+    double passed = 0;
+    size_t i = 0;
+    for (; i + 1 < points->count; i++) {
+        passed += points->weight[i];
+        if (passed >= share * weight)
+            break;
+    }
+    return points->at[i];
+}
+
+/* Each point to its nearest centre, and each centre to the mean of its points; ROUNDS times. CENTRES are
+ * ascending. */
+static void cluster(const struct points *points, int rounds, double *centres, struct mixture *ret) {
+    for (int round = 0; round < rounds; round++) {
+        double weight[COMPONENTS_MOST] = {0}, first[COMPONENTS_MOST] = {0}, second[COMPONENTS_MOST] = {0};
+        size_t k = 0;
+        for (size_t i = 0; i < points->count; i++) {
+            while (k + 1 < ret->count && points->at[i] > (centres[k] + centres[k + 1]) / 2)
+                k++;
+            double away = points->at[i] - centres[k];
+            weight[k] += points->weight[i];
+            first[k] += points->weight[i] * away;
+            second[k] += points->weight[i] * (away * away + (points->spread ? points->spread[i] : 0));
+        }
+        for (size_t j = 0; j < ret->count; j++) {
+            double moved = weight[j] > 0 ? first[j] / weight[j] : 0;
+            ret->weight[j] = weight[j];
+            ret->sigma[j] = weight[j] > 0 ? sqrt(fmax(0, second[j] / weight[j] - moved * moved)) : 0;
+            ret->mean[j] = centres[j] += moved;
+        }
+    }
+}
+
+static void from_quantiles(struct search *search, size_t count) {
+    struct mixture mixture = {.count = count};
+    double centres[COMPONENTS_MOST];
+    for (size_t k = 0; k < count; k++)
+        centres[k] =
+            quantile(&search->sample->coarse, search->sample->weight, ((double)k + 0.5) / (double)count);
+    cluster(&search->sample->coarse, 1, centres, &mixture);
+    begin(search, &mixture);
+}
+
+/* A point, drawn in proportion to its weight and, unless COUNT is 0, to the square of its distance from the
+ * nearest of the COUNT centres. */
+static double draw_centre(struct search *search, const double *centres, size_t count) {
+    const struct points *points = &search->sample->coarse;
+    double total = 0, passed = 0, chances[COARSE_MOST];
+    for (size_t i = 0; i < points->count; i++) {
+        double nearest = count ? INFINITY : 1;
+        for (size_t k = 0; k < count; k++)
+            nearest = fmin(nearest, (points->at[i] - centres[k]) * (points->at[i] - centres[k]));
+        total += chances[i] = points->weight[i] * nearest;
+    }
+    double share = random_numbers_fraction(&search->numbers) * total;
+    for (size_t i = 0; i < points->count; i++) {
+        passed += chances[i];
+        if (passed > share)
+            return points->at[i];
+    }
+    return points->at[points->count - 1];
+}
+
+static void from_drawn_centres(struct search *search, size_t count) {
+    struct mixture mixture = {.count = count};
+    double centres[COMPONENTS_MOST];
+    for (size_t k = 0; k < count; k++) {
+        double centre = draw_centre(search, centres, k);
+        size_t at = k;
+        for (; at > 0 && centres[at - 1] > centre; at--)
+            centres[at] = centres[at - 1];
+        centres[at] = centre;
+    }
+    cluster(&search->sample->coarse, 10, centres, &mixture);
+    begin(search, &mixture);
+}
+
+/* Component K of MIXTURE becomes two, in one of SPLITS ways. */
+enum { SPLITS = 4 };
+
+static void split(struct mixture *mixture, size_t k, int way) {
+    static const struct {
+        double share[2], moved[2], sigma[2]; /* the last two in deviations of the component */
+    } ways[SPLITS] = {
+        {{0.5, 0.5}, {-0.8, 0.8}, {0.6, 0.6}},
+        {{0.5, 0.5}, {0, 0}, {0.4, 1.4}},
+        {{0.3, 0.7}, {-1, 0.4}, {0.3, 0.9}},
+        {{0.3, 0.7}, {1, -0.4}, {0.3, 0.9}},
+    };
+    double weight = mixture->weight[k], mean = mixture->mean[k], sigma = mixture->sigma[k];
+    size_t places[2] = {k, mixture->count++};
+    for (int i = 0; i < 2; i++) {
+        mixture->weight[places[i]] = weight * ways[way].share[i];
+        mixture->mean[places[i]] = mean + sigma * ways[way].moved[i];
+        mixture->sigma[places[i]] = sigma * ways[way].sigma[i];
+    }
+}
+
+static void remove_component(struct mixture *mixture, size_t k) {
+    mixture->count--;
+    mixture->weight[k] = mixture->weight[mixture->count];
+    mixture->mean[k] = mixture->mean[mixture->count];
+    mixture->sigma[k] = mixture->sigma[mixture->count];
+}
+
+/* Components I < J become one with their weight, mean and variance. */
+static void merge(struct mixture *mixture, size_t i, size_t j) {
+    double weight = mixture->weight[i] + mixture->weight[j], share = mixture->weight[j] / weight;
+    double apart = mixture->mean[j] - mixture->mean[i];
+    double variance = (1 - share) * mixture->sigma[i] * mixture->sigma[i] +
+                      share * mixture->sigma[j] * mixture->sigma[j] + share * (1 - share) * apart * apart;
+    mixture->weight[i] = weight;
+    mixture->mean[i] += share * apart;
+    mixture->sigma[i] = sqrt(variance);
+    remove_component(mixture, j);
+}
+
+static void from_smaller(struct search *search, const struct mixture *smaller) {
+    for (size_t k = 0; k < smaller->count; k++)
+        for (int way = 0; way < SPLITS; way++) {
+            struct mixture mixture = *smaller;
+            split(&mixture, k, way);
+            begin(search, &mixture);
+        }
+    for (int i = 0; i < 2 * QUANTILES; i++) {
+        struct mixture mixture = *smaller;
+        size_t k = mixture.count++;
+        double share = i % 2 ? 0.2 : 0.05;
+        mixture.mean[k] =
+            quantile(&search->sample->coarse, search->sample->weight, (i / 2 + 0.5) / QUANTILES);
+        mixture.sigma[k] = share;
+        mixture.weight[k] = share;
+        begin(search, &mixture);
+    }
+}
+
+static void from_larger(struct search *search, const struct mixture *larger) {
+    for (size_t j = 1; j < larger->count; j++)
+        for (size_t i = 0; i < j; i++) {
+            struct mixture mixture = *larger;
+            merge(&mixture, i, j);
+            begin(search, &mixture);
+        }
+}
+
+/* ---- Going on */
+
+/* Runs what is kept to its maximum, on the coarse points. */
+static void go_on(struct search *search) {
+    struct kept before = search->kept;
+    search->kept.count = 0;
+    for (size_t i = 0; i < before.count; i++) {
+        struct mixture *mixture = &before.mixtures[i];
+        em_climb(mixture, &search->sample->coarse, &search->settings->floor, COARSE_CYCLES, same);
+        if (carried(search, mixture))
+            keep(&search->kept, mixture);
+    }
+}
+
+/* Merges two and splits a third, in every way. */
+static void move_best(struct search *search) {
+    for (int round = 0; round < ROUNDS_MOST && search->kept.count > 0; round++) {
+        struct mixture best = search->kept.mixtures[0];
+        for (size_t j = 1; j < best.count; j++)
+            for (size_t i = 0; i < j; i++)
+                for (size_t k = 0; k + 1 < best.count; k++) {
+                    struct mixture mixture = best;
+                    merge(&mixture, i, j);
+                    if (k != i) { /* or the move would end where it began */
+                        split(&mixture, k, 0);
+                        begin(search, &mixture);
+                    }
+                }
+        go_on(search);
+        if (search->kept.count == 0 || search->kept.mixtures[0].log_likelihood < best.log_likelihood + same)
+            return;
+    }
+}
+
+static void sort_components(struct mixture *mixture) {
+    for (size_t i = 1; i < mixture->count; i++)
+        for (size_t j = i; j > 0 && mixture->mean[j] < mixture->mean[j - 1]; j--) {
+            struct mixture before = *mixture;
+            mixture->weight[j] = before.weight[j - 1], mixture->weight[j - 1] = before.weight[j];
+            mixture->mean[j] = before.mean[j - 1], mixture->mean[j - 1] = before.mean[j];
+            mixture->sigma[j] = before.sigma[j - 1], mixture->sigma[j - 1] = before.sigma[j];
+        }
+}
+
+/* The best of what is kept on all points goes to BEST, if it is better than what is there. */
+static void settle(struct search *search, struct mixture *best) {
+    for (size_t i = 0; i < search->kept.count && i < POLISHED; i++) {
+        struct mixture *mixture = &search->kept.mixtures[i];
+        em_climb(mixture, &search->sample->points, &search->settings->floor, FINE_CYCLES, 1e-4);
+        em_polish(mixture, &search->sample->points, &search->settings->floor);
+        if (mixture->log_likelihood > best->log_likelihood && carried(search, mixture)) {
+            *best = *mixture;
+            sort_components(best);
+        }
+    }
+    search->kept.count = 0;
+}
+
+void search_run(const struct sample *sample, const struct search_settings *settings,
+                struct search_result *ret) {
+    struct search search = {.sample = sample, .settings = settings, .numbers = {settings->seed}};
+    ret->mixtures[0] =
+        (struct mixture){1, {1}, {0}, {fmax(1, settings->floor.sigma)}, -INFINITY}; /* as it was scaled */
+    ret->mixtures[0].log_likelihood = em_log_likelihood(&ret->mixtures[0], &sample->points);
+    ret->starts[0] = 1;
+    for (size_t k = 2; k <= settings->most; k++) {
+        struct mixture *best = &ret->mixtures[k - 1];
+        *best = (struct mixture){.count = k, .log_likelihood = -INFINITY};
+        search.starts = 0;
+        from_quantiles(&search, k);
+        for (size_t i = 0; i < settings->starts; i++)
+            from_drawn_centres(&search, k);
+        if (isfinite(ret->mixtures[k - 2].log_likelihood))
+            from_smaller(&search, &ret->mixtures[k - 2]);
+        go_on(&search);
+        move_best(&search);
+        settle(&search, best);
+        ret->starts[k - 1] = search.starts;
+    }
+    for (size_t k = settings->most - 1; k >= 2 && k < settings->most; k--) {
+        if (!isfinite(ret->mixtures[k].log_likelihood))
+            continue;
+        search.starts = ret->starts[k - 1];
+        from_larger(&search, &ret->mixtures[k]);
+        go_on(&search);
+        settle(&search, &ret->mixtures[k - 1]);
+        ret->starts[k - 1] = search.starts;
+    }
+}

@@ -1,0 +1,407 @@
+/* The plugin fit-population: see README.md for what it computes. */
+#include "plugins/fit-population/components.h"
+#include "plugins/fit-population/machines.h"
+#include "plugins/interface/fit.h"
+#include "plugins/numerics/grouped-rows.h"
+
+#include <errno.h>
+#include <gsl/gsl_errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTES_MOST = 6, NOTE_SIZE = 320, VALUES_MOST = 12, NAME_SIZE = 32, PARTS_MOST = POPULATIONS_MOST + 1 };
+
+enum parameter { COMPONENTS, SHAPE, BETWEEN, DAYS, STARTS, PARAMETER_COUNT };
+
+static const char *const shape_words[] = {"best", "shared", "own", NULL};
+static const char *const days_words[] = {"pooled", "mean", NULL};
+static const char *const between_words[] = {"means", "unbiased", NULL};
+enum { BETWEEN_MEANS, BETWEEN_UNBIASED };
+
+static const struct plugin_parameter parameters[PARAMETER_COUNT] = {
+    [COMPONENTS] = {.name = "components",
+                    .unit = "1",
+                    .fallback = 1,
+                    .minimum = 0,
+                    .maximum = POPULATIONS_MOST,
+                    .whole = true,
+                    .help = "how many populations the machines are of; 0: as many as BIC says"},
+    [SHAPE] = {.name = "shape",
+               .words = shape_words,
+               .fallback = SHAPE_BEST,
+               .help = "whether several populations share one covariance or have their own; best: by BIC"},
+    [BETWEEN] = {.name = "between",
+                 .words = between_words,
+                 .fallback = BETWEEN_MEANS,
+                 .help =
+                     "Sigma_S: the covariance of the machines' means, as published, or less what the days "
+                     "put into it"},
+    [DAYS] = {.name = "days",
+              .words = days_words,
+              .fallback = DAYS_POOLED,
+              .help = "Sigma_T: pooled over all machines, or the mean of each machine's covariance"},
+    [STARTS] = {.name = "starts",
+                .unit = "1",
+                .fallback = 10,
+                .minimum = 0,
+                .maximum = 1000,
+                .whole = true,
+                .help = "drawn places where the search for several populations begins, besides ten that are "
+                        "not drawn"},
+};
+
+struct fit {
+    const struct fit_request *request;
+    struct terms terms;
+    struct machines machines;
+    struct grouped_rows rows; /* their groups are the machines */
+    uint64_t *left_out;       /* by group */
+    size_t left_out_count;
+    uint64_t row_count;
+    uint32_t *sorted; /* machines with rows, group by group */
+    size_t *starts;   /* of each group in it */
+};
+
+/* ---- Beginning */
+
+static void population_close(struct fit *fit) {
+    if (!fit)
+        return;
+    machines_clear(&fit->machines);
+    grouped_rows_clear(&fit->rows);
+    free(fit->left_out);
+    free(fit->sorted);
+    free(fit->starts);
+    free(fit);
+}
+
+static int population_open(const struct plugin_host *host, const struct fit_request *request,
+                           struct fit **ret, struct fit_needs *ret_needs, struct plugin_message *message) {
+    gsl_set_error_handler_off(); /* a matrix that is not positive definite is no reason to abort */
+    if (request->weights) {
+        snprintf(message->text, sizeof message->text,
+                 "weights '%s' are given; a population has every machine and day once, without weights",
+                 request->weights);
+        return -EINVAL;
+    }
+    struct fit *fit = calloc(1, sizeof *fit);
+    if (!fit)
+        return -ENOMEM;
+    fit->request = request;
+    int r = terms_read(host, request, &fit->terms, message);
+    if (r < 0) {
+        free(fit);
+        return r;
+    }
+    machines_init(&fit->machines, fit->terms.machine_count);
+    grouped_rows_init(&fit->rows, fit->terms.coefficient_count);
+    *ret = fit;
+    *ret_needs = (struct fit_needs){.size = sizeof *ret_needs,
+                                    .columns = fit->terms.coefficients,
+                                    .column_count = fit->terms.coefficient_count,
+                                    .categories = fit->terms.machines,
+                                    .category_count = fit->terms.machine_count};
+    return 0;
+}
+
+/* ---- Rows */
+
+enum { STEP = 512 };
+
+static int population_block(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
+    fit->row_count += block->rows;
+    for (size_t first = 0; first < block->rows; first += STEP) {
+        size_t count = block->rows - first < STEP ? block->rows - first : STEP;
+        uint32_t machines[STEP], codes[MACHINE_COLUMNS_MOST];
+        const double *columns[COEFFICIENTS_MOST];
+        for (size_t i = 0; i < fit->terms.coefficient_count; i++)
+            columns[i] = block->columns[i] + first;
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < count; i++) {
+            for (size_t j = 0; j < fit->terms.machine_count; j++)
+                codes[j] = block->categories[j][first + i];
+            r = machines_find(&fit->machines, block->groups[first + i], codes, &machines[i]);
+        }
+        r = r < 0 ? r : grouped_rows_add(&fit->rows, count, columns, machines, fit->machines.count);
+        if (r == -EFBIG)
+            snprintf(message->text, sizeof message->text,
+                     "there are more than %d rows or %d machines, the most that are kept",
+                     (int)GROUPED_ROWS_MOST, (int)MACHINES_MOST);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int population_end_of_pass(struct fit *fit, struct plugin_message *message) {
+    if (fit->row_count > 0)
+        return FIT_DONE;
+    snprintf(message->text, sizeof message->text, "there are no rows to fit");
+    return -EINVAL;
+}
+
+/* Machines that have rows, group by group; rows left out, by group. */
+static int sort_machines(struct fit *fit, uint32_t group_count) {
+    int r = grouped_rows_sort(&fit->rows);
+    fit->sorted = malloc(((size_t)fit->machines.count + 1) * sizeof *fit->sorted);
+    fit->starts = calloc((size_t)group_count + 2, sizeof *fit->starts);
+    fit->left_out = calloc((size_t)group_count + 1, sizeof *fit->left_out);
+    if (r < 0 || !fit->sorted || !fit->starts || !fit->left_out)
+        return -ENOMEM;
+    size_t *next = fit->starts + 1;
+    for (uint32_t i = 0; i < fit->machines.count; i++) {
+        uint32_t group = machines_group(&fit->machines, i);
+        fit->left_out[group] += fit->rows.left_out[i];
+        next[group + 1] += fit->rows.starts[i + 1] > fit->rows.starts[i];
+    }
+    for (uint32_t g = 1; g <= group_count; g++)
+        next[g] += next[g - 1];
+    for (uint32_t i = 0; i < fit->machines.count; i++)
+        if (fit->rows.starts[i + 1] > fit->rows.starts[i])
+            fit->sorted[next[machines_group(&fit->machines, i)]++] = i;
+    return 0;
+}
+
+/* ---- Results */
+
+struct notes {
+    char texts[NOTES_MOST][NOTE_SIZE];
+    const char *pointers[NOTES_MOST];
+    size_t count;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_note(struct notes *notes, const char *format, ...) {
+    char *text = notes->texts[notes->count];
+    notes->pointers[notes->count++] = text;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, NOTE_SIZE, format, arguments);
+    va_end(arguments);
+}
+
+struct part {
+    char name[NAME_SIZE];
+    struct fit_estimate estimates[COEFFICIENTS_MOST];
+    struct fit_value values[VALUES_MOST];
+    size_t value_count;
+};
+
+/* "typical" for the most of the machines; those that take longer are "slow", "slow-2" ... away from it, the
+ * others "fast". */
+static void name_components(const struct components *components, struct part *parts) {
+    size_t typical = 0;
+    for (size_t k = 1; k < components->count; k++)
+        if (components->of[k].weight > components->of[typical].weight)
+            typical = k;
+    for (size_t k = 0; k < components->count; k++) {
+        size_t away = k > typical ? k - typical : typical - k;
+        const char *word = k == typical ? "typical" : k > typical ? "slow" : "fast";
+        if (away < 2)
+            snprintf(parts[k].name, NAME_SIZE, "%s", word);
+        else
+            snprintf(parts[k].name, NAME_SIZE, "%s-%zu", word, away);
+    }
+}
+
+static double slow_share(const struct components *components, const struct part *parts) {
+    double share = 0;
+    for (size_t k = 0; k < components->count; k++)
+        if (strncmp(parts[k].name, "slow", 4) == 0)
+            share += components->of[k].weight;
+    return share;
+}
+
+static void add_value(struct part *part, const char *name, double value) {
+    part->values[part->value_count++] = (struct fit_value){name, value, 0};
+}
+
+static void tell_components(const struct moments *moments, const struct components *components,
+                            const double *sampled, struct part *parts, uint64_t left_out) {
+    size_t p = moments->p;
+    double machines = (double)moments->machines;
+    name_components(components, parts);
+    for (size_t k = 0; k < components->count; k++) {
+        const struct component *component = &components->of[k];
+        struct part *part = &parts[k];
+        for (size_t i = 0; i < p; i++) /* a mean of machines' means, which scatter as they were seen */
+            part->estimates[i] =
+                (struct fit_estimate){component->mu[i],
+                                      sqrt(sampled[k * COEFFICIENTS_MOST * COEFFICIENTS_MOST + i * p + i] /
+                                           (component->weight * machines)),
+                                      NAN, NAN, false};
+        add_value(part, "weight", component->weight);
+        add_value(part, "machines", machines);
+        add_value(part, "components", (double)components->count);
+        add_value(part, "slow_share", slow_share(components, parts));
+        add_value(part, "heterogeneity", sqrt(component->sigma[0]) / component->mu[0]);
+        add_value(part, "log_likelihood", components->log_likelihood);
+        add_value(part, "aic", -2 * components->log_likelihood + 2 * components->parameters);
+        add_value(part, "bic", components_bic(components, moments->machines));
+        add_value(part, "rows_left_out", (double)left_out);
+    }
+}
+
+static void tell_days(const struct moments *moments, struct part *part) {
+    snprintf(part->name, NAME_SIZE, "days");
+    for (size_t i = 0; i < moments->p; i++)
+        part->estimates[i] = (struct fit_estimate){0, NAN, NAN, NAN, false};
+    add_value(part, "days", (double)moments->rows / (double)moments->machines);
+    add_value(part, "repeated", (double)moments->repeated);
+    add_value(part, "variability", moments->repeated ? sqrt(moments->days[0]) / moments->mu[0] : NAN);
+}
+
+/* Takes from each Sigma_S what the days put into the means of machines that were seen few times. */
+static void correct(const struct moments *moments, struct components *components, struct notes *notes) {
+    size_t p = moments->p, changed = 0;
+    for (size_t k = 0; k < components->count; k++) {
+        double scale[COEFFICIENTS_MOST], *sigma = components->of[k].sigma;
+        for (size_t i = 0; i < p; i++)
+            scale[i] = sigma[i * p + i] > 0 ? sqrt(sigma[i * p + i]) : 1;
+        for (size_t i = 0; i < p * p; i++)
+            sigma[i] -= moments->inverse_days * moments->days[i];
+        changed += moments_make_definite(p, sigma, scale, 0);
+    }
+    if (changed)
+        add_note(notes, "the days alone explain more than the machines' means differ by in some direction: "
+                        "Sigma_S was raised to 0 there");
+}
+
+static void note_group(const struct fit *fit, const struct moments *moments,
+                       const struct components *components, uint64_t left_out, struct notes *notes) {
+    if (left_out > 0)
+        add_note(notes, "%" PRIu64 " row%s left out: a value is empty or not finite", left_out,
+                 left_out == 1 ? "" : "s");
+    if (moments->repeated == 0)
+        add_note(notes, "every machine has one row: Sigma_T is not known, and part of Sigma_S");
+    if (moments->machines <= moments->p)
+        add_note(notes, "%zu machines for %zu coefficients: Sigma_S is singular", moments->machines,
+                 moments->p);
+    for (size_t i = 0; i < moments->p && notes->count < NOTES_MOST - 1; i++)
+        if (components->of[0].sigma[i * moments->p + i] == 0) {
+            add_note(notes, "%s is the same on all machines", fit->terms.coefficients[i]);
+            break;
+        }
+}
+
+static int write_group(const struct fit *fit, const struct fit_writer *writer, uint32_t code,
+                       const struct moments *moments, struct components *components) {
+    struct notes notes = {.count = 0};
+    struct part parts[PARTS_MOST] = {0};
+    double sampled[POPULATIONS_MOST * COEFFICIENTS_MOST * COEFFICIENTS_MOST];
+    uint64_t left_out = fit->left_out[code];
+    for (size_t k = 0; k < components->count; k++)
+        memcpy(sampled + k * COEFFICIENTS_MOST * COEFFICIENTS_MOST, components->of[k].sigma,
+               moments->p * moments->p * sizeof *sampled);
+    note_group(fit, moments, components, left_out, &notes);
+    if (fit->request->parameters[BETWEEN] == BETWEEN_UNBIASED)
+        correct(moments, components, &notes);
+    tell_components(moments, components, sampled, parts, left_out);
+    tell_days(moments, &parts[components->count]);
+    struct fit_part written[PARTS_MOST];
+    struct plugin_range domain[COEFFICIENTS_MOST];
+    for (size_t i = 0; i < moments->p; i++)
+        domain[i] =
+            (struct plugin_range){fit->terms.coefficients[i], moments->least[i], moments->greatest[i]};
+    for (size_t k = 0; k <= components->count; k++) {
+        bool days = k == components->count;
+        const double *covariance =
+            days ? (moments->repeated ? moments->days : NULL) : components->of[k].sigma;
+        written[k] = (struct fit_part){
+            .size = sizeof *written,
+            .kind = days ? "days" : "component",
+            .name = days ? NULL : parts[k].name,
+            .estimates = parts[k].estimates,
+            .covariance = covariance,
+            .values = parts[k].values,
+            .value_count = parts[k].value_count,
+            .domain = domain,
+            .domain_count = days ? 0 : moments->p,
+            .from = -INFINITY,
+            .to = INFINITY,
+        };
+    }
+    const struct fit_group told = {
+        .size = sizeof told,
+        .code = code,
+        .rows = moments->rows,
+        .parts = written,
+        .part_count = components->count + 1,
+        .notes = notes.pointers,
+        .note_count = notes.count,
+    };
+    return writer->group(writer->context, &told);
+}
+
+static int finish_group(const struct fit *fit, const struct fit_writer *writer, uint32_t code) {
+    const double *asked = fit->request->parameters;
+    size_t first = fit->starts[code], machines = fit->starts[code + 1] - first;
+    struct moments moments;
+    struct components components;
+    const struct components_settings settings = {(size_t)asked[COMPONENTS],
+                                                 (enum components_shape)asked[SHAPE], (size_t)asked[STARTS],
+                                                 fit->request->seed};
+    char reason[256];
+    int r = moments_init(&moments, fit->terms.coefficient_count, (const double *const *)fit->rows.values,
+                         fit->rows.starts, fit->sorted + first, machines, (enum days_rule)asked[DAYS]);
+    if (r == 0 && machines < 2) {
+        snprintf(reason, sizeof reason, "%zu machine%s; expected at least 2", machines,
+                 machines == 1 ? "" : "s");
+        r = writer->skipped(writer->context, code, moments.rows, reason);
+    } else if (r == 0) {
+        r = components_find(&moments, &settings, &components);
+        if (r == -EDOM) {
+            snprintf(reason, sizeof reason,
+                     "no mixture of %zu populations was found in which each has machines enough, of %zu",
+                     settings.count, machines);
+            r = writer->skipped(writer->context, code, moments.rows, reason);
+        } else if (r == 0) {
+            r = write_group(fit, writer, code, &moments, &components);
+        }
+    }
+    moments_clear(&moments);
+    return r;
+}
+
+static int population_finish(struct fit *fit, const struct fit_writer *writer,
+                             struct plugin_message *message) {
+    (void)message; /* whatever fails here is memory, or the writer, who knows */
+    struct plugin_term terms[COEFFICIENTS_MOST];
+    struct plugin_factor factors[COEFFICIENTS_MOST];
+    for (size_t i = 0; i < fit->terms.coefficient_count; i++) {
+        factors[i] = (struct plugin_factor){.name = fit->terms.coefficients[i], .power = 1};
+        terms[i] = (struct plugin_term){fit->terms.coefficients[i], &factors[i], 1};
+    }
+    const struct fit_formula formula = {sizeof formula, "population", terms, fit->terms.coefficient_count,
+                                        NULL};
+    int r = sort_machines(fit, writer->group_count);
+    r = r < 0 ? r : writer->formula(writer->context, &formula);
+    for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++)
+        r = finish_group(fit, writer, writer->order[i]);
+    return r;
+}
+
+static const struct fit_operations operations = {
+    .size = sizeof operations,
+    .parameter_count = PARAMETER_COUNT,
+    .parameters = parameters,
+    .open = population_open,
+    .block = population_block,
+    .end_of_pass = population_end_of_pass,
+    .finish = population_finish,
+    .close = population_close,
+};
+
+ASSAY_PLUGIN_EXPORT extern const struct assay_plugin assay_plugin;
+const struct assay_plugin assay_plugin = {
+    .abi = ASSAY_PLUGIN_ABI,
+    .size = sizeof assay_plugin,
+    .kind = ASSAY_PLUGIN_FIT,
+    .name = "fit-population",
+    .version = ASSAY_VERSION,
+    .summary = "how machines and days differ: means and covariances of coefficients",
+    .operations = &operations,
+};
