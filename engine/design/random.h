@@ -22,6 +22,7 @@ enum random_stream {
     RANDOM_STREAM_ORDER = 1,      /* the order of its rows */
     RANDOM_STREAM_BLOCKS = 2,     /* the order of the states of its controls */
     RANDOM_STREAM_CANDIDATES = 3, /* places from which the next design is chosen */
+    RANDOM_STREAM_CLUSTER = 4,    /* machines of a population */
 };
 
 /* Seeds that the system draws have this many bits, so that readers of JSON that know only doubles keep them.

@@ -74,3 +74,9 @@ int model_unit_of_power(const struct fitting *fitting, int power, char **ret) {
     *ret = unit;
     return 0;
 }
+
+int model_unit_of_estimate(const struct fitting *fitting, const char *kind, const struct plugin_term *term,
+                           char **ret) {
+    return strcmp(kind, "population") == 0 ? model_unit_of_product(fitting, term, ret)
+                                           : model_unit_of_term(fitting, term, ret);
+}

@@ -306,7 +306,7 @@ static int keep_terms(struct model_writer *writer, const struct fit_formula *for
         writer->term_count = t + 1;
         writer->names[t] = strdup(formula->terms[t].name);
         if (!writer->names[t] ||
-            model_unit_of_term(writer->fitting, &formula->terms[t], &writer->units[t]) < 0)
+            model_unit_of_estimate(writer->fitting, formula->kind, &formula->terms[t], &writer->units[t]) < 0)
             return -ENOMEM;
     }
     return 0;
