@@ -122,7 +122,9 @@ static int linear_open(const struct plugin_host *host, const struct fit_request 
                                     .columns = fit->needs,
                                     .column_count = fit->need_count,
                                     .categories = fit->formula.categories,
-                                    .category_count = fit->formula.category_count};
+                                    .category_count = fit->formula.category_count,
+                                    .text_advice = "a column of texts is written as category(COLUMN) in the "
+                                                   "terms"};
     return 0;
 }
 
