@@ -37,4 +37,15 @@ const struct document *model_document(const struct model *model);
 /* How many groups the fit had to skip. */
 size_t model_skipped_count(const struct model *model);
 
+/* The columns that the model has groups by; the caller frees the list, the texts are the model's. */
+int model_labels(const struct model *model, const char ***ret, size_t *ret_count, struct failure *failure);
+/* The label of GROUP for the column BY; "" where the file has none. */
+const char *model_label(const struct model *model, size_t group, const char *by);
+/* The group called NAME ("dahu-3/0"), or FAILURE_INPUT with the nearest one. */
+int model_find_group(const struct model *model, const char *name, size_t *ret, struct failure *failure);
+/* The unit that the file tells of column NAME (a factor or the response), or NULL. */
+const char *model_unit(const struct model *model, const char *name);
+/* The column of weights that it was fitted with, or NULL. */
+const char *model_weights(const struct model *model);
+
 #endif
