@@ -23,13 +23,14 @@ enum {
 /* What the terms of several factors were fitted on: the box of the factors has corners far out of it. */
 struct limits {
     const struct next_design *next;
-    double *minimums, *maximums; /* by term */
-    double *values;              /* by factor */
+    double *minimums, *maximums, *terms; /* by term */
+    double *values;                      /* by factor */
 };
 
 static void limits_clear(struct limits *limits) {
     free(limits->minimums);
     free(limits->maximums);
+    free(limits->terms);
     free(limits->values);
 }
 
@@ -145,7 +146,7 @@ static void limit_term(struct limits *limits, size_t t) {
     const struct model_fit *fit = next->fit;
     const struct plugin_term *term = &fit->view->terms[t];
     double *minimum = &limits->minimums[t], *maximum = &limits->maximums[t];
-    bool single = term->factor_count == 1 && term->factors[0].power == 1;
+    bool single = term->factor_count == 1 && term->factors[0].power == 1 && !term->factors[0].function;
     *minimum = -INFINITY;
     *maximum = INFINITY;
     if (term->factor_count == 0 || single)
@@ -156,15 +157,12 @@ static void limit_term(struct limits *limits, size_t t) {
         const struct candidate_range *range = &next->ranges[i];
         const struct plugin_range *domain = &next->domain[i];
         bool wider = range->high > domain->maximum, deeper = range->low < domain->minimum;
-        bool positive = domain->minimum > 0 && range->low > 0;
-        if (wider)
-            *maximum = positive
-                           ? *maximum * portable_power(range->high / domain->maximum, term->factors[f].power)
-                           : INFINITY;
-        if (deeper)
-            *minimum = positive
-                           ? *minimum * portable_power(range->low / domain->minimum, term->factors[f].power)
-                           : -INFINITY;
+        bool positive = domain->minimum > 0 && range->low > 0 && !term->factors[f].function;
+        int32_t power = term->factors[f].power;
+        if (wider && positive) /* of a negative power it is the least that goes further */
+            *(power > 0 ? maximum : minimum) *= portable_power(range->high / domain->maximum, power);
+        if (deeper && positive)
+            *(power > 0 ? minimum : maximum) *= portable_power(range->low / domain->minimum, power);
         if ((wider || deeper) && !positive) {
             *minimum = -INFINITY;
             *maximum = INFINITY;
@@ -175,9 +173,10 @@ static void limit_term(struct limits *limits, size_t t) {
 
 static int limits_init(struct limits *limits, const struct next_design *next, struct failure *failure) {
     size_t count = next->fit->view->term_count;
-    *limits = (struct limits){next, calloc(count, sizeof(double)), calloc(count, sizeof(double)),
-                              calloc(next->fit->factor_count + 1, sizeof(double))};
-    if (!limits->minimums || !limits->maximums || !limits->values)
+    *limits =
+        (struct limits){next, calloc(count, sizeof(double)), calloc(count, sizeof(double)),
+                        calloc(count, sizeof(double)), calloc(next->fit->factor_count + 1, sizeof(double))};
+    if (!limits->minimums || !limits->maximums || !limits->terms || !limits->values)
         return failure_memory(failure);
     for (size_t t = 0; t < count; t++)
         limit_term(limits, t);
@@ -188,8 +187,9 @@ static int limits_init(struct limits *limits, const struct next_design *next, st
 static bool is_within(void *context, const double *values) {
     static const double rounding = 1e-9;
     const struct limits *limits = context;
+    model_fit_row(limits->next->fit, values, limits->terms);
     for (size_t t = 0; t < limits->next->fit->view->term_count; t++) {
-        double term = model_fit_term(limits->next->fit, t, values);
+        double term = limits->terms[t];
         if (!(term >= limits->minimums[t] - rounding * fabs(limits->minimums[t]) ||
               isinf(limits->minimums[t])) ||
             !(term <= limits->maximums[t] + rounding * fabs(limits->maximums[t]) ||

@@ -1,6 +1,8 @@
 /* assay fit: tables in, a model out. */
 #include "engine/command-line/fit-report.h"
+#include "engine/command-line/fit-request.h"
 #include "engine/command-line/fit-residuals.h"
+#include "engine/command-line/fit-verbs.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
@@ -23,198 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- What was asked */
-
-/* "m,n,k" as names; the texts are the list's. */
-struct name_list {
-    char *text;
-    const char **names;
-    size_t count;
-};
-
-static void name_list_clear(struct name_list *list) {
-    free(list->text);
-    free(list->names);
-    *list = (struct name_list){0};
-}
-
-static int name_list_parse(const char *option, const char *text, struct name_list *ret,
-                           struct failure *failure) {
-    size_t most = 1;
-    for (const char *at = text; *at; at++)
-        most += *at == ',';
-    ret->text = strdup(text);
-    ret->names = calloc(most, sizeof *ret->names);
-    if (!ret->text || !ret->names)
-        return failure_memory(failure);
-    for (char *at = ret->text, *next; at; at = next) {
-        next = strchr(at, ',');
-        if (next)
-            *next++ = '\0';
-        if (!*at)
-            return failure_input(failure, NULL, 0, 0,
-                                 "%s '%s' has an empty name; expected names with commas between", option,
-                                 text);
-        ret->names[ret->count++] = at;
-    }
-    return 0;
-}
-
-struct request {
-    struct fitting_options options;
-    struct name_list sizes, by;
-    const char **settings; /* owned; the texts are the arguments' */
-    const char *output, *plot;
-    bool json, brief;
-    uint32_t folds;
-    const char *const *inputs;
-    size_t input_count;
-};
-
-static void request_clear(struct request *request) {
-    name_list_clear(&request->sizes);
-    name_list_clear(&request->by);
-    free(request->settings);
-    request->settings = NULL;
-}
-
-/* The first operand is a method when it could be no file: it has no dot and no slash, and there is no such
- * file. */
-static bool names_method(const char *operand) {
-    return strcmp(operand, "-") != 0 && !strpbrk(operand, "./") && !file_exists(operand);
-}
-
-static int read_folds(const struct verb_arguments *arguments, struct request *ret, struct failure *failure) {
-    const char *text = verb_value(arguments, "--folds");
-    int64_t folds = CROSS_VALIDATION_FOLDS;
-    if (text && (!number_parse_int64(text, strlen(text), &folds) || folds < 0 || folds == 1 ||
-                 folds > REFIT_FOLDS_MOST))
-        return failure_input(failure, NULL, 0, 0, "--folds '%s'; expected 0 or a number from 2 to %d", text,
-                             (int)REFIT_FOLDS_MOST);
-    ret->options.folds = text;
-    ret->folds = (uint32_t)folds;
-    return 0;
-}
-
-/* --set, --seed and --folds. */
-static int read_settings(const struct verb_arguments *arguments, struct request *ret,
-                         struct failure *failure) {
-    int r = verb_check_settings(arguments, "--set", failure);
-    if (r < 0)
-        return r;
-    ret->settings = calloc(arguments->option_count + 1, sizeof *ret->settings);
-    if (!ret->settings)
-        return failure_memory(failure);
-    const char *setting;
-    while ((setting = verb_value_at(arguments, "--set", ret->options.setting_count)))
-        ret->settings[ret->options.setting_count++] = setting;
-    ret->options.settings = ret->settings;
-    const char *seed = verb_value(arguments, "--seed");
-    int64_t value = 1;
-    if (seed && (!number_parse_int64(seed, strlen(seed), &value) || value < 0))
-        return failure_input(failure, NULL, 0, 0, "--seed '%s'; expected a whole number, 0 or more", seed);
-    ret->options.seed = (uint64_t)value;
-    return read_folds(arguments, ret, failure);
-}
-
-static int read_arguments(const struct verb_arguments *arguments, const struct installation *installation,
-                          struct request *ret, struct failure *failure) {
-    ret->inputs = arguments->operands;
-    ret->input_count = arguments->operand_count;
-    ret->output = verb_value(arguments, "--output");
-    ret->plot = verb_value(arguments, "--plot");
-    ret->json = verb_switch(arguments, "--json");
-    ret->brief = verb_switch(arguments, "--brief");
-    ret->options.kept_rows = KEPT_ROWS_MOST;
-    if (names_method(arguments->operands[0])) {
-        cleanup_free char *plugin = text_format("fit-%s", arguments->operands[0]);
-        cleanup_free char *path = NULL;
-        if (!plugin)
-            return failure_memory(failure);
-        bool exists = installation_find(installation, INSTALLATION_PLUGIN, plugin, &path, NULL) == 0;
-        if (arguments->operand_count == 1 && exists)
-            return failure_input(failure, NULL, 0, 0,
-                                 "the method '%s' is given no input; expected archives or CSV files",
-                                 arguments->operands[0]);
-        if (arguments->operand_count > 1) {
-            ret->options.method = arguments->operands[0];
-            ret->inputs++;
-            ret->input_count--;
-        }
-    }
-    ret->options.response = verb_value(arguments, "--response");
-    ret->options.terms = verb_value(arguments, "--terms");
-    ret->options.weights = verb_value(arguments, "--weights");
-    const char *sizes = verb_value(arguments, "--sizes"), *by = verb_value(arguments, "--by");
-    int r = sizes ? name_list_parse("--sizes", sizes, &ret->sizes, failure) : 0;
-    if (r == 0 && by && strcmp(by, "none") != 0)
-        r = name_list_parse("--by", by, &ret->by, failure);
-    ret->options.sizes = ret->sizes.names;
-    ret->options.size_count = ret->sizes.count;
-    ret->options.by = ret->by.names;
-    ret->options.by_count = ret->by.count;
-    return r < 0 ? r : read_settings(arguments, ret, failure);
-}
-
-/* The one column whose role is response; otherwise `duration`. */
-static int default_response(const struct table *table, const char **ret, struct failure *failure) {
-    const char *role = NULL, *duration = NULL;
-    size_t roles = 0;
-    cleanup(text_clear) struct text list;
-    text_init(&list, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < table_column_count(table); i++) {
-        const struct table_column *column = table_column(table, i);
-        if (column->response && roles++ == 0)
-            role = column->name;
-        if (strcmp(column->name, "duration") == 0)
-            duration = column->name;
-        if (list.length < FAILURE_TEXT_SIZE / 4 &&
-            text_printf(&list, "%s%s", i ? ", " : "", column->name) < 0)
-            return failure_memory(failure);
-    }
-    *ret = roles == 1 ? role : duration;
-    if (*ret)
-        return 0;
-    return failure_input(
-        failure, table_input(table, 0)->path, 0, 0,
-        "which column is to be explained? there is no 'duration'; say it with --response; there are: %s",
-        list.bytes);
-}
-
-/* Fills in what was not said: from the archive's suggestion, then by default. */
-static int complete(const struct verb_arguments *arguments, const struct table *table,
-                    struct request *request, struct failure *failure) {
-    struct fitting_options *options = &request->options;
-    static const struct table_suggestion nothing;
-    const struct table_suggestion *suggestion = table_suggestion(table);
-    if (!suggestion)
-        suggestion = &nothing;
-    const char *suggested = suggestion->method ? suggestion->method : "linear";
-    if (!options->method)
-        options->method = suggested;
-    options->suggested = !options->terms;
-    if (!options->terms &&
-        strcmp(options->method, suggested) == 0) /* another method speaks another language */
-        options->terms = suggestion->terms;
-    if (!options->sizes) {
-        options->sizes = suggestion->sizes;
-        options->size_count = suggestion->size_count;
-    }
-    if (!verb_value(arguments, "--by")) {
-        options->by = suggestion->by;
-        options->by_count = suggestion->by_count;
-    }
-    if (!options->response)
-        options->response = suggestion->response;
-    return options->response ? 0 : default_response(table, &options->response, failure);
-}
-
 /* ---- Doing it */
-
-static void print_note(void *context, const char *sentence) {
-    (void)context;
-    fprintf(stderr, "assay: note: %s\n", shown(sentence).text);
-}
 
 static int refuse_empty(const struct fit_report *report, const struct fitting *fitting,
                         struct failure *failure) {
@@ -246,8 +57,8 @@ static void results_clear(struct results *results) {
 }
 
 /* The table for people, the model file and standard output, as asked. */
-static int open_results(const struct fitting *fitting, const struct request *request, struct results *ret,
-                        struct failure *failure) {
+static int open_results(const struct fitting *fitting, const struct fitting_request *request,
+                        struct results *ret, struct failure *failure) {
     int r = fit_report_new(fitting, request->json ? NULL : stdout, &ret->table, failure);
     if (r == 0 && request->output)
         r = model_writer_open(request->output, fitting, &ret->file, failure);
@@ -260,7 +71,7 @@ static int open_results(const struct fitting *fitting, const struct request *req
 
 /* To people and into the plot, as asked. */
 static int show_residuals(const struct fitting *fitting, const struct fitted_model *model,
-                          const struct request *request, struct failure *failure) {
+                          const struct fitting_request *request, struct failure *failure) {
     cleanup(residuals_clear) struct residuals residuals = {0};
     const char *kind = fitted_model_view(model)->kind;
     if (!evaluation_knows(kind) && request->plot)
@@ -278,7 +89,7 @@ static int show_residuals(const struct fitting *fitting, const struct fitted_mod
     return r;
 }
 
-static int report(struct fitting *fitting, const struct request *request, struct failure *failure) {
+static int report(struct fitting *fitting, const struct fitting_request *request, struct failure *failure) {
     cleanup(results_clear) struct results results = {0};
     int r = open_results(fitting, request, &results, failure);
     if (r < 0)
@@ -291,8 +102,8 @@ static int report(struct fitting *fitting, const struct request *request, struct
         listeners[count++] = model_writer_listener(results.json);
     if (results.model)
         listeners[count++] = fitted_model_listener(results.model);
-    const struct cross_validation_options folds = {request->folds, request->options.folds != NULL, print_note,
-                                                   NULL};
+    const struct cross_validation_options folds = {request->folds, request->options.folds != NULL,
+                                                   fitting_request_note, NULL};
     r = cross_validation_new(fitting, &folds, listeners, count, &results.validation, failure);
     if (r < 0)
         return r;
@@ -314,21 +125,89 @@ static int report(struct fitting *fitting, const struct request *request, struct
     return r;
 }
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+static int fit(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
-    cleanup(request_clear) struct request request = {0};
+    cleanup(fitting_request_clear) struct fitting_request request = {0};
     cleanup(table_cleanup) struct table *table = NULL;
     cleanup(fitting_cleanup) struct fitting *fitting = NULL; /* goes before what it borrows */
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    r = r < 0 ? r : read_arguments(arguments, &installation, &request, failure);
+    r = r < 0 ? r
+              : fitting_request_read(arguments, arguments->operands, arguments->operand_count, &installation,
+                                     &request, failure);
     r = r < 0 ? r : output_check(request.output, request.inputs, request.input_count, failure);
     r = r < 0 ? r : output_check(request.plot, request.inputs, request.input_count, failure);
     r = r < 0 ? r
               : table_open(request.inputs, request.input_count, request.output || request.json, &table,
                            failure);
-    r = r < 0 ? r : complete(arguments, table, &request, failure);
-    r = r < 0 ? r : fitting_run(&installation, table, &request.options, print_note, NULL, &fitting, failure);
+    r = r < 0 ? r : fitting_request_complete(&request, arguments, table, failure);
+    r = r < 0 ? r
+              : fitting_run(&installation, table, &request.options, fitting_request_note, NULL, &fitting,
+                            failure);
     return r < 0 ? r : report(fitting, &request, failure);
+}
+
+/* What can be done, and by which word or switch; a file of such a name is ./compare. */
+enum { FIT = 1, ALTERNATIVES = 2, COMPARE = 4, METHODS = 8, PARAMETERS = 16 };
+
+static const struct action {
+    const char *name;
+    unsigned bit;
+    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
+} actions[] = {
+    {"alternatives", ALTERNATIVES, fit_alternatives},
+    {"compare", COMPARE, fit_compare},
+    {"--methods", METHODS, fit_methods},
+    {"--parameters", PARAMETERS, fit_parameters},
+};
+
+/* Which of them takes an option. */
+static const struct {
+    const char *name;
+    unsigned actions;
+} taken_by[] = {
+    {"--response", FIT | ALTERNATIVES},
+    {"--terms", FIT | ALTERNATIVES}, /* which tells why not */
+    {"--sizes", FIT | ALTERNATIVES},
+    {"--by", FIT | ALTERNATIVES},
+    {"--weights", FIT | ALTERNATIVES},
+    {"--set", FIT | ALTERNATIVES},
+    {"--seed", FIT | ALTERNATIVES},
+    {"--folds", FIT | ALTERNATIVES},
+    {"--output", FIT},
+    {"--data", COMPARE},
+    {"--plot", FIT},
+    {"--brief", FIT},
+    {"--methods", METHODS},
+    {"--parameters", PARAMETERS},
+};
+
+static const struct action *find_action(const struct verb_arguments *arguments) {
+    static const struct action fitting = {"INPUT", FIT, fit};
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        const char *name = actions[i].name;
+        bool is_switch = name[0] == '-';
+        if (is_switch ? verb_switch(arguments, name)
+                      : arguments->operand_count > 0 && strcmp(arguments->operands[0], name) == 0)
+            return &actions[i];
+    }
+    return &fitting;
+}
+
+static int run(const struct verb_arguments *arguments, struct failure *failure) {
+    const struct action *action = find_action(arguments);
+    for (size_t i = 0; i < sizeof taken_by / sizeof *taken_by; i++)
+        if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
+            return failure_input(failure, NULL, 0, 0, "'assay fit %s' has no option '%s'", action->name,
+                                 taken_by[i].name);
+    if (action->bit != METHODS && arguments->operand_count == 0)
+        return failure_input(failure, arguments->verb->name, 0, 0, "too few operands; usage: %s",
+                             arguments->verb->synopsis);
+    if (action->bit == METHODS && arguments->operand_count > 0)
+        return failure_input(failure, arguments->verb->name, 0, 0,
+                             "unexpected operand '%s'; usage: "
+                             "assay fit --methods",
+                             arguments->operands[0]);
+    return action->run(arguments, failure);
 }
 
 static const struct verb_option options[] = {
@@ -339,20 +218,23 @@ static const struct verb_option options[] = {
     {"--by", 'b', "COLUMNS", "One fit for each combination of these columns' values; 'none' for one in all.",
      false},
     {"--weights", 'w', "COLUMN", "Weights of the rows in the sum of squares; 0 leaves a row out.", false},
-    {"--set", 's', "NAME=VALUE", "A parameter of the method (see below).", true},
+    {"--set", 's', "NAME=VALUE", "A parameter of the method (see --parameters).", true},
     {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
     {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
+    {"--data", 0, "INPUT", "compare: rows to judge the models on; may be given several times.", true},
     {"--plot", 0, "FILE", "Draw the residuals, and the data of models over one column, as SVG.", false},
     {"--brief", 0, NULL, "No residuals: neither their chart nor the rows that are furthest off.", false},
-    {"--json", 0, NULL, "Print the model as JSON instead of a table.", false},
+    {"--methods", 0, NULL, "List the methods that are installed.", false},
+    {"--parameters", 0, NULL, "List what can be set of a METHOD: values, ranges, defaults.", false},
+    {"--json", 0, NULL, "Print the model, or what is listed, as JSON instead of a table.", false},
     {0},
 };
 
 const struct verb verb_fit = {
     .name = "fit",
     .summary = "fit a model to archives or CSV files",
-    .synopsis = "assay fit [METHOD] INPUT... [OPTIONS]",
+    .synopsis = "assay fit [METHOD|alternatives] INPUT... [OPTIONS] | assay fit compare MODEL MODEL...",
     .description =
         "Reads archives and CSV files, one after the other, and fits a model to every group of rows. An "
         "archive "
@@ -371,11 +253,27 @@ const struct verb verb_fit = {
         "fails, with "
         "exit code 2, when no group could be fitted.\n"
         "\n"
+        "Beside the estimates it prints what a statistician asks first: the error on rows that were left out "
+        "of the fit (K-fold cross-validation, seeded; left out, and said so, where the table has more than "
+        "262,144 rows or where it would take more than 10 s), the residuals as a chart, in standard "
+        "deviations "
+        "of the model's noise, and the rows that are furthest off, with the line of their file. --plot "
+        "writes the same as SVG, with quantiles, and with data and curve of a model over one column.\n"
+        "\n"
+        "'alternatives' fits M-0, M-1 and M-2 with every kind of noise, pooled and by each first part of "
+        "--by, "
+        "and judges all on rows left out of their fits. The simplest that suffices is marked: of those whose "
+        "error is at most one standard error above the least the one with the fewest parameters. "
+        "'compare' does the same with model files, on rows given with --data, and shows how far their "
+        "estimates are apart. A file with such a name is given as ./compare.\n"
+        "\n"
         "    assay fit dgemm.zip -o dgemm-model.json\n"
         "    assay fit calls.csv --response duration --terms M-2 --by host,core\n"
-        "    assay fit linear a.csv b.csv --terms '1 + size + size^2' --weights w --json\n",
+        "    assay fit linear a.csv b.csv --terms '1 + size + size^2' --weights w --json\n"
+        "    assay fit alternatives dgemm.zip --by node,core\n"
+        "    assay fit compare monday.json tuesday.json --data wednesday.zip\n",
     .options = options,
-    .operands_least = 1,
+    .operands_least = 0,
     .operands_most = SIZE_MAX,
     .run = run,
 };

@@ -1,33 +1,20 @@
 #include "engine/command-line/unit-prediction.h"
 
+#include "engine/command-line/shown.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+#include "engine/plugin/evaluation.h"
 #include "engine/plugin/model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a term finds the values of its factors. */
-struct factor {
-    size_t column;
-    int32_t power;
-};
-
-struct term {
-    struct factor *factors; /* owned */
-    size_t count;
-};
-
-static void free_terms(struct term *terms, size_t count) {
-    for (size_t i = 0; terms && i < count; i++)
-        free(terms[i].factors);
-    free(terms);
-}
-
 static int check_model(const struct predict_model *model, double *ret_scale, struct failure *failure) {
-    if (strcmp(model->kind, "linear") != 0)
-        return failure_input(failure, model->name, 0, 0, "the model is of kind '%s', expected 'linear'",
+    if (!evaluation_knows(model->kind))
+        return failure_input(failure, model->name, 0, 0,
+                             "the model is of kind '%s', expected 'linear', 'piecewise' or 'maximum'",
                              model->kind);
     const struct unit *unit = model->response_unit ? unit_find(model->response_unit) : NULL;
     if (!unit || unit->dimension != UNIT_TIME)
@@ -38,41 +25,78 @@ static int check_model(const struct predict_model *model, double *ret_scale, str
     return 0;
 }
 
-static int find_factors(const struct predict_model *model, const struct plugin_term *written,
-                        const struct design *design, struct term *ret, struct failure *failure) {
-    ret->factors = calloc(written->factor_count + 1, sizeof *ret->factors);
-    if (!ret->factors)
-        return failure_memory(failure);
-    ret->count = written->factor_count;
-    for (size_t i = 0; i < ret->count; i++) {
-        const char *name = written->factors[i].name;
-        size_t column = design_find(design, name);
-        if (column == SIZE_MAX || design->columns[column].type == DESIGN_TEXT)
+/* The model's columns in the design, and what the values of a row are written to. */
+struct binding {
+    const char **names;
+    size_t count;
+    struct evaluation *evaluation;
+    size_t *columns;
+    double *values;
+    const char **texts;
+    char (*written)[NUMBER_TEXT_SIZE];
+};
+
+static void binding_clear(struct binding *binding) {
+    evaluation_free(binding->evaluation);
+    free(binding->names);
+    free(binding->columns);
+    free(binding->values);
+    free(binding->texts);
+    free(binding->written);
+}
+
+static int find_columns(struct binding *binding, const struct predict_model *model,
+                        const struct design *design, struct failure *failure) {
+    for (size_t i = 0; i < binding->count; i++) {
+        size_t column = design_find(design, binding->names[i]);
+        bool number = evaluation_uses_number(binding->evaluation, i);
+        if (column == SIZE_MAX || (number && design->columns[column].type == DESIGN_TEXT))
             return failure_input(
-                failure, model->name, 0, 0,
-                "the model's term '%s' needs '%s', which is %s; expected a number of the design",
-                written->name, name, column == SIZE_MAX ? "no column of the design" : "a text there");
-        ret->factors[i] = (struct factor){.column = column, .power = written->factors[i].power};
+                failure, model->name, 0, 0, "the model needs '%s', which is %s; expected a %s of the design",
+                binding->names[i], column == SIZE_MAX ? "no column of the design" : "a text there",
+                number ? "number" : "column");
+        binding->columns[i] = column;
     }
     return 0;
 }
 
-static double term_value(const struct term *term, const struct design *design, size_t row) {
-    double value = 1;
-    for (size_t i = 0; i < term->count; i++)
-        value *= pow(design_number(design, row, term->factors[i].column), term->factors[i].power);
-    return value;
+static int bind_columns(struct binding *binding, const struct predict_model *model,
+                        const struct design *design, struct failure *failure) {
+    int r = evaluation_columns(model, &binding->names, &binding->count, failure);
+    r = r < 0 ? r : evaluation_new(model, binding->names, binding->count, &binding->evaluation, failure);
+    if (r < 0)
+        return r;
+    binding->columns = calloc(binding->count + 1, sizeof *binding->columns);
+    binding->values = calloc(binding->count + 1, sizeof *binding->values);
+    binding->texts = calloc(binding->count + 1, sizeof *binding->texts);
+    binding->written = calloc(binding->count + 1, sizeof *binding->written);
+    if (!binding->columns || !binding->values || !binding->texts || !binding->written)
+        return failure_memory(failure);
+    return find_columns(binding, model, design, failure);
 }
 
-/* Of all groups, the longest. */
-static double row_value(const struct predict_model *model, const double *values) {
-    double longest = NAN;
-    for (size_t g = 0; g < model->group_count; g++) {
-        double sum = 0;
-        for (size_t t = 0; t < model->term_count; t++)
-            sum += model->groups[g].parts[0].estimates[t] * values[t];
-        longest = fmax(longest, sum); /* of a number and NAN, the number */
+static void take_row(struct binding *binding, const struct design *design, size_t row) {
+    for (size_t i = 0; i < binding->count; i++) {
+        if (evaluation_uses_number(binding->evaluation, i))
+            binding->values[i] = design_number(design, row, binding->columns[i]);
+        if (evaluation_uses_text(binding->evaluation, i))
+            binding->texts[i] = design_value(design, row, binding->columns[i], binding->written[i]);
     }
+}
+
+/* Of all groups, the longest; the group that the row is furthest outside of counts in TALLY. */
+static double row_value(const struct binding *binding, const struct predict_model *model,
+                        struct evaluation_tally *tally) {
+    double longest = NAN;
+    struct evaluation_tally groups = {.furthest = {.left = 1}};
+    for (size_t g = 0; g < model->group_count; g++) {
+        struct evaluation_value value;
+        if (evaluation_row(binding->evaluation, g, binding->values, binding->texts, &value) < 0)
+            continue;
+        longest = fmax(longest, value.mean); /* of a number and NAN, the number */
+        evaluation_tally_add(&groups, &value);
+    }
+    evaluation_tally_add(tally, &groups.furthest);
     return longest;
 }
 
@@ -80,23 +104,25 @@ int unit_prediction_make(void *context, const struct plan *plan, double *ret_sec
                          struct failure *failure) {
     (void)context;
     cleanup(model_cleanup) struct model *read = NULL;
+    cleanup(binding_clear) struct binding binding = {0};
     int r = model_read(plan->campaign->walltime.model, &read, failure);
     if (r < 0)
         return r;
     const struct predict_model *model = model_view(read);
     const struct design *design = plan->design;
     double scale = 1;
-    struct term *terms = calloc(model->term_count + 1, sizeof *terms);
-    cleanup_free double *values = calloc(model->term_count + 1, sizeof *values);
-    r = terms && values ? check_model(model, &scale, failure) : failure_memory(failure);
-    for (size_t t = 0; r == 0 && t < model->term_count; t++)
-        r = find_factors(model, &model->terms[t], design, &terms[t], failure);
-    for (size_t row = 0; r == 0 && row < design->row_count; row++) {
-        for (size_t t = 0; t < model->term_count; t++)
-            values[t] = term_value(&terms[t], design, row);
-        double seconds = scale * row_value(model, values);
+    r = check_model(model, &scale, failure);
+    r = r < 0 ? r : bind_columns(&binding, model, design, failure);
+    if (r < 0)
+        return r;
+    struct evaluation_tally tally = {0};
+    for (size_t row = 0; row < design->row_count; row++) {
+        take_row(&binding, design, row);
+        double seconds = scale * row_value(&binding, model, &tally);
         ret_seconds[row] = seconds > 0 ? seconds : NAN;
     }
-    free_terms(terms, model->term_count);
-    return r;
+    char sentence[EVALUATION_SENTENCE_SIZE];
+    if (evaluation_tally_describe(&tally, sentence))
+        fprintf(stderr, "assay: warning: %s: %s\n", shown(model->name).text, shown(sentence).text);
+    return 0;
 }

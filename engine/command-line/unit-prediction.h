@@ -7,8 +7,9 @@
 #include "engine/run/plan.h"
 
 /* For struct run_request: sets the seconds of a unit of each row, NAN where the model gives no positive time.
- * A model of several groups says the longest of what its groups say. The model must be linear, its response a
- * time, and the columns of its terms numbers of the design; anything else is refused as bad input. */
+ * A model of several groups says the longest of what its groups say. The model must be of a kind that is
+ * evaluated row by row, its response a time, and its columns those of the design; anything else is refused as
+ * bad input. One warning on standard error says that rows are outside of what it was fitted to. */
 int unit_prediction_make(void *context, const struct plan *plan, double *ret_seconds,
                          struct failure *failure);
 

@@ -5,7 +5,7 @@
  *
  *     evaluation_new(model, columns) ; evaluation_row(group, values, texts) ... ; evaluation_free
  *
- * Of the kinds that are defined row by row (MODEL.md): linear, piecewise, maximum.
+ * Of the kinds that are defined row by row (MODEL.md): linear, piecewise, maximum, minimum, harmonic.
  */
 #ifndef ASSAY_PLUGIN_EVALUATION_H
 #define ASSAY_PLUGIN_EVALUATION_H
@@ -15,11 +15,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     EVALUATION_TERMS_MOST = 1024,
     EVALUATION_FACTORS_MOST = 1024, /* distinct: a column, its logarithm, each of its levels */
-    EVALUATION_SENTENCE_SIZE = 512,
+    EVALUATION_SENTENCE_SIZE = 768,
 };
 
 struct evaluation; /* the model's factors bound to columns of the caller */
@@ -41,6 +42,9 @@ struct evaluation_value {
 /* Whether a model of this KIND can be evaluated. */
 bool evaluation_knows(const char *kind);
 
+/* The columns that MODEL uses, each once, the one that it is over first; the caller frees the list. */
+int evaluation_columns(const struct predict_model *model, const char ***ret, size_t *ret_count,
+                       struct failure *failure);
 /* Every factor (and `over`) must be one of COLUMNS: FAILURE_INPUT naming the nearest otherwise, as for a kind
  * that is not evaluated row by row, or segments that are not in order. MODEL is borrowed, with all it points
  * to; COLUMNS are looked at only here. */
@@ -75,5 +79,17 @@ bool evaluation_outside(const struct evaluation_value *value);
 /* One clause on that: "'m' is 3.2 times the greatest value that was measured". Returns BUFFER. */
 const char *evaluation_describe(const struct evaluation_value *value,
                                 char buffer[static EVALUATION_SENTENCE_SIZE]);
+
+/* How many rows are outside, and the one that is furthest out: for one warning a command. Zeroed at first. */
+struct evaluation_tally {
+    uint64_t rows, outside;
+    struct evaluation_value furthest;
+};
+
+void evaluation_tally_add(struct evaluation_tally *tally, const struct evaluation_value *value);
+/* "3 of 7 rows are outside of what the model was fitted to; of the one furthest out, ...", into BUFFER; NULL
+ * where none is. */
+const char *evaluation_tally_describe(const struct evaluation_tally *tally,
+                                      char buffer[static EVALUATION_SENTENCE_SIZE]);
 
 #endif

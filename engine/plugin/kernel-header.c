@@ -96,10 +96,6 @@ static int check_model(const struct writing *writing) {
             "a model of kind '%.64s' says nothing of one call; expected linear, piecewise or "
             "maximum",
             view->kind);
-    if (isnan(view->response_seconds))
-        return failure_input(writing->failure, view->name, 0, 0,
-                             "the response '%.128s' is in %.64s, which is no time", view->response,
-                             view->response_unit ? view->response_unit : "another unit");
     if (view->term_count > KERNEL_TERMS_MOST)
         return failure_input(writing->failure, view->name, 0, 0,
                              "the model has %zu terms; expected at most %d", view->term_count,
@@ -389,8 +385,11 @@ static void put_domain(struct writing *writing) {
                     greatest = fmax(greatest, range->maximum);
                 }
         char line[512];
-        snprintf(line, sizeof line, "  %s: %.200s, measured from %.15g to %.15g", writing->arguments[i],
-                 writing->factors[i], least, greatest);
+        snprintf(line, sizeof line, "  %s: %.200s, %s", writing->arguments[i], writing->factors[i],
+                 least <= greatest ? "measured" : "it is not told where it was measured");
+        if (least <= greatest)
+            snprintf(line + strlen(line), sizeof line - strlen(line), " from %.15g to %.15g", least,
+                     greatest);
         put_comment(writing, line);
     }
 }
@@ -440,8 +439,8 @@ int kernel_header_write(const struct kernel *kernels, size_t count, bool noisy, 
                               .view = model_view(kernels[k].model),
                               .noisy = noisy,
                               .failure = failure};
-        one.seconds = one.view->response_seconds > 0 ? one.view->response_seconds : 1;
-        int r = write_kernel(&one);
+        int r = model_time(kernels[k].model, &one.seconds, failure);
+        r = r < 0 ? r : write_kernel(&one);
         if (r < 0)
             return r;
         writing.error = one.error;

@@ -120,6 +120,23 @@ static int collect_factors(struct model_fit *fit, const struct document_node *ro
     return 0;
 }
 
+/* A category has no range to choose from. */
+static int bind_factors(struct model_fit *fit, struct failure *failure) {
+    for (size_t t = 0; t < fit->view->term_count; t++)
+        for (size_t f = 0; f < fit->view->terms[t].factor_count; f++)
+            if (fit->view->terms[t].factors[f].level)
+                return failure_input(failure, model_document(fit->model)->file, 0, 0,
+                                     "the term '%.64s' is of the category '%.64s'; expected terms of numbers "
+                                     "alone, which rows can be chosen for",
+                                     fit->view->terms[t].name, fit->view->terms[t].factors[f].name);
+    cleanup_free const char **names = calloc(fit->factor_count + 1, sizeof *names);
+    if (!names)
+        return failure_memory(failure);
+    for (size_t i = 0; i < fit->factor_count; i++)
+        names[i] = fit->factors[i].name;
+    return evaluation_new(fit->view, names, fit->factor_count, &fit->evaluation, failure);
+}
+
 static int collect_inputs(struct model_fit *fit, const struct document_node *root, struct failure *failure) {
     const struct document_node *inputs = list_of(document_get(root, "origin"), "inputs");
     fit->inputs = calloc(inputs ? inputs->count + 1 : 1, sizeof *fit->inputs);
@@ -161,6 +178,7 @@ int model_fit_read(const struct model *model, struct model_fit **ret, struct fai
     int r = check_kind(fit->view, document, failure);
     r = r < 0 ? r : read_groups(fit, document->root, failure);
     r = r < 0 ? r : collect_factors(fit, document->root, failure);
+    r = r < 0 ? r : bind_factors(fit, failure);
     r = r < 0 ? r : collect_inputs(fit, document->root, failure);
     if (r == 0)
         *ret = take_pointer(fit);
@@ -174,6 +192,7 @@ void model_fit_free(struct model_fit *fit) {
         free((void *)fit->groups[g].labels);
     free(fit->groups);
     free((void *)fit->by);
+    evaluation_free(fit->evaluation);
     free(fit->factors);
     free(fit->inputs);
     free(fit);
@@ -203,13 +222,8 @@ bool model_fit_domain(const struct model_fit *fit, const size_t *groups, size_t 
 
 /* ---- Evaluating */
 
-double model_fit_term(const struct model_fit *fit, size_t term, const double *values) {
-    const struct plugin_term *one = &fit->view->terms[term];
-    double product = 1;
-    for (size_t f = 0; f < one->factor_count; f++)
-        for (int32_t power = 0; power < one->factors[f].power; power++)
-            product *= values[find_factor(fit, one->factors[f].name)];
-    return product;
+void model_fit_row(const struct model_fit *fit, const double *values, double *ret_terms) {
+    evaluation_terms(fit->evaluation, values, NULL, ret_terms);
 }
 
 static int find_columns(const struct model_fit *fit, const struct design *design, size_t *ret,
@@ -239,8 +253,8 @@ int model_fit_terms(const struct model_fit *fit, const struct design *design, do
     for (size_t row = 0; r == 0 && row < design->row_count; row++) {
         for (size_t i = 0; i < fit->factor_count; i++)
             values[i] = design_number(design, row, columns[i]);
+        model_fit_row(fit, values, terms + row * count);
         for (size_t t = 0; r == 0 && t < count; t++) {
-            terms[row * count + t] = model_fit_term(fit, t, values);
             if (!isfinite(terms[row * count + t]))
                 r = design_failure(design, row, failure, "the term %.64s is beyond the range of a double",
                                    fit->view->terms[t].name);
@@ -249,6 +263,16 @@ int model_fit_terms(const struct model_fit *fit, const struct design *design, do
     if (r == 0)
         *ret = take_pointer(terms);
     return r;
+}
+
+double model_fit_sigma(const struct model_fit *fit, size_t group, const double *terms, bool *ret_varies) {
+    const struct predict_part *part = fit->view->groups[group].parts;
+    const struct plugin_noise *noise = part->noise;
+    bool varies = false;
+    for (size_t t = 0; noise && noise->coefficients && t < fit->view->term_count; t++)
+        varies = varies || noise->coefficients[t] != 0;
+    *ret_varies = varies;
+    return varies ? evaluation_sigma(fit->view, part, terms) : fit->groups[group].sigma;
 }
 
 double model_fit_response(const struct model_fit *fit, size_t group, const double *terms) {

@@ -391,10 +391,82 @@ double model_seconds(const struct model *model) {
     return unit && unit->dimension == UNIT_TIME ? unit->scale : NAN;
 }
 
+int model_time(const struct model *model, double *ret, struct failure *failure) {
+    double seconds = model_seconds(model);
+    if (isnan(seconds))
+        return failure_input(failure, model->view.name, 0, 0,
+                             "the response '%.128s' is in %.64s, which is no time", model->view.response,
+                             model->view.response_unit);
+    *ret = seconds > 0 ? seconds : 1;
+    return 0;
+}
+
 const struct document *model_document(const struct model *model) {
     return model->document;
 }
 
 size_t model_skipped_count(const struct model *model) {
     return model->skipped_count;
+}
+
+/* ---- What the view does not have */
+
+static const struct document_node *root_of(const struct model *model) {
+    return model_document(model)->root;
+}
+
+int model_labels(const struct model *model, const char ***ret, size_t *ret_count, struct failure *failure) {
+    const struct document_node *by = document_get(root_of(model), "by");
+    size_t most = by && by->kind == DOCUMENT_SEQUENCE ? by->count : 0, count = 0;
+    const char **names = calloc(most + 1, sizeof *names);
+    if (!names)
+        return failure_memory(failure);
+    for (size_t i = 0; i < most; i++)
+        if (by->items[i]->kind == DOCUMENT_TEXT)
+            names[count++] = by->items[i]->text;
+    *ret = names;
+    *ret_count = count;
+    return 0;
+}
+
+const char *model_label(const struct model *model, size_t group, const char *by) {
+    const struct document_node *node = document_get(root_of(model), "groups")->items[group],
+                               *label = document_get(document_get(node, "labels"), by);
+    return label && label->text ? label->text : "";
+}
+
+int model_find_group(const struct model *model, const char *name, size_t *ret, struct failure *failure) {
+    const struct predict_model *view = model_view(model);
+    for (size_t g = 0; g < view->group_count; g++)
+        if (strcmp(view->groups[g].name, name) == 0) {
+            *ret = g;
+            return 0;
+        }
+    cleanup_free const char **names = calloc(view->group_count, sizeof *names);
+    if (!names)
+        return failure_memory(failure);
+    for (size_t g = 0; g < view->group_count; g++)
+        names[g] = view->groups[g].name;
+    const char *nearest = text_nearest(name, names, view->group_count);
+    return failure_input(failure, view->name, 0, 0, "the model has no group '%.128s'; %s '%.128s'%s", name,
+                         nearest ? "did you mean" : "its first is", nearest ? nearest : names[0],
+                         nearest ? "?" : "");
+}
+
+const char *model_unit(const struct model *model, const char *name) {
+    const struct document_node *factors = document_get(root_of(model), "factors");
+    if (strcmp(name, model_view(model)->response) == 0)
+        return model_view(model)->response_unit;
+    for (size_t i = 0; factors && i < factors->count; i++) {
+        const struct document_node *found = document_get(factors->items[i], "name"),
+                                   *unit = document_get(factors->items[i], "unit");
+        if (found && found->text && strcmp(found->text, name) == 0)
+            return unit && unit->kind == DOCUMENT_TEXT ? unit->text : NULL;
+    }
+    return NULL;
+}
+
+const char *model_weights(const struct model *model) {
+    const struct document_node *weights = document_get(root_of(model), "weights");
+    return weights && weights->kind == DOCUMENT_TEXT ? weights->text : NULL;
 }

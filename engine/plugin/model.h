@@ -29,9 +29,23 @@ void model_cleanup(struct model **model); /* for cleanup() */
 const struct predict_model *model_view(const struct model *model);
 /* Seconds in one unit of the response; NaN: it is no time; 0: the unit is not known. */
 double model_seconds(const struct model *model);
+/* The same in *RET for those who need a time: 1 where the unit is not known, FAILURE_INPUT where it is no
+ * time. */
+int model_time(const struct model *model, double *ret, struct failure *failure);
 /* The file, for what the view does not have; its groups are those of the view, in the same order. */
 const struct document *model_document(const struct model *model);
 /* How many groups the fit had to skip. */
 size_t model_skipped_count(const struct model *model);
+
+/* The columns that the model has groups by; the caller frees the list, the texts are the model's. */
+int model_labels(const struct model *model, const char ***ret, size_t *ret_count, struct failure *failure);
+/* The label of GROUP for the column BY; "" where the file has none. */
+const char *model_label(const struct model *model, size_t group, const char *by);
+/* The group called NAME ("dahu-3/0"), or FAILURE_INPUT with the nearest one. */
+int model_find_group(const struct model *model, const char *name, size_t *ret, struct failure *failure);
+/* The unit that the file tells of column NAME (a factor or the response), or NULL. */
+const char *model_unit(const struct model *model, const char *name);
+/* The column of weights that it was fitted with, or NULL. */
+const char *model_weights(const struct model *model);
 
 #endif

@@ -20,6 +20,9 @@ enum {
 /* Covariances over sigma^2 that differ by less, relative to their diagonal, are the same. */
 static const double same_covariance = 1e-6;
 
+/* Noise that varies is at least so much of a group's sigma. */
+static const double noise_least = 1e-3;
+
 /* Groups that are as sure as each other. */
 struct class {
     size_t group; /* one of them */
@@ -38,6 +41,8 @@ struct finding {
     double *responses; /* by candidate: the mean over the groups of its kind */
     double *slowest;   /* by candidate: the greatest of them */
     double *sigmas;    /* by candidate: of the group that is slowest */
+    double *noise;     /* by candidate: the weight by the noise of the groups, their mean */
+    bool varies;       /* the noise is not the same everywhere */
     double *weights;   /* by candidate */
     double *costs;     /* by candidate; NULL: all 1 */
     uint32_t *kinds;   /* by candidate; NULL: all 0 */
@@ -53,6 +58,7 @@ static void finding_clear(struct finding *finding) {
     free(finding->responses);
     free(finding->slowest);
     free(finding->sigmas);
+    free(finding->noise);
     free(finding->weights);
     free(finding->costs);
     free(finding->kinds);
@@ -301,13 +307,24 @@ static int make_classes(struct finding *finding, struct failure *failure) {
 
 /* ---- What candidates cost and weigh */
 
+/* The noise there, and no less than a thousandth of the group's: rows where a fit of the noise comes to
+ * nothing are not worth all others together. */
+static double sigma_at(struct finding *finding, size_t group, const double *terms) {
+    bool varies;
+    double sigma = model_fit_sigma(finding->fit, group, terms, &varies),
+           least = finding->fit->groups[group].sigma * noise_least;
+    finding->varies = finding->varies || varies;
+    return sigma > least ? sigma : least;
+}
+
 /* What the model predicts in the groups where a candidate is measured. */
 static int predict_responses(struct finding *finding, struct failure *failure) {
     size_t rows = finding->candidates->row_count, count = finding->fit->view->term_count;
     finding->responses = calloc(rows, sizeof *finding->responses);
     finding->slowest = calloc(rows, sizeof *finding->slowest);
     finding->sigmas = calloc(rows, sizeof *finding->sigmas);
-    if (!finding->responses || !finding->slowest || !finding->sigmas)
+    finding->noise = calloc(rows, sizeof *finding->noise);
+    if (!finding->responses || !finding->slowest || !finding->sigmas || !finding->noise)
         return failure_memory(failure);
     for (size_t c = 0; c < rows; c++) {
         double groups = 0;
@@ -315,11 +332,14 @@ static int predict_responses(struct finding *finding, struct failure *failure) {
             size_t group = finding->groups[i];
             if (finding->group_kinds[group] != kind_of(finding, c))
                 continue;
-            double response = model_fit_response(finding->fit, group, finding->terms + c * count);
+            double response = model_fit_response(finding->fit, group, finding->terms + c * count),
+                   sigma = sigma_at(finding, group, finding->terms + c * count);
             if (groups++ == 0 || response > finding->slowest[c]) {
                 finding->slowest[c] = response;
-                finding->sigmas[c] = finding->fit->groups[group].sigma;
+                finding->sigmas[c] = sigma;
             }
+            double times = finding->fit->groups[group].sigma / sigma;
+            finding->noise[c] += (times * times - finding->noise[c]) / groups;
             finding->responses[c] += (response - finding->responses[c]) / groups;
         }
         if (groups == 0)
@@ -378,6 +398,8 @@ static int weigh(struct finding *finding, struct failure *failure) {
                              "the model was fitted with the weights '%s'; say what they are elsewhere, with "
                              "--weights EXPRESSION or a column of the candidates",
                              column);
+    if (!weights && finding->varies)
+        finding->weights = take_pointer(finding->noise);
     if (!weights)
         return 0;
     finding->weights = calloc(design->row_count, sizeof *finding->weights);

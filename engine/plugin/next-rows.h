@@ -11,10 +11,11 @@
  * Cost. Of a row, the time that the slowest of its groups needs, by the model, and no less than that group's
  * sigma: shorter times the model cannot tell from nothing.
  *
- * Weights. Without any, the noise is the same everywhere, as the fit took it to be. Weights of one's own say
- * where it is not: a unit's variance is sigma^2 / weight. A model that was fitted with weights needs them
- * here too. Of one that was fitted without, sigma^2 is taken for the mean of the variances over the domain:
- * only how weights compare with one another counts.
+ * Weights. Without any, a unit's variance is that of the model's noise at the row, at least a millionth of
+ * the group's sigma^2; where the model tells none that varies, it is sigma^2 everywhere. Weights of one's own
+ * say otherwise: a unit's variance is sigma^2 / weight. A model that was fitted with weights needs them here
+ * too. Of one that was fitted without, sigma^2 is taken for the mean of the variances over the domain: only
+ * how weights compare with one another counts.
  */
 #ifndef ASSAY_PLUGIN_NEXT_ROWS_H
 #define ASSAY_PLUGIN_NEXT_ROWS_H

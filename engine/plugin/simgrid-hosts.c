@@ -87,10 +87,9 @@ int simgrid_hosts_read(const struct model *model, const char *column, double flo
     const struct predict_model *view = model_view(model);
     cleanup(model_fit_cleanup) struct model_fit *fit = NULL;
     size_t term = 0, by = 0;
-    if (isnan(view->response_seconds))
-        return failure_input(failure, view->name, 0, 0, "the response '%.128s' is in %.64s, which is no time",
-                             view->response, view->response_unit ? view->response_unit : "another unit");
-    int r = model_fit_read(model, &fit, failure);
+    double seconds = 1;
+    int r = model_time(model, &seconds, failure);
+    r = r < 0 ? r : model_fit_read(model, &fit, failure);
     r = r < 0 ? r : find_term(view, &term, failure);
     r = r < 0 ? r : find_column(fit, column, &by, failure);
     if (r < 0)
@@ -98,7 +97,7 @@ int simgrid_hosts_read(const struct model *model, const char *column, double flo
     ret->hosts = calloc(view->group_count, sizeof *ret->hosts);
     if (!ret->hosts)
         return failure_memory(failure);
-    r = add_groups(fit, by, term, view->response_seconds > 0 ? view->response_seconds : 1, ret, failure);
+    r = add_groups(fit, by, term, seconds, ret, failure);
     for (size_t i = 0; r == 0 && i < ret->count; i++)
         ret->hosts[i].speed = flop / (ret->hosts[i].seconds / (double)ret->hosts[i].groups);
     ret->term = view->terms[term].name;

@@ -218,11 +218,8 @@ int simgrid_network_read(const struct model *model, const char *group, const str
                              "a model of kind '%.64s' tells of no network; expected smpi, or linear or "
                              "piecewise with the terms 1 and the size of a message",
                              view->kind);
-    if (isnan(view->response_seconds))
-        return failure_input(failure, view->name, 0, 0, "the response '%.128s' is in %.64s, which is no time",
-                             view->response, view->response_unit ? view->response_unit : "another unit");
-    reading.seconds = view->response_seconds > 0 ? view->response_seconds : 1;
-    int r = choose_group(&reading, group);
+    int r = model_time(model, &reading.seconds, failure);
+    r = r < 0 ? r : choose_group(&reading, group);
     if (r < 0)
         return r;
     return strcmp(view->kind, "smpi") == 0 ? read_smpi(&reading, base) : read_lines(&reading, base);

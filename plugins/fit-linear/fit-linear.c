@@ -1,5 +1,6 @@
 /* The plugin fit-linear: see README.md for what it computes. */
 #include "plugins/fit-linear/linear.h"
+#include "plugins/fit-linear/noise.h"
 #include "plugins/fit-linear/settle.h"
 #include "plugins/fit-linear/telling.h"
 
@@ -30,9 +31,13 @@ static void linear_close(struct fit *fit) {
     expansion_free(fit->expansion);
     cells_free(fit->cells);
     moments_free(fit->moments);
+    noise_free(fit->noise);
     for (size_t i = 0; i < LINEAR_INPUTS_MOST; i++)
         free(fit->derived[i]);
     free(fit->cell_codes);
+    free(fit->held_numbers);
+    free(fit->held_cells);
+    grouped_rows_clear(&fit->held);
     free(fit);
 }
 
@@ -53,20 +58,52 @@ static int list_inputs(struct fit *fit) {
     return 0;
 }
 
+/* Rows are held where one of the two looks at them again. */
+static int begin_holding(struct fit *fit, struct plugin_message *message) {
+    bool robust = linear_parameter(fit, PARAMETER_ROBUST) != ROBUST_NONE;
+    fit->holds = robust || linear_parameter(fit, PARAMETER_OUTLIERS) > 0;
+    if (robust && linear_parameter(fit, PARAMETER_OUTLIERS) > 0)
+        snprintf(
+            message->text, sizeof message->text,
+            "both 'robust' and 'outliers' are set; expected one of them: robust weights leave no outliers");
+    else if (robust && linear_parameter(fit, PARAMETER_SELECT) == SELECT_BIC)
+        snprintf(
+            message->text, sizeof message->text,
+            "'select' is bic and 'robust' is set; a robust fit has no likelihood, so expected elimination "
+            "or none");
+    else
+        return 0;
+    return -EINVAL;
+}
+
+static int make_room_for_held(struct fit *fit) {
+    if (!fit->holds)
+        return 0;
+    grouped_rows_init(&fit->held, fit->input_count + 1 + (fit->formula.category_count > 0));
+    fit->held_numbers = calloc(PIECE, sizeof *fit->held_numbers);
+    fit->held_cells = calloc(PIECE, sizeof *fit->held_cells);
+    return fit->held_numbers && fit->held_cells ? 0 : -ENOMEM;
+}
+
 static int linear_begin(struct fit *fit, struct plugin_message *message) {
     const struct fit_request *request = fit->request;
     int r = formula_read(fit->host, request, &fit->formula, message);
     if (r < 0)
         return r;
+    r = begin_holding(fit, message);
+    if (r < 0)
+        return r;
     const struct moments_options options = {.weighted = request->weights != NULL,
                                             .choice = MOMENTS_BEST,
-                                            .folds = (uint32_t)linear_parameter(fit, PARAMETER_FOLDS),
+                                            .folds = fit->holds ? 1 : linear_folds(fit),
                                             .seed = request->seed};
     r = moments_new(&fit->formula, &options, &fit->moments);
     r = r < 0 ? r : cells_new(fit->formula.category_count, &fit->cells);
     r = r < 0 ? r : list_inputs(fit);
+    r = r < 0 ? r : make_room_for_held(fit);
     fit->cell_codes = calloc(PIECE, sizeof *fit->cell_codes);
-    return r < 0 ? r : fit->cell_codes ? 0 : -ENOMEM;
+    r = r < 0 ? r : fit->cell_codes ? 0 : -ENOMEM;
+    return r < 0 ? r : noise_new(fit, &fit->noise, message);
 }
 
 static int linear_open(const struct plugin_host *host, const struct fit_request *request, struct fit **ret,
@@ -104,7 +141,7 @@ struct piece {
 
 /* Whether blocks can be taken as they are. */
 static bool is_plain(const struct fit *fit) {
-    if (fit->formula.category_count > 0)
+    if (fit->formula.category_count > 0 || fit->holds)
         return false;
     for (size_t i = 0; i < fit->formula.input_count; i++)
         if (is_derived(&fit->formula.inputs[i]))
@@ -136,6 +173,27 @@ static int find_cells(struct fit *fit, const struct fit_block *block, struct pie
     return r == -ERANGE || r == -E2BIG ? -EINVAL : r;
 }
 
+static int hold_piece(struct fit *fit, const struct fit_block *block, struct piece *piece,
+                      struct plugin_message *message) {
+    size_t count = fit->input_count, most = LINEAR_HELD_MOST / fit->held.columns;
+    for (size_t r = 0; r < piece->rows; r++) {
+        fit->held_numbers[r] = (double)(block->first_row + piece->start + r);
+        fit->held_cells[r] = piece->cells[r];
+    }
+    piece->columns[count++] = fit->held_numbers;
+    piece->columns[count++] = fit->held_cells;
+    int r = fit->held.count + piece->rows > most
+                ? -EFBIG
+                : grouped_rows_add(&fit->held, piece->rows, piece->columns, block->groups + piece->start,
+                                   block->group_count);
+    if (r != -EFBIG)
+        return r;
+    snprintf(message->text, sizeof message->text,
+             "'robust' and 'outliers' hold the rows in memory, %zu of this width at most; there are more",
+             most);
+    return -EINVAL;
+}
+
 static int add_piece(struct fit *fit, const struct fit_block *block, struct piece *piece,
                      struct plugin_message *message) {
     for (size_t i = 0; i < fit->input_count; i++) {
@@ -151,6 +209,11 @@ static int add_piece(struct fit *fit, const struct fit_block *block, struct piec
     size_t row;
     r = moments_add(fit->moments, block->first_row + piece->start, piece->rows, piece->columns, piece->cells,
                     piece->cell_count, &row);
+    if (r == 0)
+        r = noise_add(fit->noise, block->first_row + piece->start, piece->rows, piece->columns, piece->cells,
+                      message);
+    if (r == 0 && fit->holds)
+        return hold_piece(fit, block, piece, message);
     if (r != -ERANGE)
         return r;
     snprintf(message->text, sizeof message->text,
@@ -195,7 +258,9 @@ static int end_of_sums(struct fit *fit, struct plugin_message *message) {
     int r = expansion_new(fit->host, &fit->formula, &fit->expansion, message);
     if (r < 0)
         return r;
-    if (linear_parameter(fit, PARAMETER_FOLDS) > 1 && moments_folds(fit->moments) == 1)
+    if (fit->holds)
+        return (r = grouped_rows_sort(&fit->held)) < 0 ? r : FIT_DONE;
+    if (linear_folds(fit) > 1 && moments_folds(fit->moments) == 1)
         note_no_folds(fit);
     return FIT_DONE; /* no noise needs the rows again */
 }
@@ -221,11 +286,14 @@ static int linear_finish(struct fit *fit, const struct fit_writer *writer, struc
     struct settling *settling = settling_new(fit);
     struct settled *settled = malloc(sizeof *settled);
     struct telling *telling = malloc(sizeof *telling);
-    int r = settling && settled && telling ? telling_formula(fit, writer) : -ENOMEM;
+    struct noise_told *told = malloc(sizeof *told);
+    int r = settling && settled && telling && told ? telling_formula(fit, writer) : -ENOMEM;
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++) {
         r = settle(settling, writer->order[i], settled);
-        r = r < 0 ? r : telling_group(fit, writer, writer->order[i], settled, telling);
+        r = r < 0 ? r : noise_settle(fit->noise, fit, writer->order[i], settled, told);
+        r = r < 0 ? r : telling_group(fit, writer, writer->order[i], settled, told, telling);
     }
+    free(told);
     free(telling);
     free(settled);
     settling_free(settling);

@@ -375,6 +375,7 @@ static void judge_fit(struct problem *problem, struct dd rss, struct dd total, s
     int response = exponent_of(problem, problem->width - 1);
     double scaled = ret->perfect || ret->saturated ? 0 : dd_to_double(rss);
     ret->rss = ldexp(scaled, 2 * response);
+    ret->total = ldexp(dd_to_double(total), 2 * response);
     ret->degrees = n - count;
     ret->sigma = ret->r2 = ret->adjusted_r2 = ret->log_likelihood = ret->aic = ret->bic = NAN;
     if (!ret->constant_response)

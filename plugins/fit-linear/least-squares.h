@@ -28,7 +28,8 @@ struct least_squares {
     struct fit_estimate estimates[EXPANSION_TERMS_MOST];
     double covariance[EXPANSION_TERMS_MOST * EXPANSION_TERMS_MOST]; /* term_count * term_count are used */
     bool has_covariance;
-    double degrees, rss, sigma, r2, adjusted_r2, log_likelihood, aic, bic, condition;
+    double degrees, rss, total, sigma, r2, adjusted_r2, log_likelihood, aic, bic, condition;
+    /* total: the response's sum of squares, about its mean when there is an intercept */
     double variance_inflation; /* the greatest; 1: no term can be told from the others */
     size_t inflated_term;      /* whose it is */
     bool saturated;            /* as many rows as terms */

@@ -14,6 +14,7 @@
 #include "plugins/fit-linear/formula.h"
 #include "plugins/fit-linear/moments.h"
 #include "plugins/interface/fit.h"
+#include "plugins/numerics/grouped-rows.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,7 @@
 enum {
     LINEAR_INPUTS_MOST = FORMULA_INPUTS_MOST + 2, /* of the formula, the response, the weights */
     LINEAR_NEEDS_MOST = FORMULA_COLUMNS_MOST + 2,
+    LINEAR_HELD_MOST = 1 << 28, /* numbers: 2 GiB */
 };
 
 /* The entries of fit_operations.parameters (parameters.c), in their order. */
@@ -30,6 +32,8 @@ enum parameter {
     PARAMETER_OUTLIERS,
     PARAMETER_ROBUST,
     PARAMETER_FOLDS,
+    PARAMETER_NOISE,
+    PARAMETER_DISTRIBUTION,
     PARAMETER_COUNT,
 };
 extern const struct plugin_parameter linear_parameters[PARAMETER_COUNT];
@@ -41,6 +45,8 @@ enum stage {
     STAGE_SUMS,
     STAGE_NOISE,
 };
+
+struct noise;
 
 struct fit {
     const struct plugin_host *host;
@@ -58,12 +64,24 @@ struct fit {
     double *derived[LINEAR_INPUTS_MOST]; /* room for a piece of those that are made */
     uint32_t *cell_codes;                /* and for its rows' cells */
     uint64_t rows;
-    struct expansion *expansion; /* when STAGE_SUMS is over */
+    /* Rows, where outliers or robust weights need to see them again: the inputs, the row's number in the
+     * table, and with categories its cell. */
+    bool holds;
+    struct grouped_rows held;
+    double *held_numbers, *held_cells; /* room for a piece */
+    struct expansion *expansion;       /* when STAGE_SUMS is over */
+    struct noise *noise;               /* keeps rows where the noise needs them; or NULL */
 };
 
 /* What the parameter is. */
 static inline double linear_parameter(const struct fit *fit, enum parameter parameter) {
     return fit->request->parameters[parameter];
+}
+
+/* How many folds are asked for; 1: none. */
+static inline uint32_t linear_folds(const struct fit *fit) {
+    double folds = linear_parameter(fit, PARAMETER_FOLDS);
+    return folds > 1 ? (uint32_t)folds : 1;
 }
 
 #endif

@@ -7,6 +7,7 @@ struct settling {
     const struct fit *fit;
     struct sums_layout layout;
     struct sum_fit sum_fit;
+    struct row_fit *row_fit; /* where rows are held */
     struct sums *all, *folds[MOMENTS_FOLDS_MOST];
     uint32_t fold_count;
     struct sums_cell *cells; /* of the group in hand */
@@ -33,7 +34,10 @@ static int settling_init(struct settling *settling, const struct fit *fit) {
         settling->folds[f] = sums_new(&settling->layout);
         complete = complete && settling->folds[f];
     }
-    return complete ? sum_fit_init(&settling->sum_fit, &selection) : -ENOMEM;
+    int r = complete ? sum_fit_init(&settling->sum_fit, &selection) : -ENOMEM;
+    if (r == 0 && fit->holds)
+        settling->row_fit = row_fit_new(fit, &settling->layout, &settling->sum_fit);
+    return r == 0 && fit->holds && !settling->row_fit ? -ENOMEM : r;
 }
 
 struct settling *settling_new(const struct fit *fit) {
@@ -47,6 +51,7 @@ struct settling *settling_new(const struct fit *fit) {
 void settling_free(struct settling *settling) {
     if (!settling)
         return;
+    row_fit_free(settling->row_fit);
     sum_fit_clear(&settling->sum_fit);
     sums_free(settling->all);
     for (uint32_t f = 0; f < settling->fold_count; f++)
@@ -105,22 +110,34 @@ static void survey(const struct settling *settling, struct settled *ret) {
     }
 }
 
-int settle(struct settling *settling, uint32_t group, struct settled *ret) {
+static int settle_by_rows(struct settling *settling, uint32_t group, struct settled *ret) {
+    uint32_t folds = linear_folds(settling->fit);
+    int r = row_fit_run(settling->row_fit, group, settling->cells, settling->cell_count, &ret->path,
+                        &ret->result, &ret->outcome, ret->reason);
+    ret->fitted = r > 0;
+    if (ret->fitted && folds > 1)
+        r = row_fit_validate(settling->row_fit, settling->all, folds, &ret->validation);
+    return r < 0 ? r : 0;
+}
+
+static int settle_by_sums(struct settling *settling, struct settled *ret) {
     bool kept[SUMS_COLUMNS_MOST];
+    int r = sum_fit_run(&settling->sum_fit, settling->all, kept, &ret->path, &ret->result, ret->reason);
+    ret->fitted = r > 0;
+    if (ret->fitted && settling->fold_count > 1)
+        r = sum_fit_validate(&settling->sum_fit, settling->all, settling->folds, settling->fold_count,
+                             &ret->validation);
+    return r < 0 ? r : 0;
+}
+
+int settle(struct settling *settling, uint32_t group, struct settled *ret) {
     ret->path.count = ret->path.round = 0;
     ret->validation = (struct validation){.folds = 0};
+    ret->outcome = (struct row_outcome){.settled = true};
     int r = list_cells(settling, group);
     if (r < 0)
         return r;
     collect(settling);
     survey(settling, ret);
-    r = sum_fit_run(&settling->sum_fit, settling->all, kept, &ret->path, &ret->result, ret->reason);
-    if (r < 0)
-        return r;
-    ret->fitted = r > 0;
-    if (!ret->fitted || settling->fold_count == 1)
-        return 0;
-    r = sum_fit_validate(&settling->sum_fit, settling->all, settling->folds, settling->fold_count,
-                         &ret->validation);
-    return r < 0 ? r : 0;
+    return settling->row_fit ? settle_by_rows(settling, group, ret) : settle_by_sums(settling, ret);
 }

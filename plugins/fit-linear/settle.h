@@ -4,6 +4,7 @@
 
 #include "plugins/fit-linear/least-squares.h"
 #include "plugins/fit-linear/linear.h"
+#include "plugins/fit-linear/row-fit.h"
 #include "plugins/fit-linear/sum-fit.h"
 
 #include <stdbool.h>
@@ -14,6 +15,7 @@ struct settled {
     uint64_t rows, incomplete;   /* that could be used; left out because a value is empty or not finite */
     struct least_squares result; /* where it is fitted */
     struct selection_path path;  /* of selection; empty where there was none */
+    struct row_outcome outcome;  /* of outliers or robust weights */
     struct validation validation;
     /* Of the rows that could be used: by formula input, unscaled; then of the columns' products. */
     double input_minimum[LINEAR_INPUTS_MOST], input_maximum[LINEAR_INPUTS_MOST];

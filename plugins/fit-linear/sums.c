@@ -46,16 +46,15 @@ static void clear(struct sums *sums) {
     }
 }
 
-/* Whether all levels of the cell are there: "" is none. */
-static bool is_complete(const struct expansion *expansion, const struct sums_cell *cell) {
+bool sums_is_complete(const struct sums_layout *layout, const struct sums_cell *cell) {
+    const struct expansion *expansion = layout->expansion;
     for (size_t c = 0; c < expansion->formula->category_count; c++)
         if (expansion->levels[c][cell->codes[c]][0] == '\0')
             return false;
     return true;
 }
 
-/* Whether the column's dummies are 1 in the cell. */
-static bool is_active(const struct sums_layout *layout, size_t column, const struct sums_cell *cell) {
+bool sums_is_active(const struct sums_layout *layout, size_t column, const struct sums_cell *cell) {
     if (column == 0 || column + 1 == layout->width)
         return true;
     const struct expanded_term *expanded = &layout->expansion->terms[layout->term_of[column]];
@@ -66,12 +65,17 @@ static bool is_active(const struct sums_layout *layout, size_t column, const str
     return true;
 }
 
+static void widen(struct sums *sums, size_t a, double value) {
+    sums->minimum[a] = fmin(sums->minimum[a], value);
+    sums->maximum[a] = fmax(sums->maximum[a], value);
+}
+
 static void collect_cell(struct sums *sums, const struct moments *moments, const struct sums_cell *cell,
                          uint32_t fold) {
     const struct sums_layout *layout = sums->layout;
     uint64_t rows = moments_rows(moments, cell->cell, fold);
     sums->incomplete += moments_incomplete(moments, cell->cell, fold);
-    if (layout->expansion->formula->category_count > 0 && !is_complete(layout->expansion, cell)) {
+    if (!sums_is_complete(layout, cell)) {
         sums->incomplete += rows;
         return;
     }
@@ -82,14 +86,14 @@ static void collect_cell(struct sums *sums, const struct moments *moments, const
     sums->negative += moments_negative(moments, cell->cell, fold);
     size_t active[SUMS_COLUMNS_MOST], count = 0;
     for (size_t a = 0; a < layout->width; a++) {
-        if (is_active(layout, a, cell)) {
+        bool in_it = sums_is_active(layout, a, cell);
+        if (in_it)
             active[count++] = a;
+        if (in_it && layout->product_of[a] > 0)
             moments_widen(moments, cell->cell, fold, layout->product_of[a], &sums->minimum[a],
                           &sums->maximum[a]);
-        } else {
-            sums->minimum[a] = fmin(sums->minimum[a], 0);
-            sums->maximum[a] = fmax(sums->maximum[a], 0);
-        }
+        else /* a dummy alone is 1, and all are 0 elsewhere */
+            widen(sums, a, in_it);
     }
     for (size_t i = 0; i < count; i++)
         for (size_t j = i; j < count; j++) {

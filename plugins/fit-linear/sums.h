@@ -44,6 +44,11 @@ struct sums {
 
 void sums_layout_init(struct sums_layout *layout, const struct expansion *expansion, bool weighted);
 
+/* Whether the column's dummies are 1 in the cell. */
+bool sums_is_active(const struct sums_layout *layout, size_t column, const struct sums_cell *cell);
+/* Whether all levels of the cell are there: "" is none. */
+bool sums_is_complete(const struct sums_layout *layout, const struct sums_cell *cell);
+
 struct sums *sums_new(const struct sums_layout *layout); /* NULL when out of memory */
 void sums_free(struct sums *sums);
 

@@ -28,7 +28,7 @@ void telling_note(struct telling *telling, const char *format, ...) {
 
 /* ---- Of the least squares */
 
-static void tell_values(const struct settled *settled, struct telling *telling) {
+static void tell_values(const struct fit *fit, const struct settled *settled, struct telling *telling) {
     const struct least_squares *result = &settled->result;
     telling_value(telling, "sigma", result->sigma, 1);
     telling_value(telling, "rss", result->rss, 2);
@@ -41,6 +41,10 @@ static void tell_values(const struct settled *settled, struct telling *telling) 
     telling_value(telling, "condition", result->condition, 0);
     telling_value(telling, "variance_inflation", result->variance_inflation, 0);
     telling_value(telling, "rows_left_out", (double)settled->incomplete, 0);
+    if (linear_parameter(fit, PARAMETER_OUTLIERS) > 0)
+        telling_value(telling, "outliers_deleted", (double)settled->outcome.deleted, 0);
+    if (linear_parameter(fit, PARAMETER_ROBUST) != ROBUST_NONE)
+        telling_value(telling, "robust_iterations", settled->outcome.iterations, 0);
     if (settled->validation.folds > 0) {
         telling_value(telling, "folds", settled->validation.folds, 0);
         telling_value(telling, "cv_rmse", settled->validation.rmse, 1);
@@ -48,11 +52,70 @@ static void tell_values(const struct settled *settled, struct telling *telling) 
     }
 }
 
+/* One note a round: what was dropped in it. Those after the most are counted. */
+static void tell_path(const struct fit *fit, const struct settled *settled, struct telling *telling) {
+    enum { ROUNDS_MOST = 8 };
+    const struct selection_path *path = &settled->path;
+    const char *measure = linear_parameter(fit, PARAMETER_SELECT) == SELECT_BIC ? "BIC" : "p";
+    for (size_t i = 0; i < path->count;) {
+        uint32_t round = path->steps[i].round;
+        if (round == ROUNDS_MOST) {
+            telling_note(telling, "selection: %u more rounds",
+                         path->steps[path->count - 1].round + 1 - round);
+            return;
+        }
+        char text[TELLING_NOTE_SIZE] = "";
+        size_t length = 0;
+        for (; i < path->count && path->steps[i].round == round; i++) {
+            const struct selection_step *step = &path->steps[i];
+            if (!step->dropped || length >= sizeof text)
+                continue;
+            int written = snprintf(text + length, sizeof text - length, "%s%s (%s %.3g)", length ? ", " : "",
+                                   fit->formula.terms[step->worst].name, measure, step->p);
+            length += written > 0 ? (size_t)written : 0;
+        }
+        if (settled->outcome.rounds > 1)
+            telling_note(telling, "selection, round %u, %" PRIu64 " rows: %s%s", round + 1,
+                         path->steps[i - 1].rows, length ? "dropped " : "nothing is dropped", text);
+        else if (length)
+            telling_note(telling, "selection dropped %s", text);
+    }
+}
+
+static void tell_outcome(const struct fit *fit, const struct settled *settled, struct telling *telling) {
+    const struct row_outcome *outcome = &settled->outcome;
+    const char *what =
+        linear_parameter(fit, PARAMETER_OUTLIERS) > 0 ? "deleting outliers" : "robust weighting";
+    if (outcome->deleted > 0) {
+        char text[TELLING_NOTE_SIZE] = "";
+        size_t length = 0;
+        for (uint64_t i = 0; i < outcome->deleted && i < ROW_FIT_PLACES_MOST && length < sizeof text; i++) {
+            char place[128];
+            int written =
+                snprintf(text + length, sizeof text - length, "%s%s", i ? ", " : "",
+                         fit->host->place(fit->host->context, outcome->places[i], place, sizeof place));
+            length += written > 0 ? (size_t)written : 0;
+        }
+        telling_note(telling, "%" PRIu64 " outlier%s deleted: %s%s", outcome->deleted,
+                     outcome->deleted == 1 ? "" : "s", text,
+                     outcome->deleted > ROW_FIT_PLACES_MOST ? " and others" : "");
+    }
+    if (!outcome->settled)
+        telling_note(telling, "%s did not come to an end: %s", what,
+                     linear_parameter(fit, PARAMETER_OUTLIERS) > 0 ? "there are more after 100 rounds"
+                                                                   : "not converged in 1000 iterations");
+}
+
 static void tell_notes(const struct fit *fit, const struct settled *settled, struct telling *telling) {
     const struct least_squares *result = &settled->result;
     if (settled->incomplete > 0)
         telling_note(telling, "%" PRIu64 " row%s left out: a value is empty or not finite",
                      settled->incomplete, settled->incomplete == 1 ? "" : "s");
+    tell_path(fit, settled, telling);
+    tell_outcome(fit, settled, telling);
+    if (settled->validation.reason[0] != '\0')
+        telling_note(telling, "no cross-validated error: what one fold leaves cannot be fitted: %.400s",
+                     settled->validation.reason);
     if (result->constant_response)
         telling_note(telling, "the response is constant: R2 is not defined");
     if (result->saturated)
@@ -130,13 +193,17 @@ static int write_skipped(const struct fit_writer *writer, uint32_t group, const 
 }
 
 int telling_group(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
-                  const struct settled *settled, struct telling *telling) {
+                  const struct settled *settled, const struct noise_told *noise, struct telling *telling) {
     if (!settled->fitted)
         return write_skipped(writer, group, settled);
     telling->value_count = telling->note_count = 0;
-    telling->noise = NULL;
-    tell_values(settled, telling);
+    telling->noise = noise->present ? &noise->noise : NULL;
+    tell_values(fit, settled, telling);
+    if (settled->validation.folds > 0 && noise->present)
+        telling_value(telling, "cv_log_score", noise->log_score, 0);
     tell_notes(fit, settled, telling);
+    if (noise->note[0])
+        telling_note(telling, "%s", noise->note);
     return write_fitted(fit, writer, group, settled, telling);
 }
 

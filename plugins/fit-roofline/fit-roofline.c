@@ -428,6 +428,13 @@ static bool tell_noise(const struct fit *fit, const struct roofline *result,
     return true;
 }
 
+static bool is_finite(const double *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
 static int write_group(const struct fit *fit, const struct fit_writer *writer, uint32_t code,
                        const char *ratio, const struct roofline *result) {
     const struct group *group = &fit->groups[code];
@@ -437,14 +444,15 @@ static int write_group(const struct fit *fit, const struct fit_writer *writer, u
     struct fit_value values[VALUES_MOST];
     struct plugin_noise noise;
     struct notes notes;
-    tell_estimates(fit, result, fit->overhead ? 3 : 2, estimates, covariance);
+    size_t count = fit->overhead ? 3 : 2;
+    tell_estimates(fit, result, count, estimates, covariance);
     make_notes(fit, group, result, &notes);
     bool noisy = tell_noise(fit, result, estimates, coefficients, &noise);
     const struct fit_part part = {
         .size = sizeof part,
         .kind = "whole",
         .estimates = estimates,
-        .covariance = result->has_covariance ? covariance : NULL,
+        .covariance = result->has_covariance && is_finite(covariance, count * count) ? covariance : NULL,
         .values = values,
         .value_count = tell_values(fit, group, result, values),
         .domain = domain,

@@ -102,7 +102,9 @@ bool improved_fit(const struct improved *improved, bool overhead, const char *co
     }
     enum normal_outcome outcome = normal_solve(&improved->sums, columns, (1U << columns) - 1, &fit, &column);
     unsigned selected = outcome == NORMAL_FITTED ? choose(&improved->sums, columns, &fit) : 0;
-    if (outcome == NORMAL_DEPENDENT)
+    /* Weights that are too little for a double leave nothing of the durations. */
+    bool vanished = normal_sum(&improved->sums, columns, columns, columns).high == 0;
+    if (outcome == NORMAL_DEPENDENT && !vanished)
         say_dependent(&improved->sums, columns, column, names, reason);
     else if (selected == 0)
         snprintf(reason, ROOFLINE_REASON_SIZE, "its sums are beyond the range of a double");

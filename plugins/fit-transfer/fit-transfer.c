@@ -346,6 +346,13 @@ static bool tell_noise(const struct fit *fit, const struct transfer_fit *result,
     return true;
 }
 
+static bool is_finite(const double *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
 static int write_group(const struct fit *fit, const struct fit_writer *writer, uint32_t code,
                        const struct transfer_fit *result) {
     const struct group *group = &fit->groups[code];
@@ -362,7 +369,7 @@ static int write_group(const struct fit *fit, const struct fit_writer *writer, u
         .size = sizeof part,
         .kind = "whole",
         .estimates = estimates,
-        .covariance = result->saturated ? NULL : covariance,
+        .covariance = is_finite(covariance, 4) ? covariance : NULL,
         .values = values,
         .value_count = tell_values(fit, &group->transfer, result, values),
         .domain = &domain,

@@ -8,6 +8,8 @@
 static const double small_step = 1e-9;
 /* Of the way to where a duration becomes 0, that a step may go. */
 static const double greatest_share = 0.9;
+/* Weights of the linear start that add up to less have lost their digits. */
+static const double vanishing = 0x1p-960;
 /* Of every duration: a step that changes none by more is nothing but rounding. */
 static const double no_step = 1e-14;
 /* The criterion is told to its rounding: what is above the least by less than this may be the same. */
@@ -334,10 +336,11 @@ bool transfer_finish(const struct transfer *transfer, enum transfer_criterion cr
     ret->inverse = criterion == TRANSFER_TIME ? linear.estimates[1] : transfer->inverse;
     if (good)
         judge(transfer, criterion, &linear, criterion == TRANSFER_TIME ? linear.rss : transfer->rss, ret);
-    if (outcome == NORMAL_DEPENDENT)
+    bool vanished = normal_sum(&transfer->start, 2, 0, 0).high < vanishing;
+    if (outcome == NORMAL_DEPENDENT && !vanished)
         snprintf(reason, TRANSFER_REASON_SIZE, "rank 1 of 2: %.64s hardly changes: %.17g to %.17g", size,
                  transfer->size_minimum, transfer->size_maximum);
-    else if (outcome == NORMAL_OVERFLOW || (good && !(isfinite(ret->rss) && isfinite(ret->latency))))
+    else if (outcome != NORMAL_FITTED || (good && !(isfinite(ret->rss) && isfinite(ret->latency))))
         snprintf(reason, TRANSFER_REASON_SIZE, "its sums are beyond the range of a double");
     else if (!good)
         snprintf(reason, TRANSFER_REASON_SIZE, "no least value of the criterion was found in %u steps",

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GROUPED_COLUMNS_MOST = 16, GROUPED_ROWS_MOST = 1 << 27 };
+enum { GROUPED_COLUMNS_MOST = 72, GROUPED_ROWS_MOST = 1 << 27 };
 
 struct grouped_rows {
     size_t columns, count, capacity;

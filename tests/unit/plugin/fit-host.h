@@ -22,6 +22,7 @@ enum {
 
 struct host_table {
     const char *names[HOST_COLUMNS];
+    const char *units[HOST_COLUMNS]; /* NULL: not known */
     const double *columns[HOST_COLUMNS];
     size_t column_count, rows;
     const uint32_t *groups; /* NULL: all rows are group 0 */
@@ -210,7 +211,7 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
     for (size_t i = 0; i < table->category_count; i++)
         columns[table->column_count + i] = (struct fit_column){table->category_names[i], NULL, "string"};
     for (size_t i = 0; i < table->column_count; i++)
-        columns[i] = (struct fit_column){table->names[i], NULL, "number"};
+        columns[i] = (struct fit_column){table->names[i], table->units[i], "number"};
     for (uint32_t i = 0; i < HOST_GROUPS; i++)
         order[i] = i;
     const struct plugin_host host = {sizeof host, ret, host_note, text_nearest, host_levels, host_place};

@@ -288,6 +288,35 @@ static void test_weights(void **state) {
     end(&fixture);
 }
 
+/* Noise that grows with x is the same as weights that say so. */
+static void test_noise(void **state) {
+    (void)state;
+    static const char noise[] =
+        "\"noise\": {\"kind\": \"N-2\", \"distribution\": \"normal\", \"sigma\": "
+        "[{\"name\": \"1\", \"estimate\": 0}, {\"name\": \"x\", \"estimate\": 0.5}]}, "
+        "\"n\": 9";
+    char group[2048];
+    const char *plain = GROUP("a", "on", "1", "2", "1", WIDE), *at = strstr(plain, "\"n\": 9");
+    snprintf(group, sizeof group, "%.*s%s%s", (int)(at - plain), plain, noise, at + strlen("\"n\": 9"));
+    struct fixture fixture;
+    begin(&fixture, "", "\"w\"", plain);
+    with_candidates(&fixture, NULL, 0);
+    fixture.request.weights = "4 / x^2";
+    struct next_rows weighted = find(&fixture), noisy;
+    end(&fixture);
+    begin(&fixture, "", "null", group);
+    with_candidates(&fixture, NULL, 0);
+    noisy = find(&fixture);
+    assert_int_equal(noisy.rows.count, weighted.rows.count);
+    for (size_t i = 0; i < noisy.rows.count; i++)
+        assert_int_equal(noisy.rows.items[i], weighted.rows.items[i]);
+    assert_true(fabs(noisy.error_after - weighted.error_after) < 1e-12 * weighted.error_after);
+    assert_true(noisy.error_after < noisy.error_before);
+    next_rows_clear(&noisy);
+    next_rows_clear(&weighted);
+    end(&fixture);
+}
+
 /* More classes than are looked at: some stand for others, and the mean stays what it is. */
 static void test_many_classes(void **state) {
     (void)state;
@@ -366,10 +395,11 @@ static void test_bad_models(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reading),      cmocka_unit_test(test_terms),
-        cmocka_unit_test(test_groups),       cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_budget),       cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_many_classes), cmocka_unit_test(test_bad_models),
+        cmocka_unit_test(test_reading),    cmocka_unit_test(test_terms),
+        cmocka_unit_test(test_groups),     cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_budget),     cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_noise),      cmocka_unit_test(test_many_classes),
+        cmocka_unit_test(test_bad_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

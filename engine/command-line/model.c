@@ -1,0 +1,124 @@
+/* assay model: what is in a model file, whether it holds, and what it says. */
+#include "engine/command-line/model-command.h"
+
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { SHOW = 1, CHECK = 2, EVAL = 4, TABLE = 8 };
+
+static const struct action {
+    const char *name;
+    unsigned bit;
+    size_t least, most; /* operands, without the action's own name */
+    const char *expected;
+    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
+} actions[] = {
+    {"show", SHOW, 1, 1, "a model", model_command_show},
+    {"check", CHECK, 1, SIZE_MAX, "models", model_command_check},
+    {"eval", EVAL, 1, SIZE_MAX, "a model, and values as NAME=VALUE unless there is --rows",
+     model_command_eval},
+    {"table", TABLE, 1, SIZE_MAX, "models", model_command_table},
+};
+enum { ACTION_COUNT = sizeof actions / sizeof *actions };
+
+static const struct {
+    const char *name;
+    unsigned actions;
+} taken_by[] = {
+    {"--group", SHOW | EVAL},        {"--all", EVAL},   {"--rows", EVAL},
+    {"--output", EVAL | TABLE},      {"--data", CHECK}, {"--most", CHECK},
+    {"--json", SHOW | CHECK | EVAL},
+};
+
+static const struct action *find_action(const char *name, struct failure *failure) {
+    const char *names[ACTION_COUNT];
+    for (size_t i = 0; i < ACTION_COUNT; i++)
+        names[i] = actions[i].name;
+    for (size_t i = 0; i < ACTION_COUNT; i++)
+        if (strcmp(name, names[i]) == 0)
+            return &actions[i];
+    const char *nearest = text_nearest(name, names, ACTION_COUNT);
+    failure_input(failure, NULL, 0, 0, "'%.64s' is not what can be done with a model; expected %s%s%s", name,
+                  nearest ? "'" : "show, check, eval or table", nearest ? nearest : "", nearest ? "'" : "");
+    return NULL;
+}
+
+static int run(const struct verb_arguments *arguments, struct failure *failure) {
+    const struct action *action = find_action(arguments->operands[0], failure);
+    if (!action)
+        return -EINVAL;
+    struct verb_arguments rest = *arguments;
+    rest.operands++;
+    rest.operand_count--;
+    if (rest.operand_count < action->least || rest.operand_count > action->most)
+        return failure_input(failure, NULL, 0, 0, "'assay model %s' has %zu operands; expected %s",
+                             action->name, rest.operand_count, action->expected);
+    for (size_t i = 0; i < sizeof taken_by / sizeof *taken_by; i++)
+        if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
+            return failure_input(failure, NULL, 0, 0, "'assay model %s' has no option '%s'", action->name,
+                                 taken_by[i].name);
+    return action->run(&rest, failure);
+}
+
+static const struct verb_option options[] = {
+    {"--group", 'g', "NAME", "show, eval: this group of the model, such as dahu-3/0.", false},
+    {"--all", 'a', NULL, "eval: every group of the model.", false},
+    {"--rows", 'r', "FILE", "eval: the rows of this CSV table; '-' for standard input.", false},
+    {"--data", 'd', "INPUT", "check: compare with these archives or CSV files (repeatable).", true},
+    {"--most", 0, "FACTOR",
+     "check --data: refuse a model whose errors are more than so many times what its noise says (2).", false},
+    {"--output", 'o', "FILE", "eval, table: write CSV, and its columns' units into FILE.datapackage.json.",
+     false},
+    {"--json", 0, NULL, "show, check, eval: print JSON.", false},
+    {0},
+};
+
+const struct verb verb_model = {
+    .name = "model",
+    .summary = "show, check, evaluate and tabulate models",
+    .synopsis = "assay model show|check|eval|table MODEL... [OPTIONS]",
+    .description =
+        "A model is a file that 'assay fit' wrote; plugins/interface/MODEL.md describes it.\n"
+        "\n"
+        "show tells what is in it: formula, units, estimates with their standard errors (how they spread, "
+        "when "
+        "there are many groups), noise, where it was observed, where it is from:\n"
+        "\n"
+        "    assay model show dgemm-model.json\n"
+        "    assay model show dgemm-model.json --group dahu-3/0\n"
+        "\n"
+        "check reads whole files and tells everything in them that does not hold together, a line each with "
+        "its place; the exit code is 2 when there is any. With --data it compares the model with new "
+        "measurements, by groups: root of the mean squared error, relative to the mean response, mean log "
+        "density under the model's noise, and how many of the 95% intervals hold. The model is refused when "
+        "its "
+        "errors are more than twice (--most) what its noise says:\n"
+        "\n"
+        "    assay model check *.json\n"
+        "    assay model check dgemm-model.json --data new.zip\n"
+        "\n"
+        "eval tells what the model says: the mean, its standard error by the covariance of the estimates, "
+        "and "
+        "the standard deviation of one measurement. Values may have units, and are converted to the model's. "
+        "The "
+        "group is named with --group or by values of the columns that make the groups, in a table by its "
+        "columns. "
+        "One warning says when what is asked is outside of what the model was fitted to, and by which "
+        "factor:\n"
+        "\n"
+        "    assay model eval calls.json size=64KiB --all\n"
+        "    assay model eval dgemm-model.json m=1000 n=2000 k=500 node=dahu-3 core=0\n"
+        "    assay model eval dgemm-model.json --rows sizes.csv -o times.csv\n"
+        "\n"
+        "table writes the coefficients as CSV: a row a group (or segment), a column a term, sigma. 'assay "
+        "fit population' reads such tables:\n"
+        "\n"
+        "    assay model table monday.json tuesday.json -o coefficients.csv\n",
+    .options = options,
+    .operands_least = 1,
+    .operands_most = SIZE_MAX,
+    .run = run,
+};

@@ -1,0 +1,432 @@
+#include "plugins/fit-piecewise/frontier.h"
+
+#include "plugins/fit-piecewise/counted.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_SIZES = 9, BLOCK_OF_NOISE = 16 };
+
+static const size_t block_sizes[BLOCK_SIZES] = {4, 5, 6, 8, 10, 12, 16, 24, 32};
+
+/* Differences of a criterion below this are no differences. */
+static const double indifferent = 1e-9;
+
+/* Residuals of 2^-49 of the response are its rounding: nothing is better than that. */
+static const double perfect = 0x1p-98;
+
+/* A corner of the hull. */
+struct corner {
+    struct partition partition;
+    double rss;
+    double penalty_least, penalty_most; /* it is known to be best for these; least > most: for none */
+    bool edge;                          /* nothing is below the line to the next corner */
+};
+
+struct frontier {
+    struct sums sums;
+    struct zones zones;
+    size_t most;
+    double floor;           /* rss below this is as good as none */
+    double noise;           /* about its variance: what short blocks leave, but the worst tenth */
+    double *blocks;         /* by number of breaks: a bound of R from below; most + 1 */
+    struct corner *corners; /* by number of breaks */
+    size_t count, capacity;
+    struct partition *exact; /* numbers that are no corners */
+    size_t exact_count;
+};
+
+/* ---- Beginning and end */
+
+static int compare_doubles(const void *a, const void *b) {
+    double left = *(const double *)a, right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* Breaks spoil at most so many blocks; the rest keeps its rss: the least of them at least. */
+static void bound_by_blocks(struct frontier *frontier, size_t size, double *blocks) {
+    size_t count = 0, borders = frontier->zones.count - 1;
+    for (size_t z = 0; z <= borders; z++)
+        for (size_t a = frontier->zones.borders[z]; a + size <= frontier->zones.borders[z + 1]; a += size)
+            blocks[count++] = sums_bounds(&frontier->sums, a, a + size).lower;
+    qsort(blocks, count, sizeof *blocks, compare_doubles);
+    double sum = 0;
+    for (size_t i = 0; size == BLOCK_OF_NOISE && i < count - count / 10; i++)
+        frontier->noise += blocks[i] / (double)((count - count / 10) * (size - 2));
+    for (size_t kept = 0; kept <= count; kept++) {
+        size_t m = borders + count - kept;
+        if (m <= frontier->most)
+            frontier->blocks[m] = fmax(frontier->blocks[m], sum * (1 - 1e-12));
+        sum += kept < count ? fmax(blocks[kept], 0) : 0;
+    }
+}
+
+static int make_blocks(struct frontier *frontier) {
+    double *blocks = malloc((frontier->sums.count / block_sizes[0] + 1) * sizeof *blocks);
+    frontier->blocks = calloc(frontier->most + 1, sizeof *frontier->blocks);
+    for (size_t i = 0; blocks && frontier->blocks && i < BLOCK_SIZES; i++)
+        bound_by_blocks(frontier, block_sizes[i], blocks);
+    int r = blocks && frontier->blocks ? 0 : -ENOMEM;
+    free(blocks);
+    return r;
+}
+
+static int make_zones(const size_t *borders, size_t border_count, size_t minimum, bool cut, size_t points,
+                      struct frontier *frontier) {
+    struct zones *zones = &frontier->zones;
+    *zones = (struct zones){.count = border_count + 1, .minimum = minimum, .cut = cut};
+    zones->borders = malloc((border_count + 2) * sizeof *zones->borders);
+    if (!zones->borders)
+        return -ENOMEM;
+    zones->borders[0] = 0;
+    if (border_count > 0)
+        memcpy(zones->borders + 1, borders, border_count * sizeof *borders);
+    zones->borders[border_count + 1] = points;
+    frontier->most = border_count;
+    for (size_t z = 0; z < zones->count; z++)
+        frontier->most += (zones->borders[z + 1] - zones->borders[z]) / zones_minimum(zones, z) - 1;
+    return 0;
+}
+
+int frontier_new(const struct point *points, size_t count, const size_t *borders, size_t border_count,
+                 size_t minimum, bool cut, struct frontier **ret) {
+    struct frontier *frontier = calloc(1, sizeof *frontier);
+    if (!frontier)
+        return -ENOMEM;
+    int r = sums_init(&frontier->sums, points, count);
+    r = r < 0 ? r : make_zones(borders, border_count, minimum, cut, count, frontier);
+    double square = 0;
+    for (size_t i = 0; r >= 0 && i < count; i++) {
+        double y = ldexp(points[i].y, -frontier->sums.response_exponent);
+        square += ldexp(points[i].weight, -frontier->sums.weight_exponent) * y * y;
+    }
+    frontier->floor = perfect * square;
+    frontier->sums.tolerance =
+        fmax(1e-6 * sums_rss(&frontier->sums, 0, count).high / (double)count, frontier->floor);
+    r = r < 0 ? r : make_blocks(frontier);
+    if (r < 0) {
+        frontier_free(frontier);
+        return r;
+    }
+    *ret = frontier;
+    return 0;
+}
+
+void frontier_free(struct frontier *frontier) {
+    if (!frontier)
+        return;
+    for (size_t i = 0; i < frontier->count; i++)
+        partition_clear(&frontier->corners[i].partition);
+    for (size_t i = 0; i < frontier->exact_count; i++)
+        partition_clear(&frontier->exact[i]);
+    free(frontier->exact);
+    free(frontier->corners);
+    free(frontier->blocks);
+    free(frontier->zones.borders);
+    sums_clear(&frontier->sums);
+    free(frontier);
+}
+
+size_t frontier_most(const struct frontier *frontier) {
+    return frontier->most;
+}
+
+double frontier_rss(const struct frontier *frontier, const struct partition *partition) {
+    return sums_unscale(&frontier->sums, dd_to_double(partition->rss));
+}
+
+double frontier_segment(const struct frontier *frontier, size_t a, size_t b) {
+    return sums_unscale(&frontier->sums, dd_to_double(sums_rss(&frontier->sums, a, b)));
+}
+
+/* ---- Corners */
+
+/* Takes PARTITION over. RET_AT: where it stands now. */
+static int insert(struct frontier *frontier, struct partition *partition, size_t *ret_at) {
+    size_t at = 0;
+    while (at < frontier->count && frontier->corners[at].partition.count < partition->count)
+        at++;
+    *ret_at = at;
+    if (at < frontier->count && frontier->corners[at].partition.count == partition->count) {
+        partition_clear(partition);
+        return 0;
+    }
+    if (frontier->count == frontier->capacity) {
+        size_t capacity = 2 * frontier->capacity + 8;
+        struct corner *corners = realloc(frontier->corners, capacity * sizeof *corners);
+        if (!corners) {
+            partition_clear(partition);
+            return -ENOMEM;
+        }
+        frontier->corners = corners;
+        frontier->capacity = capacity;
+    }
+    memmove(frontier->corners + at + 1, frontier->corners + at,
+            (frontier->count - at) * sizeof *frontier->corners);
+    frontier->count++;
+    frontier->corners[at] = (struct corner){*partition, partition->rss.high, INFINITY, -INFINITY, false};
+    if (at > 0)
+        frontier->corners[at - 1].edge = false;
+    return 0;
+}
+
+/* What is best for PENALTY, as a corner. */
+static int run(struct frontier *frontier, double penalty, size_t *ret_at) {
+    struct partition all = {0};
+    frontier->sums.tolerance = fmax(penalty / 32, frontier->floor * 0x1p-20);
+    int r = zones_penalised(&frontier->sums, &frontier->zones, penalty, &all);
+    r = r < 0 ? r : insert(frontier, &all, ret_at);
+    if (r < 0)
+        return r;
+    struct corner *corner = &frontier->corners[*ret_at];
+    corner->penalty_least = fmin(corner->penalty_least, penalty);
+    corner->penalty_most = fmax(corner->penalty_most, penalty);
+    return 0;
+}
+
+/* The fewest breaks there can be are best for any penalty that is high enough. */
+static int run_fewest(struct frontier *frontier) {
+    if (frontier->count > 0 && frontier->corners[0].partition.count == frontier->zones.count - 1)
+        return 0;
+    struct partition all = {.count = frontier->zones.count - 1};
+    all.breaks = malloc((all.count + 1) * sizeof *all.breaks);
+    if (!all.breaks)
+        return -ENOMEM;
+    for (size_t z = 0; z < frontier->zones.count; z++) {
+        all.breaks[z] = frontier->zones.borders[z + 1];
+        all.rss = dd_add(
+            all.rss, sums_rss(&frontier->sums, frontier->zones.borders[z], frontier->zones.borders[z + 1]));
+    }
+    size_t at;
+    int r = insert(frontier, &all, &at);
+    if (r >= 0)
+        frontier->corners[at].penalty_most = frontier->corners[at].penalty_least = INFINITY;
+    return r;
+}
+
+/* R(m) is nowhere below this. */
+static double bound(const struct frontier *frontier, size_t left, size_t m) {
+    const struct corner *a = &frontier->corners[left];
+    double least = frontier->blocks[m];
+    if (isfinite(a->penalty_least))
+        least = fmax(least, a->rss - a->penalty_least * (double)(m - a->partition.count));
+    if (left + 1 >= frontier->count)
+        return least;
+    const struct corner *b = &frontier->corners[left + 1];
+    double run = (double)(b->partition.count - m), width = (double)(b->partition.count - a->partition.count);
+    if (a->edge)
+        return fmax(least, b->rss + (a->rss - b->rss) * (run / width));
+    if (isfinite(b->penalty_most) && b->penalty_most >= 0)
+        least = fmax(least, b->rss + b->penalty_most * run);
+    return fmax(least, b->rss);
+}
+
+/* ---- The choice */
+
+struct choice {
+    double n, cost;
+    size_t most;
+    double best; /* the least criterion so far */
+    size_t breaks;
+};
+
+static double criterion(const struct frontier *frontier, const struct choice *choice, double rss, size_t m) {
+    return choice->n * log(fmax(rss, frontier->floor)) + choice->cost * (double)m;
+}
+
+static void find_best(const struct frontier *frontier, struct choice *choice) {
+    choice->best = INFINITY;
+    for (size_t i = 0; i < frontier->count; i++) {
+        size_t m = frontier->corners[i].partition.count;
+        double value = criterion(frontier, choice, frontier->corners[i].rss, m);
+        if (m <= choice->most && value < choice->best - indifferent) {
+            choice->best = value;
+            choice->breaks = m;
+        }
+    }
+    for (size_t i = 0; i < frontier->exact_count; i++) {
+        const struct partition *exact = &frontier->exact[i];
+        double value = criterion(frontier, choice, exact->rss.high, exact->count);
+        if (exact->count <= choice->most && value < choice->best - indifferent) {
+            choice->best = value;
+            choice->breaks = exact->count;
+        }
+    }
+}
+
+static const struct partition *find_exact(const struct frontier *frontier, size_t breaks) {
+    for (size_t i = 0; i < frontier->exact_count; i++)
+        if (frontier->exact[i].count == breaks)
+            return &frontier->exact[i];
+    return NULL;
+}
+
+/* The numbers of breaks between two corners that might still be better: the first and the last. */
+struct open {
+    size_t left, first, last;
+};
+
+static bool find_open(const struct frontier *frontier, const struct choice *choice, size_t left,
+                      struct open *ret) {
+    bool last = left + 1 >= frontier->count;
+    size_t end = last ? frontier->most + 1 : frontier->corners[left + 1].partition.count;
+    bool any = false;
+    for (size_t m = frontier->corners[left].partition.count + 1; m < end && m <= choice->most; m++) {
+        if (criterion(frontier, choice, bound(frontier, left, m), m) >= choice->best - indifferent ||
+            find_exact(frontier, m))
+            continue;
+        *ret = (struct open){left, any ? ret->first : m, m};
+        any = true;
+    }
+    return any;
+}
+
+/* The penalty whose run would settle all that is open: if the corner to the left (or right) is best for it.
+ */
+static double next_penalty(const struct frontier *frontier, const struct choice *choice,
+                           const struct open *open, bool *ret_chord) {
+    const struct corner *a = &frontier->corners[open->left];
+    const struct corner *b = open->left + 1 < frontier->count ? a + 1 : NULL;
+    size_t ends[] = {open->first, open->last};
+    double from_left = INFINITY, from_right = 0;
+    for (size_t i = 0; i < 2; i++) {
+        double rss = exp((choice->best - choice->cost * (double)ends[i]) / choice->n);
+        from_left = fmin(from_left, (a->rss - rss) / (double)(ends[i] - a->partition.count));
+        if (b)
+            from_right = fmax(from_right, (rss - b->rss) / (double)(b->partition.count - ends[i]));
+    }
+    from_left *= 1 - 1e-6;
+    from_right *= 1 + 1e-6;
+    *ret_chord = false;
+    double least = b ? fmax(b->penalty_most, 0) : 0, most = a->penalty_least;
+    bool left = from_left > least && from_left < most, right = b && from_right > least && from_right < most;
+    if (left && right)
+        right = criterion(frontier, choice, b->rss, b->partition.count) <
+                criterion(frontier, choice, a->rss, a->partition.count);
+    if (b && right)
+        return from_right;
+    if (b && left)
+        return from_left;
+    if (!b)
+        return from_left > 0 && from_left < most ? 0.7 * from_left : 0;
+    *ret_chord = true;
+    return fmax((a->rss - b->rss) / (double)(b->partition.count - a->partition.count), 0);
+}
+
+/* One more run for what is open, or one more exact number where runs cannot tell. */
+static int settle(struct frontier *frontier, const struct choice *choice, const struct open *open) {
+    size_t at;
+    if (frontier->corners[open->left].edge) {
+        const struct partition *exact;
+        return frontier_exactly(frontier, open->last, &exact);
+    }
+    bool chord;
+    size_t count = frontier->count;
+    double penalty = next_penalty(frontier, choice, open, &chord);
+    int r = run(frontier, penalty, &at);
+    /* Nothing new for the line between two corners: there is nothing below it. */
+    if (r >= 0 && chord && frontier->count == count)
+        frontier->corners[open->left].edge = true;
+    return r;
+}
+
+/* At the best number of breaks the penalty is cost x R / n: from the noise to there by repetition, which goes
+ * ahead of itself once two steps tell how fast it closes in. Where it leads is only where the proof begins.
+ */
+static int begin_choice(struct frontier *frontier, const struct choice *choice) {
+    int r = 0;
+    double least = choice->cost * frontier->floor / choice->n, last_step = 0;
+    double penalty = choice->cost * frontier->noise;
+    for (int i = 0; r >= 0 && i < 8; i++) {
+        size_t at;
+        penalty = fmax(penalty, least);
+        r = run(frontier, penalty, &at);
+        if (r < 0)
+            break;
+        double step = choice->cost * frontier->corners[at].rss / choice->n - penalty;
+        if (fabs(step) < 0.01 * penalty)
+            break;
+        double rate = last_step != 0 ? step / last_step : 0;
+        bool closes = rate > 0.1 && rate < 0.8;
+        penalty += closes ? step / (1 - rate) : step;
+        last_step = closes ? 0 : step;
+        if (fabs(step) < 0.1 * penalty && rate == 0)
+            break;
+    }
+    return r;
+}
+
+static int give(const struct frontier *frontier, size_t breaks, const struct partition **ret) {
+    for (size_t i = 0; i < frontier->count; i++)
+        if (frontier->corners[i].partition.count == breaks)
+            *ret = &frontier->corners[i].partition;
+    const struct partition *exact = find_exact(frontier, breaks);
+    *ret = exact ? exact : *ret;
+    return 0;
+}
+
+int frontier_choose(struct frontier *frontier, double n, double cost, size_t most,
+                    const struct partition **ret) {
+    struct choice choice = {.n = n, .cost = cost, .most = most < frontier->most ? most : frontier->most};
+    int r = run_fewest(frontier);
+    if (r >= 0 && frontier->corners[0].rss <= frontier->floor)
+        return give(frontier, frontier->corners[0].partition.count, ret);
+    r = r < 0 ? r : begin_choice(frontier, &choice);
+    while (r >= 0) {
+        find_best(frontier, &choice);
+        struct open open;
+        size_t left = 0;
+        while (left < frontier->count && !find_open(frontier, &choice, left, &open))
+            left++;
+        if (left == frontier->count)
+            return give(frontier, choice.breaks, ret);
+        r = settle(frontier, &choice, &open);
+    }
+    return r;
+}
+
+/* ---- Exactly so many */
+
+static int find_counted(struct frontier *frontier, double penalty, size_t left, size_t breaks,
+                        const struct partition **ret) {
+    struct partition *exact = realloc(frontier->exact, (frontier->exact_count + 1) * sizeof *frontier->exact);
+    if (!exact)
+        return -ENOMEM;
+    frontier->exact = exact;
+    const struct corner *a = &frontier->corners[left];
+    const struct partition *more = left + 1 < frontier->count ? &a[1].partition : NULL;
+    int r = zones_counted(&frontier->sums, &frontier->zones, penalty, &a->partition, more, breaks,
+                          &exact[frontier->exact_count]);
+    if (r >= 0)
+        *ret = &exact[frontier->exact_count++];
+    return r;
+}
+
+int frontier_exactly(struct frontier *frontier, size_t breaks, const struct partition **ret) {
+    int r = run_fewest(frontier);
+    size_t at;
+    if (r >= 0 && frontier->corners[frontier->count - 1].partition.count < breaks)
+        r = run(frontier, 0, &at);
+    while (r >= 0) {
+        size_t right = 0;
+        while (right < frontier->count && frontier->corners[right].partition.count < breaks)
+            right++;
+        if ((right < frontier->count && frontier->corners[right].partition.count == breaks) ||
+            find_exact(frontier, breaks))
+            return give(frontier, breaks, ret);
+        size_t left = right - 1, count = frontier->count;
+        if (right == count)
+            return find_counted(frontier, 0, left, breaks, ret);
+        const struct corner *a = &frontier->corners[left], *b = a + 1;
+        double run_length = (double)(b->partition.count - a->partition.count);
+        double penalty = fmax((a->rss - b->rss) / run_length, 0);
+        if (a->edge)
+            return find_counted(frontier, penalty, left, breaks, ret);
+        r = run(frontier, penalty, &at);
+        if (r >= 0 && frontier->count == count)
+            frontier->corners[left].edge = true;
+    }
+    return r;
+}

@@ -1,0 +1,301 @@
+/*
+ * Let C(t, s) be the rss of one line over the points t <= i < s, P the penalty, and F(s) the least cost of
+ * the points before s: F(0) = -P, F(s) = min over t <= s - minimum of F(t) + P + C(t, s).
+ *
+ * Exact pruning. C is superadditive: C(t, s) >= C(t, u) + C(u, s), t <= u <= s. So for every t in a block
+ * that ends with u, and every s that is a or later,
+ *
+ *     F(t) + P + C(t, s) >= least + P + C(u, a) + C(a, s),    least = min over the block of F(t) + C(t, u) .
+ *
+ * The left side is what beginning the last segment at t costs. So the whole block can be left out for all s
+ * of another block that begins with a, if least + P + C(u, a) is at least the greatest, over these s, of U(s)
+ * - C(a, s), U(s) being what any known way costs. With the block one point and U(s) from a last segment that
+ * begins at a this is the rule of PELT (R. Killick, P. Fearnhead, I. A. Eckley, J. Amer. Statist. Assoc. 107
+ * (2012), 1590, theorem 3.1: F(t) + C(t, a) >= F(a)), which never applies while there is no break; between
+ * blocks it applies there best, for a penalty is many times what a needless cut gains.
+ *
+ * Both kinds of blocks are those of one tree of eighths. The visit goes through it from left to right, with
+ * the list of the blocks before it that may still matter, and hands its children what survives, cut as small
+ * as they.
+ */
+#include "plugins/fit-piecewise/partition.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BRANCH_BITS = 3, BRANCH = 1 << BRANCH_BITS, LEVELS_MOST = 12, CHUNK = 64 };
+
+/* Of the roundings in a bound: three additions. */
+static const double rounding = 0x1p-50;
+
+struct node {
+    uint32_t first;
+    uint32_t level;
+};
+
+struct search {
+    const struct partition_run *run;
+    size_t count; /* points of the run: places are 0 to count */
+    double penalty;
+    struct dd *values;
+    uint32_t *from;             /* where the best last segment of the points before a place begins */
+    size_t settled;             /* places before this one have their value */
+    double *least[LEVELS_MOST]; /* of each block but those of one place */
+    struct node *nodes;         /* lists, one on the other */
+    size_t node_count, node_capacity;
+    bool failed;
+};
+
+static size_t block_size(uint32_t level) {
+    return (size_t)1 << (BRANCH_BITS * level);
+}
+
+static size_t block_last(const struct search *search, struct node node) {
+    size_t last = node.first + block_size(node.level) - 1;
+    return last < search->count ? last : search->count;
+}
+
+static double block_least(const struct search *search, struct node node) {
+    return search->least[node.level][node.first >> (BRANCH_BITS * node.level)];
+}
+
+static struct sums_bounds bounds(const struct search *search, size_t a, size_t b) {
+    return sums_bounds(search->run->sums, search->run->first + a, search->run->first + b);
+}
+
+static double lower(const struct search *search, size_t a, size_t b) {
+    return b - a <= 2 ? 0 : bounds(search, a, b).lower;
+}
+
+static void push(struct search *search, struct node node) {
+    if (search->node_count == search->node_capacity) {
+        size_t capacity = 2 * search->node_capacity + 64;
+        struct node *nodes = realloc(search->nodes, capacity * sizeof *nodes);
+        if (!nodes) {
+            search->failed = true;
+            return;
+        }
+        search->nodes = nodes;
+        search->node_capacity = capacity;
+    }
+    search->nodes[search->node_count++] = node;
+}
+
+/* ---- One place */
+
+/* The best way to the place S, so far. */
+struct best {
+    struct dd value;
+    size_t from;
+};
+
+static void try_exactly(struct search *search, size_t t, size_t s, struct best *best) {
+    struct dd value = dd_add(search->values[t], dd_from(search->penalty));
+    value = dd_add(value, sums_rss(search->run->sums, search->run->first + t, search->run->first + s));
+    struct dd gain = dd_subtract(value, best->value);
+    if (best->from == SIZE_MAX || gain.high < 0 || (gain.high == 0 && t < best->from))
+        *best = (struct best){value, t};
+}
+
+/* The last segment begins at one of COUNT places from FIRST on, at most a block of the lowest level. */
+static void try_places(struct search *search, size_t first, size_t count, size_t s, struct best *best) {
+    double least[BRANCH + SUMS_LANES], greatest[BRANCH + SUMS_LANES];
+    const size_t origin = search->run->first;
+    if (first + search->run->minimum > s)
+        return;
+    count = first + count + search->run->minimum > s + 1 ? s + 1 - search->run->minimum - first : count;
+    sums_bounds_many(search->run->sums, origin + s, origin + first, count, least, greatest);
+    for (size_t i = count; i-- > 0;) {
+        double value = search->values[first + i].high + search->penalty;
+        double margin = best->value.high + rounding * (fabs(best->value.high) + search->penalty);
+        if (value < INFINITY && (best->from == SIZE_MAX || value + least[i] <= margin) &&
+            first + i != best->from)
+            try_exactly(search, first + i, s, best);
+    }
+}
+
+static void consider(struct search *search, struct node node, size_t s, struct best *best) {
+    if (node.first + search->run->minimum > s)
+        return;
+    double least = block_least(search, node);
+    if (!(least < INFINITY))
+        return;
+    size_t last = block_last(search, node);
+    if (best->from != SIZE_MAX) {
+        double bound = least + search->penalty + lower(search, last, s);
+        if (bound > best->value.high + rounding * (fabs(best->value.high) + search->penalty))
+            return;
+    }
+    if (node.level == 1) {
+        try_places(search, node.first, last - node.first + 1, s, best);
+        return;
+    }
+    size_t step = block_size(node.level - 1);
+    for (uint32_t child = BRANCH; child-- > 0;)
+        consider(search, (struct node){(uint32_t)(node.first + child * step), node.level - 1}, s, best);
+}
+
+/* The places before S are those of the blocks in the list, and NEAR to before S. */
+static void settle(struct search *search, size_t s, size_t near, size_t list, size_t list_count) {
+    if (s < search->settled)
+        return;
+    search->settled = s + 1;
+    search->from[s] = UINT32_MAX;
+    search->values[s] = (struct dd){s == 0 ? -search->penalty : INFINITY, 0};
+    if (s == 0 || s < search->run->minimum)
+        return;
+    struct best best = {{INFINITY, 0}, SIZE_MAX};
+    if (search->from[s - 1] != UINT32_MAX)
+        try_exactly(search, search->from[s - 1], s, &best);
+    if (near < s)
+        try_places(search, near, s - near, s, &best);
+    for (size_t i = list_count; i-- > 0;)
+        consider(search, search->nodes[list + i], s, &best);
+    if (best.from == SIZE_MAX)
+        return;
+    search->values[s] = best.value;
+    search->from[s] = (uint32_t)best.from;
+}
+
+/* ---- Blocks */
+
+static void make_block(struct search *search, struct node node) {
+    double bound[CHUNK + SUMS_LANES], unused[CHUNK + SUMS_LANES], least = INFINITY;
+    size_t last = block_last(search, node), origin = search->run->first;
+    for (size_t t = node.first; t <= last; t += CHUNK) {
+        size_t count = last + 1 - t < CHUNK ? last + 1 - t : CHUNK;
+        sums_bounds_many(search->run->sums, origin + last, origin + t, count, bound, unused);
+        for (size_t i = 0; i < count; i++) {
+            double value = search->values[t + i].high;
+            if (value < INFINITY)
+                least = fmin(least, value + fmax(bound[i], 0) - rounding * (fabs(value) + search->penalty));
+        }
+    }
+    search->least[node.level][node.first >> (BRANCH_BITS * node.level)] = least;
+}
+
+/* The greatest U(s) - C(a, s) over a <= s <= LAST. */
+static double ceiling(const struct search *search, size_t a, size_t last) {
+    double value = search->values[a].high, greatest = -INFINITY;
+    if (!(value < INFINITY))
+        return INFINITY;
+    size_t from = search->from[a], minimum = search->run->minimum, origin = search->run->first;
+    if (from == UINT32_MAX)
+        return INFINITY;
+    double before = search->values[from].high + search->penalty;
+    double lower_here[CHUNK + SUMS_LANES], upper_here[CHUNK + SUMS_LANES];
+    double lower_before[CHUNK + SUMS_LANES], upper_before[CHUNK + SUMS_LANES];
+    for (size_t s = a; s <= last; s += CHUNK) {
+        size_t count = last + 1 - s < CHUNK ? last + 1 - s : CHUNK;
+        sums_bounds_many(search->run->sums, origin + a, origin + s, count, lower_here, upper_here);
+        sums_bounds_many(search->run->sums, origin + from, origin + s, count, lower_before, upper_before);
+        for (size_t i = 0; i < count; i++) {
+            double least = before + upper_before[i];
+            if (s + i >= a + minimum)
+                least = fmin(least, value + search->penalty + upper_here[i]);
+            greatest = fmax(greatest, least - fmax(lower_here[i], 0));
+        }
+    }
+    return greatest + rounding * (fabs(value) + search->penalty);
+}
+
+static void keep(struct search *search, struct node node, size_t a, uint32_t level, double most) {
+    double least = block_least(search, node);
+    if (!(least < INFINITY) || least + search->penalty + lower(search, block_last(search, node), a) > most)
+        return;
+    if (node.level <= level) {
+        push(search, node);
+        return;
+    }
+    size_t step = block_size(node.level - 1);
+    for (uint32_t child = 0; child < BRANCH; child++)
+        keep(search, (struct node){(uint32_t)(node.first + child * step), node.level - 1}, a, level, most);
+}
+
+static void visit(struct search *search, uint32_t level, size_t a, size_t list, size_t list_count) {
+    settle(search, a, a, list, list_count);
+    size_t last = block_last(search, (struct node){(uint32_t)a, level});
+    size_t start = search->node_count, step = block_size(level - 1);
+    if (list_count > 0) {
+        double most = ceiling(search, a, last);
+        for (size_t i = 0; i < list_count; i++)
+            keep(search, search->nodes[list + i], a, level, most);
+    }
+    for (size_t child = a; child <= last && !search->failed; child += step) {
+        struct node done = {(uint32_t)child, level - 1};
+        if (level == 1) {
+            settle(search, child, a, start, search->node_count - start);
+            continue;
+        }
+        visit(search, level - 1, child, start, search->node_count - start);
+        make_block(search, done);
+        if (child + step <= last)
+            push(search, done);
+    }
+    search->node_count = start;
+}
+
+/* ---- Results */
+
+static int read_back(const struct search *search, struct partition *ret) {
+    size_t count = 0;
+    for (size_t s = search->from[search->count]; s != 0; s = search->from[s])
+        count++;
+    *ret = (struct partition){.breaks = malloc((count + 1) * sizeof *ret->breaks), .count = count};
+    if (!ret->breaks)
+        return -ENOMEM;
+    size_t end = search->count;
+    for (size_t i = count + 1; i-- > 0;) {
+        size_t begin = search->from[end];
+        ret->rss = dd_add(ret->rss,
+                          sums_rss(search->run->sums, search->run->first + begin, search->run->first + end));
+        if (i > 0)
+            ret->breaks[i - 1] = search->run->first + begin;
+        end = begin;
+    }
+    return 0;
+}
+
+static void search_clear(struct search *search) {
+    free(search->values);
+    free(search->from);
+    free(search->nodes);
+    for (size_t i = 0; i < LEVELS_MOST; i++)
+        free(search->least[i]);
+}
+
+static bool search_init(struct search *search, uint32_t *ret_level) {
+    size_t places = search->count + 1;
+    search->values = malloc(places * sizeof *search->values);
+    search->from = malloc(places * sizeof *search->from);
+    bool made = search->values && search->from;
+    uint32_t level = 0;
+    while (level == 0 || block_size(level) < places) {
+        level++;
+        search->least[level] = malloc((places / block_size(level) + 1) * sizeof(double));
+        made = made && search->least[level];
+    }
+    *ret_level = level;
+    return made;
+}
+
+int partition_penalised(const struct partition_run *run, double penalty, double *values,
+                        struct partition *ret) {
+    struct search search = {.run = run, .count = run->end - run->first, .penalty = penalty};
+    uint32_t level;
+    search.failed = !search_init(&search, &level);
+    if (!search.failed)
+        visit(&search, level, 0, 0, 0);
+    int r = search.failed ? -ENOMEM : read_back(&search, ret);
+    for (size_t s = 0; r >= 0 && values && s <= search.count; s++)
+        values[s] = search.values[s].high;
+    search_clear(&search);
+    return r;
+}
+
+void partition_clear(struct partition *partition) {
+    free(partition->breaks);
+    *partition = (struct partition){0};
+}

@@ -1,0 +1,385 @@
+#include "plugins/fit-piecewise/segmentation.h"
+
+#include "plugins/fit-piecewise/frontier.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct work {
+    const struct request *request;
+    const struct point_row *rows;
+    size_t row_count;
+    struct point *plain; /* the measurements themselves */
+    double *about;       /* the log error's: the line's value at each point, NaN where it is not above 0 */
+    size_t borders[REQUEST_BREAKS_MOST];
+    size_t border_names[REQUEST_BREAKS_MOST + 1]; /* of zones: which name of the request */
+    size_t border_count;
+    struct frontier *frontier; /* of the points as they are bent now */
+    struct segmentation *result;
+};
+
+static enum points_error error_of(const struct request *request) {
+    return request->criterion == CRITERION_RELATIVE ? POINTS_RELATIVE
+           : request->criterion == CRITERION_LOG    ? POINTS_LOG
+                                                    : POINTS_PLAIN;
+}
+
+/* ---- Beginning */
+
+/* Breaks that are given, as places among the points; those beside all points are none. */
+static void find_borders(struct work *work) {
+    const struct segmentation *result = work->result;
+    size_t place = 0;
+    for (size_t i = 0; i < work->request->break_count; i++) {
+        size_t before = work->border_count ? work->borders[work->border_count - 1] : 0;
+        while (place < result->point_count && result->points[place].x < work->request->breaks[i])
+            place++;
+        if (place == before)
+            work->border_names[work->border_count] = i + 1;
+        if (place == before || place == result->point_count) {
+            work->result->given_left_out++;
+            continue;
+        }
+        work->borders[work->border_count++] = place;
+        work->border_names[work->border_count] = i + 1;
+    }
+}
+
+static bool can_be_fitted(const struct work *work, char *reason) {
+    const struct request *request = work->request;
+    const struct segmentation *result = work->result;
+    const char *over = request->over;
+    size_t points = result->point_count;
+    if (points == 1)
+        snprintf(reason, SEGMENTATION_REASON_SIZE, "%.100s is always %g", over, result->points[0].x);
+    else if (points > SEGMENTATION_POINTS_MOST)
+        snprintf(reason, SEGMENTATION_REASON_SIZE, "%zu different values of %.100s; expected at most %d",
+                 points, over, SEGMENTATION_POINTS_MOST);
+    else if (work->border_count == 0 && points < request->minimum)
+        snprintf(reason, SEGMENTATION_REASON_SIZE, "%zu values of %.100s for a segment of at least %zu",
+                 points, over, request->minimum);
+    else
+        for (size_t z = 0; z <= work->border_count; z++) {
+            size_t first = z ? work->borders[z - 1] : 0;
+            size_t end = z < work->border_count ? work->borders[z] : points;
+            if (end - first >= 2)
+                continue;
+            snprintf(reason, SEGMENTATION_REASON_SIZE,
+                     "between the given breaks there is %.100s %g alone, which is no line", over,
+                     result->points[first].x);
+            return false;
+        }
+    return points > 1 && points <= SEGMENTATION_POINTS_MOST &&
+           (work->border_count > 0 || points >= request->minimum);
+}
+
+/* ---- Where to break */
+
+static int make_frontier(struct work *work) {
+    struct segmentation *result = work->result;
+    const struct request *request = work->request;
+    frontier_free(work->frontier);
+    work->frontier = NULL;
+    bool cut = request->break_count == 0 || request->between;
+    return frontier_new(result->points, result->point_count, work->borders, work->border_count,
+                        request->minimum, cut, &work->frontier);
+}
+
+static double cost_of_break(const struct work *work) {
+    double one = work->request->criterion == CRITERION_AIC ? 2 : log(work->result->observations);
+    return one * work->request->per_break;
+}
+
+/* 0, SEGMENTATION_SKIPPED with its reason, or a negative errno. */
+static int find_breaks(struct work *work, const struct partition **ret, char *reason) {
+    const struct request *request = work->request;
+    size_t most = frontier_most(work->frontier) + 1;
+    if (request->segments > most) {
+        snprintf(reason, SEGMENTATION_REASON_SIZE,
+                 "no room for %zu segments of at least %zu of %zu values of %.100s: at most %zu",
+                 request->segments, request->minimum, work->result->point_count, request->over, most);
+        return SEGMENTATION_SKIPPED;
+    }
+    int r = request->segments > 0
+                ? frontier_exactly(work->frontier, request->segments - 1, ret)
+                : frontier_choose(work->frontier, work->result->observations, cost_of_break(work),
+                                  (request->most < most ? request->most : most) - 1, ret);
+    work->result->greatest = r >= 0 && request->segments == 0 && most > 1 && (*ret)->count + 1 == most &&
+                             (request->break_count == 0 || request->between);
+    if (r != -E2BIG)
+        return r;
+    snprintf(
+        reason, SEGMENTATION_REASON_SIZE,
+        "too many ways to have that many segments are nearly as good as the best; let the criterion choose");
+    return SEGMENTATION_SKIPPED;
+}
+
+static int set_segments(struct work *work, const struct partition *partition) {
+    struct segmentation *result = work->result;
+    size_t count = partition->count + 1, zone = 0;
+    struct segment *segments = realloc(result->segments, count * sizeof *segments);
+    if (!segments)
+        return -ENOMEM;
+    result->segments = segments;
+    result->segment_count = count;
+    for (size_t i = 0; i < count; i++) {
+        size_t first = i ? partition->breaks[i - 1] : 0;
+        bool given = zone < work->border_count && work->borders[zone] == first;
+        zone += given;
+        const char *name = work->request->names[work->border_names[zone]];
+        segments[i] = (struct segment){
+            .first = first,
+            .end = i + 1 < count ? partition->breaks[i] : result->point_count,
+            .given = given,
+            .name = *name ? name : NULL,
+            .break_low = NAN,
+            .break_high = NAN,
+        };
+    }
+    return 0;
+}
+
+static void fit_lines(struct work *work) {
+    struct segmentation *result = work->result;
+    for (size_t i = 0; i < result->segment_count; i++) {
+        struct segment *segment = &result->segments[i];
+        line_fit(result->points + segment->first, segment->end - segment->first,
+                 work->request->equal == POINTS_RAW, &segment->line);
+    }
+}
+
+/* ---- The log error */
+
+/* Lines about which to bend next; whether they moved by more than rounding. */
+static bool take_lines(struct work *work) {
+    struct segmentation *result = work->result;
+    bool moved = false;
+    result->below_zero = 0;
+    for (size_t i = 0; i < result->segment_count; i++)
+        for (size_t k = result->segments[i].first; k < result->segments[i].end; k++) {
+            double value = line_at(&result->segments[i].line, result->points[k].x);
+            bool above = value > 0;
+            result->below_zero += !above;
+            if (above != !isnan(work->about[k]) || (above && fabs(value - work->about[k]) > 1e-13 * value))
+                moved = true;
+            work->about[k] = above ? value : NAN;
+        }
+    return moved;
+}
+
+static void bend(struct work *work) {
+    points_make_sorted(work->rows, work->row_count, (enum points_equal)work->request->equal, POINTS_LOG,
+                       work->about, work->result->points);
+}
+
+/* Gauss-Newton: lines and what they are bent about until they are the same; the breaks stay. */
+static void converge(struct work *work) {
+    for (int i = 0; i < 200 && take_lines(work); i++) {
+        bend(work);
+        fit_lines(work);
+    }
+}
+
+static bool same_breaks(const struct segmentation *result, const struct partition *partition) {
+    if (result->segment_count != partition->count + 1)
+        return false;
+    for (size_t i = 0; i < partition->count; i++)
+        if (result->segments[i + 1].first != partition->breaks[i])
+            return false;
+    return true;
+}
+
+static double sum_rss(const struct segmentation *result) {
+    double rss = 0;
+    for (size_t i = 0; i < result->segment_count; i++)
+        rss += result->segments[i].line.rss;
+    return rss;
+}
+
+/* What the rounds found so far at the least. */
+struct kept {
+    struct segment *segments;
+    double *about;
+    size_t count;
+    double criterion;
+};
+
+static int keep_best(struct work *work, struct kept *kept) {
+    struct segmentation *result = work->result;
+    double value =
+        result->observations * log(sum_rss(result)) + cost_of_break(work) * (double)result->segment_count;
+    if (kept->segments && !(value < kept->criterion))
+        return 0;
+    struct segment *segments = realloc(kept->segments, result->segment_count * sizeof *segments);
+    if (!segments)
+        return -ENOMEM;
+    kept->segments = segments;
+    memcpy(segments, result->segments, result->segment_count * sizeof *segments);
+    memcpy(kept->about, work->about, result->point_count * sizeof *kept->about);
+    kept->count = result->segment_count;
+    kept->criterion = value;
+    return 0;
+}
+
+/* The breaks that are best about the lines, the lines that are best for the breaks, and again, until nothing
+ * moves. */
+static int log_rounds(struct work *work, struct kept *kept, char *reason) {
+    struct segmentation *result = work->result;
+    int r = 0;
+    while (r == 0 && !result->settled && result->rounds < SEGMENTATION_ROUNDS_MOST) {
+        result->rounds++;
+        const struct partition *partition;
+        r = make_frontier(work);
+        r = r < 0 ? r : find_breaks(work, &partition, reason);
+        if (r != 0)
+            return r;
+        result->settled = result->segments && same_breaks(result, partition);
+        if (result->settled)
+            break;
+        r = set_segments(work, partition);
+        if (r < 0)
+            return r;
+        fit_lines(work);
+        converge(work);
+        r = keep_best(work, kept);
+    }
+    return r;
+}
+
+static int fit_log(struct work *work, char *reason) {
+    struct segmentation *result = work->result;
+    struct kept kept = {.about = malloc(result->point_count * sizeof *kept.about)};
+    work->about = malloc(result->point_count * sizeof *work->about);
+    int r = kept.about && work->about ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < result->point_count; i++)
+        work->about[i] = NAN;
+    r = r < 0 ? r : log_rounds(work, &kept, reason);
+    if (r == 0 && !result->settled) {
+        /* Round and round: the best of what they came by. */
+        memcpy(result->segments, kept.segments, kept.count * sizeof *kept.segments);
+        result->segment_count = kept.count;
+        memcpy(work->about, kept.about, result->point_count * sizeof *kept.about);
+        bend(work);
+        r = make_frontier(work);
+        result->settled = false;
+    }
+    free(kept.segments);
+    free(kept.about);
+    return r;
+}
+
+/* ---- What is said of all segments */
+
+/*
+ * The interval of a break, the others held: all places at which it would be no worse than by a likelihood
+ * ratio n (R(p) - R) / R of -2 log(1 - sqrt(confidence)): B. E. Hansen, Econometrica 68 (2000), 575, theorem
+ * 2 and table I. That breaks may be looked at one by one: J. Bai, P. Perron, Econometrica 66 (1998), 47,
+ * proposition 3.
+ */
+static void find_interval(const struct work *work, size_t i) {
+    const struct segmentation *result = work->result;
+    struct segment *left = &result->segments[i - 1], *right = &result->segments[i];
+    size_t minimum = work->request->minimum, low = right->first, high = right->first;
+    double rest = frontier_segment(work->frontier, left->first, right->first) +
+                  frontier_segment(work->frontier, right->first, right->end);
+    double cut = -2 * log1p(-sqrt(work->request->confidence)), all = sum_rss(result);
+    double most = rest + cut * all / result->observations;
+    for (size_t at = left->first + minimum; at + minimum <= right->end; at++) {
+        double there = frontier_segment(work->frontier, left->first, at) +
+                       frontier_segment(work->frontier, at, right->end);
+        if (there > most)
+            continue;
+        low = at < low ? at : low;
+        high = at > high ? at : high;
+    }
+    right->break_low = result->points[low - 1].x;
+    right->break_high = result->points[high].x;
+}
+
+static void judge(struct work *work) {
+    struct segmentation *result = work->result;
+    const struct request *request = work->request;
+    enum points_error error = error_of(request);
+    double log_weights = 0, n = result->observations;
+    if (request->equal == POINTS_RAW)
+        for (size_t i = 0; i < work->row_count; i++)
+            log_weights +=
+                log(work->rows[i].weight) - (error == POINTS_PLAIN ? 0 : 2 * log(fabs(work->rows[i].y)));
+    else
+        for (size_t i = 0; i < result->point_count; i++)
+            log_weights +=
+                log(work->plain[i].weight) - (error == POINTS_PLAIN ? 0 : 2 * log(fabs(work->plain[i].y)));
+    result->rss = sum_rss(result);
+    result->log_likelihood = result->aic = result->bic = NAN;
+    if (!(result->rss > 0))
+        return;
+    double parameters = 3 + request->per_break * (double)(result->segment_count - 1);
+    result->log_likelihood = 0.5 * (log_weights - n * (log(2 * M_PI) + 1 + log(result->rss / n)));
+    result->aic = 2 * parameters - 2 * result->log_likelihood;
+    result->bic = log(n) * parameters - 2 * result->log_likelihood;
+}
+
+/* ---- Altogether */
+
+static int prepare(struct work *work, struct point_row *rows, size_t count) {
+    struct segmentation *result = work->result;
+    enum points_equal equal = (enum points_equal)work->request->equal;
+    result->points = malloc(count * sizeof *result->points);
+    work->plain = malloc(count * sizeof *work->plain);
+    if (!result->points || !work->plain)
+        return -ENOMEM;
+    result->point_count = points_make(rows, count, equal, POINTS_PLAIN, NULL, work->plain);
+    enum points_error error = error_of(work->request);
+    points_make_sorted(rows, count, equal, error == POINTS_LOG ? POINTS_RELATIVE : error, NULL,
+                       result->points);
+    result->observations = equal == POINTS_RAW ? (double)count : (double)result->point_count;
+    find_borders(work);
+    return 0;
+}
+
+static int solve(struct work *work, char *reason) {
+    int r;
+    if (work->request->criterion == CRITERION_LOG) {
+        r = fit_log(work, reason);
+    } else {
+        const struct partition *partition;
+        r = make_frontier(work);
+        r = r < 0 ? r : find_breaks(work, &partition, reason);
+        r = r != 0 ? r : set_segments(work, partition);
+        if (r == 0)
+            fit_lines(work);
+    }
+    if (r != 0)
+        return r;
+    judge(work);
+    for (size_t i = 1; i < work->result->segment_count; i++)
+        if (!work->result->segments[i].given)
+            find_interval(work, i);
+    return SEGMENTATION_FITTED;
+}
+
+int segmentation_fit(const struct request *request, struct point_row *rows, size_t count,
+                     struct segmentation *ret, char reason[static SEGMENTATION_REASON_SIZE]) {
+    *ret = (struct segmentation){0};
+    struct work work = {.request = request, .rows = rows, .row_count = count, .result = ret};
+    if (count == 0) {
+        snprintf(reason, SEGMENTATION_REASON_SIZE, "no rows");
+        return SEGMENTATION_SKIPPED;
+    }
+    int r = prepare(&work, rows, count);
+    if (r >= 0)
+        r = can_be_fitted(&work, reason) ? solve(&work, reason) : SEGMENTATION_SKIPPED;
+    frontier_free(work.frontier);
+    free(work.plain);
+    free(work.about);
+    return r;
+}
+
+void segmentation_clear(struct segmentation *segmentation) {
+    free(segmentation->points);
+    free(segmentation->segments);
+    *segmentation = (struct segmentation){0};
+}

@@ -1,0 +1,216 @@
+#!/bin/bash
+# assay fit smpi, assay export: what SimGrid simulates on an exported platform is what the model says, and a header of
+# kernels says what the model says.
+# shellcheck disable=SC2046 # $(...; echo $?) is one number
+. "$(dirname "$0")/../tap.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$scratch" || exit 1
+contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -20; return 1; } >&2; }
+
+# Lines that are known: below 1000 byte, from there, and from 40000 on; both halves of a ping-pong take os + net + or.
+awk 'BEGIN {
+    print "operation,size,duration"
+    n = split("8 100 500 999 1000 3000 20000 39999 40000 200000 900000", sizes)
+    for (i = 1; i <= n; i++) for (k = 0; k < 10; k++) {
+        s = sizes[i]; e = s < 1000 ? 1 : s < 40000 ? 2 : 3
+        printf "Isend,%d,%.17g\n", s, (1e-6 + 1e-10 * s) * e
+        printf "Send,%d,%.17g\n", s, (2e-6 + 2e-10 * s) * e
+        printf "Recv,%d,%.17g\n", s, (3e-6 + 3e-10 * s) * e
+        printf "PingPong,%d,%.17g\n", s, (4e-5 + 3e-9 * s) * e
+    }
+    for (k = 0; k < 10; k++) { print "Iprobe,1,3e-7"; print "Test,1,2e-7" }
+    print "Wtime,0,0.4"
+}' >calls.csv
+fit() { "$ASSAY" fit smpi calls.csv --set latency=10us --set bandwidth=1GB/s --set break1=1000 --set break2=40000 "$@"; }
+check "a model" fit --set send-is-detached-thresh=40001 --set async-small-thresh=20000 -o smpi.json
+check "it is read" "$ASSAY" export simgrid smpi.json --hosts 4 --cores 2 --loopback-latency 1us \
+    --loopback-bandwidth 20GB/s --exact-breaks -o exact.xml
+report $(contains exact.xml '<prop id="smpi/or" value="0:3[.0-9e-]+:[.0-9e-]+;999:[.0-9e-]+:[.0-9e-]+;39999:0:0"/>'; echo $?) \
+    "its costs change one byte below the break, and end at the threshold"
+report $(contains exact.xml '<prop id="smpi/async-small-thresh" value="20000"/>'; echo $?) "thresholds by the names SimGrid has now"
+report $(contains exact.xml 'from smpi.json \(SHA-256 '"$(sha256sum smpi.json | cut -d' ' -f1)"'\)'; echo $?) "the model by its hash"
+check "the usual breaks" "$ASSAY" export simgrid smpi.json --radical 1-3,7 --prefix 'a&<b' --suffix '"x' -o usual.xml
+report $(contains usual.xml 'lat-factor" value="0:[.0-9e-]+;1000:[.0-9e-]+;40000:'; echo $?) "are those of the model"
+report $(contains usual.xml 'prefix="a&amp;&lt;b" suffix="&quot;x" radical="1-3,7"'; echo $?) "names are escaped"
+
+# A message of N bytes is of N + 16 to the network; os, or as they are. EXACT 1: segments by N for all.
+cat >expect.awk <<'EOF'
+function segment(n) { return n < 1000 ? 1 : n < 40000 ? 2 : 3 }
+function near(a, b) { return (a > b ? a - b : b - a) <= 1e-12 * b }
+$1 == "host" { next }
+{
+    n = $1; wire = n + 16
+    cost = exact ? segment(n) : segment(n - 1); net = exact ? segment(n) : segment(wire - 1)
+    os = cost < 3 ? (2e-6 + 2e-10 * n) * cost : 0
+    or = cost < 3 ? (3e-6 + 3e-10 * n) * cost : 0
+    # or is charged below 40000 and is a part of the ping-pong there
+    delay = ((4e-5 + 0) * net - (net < 3 ? 3e-6 * net : 0)) / 2
+    pace = (3e-9 * net - (net < 3 ? 3e-10 * net : 0)) / 2
+    if (within) { delay *= 0; pace /= 20 } # of the link whose factors these are
+    time = 2 * (delay + pace * wire + (n < 40001 ? os + or : 0))
+    if (!near($3, time)) { printf "# %d bytes: %.17g s; expected %.17g\n", n, $3, time; bad = 1 }
+    if (n < 40000 && !near($2, os)) { printf "# %d bytes: MPI_Send %.17g s; expected %.17g\n", n, $2, os; bad = 1 }
+    lines++
+}
+END { exit bad || lines != 16 }
+EOF
+sizes="0 1 100 984 985 999 1000 1001 20000 39983 39984 39999 40000 40001 200000 1000000"
+if ! command -v smpirun >smpirun.txt 2>&1 || ! command -v smpicc >>smpirun.txt 2>&1; then
+    skip "what SimGrid simulates" "no SimGrid here (libsimgrid-dev)"
+    simgrid=
+else
+    simgrid=1
+    check "a program for SimGrid" smpicc -O1 -o ping-pong "$here/simgrid-ping-pong.c"
+fi
+# simulate PLATFORM HOSTS... : rank after rank
+simulate() {
+    local platform=$1; shift
+    printf '%s\n' "$@" >hosts.txt
+    # shellcheck disable=SC2086 # the sizes are words
+    timeout 60 smpirun -np "$#" -platform "$platform" -hostfile hosts.txt --cfg=smpi/simulate-computation:no \
+        --cfg=smpi/wtime:0 --log=root.thres:warning ./ping-pong $sizes </dev/null
+}
+if [ "$simgrid" ]; then
+    check "SimGrid loads it" simulate exact.xml node-0 node-3
+    cp .out exact.txt
+    report $([ ! -s .err ]; echo $?) "without a warning"
+    report $(awk -v exact=1 -f expect.awk exact.txt >&2; echo $?) "and simulates what the model says, to the byte"
+    check "the usual breaks, and odd names" simulate usual.xml 'a&<b1"x' 'a&<b7"x'
+    report $(awk -v exact=0 -f expect.awk .out >&2; echo $?) "change as SMPI counts sizes"
+    report $(contains .out '^host a&<b7"x 1000000000 1$'; echo $?) "hosts are called as asked"
+
+    "$ASSAY" export simgrid smpi.json --radical 0-7 --fat-tree '2;4,2;1,2;1,1' --speed 38.4Gflop/s --cores 16 --exact-breaks -o tree.xml
+    check "a fat tree" simulate tree.xml node-0 node-1
+    report $(awk -v exact=1 -f expect.awk .out >&2; echo $?) "is the same between neighbours"
+    report $(contains .out '^host node-1 38400000000 16$'; echo $?) "hosts have the speed and the cores"
+    "$ASSAY" export simgrid smpi.json -n 4 --backbone-latency 2us --backbone-bandwidth 100GB/s --exact-breaks -o backbone.xml
+    check "a backbone" simulate backbone.xml node-0 node-1
+    report $(awk -v exact=1 -f expect.awk .out >&2; echo $?) "is a part of the way"
+fi
+
+# Hosts of their own speeds: three nodes with two cores; mnk takes c x 1e-10 s, so a core has 2e10 / c flop/s.
+awk 'BEGIN {
+    print "node,core,m,n,k,duration"
+    for (h = 1; h <= 3; h++) for (c = 0; c < 2; c++) for (i = 1; i <= 9; i++) {
+        m = 100 * i; n = 100 * (i * 4 % 9 + 1); k = 100 * (i * 7 % 9 + 1)
+        printf "dahu-%d.site,%d,%d,%d,%d,%.17g\n", h, c, m, n, k, (h + 0.5 * c) * 1e-10 * m * n * k + 1e-9 * m * n
+    }
+}' >dgemm.csv
+check "a model of hosts" "$ASSAY" fit dgemm.csv --terms m*n*k+m*n --by node,core -o dgemm.json
+check "hosts from it" "$ASSAY" export simgrid smpi.json dgemm.json --cores 2 --exact-breaks --loopback-latency 0s \
+    --loopback-bandwidth 20GB/s -c smpi/host-speed=1f -o hosts.xml
+if [ "$simgrid" ]; then
+    check "SimGrid loads them" simulate hosts.xml dahu-1.site dahu-3.site
+    cp .out hosts.txt.out
+    report $(awk -v exact=1 -f expect.awk hosts.txt.out >&2; echo $?) "with the same network"
+    report $(awk '$1 == "host" { e = 2e10 / (($2 == "dahu-1.site" ? 1 : 3) + 0.25); if ($3 > e * (1 + 1e-9) || $3 < e * (1 - 1e-9) || $4 != 2) bad = 1; n++ }
+        END { exit bad || n != 2 }' hosts.txt.out; echo $?) "and the mean speed of their cores"
+    check "messages within a host" simulate hosts.xml dahu-2.site dahu-2.site
+    report $(awk -v exact=1 -v within=1 -f expect.awk .out >&2; echo $?) "take the loopback"
+fi
+
+# A model of messages alone: 2 us + 1 byte/ns below 5000 byte, 5 us + 0.5 ns/byte from there.
+awk 'BEGIN { print "size,duration"; for (s = 100; s <= 20000; s += 100) printf "%d,%.17g\n", s, s < 5000 ? 2e-6 + 1e-9 * s : 5e-6 + 5e-10 * s }' >messages.csv
+check "one line of messages" "$ASSAY" fit linear messages.csv --terms 1+size -o line.json
+check "is a network" "$ASSAY" export simgrid line.json --hosts 2 -o line.xml
+report $(contains line.xml 'lat-factor" value="0:1"' && contains line.xml 'bw-factor" value="0:1"'; echo $?) "with factors of 1"
+[ "$simgrid" ] && check "that SimGrid loads" simulate line.xml node-0 node-1
+
+# The factors as they were published, with the names and numbers that SimGrid reads, against ours.
+if [ -r "$data/smpi/miriel/Isend.csv.gz" ] && [ "$simgrid" ]; then
+    { echo op,size,start,duration; for name in Isend.csv.gz Recv.csv.gz PingPong.csv.gz Iprobe.csv Test.csv Wtime.csv; do
+        gzip -dcf "$data/smpi/miriel/$name"; done; } >miriel.csv
+    check "miriel" "$ASSAY" fit smpi miriel.csv --set latency=50us --set bandwidth=1GB/s --set break1=1420 --set break2=65536 \
+        --set break3=131072 --set break4=400000 --set async-small-thresh=17408 --set send-is-detached-thresh=17408 \
+        --set quantile=old-r -o miriel.json
+    "$ASSAY" export simgrid miriel.json --hosts 2 -o ours.xml
+    { sed '/<config/q' ours.xml; sed -n '/<prop/{s/thres"/thresh"/;s/4e+05/400000/;p}' "$data/smpi/miriel/published_output.xml"
+      sed -n '/host-speed/,$p' ours.xml; } >published.xml
+    sizes="0 1 1403 1404 1405 1419 1420 1421 17407 17408 65519 65520 65521 131056 131057 399984 399985 1000000"
+    check "the platform as it was published" simulate published.xml node-0 node-1
+    cp .out published.txt
+    check "ours" simulate ours.xml node-0 node-1
+    report $(paste -d' ' published.txt .out | awk '$1 == "host" { next } { n++; d = $3 - $6; if ($1 != $4 || (d < 0 ? -d : d) > 1e-13 * $3) { print "# " $0; bad = 1 } }
+        END { exit bad || n != 18 }' >&2; echo $?) "takes the same times to 13 digits"
+else
+    skip "the published platform" "no data (ASSAY_TEST_DATA), or no SimGrid"
+fi
+
+# Kernels. A header says what the model says; noise, segments and odd terms from models made by hand.
+head='"assay_model": 1, "response": {"name": "t", "unit": "us"}, "weights": null, "by": [], "skipped": [],
+    "origin": {"plugin": "p", "version": "1", "engine": "1", "created": "2024-01-01T00:00:00Z", "rows": 4, "inputs": []}'
+estimates() { # ESTIMATE... of the terms 1, x, y
+    local name; local names=(1 "log2(size)^2" "int^-1*size") list=
+    for name in 0 1 2; do
+        list+="${list:+, }{\"name\": \"${names[$name]}\", \"unit\": null, \"estimate\": $1, \"standard_error\": null, \"t\": null, \"p\": null}"; shift
+    done
+    echo "\"terms\": [$list], \"covariance\": null, \"domain\": [{\"name\": \"size\", \"minimum\": 1, \"maximum\": 99}]"
+}
+formula='"formula": [{"name": "1", "unit": null, "factors": []},
+    {"name": "log2(size)^2", "unit": null, "factors": [{"factor": "size", "power": 2, "function": "log2"}]},
+    {"name": "int^-1*size", "unit": null, "factors": [{"factor": "int", "power": -1}, {"factor": "size", "power": 1}]}],
+    "factors": [{"name": "size", "unit": null}, {"name": "int", "unit": null}]'
+noise() { # DISTRIBUTION
+    echo '"noise": {"kind": "N-2", "distribution": "'"$1"'", "method": "rule", "sigma": [{"name": "1", "unit": "us", "estimate": 0.5},
+        {"name": "log2(size)^2", "unit": null, "estimate": -0.25}, {"name": "int^-1*size", "unit": null, "estimate": 2}]}'
+}
+echo "{$head, \"kind\": \"piecewise\", \"over\": \"size\", $formula, \"groups\": [{\"labels\": {}, \"n\": 4, \"notes\": [], \"parts\": [
+    {\"kind\": \"segment\", \"to\": 16, $(estimates 1 2 3), $(noise half-normal)},
+    {\"kind\": \"segment\", \"from\": 16, $(estimates 4 5 -6), $(noise normal)}]}]}" >segments.json
+echo "{$head, \"kind\": \"maximum\", $formula, \"groups\": [{\"labels\": {}, \"n\": 4, \"notes\": [], $(estimates 1 2 3)}]}" >maximum.json
+check "a header" "$ASSAY" export kernels dgemm=dgemm.json line.json segments.json roof=maximum.json -o kernels.h
+cat >kernels.c <<'EOF'
+#include "kernels.h"
+#include <stdio.h>
+static int near(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
+int main(void) {
+    int bad = 0, g = assay_dgemm_group("dahu-3.site/1");
+    bad |= g != 5 || ASSAY_DGEMM_GROUPS != 6 || assay_dgemm_group("dahu-3") != -1;
+    bad |= !near(assay_dgemm_mean(g, 10, 20, 30), 3.5e-10 * 6000 + 1e-9 * 200) << 1;
+    bad |= !near(assay_dgemm_mean(-1, 10, 20, 30), 2.25e-10 * 6000 + 1e-9 * 200) << 2;
+    bad |= !isnan(assay_dgemm_mean(6, 10, 20, 30)) << 3 | !isnan(assay_dgemm_mean(-2, 1, 1, 1)) << 4;
+    bad |= !near(assay_line_mean(0, 1e9), assay_line_mean(-1, 1e9)) << 5;
+    /* Microseconds; of size 8 and int 2; the second argument cannot be called int in C. */
+    double size = 8, x2 = 2, mean = 1e-6 * (1 + 2 * 9 + 3 * 4), sigma = 1e-6 * (0.5 - 0.25 * 9 + 2 * 4), pi = acos(-1);
+    bad |= !near(assay_segments_mean(0, size, x2), mean) << 6 | !near(assay_segments_sigma(0, size, x2), sigma) << 7;
+    double s = sigma / sqrt(1 - 2 / pi);
+    bad |= !near(assay_segments_draw(0, size, x2, -1.5), mean + 1.5 * s - s * sqrt(2 / pi)) << 8;
+    bad |= !near(assay_segments_mean(0, 16, 4), 1e-6 * (4 + 5 * 16 - 6 * 4)) << 9;
+    bad |= !near(assay_segments_draw(0, 16, 4, 1.5), 1e-6 * (60 + 1.5 * (0.5 - 4 + 8))) << 10;
+    bad |= (assay_segments_draw(0, 16, 4, -100) != 0) << 11 | (assay_segments_sigma(0, 16, 1e9) != 0) << 12;
+    bad |= !isnan(assay_segments_mean(-1, 8, 2)) << 13; /* segments have no mean over groups */
+    bad |= !near(assay_roof_mean(0, size, x2), 1e-6 * 18) << 14;
+    if (bad)
+        fprintf(stderr, "%x\n", bad);
+    return bad != 0;
+}
+EOF
+check "it compiles as C99, every warning an error" cc -std=c99 -Wall -Wextra -Wpedantic -Werror -o kernels kernels.c -lm
+check "and says what the model says" ./kernels
+
+refuse "an export that is none" 2 "there is no export 'simgird'; did you mean 'simgrid'" "$ASSAY" export simgird smpi.json
+refuse "no hosts" 2 "how many hosts" "$ASSAY" export simgrid smpi.json
+refuse "no network" 2 "no model tells the latency between two hosts; say it with --latency" "$ASSAY" export simgrid --hosts 2
+refuse "another base" 2 "factors are relative to the latency 1e-05, not 2e-05" "$ASSAY" export simgrid smpi.json --hosts 2 --latency 20us
+refuse "two networks" 2 "line.json: this is the second model of the network" "$ASSAY" export simgrid smpi.json line.json --hosts 2
+refuse "hosts twice" 2 "--speed is for hosts that are alike" "$ASSAY" export simgrid smpi.json dgemm.json --speed 1Gf
+refuse "a list of hosts" 2 "'0-3,' is no list of hosts" "$ASSAY" export simgrid smpi.json --radical 0-3,
+refuse "a fat tree" 2 "'2;4,4' is no fat tree" "$ASSAY" export simgrid smpi.json -n 8 --fat-tree '2;4,4'
+refuse "a fat tree of other hosts" 2 "has 16 hosts; the platform has 8" "$ASSAY" export simgrid smpi.json -n 8 --fat-tree '2;4,4;1,1;1,1'
+refuse "half of a link" 2 "the loopback has no latency \(--loopback-latency\)" "$ASSAY" export simgrid smpi.json -n 8 --loopback-bandwidth 1GB/s
+refuse "a name" 2 "the prefix 'a b' cannot be a name" "$ASSAY" export simgrid smpi.json -n 8 --prefix 'a b'
+refuse "a speed" 2 "'fast' is not a speed" "$ASSAY" export simgrid smpi.json -n 8 --speed fast
+refuse "a setting" 2 "is not NAME=VALUE" "$ASSAY" export simgrid smpi.json -n 8 -c 'smpi/os'
+"$ASSAY" fit dgemm.csv --terms m*n*k+m*n --by none -o pooled.json >pooled.txt
+refuse "hosts that are none" 2 "pooled.json: the model has one fit for all; expected one for each host" "$ASSAY" export simgrid smpi.json pooled.json
+refuse "a column of hosts" 2 "no column 'nod' forms groups; did you mean 'node'" "$ASSAY" export simgrid smpi.json dgemm.json --host-column nod
+sed 's/"factor": "int", "power": -1/"factor": "int", "power": 1, "level": "a"/' maximum.json >level.json
+refuse "a category" 2 "'int' is a category; the header takes numbers only" "$ASSAY" export kernels level.json
+refuse "kernels that are none" 2 "a model of kind 'smpi' says nothing of one call" "$ASSAY" export kernels k=smpi.json
+refuse "a name that C does not know" 2 "cannot be a part of names in C" sh -c "cp dgemm.json 2x.json; '$ASSAY' export kernels 2x.json"
+refuse "the model overwritten" 2 "smpi.json" "$ASSAY" export simgrid smpi.json -n 2 -o smpi.json
+sed 's/Recv,/Barrier,/;s/^PingPong,\([0-9]*\),.*/PingPong,\1,1e-5/' calls.csv >flat.csv
+check "durations that do not grow" "$ASSAY" fit smpi flat.csv --set latency=10us --set bandwidth=1GB/s -o flat.json
+refuse "are no bandwidth" 2 "the bandwidth factor from 0 byte on is (nan|inf|-?[0-9.e+]+); expected more than 0" \
+    "$ASSAY" export simgrid flat.json -n 2
+finish
