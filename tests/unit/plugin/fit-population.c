@@ -1,4 +1,5 @@
-/* The plugin fit-population: small tables worked out by hand, mixtures with slow machines, and what is refused.
+/* The plugin fit-population: small tables worked out by hand, mixtures with slow machines, and what is
+ * refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -220,8 +221,8 @@ static void likelihood(void **state) {
     double shrink = (MACHINES - 1.0) / MACHINES, n = MACHINES;
     double determinant = (sigma[0] * sigma[3] - sigma[1] * sigma[2]) * shrink * shrink;
     double expected = -0.5 * n * (log(determinant) + 2 * (1 + log(6.283185307179586)));
-    assert_close(value_of(&result.groups[0].parts[0], "log_likelihood"), expected, 1e-10, "likelihood");
-    assert_close(value_of(&result.groups[0].parts[0], "bic"), -2 * expected + 5 * log(n), 1e-10, "BIC");
+    assert_close(host_value(&result.groups[0], "log_likelihood"), expected, 1e-10, "likelihood");
+    assert_close(host_value(&result.groups[0], "bic"), -2 * expected + 5 * log(n), 1e-10, "BIC");
 }
 
 /* ---- Odd tables */
