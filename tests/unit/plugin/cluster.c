@@ -151,7 +151,8 @@ static void deterministic(void **state) {
     struct cluster *few = draw(3, 2, 2, 7), *many = draw(10, 2, 2, 7), *other = draw(3, 2, 2, 8);
     assert_memory_equal(few->values, many->values, few->row_count * P * sizeof(double));
     assert_true(few->values[0] != other->values[0]);
-    static const char *const expected[] = {"0x1.30a32fa76a9b3p-34", "0x1.0ae4f27822a85p-19", "0x1.b19e7f9818bfdp-39"};
+    static const char *const expected[] = {"0x1.30a32fa76a9b3p-34", "0x1.0ae4f27822a85p-19",
+                                           "0x1.b19e7f9818bfdp-39"};
     for (size_t i = 0; i < P; i++) {
         char text[64];
         snprintf(text, sizeof text, "%a", few->values[11 * P + i]);
@@ -247,6 +248,7 @@ static void targets(void **state) {
         {"mnk_residual", NULL, "m*n*k", CLUSTER_SIGMA},
         {"sigma(m*n)", NULL, "m*n", CLUSTER_SIGMA},
         {"sigma(1)", NULL, "1", CLUSTER_SIGMA},
+        {"sigma", NULL, "1", CLUSTER_SIGMA},
         {"intercept_residual", NULL, "1", CLUSTER_SIGMA},
         {"alpha", "m*n*k", "m*n*k", CLUSTER_MEAN},
         {"alpha", "size", "size", CLUSTER_MEAN},
@@ -262,10 +264,10 @@ static void targets(void **state) {
         assert_int_equal(target.kind, good[i].kind);
         assert_string_equal(target.term, good[i].term);
     }
-    static const char *const wrong[][2] = {{"alpha", NULL},  {"mm", NULL},       {"", NULL},
-                                           {"alpha", ""},    {"alpha", "2"},     {"alpha", "m*"},
-                                           {"alpha", "m^0"}, {"alpha", "m+n"},   {"alpha", "sigma()"},
-                                           {"alpha", "*m"},  {"_residual", NULL}};
+    static const char *const wrong[][2] = {{"alpha", NULL},  {"mm", NULL},        {"", NULL},
+                                           {"alpha", ""},    {"alpha", "2"},      {"alpha", "m*"},
+                                           {"alpha", "m^0"}, {"alpha", "m+n"},    {"alpha", "sigma()"},
+                                           {"alpha", "*m"},  {"_residual", NULL}, {"sigma()", NULL}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(cluster_target_read(wrong[i][0], wrong[i][1], &target, &failure), -EINVAL);
     assert_int_equal(cluster_target_read("gamma", NULL, &target, &failure), -EINVAL);
