@@ -210,6 +210,27 @@ static void print_estimates(FILE *stream, const struct fit_print *print, const s
     }
 }
 
+/* "  bandwidth 6.065e+09 (standard error 1.2e+08), latency ...": the numbers of a method's own that it has a
+ * standard error of. */
+static void print_own_values(FILE *stream, const struct fit_part *part) {
+    static const char suffix[] = "_standard_error";
+    bool first = true;
+    for (size_t i = 0; i < part->value_count; i++) {
+        char name[FIT_PRINT_NAME_MOST];
+        double error;
+        int length = snprintf(name, sizeof name, "%s%s", part->values[i].name, suffix);
+        if (length >= (int)sizeof name || !isfinite(part->values[i].value) ||
+            !find_value(part->values, part->value_count, name, &error))
+            continue;
+        fprintf(stream, "%s%s %.7g", first ? "  " : ", ", shown(part->values[i].name).text,
+                part->values[i].value);
+        if (isfinite(error))
+            fprintf(stream, " (standard error %.3g)", error);
+        first = false;
+    }
+    fprintf(stream, "%s", first ? "" : "\n");
+}
+
 /* Where a part begins or ends: its bound, or what was observed where there is none. */
 static double bound_of(const struct fit_print *print, const struct fit_part *part, bool end) {
     double bound = end ? part->to : part->from;
@@ -298,7 +319,7 @@ static void print_quality(FILE *stream, const struct fit_print *print, const str
 static void print_cross_validated(FILE *stream, const struct fit_print *print,
                                   const struct fit_group *group) {
     double rmse = fit_print_value(group, "cv_rmse"), score = fit_print_value(group, "cv_log_score");
-    if (isnan(rmse))
+    if (!isfinite(rmse))
         return;
     fprintf(stream, "  on rows left out");
     double folds = fit_print_value(group, "folds");
@@ -306,8 +327,10 @@ static void print_cross_validated(FILE *stream, const struct fit_print *print,
         fprintf(stream, " (%g folds)", folds);
     fprintf(stream, ": error ");
     print_measured(stream, print, 4, rmse);
-    fprintf(stream, ", %.3g %% of the mean", 100 * fit_print_value(group, "cv_relative"));
-    if (!isnan(score))
+    double relative = fit_print_value(group, "cv_relative");
+    if (isfinite(relative))
+        fprintf(stream, ", %.3g %% of the mean", 100 * relative);
+    if (isfinite(score))
         fprintf(stream, ", log score %.6g", score);
     fputc('\n', stream);
 }
@@ -320,6 +343,7 @@ void fit_print_group(FILE *stream, const struct fit_print *print, const struct f
     print_cross_validated(stream, print, group);
     if (group->part_count == 1) {
         print_estimates(stream, print, &group->parts[0]);
+        print_own_values(stream, &group->parts[0]);
         print_noise(stream, print, group->parts[0].noise);
         print_domain(stream, print, &group->parts[0]);
     } else if (group->part_count > 1) {

@@ -21,7 +21,7 @@ struct spread {
     uint32_t group;
     uint64_t rows;
     double r2, sigma, cv_relative;
-    size_t notes;
+    size_t notes, parts;
 };
 
 struct skipped {
@@ -93,7 +93,8 @@ static int keep_group(struct fit_report *report, const struct fit_group *group) 
                                         fit_print_value(group, "r2"),
                                         fit_print_value(group, "sigma"),
                                         fit_print_value(group, "cv_relative"),
-                                        group->note_count};
+                                        group->note_count,
+                                        group->part_count};
     report->has_cv |= !isnan(report->groups[k].cv_relative);
     for (size_t t = 0; t < terms; t++) {
         bool has = part && !part->estimates[t].dropped;
@@ -190,10 +191,46 @@ static void print_spread(const struct fit_report *report, const char *name, doub
     fit_print_unit(report->stream, unit);
 }
 
+/* What is spread of each group. */
+static double rows_of(const struct spread *group) {
+    return (double)group->rows;
+}
+
+static double parts_of(const struct spread *group) {
+    return (double)group->parts;
+}
+
+static double r2_of(const struct spread *group) {
+    return group->r2;
+}
+
+static double sigma_of(const struct spread *group) {
+    return group->sigma;
+}
+
+static double error_of(const struct spread *group) {
+    return 100 * group->cv_relative;
+}
+
+/* Nothing of what no group tells. */
+static void print_quality(const struct fit_report *report, const char *name,
+                          double (*of)(const struct spread *group), const char *unit, double *values) {
+    bool told = false;
+    for (size_t i = 0; i < report->group_count; i++) {
+        values[i] = of(&report->groups[i]);
+        told |= !isnan(values[i]);
+    }
+    if (told)
+        print_spread(report, name, values, 0, false, unit);
+}
+
 static void print_spreads(const struct fit_report *report, double *values) {
-    fprintf(report->stream, "\n  %-*s %14s %14s %14s %10s  unit\n", report->print.width, "term", "minimum",
-            "median", "maximum", "largest p");
-    for (size_t t = 0; t < report->print.term_count; t++) {
+    bool segments = false;
+    for (size_t i = 0; i < report->group_count; i++)
+        segments |= report->groups[i].parts > 1;
+    fprintf(report->stream, "\n  %-*s %14s %14s %14s %10s  unit\n", report->print.width,
+            segments ? "" : "term", "minimum", "median", "maximum", segments ? "" : "largest p");
+    for (size_t t = 0; t < report->print.term_count && !segments; t++) {
         double largest = NAN;
         for (size_t i = 0; i < report->group_count; i++) {
             values[i] = report->estimates[i * report->print.term_count + t];
@@ -202,40 +239,43 @@ static void print_spreads(const struct fit_report *report, double *values) {
         print_spread(report, shown(report->print.names[t]).text, values, largest, true,
                      report->print.units[t]);
     }
-    for (size_t i = 0; i < report->group_count; i++)
-        values[i] = report->groups[i].sigma;
-    print_spread(report, "sigma", values, 0, false, report->print.response_unit);
-    for (size_t i = 0; i < report->group_count; i++)
-        values[i] = report->groups[i].r2;
-    print_spread(report, "R2", values, 0, false, "");
-    for (size_t i = 0; i < report->group_count; i++)
-        values[i] = 100 * report->groups[i].cv_relative;
-    if (report->has_cv)
-        print_spread(report, "cv error", values, 0, false, "% of the mean");
-    for (size_t i = 0; i < report->group_count; i++)
-        values[i] = (double)report->groups[i].rows;
-    print_spread(report, "rows", values, 0, false, "");
+    print_quality(report, "sigma", sigma_of, report->print.response_unit, values);
+    print_quality(report, "R2", r2_of, "", values);
+    print_quality(report, "cv error", error_of, "% of the mean", values);
+    if (segments)
+        print_quality(report, "parts", parts_of, "", values);
+    print_quality(report, "rows", rows_of, "", values);
 }
 
-/* Lowest R2 first; undefined ones are not compared. */
-static int compare_quality(const void *a, const void *b) {
+/* The lowest R2 first, or the greatest error on rows left out; undefined ones last. */
+static int compare_r2(const void *a, const void *b) {
     const struct spread *x = a, *y = b;
     return compare_doubles(&x->r2, &y->r2);
 }
 
+static int compare_errors(const void *a, const void *b) {
+    const struct spread *x = a, *y = b;
+    if (isnan(x->cv_relative) || isnan(y->cv_relative))
+        return isnan(x->cv_relative) - isnan(y->cv_relative);
+    return compare_doubles(&y->cv_relative, &x->cv_relative);
+}
+
 static void print_worst(struct fit_report *report) {
-    qsort(report->groups, report->group_count, sizeof *report->groups, compare_quality);
+    qsort(report->groups, report->group_count, sizeof *report->groups,
+          report->has_cv ? compare_errors : compare_r2);
     fprintf(report->stream, "\nthe groups that are explained worst:\n");
     for (size_t i = 0; i < report->group_count && i < WORST_GROUPS; i++) {
         const struct spread *group = &report->groups[i];
         char name[FIT_PRINT_NAME_MOST], count[FIT_PRINT_COUNT_MOST];
-        fprintf(report->stream, "  %s: R2 ", fit_print_name(report->fitting, group->group, name));
-        fit_print_number(report->stream, 0, 6, group->r2);
-        fprintf(report->stream, ", sigma ");
-        fit_print_number(report->stream, 0, 4, group->sigma);
-        fprintf(report->stream, "%s%s, %s rows\n", report->print.response_unit ? " " : "",
-                report->print.response_unit ? shown(report->print.response_unit).text : "",
-                fit_print_count(group->rows, count));
+        fprintf(report->stream, "  %s: ", fit_print_name(report->fitting, group->group, name));
+        if (!isnan(group->r2))
+            fprintf(report->stream, "R2 %.6g, ", group->r2);
+        if (!isnan(group->cv_relative))
+            fprintf(report->stream, "cv error %.4g %% of the mean, ", 100 * group->cv_relative);
+        if (!isnan(group->sigma))
+            fprintf(report->stream, "sigma %.4g%s%s, ", group->sigma, report->print.response_unit ? " " : "",
+                    report->print.response_unit ? shown(report->print.response_unit).text : "");
+        fprintf(report->stream, "%s rows\n", fit_print_count(group->rows, count));
     }
 }
 

@@ -2,6 +2,7 @@
 #include "engine/command-line/fit-report.h"
 #include "engine/command-line/fit-request.h"
 #include "engine/command-line/fit-residuals.h"
+#include "engine/command-line/fit-verbs.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
@@ -124,7 +125,7 @@ static int report(struct fitting *fitting, const struct fitting_request *request
     return r;
 }
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+static int fit(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(fitting_request_clear) struct fitting_request request = {0};
     cleanup(table_cleanup) struct table *table = NULL;
@@ -145,6 +146,70 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     return r < 0 ? r : report(fitting, &request, failure);
 }
 
+/* What can be done, and by which word or switch; a file of such a name is ./compare. */
+enum { FIT = 1, ALTERNATIVES = 2, COMPARE = 4, METHODS = 8, PARAMETERS = 16 };
+
+static const struct action {
+    const char *name;
+    unsigned bit;
+    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
+} actions[] = {
+    {"alternatives", ALTERNATIVES, fit_alternatives},
+    {"compare", COMPARE, fit_compare},
+    {"--methods", METHODS, fit_methods},
+    {"--parameters", PARAMETERS, fit_parameters},
+};
+
+/* Which of them takes an option. */
+static const struct {
+    const char *name;
+    unsigned actions;
+} taken_by[] = {
+    {"--response", FIT | ALTERNATIVES},
+    {"--terms", FIT | ALTERNATIVES}, /* which tells why not */
+    {"--sizes", FIT | ALTERNATIVES},
+    {"--by", FIT | ALTERNATIVES},
+    {"--weights", FIT | ALTERNATIVES},
+    {"--set", FIT | ALTERNATIVES},
+    {"--seed", FIT | ALTERNATIVES},
+    {"--folds", FIT | ALTERNATIVES},
+    {"--output", FIT},
+    {"--data", COMPARE},
+    {"--plot", FIT},
+    {"--brief", FIT},
+    {"--methods", METHODS},
+    {"--parameters", PARAMETERS},
+};
+
+static const struct action *find_action(const struct verb_arguments *arguments) {
+    static const struct action fitting = {"INPUT", FIT, fit};
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        const char *name = actions[i].name;
+        bool is_switch = name[0] == '-';
+        if (is_switch ? verb_switch(arguments, name)
+                      : arguments->operand_count > 0 && strcmp(arguments->operands[0], name) == 0)
+            return &actions[i];
+    }
+    return &fitting;
+}
+
+static int run(const struct verb_arguments *arguments, struct failure *failure) {
+    const struct action *action = find_action(arguments);
+    for (size_t i = 0; i < sizeof taken_by / sizeof *taken_by; i++)
+        if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
+            return failure_input(failure, NULL, 0, 0, "'assay fit %s' has no option '%s'", action->name,
+                                 taken_by[i].name);
+    if (action->bit != METHODS && arguments->operand_count == 0)
+        return failure_input(failure, arguments->verb->name, 0, 0, "too few operands; usage: %s",
+                             arguments->verb->synopsis);
+    if (action->bit == METHODS && arguments->operand_count > 0)
+        return failure_input(failure, arguments->verb->name, 0, 0,
+                             "unexpected operand '%s'; usage: "
+                             "assay fit --methods",
+                             arguments->operands[0]);
+    return action->run(arguments, failure);
+}
+
 static const struct verb_option options[] = {
     {"--response", 'y', "COLUMN", "The column to be explained.", false},
     {"--terms", 't', "TERMS", "What explains it: M-0, M-1, M-2, or a sum of products such as 1+m*n*k+m^2.",
@@ -153,20 +218,23 @@ static const struct verb_option options[] = {
     {"--by", 'b', "COLUMNS", "One fit for each combination of these columns' values; 'none' for one in all.",
      false},
     {"--weights", 'w', "COLUMN", "Weights of the rows in the sum of squares; 0 leaves a row out.", false},
-    {"--set", 's', "NAME=VALUE", "A parameter of the method (see below).", true},
+    {"--set", 's', "NAME=VALUE", "A parameter of the method (see --parameters).", true},
     {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
     {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
+    {"--data", 0, "INPUT", "compare: rows to judge the models on; may be given several times.", true},
     {"--plot", 0, "FILE", "Draw the residuals, and the data of models over one column, as SVG.", false},
     {"--brief", 0, NULL, "No residuals: neither their chart nor the rows that are furthest off.", false},
-    {"--json", 0, NULL, "Print the model as JSON instead of a table.", false},
+    {"--methods", 0, NULL, "List the methods that are installed.", false},
+    {"--parameters", 0, NULL, "List what can be set of a METHOD: values, ranges, defaults.", false},
+    {"--json", 0, NULL, "Print the model, or what is listed, as JSON instead of a table.", false},
     {0},
 };
 
 const struct verb verb_fit = {
     .name = "fit",
     .summary = "fit a model to archives or CSV files",
-    .synopsis = "assay fit [METHOD] INPUT... [OPTIONS]",
+    .synopsis = "assay fit [METHOD|alternatives] INPUT... [OPTIONS] | assay fit compare MODEL MODEL...",
     .description =
         "Reads archives and CSV files, one after the other, and fits a model to every group of rows. An "
         "archive "
@@ -185,11 +253,27 @@ const struct verb verb_fit = {
         "fails, with "
         "exit code 2, when no group could be fitted.\n"
         "\n"
+        "Beside the estimates it prints what a statistician asks first: the error on rows that were left out "
+        "of the fit (K-fold cross-validation, seeded; left out, and said so, where the table has more than "
+        "262,144 rows or where it would take more than 10 s), the residuals as a chart, in standard "
+        "deviations "
+        "of the model's noise, and the rows that are furthest off, with the line of their file. --plot "
+        "writes the same as SVG, with quantiles, and with data and curve of a model over one column.\n"
+        "\n"
+        "'alternatives' fits M-0, M-1 and M-2 with every kind of noise, pooled and by each first part of "
+        "--by, "
+        "and judges all on rows left out of their fits. The simplest that suffices is marked: of those whose "
+        "error is at most one standard error above the least the one with the fewest parameters. "
+        "'compare' does the same with model files, on rows given with --data, and shows how far their "
+        "estimates are apart. A file with such a name is given as ./compare.\n"
+        "\n"
         "    assay fit dgemm.zip -o dgemm-model.json\n"
         "    assay fit calls.csv --response duration --terms M-2 --by host,core\n"
-        "    assay fit linear a.csv b.csv --terms '1 + size + size^2' --weights w --json\n",
+        "    assay fit linear a.csv b.csv --terms '1 + size + size^2' --weights w --json\n"
+        "    assay fit alternatives dgemm.zip --by node,core\n"
+        "    assay fit compare monday.json tuesday.json --data wednesday.zip\n",
     .options = options,
-    .operands_least = 1,
+    .operands_least = 0,
     .operands_most = SIZE_MAX,
     .run = run,
 };

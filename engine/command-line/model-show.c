@@ -44,6 +44,13 @@ static size_t count_at(const struct document_node *node, const char *key) {
     return value && value->kind == DOCUMENT_SEQUENCE ? value->count : 0;
 }
 
+/* Kinds whose terms do not add up. */
+static const struct {
+    const char *kind, *phrase;
+} joinings[] = {{"maximum", "the greatest of"},
+                {"minimum", "the least of"},
+                {"harmonic", "the reciprocal of the sum of the reciprocals of"}};
+
 /* "duration (s) = a + b m*n*k, by node, core" */
 static void print_formula(const struct show *show) {
     char unit[64];
@@ -51,10 +58,15 @@ static void print_formula(const struct show *show) {
     printf("%s: %s model of %s", shown(view->name).text, shown(view->kind).text, shown(view->response).text);
     printf("%s%s%s\n", view->response_unit ? " in" : "", model_unit_text(view->response_unit, unit),
            view->response_unit && strcmp(view->response_unit, "1") == 0 ? " 1" : "");
-    bool maximum = strcmp(view->kind, "maximum") == 0;
-    printf("%-10s %s = %s", "formula", shown(view->response).text, maximum ? "the greatest of " : "");
+    bool sum = true;
+    printf("%-10s %s = ", "formula", shown(view->response).text);
+    for (size_t i = 0; i < sizeof joinings / sizeof *joinings; i++)
+        if (strcmp(view->kind, joinings[i].kind) == 0) {
+            printf("%s ", joinings[i].phrase);
+            sum = false;
+        }
     for (size_t t = 0; t < view->term_count; t++)
-        printf("%sc%zu%s%s", t ? maximum ? ", " : " + " : "", t + 1,
+        printf("%sc%zu%s%s", t ? sum ? " + " : ", " : "", t + 1,
                strcmp(view->terms[t].name, "1") == 0 ? "" : " ",
                strcmp(view->terms[t].name, "1") == 0 ? "" : shown(view->terms[t].name).text);
     if (view->over)

@@ -56,7 +56,9 @@ static void draw(struct chart *chart, const struct residuals *residuals) {
         double z = residuals->standardised[k];
         if (isnan(z))
             continue;
-        double x = chart->wide ? log10(residuals->predicted[k]) : residuals->predicted[k];
+        double x = residuals->predicted[k];
+        if (chart->wide)
+            x = x > 0 ? log10(x) : chart->left;
         chart->beyond += fabs(z) > chart->reach;
         size_t across = step_of(x, chart->left, chart->right, WIDTH * DOTS_ACROSS);
         size_t down = step_of(-z, -chart->reach, chart->reach, HEIGHT * DOTS_DOWN);
@@ -124,7 +126,7 @@ static void print_line(FILE *stream, const struct chart *chart, bool unicode, si
 static void print_axis(FILE *stream, const struct residuals *residuals, const struct chart *chart,
                        const char *response, const char *unit) {
     char left[32], right[32];
-    snprintf(left, sizeof left, "%.3g", residuals->minimum);
+    snprintf(left, sizeof left, "%.3g", chart->wide ? residuals->least_positive : residuals->minimum);
     snprintf(right, sizeof right, "%.3g", residuals->maximum);
     int room = WIDTH - (int)strlen(left) - (int)strlen(right);
     char middle[WIDTH * 4];
@@ -142,7 +144,7 @@ void residual_chart_print(FILE *stream, const struct residuals *residuals, bool 
     for (size_t k = 0; k < residuals->count; k++)
         chart.reach = fmax(chart.reach, fabs(residuals->standardised[k]));
     chart.reach = fmin(chart.reach, most_reach);
-    chart.left = chart.wide ? log10(residuals->minimum) : residuals->minimum;
+    chart.left = chart.wide ? log10(residuals->least_positive) : residuals->minimum;
     chart.right = chart.wide ? log10(residuals->maximum) : residuals->maximum;
     draw(&chart, residuals);
     if (chart.largest == 0)

@@ -11,7 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"linear", "piecewise", "maximum"};
+/* How the products of estimates and terms make the mean. */
+enum joining {
+    JOIN_SUM,
+    JOIN_GREATEST,
+    JOIN_LEAST,
+    JOIN_HARMONIC, /* the reciprocal of the sum of their reciprocals */
+};
+
+static const struct {
+    const char *name;
+    enum joining joining;
+} kinds[] = {{"linear", JOIN_SUM},
+             {"piecewise", JOIN_SUM},
+             {"maximum", JOIN_GREATEST},
+             {"minimum", JOIN_LEAST},
+             {"harmonic", JOIN_HARMONIC}};
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
 /* What terms are products of powers of: a column, its logarithm, or whether it has a level. */
@@ -41,7 +56,7 @@ struct bounds {
 
 struct evaluation {
     const struct predict_model *model;
-    bool maximum;
+    enum joining joining;
     struct base *bases;
     size_t base_count;
     struct step *steps;
@@ -82,7 +97,7 @@ void evaluation_cleanup(struct evaluation **evaluation) {
 
 bool evaluation_knows(const char *kind) {
     for (size_t i = 0; i < KIND_COUNT; i++)
-        if (strcmp(kind, kinds[i]) == 0)
+        if (strcmp(kind, kinds[i].name) == 0)
             return true;
     return false;
 }
@@ -140,7 +155,7 @@ static int check_model(const struct predict_model *model, struct failure *failur
     if (!evaluation_knows(model->kind))
         return failure_input(failure, model->name, 0, 0,
                              "the model is of the kind '%.64s', which is not evaluated row by row; expected "
-                             "'linear', 'piecewise' or 'maximum'",
+                             "'linear', 'piecewise', 'maximum', 'minimum' or 'harmonic'",
                              model->kind);
     size_t factors = 0;
     for (size_t t = 0; t < model->term_count; t++)
@@ -356,7 +371,9 @@ int evaluation_new(const struct predict_model *model, const char *const *columns
         return failure_memory(failure);
     const struct columns names = {columns, column_count};
     evaluation->model = model;
-    evaluation->maximum = strcmp(model->kind, "maximum") == 0;
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        if (strcmp(model->kind, kinds[i].name) == 0)
+            evaluation->joining = kinds[i].joining;
     evaluation->over = SIZE_MAX;
     evaluation->first_term = (int32_t)column_count;
     evaluation->numbers = calloc(column_count + 1, sizeof *evaluation->numbers);
@@ -453,10 +470,10 @@ const struct predict_part *evaluation_part(const struct evaluation *evaluation, 
     return &evaluation->model->groups[group].parts[part_index(evaluation, group, values)];
 }
 
-/* The greatest of the terms that the part has; which one in *RET_TERM. */
-static double greatest_term(const struct evaluation *evaluation, const struct predict_part *part,
-                            const double *terms, size_t *ret_term) {
-    double greatest = NAN;
+/* The greatest (or the least) of the terms that the part has; which one in *RET_TERM. */
+static double extreme_term(const struct evaluation *evaluation, const struct predict_part *part,
+                           const double *terms, size_t *ret_term) {
+    double extreme = NAN, sign = evaluation->joining == JOIN_LEAST ? -1 : 1;
     *ret_term = 0;
     for (size_t t = 0; t < evaluation->model->term_count; t++) {
         if (part->dropped && part->dropped[t])
@@ -464,25 +481,29 @@ static double greatest_term(const struct evaluation *evaluation, const struct pr
         double value = part->estimates[t] * terms[t];
         if (isnan(value))
             return NAN;
-        if (isnan(greatest) || value > greatest) {
-            greatest = value;
+        if (isnan(extreme) || sign * value > sign * extreme) {
+            extreme = value;
             *ret_term = t;
         }
     }
-    return greatest;
+    return extreme;
 }
 
 /* A term that the part leaves out has no say, whatever its value. */
 static double mean_of(const struct evaluation *evaluation, const struct predict_part *part,
                       const double *terms) {
     size_t term;
-    if (evaluation->maximum)
-        return greatest_term(evaluation, part, terms, &term);
+    if (evaluation->joining == JOIN_GREATEST || evaluation->joining == JOIN_LEAST)
+        return extreme_term(evaluation, part, terms, &term);
+    bool harmonic = evaluation->joining == JOIN_HARMONIC;
     double sum = 0;
-    for (size_t t = 0; t < evaluation->model->term_count; t++)
-        if (!part->dropped || !part->dropped[t])
-            sum += part->estimates[t] * terms[t];
-    return sum;
+    for (size_t t = 0; t < evaluation->model->term_count; t++) {
+        if (part->dropped && part->dropped[t])
+            continue;
+        double product = part->estimates[t] * terms[t];
+        sum += harmonic ? 1 / product : product;
+    }
+    return harmonic ? 1 / sum : sum;
 }
 
 static double sigma_of(const struct predict_model *model, const struct plugin_noise *noise, double mixture,
@@ -625,14 +646,21 @@ int evaluation_row(const struct evaluation *evaluation, size_t group, const doub
 double evaluation_standard_error(const struct evaluation *evaluation, size_t group, const double *values,
                                  const char *const *texts) {
     double terms[EVALUATION_TERMS_MOST];
-    size_t count = evaluation->model->term_count, greatest;
+    size_t count = evaluation->model->term_count, extreme;
     const struct predict_part *part = evaluation_part(evaluation, group, values);
     if (!part->covariance)
         return NAN;
     evaluation_terms(evaluation, values, texts, terms);
-    if (evaluation->maximum) {
-        double value = greatest_term(evaluation, part, terms, &greatest);
-        return isfinite(value) ? fabs(terms[greatest]) * sqrt(part->covariance[greatest * (count + 1)]) : NAN;
+    if (evaluation->joining == JOIN_GREATEST || evaluation->joining == JOIN_LEAST) {
+        double value = extreme_term(evaluation, part, terms, &extreme);
+        return isfinite(value) ? fabs(terms[extreme]) * sqrt(part->covariance[extreme * (count + 1)]) : NAN;
+    }
+    if (evaluation->joining == JOIN_HARMONIC) { /* to first order: d mean = (mean / (b z))^2 z db */
+        double mean = mean_of(evaluation, part, terms);
+        for (size_t i = 0; i < count; i++) {
+            double share = mean / (part->estimates[i] * terms[i]);
+            terms[i] *= share * share;
+        }
     }
     double variance = 0;
     for (size_t i = 0; i < count; i++) {

@@ -5,7 +5,7 @@
  *
  *     evaluation_new(model, columns) ; evaluation_row(group, values, texts) ... ; evaluation_free
  *
- * Of the kinds that are defined row by row (MODEL.md): linear, piecewise, maximum.
+ * Of the kinds that are defined row by row (MODEL.md): linear, piecewise, maximum, minimum, harmonic.
  */
 #ifndef ASSAY_PLUGIN_EVALUATION_H
 #define ASSAY_PLUGIN_EVALUATION_H

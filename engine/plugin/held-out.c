@@ -35,13 +35,18 @@ static bool is_whole(const struct held_out *held_out) {
     return held_out->rows > 0 && held_out->missing == 0;
 }
 
+/* Squares that are beyond a double, and the likelihood of a row where no scatter is told, are not defined. */
+static double if_finite(double value) {
+    return isfinite(value) ? value : NAN;
+}
+
 double held_out_rmse(const struct held_out *held_out) {
-    return is_whole(held_out) ? sqrt(held_out->squares / held_out->weights) : NAN;
+    return is_whole(held_out) ? if_finite(sqrt(held_out->squares / held_out->weights)) : NAN;
 }
 
 double held_out_relative(const struct held_out *held_out) {
     double mean = held_out->magnitudes / held_out->weights;
-    return mean > 0 ? held_out_rmse(held_out) / mean : NAN;
+    return mean > 0 ? if_finite(held_out_rmse(held_out) / mean) : NAN;
 }
 
 static bool is_scored(const struct held_out *held_out) {
@@ -49,7 +54,7 @@ static bool is_scored(const struct held_out *held_out) {
 }
 
 double held_out_score(const struct held_out *held_out) {
-    return is_scored(held_out) ? held_out->scores / (double)held_out->rows : NAN;
+    return is_scored(held_out) ? if_finite(held_out->scores / (double)held_out->rows) : NAN;
 }
 
 /* By the delta method from that of the mean square: d sqrt(x) = dx / (2 sqrt(x)). */

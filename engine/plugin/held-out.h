@@ -19,8 +19,8 @@ struct held_out {
 void held_out_add(struct held_out *held_out, const struct row_value *value);
 void held_out_join(struct held_out *held_out, const struct held_out *other);
 
-/* Each NaN where it is not defined: without rows, with rows missing, without noise. Errors are in the
- * response's unit. */
+/* Each NaN where it is not defined: without rows, with rows missing, without noise, not finite. Errors are in
+ * the response's unit. */
 double held_out_rmse(const struct held_out *held_out);
 double held_out_relative(const struct held_out *held_out); /* rmse / mean |response| */
 double held_out_score(const struct held_out *held_out);

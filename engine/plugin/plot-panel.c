@@ -83,6 +83,8 @@ void plot_axis_widen(struct plot_axis *axis) {
 }
 
 double plot_axis_pixel(const struct plot_axis *axis, double value) {
+    if (axis->logarithmic && value <= 0)
+        value = axis->minimum; /* at the edge, where what is too small for the scale is */
     double share = axis->logarithmic ? log(value / axis->minimum) / log(axis->maximum / axis->minimum)
                                      : (value - axis->minimum) / (axis->maximum - axis->minimum);
     return axis->first + share * (axis->last - axis->first);

@@ -18,7 +18,7 @@ enum {
     HEAD_HEIGHT = 46,
     QUANTILES_MOST = 3000,
     CURVE_POINTS = 400,
-    CURVES_MOST = 6, /* groups */
+    CURVES_MOST = 8, /* groups */
     TITLE_SIZE = 256,
     HEAD_TERMS_MOST = 12,
 };
@@ -26,8 +26,8 @@ enum {
 static const double least_reach = 3, most_reach = 8; /* sigmas */
 static const double wide = 100;                      /* from this ratio on a scale is logarithmic */
 static const char ink[] = "#1f4e79", line_ink[] = "#c0392b";
-static const char *const group_inks[CURVES_MOST] = {"#1f4e79", "#d55e00", "#009e73",
-                                                    "#cc79a7", "#8c6d00", "#56b4e9"};
+static const char *const group_inks[CURVES_MOST] = {"#1f4e79", "#d55e00", "#009e73", "#cc79a7",
+                                                    "#8c6d00", "#56b4e9", "#7a1f1f", "#555555"};
 
 struct plot {
     const struct fitting *fitting;
@@ -88,10 +88,12 @@ static int append_residuals(const struct plot *plot, size_t column) {
     char title[TITLE_SIZE];
     make_title(title, "predicted ", plot->response_title, NULL);
     double reach = reach_of(residuals);
+    bool wide_scale = residuals_are_wide(residuals);
     struct plot_panel panel = {
         .text = plot->text,
         .title = "Residuals",
-        .x = {title, residuals->minimum, residuals->maximum, residuals_are_wide(residuals), 0, 0},
+        .x = {title, wide_scale ? residuals->least_positive : residuals->minimum, residuals->maximum,
+              wide_scale, 0, 0},
         .y = {"residual, sigma", -reach, reach, false, 0, 0},
     };
     plot_axis_widen(&panel.x);

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double wide = 100; /* from this ratio on a scale is logarithmic */
+static const double wide = 100;    /* from this ratio on a scale is logarithmic */
+static const double nearly = 0.75; /* of the values must be positive */
 
 static int make_room(struct residuals *residuals, size_t count) {
     residuals->rows = malloc((count + 1) * sizeof *residuals->rows);
@@ -22,7 +23,7 @@ static int make_room(struct residuals *residuals, size_t count) {
 static void compute(struct residuals *residuals, const struct row_evaluation *evaluation, size_t count,
                     size_t step) {
     double squares = 0;
-    residuals->minimum = INFINITY;
+    residuals->minimum = residuals->least_positive = INFINITY;
     residuals->maximum = -INFINITY;
     for (size_t i = 0; i < count; i += step) {
         struct row_value value;
@@ -39,6 +40,9 @@ static void compute(struct residuals *residuals, const struct row_evaluation *ev
         residuals->noise |= !isnan(value.sigma);
         residuals->minimum = fmin(residuals->minimum, value.mean);
         residuals->maximum = fmax(residuals->maximum, value.mean);
+        if (value.mean > 0)
+            residuals->least_positive = fmin(residuals->least_positive, value.mean);
+        residuals->positive += value.mean > 0;
         squares += residual * residual;
     }
     residuals->rms = residuals->count > 0 ? sqrt(squares / (double)residuals->count) : NAN;
@@ -120,5 +124,6 @@ double residuals_beyond(const struct residuals *residuals, double limit) {
 }
 
 bool residuals_are_wide(const struct residuals *residuals) {
-    return residuals->minimum > 0 && residuals->maximum / residuals->minimum > wide;
+    return (double)residuals->positive > nearly * (double)residuals->count &&
+           residuals->maximum / residuals->least_positive > wide;
 }

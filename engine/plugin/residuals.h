@@ -12,15 +12,16 @@ enum { RESIDUALS_MOST = 1 << 16 }; /* of a table that was not kept whole */
 
 struct residuals {
     size_t count;
-    uint32_t *rows;          /* numbers of kept rows */
-    double *predicted;       /* in the response's unit */
-    double *residual;        /* observed - predicted */
-    double *standardised;    /* in sigmas; NaN where sigma is 0 */
-    uint64_t stride;         /* those of every so many rows of the table were looked at */
-    size_t left_out;         /* rows with nothing to compare */
-    bool noise;              /* sigma is that of the model's noise */
-    double rms;              /* of the residuals, in the response's unit */
-    double minimum, maximum; /* of the predicted */
+    uint32_t *rows;                          /* numbers of kept rows */
+    double *predicted;                       /* in the response's unit */
+    double *residual;                        /* observed - predicted */
+    double *standardised;                    /* in sigmas; NaN where sigma is 0 */
+    uint64_t stride;                         /* those of every so many rows of the table were looked at */
+    size_t left_out;                         /* rows with nothing to compare */
+    bool noise;                              /* sigma is that of the model's noise */
+    double rms;                              /* of the residuals, in the response's unit */
+    double minimum, maximum, least_positive; /* of the predicted */
+    size_t positive;                         /* how many of them are */
 };
 
 /* A failure where the model's kind is not evaluated row by row. */
@@ -33,7 +34,8 @@ void residuals_clear(struct residuals *residuals);
 size_t residuals_worst(const struct residuals *residuals, size_t wanted, size_t *ret_places);
 /* The share of rows whose residual is greater than LIMIT sigmas. */
 double residuals_beyond(const struct residuals *residuals, double limit);
-/* Whether the predicted values are best seen on a logarithmic scale: positive, over more than two decades. */
+/* Whether the predicted values are best seen on a logarithmic scale: nearly all positive, over more than two
+ * decades. The others are drawn at its edge. */
 bool residuals_are_wide(const struct residuals *residuals);
 
 #endif

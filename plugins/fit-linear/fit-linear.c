@@ -1,5 +1,6 @@
 /* The plugin fit-linear: see README.md for what it computes. */
 #include "plugins/fit-linear/linear.h"
+#include "plugins/fit-linear/noise.h"
 #include "plugins/fit-linear/settle.h"
 #include "plugins/fit-linear/telling.h"
 
@@ -30,6 +31,7 @@ static void linear_close(struct fit *fit) {
     expansion_free(fit->expansion);
     cells_free(fit->cells);
     moments_free(fit->moments);
+    noise_free(fit->noise);
     for (size_t i = 0; i < LINEAR_INPUTS_MOST; i++)
         free(fit->derived[i]);
     free(fit->cell_codes);
@@ -100,7 +102,8 @@ static int linear_begin(struct fit *fit, struct plugin_message *message) {
     r = r < 0 ? r : list_inputs(fit);
     r = r < 0 ? r : make_room_for_held(fit);
     fit->cell_codes = calloc(PIECE, sizeof *fit->cell_codes);
-    return r < 0 ? r : fit->cell_codes ? 0 : -ENOMEM;
+    r = r < 0 ? r : fit->cell_codes ? 0 : -ENOMEM;
+    return r < 0 ? r : noise_new(fit, &fit->noise, message);
 }
 
 static int linear_open(const struct plugin_host *host, const struct fit_request *request, struct fit **ret,
@@ -206,6 +209,9 @@ static int add_piece(struct fit *fit, const struct fit_block *block, struct piec
     size_t row;
     r = moments_add(fit->moments, block->first_row + piece->start, piece->rows, piece->columns, piece->cells,
                     piece->cell_count, &row);
+    if (r == 0)
+        r = noise_add(fit->noise, block->first_row + piece->start, piece->rows, piece->columns, piece->cells,
+                      message);
     if (r == 0 && fit->holds)
         return hold_piece(fit, block, piece, message);
     if (r != -ERANGE)
@@ -280,11 +286,14 @@ static int linear_finish(struct fit *fit, const struct fit_writer *writer, struc
     struct settling *settling = settling_new(fit);
     struct settled *settled = malloc(sizeof *settled);
     struct telling *telling = malloc(sizeof *telling);
-    int r = settling && settled && telling ? telling_formula(fit, writer) : -ENOMEM;
+    struct noise_told *told = malloc(sizeof *told);
+    int r = settling && settled && telling && told ? telling_formula(fit, writer) : -ENOMEM;
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++) {
         r = settle(settling, writer->order[i], settled);
-        r = r < 0 ? r : telling_group(fit, writer, writer->order[i], settled, telling);
+        r = r < 0 ? r : noise_settle(fit->noise, fit, writer->order[i], settled, told);
+        r = r < 0 ? r : telling_group(fit, writer, writer->order[i], settled, told, telling);
     }
+    free(told);
     free(telling);
     free(settled);
     settling_free(settling);

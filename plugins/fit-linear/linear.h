@@ -32,6 +32,8 @@ enum parameter {
     PARAMETER_OUTLIERS,
     PARAMETER_ROBUST,
     PARAMETER_FOLDS,
+    PARAMETER_NOISE,
+    PARAMETER_DISTRIBUTION,
     PARAMETER_COUNT,
 };
 extern const struct plugin_parameter linear_parameters[PARAMETER_COUNT];
@@ -43,6 +45,8 @@ enum stage {
     STAGE_SUMS,
     STAGE_NOISE,
 };
+
+struct noise;
 
 struct fit {
     const struct plugin_host *host;
@@ -66,6 +70,7 @@ struct fit {
     struct grouped_rows held;
     double *held_numbers, *held_cells; /* room for a piece */
     struct expansion *expansion;       /* when STAGE_SUMS is over */
+    struct noise *noise;               /* keeps rows where the noise needs them; or NULL */
 };
 
 /* What the parameter is. */

@@ -1,4 +1,5 @@
 #include "plugins/fit-linear/linear.h"
+#include "plugins/fit-linear/noise.h"
 
 #include <float.h>
 
@@ -38,4 +39,15 @@ const struct plugin_parameter linear_parameters[PARAMETER_COUNT] = {
                          .maximum = 20,
                          .whole = true,
                          .help = "parts of the rows for the cross-validated error; 0: none"},
+    [PARAMETER_NOISE] =
+        {.name = "noise",
+         .words = noise_words,
+         .fallback = NOISE_AUTO,
+         .help = "how rows scatter about the mean: N-0 (nothing is told), N-1 (alike everywhere), "
+                 "N-2 (by the same terms as the mean: maximum likelihood of both together), "
+                 "rule (N-2 by the rule of peanut and cashew); auto is N-1"},
+    [PARAMETER_DISTRIBUTION] = {.name = "distribution",
+                                .words = distribution_words,
+                                .fallback = NOISE_NORMAL,
+                                .help = "of the noise: normal, or half-normal, with the steep side below"},
 };

@@ -416,7 +416,7 @@ int row_fit_run(struct row_fit *row_fit, uint32_t group, const struct sums_cell 
 
 int row_fit_validate(struct row_fit *row_fit, const struct sums *all, uint32_t folds,
                      struct validation *ret) {
-    *ret = (struct validation){.folds = folds, .rmse = NAN, .relative = NAN};
+    *ret = (struct validation){.folds = folds, .rmse = NAN, .relative = NAN, .log_score = NAN};
     row_fit->reason = ret->reason;
     uint64_t seed = row_fit->fit->request->seed;
     double squares = 0;

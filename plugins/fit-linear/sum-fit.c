@@ -158,10 +158,15 @@ static double exact_error(const struct sums_layout *layout, const struct least_s
     return error.high > 0 ? error.high : 0;
 }
 
-/* The squared error on FOLD of what the other rows give, in the response's unit. 1, 0, or a negative errno.
- */
+/* What held-out rows say of a fit to the others, in the response's unit. */
+struct fold_error {
+    double squares;  /* weighted, of the held-out rows */
+    double variance; /* of the others: rss / degrees of freedom; NaN: not defined */
+};
+
+/* The error on FOLD of what the other rows give. 1, 0, or a negative errno. */
 static int validate_fold(struct sum_fit *fit, const struct sums *all, const struct sums *fold,
-                         const double *shifted, double *ret, char *reason) {
+                         const double *shifted, struct fold_error *ret, char *reason) {
     const struct sums_layout *layout = fit->selection.layout;
     size_t width = layout->width;
     double *train = fit->shifted_train;
@@ -178,6 +183,7 @@ static int validate_fold(struct sum_fit *fit, const struct sums *all, const stru
     if (r <= 0)
         return r;
     double error = attempt.solved ? shifted_error(&fit->solution, fit->shifted_part) : -1;
+    double rest = error >= 0 ? shifted_error(&fit->solution, train) : -1;
     double unit = ldexp(1, all->exponents[width - 1]);
     if (error >= 0) {
         unit /= fit->shift.scale[width - 1];
@@ -185,8 +191,10 @@ static int validate_fold(struct sum_fit *fit, const struct sums *all, const stru
         if (attempt.solved && (r = refit_exactly(&attempt, kept, &fit->judged)) <= 0)
             return r;
         error = exact_error(layout, fit->result, fold);
+        rest = fit->result->rss / (unit * unit);
     }
-    *ret = error * unit * unit;
+    ret->squares = error * unit * unit;
+    ret->variance = rest > 0 && fit->judged.degrees > 0 ? rest / fit->judged.degrees * unit * unit : NAN;
     return 1;
 }
 
@@ -200,16 +208,21 @@ void validation_finish(struct validation *validation, const struct sums *all, do
 
 int sum_fit_validate(struct sum_fit *fit, const struct sums *all, struct sums *const *folds, uint32_t count,
                      struct validation *ret) {
-    *ret = (struct validation){.folds = count, .rmse = NAN, .relative = NAN};
+    *ret = (struct validation){.folds = count, .rmse = NAN, .relative = NAN, .log_score = NAN};
     const double *shifted = shift_all(fit, all);
-    double squares = 0;
+    double squares = 0, score = 0;
     for (uint32_t f = 0; f < count; f++) {
-        double square = 0;
-        int r = folds[f]->rows == 0 ? 1 : validate_fold(fit, all, folds[f], shifted, &square, ret->reason);
+        struct fold_error error;
+        if (folds[f]->rows == 0)
+            continue;
+        int r = validate_fold(fit, all, folds[f], shifted, &error, ret->reason);
         if (r <= 0)
             return r;
-        squares += square;
+        squares += error.squares;
+        score += 0.5 * (folds[f]->log_weights - (double)folds[f]->rows * log(2 * M_PI * error.variance) -
+                        error.squares / error.variance);
     }
+    ret->log_score = score / (double)all->rows;
     validation_finish(ret, all, squares);
     return 0;
 }

@@ -65,6 +65,11 @@ bool sums_is_active(const struct sums_layout *layout, size_t column, const struc
     return true;
 }
 
+static void widen(struct sums *sums, size_t a, double value) {
+    sums->minimum[a] = fmin(sums->minimum[a], value);
+    sums->maximum[a] = fmax(sums->maximum[a], value);
+}
+
 static void collect_cell(struct sums *sums, const struct moments *moments, const struct sums_cell *cell,
                          uint32_t fold) {
     const struct sums_layout *layout = sums->layout;
@@ -81,14 +86,14 @@ static void collect_cell(struct sums *sums, const struct moments *moments, const
     sums->negative += moments_negative(moments, cell->cell, fold);
     size_t active[SUMS_COLUMNS_MOST], count = 0;
     for (size_t a = 0; a < layout->width; a++) {
-        if (sums_is_active(layout, a, cell)) {
+        bool in_it = sums_is_active(layout, a, cell);
+        if (in_it)
             active[count++] = a;
+        if (in_it && layout->product_of[a] > 0)
             moments_widen(moments, cell->cell, fold, layout->product_of[a], &sums->minimum[a],
                           &sums->maximum[a]);
-        } else {
-            sums->minimum[a] = fmin(sums->minimum[a], 0);
-            sums->maximum[a] = fmax(sums->maximum[a], 0);
-        }
+        else /* a dummy alone is 1, and all are 0 elsewhere */
+            widen(sums, a, in_it);
     }
     for (size_t i = 0; i < count; i++)
         for (size_t j = i; j < count; j++) {

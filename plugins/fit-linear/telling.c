@@ -193,13 +193,17 @@ static int write_skipped(const struct fit_writer *writer, uint32_t group, const 
 }
 
 int telling_group(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
-                  const struct settled *settled, struct telling *telling) {
+                  const struct settled *settled, const struct noise_told *noise, struct telling *telling) {
     if (!settled->fitted)
         return write_skipped(writer, group, settled);
     telling->value_count = telling->note_count = 0;
-    telling->noise = NULL;
+    telling->noise = noise->present ? &noise->noise : NULL;
     tell_values(fit, settled, telling);
+    if (settled->validation.folds > 0 && noise->present)
+        telling_value(telling, "cv_log_score", noise->log_score, 0);
     tell_notes(fit, settled, telling);
+    if (noise->note[0])
+        telling_note(telling, "%s", noise->note);
     return write_fitted(fit, writer, group, settled, telling);
 }
 

@@ -3,6 +3,7 @@
 #define ASSAY_FIT_LINEAR_TELLING_H
 
 #include "plugins/fit-linear/linear.h"
+#include "plugins/fit-linear/noise.h"
 #include "plugins/fit-linear/settle.h"
 
 enum {
@@ -28,6 +29,6 @@ __attribute__((format(printf, 2, 3))) void telling_note(struct telling *telling,
 int telling_formula(const struct fit *fit, const struct fit_writer *writer);
 /* TELLING is emptied first. */
 int telling_group(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
-                  const struct settled *settled, struct telling *telling);
+                  const struct settled *settled, const struct noise_told *noise, struct telling *telling);
 
 #endif

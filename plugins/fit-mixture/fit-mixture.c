@@ -1,4 +1,5 @@
 /* The plugin fit-mixture: see README.md for what it computes. */
+#include "plugins/fit-mixture/held-out.h"
 #include "plugins/fit-mixture/search.h"
 #include "plugins/interface/fit.h"
 #include "plugins/numerics/grouped-rows.h"
@@ -18,12 +19,21 @@ enum {
     NOTES_MOST = 2 + 3 * PARTS_MOST,
     NOTE_SIZE = 320,
     REASON_SIZE = 320,
-    VALUES_MOST = 9,
+    VALUES_MOST = 16,
     /* Values that a component must have for BIC to be asked about it: with fewer it says nothing. */
     ASKED_LEAST = 10,
 };
 
-enum parameter { COMPONENTS, MOST, STARTS, FLOOR, LEAST, BREAK1, PARAMETER_COUNT = BREAK1 + BREAKS_MOST };
+enum parameter {
+    COMPONENTS,
+    MOST,
+    STARTS,
+    FLOOR,
+    LEAST,
+    FOLDS,
+    BREAK1,
+    PARAMETER_COUNT = BREAK1 + BREAKS_MOST
+};
 
 #define BREAK(number)                                                                                        \
     {                                                                                                        \
@@ -65,7 +75,16 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT] = {
                .minimum = 1,
                .maximum = 1e9,
                .help = "the least sum of weights of the values of a component"},
-    BREAK(1),
+    [FOLDS] = {.name = "folds",
+               .unit = "1",
+               .fallback = 5,
+               .minimum = 0,
+               .maximum = 100,
+               .whole = true,
+               .help =
+                   "parts of the values that are left out in turn, to tell what the mixture says of values "
+                   "that it was not fitted to; 0: none"},
+    [BREAK1] = BREAK(1),
     BREAK(2),
     BREAK(3),
     BREAK(4),
@@ -207,7 +226,7 @@ static int mixture_end_of_pass(struct fit *fit, struct plugin_message *message) 
 /* What is told of one part of a group. */
 struct part {
     double from, to;
-    size_t rows;
+    size_t rows, floored; /* components at the floor */
     struct fit_estimate estimate;
     double covariance;
     struct fit_value values[VALUES_MOST];
@@ -251,9 +270,8 @@ static const struct mixture *choose(const struct search_result *result, size_t m
 static void tell_mixture(const struct sample *sample, const struct mixture *mixture,
                          const struct floor *floor, size_t starts, struct part *part) {
     double log_likelihood = mixture->log_likelihood - sample->weight * log(sample->deviation);
-    size_t floored = 0;
     for (size_t k = 0; k < mixture->count; k++) {
-        floored += mixture->sigma[k] <= floor->sigma;
+        part->floored += mixture->sigma[k] <= floor->sigma;
         part->components[k] = (struct plugin_component){
             mixture->weight[k], sample->deviation * mixture->mean[k], sample->deviation * mixture->sigma[k]};
     }
@@ -274,7 +292,7 @@ static void tell_mixture(const struct sample *sample, const struct mixture *mixt
         {"bic", bic_of(mixture, log_likelihood, sample->weight), 0},
         {"components", (double)mixture->count, 0},
         {"starts", (double)starts, 0},
-        {"floored", (double)floored, 0},
+        {"floored", (double)part->floored, 0},
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         part->values[part->value_count++] = values[i];
@@ -292,7 +310,26 @@ static void tell_mean(const struct sample *sample, struct part *part) {
     part->values[part->value_count++] = (struct fit_value){"sigma", sigma, 1};
 }
 
-/* The values from FIRST to before END of the sorted rows. 0 and RET_REASON empty, or a reason why there is no
+static int tell_held_out(const struct fit *fit, const double *values, const double *weights, size_t count,
+                         const struct sample *sample, const struct mixture *mixture, struct part *part) {
+    const double *asked = fit->request->parameters;
+    struct held_out held_out;
+    if (asked[FOLDS] < 2)
+        return 0;
+    int r = held_out_score(values, weights, count, sample, mixture, asked[FLOOR], fit->request->seed,
+                           (uint32_t)asked[FOLDS], &held_out);
+    if (r < 0)
+        return r;
+    const struct fit_value told[] = {{"cv_rmse", held_out.rmse, 1},
+                                     {"cv_relative", held_out.relative, 0},
+                                     {"cv_log_score", held_out.log_score, 0},
+                                     {"folds", asked[FOLDS], 0}};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        part->values[part->value_count++] = told[i];
+    return 0;
+}
+
+/* COUNT values of one part. 0 and RET_REASON empty, or a reason why there is no
  * mixture of them, or -ENOMEM. */
 static int fit_part(const struct fit *fit, double *values, double *weights, size_t count, struct part *part,
                     char ret_reason[static REASON_SIZE]) {
@@ -320,6 +357,7 @@ static int fit_part(const struct fit *fit, double *values, double *weights, size
         return 0;
     }
     struct search_settings settings = {most,
+                                       !by_bic,
                                        (size_t)asked[STARTS],
                                        {fmax(asked[FLOOR], sample.resolution / sqrt(12))},
                                        asked[LEAST],
@@ -330,12 +368,13 @@ static int fit_part(const struct fit *fit, double *values, double *weights, size
     if (isfinite(mixture->log_likelihood)) {
         tell_mean(&sample, part);
         tell_mixture(&sample, mixture, &settings.floor, result.starts[mixture->count - 1], part);
+        r = tell_held_out(fit, values, weights, count, &sample, mixture, part);
     } else {
         snprintf(ret_reason, REASON_SIZE,
                  "no mixture of %zu components was found in which each has %g values", most, asked[LEAST]);
     }
     sample_clear(&sample);
-    return 0;
+    return r;
 }
 
 /* ---- One group */
@@ -397,16 +436,15 @@ static void describe_segment(const struct fit *fit, size_t segment, char *ret, s
 static void note_part(const struct fit *fit, const struct part *part, const char *place,
                       struct notes *notes) {
     const char *before = fit->over ? place : "", *colon = fit->over ? ": " : "";
-    double floored = part->values[part->value_count - 1].value;
     if (part->rows == 1)
         add_note(notes, "%s%sone value: it has no deviation", before, colon);
     else if (part->noise.component_count == 1 && part->components[0].sigma == 0)
         add_note(notes, "%s%sall values are equal: the likelihood has no bound", before, colon);
-    else if (floored > 0)
+    else if (part->floored > 0)
         add_note(notes,
-                 "%s%s%g of %zu components are as narrow as the floor lets them: their deviations are not "
+                 "%s%s%zu of %zu components are as narrow as the floor lets them: their deviations are not "
                  "those of the values",
-                 before, colon, floored, part->noise.component_count);
+                 before, colon, part->floored, part->noise.component_count);
 }
 
 /* Every segment that has values. RET_REASON empty, or why the group is skipped. */
@@ -460,7 +498,7 @@ static int write_group(const struct fit *fit, const struct fit_writer *writer, u
             .size = sizeof *written,
             .kind = fit->over ? "segment" : "whole",
             .estimates = &part->estimate,
-            .covariance = isnan(part->covariance) ? NULL : &part->covariance,
+            .covariance = isfinite(part->covariance) ? &part->covariance : NULL,
             .values = part->values,
             .value_count = part->value_count,
             .domain = &part->domain,

@@ -69,6 +69,12 @@ static void measure(struct sample *sample, const struct value *values, size_t co
     sample->deviation = ldexp(sqrt(dd_to_double(squares) / sample->weight), exponent);
 }
 
+/* (a - b) / scale, also where the difference is beyond a double. */
+static double distance(double a, double b, double scale) {
+    double away = a - b;
+    return isfinite(away) ? away / scale : a / scale - b / scale;
+}
+
 /* Equal values become one point. COUNT values, sorted. */
 static int gather(struct sample *sample, const struct value *values, size_t count) {
     size_t distinct = 0;
@@ -82,12 +88,12 @@ static int gather(struct sample *sample, const struct value *values, size_t coun
     sample->resolution = 0;
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && values[i].value != values[i - 1].value) {
-            double gap = (values[i].value - values[i - 1].value) / scale;
+            double gap = distance(values[i].value, values[i - 1].value, scale);
             if (gap > rounding && (sample->resolution == 0 || gap < sample->resolution))
                 sample->resolution = gap;
             at++;
         }
-        sample->points.at[at] = (values[i].value - sample->mean) / scale;
+        sample->points.at[at] = distance(values[i].value, sample->mean, scale);
         sample->points.weight[at] += values[i].weight;
     }
     return 0;
@@ -123,7 +129,7 @@ static int coarsen(struct sample *sample) {
     return 0;
 }
 
-int sample_init(struct sample *sample, double *values, double *weights, size_t count) {
+int sample_init(struct sample *sample, const double *values, const double *weights, size_t count) {
     *sample = (struct sample){0};
     struct value *sorted = malloc(count * sizeof *sorted);
     if (!sorted)

@@ -27,9 +27,8 @@ struct sample {
 
 enum { COARSE_MOST = 1024 };
 
-/* Takes COUNT > 0 finite values, whose order is changed, and their weights (NULL: 1 each; none negative, not
- * all 0). 0 or -ENOMEM. */
-int sample_init(struct sample *sample, double *values, double *weights, size_t count);
+/* Takes COUNT > 0 finite values and their weights (NULL: 1 each; none negative, not all 0). 0 or -ENOMEM. */
+int sample_init(struct sample *sample, const double *values, const double *weights, size_t count);
 void sample_clear(struct sample *sample);
 
 #endif

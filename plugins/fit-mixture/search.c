@@ -6,13 +6,14 @@
 #include <stdbool.h>
 
 enum {
-    KEPT_MOST = 8,    /* that go on after their first steps */
+    KEPT_MOST = 16,   /* that go on after their first steps */
     POLISHED = 3,     /* of those, on all points */
     FIRST_CYCLES = 5, /* of SQUAREM, three steps each */
     COARSE_CYCLES = 60,
     FINE_CYCLES = 6,
     ROUNDS_MOST = 4, /* of moves */
     QUANTILES = 16,
+    ABOVE = 2, /* so many components more are tried, since merging them leads where splitting does not */
 };
 
 /* The best that were seen, the best first. */
@@ -31,6 +32,9 @@ struct search {
 
 /* Two mixtures whose likelihoods differ by no more are the same one. */
 static const double same = 1e-3;
+
+/* What the last steps will not gain any more. */
+static const double hopeless = 50;
 
 /* Whether every component has points enough to live on. */
 static bool carried(const struct search *search, const struct mixture *mixture) {
@@ -235,10 +239,23 @@ static void go_on(struct search *search) {
     }
 }
 
-/* Merges two and splits a third, in every way. */
+/* One component narrower or wider: a small one may sit on its points in two ways. */
+static void squeeze(struct search *search, const struct mixture *from) {
+    static const double factors[] = {0.2, 0.45, 2.5};
+    for (size_t k = 0; k < from->count; k++)
+        for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+            struct mixture mixture = *from;
+            mixture.sigma[k] *= factors[i];
+            mixture.weight[k] *= sqrt(factors[i]);
+            begin(search, &mixture);
+        }
+}
+
+/* Squeezes each, and merges two and splits a third, in every way. */
 static void move_best(struct search *search) {
     for (int round = 0; round < ROUNDS_MOST && search->kept.count > 0; round++) {
         struct mixture best = search->kept.mixtures[0];
+        squeeze(search, &best);
         for (size_t j = 1; j < best.count; j++)
             for (size_t i = 0; i < j; i++)
                 for (size_t k = 0; k + 1 < best.count; k++) {
@@ -270,6 +287,8 @@ static void settle(struct search *search, struct mixture *best) {
     for (size_t i = 0; i < search->kept.count && i < POLISHED; i++) {
         struct mixture *mixture = &search->kept.mixtures[i];
         em_climb(mixture, &search->sample->points, &search->settings->floor, FINE_CYCLES, 1e-4);
+        if (mixture->log_likelihood + hopeless < best->log_likelihood)
+            continue;
         em_polish(mixture, &search->sample->points, &search->settings->floor);
         if (mixture->log_likelihood > best->log_likelihood && carried(search, mixture)) {
             *best = *mixture;
@@ -279,6 +298,39 @@ static void settle(struct search *search, struct mixture *best) {
     search->kept.count = 0;
 }
 
+/* The best with COUNT components, from those with one less. */
+static void ascend(struct search *search, size_t count, struct search_result *ret) {
+    const struct mixture *smaller = &ret->mixtures[count - 2];
+    struct mixture *best = &ret->mixtures[count - 1];
+    *best = (struct mixture){.count = count, .log_likelihood = -INFINITY};
+    search->starts = 0;
+    from_quantiles(search, count);
+    for (size_t i = 0; i < search->settings->starts; i++)
+        from_drawn_centres(search, count);
+    if (isfinite(smaller->log_likelihood))
+        from_smaller(search, smaller);
+    go_on(search);
+    move_best(search);
+    settle(search, best);
+    ret->starts[count - 1] = search->starts;
+}
+
+/* A better one with COUNT components, from those with one more. */
+static void descend(struct search *search, size_t count, struct search_result *ret) {
+    if (!isfinite(ret->mixtures[count].log_likelihood))
+        return;
+    search->starts = ret->starts[count - 1];
+    from_larger(search, &ret->mixtures[count]);
+    go_on(search);
+    if (search->kept.count > 0) {
+        struct mixture best = search->kept.mixtures[0];
+        squeeze(search, &best);
+        go_on(search);
+    }
+    settle(search, &ret->mixtures[count - 1]);
+    ret->starts[count - 1] = search->starts;
+}
+
 void search_run(const struct sample *sample, const struct search_settings *settings,
                 struct search_result *ret) {
     struct search search = {.sample = sample, .settings = settings, .numbers = {settings->seed}};
@@ -286,27 +338,13 @@ void search_run(const struct sample *sample, const struct search_settings *setti
         (struct mixture){1, {1}, {0}, {fmax(1, settings->floor.sigma)}, -INFINITY}; /* as it was scaled */
     ret->mixtures[0].log_likelihood = em_log_likelihood(&ret->mixtures[0], &sample->points);
     ret->starts[0] = 1;
-    for (size_t k = 2; k <= settings->most; k++) {
-        struct mixture *best = &ret->mixtures[k - 1];
-        *best = (struct mixture){.count = k, .log_likelihood = -INFINITY};
-        search.starts = 0;
-        from_quantiles(&search, k);
-        for (size_t i = 0; i < settings->starts; i++)
-            from_drawn_centres(&search, k);
-        if (isfinite(ret->mixtures[k - 2].log_likelihood))
-            from_smaller(&search, &ret->mixtures[k - 2]);
-        go_on(&search);
-        move_best(&search);
-        settle(&search, best);
-        ret->starts[k - 1] = search.starts;
-    }
-    for (size_t k = settings->most - 1; k >= 2 && k < settings->most; k--) {
-        if (!isfinite(ret->mixtures[k].log_likelihood))
-            continue;
-        search.starts = ret->starts[k - 1];
-        from_larger(&search, &ret->mixtures[k]);
-        go_on(&search);
-        settle(&search, &ret->mixtures[k - 1]);
-        ret->starts[k - 1] = search.starts;
-    }
+    if (settings->most == 1)
+        return;
+    size_t highest = settings->most + (settings->only ? ABOVE : 0);
+    if (highest > COMPONENTS_MOST)
+        highest = COMPONENTS_MOST;
+    for (size_t k = 2; k <= highest; k++)
+        ascend(&search, k, ret);
+    for (size_t k = highest - 1; k >= (settings->only ? settings->most : 2); k--)
+        descend(&search, k, ret);
 }

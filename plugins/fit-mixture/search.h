@@ -21,6 +21,7 @@
 
 struct search_settings {
     size_t most;   /* components, from 1 to COMPONENTS_MOST */
+    bool only;     /* those with MOST are what is wanted */
     size_t starts; /* from k-means++, for each number of components */
     struct floor floor;
     double least; /* weight of the points that a component must have */

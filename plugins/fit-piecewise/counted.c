@@ -140,10 +140,11 @@ static int costs_to_end(const struct partition_run *run, double penalty, double 
     }
     struct partition_run back = {&turned, 0, count, run->minimum};
     struct partition best = {0};
-    int r = partition_penalised(&back, penalty, ret, &best);
+    int r = sums_finish(&turned);
+    r = r < 0 ? r : partition_penalised(&back, penalty, ret, &best);
     partition_clear(&best);
     sums_clear(&turned);
-    for (size_t i = 0; i < (count + 1) / 2; i++) {
+    for (size_t i = 0; r >= 0 && i < (count + 1) / 2; i++) {
         double value = ret[i];
         ret[i] = ret[count - i];
         ret[count - i] = value;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_SIZES = 5 };
+enum { BLOCK_SIZES = 9, BLOCK_OF_NOISE = 16 };
 
-static const size_t block_sizes[BLOCK_SIZES] = {4, 8, 16, 24, 32};
+static const size_t block_sizes[BLOCK_SIZES] = {4, 5, 6, 8, 10, 12, 16, 24, 32};
 
 /* Differences of a criterion below this are no differences. */
 static const double indifferent = 1e-9;
@@ -30,6 +30,7 @@ struct frontier {
     struct zones zones;
     size_t most;
     double floor;           /* rss below this is as good as none */
+    double noise;           /* about its variance: what short blocks leave, but the worst tenth */
     double *blocks;         /* by number of breaks: a bound of R from below; most + 1 */
     struct corner *corners; /* by number of breaks */
     size_t count, capacity;
@@ -52,6 +53,8 @@ static void bound_by_blocks(struct frontier *frontier, size_t size, double *bloc
             blocks[count++] = sums_bounds(&frontier->sums, a, a + size).lower;
     qsort(blocks, count, sizeof *blocks, compare_doubles);
     double sum = 0;
+    for (size_t i = 0; size == BLOCK_OF_NOISE && i < count - count / 10; i++)
+        frontier->noise += blocks[i] / (double)((count - count / 10) * (size - 2));
     for (size_t kept = 0; kept <= count; kept++) {
         size_t m = borders + count - kept;
         if (m <= frontier->most)
@@ -100,7 +103,8 @@ int frontier_new(const struct point *points, size_t count, const size_t *borders
         square += ldexp(points[i].weight, -frontier->sums.weight_exponent) * y * y;
     }
     frontier->floor = perfect * square;
-    frontier->sums.tolerance = frontier->floor;
+    frontier->sums.tolerance =
+        fmax(1e-6 * sums_rss(&frontier->sums, 0, count).high / (double)count, frontier->floor);
     r = r < 0 ? r : make_blocks(frontier);
     if (r < 0) {
         frontier_free(frontier);
@@ -171,7 +175,7 @@ static int insert(struct frontier *frontier, struct partition *partition, size_t
 /* What is best for PENALTY, as a corner. */
 static int run(struct frontier *frontier, double penalty, size_t *ret_at) {
     struct partition all = {0};
-    frontier->sums.tolerance = fmax(penalty / 64, frontier->floor * 0x1p-20);
+    frontier->sums.tolerance = fmax(penalty / 32, frontier->floor * 0x1p-20);
     int r = zones_penalised(&frontier->sums, &frontier->zones, penalty, &all);
     r = r < 0 ? r : insert(frontier, &all, ret_at);
     if (r < 0)
@@ -297,12 +301,16 @@ static double next_penalty(const struct frontier *frontier, const struct choice 
     from_right *= 1 + 1e-6;
     *ret_chord = false;
     double least = b ? fmax(b->penalty_most, 0) : 0, most = a->penalty_least;
-    if (a->partition.count == choice->breaks && from_left > least && from_left < most)
-        return from_left;
-    if (b && b->partition.count == choice->breaks && from_right > least && from_right < most)
+    bool left = from_left > least && from_left < most, right = b && from_right > least && from_right < most;
+    if (left && right)
+        right = criterion(frontier, choice, b->rss, b->partition.count) <
+                criterion(frontier, choice, a->rss, a->partition.count);
+    if (b && right)
         return from_right;
+    if (b && left)
+        return from_left;
     if (!b)
-        return from_left > 0 && from_left < most ? from_left : 0;
+        return from_left > 0 && from_left < most ? 0.7 * from_left : 0;
     *ret_chord = true;
     return fmax((a->rss - b->rss) / (double)(b->partition.count - a->partition.count), 0);
 }
@@ -324,33 +332,28 @@ static int settle(struct frontier *frontier, const struct choice *choice, const 
     return r;
 }
 
-/* What short lines leave: about what noise there is. */
-static double guess(const struct frontier *frontier) {
-    double sum = 0;
-    size_t used = 0;
-    for (size_t z = 0; z < frontier->zones.count; z++)
-        for (size_t a = frontier->zones.borders[z]; a < frontier->zones.borders[z + 1]; a += 16) {
-            size_t end = frontier->zones.borders[z + 1];
-            size_t b = a + 16 < end ? a + 16 : end;
-            if (b - a < 4)
-                continue;
-            sum += fmax(sums_bounds(&frontier->sums, a, b).upper, 0);
-            used += b - a - 2;
-        }
-    return used > 0 ? sum / (double)used : 0;
-}
-
+/* At the best number of breaks the penalty is cost x R / n: from the noise to there by repetition, which goes
+ * ahead of itself once two steps tell how fast it closes in. Where it leads is only where the proof begins.
+ */
 static int begin_choice(struct frontier *frontier, const struct choice *choice) {
     int r = 0;
-    double penalty = choice->cost * guess(frontier);
-    size_t last = SIZE_MAX;
+    double least = choice->cost * frontier->floor / choice->n, last_step = 0;
+    double penalty = choice->cost * frontier->noise;
     for (int i = 0; r >= 0 && i < 8; i++) {
         size_t at;
-        r = run(frontier, fmax(penalty, choice->cost * frontier->floor / choice->n), &at);
-        if (r < 0 || frontier->corners[at].partition.count == last)
+        penalty = fmax(penalty, least);
+        r = run(frontier, penalty, &at);
+        if (r < 0)
             break;
-        last = frontier->corners[at].partition.count;
-        penalty = choice->cost * frontier->corners[at].rss / choice->n;
+        double step = choice->cost * frontier->corners[at].rss / choice->n - penalty;
+        if (fabs(step) < 0.01 * penalty)
+            break;
+        double rate = last_step != 0 ? step / last_step : 0;
+        bool closes = rate > 0.1 && rate < 0.8;
+        penalty += closes ? step / (1 - rate) : step;
+        last_step = closes ? 0 : step;
+        if (fabs(step) < 0.1 * penalty && rate == 0)
+            break;
     }
     return r;
 }

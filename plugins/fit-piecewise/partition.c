@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRANCH_BITS = 3, BRANCH = 1 << BRANCH_BITS, LEVELS_MOST = 12 };
+enum { BRANCH_BITS = 3, BRANCH = 1 << BRANCH_BITS, LEVELS_MOST = 12, CHUNK = 64 };
 
 /* Of the roundings in a bound: three additions. */
 static const double rounding = 0x1p-50;
@@ -58,8 +58,7 @@ static size_t block_last(const struct search *search, struct node node) {
 }
 
 static double block_least(const struct search *search, struct node node) {
-    return node.level == 0 ? search->values[node.first].high
-                           : search->least[node.level][node.first >> (BRANCH_BITS * node.level)];
+    return search->least[node.level][node.first >> (BRANCH_BITS * node.level)];
 }
 
 static struct sums_bounds bounds(const struct search *search, size_t a, size_t b) {
@@ -100,20 +99,37 @@ static void try_exactly(struct search *search, size_t t, size_t s, struct best *
         *best = (struct best){value, t};
 }
 
+/* The last segment begins at one of COUNT places from FIRST on, at most a block of the lowest level. */
+static void try_places(struct search *search, size_t first, size_t count, size_t s, struct best *best) {
+    double least[BRANCH + SUMS_LANES], greatest[BRANCH + SUMS_LANES];
+    const size_t origin = search->run->first;
+    if (first + search->run->minimum > s)
+        return;
+    count = first + count + search->run->minimum > s + 1 ? s + 1 - search->run->minimum - first : count;
+    sums_bounds_many(search->run->sums, origin + s, origin + first, count, least, greatest);
+    for (size_t i = count; i-- > 0;) {
+        double value = search->values[first + i].high + search->penalty;
+        double margin = best->value.high + rounding * (fabs(best->value.high) + search->penalty);
+        if (value < INFINITY && (best->from == SIZE_MAX || value + least[i] <= margin) &&
+            first + i != best->from)
+            try_exactly(search, first + i, s, best);
+    }
+}
+
 static void consider(struct search *search, struct node node, size_t s, struct best *best) {
     if (node.first + search->run->minimum > s)
         return;
     double least = block_least(search, node);
     if (!(least < INFINITY))
         return;
+    size_t last = block_last(search, node);
     if (best->from != SIZE_MAX) {
-        double bound = least + search->penalty + lower(search, block_last(search, node), s);
+        double bound = least + search->penalty + lower(search, last, s);
         if (bound > best->value.high + rounding * (fabs(best->value.high) + search->penalty))
             return;
     }
-    if (node.level == 0) {
-        if (node.first != best->from)
-            try_exactly(search, node.first, s, best);
+    if (node.level == 1) {
+        try_places(search, node.first, last - node.first + 1, s, best);
         return;
     }
     size_t step = block_size(node.level - 1);
@@ -121,7 +137,8 @@ static void consider(struct search *search, struct node node, size_t s, struct b
         consider(search, (struct node){(uint32_t)(node.first + child * step), node.level - 1}, s, best);
 }
 
-static void settle(struct search *search, size_t s, size_t list, size_t list_count) {
+/* The places before S are those of the blocks in the list, and NEAR to before S. */
+static void settle(struct search *search, size_t s, size_t near, size_t list, size_t list_count) {
     if (s < search->settled)
         return;
     search->settled = s + 1;
@@ -132,6 +149,8 @@ static void settle(struct search *search, size_t s, size_t list, size_t list_cou
     struct best best = {{INFINITY, 0}, SIZE_MAX};
     if (search->from[s - 1] != UINT32_MAX)
         try_exactly(search, search->from[s - 1], s, &best);
+    if (near < s)
+        try_places(search, near, s - near, s, &best);
     for (size_t i = list_count; i-- > 0;)
         consider(search, search->nodes[list + i], s, &best);
     if (best.from == SIZE_MAX)
@@ -143,15 +162,15 @@ static void settle(struct search *search, size_t s, size_t list, size_t list_cou
 /* ---- Blocks */
 
 static void make_block(struct search *search, struct node node) {
-    if (node.level == 0)
-        return;
-    double least = INFINITY;
-    size_t last = block_last(search, node);
-    for (size_t t = node.first; t <= last; t++) {
-        double value = search->values[t].high;
-        if (value < least) {
-            value += lower(search, t, last) - rounding * (fabs(value) + search->penalty);
-            least = fmin(least, value);
+    double bound[CHUNK + SUMS_LANES], unused[CHUNK + SUMS_LANES], least = INFINITY;
+    size_t last = block_last(search, node), origin = search->run->first;
+    for (size_t t = node.first; t <= last; t += CHUNK) {
+        size_t count = last + 1 - t < CHUNK ? last + 1 - t : CHUNK;
+        sums_bounds_many(search->run->sums, origin + last, origin + t, count, bound, unused);
+        for (size_t i = 0; i < count; i++) {
+            double value = search->values[t + i].high;
+            if (value < INFINITY)
+                least = fmin(least, value + fmax(bound[i], 0) - rounding * (fabs(value) + search->penalty));
         }
     }
     search->least[node.level][node.first >> (BRANCH_BITS * node.level)] = least;
@@ -162,14 +181,22 @@ static double ceiling(const struct search *search, size_t a, size_t last) {
     double value = search->values[a].high, greatest = -INFINITY;
     if (!(value < INFINITY))
         return INFINITY;
-    size_t from = search->from[a], minimum = search->run->minimum;
-    double before = from == UINT32_MAX ? INFINITY : search->values[from].high + search->penalty;
-    for (size_t s = a; s <= last; s++) {
-        struct sums_bounds here = s - a <= 2 ? (struct sums_bounds){0, 0} : bounds(search, a, s);
-        double least = s - a >= minimum ? value + search->penalty + here.upper : INFINITY;
-        if (before < INFINITY)
-            least = fmin(least, before + bounds(search, from, s).upper);
-        greatest = fmax(greatest, least - here.lower);
+    size_t from = search->from[a], minimum = search->run->minimum, origin = search->run->first;
+    if (from == UINT32_MAX)
+        return INFINITY;
+    double before = search->values[from].high + search->penalty;
+    double lower_here[CHUNK + SUMS_LANES], upper_here[CHUNK + SUMS_LANES];
+    double lower_before[CHUNK + SUMS_LANES], upper_before[CHUNK + SUMS_LANES];
+    for (size_t s = a; s <= last; s += CHUNK) {
+        size_t count = last + 1 - s < CHUNK ? last + 1 - s : CHUNK;
+        sums_bounds_many(search->run->sums, origin + a, origin + s, count, lower_here, upper_here);
+        sums_bounds_many(search->run->sums, origin + from, origin + s, count, lower_before, upper_before);
+        for (size_t i = 0; i < count; i++) {
+            double least = before + upper_before[i];
+            if (s + i >= a + minimum)
+                least = fmin(least, value + search->penalty + upper_here[i]);
+            greatest = fmax(greatest, least - fmax(lower_here[i], 0));
+        }
     }
     return greatest + rounding * (fabs(value) + search->penalty);
 }
@@ -188,9 +215,7 @@ static void keep(struct search *search, struct node node, size_t a, uint32_t lev
 }
 
 static void visit(struct search *search, uint32_t level, size_t a, size_t list, size_t list_count) {
-    settle(search, a, list, list_count);
-    if (level == 0 || search->failed)
-        return;
+    settle(search, a, a, list, list_count);
     size_t last = block_last(search, (struct node){(uint32_t)a, level});
     size_t start = search->node_count, step = block_size(level - 1);
     if (list_count > 0) {
@@ -199,8 +224,12 @@ static void visit(struct search *search, uint32_t level, size_t a, size_t list, 
             keep(search, search->nodes[list + i], a, level, most);
     }
     for (size_t child = a; child <= last && !search->failed; child += step) {
-        visit(search, level - 1, child, start, search->node_count - start);
         struct node done = {(uint32_t)child, level - 1};
+        if (level == 1) {
+            settle(search, child, a, start, search->node_count - start);
+            continue;
+        }
+        visit(search, level - 1, child, start, search->node_count - start);
         make_block(search, done);
         if (child + step <= last)
             push(search, done);
@@ -243,7 +272,7 @@ static bool search_init(struct search *search, uint32_t *ret_level) {
     search->from = malloc(places * sizeof *search->from);
     bool made = search->values && search->from;
     uint32_t level = 0;
-    while (block_size(level) < places) {
+    while (level == 0 || block_size(level) < places) {
         level++;
         search->least[level] = malloc((places / block_size(level) + 1) * sizeof(double));
         made = made && search->least[level];

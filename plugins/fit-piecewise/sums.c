@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What a run of points of one size only has as Sxx is rounding: 32 digits of (w xx). */
 static const double flat = 0x1p-90;
@@ -61,6 +62,9 @@ static int add_within(struct sums *sums, const struct point *points) {
 
 int sums_init(struct sums *sums, const struct point *points, size_t count) {
     *sums = (struct sums){.rows = malloc((count + 1) * sizeof *sums->rows), .count = count};
+#if defined __x86_64__
+    sums->fused = __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
+#endif
     if (!sums->rows)
         return -ENOMEM;
     double size = 0, response = 0, weight = 0;
@@ -84,12 +88,29 @@ int sums_init(struct sums *sums, const struct point *points, size_t count) {
             ldexp(point->within, -sums->weight_exponent - 2 * sums->response_exponent));
     }
     store(&sums->rows[count], &running);
-    return add_within(sums, points);
+    int r = add_within(sums, points);
+    return r < 0 ? r : sums_finish(sums);
+}
+
+int sums_finish(struct sums *sums) {
+    size_t places = sums->count + 1 + SUMS_LANES;
+    sums->columns[0] = malloc(SUMS_MOMENTS * places * sizeof(double));
+    if (!sums->columns[0])
+        return -ENOMEM;
+    for (size_t k = 0; k < SUMS_MOMENTS; k++) {
+        sums->columns[k] = sums->columns[0] + k * places;
+        for (size_t i = 0; i < places; i++) {
+            const double *moments = &sums->rows[i <= sums->count ? i : sums->count].high.w;
+            sums->columns[k][i] = moments[k];
+        }
+    }
+    return 0;
 }
 
 void sums_clear(struct sums *sums) {
     free(sums->rows);
     free(sums->within);
+    free(sums->columns[0]);
     *sums = (struct sums){0};
 }
 
@@ -97,28 +118,143 @@ double sums_unscale(const struct sums *sums, double scaled) {
     return ldexp(scaled, 2 * sums->response_exponent + sums->weight_exponent);
 }
 
-#define DIFFERENCE(moment)                                                                                   \
-    dd_subtract((struct dd){to->high.moment, to->low.moment},                                                \
-                (struct dd){from->high.moment, from->low.moment})
+/*
+ * 32 digits with a fused multiply-add where the processor has one, without where not: both exact products, so
+ * the same bits. The differences are the short kind, wrong by 2^-104 of what is subtracted, as the running
+ * sums are.
+ */
+#define EXACT_INLINE __attribute__((always_inline)) static inline
+
+EXACT_INLINE struct dd difference(double a_high, double a_low, double b_high, double b_low) {
+    struct dd sum = dd_two_sum(a_high, -b_high);
+    return dd_fast_two_sum(sum.high, sum.low + (a_low - b_low));
+}
+
+EXACT_INLINE struct dd product(struct dd a, struct dd b, bool fused) {
+    struct dd exact = {a.high * b.high, 0};
+    if (fused)
+        exact.low = __builtin_fma(a.high, b.high, -exact.high);
+    else
+        exact = dd_two_product(a.high, b.high);
+    return dd_fast_two_sum(exact.high, exact.low + (a.high * b.low + a.low * b.high));
+}
+
+EXACT_INLINE struct dd quotient(struct dd a, struct dd b, bool fused) {
+    double first = a.high / b.high;
+    struct dd part = product(dd_from(first), b, fused);
+    struct dd rest = difference(a.high, a.low, part.high, part.low);
+    return dd_fast_two_sum(first, rest.high / b.high);
+}
+
+#define DIFFERENCE(moment) difference(to->high.moment, to->low.moment, from->high.moment, from->low.moment)
+
+EXACT_INLINE struct dd best_line(const struct sums_row *from, const struct sums_row *to, bool fused) {
+    struct dd w = DIFFERENCE(w), x = DIFFERENCE(x), y = DIFFERENCE(y);
+    struct dd xx = DIFFERENCE(xx), xy = DIFFERENCE(xy), yy = DIFFERENCE(yy);
+    struct dd wxx = product(w, xx, fused);
+    struct dd sxx = dd_subtract(wxx, product(x, x, fused));
+    struct dd sxy = dd_subtract(product(w, xy, fused), product(x, y, fused));
+    struct dd rss = dd_subtract(product(w, yy, fused), product(y, y, fused));
+    if (sxx.high > flat * wxx.high)
+        rss = dd_subtract(rss, quotient(product(sxy, sxy, fused), sxx, fused));
+    return rss.high > 0 ? quotient(rss, w, fused) : dd_from(0);
+}
+
+#if defined __x86_64__
+__attribute__((target("fma"))) static struct dd best_line_fused(const struct sums_row *from,
+                                                                const struct sums_row *to) {
+    return best_line(from, to, true);
+}
+#endif
 
 struct dd sums_rss(const struct sums *sums, size_t a, size_t b) {
     if (b <= a + 2)
         return sums->within ? dd_subtract(sums->within[b], sums->within[a]) : dd_from(0);
-    const struct sums_row *from = &sums->rows[a], *to = &sums->rows[b];
-    struct dd w = DIFFERENCE(w), x = DIFFERENCE(x), y = DIFFERENCE(y);
-    struct dd xx = DIFFERENCE(xx), xy = DIFFERENCE(xy), yy = DIFFERENCE(yy);
-    if (!(w.high > 0))
-        return dd_from(0);
-    struct dd wxx = dd_multiply(w, xx);
-    struct dd sxx = dd_subtract(wxx, dd_multiply(x, x));
-    struct dd sxy = dd_subtract(dd_multiply(w, xy), dd_multiply(x, y));
-    struct dd rss = dd_subtract(dd_multiply(w, yy), dd_multiply(y, y));
-    if (sxx.high > flat * wxx.high)
-        rss = dd_subtract(rss, dd_divide(dd_multiply(sxy, sxy), sxx));
-    return rss.high > 0 ? dd_divide(rss, w) : dd_from(0);
+#if defined __x86_64__
+    if (sums->fused)
+        return best_line_fused(&sums->rows[a], &sums->rows[b]);
+#endif
+    return best_line(&sums->rows[a], &sums->rows[b], false);
 }
 
 struct sums_bounds sums_bounds_exactly(const struct sums *sums, size_t a, size_t b) {
     double rss = sums_rss(sums, a, b).high;
     return (struct sums_bounds){rss * (1 - 0x1p-50), rss * (1 + 0x1p-50)};
+}
+
+/* ---- Many at once */
+
+typedef double lanes __attribute__((vector_size(SUMS_LANES * sizeof(double))));
+typedef int64_t lanes_bits __attribute__((vector_size(SUMS_LANES * sizeof(int64_t))));
+
+EXACT_INLINE lanes lanes_load(const double *values) {
+    lanes loaded;
+    memcpy(&loaded, values, sizeof loaded);
+    return loaded;
+}
+
+EXACT_INLINE lanes lanes_difference(const struct sums *sums, const struct sums_row *fixed, size_t place,
+                                    size_t moment, double sign) {
+    const double *values = &fixed->high.w;
+    lanes high = lanes_load(sums->columns[moment] + place) - values[moment];
+    lanes low =
+        lanes_load(sums->columns[moment + SUMS_MOMENTS / 2] + place) - values[moment + SUMS_MOMENTS / 2];
+    return (high + low) * sign;
+}
+
+/* As sums_bounds, of four. All ones for those that are not told closely enough. */
+EXACT_INLINE lanes_bits bounds_of_lanes(const struct sums *sums, size_t fixed, size_t place, double *lower,
+                                        double *upper) {
+    const struct sums_row *row = &sums->rows[fixed];
+    double sign = place < fixed ? -1 : 1;
+    lanes w = lanes_difference(sums, row, place, 0, sign), x = lanes_difference(sums, row, place, 1, sign);
+    lanes y = lanes_difference(sums, row, place, 2, sign), xx = lanes_difference(sums, row, place, 3, sign);
+    lanes xy = lanes_difference(sums, row, place, 4, sign), yy = lanes_difference(sums, row, place, 5, sign);
+    lanes sxx = w * xx - x * x, sxy = w * xy - x * y, syy = w * yy - y * y;
+    lanes both = 1 / (sxx * w), inverse = both * w;
+    lanes rss = (syy - sxy * sxy * inverse) * (both * sxx);
+    lanes error = SUMS_ERROR * (yy + xx * syy * inverse);
+    lanes_bits fine = (error <= sums->tolerance) & (sxx > 0x1p-30 * w * xx);
+    lanes least = rss - error, greatest = rss + error;
+    memcpy(lower, &least, sizeof least);
+    memcpy(upper, &greatest, sizeof greatest);
+    return ~fine;
+}
+
+static void bound_exactly(const struct sums *sums, size_t fixed, size_t place, double *lower, double *upper) {
+    struct sums_bounds bounds =
+        place < fixed ? sums_bounds_exactly(sums, place, fixed) : sums_bounds_exactly(sums, fixed, place);
+    *lower = bounds.lower;
+    *upper = bounds.upper;
+}
+
+EXACT_INLINE void bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count,
+                              double *lower, double *upper) {
+    for (size_t i = 0; i < count; i += SUMS_LANES) {
+        lanes_bits open = bounds_of_lanes(sums, fixed, first + i, lower + i, upper + i);
+        if ((open[0] | open[1] | open[2] | open[3]) == 0)
+            continue;
+        for (size_t k = i; k < i + SUMS_LANES && k < count; k++)
+            if (open[k - i])
+                bound_exactly(sums, fixed, first + k, lower + k, upper + k);
+    }
+}
+
+#if defined __x86_64__
+__attribute__((target("avx2"))) static void bounds_many_wide(const struct sums *sums, size_t fixed,
+                                                             size_t first, size_t count, double *lower,
+                                                             double *upper) {
+    bounds_many(sums, fixed, first, count, lower, upper);
+}
+#endif
+
+void sums_bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count, double *lower,
+                      double *upper) {
+#if defined __x86_64__
+    if (sums->fused) {
+        bounds_many_wide(sums, fixed, first, count, lower, upper);
+        return;
+    }
+#endif
+    bounds_many(sums, fixed, first, count, lower, upper);
 }

@@ -26,19 +26,26 @@ struct sums_row {
     struct sums_moment high, low;
 };
 
+enum { SUMS_MOMENTS = 12, SUMS_LANES = 4 };
+
 struct sums {
-    struct sums_row *rows; /* count + 1 of them; owned */
-    struct dd *within;     /* running sums of what scatters within sizes; NULL: nothing does; owned */
-    size_t count;          /* points */
+    struct sums_row *rows;         /* count + 1 of them; owned */
+    double *columns[SUMS_MOMENTS]; /* the same, moment by moment, and SUMS_LANES more; one piece of memory,
+                                      owned */
+    struct dd *within;             /* running sums of what scatters within sizes; NULL: nothing does; owned */
+    size_t count;                  /* points */
     int response_exponent; /* rss is in the response's unit squared x 2^(-2 response_exponent), x weights x
                               2^-weight_exponent */
     int weight_exponent;
-    double tolerance; /* sums_lower and sums_upper look at 32 digits where 16 leave more than this open */
+    bool fused;       /* the processor has a fused multiply-add, and four lanes */
+    double tolerance; /* bounds look at 32 digits where 16 leave more than this open */
 };
 
 /* 0 or -ENOMEM. */
 int sums_init(struct sums *sums, const struct point *points, size_t count);
 void sums_clear(struct sums *sums);
+/* Makes the columns of the rows. 0 or -ENOMEM. */
+int sums_finish(struct sums *sums);
 
 /* SCALED, an rss of these sums, in the units of the points. */
 double sums_unscale(const struct sums *sums, double scaled);
@@ -52,7 +59,7 @@ struct sums_bounds {
 struct sums_bounds sums_bounds_exactly(const struct sums *sums, size_t a, size_t b);
 
 /* The unit roundoff times what the rounding errors of the next function add up to, see there. */
-#define SUMS_ERROR (32 * 0x1p-53)
+#define SUMS_ERROR (40 * 0x1p-53)
 
 /*
  * Bounds of rss(a, b). Each difference of two running sums is wrong by at most 2.5 u of itself (u = 2^-53):
@@ -70,13 +77,18 @@ static inline struct sums_bounds sums_bounds(const struct sums *sums, size_t a, 
     double xy = (to->high.xy - from->high.xy) + (to->low.xy - from->low.xy);
     double yy = (to->high.yy - from->high.yy) + (to->low.yy - from->low.yy);
     double sxx = w * xx - x * x, sxy = w * xy - x * y, syy = w * yy - y * y;
-    double inverse = 1 / sxx;
-    double rss = (syy - sxy * sxy * inverse) / w;
+    double both = 1 / (sxx * w), inverse = both * w;
+    double rss = (syy - sxy * sxy * inverse) * (both * sxx);
     double error = SUMS_ERROR * (yy + xx * syy * inverse);
     /* Written so that a NaN goes the exact way, too. */
     if (!(error <= sums->tolerance && sxx > 0x1p-30 * w * xx))
         return sums_bounds_exactly(sums, a, b);
     return (struct sums_bounds){rss - error, rss + error};
 }
+
+/* The same for many at once: of COUNT places from FIRST on, the bounds of what lies between each and FIXED,
+ * which is below all of them or above. Arrays have room for SUMS_LANES - 1 more. */
+void sums_bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count, double *lower,
+                      double *upper);
 
 #endif

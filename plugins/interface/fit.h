@@ -121,8 +121,9 @@ struct fit_group {
 struct fit_formula {
     uint32_t size;
     /* Of the model; decides how the parts are to be read (MODEL.md): "linear" and "piecewise" (a part's mean
-     * is the sum of its terms), "maximum" (the greatest of its terms), or a kind of its plugin's own, which
-     * cannot be evaluated row by row ("population", "smpi"). */
+     * is the sum of its terms), "maximum" and "minimum" (the greatest and the least of its terms), "harmonic"
+     * (the reciprocal of the sum of its terms' reciprocals), or a kind of its plugin's own, which cannot be
+     * evaluated row by row ("population", "smpi"). */
     const char *kind;
     const struct plugin_term *terms;
     size_t term_count;

@@ -27,8 +27,8 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 1; rank < 2 && i < argc; i++) {
         double send, all;
-        exchange(rank, atoi(argv[i]), &send, &all);
-        exchange(rank, atoi(argv[i]), &send, &all);
+        exchange(rank, (int)strtol(argv[i], NULL, 10), &send, &all);
+        exchange(rank, (int)strtol(argv[i], NULL, 10), &send, &all);
         if (rank == 0)
             printf("%s %.17g %.17g\n", argv[i], send, all);
     }

@@ -237,6 +237,45 @@ static void maximum(void **state) {
     evaluation_free(evaluation);
 }
 
+/* A rate of what is done one after the other, and of what is done at once. */
+static void rates(void **state) {
+    (void)state;
+    static const struct plugin_factor intensity[] = {{"flop", 1, NULL, NULL}, {"byte", -1, NULL, NULL}};
+    static const struct plugin_term bounds[] = {{"1", NULL, 0}, {"flop*byte^-1", intensity, 2}};
+    static const char *const names[] = {"byte", "flop"};
+    const struct predict_part parts[] = {
+        {.estimates = (double[]){12, 3}, .covariance = (double[]){0.25, 0, 0, 4}},
+        {.estimates = (double[]){12, 0}, .dropped = (bool[]){false, true}}};
+    const struct predict_group groups[] = {{"x", 5, &parts[0], 1}, {"y", 5, &parts[1], 1}};
+    struct predict_model model = {.size = sizeof model,
+                                  .name = "m.json",
+                                  .kind = "minimum",
+                                  .terms = bounds,
+                                  .term_count = 2,
+                                  .groups = groups,
+                                  .group_count = 2};
+    struct evaluation *evaluation = make(&model, names, 2);
+    struct evaluation_value value;
+    const double row[] = {4, 8}, steep[] = {1, 8}; /* 2 and 8 flop a byte */
+    evaluation_row(evaluation, 0, row, NULL, &value);
+    assert_true(value.mean == 6 && evaluation_standard_error(evaluation, 0, row, NULL) == 4);
+    evaluation_row(evaluation, 0, steep, NULL, &value);
+    assert_true(value.mean == 12 && evaluation_standard_error(evaluation, 0, steep, NULL) == 0.5);
+    evaluation_row(evaluation, 1, row, NULL, &value);
+    assert_true(value.mean == 12);
+    evaluation_free(evaluation);
+    model.kind = "harmonic";
+    evaluation = make(&model, names, 2);
+    evaluation_row(evaluation, 0, row, NULL, &value);
+    assert_true(fabs(value.mean - 4) < 1e-15); /* 1 / (1/12 + 1/6) */
+    /* d mean = (4/12)^2 db1 + (4/6)^2 2 db2 */
+    assert_true(fabs(evaluation_standard_error(evaluation, 0, row, NULL) - hypot(0.5 / 9, 2 * 8.0 / 9)) <
+                1e-14);
+    evaluation_row(evaluation, 1, row, NULL, &value);
+    assert_true(fabs(value.mean - 12) < 1e-14);
+    evaluation_free(evaluation);
+}
+
 /* Within each range, outside of all rows together. */
 static void hull(void **state) {
     (void)state;
@@ -277,6 +316,7 @@ static void hull(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(linear), cmocka_unit_test(piecewise),
-                                       cmocka_unit_test(maximum), cmocka_unit_test(hull)};
+                                       cmocka_unit_test(maximum), cmocka_unit_test(rates),
+                                       cmocka_unit_test(hull)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

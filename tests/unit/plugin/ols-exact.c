@@ -12,13 +12,12 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/plugin/fitting.h"
+#include "tests/unit/plugin/gzip-file.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/assay-ols-XXXXXX";
@@ -39,19 +38,6 @@ static const struct {
     {"M2_full8", "1+mnk+mn+mk+nk+m+n+k"},
 };
 
-/* gzip -dc FROM > TO */
-static int decompress(const char *from, const char *to) {
-    pid_t child = fork();
-    if (child == 0) {
-        int output = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        if (output >= 0 && dup2(output, STDOUT_FILENO) >= 0)
-            execlp("gzip", "gzip", "-dc", from, (char *)NULL);
-        _exit(127);
-    }
-    int status;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static int set_up(void **state) {
     (void)state;
     struct failure failure = {0};
@@ -66,7 +52,7 @@ static int set_up(void **state) {
     char table[8192];
     snprintf(path, sizeof path, "%s/dgemm/dahu5_method_raw.csv.gz", data);
     snprintf(table, sizeof table, "%s/method.csv", folder);
-    return decompress(path, table);
+    return gzip_file_read(path, table);
 }
 
 static int tear_down(void **state) {

@@ -1,0 +1,111 @@
+#include "engine/plugin/model-summary.h"
+
+#include "engine/foundation/number.h"
+
+#include <math.h>
+#include <string.h>
+
+static double number_of(const struct document_node *node, const char *key) {
+    const struct document_node *value = document_get(node, key);
+    double number;
+    if (!value || value->kind != DOCUMENT_NUMBER || !value->text ||
+        !number_parse_double(value->text, strlen(value->text), &number))
+        return NAN;
+    return number;
+}
+
+static const char *text_of(const struct document_node *node, const char *key) {
+    const struct document_node *value = document_get(node, key);
+    return value && value->kind == DOCUMENT_TEXT ? value->text : NULL;
+}
+
+static uint64_t count_noise(const struct predict_model *view, const struct plugin_noise *noise) {
+    if (!noise)
+        return 0;
+    if (noise->components)
+        return 3 * noise->component_count - 1; /* the shares add up to 1 */
+    uint64_t count = noise->constant != 0;
+    for (size_t t = 0; noise->coefficients && t < view->term_count; t++)
+        count += noise->coefficients[t] != 0;
+    return count;
+}
+
+static void add_part(const struct predict_model *view, const struct predict_part *part,
+                     struct model_summary *ret) {
+    for (size_t t = 0; t < view->term_count; t++)
+        ret->parameters += !part->dropped || !part->dropped[t];
+    ret->parameters += count_noise(view, part->noise);
+    const char *noise = part->noise ? part->noise->kind : "N-0";
+    if (!ret->noise)
+        ret->noise = noise;
+    else if (strcmp(ret->noise, noise) != 0)
+        ret->noise = "several";
+}
+
+static void pool_groups(const struct model *model, struct model_summary *ret) {
+    const struct predict_model *view = model_view(model);
+    const struct document_node *groups = document_get(model_document(model)->root, "groups");
+    double squares = 0, magnitudes = 0, scores = 0, bic = 0;
+    ret->folds = NAN;
+    for (size_t g = 0; g < view->group_count; g++) {
+        const struct document_node *node = groups->items[g];
+        double rows = (double)view->groups[g].rows, rmse = number_of(node, "cv_rmse");
+        ret->rows += view->groups[g].rows;
+        squares += rows * rmse * rmse;
+        magnitudes += rows * rmse / number_of(node, "cv_relative");
+        scores += rows * number_of(node, "cv_log_score");
+        bic += number_of(node, "bic");
+        ret->folds = g == 0 || number_of(node, "folds") == ret->folds ? number_of(node, "folds") : NAN;
+        for (size_t p = 0; p < view->groups[g].part_count; p++)
+            add_part(view, &view->groups[g].parts[p], ret);
+        ret->parameters += view->over ? view->groups[g].part_count - 1 : 0;
+    }
+    double rows = (double)ret->rows;
+    ret->bic = bic;
+    ret->cv_rmse = sqrt(squares / rows);
+    ret->cv_relative = ret->cv_rmse / (magnitudes / rows);
+    ret->cv_log_score = scores / rows;
+}
+
+int model_summary_read(const struct model *model, struct model_summary *ret, struct failure *failure) {
+    *ret = (struct model_summary){0};
+    const struct document *document = model_document(model);
+    const struct document_node *origin = document_get(document->root, "origin");
+    const struct document_node *by = document_get(document->root, "by");
+    ret->plugin = text_of(origin, "plugin");
+    ret->version = text_of(origin, "version");
+    for (size_t j = 0; by && by->kind == DOCUMENT_SEQUENCE && j < by->count; j++) {
+        if (by->items[j]->kind != DOCUMENT_TEXT || ret->by_count == MODEL_SUMMARY_BY_MOST)
+            return failure_input(failure, document->file, by->line, by->column,
+                                 "'by' is not a list of at most %d names", (int)MODEL_SUMMARY_BY_MOST);
+        ret->by[ret->by_count++] = by->items[j]->text;
+    }
+    pool_groups(model, ret);
+    if (!ret->noise)
+        ret->noise = "N-0";
+    return 0;
+}
+
+double model_summary_standard_error(const struct predict_model *view, const struct predict_part *part,
+                                    size_t term) {
+    if (!part->covariance || (part->dropped && part->dropped[term]))
+        return NAN;
+    return sqrt(part->covariance[term * view->term_count + term]);
+}
+
+bool model_summary_domain(const struct predict_model *view, const char *name, double *ret_minimum,
+                          double *ret_maximum) {
+    double minimum = INFINITY, maximum = -INFINITY;
+    for (size_t g = 0; g < view->group_count; g++)
+        for (size_t p = 0; p < view->groups[g].part_count; p++) {
+            const struct predict_part *part = &view->groups[g].parts[p];
+            for (size_t i = 0; i < part->domain_count; i++)
+                if (strcmp(part->domain[i].name, name) == 0) {
+                    minimum = fmin(minimum, part->domain[i].minimum);
+                    maximum = fmax(maximum, part->domain[i].maximum);
+                }
+        }
+    *ret_minimum = minimum;
+    *ret_maximum = maximum;
+    return minimum <= maximum;
+}

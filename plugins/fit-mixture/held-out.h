@@ -1,0 +1,22 @@
+/* What a mixture says of values that it was not fitted to. */
+#ifndef ASSAY_FIT_MIXTURE_HELD_OUT_H
+#define ASSAY_FIT_MIXTURE_HELD_OUT_H
+
+#include "plugins/fit-mixture/em.h"
+
+#include <stdint.h>
+
+struct held_out {
+    double rmse;      /* root of the mean squared distance from the mean of the others */
+    double relative;  /* that, relative to the mean of |value| */
+    double log_score; /* mean logarithm of the density that the mixture of the others gives */
+};
+
+/* FOLDS parts by a hash of SEED and of the place of each of the COUNT values; for each the mixture of the
+ * others, which begins at MIXTURE, the one of all of them in SAMPLE, and has as many components. NaNs where a
+ * fold leaves too little. WEIGHTS may be NULL. 0 or -ENOMEM. */
+int held_out_score(const double *values, const double *weights, size_t count, const struct sample *sample,
+                   const struct mixture *mixture, double floor, uint64_t seed, uint32_t folds,
+                   struct held_out *ret);
+
+#endif
