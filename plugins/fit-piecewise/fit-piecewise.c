@@ -202,7 +202,7 @@ static void make_notes(const struct fit *fit, const struct group_rows *group,
                  "the lines explain the response to its last digit: standard errors are zero or not defined");
     if (result->rounds > 0 && !result->settled)
         snprintf(add_note(notes), NOTE_SIZE,
-                 "the breaks of the log error still moved after %zu rounds; these are the best of them",
+                 "the breaks of the log error went in a circle after %zu rounds; these are the best of them",
                  result->rounds);
     if (result->below_zero > 0)
         snprintf(
@@ -269,8 +269,8 @@ static void make_part(const struct fit *fit, const struct segmentation *result, 
         .value_count = make_values(result, segment, group, relative ? 0 : 1, room->values),
         .domain = &room->domain,
         .domain_count = 1,
-        .from = i == 0 ? -INFINITY : result->points[segment->first].x,
-        .to = i + 1 < result->segment_count ? result->points[segment->end].x : INFINITY,
+        .from = i == 0 ? -INFINITY : segment->from,
+        .to = i + 1 < result->segment_count ? segment[1].from : INFINITY,
         .name = segment->name,
         .noise = line->has_covariance && !fit->request->weights ? &room->noise : NULL,
     };
