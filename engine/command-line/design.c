@@ -445,8 +445,9 @@ static const struct verb_option options[] = {
     {"--cost", 0, "EXPRESSION",
      "next: seconds that a row takes, over factors and response, where the model predicts no time", false},
     {"--weights", 0, "EXPRESSION",
-     "next: of a unit, over factors and response: where noise is in proportion to the time, '1 / "
-     "max(duration, 1e-4)^2'",
+     "next: of a unit, over factors and response, in place of the model's noise: where it is in proportion "
+     "to "
+     "the time, '1 / max(duration, 1e-4)^2'",
      false},
     {"--json", 0, NULL, "next: print the rows and what they gain as JSON, on standard output", false},
     {"--output", 'o', "FILE", "write to FILE, whole or not at all, instead of standard output", false},

@@ -346,8 +346,25 @@ static int export_kernels(const struct verb_arguments *arguments, struct failure
     return r < 0 ? r : write_output(arguments, &inputs, &text, failure);
 }
 
+/* ---- assay export hpl-smpi */
+
+static int export_hpl_smpi(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(inputs_clear) struct inputs inputs = {.count = 0};
+    cleanup(text_clear) struct text text;
+    text_init(&text, OUTPUT_BYTES_MOST);
+    if (arguments->operand_count != 2)
+        return failure_input(failure, NULL, 0, 0, "%zu models were given; expected one, of dgemm",
+                             arguments->operand_count - 1);
+    int r = read_input(&inputs, arguments->operands[1], failure);
+    if (r < 0)
+        return r;
+    const struct kernel kernel = {"dgemm", inputs.models[0], inputs.origins[0]};
+    r = kernel_switch_write(&kernel, !verb_switch(arguments, "--no-noise"), &text, failure);
+    return r < 0 ? r : write_output(arguments, &inputs, &text, failure);
+}
+
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    static const char *const words[] = {"simgrid", "kernels"};
+    static const char *const words[] = {"simgrid", "kernels", "hpl-smpi"};
     const char *word = arguments->operands[0];
     int r = check_count(arguments, failure);
     if (r < 0)
@@ -356,10 +373,12 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         return export_simgrid(arguments, failure);
     if (strcmp(word, "kernels") == 0)
         return export_kernels(arguments, failure);
-    const char *nearest = text_nearest(word, words, 2);
+    if (strcmp(word, "hpl-smpi") == 0)
+        return export_hpl_smpi(arguments, failure);
+    const char *nearest = text_nearest(word, words, sizeof words / sizeof *words);
     return failure_input(failure, NULL, 0, 0, "there is no export '%.128s'; %s%s%s", word,
-                         nearest ? "did you mean '" : "expected simgrid or kernels", nearest ? nearest : "",
-                         nearest ? "'?" : "");
+                         nearest ? "did you mean '" : "expected simgrid, kernels or hpl-smpi",
+                         nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 static const struct verb_option options[] = {
@@ -394,14 +413,14 @@ static const struct verb_option options[] = {
     {"--exact-breaks", 0, NULL,
      "simgrid: tables change at the model's sizes to the byte, also as SMPI counts them.", false},
     {"--config", 'c', "NAME=VALUE", "simgrid: more of SimGrid's configuration.", true},
-    {"--no-noise", 0, NULL, "kernels: means only.", false},
+    {"--no-noise", 0, NULL, "kernels, hpl-smpi: means only.", false},
     {0},
 };
 
 const struct verb verb_export = {
     .name = "export",
     .summary = "write models as files of other programs: SimGrid, C",
-    .synopsis = "assay export simgrid|kernels [[NAME=]MODEL]... [OPTIONS]",
+    .synopsis = "assay export simgrid|kernels|hpl-smpi [[NAME=]MODEL]... [OPTIONS]",
     .description =
         "'simgrid' writes a platform for SimGrid (3.32; simgrid.dtd 4.1). The network comes from a model of "
         "kind "
@@ -416,9 +435,13 @@ const struct verb verb_export = {
         "their "
         "times: mean, standard deviation and a draw of each for a group (a host, a core) and sizes.\n"
         "\n"
+        "'hpl-smpi' writes the model of dgemm that HPL on SMPI includes, as changed for the thesis of T. "
+        "Cornebize: dgemm_model.c, a case for each node, or cpu of a node.\n"
+        "\n"
         "    assay export simgrid smpi.json --hosts 32 --cores 16 -o platform.xml\n"
         "    assay export simgrid smpi.json dgemm.json --loopback-latency=0.1us --loopback-bandwidth=18GB/s\n"
-        "    assay export kernels dgemm.json dtrsm=calls/dtrsm-2024.json -o kernels.h\n",
+        "    assay export kernels dgemm.json dtrsm=calls/dtrsm-2024.json -o kernels.h\n"
+        "    assay export hpl-smpi dgemm.json -o src/blas/dgemm_model.c\n",
     .options = options,
     .operands_least = 1,
     .operands_most = SIZE_MAX,

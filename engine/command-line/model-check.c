@@ -239,8 +239,8 @@ static void print_end(const struct checking *checking, const struct model *model
     else if (checking->verdict)
         printf("%s: refused: %s\n", shown(name).text, checking->verdict);
     else
-        printf("%s: good: %s model of %zu groups\n", shown(name).text, shown(model_view(model)->kind).text,
-               model_view(model)->group_count);
+        printf("%s: good: %s model of %zu group%s\n", shown(name).text, shown(model_view(model)->kind).text,
+               model_view(model)->group_count, model_view(model)->group_count == 1 ? "" : "s");
 }
 
 static int check_file(struct checking *checking, const char *path, struct failure *failure) {

@@ -100,9 +100,10 @@ static int take_values(struct eval *eval, const char *file, size_t line, struct 
             eval->texts[c] = input->text;
         if (evaluation_uses_number(eval->evaluation, c) && !parse_number(input->text, unit, &eval->values[c]))
             return failure_input(failure, file, line, 0, "'%.128s' is '%.64s'; expected a number%s%.64s%s",
-                                 input->name, input->text, unit && strcmp(unit, "1") != 0 ? " of " : "",
-                                 unit && strcmp(unit, "1") != 0 ? unit : "",
-                                 unit && unit_find(unit) ? ", or one with its unit" : "");
+                                 input->name, input->text, unit ? " of " : "", unit ? unit : "",
+                                 !unit             ? "; the model tells no unit of it"
+                                 : unit_find(unit) ? ", or one with its unit"
+                                                   : "");
     }
     return 0;
 }

@@ -124,11 +124,15 @@ static int read_models(struct table_of_models *table, const struct verb_argument
 
 static int add_column(struct table_of_models *table, enum source source, size_t index, const char *unit,
                       const char *prefix, const char *name, struct failure *failure) {
+    cleanup_free char *full = text_format("%s%s", prefix, name);
+    if (!full)
+        return failure_memory(failure);
+    bool taken = false; /* by a term or a label that is called as one of ours */
     for (size_t c = 0; c < table->column_count; c++)
-        if (strcmp(table->columns[c].name, name) == 0) /* a term or a label that is called as one of ours */
-            prefix = source == SOURCE_TERM ? "term." : "model.";
+        taken = taken || strcmp(table->columns[c].name, full) == 0;
     struct column *column = &table->columns[table->column_count];
-    *column = (struct column){source, index, text_format("%s%s", prefix, name), unit};
+    const char *apart = !taken ? "" : source == SOURCE_TERM ? "term." : "model.";
+    *column = (struct column){source, index, text_format("%s%s", apart, full), unit};
     if (!column->name)
         return failure_memory(failure);
     table->column_count++;

@@ -689,7 +689,7 @@ const char *evaluation_describe(const struct evaluation_value *value,
         snprintf(buffer, size, "'%.128s' is outside of what was measured", value->left_by);
     else if (value->beyond_hull > 0 && isfinite(value->beyond_hull))
         snprintf(buffer, size,
-                 "its values together lie outside of what was measured, by %.2g of its width, though each "
+                 "its values together lie outside of what was measured, by %.2g times its width, though each "
                  "is within its range",
                  value->beyond_hull);
     else if (value->beyond_hull > 0)

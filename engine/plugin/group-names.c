@@ -70,10 +70,13 @@ size_t group_names_twin(const struct group_names *names, size_t *next) {
 }
 
 bool group_names_join(const char *const *labels, size_t count, char *buffer, size_t size) {
+    static const char *const none[] = {"all"};
     size_t length = 0;
-    if (count == 0)
-        labels = (const char *const[]){"all"};
-    for (size_t j = 0; j < count || j == 0; j++) {
+    if (count == 0) {
+        labels = none;
+        count = 1;
+    }
+    for (size_t j = 0; j < count; j++) {
         size_t more = strlen(labels[j]) + (j > 0);
         if (length + more >= size)
             return false;

@@ -38,4 +38,11 @@ struct kernel {
 int kernel_header_write(const struct kernel *kernels, size_t count, bool noisy, struct text *ret,
                         struct failure *failure);
 
+/* The same for HPL on SMPI as T. Cornebize changed it (github.com/Ezibenroc/hpl): the body of its
+ * dgemm_time(M, N, K), the file dgemm_model.c. A linear model over m, n, k; by the node (its function
+ * get_nodeid() is then asked, the first number in a host's name), by node and cpu (get_cpuid(): 2 node + cpu,
+ * so a cpu is 0 or 1), or by numbers that get_cpuid() returns (one column whose name has "cpu"). Other nodes
+ * take the mean of all. */
+int kernel_switch_write(const struct kernel *kernel, bool noisy, struct text *ret, struct failure *failure);
+
 #endif

@@ -224,7 +224,8 @@ static void check_estimates(struct check *check, const struct document_node *nod
                  error);
         /* A kind of its plugin's own may have another covariance there: a population's is of its members. */
         bool own = !evaluation_knows(check->view->kind);
-        if (!own && part->covariance && !isnan(error) && differ(error, sqrt(part->covariance[i * (count + 1)])))
+        if (!own && part->covariance && !isnan(error) &&
+            differ(error, sqrt(part->covariance[i * (count + 1)])))
             tell(check, term, false,
                  "the standard error of '%.64s' is %.9g, and the root of its variance is %.9g; expected the "
                  "same",
@@ -414,24 +415,35 @@ static int check_all(struct check *check, struct failure *failure) {
     return check->stopped ? 0 : check_twins(check, groups, failure);
 }
 
+/* Takes MODEL over, also when it fails. */
+static int check_model(struct check *check, struct model *taken, struct model **ret,
+                       struct failure *failure) {
+    cleanup(model_cleanup) struct model *model = taken;
+    check->model = model;
+    check->view = model_view(model);
+    check->root = model_document(model)->root;
+    int r = prepare(check, failure);
+    if (r == 0 && !check->stopped)
+        r = check_all(check, failure);
+    if (r == 0 && check->stopped)
+        r = failure_memory(failure); /* nothing else stops a listener */
+    if (r == 0)
+        *ret = take_pointer(model);
+    return r;
+}
+
 int model_check(const char *path, model_check_listener listener, void *context, struct model **ret,
                 struct failure *failure) {
     cleanup(check_clear) struct check check = {.listener = listener, .context = context};
-    cleanup(model_cleanup) struct model *model = NULL;
+    struct model *model;
     int r = model_read_doubting(path, hear_doubt, &check, &model, failure);
-    if (r < 0)
-        return r;
-    check.model = model;
-    check.view = model_view(model);
-    check.root = model_document(model)->root;
-    r = prepare(&check, failure);
-    if (r < 0)
-        return r;
-    r = check.stopped ? 0 : check_all(&check, failure);
-    if (r == 0 && check.stopped)
-        r = failure_memory(failure); /* nothing else stops a listener */
-    if (r < 0)
-        return r;
-    *ret = take_pointer(model);
-    return 0;
+    return r < 0 ? r : check_model(&check, model, ret, failure);
+}
+
+int model_check_parse(const char *name, const char *bytes, size_t length, model_check_listener listener,
+                      void *context, struct model **ret, struct failure *failure) {
+    cleanup(check_clear) struct check check = {.listener = listener, .context = context};
+    struct model *model;
+    int r = model_parse_doubting(name, bytes, length, hear_doubt, &check, &model, failure);
+    return r < 0 ? r : check_model(&check, model, ret, failure);
 }

@@ -26,5 +26,8 @@ typedef int (*model_check_listener)(void *context, const struct model_finding *f
  * finding, after which there are none. */
 int model_check(const char *path, model_check_listener listener, void *context, struct model **ret,
                 struct failure *failure);
+/* The same from memory; NAME is for messages. */
+int model_check_parse(const char *name, const char *bytes, size_t length, model_check_listener listener,
+                      void *context, struct model **ret, struct failure *failure);
 
 #endif

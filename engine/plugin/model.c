@@ -348,11 +348,16 @@ int model_read(const char *path, struct model **ret, struct failure *failure) {
     return model_read_doubting(path, NULL, NULL, ret, failure);
 }
 
-int model_parse(const char *name, const char *bytes, size_t length, struct model **ret,
-                struct failure *failure) {
+int model_parse_doubting(const char *name, const char *bytes, size_t length, model_doubt doubt, void *context,
+                         struct model **ret, struct failure *failure) {
     struct document *document;
     int r = document_parse_json(name, bytes, length, &document, failure);
-    return r < 0 ? r : from_document(document, NULL, NULL, ret, failure);
+    return r < 0 ? r : from_document(document, doubt, context, ret, failure);
+}
+
+int model_parse(const char *name, const char *bytes, size_t length, struct model **ret,
+                struct failure *failure) {
+    return model_parse_doubting(name, bytes, length, NULL, NULL, ret, failure);
 }
 
 void model_free(struct model *model) {

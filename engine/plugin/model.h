@@ -13,15 +13,17 @@
 struct model;
 
 int model_read(const char *path, struct model **ret, struct failure *failure);
-/* Hears what is not consistent in a file that can be read all the same, with its place; 0 or -ENOMEM. */
-typedef int (*model_doubt)(void *context, size_t line, size_t column, const char *sentence);
-/* The same, going on where model_read refuses such things. Such a model is to be looked at, not to be
- * evaluated. */
-int model_read_doubting(const char *path, model_doubt doubt, void *context, struct model **ret,
-                        struct failure *failure);
 /* The same from memory; NAME is for messages. */
 int model_parse(const char *name, const char *bytes, size_t length, struct model **ret,
                 struct failure *failure);
+/* Hears what is not consistent in a file that can be read all the same, with its place; 0 or -ENOMEM. */
+typedef int (*model_doubt)(void *context, size_t line, size_t column, const char *sentence);
+/* Both again, going on where they refuse such things. Such a model is to be looked at, not to be evaluated.
+ */
+int model_read_doubting(const char *path, model_doubt doubt, void *context, struct model **ret,
+                        struct failure *failure);
+int model_parse_doubting(const char *name, const char *bytes, size_t length, model_doubt doubt, void *context,
+                         struct model **ret, struct failure *failure);
 void model_free(struct model *model);     /* NULL is fine */
 void model_cleanup(struct model **model); /* for cleanup() */
 

@@ -119,7 +119,8 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct plugin_message *m
     return -EINVAL;
 }
 
-/* Every factor must be one of dgemm's three sizes, and m*n*k one of the terms. */
+/* Every factor must be one of dgemm's three sizes, to a power that panels of no rows have a value of, and
+ * m*n*k one of the terms. */
 static int read_terms(struct predict *predict, struct plugin_message *message) {
     const struct predict_model *model = predict->model;
     predict->product = model->term_count;
@@ -135,6 +136,9 @@ static int read_terms(struct predict *predict, struct plugin_message *message) {
                 return refuse(message,
                               "the model '%s' has the factor '%s'; expected a model of dgemm in m, n and k",
                               model->name, factor->name);
+            if (factor->function || factor->level || factor->power < 0)
+                return refuse(message, "the model '%s' has the term '%s'; expected products of m, n and k",
+                              model->name, model->terms[t].name);
             *size += factor->power;
         }
         if (term->m == 1 && term->n == 1 && term->k == 1)

@@ -59,8 +59,8 @@ if ! command -v smpirun >smpirun.txt 2>&1 || ! command -v smpicc >>smpirun.txt 2
     skip "what SimGrid simulates" "no SimGrid here (libsimgrid-dev)"
     simgrid=
 else
-    simgrid=1
     check "a program for SimGrid" smpicc -O1 -o ping-pong "$here/simgrid-ping-pong.c"
+    [ -x ping-pong ] && simgrid=1 || simgrid=
 fi
 # simulate PLATFORM HOSTS... : rank after rank
 simulate() {
@@ -187,6 +187,65 @@ int main(void) {
 EOF
 check "it compiles as C99, every warning an error" cc -std=c99 -Wall -Wextra -Wpedantic -Werror -o kernels kernels.c -lm
 check "and says what the model says" ./kernels
+
+# Every group at some sizes, the header's numbers against those of assay itself.
+cat >compare.c <<'EOF'
+#include "kernels.h"
+#include <stdio.h>
+int main(void) {
+    printf("m,n,k,node,core,mean\n");
+    for (int g = 0; g < ASSAY_DGEMM_GROUPS; g++)
+        for (int i = 1; i < 4; i++)
+            printf("%d,%d,%d,%.11s,%s,%.17g\n", 97 * i, 211 * i * i, 300 + i, assay_dgemm_names[g],
+                   strchr(assay_dgemm_names[g], '/') + 1, assay_dgemm_mean(g, 97 * i, 211 * i * i, 300 + i));
+    return 0;
+}
+EOF
+cc -std=c99 -o compare compare.c -lm && ./compare >theirs.csv
+check "assay evaluates the same" "$ASSAY" model eval dgemm.json --rows theirs.csv -o ours.csv
+report $(paste -d, theirs.csv ours.csv | awk -F, 'NR == 1 { for (i = 7; i <= NF; i++) if ($i == "predicted") at = i; next }
+    { n++; d = $6 - $at; if (!($1 == $7 && (d < 0 ? -d : d) <= 1e-15 * $at)) { print "# " $0; bad = 1 } } END { exit bad || n != 18 }' >&2; echo $?) \
+    "to the last digits"
+
+# dgemm_model.c as HPL includes it: node 3, cpu 1 is its cpu 7; a node it does not know is the mean.
+sed 's/^node,core/node,cpu/' dgemm.csv >cpus.csv
+"$ASSAY" fit cpus.csv --terms m*n*k+m*n --by node,cpu -o cpus.json >cpus.txt
+check "HPL's dgemm" "$ASSAY" export hpl-smpi cpus.json -o dgemm_model.c
+"$ASSAY" export hpl-smpi --no-noise cpus.json -o plain_model.c
+noise='"noise": {"kind": "N-1", "distribution": "half-normal", "method": "rule", "sigma": [{"name": "1", "unit": null, "estimate": 0.001}]}'
+sed "s/, \"noise\": {[^}]*}[^}]*}//; s/\"notes\": \[/$noise, &/" cpus.json >noisy.json
+"$ASSAY" export hpl-smpi noisy.json -o noisy_model.c
+cat >hpl.c <<'EOF'
+#include <math.h>
+#include <stdio.h>
+static int cpu;
+static int get_cpuid(void) { return cpu; }
+double random_normal(void) { return 0; }
+double random_halfnormal_shifted(double a, double b) { return a + 2 * b; }
+static double dgemm_time(double M, double N, double K) {
+#include MODEL
+}
+static int near(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
+int main(void) {
+    cpu = 7;
+    int bad = !near(dgemm_time(10, 20, 30), 3.5e-10 * 6000 + 1e-9 * 200 + NOISE);
+    cpu = 99;
+    bad |= !near(dgemm_time(10, 20, 30), 2.25e-10 * 6000 + 1e-9 * 200 + NOISE) << 1;
+    return bad;
+}
+EOF
+for model in dgemm plain noisy; do
+    [ $model = noisy ] && noise=2e-3 || noise=0
+    check "it compiles ($model)" cc -std=c99 -Wall -Wextra -Werror -DNOISE="$noise" -DMODEL="\"${model}_model.c\"" -o hpl hpl.c -lm
+    check "and says what the model says" ./hpl
+done
+refuse "cpus that HPL does not know" 2 "the group 'dahu-1.site/2' has no number for HPL" sh -c "
+    sed 's/^\(dahu-1.site\),1,/\1,2,/' cpus.csv >three.csv
+    '$ASSAY' fit three.csv --terms m*n*k --by node,cpu -o three.json >three.txt; '$ASSAY' export hpl-smpi three.json"
+refuse "groups that HPL does not know" 2 "the groups are not by node" "$ASSAY" export hpl-smpi dgemm.json
+refuse "terms that HPL does not know" 2 "'log2\(size\)\^2' is not a product of m, n and k" sh -c "
+    sed 's/\"by\": \[\]/\"by\": [\"node\"]/; s/\"labels\": {}/\"labels\": {\"node\": \"a1\"}/; s/\"kind\": \"maximum\"/\"kind\": \"linear\"/' maximum.json >log.json
+    '$ASSAY' export hpl-smpi log.json"
 
 refuse "an export that is none" 2 "there is no export 'simgird'; did you mean 'simgrid'" "$ASSAY" export simgird smpi.json
 refuse "no hosts" 2 "how many hosts" "$ASSAY" export simgrid smpi.json
