@@ -261,6 +261,7 @@ static size_t choose_noise(const struct alternatives *alternatives, size_t at, b
 
 static void choose(struct alternatives *alternatives) {
     size_t least = least_error(alternatives), simplest = least;
+    alternatives->least = least;
     alternatives->best = alternatives->sufficient = SIZE_MAX;
     if (least == SIZE_MAX)
         return;
@@ -278,7 +279,8 @@ static void choose(struct alternatives *alternatives) {
 
 int alternatives_init(struct alternatives *alternatives, const struct fitting *fitting, uint32_t folds,
                       struct failure *failure) {
-    *alternatives = (struct alternatives){.folds = folds, .sufficient = SIZE_MAX, .best = SIZE_MAX};
+    *alternatives =
+        (struct alternatives){.folds = folds, .sufficient = SIZE_MAX, .best = SIZE_MAX, .least = SIZE_MAX};
     cleanup(comparison_clear) struct comparison comparison = {.fitting = fitting, .fold_count = folds};
     const struct kept_rows *kept = fitting_kept_rows(fitting);
     size_t by_count = fitting_options(fitting)->by_count;
