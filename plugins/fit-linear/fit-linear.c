@@ -218,9 +218,11 @@ static int add_piece(struct fit *fit, const struct fit_block *block, struct piec
         return hold_piece(fit, block, piece, message);
     if (r != -ERANGE)
         return r;
-    snprintf(message->text, sizeof message->text,
-             "the weight '%s' of data row %" PRIu64 " is %g; expected 0 or more", fit->request->weights,
-             block->first_row + piece->start + row + 1, piece->columns[fit->input_count - 1][row]);
+    char place[PLUGIN_PLACE_SIZE];
+    snprintf(message->text, sizeof message->text, "the weight '%s' of %s is %g; expected 0 or more",
+             fit->request->weights,
+             fit->host->place(fit->host->context, block->first_row + piece->start + row, place, sizeof place),
+             piece->columns[fit->input_count - 1][row]);
     return -EINVAL;
 }
 
