@@ -116,7 +116,11 @@ int cluster_target_read(const char *name, const char *as, struct cluster_target 
         *ret = (struct cluster_target){.kind = CLUSTER_NONE};
         return 0;
     }
-    if (strncmp(text, open, sizeof open - 1) == 0 && end[-1] == ')') {
+    if (!as && strcmp(name, "sigma") == 0) {
+        target.kind = CLUSTER_SIGMA;
+        text = "1";
+        end = text + 1;
+    } else if (strncmp(text, open, sizeof open - 1) == 0 && end[-1] == ')') {
         target.kind = CLUSTER_SIGMA;
         text += sizeof open - 1;
         end--;
@@ -255,13 +259,18 @@ static void put_origin(struct writing *writing, const char *sha256) {
 static void put_noise(struct writing *writing, const double *values) {
     const struct cluster_target *targets = writing->settings->targets;
     size_t count = 0;
+    bool grows = false; /* with a term */
+    for (size_t i = 0; i < writing->cluster->coefficient_count; i++)
+        grows = grows || (targets[i].kind == CLUSTER_SIGMA && targets[i].factor_count > 0);
     for (size_t i = 0; i < writing->cluster->coefficient_count; i++) {
         if (targets[i].kind != CLUSTER_SIGMA)
             continue;
-        put(writing, "%s{\"name\": ",
-            count++ ? ", "
-                    : ", \"noise\": {\"kind\": \"N-2\", \"distribution\": \"normal\", \"method\": \"drawn\", "
-                      "\"sigma\": [");
+        if (count == 0)
+            put(writing,
+                ", \"noise\": {\"kind\": \"%s\", \"distribution\": \"normal\", \"method\": \"drawn\", "
+                "\"sigma\": [",
+                grows ? "N-2" : "N-1");
+        put(writing, "%s{\"name\": ", count++ ? ", " : "");
         put_string(writing, targets[i].term);
         put(writing, ", \"unit\": ");
         put_string(writing, cluster_unit(writing->model, i));

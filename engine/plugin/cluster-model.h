@@ -7,7 +7,7 @@
  *
  * Names tell much themselves: "1" and "intercept" are 1; m, n and k, each at most once, in one word (mnk) are
  * their product; what has a "*" or "^" is read as a term; "X_residual" and "sigma(X)" are the sigma of what X
- * is.
+ * is, and "sigma" that of 1.
  */
 #ifndef ASSAY_PLUGIN_CLUSTER_MODEL_H
 #define ASSAY_PLUGIN_CLUSTER_MODEL_H

@@ -9,6 +9,7 @@ enum {
     OWN = 3, /* parameters of a component: log weight, mean, log deviation */
     PARAMETERS_MOST = OWN * COMPONENTS_MOST,
     STEPS_MOST = 60,
+    DETOURS_MOST = 15, /* by EM, where Newton's method does not gain */
 };
 
 /* The first and second derivatives of the log-likelihood. With r_k the share of component k in a point, u its
@@ -143,7 +144,7 @@ static bool take_step(struct mixture *mixture, const struct points *points, cons
 void em_polish(struct mixture *mixture, const struct points *points, const struct floor *floor) {
     static const double enough = 1e-19; /* of the log-likelihood: 1e-9 standard errors */
     mixture->log_likelihood = em_log_likelihood(mixture, points);
-    for (int i = 0; i < STEPS_MOST; i++) {
+    for (int i = 0, detours = 0; i < STEPS_MOST && detours < DETOURS_MOST; i++) {
         double step[PARAMETERS_MOST];
         double gain = find_step(mixture, points, floor, step);
         if (gain >= 0 && gain < 1e-9 * (1 + fabs(mixture->log_likelihood) * 1e-7)) {
@@ -159,6 +160,7 @@ void em_polish(struct mixture *mixture, const struct points *points, const struc
         }
         if (gain > 0 && take_step(mixture, points, floor, step))
             continue;
+        detours++;
         em_climb(mixture, points, floor, 10, 0);
         mixture->log_likelihood = em_log_likelihood(mixture, points);
     }

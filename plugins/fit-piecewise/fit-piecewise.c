@@ -30,6 +30,7 @@ struct group_rows {
 };
 
 struct fit {
+    const struct plugin_host *host;
     const struct fit_request *request;
     struct request asked;
     const char *needs[3]; /* size, response, weights */
@@ -59,6 +60,7 @@ static int piecewise_open(const struct plugin_host *host, const struct fit_reque
     struct fit *fit = calloc(1, sizeof *fit);
     if (!fit)
         return -ENOMEM;
+    fit->host = host;
     fit->request = request;
     int r = request_read(host, request, &fit->asked, message);
     if (r < 0) {
@@ -115,9 +117,11 @@ static int piecewise_block(struct fit *fit, const struct fit_block *block, struc
         struct point_row row = {block->columns[0][i], block->columns[1][i], weights ? weights[i] : 1};
         struct group_rows *group = &fit->groups[block->groups[i]];
         if (row.weight < 0) {
-            snprintf(message->text, sizeof message->text,
-                     "the weight '%s' of data row %" PRIu64 " is %g; expected 0 or more",
-                     fit->request->weights, block->first_row + i + 1, row.weight);
+            char place[PLUGIN_PLACE_SIZE];
+            snprintf(message->text, sizeof message->text, "the weight '%s' of %s is %g; expected 0 or more",
+                     fit->request->weights,
+                     fit->host->place(fit->host->context, block->first_row + i, place, sizeof place),
+                     row.weight);
             return -EINVAL;
         }
         if (!is_usable(fit, &row, group))

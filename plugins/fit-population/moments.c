@@ -38,6 +38,10 @@ int moments_init(struct moments *moments, size_t p, const double *const *columns
     moments->means = calloc(machines * p + 1, sizeof *moments->means);
     if (!moments->means)
         return -ENOMEM;
+    for (size_t i = 0; i < p; i++) {
+        moments->least[i] = INFINITY;
+        moments->greatest[i] = -INFINITY;
+    }
     size_t spare = 0; /* rows that are more than their machine's mean needs */
     for (size_t c = 0; c < machines; c++) {
         size_t days = starts[codes[c] + 1] - starts[codes[c]];
@@ -45,8 +49,8 @@ int moments_init(struct moments *moments, size_t p, const double *const *columns
             moments->means[c * p + i] = mean_of(columns[i] + starts[codes[c]], days, 1);
         for (size_t i = 0; i < p; i++)
             for (size_t row = starts[codes[c]]; row < starts[codes[c] + 1]; row++) {
-                moments->least[i] = fmin(c ? moments->least[i] : INFINITY, columns[i][row]);
-                moments->greatest[i] = fmax(c ? moments->greatest[i] : -INFINITY, columns[i][row]);
+                moments->least[i] = fmin(moments->least[i], columns[i][row]);
+                moments->greatest[i] = fmax(moments->greatest[i], columns[i][row]);
             }
         moments->rows += days;
         moments->repeated += days > 1;

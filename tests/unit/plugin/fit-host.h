@@ -17,6 +17,7 @@ enum {
     HOST_COLUMNS = 16,
     HOST_BLOCK = 37,
     HOST_PARTS = 32,
+    HOST_COVARIANCE = 12,
     HOST_SETTINGS = 64
 };
 
@@ -55,6 +56,8 @@ struct host_part {
     struct plugin_noise noise; /* coefficients and components point to the next two */
     double coefficients[HOST_TERMS];
     struct plugin_component components[16];
+    bool has_covariance;
+    double covariance[HOST_COVARIANCE * HOST_COVARIANCE]; /* of at most so many terms */
 };
 
 struct host_group {
@@ -103,6 +106,9 @@ static void host_keep_part(const struct host_result *result, const struct fit_pa
     memcpy(ret->estimates, part->estimates, result->term_count * sizeof *ret->estimates);
     ret->value_count = part->value_count;
     memcpy(ret->values, part->values, part->value_count * sizeof *ret->values);
+    ret->has_covariance = part->covariance && result->term_count <= HOST_COVARIANCE;
+    if (ret->has_covariance)
+        memcpy(ret->covariance, part->covariance, result->term_count * result->term_count * sizeof(double));
     ret->noisy = part->noise != NULL;
     if (!part->noise)
         return;
