@@ -566,7 +566,7 @@ static void bad_rows(void **state) {
     table.weights = "w";
     assert_skipped(&table, "no rows");
     none[3] = -1;
-    assert_refused(&table, "the weight 'w' of data row 4 is -1; expected 0 or more");
+    assert_refused(&table, "the weight 'w' of table data row 4 is -1; expected 0 or more");
     double odd[] = {1, 2.5, NAN, 4.5, INFINITY, 6.5, -7, 0};
     table = table_of(x, odd, 8);
     ask(&table);
