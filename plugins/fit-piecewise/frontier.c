@@ -1,6 +1,7 @@
 #include "plugins/fit-piecewise/frontier.h"
 
 #include "plugins/fit-piecewise/counted.h"
+#include "plugins/numerics/growth.h"
 
 #include <errno.h>
 #include <math.h>
@@ -29,6 +30,7 @@ struct frontier {
     struct sums sums;
     struct zones zones;
     size_t most;
+    bool proving;           /* all blocks are made */
     double floor;           /* rss below this is as good as none */
     double noise;           /* about its variance: what short blocks leave, but the worst tenth */
     double *blocks;         /* by number of breaks: a bound of R from below; most + 1 */
@@ -63,12 +65,21 @@ static void bound_by_blocks(struct frontier *frontier, size_t size, double *bloc
     }
 }
 
-static int make_blocks(struct frontier *frontier) {
+/* The size that tells of the noise at first; the others only where something is to be proven. */
+static int make_blocks(struct frontier *frontier, bool proving) {
+    if (frontier->proving)
+        return 0;
     double *blocks = malloc((frontier->sums.count / block_sizes[0] + 1) * sizeof *blocks);
-    frontier->blocks = calloc(frontier->most + 1, sizeof *frontier->blocks);
-    for (size_t i = 0; blocks && frontier->blocks && i < BLOCK_SIZES; i++)
-        bound_by_blocks(frontier, block_sizes[i], blocks);
+    if (!frontier->blocks)
+        frontier->blocks = calloc(frontier->most + 1, sizeof *frontier->blocks);
     int r = blocks && frontier->blocks ? 0 : -ENOMEM;
+    frontier->sums.tolerance =
+        fmax(1e-6 * sums_rss(&frontier->sums, 0, frontier->sums.count).high / (double)frontier->sums.count,
+             frontier->floor);
+    for (size_t i = 0; r >= 0 && i < BLOCK_SIZES; i++)
+        if ((block_sizes[i] == BLOCK_OF_NOISE) != proving)
+            bound_by_blocks(frontier, block_sizes[i], blocks);
+    frontier->proving = proving;
     free(blocks);
     return r;
 }
@@ -103,9 +114,7 @@ int frontier_new(const struct point *points, size_t count, const size_t *borders
         square += ldexp(points[i].weight, -frontier->sums.weight_exponent) * y * y;
     }
     frontier->floor = perfect * square;
-    frontier->sums.tolerance =
-        fmax(1e-6 * sums_rss(&frontier->sums, 0, count).high / (double)count, frontier->floor);
-    r = r < 0 ? r : make_blocks(frontier);
+    r = r < 0 ? r : make_blocks(frontier, false);
     if (r < 0) {
         frontier_free(frontier);
         return r;
@@ -153,15 +162,10 @@ static int insert(struct frontier *frontier, struct partition *partition, size_t
         partition_clear(partition);
         return 0;
     }
-    if (frontier->count == frontier->capacity) {
-        size_t capacity = 2 * frontier->capacity + 8;
-        struct corner *corners = realloc(frontier->corners, capacity * sizeof *corners);
-        if (!corners) {
-            partition_clear(partition);
-            return -ENOMEM;
-        }
-        frontier->corners = corners;
-        frontier->capacity = capacity;
+    if (growth_reserve(&frontier->corners, &frontier->capacity, frontier->count + 1,
+                       sizeof *frontier->corners) < 0) {
+        partition_clear(partition);
+        return -ENOMEM;
     }
     memmove(frontier->corners + at + 1, frontier->corners + at,
             (frontier->count - at) * sizeof *frontier->corners);
@@ -381,13 +385,23 @@ static int give(const struct frontier *frontier, size_t breaks, const struct par
     return 0;
 }
 
+int frontier_guess(struct frontier *frontier, double n, double cost, size_t most,
+                   const struct partition **ret) {
+    struct choice choice = {.n = n, .cost = cost, .most = most < frontier->most ? most : frontier->most};
+    int r = run_fewest(frontier);
+    if (r >= 0 && frontier->corners[0].rss > frontier->floor)
+        r = begin_choice(frontier, &choice);
+    find_best(frontier, &choice);
+    return r < 0 ? r : give(frontier, choice.breaks, ret);
+}
+
 int frontier_choose(struct frontier *frontier, double n, double cost, size_t most,
                     const struct partition **ret) {
     struct choice choice = {.n = n, .cost = cost, .most = most < frontier->most ? most : frontier->most};
-    int r = run_fewest(frontier);
-    if (r >= 0 && frontier->corners[0].rss <= frontier->floor)
-        return give(frontier, frontier->corners[0].partition.count, ret);
-    r = r < 0 ? r : begin_choice(frontier, &choice);
+    int r = frontier_guess(frontier, n, cost, most, ret);
+    if (r < 0 || frontier->corners[0].rss <= frontier->floor)
+        return r;
+    r = make_blocks(frontier, true);
     while (r >= 0) {
         find_best(frontier, &choice);
         struct open open;

@@ -20,6 +20,8 @@
  */
 #include "plugins/fit-piecewise/partition.h"
 
+#include "plugins/numerics/growth.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -70,17 +72,10 @@ static double lower(const struct search *search, size_t a, size_t b) {
 }
 
 static void push(struct search *search, struct node node) {
-    if (search->node_count == search->node_capacity) {
-        size_t capacity = 2 * search->node_capacity + 64;
-        struct node *nodes = realloc(search->nodes, capacity * sizeof *nodes);
-        if (!nodes) {
-            search->failed = true;
-            return;
-        }
-        search->nodes = nodes;
-        search->node_capacity = capacity;
-    }
-    search->nodes[search->node_count++] = node;
+    if (growth_reserve(&search->nodes, &search->node_capacity, search->node_count + 1, sizeof node) < 0)
+        search->failed = true;
+    else
+        search->nodes[search->node_count++] = node;
 }
 
 /* ---- One place */
