@@ -93,7 +93,7 @@ static void print_item(FILE *stream, const struct fitting_options *options, cons
 
 static void print_rule(FILE *stream, const struct alternatives *alternatives, const char *unit) {
     const struct alternative *item = &alternatives->items[alternatives->sufficient];
-    const struct alternative *best = &alternatives->items[alternatives->best];
+    const struct alternative *best = &alternatives->items[alternatives->least];
     fprintf(stream,
             "\n* the simplest that suffices: %s has the fewest parameters of all whose error is at most one "
             "standard\n  error above the least, %.4g + %.2g%s%s",
@@ -103,7 +103,7 @@ static void print_rule(FILE *stream, const struct alternatives *alternatives, co
         fprintf(stream, "; %s is the simplest noise whose log score is within one of the best", item->noise);
     fprintf(stream, "\n");
     if (alternatives->best != alternatives->sufficient)
-        fprintf(stream, "+ has the least error, and of its kinds of noise the best log score\n");
+        fprintf(stream, "+ has the least error, and of the kinds of noise there the best log score\n");
 }
 
 static int print_people(const struct alternatives *alternatives, const struct fitting *fitting,

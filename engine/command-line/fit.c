@@ -212,7 +212,9 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 
 static const struct verb_option options[] = {
     {"--response", 'y', "COLUMN", "The column to be explained.", false},
-    {"--terms", 't', "TERMS", "What explains it: M-0, M-1, M-2, or a sum of products such as 1+m*n*k+m^2.",
+    {"--terms", 't', "TERMS",
+     "What explains it: M-0, M-1, M-2, or a sum of products such as 1+m*n*k+n*p^-1+log2(p); a column of "
+     "texts counts as a category, category(COLUMN) makes any column one.",
      false},
     {"--sizes", 0, "COLUMNS", "The columns that M-1 and M-2 are over (m,n,k).", false},
     {"--by", 'b', "COLUMNS", "One fit for each combination of these columns' values; 'none' for one in all.",
@@ -240,7 +242,9 @@ const struct verb verb_fit = {
         "archive "
         "suggests its model: 'assay fit dgemm.zip' needs nothing else. What is given as an option goes "
         "before what "
-        "the archive suggests.\n"
+        "the archive suggests. Numbers in other units than those of the first input are converted to them, "
+        "or refused "
+        "when they cannot be.\n"
         "\n"
         "METHOD is the name of a fit plugin without 'fit-'; 'linear', least squares on polynomial terms, is "
         "the "

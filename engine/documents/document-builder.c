@@ -172,11 +172,11 @@ void document_place(const char *bytes, size_t offset, size_t *ret_line, size_t *
     *ret_column = column;
 }
 
-int document_check_bytes(const char *file, const char *bytes, size_t length, struct failure *failure) {
+int document_check_bytes(const char *file, const char *bytes, size_t length, size_t most,
+                         struct failure *failure) {
     size_t line, column;
-    if (length > DOCUMENT_BYTES_MOST)
-        return failure_input(failure, file, 0, 0, "%zu bytes, expected at most %d", length,
-                             DOCUMENT_BYTES_MOST);
+    if (length > most)
+        return failure_input(failure, file, 0, 0, "%zu bytes, expected at most %zu", length, most);
     const char *nul = length ? memchr(bytes, '\0', length) : NULL;
     size_t invalid = text_invalid_utf8(bytes, length);
     if (nul && (size_t)(nul - bytes) < invalid) {
@@ -196,17 +196,19 @@ size_t document_byte_order_mark(const char *bytes, size_t length) {
     return length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
-int document_new(const char *file, struct document_node *root, struct document **ret,
-                 struct failure *failure) {
+int document_new(const char *file, struct document_node *root, struct document_arena *arena,
+                 struct document **ret, struct failure *failure) {
     struct document *document = calloc(1, sizeof *document);
     char *name = strdup(file);
     if (!document || !name) {
         free(document);
         free(name);
-        document_node_free(root);
+        if (!arena)
+            document_node_free(root);
+        document_arena_free(arena);
         return failure_memory(failure);
     }
-    *document = (struct document){.file = name, .root = root};
+    *document = (struct document){.file = name, .root = root, .arena = arena};
     *ret = document;
     return 0;
 }

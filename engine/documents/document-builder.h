@@ -5,6 +5,7 @@
 #ifndef ASSAY_DOCUMENTS_DOCUMENT_BUILDER_H
 #define ASSAY_DOCUMENTS_DOCUMENT_BUILDER_H
 
+#include "engine/documents/document-arena.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/failure.h"
@@ -33,15 +34,17 @@ int document_builder_copy(struct document_builder *builder, const struct documen
 /* Refuses a node at a LEVEL beyond DOCUMENT_DEPTH_MOST. */
 int document_builder_check_depth(struct document_builder *builder, size_t level, size_t line, size_t column);
 
-/* Refuses too many bytes, NULs and invalid UTF-8, with the place. */
-int document_check_bytes(const char *file, const char *bytes, size_t length, struct failure *failure);
+/* Refuses more than MOST bytes, NULs and invalid UTF-8, with the place. */
+int document_check_bytes(const char *file, const char *bytes, size_t length, size_t most,
+                         struct failure *failure);
 /* Where the byte at OFFSET is: lines end at a newline, columns count characters, both from 1. */
 void document_place(const char *bytes, size_t offset, size_t *ret_line, size_t *ret_column);
 /* Length of a byte order mark that BYTES begin with: 3 or 0. */
 size_t document_byte_order_mark(const char *bytes, size_t length);
-/* Wraps ROOT, which becomes the document's, also when this fails. */
-int document_new(const char *file, struct document_node *root, struct document **ret,
-                 struct failure *failure);
+/* Wraps ROOT, which becomes the document's, also when this fails; ARENA has all of it, or is NULL when each
+ * node is by itself. */
+int document_new(const char *file, struct document_node *root, struct document_arena *arena,
+                 struct document **ret, struct failure *failure);
 
 void document_node_free(struct document_node *node);
 void document_node_cleanup(struct document_node **node);

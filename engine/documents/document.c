@@ -9,26 +9,28 @@
 typedef int (*parse_function)(const char *name, const char *bytes, size_t length, struct document **ret,
                               struct failure *failure);
 
-static int read_document(const char *path, parse_function parse, struct document **ret,
+static int read_document(const char *path, size_t most, parse_function parse, struct document **ret,
                          struct failure *failure) {
     cleanup(text_clear) struct text bytes;
-    text_init(&bytes, DOCUMENT_BYTES_MOST);
+    text_init(&bytes, most);
     int r = file_read(path, &bytes, failure);
     return r < 0 ? r : parse(path, bytes.bytes, bytes.length, ret, failure);
 }
 
 int document_read_yaml(const char *path, struct document **ret, struct failure *failure) {
-    return read_document(path, document_parse_yaml, ret, failure);
+    return read_document(path, DOCUMENT_BYTES_MOST, document_parse_yaml, ret, failure);
 }
 
 int document_read_json(const char *path, struct document **ret, struct failure *failure) {
-    return read_document(path, document_parse_json, ret, failure);
+    return read_document(path, DOCUMENT_JSON_BYTES_MOST, document_parse_json, ret, failure);
 }
 
 void document_free(struct document *document) {
     if (!document)
         return;
-    document_node_free(document->root);
+    if (!document->arena)
+        document_node_free(document->root);
+    document_arena_free(document->arena);
     free(document->file);
     free(document);
 }

@@ -5,9 +5,9 @@
  * Refused while reading, with the place: duplicate keys, keys that are not plain scalars, an alias inside
  * the node that it names, more than DOCUMENT_NODES_MOST nodes (after aliases are copied), nesting deeper
  * than DOCUMENT_DEPTH_MOST, NUL bytes, invalid UTF-8, more than DOCUMENT_BYTES_MOST bytes, more than one
- * document in a file, an empty file. Of YAML also: merge keys ('<<'), tags other than the core schema's, more
- * than DOCUMENT_ANCHORS_MOST anchors. Of JSON also: whatever RFC 8259 does not allow, and numbers longer than
- * 63 characters. A byte order mark is skipped.
+ * document in a file, an empty file (JSON has limits of its own, DOCUMENT_JSON_...). Of YAML also: merge keys
+ * ('<<'), tags other than the core schema's, more than DOCUMENT_ANCHORS_MOST anchors. Of JSON also: whatever
+ * RFC 8259 does not allow, and numbers longer than 63 characters. A byte order mark is skipped.
  *
  * An alias becomes a copy of the node that it names: the copy's place is the alias's, those of the nodes in
  * it are where they were written.
@@ -26,6 +26,8 @@ enum {
     DOCUMENT_NODES_MOST = 4 << 20,
     DOCUMENT_DEPTH_MOST = 64, /* the root is level 1 */
     DOCUMENT_ANCHORS_MOST = 1024,
+    DOCUMENT_JSON_BYTES_MOST = 128 << 20, /* models of many groups are large */
+    DOCUMENT_JSON_NODES_MOST = 8 << 20,
 };
 
 enum document_kind {
@@ -49,6 +51,7 @@ struct document_node {
 struct document {
     char *file; /* as given, for messages */
     struct document_node *root;
+    struct document_arena *arena; /* has all nodes; or NULL */
 };
 
 /* Read from a file, or parse LENGTH bytes known to the user as NAME. On success *RET is the caller's. */

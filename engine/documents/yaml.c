@@ -333,7 +333,7 @@ static void clear_yaml(struct yaml *yaml) {
 
 int document_parse_yaml(const char *name, const char *bytes, size_t length, struct document **ret,
                         struct failure *failure) {
-    int r = document_check_bytes(name, bytes, length, failure);
+    int r = document_check_bytes(name, bytes, length, DOCUMENT_BYTES_MOST, failure);
     if (r < 0)
         return r;
     size_t mark = document_byte_order_mark(bytes, length);
@@ -346,5 +346,5 @@ int document_parse_yaml(const char *name, const char *bytes, size_t length, stru
     struct document_node *root = NULL;
     r = make_root(&yaml, &root);
     clear_yaml(&yaml);
-    return r < 0 ? r : document_new(name, root, ret, failure);
+    return r < 0 ? r : document_new(name, root, NULL, ret, failure);
 }

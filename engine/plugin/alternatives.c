@@ -4,6 +4,7 @@
 #include "engine/foundation/text.h"
 #include "engine/plugin/cross-validation.h"
 #include "engine/plugin/grouping.h"
+#include "engine/plugin/model-summary.h"
 
 #include <errno.h>
 #include <math.h>
@@ -96,21 +97,6 @@ static int form_groups(struct comparison *comparison, size_t by_count, struct fa
 
 /* ---- One alternative */
 
-static uint64_t count_parameters(const struct predict_model *model) {
-    uint64_t count = 0;
-    for (size_t g = 0; g < model->group_count; g++)
-        for (size_t p = 0; p < model->groups[g].part_count; p++) {
-            const struct predict_part *part = &model->groups[g].parts[p];
-            for (size_t t = 0; t < model->term_count; t++) {
-                count += !part->dropped || !part->dropped[t];
-                count += part->noise && part->noise->coefficients && part->noise->coefficients[t] != 0;
-            }
-            count += part->noise && !part->noise->components && part->noise->constant != 0;
-            count += p > 0;
-        }
-    return count;
-}
-
 static char *formula_of(const struct predict_model *model) {
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 16);
@@ -129,7 +115,7 @@ static int fit_once(struct comparison *comparison, struct refit *refit, struct a
     if (r < 0)
         return r;
     alternative->seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-    alternative->parameters = count_parameters(fitted_model_view(model));
+    alternative->parameters = model_summary_parameters(fitted_model_view(model));
     size_t fitted = fitted_model_view(model)->group_count;
     if (fitted < refit->group_count)
         return failure_input(failure, NULL, 0, 0, "%zu of %u groups cannot be fitted",
@@ -261,6 +247,7 @@ static size_t choose_noise(const struct alternatives *alternatives, size_t at, b
 
 static void choose(struct alternatives *alternatives) {
     size_t least = least_error(alternatives), simplest = least;
+    alternatives->least = least;
     alternatives->best = alternatives->sufficient = SIZE_MAX;
     if (least == SIZE_MAX)
         return;
@@ -278,7 +265,8 @@ static void choose(struct alternatives *alternatives) {
 
 int alternatives_init(struct alternatives *alternatives, const struct fitting *fitting, uint32_t folds,
                       struct failure *failure) {
-    *alternatives = (struct alternatives){.folds = folds, .sufficient = SIZE_MAX, .best = SIZE_MAX};
+    *alternatives =
+        (struct alternatives){.folds = folds, .sufficient = SIZE_MAX, .best = SIZE_MAX, .least = SIZE_MAX};
     cleanup(comparison_clear) struct comparison comparison = {.fitting = fitting, .fold_count = folds};
     const struct kept_rows *kept = fitting_kept_rows(fitting);
     size_t by_count = fitting_options(fitting)->by_count;

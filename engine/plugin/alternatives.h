@@ -30,7 +30,8 @@ struct alternatives {
     struct alternative *items; /* by terms, then groups, then noise: from simple to complex */
     size_t count;
     size_t sufficient; /* which one; SIZE_MAX: none could be judged */
-    size_t best;       /* of those with the least error the one with the best log score; or SIZE_MAX */
+    size_t least;      /* the one with the least error; or SIZE_MAX */
+    size_t best;       /* of its terms and groups the one with the best log score; or SIZE_MAX */
     uint32_t folds;
 };
 

@@ -236,6 +236,7 @@ static int open_plugin(struct fitting *fitting, const struct installation *insta
     fitting->needs.column_count = needs.column_count;
     fitting->needs.categories = needs.category_count ? needs.categories : NULL;
     fitting->needs.category_count = needs.category_count;
+    fitting->needs.text_advice = PLUGIN_HAS(&needs, text_advice) ? needs.text_advice : NULL;
     return check_needs(fitting, failure);
 }
 
@@ -279,6 +280,15 @@ static void pass_table_notes(struct fitting *fitting) {
     fitting->notes_passed = true;
 }
 
+/* Where a text stands in a column wanted as numbers, the plugin may know what to write instead. */
+static int add_advice(const struct fitting *fitting, int code, struct failure *failure) {
+    size_t length = failure ? strlen(failure->text) : 0;
+    if (failure && failure->kind == FAILURE_INPUT && fitting->needs.text_advice &&
+        strstr(failure->text, "expected a number"))
+        snprintf(failure->text + length, sizeof failure->text - length, "; %s", fitting->needs.text_advice);
+    return code;
+}
+
 static int stream_rows(struct fitting *fitting, bool first, struct failure *failure) {
     int r = table_begin(fitting->table, fitting->needs.columns, fitting->needs.column_count, fitting->labels,
                         fitting->label_count, failure);
@@ -305,7 +315,7 @@ static int stream_rows(struct fitting *fitting, bool first, struct failure *fail
         fitting->rows += rows.rows;
     }
     fitting->hull_done = true;
-    return r;
+    return r < 0 ? add_advice(fitting, r, failure) : r;
 }
 
 static int stream_passes(struct fitting *fitting, struct failure *failure) {

@@ -30,11 +30,19 @@ static uint64_t count_noise(const struct predict_model *view, const struct plugi
     return count;
 }
 
-static void add_part(const struct predict_model *view, const struct predict_part *part,
-                     struct model_summary *ret) {
-    for (size_t t = 0; t < view->term_count; t++)
-        ret->parameters += !part->dropped || !part->dropped[t];
-    ret->parameters += count_noise(view, part->noise);
+uint64_t model_summary_parameters(const struct predict_model *view) {
+    uint64_t count = 0;
+    for (size_t g = 0; g < view->group_count; g++)
+        for (size_t p = 0; p < view->groups[g].part_count; p++) {
+            const struct predict_part *part = &view->groups[g].parts[p];
+            for (size_t t = 0; t < view->term_count; t++)
+                count += !part->dropped || !part->dropped[t];
+            count += count_noise(view, part->noise) + (view->over && p > 0);
+        }
+    return count;
+}
+
+static void add_noise(const struct predict_part *part, struct model_summary *ret) {
     const char *noise = part->noise ? part->noise->kind : "N-0";
     if (!ret->noise)
         ret->noise = noise;
@@ -57,10 +65,10 @@ static void pool_groups(const struct model *model, struct model_summary *ret) {
         bic += number_of(node, "bic");
         ret->folds = g == 0 || number_of(node, "folds") == ret->folds ? number_of(node, "folds") : NAN;
         for (size_t p = 0; p < view->groups[g].part_count; p++)
-            add_part(view, &view->groups[g].parts[p], ret);
-        ret->parameters += view->over ? view->groups[g].part_count - 1 : 0;
+            add_noise(&view->groups[g].parts[p], ret);
     }
     double rows = (double)ret->rows;
+    ret->parameters = model_summary_parameters(view);
     ret->bic = bic;
     ret->cv_rmse = sqrt(squares / rows);
     ret->cv_relative = ret->cv_rmse / (magnitudes / rows);

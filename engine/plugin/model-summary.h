@@ -9,7 +9,7 @@ enum { MODEL_SUMMARY_BY_MOST = 64 };
 
 struct model_summary {
     uint64_t rows;
-    uint64_t parameters; /* coefficients that were not dropped, breaks, and those of the noise */
+    uint64_t parameters; /* model_summary_parameters */
     const char *noise;   /* "N-1", "mixture"; "N-0" where it tells of none; "several" */
     double bic;          /* the sum over groups */
     /* On rows left out of the fit, by cross-validation: pooled over groups. NaN where a group does not say.
@@ -24,6 +24,8 @@ struct model_summary {
 /* The texts are MODEL's. */
 int model_summary_read(const struct model *model, struct model_summary *ret, struct failure *failure);
 
+/* Coefficients that were not dropped, breaks, and those of the noise, of all groups. */
+uint64_t model_summary_parameters(const struct predict_model *view);
 /* The standard error of a part's estimate; NaN where it is not known. */
 double model_summary_standard_error(const struct predict_model *view, const struct predict_part *part,
                                     size_t term);

@@ -125,7 +125,9 @@ static int linear_open(const struct plugin_host *host, const struct fit_request 
                                     .columns = fit->needs,
                                     .column_count = fit->need_count,
                                     .categories = fit->formula.categories,
-                                    .category_count = fit->formula.category_count};
+                                    .category_count = fit->formula.category_count,
+                                    .text_advice = "a column of texts is written as category(COLUMN) in the "
+                                                   "terms"};
     return 0;
 }
 
@@ -216,13 +218,15 @@ static int add_piece(struct fit *fit, const struct fit_block *block, struct piec
         return hold_piece(fit, block, piece, message);
     if (r != -ERANGE)
         return r;
-    snprintf(message->text, sizeof message->text,
-             "the weight '%s' of data row %" PRIu64 " is %g; expected 0 or more", fit->request->weights,
-             block->first_row + piece->start + row + 1, piece->columns[fit->input_count - 1][row]);
+    char place[PLUGIN_PLACE_SIZE];
+    snprintf(message->text, sizeof message->text, "the weight '%s' of %s is %g; expected 0 or more",
+             fit->request->weights,
+             fit->host->place(fit->host->context, block->first_row + piece->start + row, place, sizeof place),
+             piece->columns[fit->input_count - 1][row]);
     return -EINVAL;
 }
 
-static int add_sums(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
+static int linear_block(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
     size_t most = is_plain(fit) ? block->rows : PIECE;
     int r = 0;
     for (size_t start = 0; r == 0 && start < block->rows; start += most) {
@@ -231,16 +235,6 @@ static int add_sums(struct fit *fit, const struct fit_block *block, struct plugi
     }
     fit->rows += block->rows;
     return r;
-}
-
-static int linear_block(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
-    switch (fit->stage) {
-    case STAGE_SUMS:
-        return add_sums(fit, block, message);
-    case STAGE_NOISE:
-        return 0;
-    }
-    return -EINVAL;
 }
 
 static void note_no_folds(const struct fit *fit) {
@@ -254,29 +248,18 @@ static void note_no_folds(const struct fit *fit) {
     fit->host->note(fit->host->context, text);
 }
 
-static int end_of_sums(struct fit *fit, struct plugin_message *message) {
+static int linear_end_of_pass(struct fit *fit, struct plugin_message *message) {
+    if (fit->rows == 0) {
+        snprintf(message->text, sizeof message->text, "there are no rows to fit");
+        return -EINVAL;
+    }
     int r = expansion_new(fit->host, &fit->formula, &fit->expansion, message);
+    r = r == 0 && fit->holds ? grouped_rows_sort(&fit->held) : r;
     if (r < 0)
         return r;
-    if (fit->holds)
-        return (r = grouped_rows_sort(&fit->held)) < 0 ? r : FIT_DONE;
-    if (linear_folds(fit) > 1 && moments_folds(fit->moments) == 1)
+    if (!fit->holds && linear_folds(fit) > 1 && moments_folds(fit->moments) == 1)
         note_no_folds(fit);
-    return FIT_DONE; /* no noise needs the rows again */
-}
-
-static int linear_end_of_pass(struct fit *fit, struct plugin_message *message) {
-    switch (fit->stage) {
-    case STAGE_SUMS:
-        if (fit->rows == 0) {
-            snprintf(message->text, sizeof message->text, "there are no rows to fit");
-            return -EINVAL;
-        }
-        return end_of_sums(fit, message);
-    case STAGE_NOISE:
-        return FIT_DONE;
-    }
-    return -EINVAL;
+    return FIT_DONE;
 }
 
 /* ---- Results */

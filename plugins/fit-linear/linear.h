@@ -1,10 +1,10 @@
 /*
  * What the files of this plugin share: the instance, and how its work is parted.
  *
- * The rows come in passes, each for a stage. STAGE_SUMS adds up all that estimates need, always in one pass.
- * When it is over every group can be settled (settle.h): selection, outliers and robust weights included, so
- * that its estimates are the final ones. STAGE_NOISE is whatever the noise needs rows for, with the estimates
- * of each group known. Then telling.h writes.
+ * One pass over the rows adds up all that estimates need, and keeps rows where outliers, robust weights or
+ * the noise look at them again. Then every group is settled (settle.h): selection, outliers and robust
+ * weights included, so that its estimates are the final ones; its noise is found (noise.h), and telling.h
+ * writes both.
  */
 #ifndef ASSAY_FIT_LINEAR_LINEAR_H
 #define ASSAY_FIT_LINEAR_LINEAR_H
@@ -41,17 +41,9 @@ extern const struct plugin_parameter linear_parameters[PARAMETER_COUNT];
 enum select { SELECT_AUTO, SELECT_NONE, SELECT_ELIMINATION, SELECT_BIC };
 enum robust { ROBUST_NONE, ROBUST_HUBER, ROBUST_BISQUARE };
 
-enum stage {
-    STAGE_SUMS,
-    STAGE_NOISE,
-};
-
-struct noise;
-
 struct fit {
     const struct plugin_host *host;
     const struct fit_request *request;
-    enum stage stage;
     struct formula formula;
     struct cells *cells;
     struct moments *moments; /* of the cells */
@@ -69,7 +61,7 @@ struct fit {
     bool holds;
     struct grouped_rows held;
     double *held_numbers, *held_cells; /* room for a piece */
-    struct expansion *expansion;       /* when STAGE_SUMS is over */
+    struct expansion *expansion;       /* when all rows were seen */
     struct noise *noise;               /* keeps rows where the noise needs them; or NULL */
 };
 

@@ -16,7 +16,7 @@ enum {
  * errors. */
 static const double last_newton = 1e-5, last_fisher = 1e-10;
 /* A fold's step that promises more, by parameter, is not trusted alone. */
-static const double long_step = 1;
+static const double long_step = 0.3;
 
 struct noise_search {
     struct noise_design *design;

@@ -136,7 +136,7 @@ int noise_add(struct noise *noise, uint64_t first_row, size_t rows, const double
 
 /* In units of sigma: s = kappa sigma, and the mean is s times this above the least value that there can be.
  */
-static const double kappa = 1.65885758710149538;  /* 1 / sqrt(1 - 2/pi) */
+static const double kappa = 1.65889673997030589;  /* 1 / sqrt(1 - 2/pi) */
 static const double above = 0.797884560802865356; /* sqrt(2/pi) */
 
 /* Sums over t, and over all rows what the half-normal's -log L is, in noise-kernel.h's constants. */

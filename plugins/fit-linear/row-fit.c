@@ -30,11 +30,13 @@ struct row_fit {
     const double *numbers;                         /* of the rows in the table */
     struct sums_cell *cells;
     size_t cell_count, cell_capacity;
-    uint32_t *cell_of; /* place in cells */
-    double *given;     /* weights as given; 0: of no use */
-    double *base;      /* these, and 0 for rows that are left out of the fit in hand */
-    double *weights;   /* of the fit in hand */
-    double *residuals, *before, *magnitudes;
+    uint32_t *cell_of;          /* place in cells */
+    double *given;              /* weights as given; 0: of no use */
+    double *base;               /* these, and 0 for rows that are left out of the fit in hand */
+    double *weights;            /* of the fit in hand */
+    double *residuals, *before; /* of the fit in hand, or where extrapolation went; that gave its weights */
+    double *change, *fitted;    /* of the iteration before: how residuals changed, and of its fit */
+    double *magnitudes;
     struct row_outcome outcome;
     char *reason;
 };
@@ -46,6 +48,8 @@ static void free_rows(struct row_fit *row_fit) {
     free(row_fit->weights);
     free(row_fit->residuals);
     free(row_fit->before);
+    free(row_fit->change);
+    free(row_fit->fitted);
     free(row_fit->magnitudes);
 }
 
@@ -103,9 +107,11 @@ static int make_room(struct row_fit *row_fit, size_t rows, size_t cells) {
     row_fit->weights = calloc(rows, sizeof(double));
     row_fit->residuals = calloc(rows, sizeof(double));
     row_fit->before = calloc(rows, sizeof(double));
+    row_fit->change = calloc(rows, sizeof(double));
+    row_fit->fitted = calloc(rows, sizeof(double));
     row_fit->magnitudes = calloc(rows, sizeof(double));
     if (!row_fit->cell_of || !row_fit->given || !row_fit->base || !row_fit->weights || !row_fit->residuals ||
-        !row_fit->before || !row_fit->magnitudes)
+        !row_fit->before || !row_fit->change || !row_fit->fitted || !row_fit->magnitudes)
         return -ENOMEM;
     row_fit->capacity = rows;
     return 0;
@@ -248,9 +254,8 @@ static double slope(enum robust robust, double u) {
     return square < 1 ? (1 - square) * (1 - 5 * square) : 0;
 }
 
-/* Residuals of the last fit, of rows in the base, times the root of their weight. Returns how many. */
-static size_t find_residuals(struct row_fit *row_fit) {
-    size_t count = 0;
+/* Residuals of the last fit, of rows in the base, times the root of their weight. */
+static void find_residuals(struct row_fit *row_fit) {
     double leverage;
     for (size_t i = 0; i < row_fit->rows; i++) {
         row_fit->residuals[i] = 0;
@@ -258,30 +263,62 @@ static size_t find_residuals(struct row_fit *row_fit) {
             continue;
         look_at(row_fit, i, &row_fit->residuals[i], &leverage);
         row_fit->residuals[i] *= sqrt(row_fit->base[i]);
-        row_fit->magnitudes[count++] = fabs(row_fit->residuals[i]);
     }
-    return count;
 }
 
-/* Whether residuals are what they were. SQUARES: of the response. */
-static bool stay(const struct row_fit *row_fit, double squares) {
-    double moved = 0, length = 0;
+/* How residuals changed in a step: from the ones that gave the weights to those of the fit. */
+struct step {
+    double moved, length; /* square of the change's length, and of what changed */
+    double share;         /* secant: of the last two fits, how much of the one before the last */
+};
+
+static struct step measure_step(struct row_fit *row_fit) {
+    struct step step = {0};
+    double across = 0, apart = 0;
     for (size_t i = 0; i < row_fit->rows; i++) {
-        double difference = row_fit->residuals[i] - row_fit->before[i];
-        moved += difference * difference;
-        length += row_fit->before[i] * row_fit->before[i];
+        double change = row_fit->residuals[i] - row_fit->before[i];
+        double difference = change - row_fit->change[i];
+        step.moved += change * change;
+        step.length += row_fit->before[i] * row_fit->before[i];
+        across += change * difference;
+        apart += difference * difference;
+        row_fit->change[i] = change;
     }
-    return sqrt(moved) <= converged * sqrt(length) + rounding * sqrt(squares);
+    step.share = apart > 0 ? across / apart : 0;
+    return step;
+}
+
+/* Where the steps are small and shrink slowly, goes to where the last two fits say that they vanish (a
+ * secant; Anderson's acceleration with one difference): residuals are linear in the coefficients, so a
+ * mixture of them is that of a mixture of fits. */
+static void extrapolate(struct row_fit *row_fit, const struct step *step, bool after_another) {
+    bool near = step->moved < 1e-3 * step->length && fabs(step->share) < 20;
+    for (size_t i = 0; i < row_fit->rows; i++) {
+        double fitted = row_fit->residuals[i];
+        if (near && after_another)
+            row_fit->residuals[i] -= step->share * (fitted - row_fit->fitted[i]);
+        row_fit->fitted[i] = fitted;
+    }
+}
+
+/* Half of the rows of the base have residuals below it: the magnitudes are sorted out for it. */
+static double find_scale(struct row_fit *row_fit) {
+    size_t count = 0;
+    for (size_t i = 0; i < row_fit->rows; i++)
+        if (row_fit->base[i] > 0)
+            row_fit->magnitudes[count++] = fabs(row_fit->residuals[i]);
+    return gsl_stats_median(row_fit->magnitudes, 1, count) / 0.6745;
 }
 
 /* Weights and fits until residuals stay. 1, 0, or a negative errno. */
 static int iterate(struct row_fit *row_fit, const bool *kept, double *ret_scale) {
     struct row_outcome *outcome = &row_fit->outcome;
+    double squares = row_fit->sum_fit->result->total;
     outcome->settled = false;
-    size_t count = find_residuals(row_fit);
+    find_residuals(row_fit);
     for (outcome->iterations = 0; outcome->iterations < ROW_FIT_ITERATIONS_MOST && !outcome->settled;
          outcome->iterations++) {
-        *ret_scale = gsl_stats_median(row_fit->magnitudes, 1, count) / 0.6745;
+        *ret_scale = find_scale(row_fit);
         if (*ret_scale == 0) /* more than half of the rows are fitted exactly: that is the fit */
             break;
         for (size_t i = 0; i < row_fit->rows; i++)
@@ -294,8 +331,11 @@ static int iterate(struct row_fit *row_fit, const bool *kept, double *ret_scale)
                               row_fit->reason) != LEAST_SQUARES_FITTED)
             return 0;
         memcpy(row_fit->before, row_fit->residuals, row_fit->rows * sizeof(double));
-        count = find_residuals(row_fit);
-        outcome->settled = stay(row_fit, row_fit->sum_fit->result->total);
+        find_residuals(row_fit);
+        struct step step = measure_step(row_fit);
+        outcome->settled = sqrt(step.moved) <= converged * sqrt(step.length) + rounding * sqrt(squares);
+        if (!outcome->settled)
+            extrapolate(row_fit, &step, outcome->iterations > 0);
     }
     outcome->settled = outcome->settled || *ret_scale == 0;
     return 1;

@@ -17,8 +17,8 @@
 #include "plugins/fit-linear/sum-fit.h"
 
 enum {
-    ROW_FIT_ROUNDS_MOST = 100,      /* of deleting */
-    ROW_FIT_ITERATIONS_MOST = 1000, /* of weighting */
+    ROW_FIT_ROUNDS_MOST = 100,     /* of deleting */
+    ROW_FIT_ITERATIONS_MOST = 200, /* of weighting */
     ROW_FIT_PLACES_MOST = 5,
 };
 

@@ -26,7 +26,7 @@ struct settled {
 /* What settling needs besides the sums: large, one for all groups. */
 struct settling;
 
-/* After STAGE_SUMS is over. NULL when out of memory. */
+/* When all rows were seen. NULL when out of memory. */
 struct settling *settling_new(const struct fit *fit);
 void settling_free(struct settling *settling);
 

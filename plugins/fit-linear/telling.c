@@ -103,7 +103,7 @@ static void tell_outcome(const struct fit *fit, const struct settled *settled, s
     if (!outcome->settled)
         telling_note(telling, "%s did not come to an end: %s", what,
                      linear_parameter(fit, PARAMETER_OUTLIERS) > 0 ? "there are more after 100 rounds"
-                                                                   : "not converged in 1000 iterations");
+                                                                   : "not converged in 200 iterations");
 }
 
 static void tell_notes(const struct fit *fit, const struct settled *settled, struct telling *telling) {

@@ -95,6 +95,7 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT] = {
 };
 
 struct fit {
+    const struct plugin_host *host;
     const struct fit_request *request;
     const char *over; /* the column of the segments, or NULL */
     double breaks[BREAKS_MOST];
@@ -181,6 +182,7 @@ static int mixture_open(const struct plugin_host *host, const struct fit_request
     struct fit *fit = calloc(1, sizeof *fit);
     if (!fit)
         return -ENOMEM;
+    fit->host = host;
     fit->request = request;
     int r = read_breaks(fit, message);
     if (r == 0 && fit->over)
@@ -204,9 +206,12 @@ static int mixture_open(const struct plugin_host *host, const struct fit_request
 static int mixture_block(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
     const double *weights = fit->request->weights ? block->columns[fit->weights_input] : NULL;
     for (size_t i = 0; weights && i < block->rows; i++)
-        if (weights[i] < 0)
-            return refuse(message, "the weight '%s' of data row %" PRIu64 " is %g; expected 0 or more",
-                          fit->request->weights, block->first_row + i + 1, weights[i]);
+        if (weights[i] < 0) {
+            char place[PLUGIN_PLACE_SIZE];
+            return refuse(message, "the weight '%s' of %s is %g; expected 0 or more", fit->request->weights,
+                          fit->host->place(fit->host->context, block->first_row + i, place, sizeof place),
+                          weights[i]);
+        }
     fit->row_count += block->rows;
     int r = grouped_rows_add(&fit->rows, block->rows, block->columns, block->groups, block->group_count);
     if (r == -EFBIG) {

@@ -30,6 +30,7 @@ struct group_rows {
 };
 
 struct fit {
+    const struct plugin_host *host;
     const struct fit_request *request;
     struct request asked;
     const char *needs[3]; /* size, response, weights */
@@ -59,6 +60,7 @@ static int piecewise_open(const struct plugin_host *host, const struct fit_reque
     struct fit *fit = calloc(1, sizeof *fit);
     if (!fit)
         return -ENOMEM;
+    fit->host = host;
     fit->request = request;
     int r = request_read(host, request, &fit->asked, message);
     if (r < 0) {
@@ -131,9 +133,11 @@ static int piecewise_block(struct fit *fit, const struct fit_block *block, struc
         struct point_row row = {block->columns[0][i], block->columns[1][i], weights ? weights[i] : 1};
         struct group_rows *group = &fit->groups[block->groups[i]];
         if (row.weight < 0) {
-            snprintf(message->text, sizeof message->text,
-                     "the weight '%s' of data row %" PRIu64 " is %g; expected 0 or more",
-                     fit->request->weights, block->first_row + i + 1, row.weight);
+            char place[PLUGIN_PLACE_SIZE];
+            snprintf(message->text, sizeof message->text, "the weight '%s' of %s is %g; expected 0 or more",
+                     fit->request->weights,
+                     fit->host->place(fit->host->context, block->first_row + i, place, sizeof place),
+                     row.weight);
             return -EINVAL;
         }
         if (!is_usable(fit, &row, group))
@@ -202,7 +206,7 @@ static void make_notes(const struct fit *fit, const struct group_rows *group,
                  "the lines explain the response to its last digit: standard errors are zero or not defined");
     if (result->rounds > 0 && !result->settled)
         snprintf(add_note(notes), NOTE_SIZE,
-                 "the breaks of the log error still moved after %zu rounds; these are the best of them",
+                 "the breaks of the log error went in a circle after %zu rounds; these are the best of them",
                  result->rounds);
     if (result->below_zero > 0)
         snprintf(
@@ -269,8 +273,8 @@ static void make_part(const struct fit *fit, const struct segmentation *result, 
         .value_count = make_values(result, segment, group, relative ? 0 : 1, room->values),
         .domain = &room->domain,
         .domain_count = 1,
-        .from = i == 0 ? -INFINITY : result->points[segment->first].x,
-        .to = i + 1 < result->segment_count ? result->points[segment->end].x : INFINITY,
+        .from = i == 0 ? -INFINITY : segment->from,
+        .to = i + 1 < result->segment_count ? segment[1].from : INFINITY,
         .name = segment->name,
         .noise = line->has_covariance && !fit->request->weights ? &room->noise : NULL,
     };

@@ -223,6 +223,18 @@ static double bound(const struct frontier *frontier, size_t left, size_t m) {
     return fmax(least, b->rss);
 }
 
+double frontier_bound(const struct frontier *frontier, size_t breaks) {
+    double least = frontier->blocks[breaks];
+    for (size_t i = 0; i < frontier->count; i++) {
+        if (frontier->corners[i].partition.count == breaks)
+            least = fmax(least, frontier->corners[i].rss * (1 - 0x1p-40));
+        else if (frontier->corners[i].partition.count < breaks &&
+                 (i + 1 == frontier->count || frontier->corners[i + 1].partition.count > breaks))
+            least = fmax(least, bound(frontier, i, breaks));
+    }
+    return sums_unscale(&frontier->sums, least);
+}
+
 /* ---- The choice */
 
 struct choice {
@@ -263,24 +275,25 @@ static const struct partition *find_exact(const struct frontier *frontier, size_
     return NULL;
 }
 
-/* The numbers of breaks between two corners that might still be better: the first and the last. */
+/* The numbers of breaks between two corners that might still be better: the first, the last, and the one of
+ * which least is known. */
 struct open {
-    size_t left, first, last;
+    size_t left, first, last, worst;
 };
 
 static bool find_open(const struct frontier *frontier, const struct choice *choice, size_t left,
                       struct open *ret) {
     bool last = left + 1 >= frontier->count;
     size_t end = last ? frontier->most + 1 : frontier->corners[left + 1].partition.count;
-    bool any = false;
+    double least = INFINITY;
     for (size_t m = frontier->corners[left].partition.count + 1; m < end && m <= choice->most; m++) {
-        if (criterion(frontier, choice, bound(frontier, left, m), m) >= choice->best - indifferent ||
-            find_exact(frontier, m))
+        double value = criterion(frontier, choice, bound(frontier, left, m), m);
+        if (value >= choice->best - indifferent || find_exact(frontier, m))
             continue;
-        *ret = (struct open){left, any ? ret->first : m, m};
-        any = true;
+        *ret = (struct open){left, least < INFINITY ? ret->first : m, m, value < least ? m : ret->worst};
+        least = fmin(least, value);
     }
-    return any;
+    return least < INFINITY;
 }
 
 /* The penalty whose run would settle all that is open: if the corner to the left (or right) is best for it.
@@ -301,16 +314,17 @@ static double next_penalty(const struct frontier *frontier, const struct choice 
     from_right *= 1 + 1e-6;
     *ret_chord = false;
     double least = b ? fmax(b->penalty_most, 0) : 0, most = a->penalty_least;
-    bool left = from_left > least && from_left < most, right = b && from_right > least && from_right < most;
-    if (left && right)
-        right = criterion(frontier, choice, b->rss, b->partition.count) <
-                criterion(frontier, choice, a->rss, a->partition.count);
-    if (b && right)
-        return from_right;
-    if (b && left)
+    if (a->partition.count == choice->breaks && from_left > least && from_left < most)
         return from_left;
+    if (b && b->partition.count == choice->breaks && from_right > least && from_right < most)
+        return from_right;
     if (!b)
         return from_left > 0 && from_left < most ? 0.7 * from_left : 0;
+    /* Where it is most open, along the curve that all must be above. */
+    double along =
+        exp((choice->best - choice->cost * (double)open->worst) / choice->n) * choice->cost / choice->n;
+    if (along > least && along < most)
+        return along;
     *ret_chord = true;
     return fmax((a->rss - b->rss) / (double)(b->partition.count - a->partition.count), 0);
 }

@@ -43,6 +43,10 @@ int frontier_exactly(struct frontier *frontier, size_t breaks, const struct part
 /* The rss of breaks in the points' own units. */
 double frontier_rss(const struct frontier *frontier, const struct partition *partition);
 
+/* No partition with so many breaks, at most frontier_most, leaves less than this; in the points' own units.
+ */
+double frontier_bound(const struct frontier *frontier, size_t breaks);
+
 /* The rss of one line over the points a <= i < b, in the points' own units. */
 double frontier_segment(const struct frontier *frontier, size_t a, size_t b);
 

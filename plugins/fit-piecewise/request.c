@@ -240,6 +240,8 @@ static int check(const struct request *request, struct plugin_message *message) 
         wrong = "the terms give the breaks; expected no number of segments, or between=yes";
     else if (request->segments > 0 && request->segments <= request->break_count)
         wrong = "the terms give more breaks than that number of segments has";
+    else if (request->continuous && request->between)
+        wrong = "lines that meet cannot be looked for between breaks that are given; expected one of the two";
     else if (request->most <= request->break_count)
         wrong = "the terms give more breaks than there may be segments";
     if (!wrong)

@@ -1,8 +1,10 @@
 #include "plugins/fit-piecewise/segmentation.h"
 
 #include "plugins/fit-piecewise/frontier.h"
+#include "plugins/fit-piecewise/joined.h"
 
 #include <errno.h>
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@ struct work {
     size_t border_names[REQUEST_BREAKS_MOST + 1]; /* of zones: which name of the request */
     size_t border_count;
     struct frontier *frontier; /* of the points as they are bent now */
+    struct partition knots;    /* where lines that meet do so; breaks owned */
     struct segmentation *result;
 };
 
@@ -90,12 +93,77 @@ static int make_frontier(struct work *work) {
 
 static double cost_of_break(const struct work *work) {
     double one = work->request->criterion == CRITERION_AIC ? 2 : log(work->result->observations);
-    return one * work->request->per_break;
+    /* Where lines meet, a break more is a slope and a place, but no intercept. */
+    return one * fmax(work->request->per_break - work->request->continuous, 0);
+}
+
+/* No number of segments above this one can be better than BEST. */
+static bool is_last(const struct work *work, size_t segments, size_t most, double best) {
+    double n = work->result->observations;
+    for (size_t m = segments; m < most; m++)
+        if (n * log(frontier_bound(work->frontier, m)) + cost_of_break(work) * (double)m < best)
+            return false;
+    return true;
+}
+
+static int try_knots(struct work *work, struct joined_search *search, size_t most, double *best) {
+    size_t knots[JOINED_SEGMENTS_MOST];
+    const struct request *request = work->request;
+    int r = 0;
+    for (size_t segments = 1; r >= 0 && segments <= most; segments++) {
+        double rss;
+        r = joined_next(search, &rss, knots);
+        double value = work->result->observations * log(rss) + cost_of_break(work) * (double)(segments - 1);
+        bool better = request->segments > 0 ? segments == request->segments : value < *best - 1e-9;
+        if (r >= 0 && rss < INFINITY && better) {
+            *best = value;
+            work->knots.count = segments - 1;
+            memcpy(work->knots.breaks, knots, (segments - 1) * sizeof *knots);
+        }
+        if (r >= 0 && request->segments == 0 && is_last(work, segments, most, *best))
+            break;
+    }
+    return r;
+}
+
+/* The same where lines meet. */
+static int find_knots(struct work *work, const struct partition **ret, char *reason) {
+    const struct request *request = work->request;
+    const struct segmentation *result = work->result;
+    size_t points = result->point_count, most = frontier_most(work->frontier) + 1;
+    size_t limit = most < JOINED_SEGMENTS_MOST ? most : JOINED_SEGMENTS_MOST;
+    if (points > JOINED_POINTS_MOST || request->segments > limit) {
+        snprintf(reason, SEGMENTATION_REASON_SIZE,
+                 "lines that meet are looked for over at most %d values of %.100s and %zu segments; there "
+                 "are %zu and "
+                 "%zu",
+                 JOINED_POINTS_MOST, request->over, limit, points, request->segments);
+        return SEGMENTATION_SKIPPED;
+    }
+    free(work->knots.breaks);
+    work->knots = (struct partition){.breaks = malloc(JOINED_SEGMENTS_MOST * sizeof *work->knots.breaks)};
+    struct joined_search *search = NULL;
+    int r = work->knots.breaks ? joined_new(result->points, points, request->minimum, &search) : -ENOMEM;
+    limit = request->segments > 0 ? request->segments : request->most < limit ? request->most : limit;
+    /* Lines that need not meet leave less: their bounds say when no more segments need be tried. */
+    const struct partition *apart;
+    if (r >= 0 && request->segments == 0)
+        r = frontier_choose(work->frontier, result->observations, cost_of_break(work), most - 1, &apart);
+    double best = INFINITY;
+    r = r < 0 ? r : try_knots(work, search, limit, &best);
+    joined_free(search);
+    *ret = &work->knots;
+    if (r < 0 || best < INFINITY)
+        return r;
+    snprintf(reason, SEGMENTATION_REASON_SIZE, "no room for %zu segments that meet", request->segments);
+    return SEGMENTATION_SKIPPED;
 }
 
 /* 0, SEGMENTATION_SKIPPED with its reason, or a negative errno. */
 static int find_breaks(struct work *work, const struct partition **ret, char *reason) {
     const struct request *request = work->request;
+    if (request->continuous && work->request->break_count == 0)
+        return find_knots(work, ret, reason);
     size_t most = frontier_most(work->frontier) + 1;
     if (request->segments > most) {
         snprintf(reason, SEGMENTATION_REASON_SIZE,
@@ -132,6 +200,7 @@ static int set_segments(struct work *work, const struct partition *partition) {
         const char *name = work->request->names[work->border_names[zone]];
         segments[i] = (struct segment){
             .first = first,
+            .from = given ? work->request->breaks[work->border_names[zone] - 1] : result->points[first].x,
             .end = i + 1 < count ? partition->breaks[i] : result->point_count,
             .given = given,
             .name = *name ? name : NULL,
@@ -142,13 +211,34 @@ static int set_segments(struct work *work, const struct partition *partition) {
     return 0;
 }
 
-static void fit_lines(struct work *work) {
+/* 0, SEGMENTATION_SKIPPED with its reason, or -ENOMEM. */
+static int fit_lines(struct work *work, char *reason) {
     struct segmentation *result = work->result;
-    for (size_t i = 0; i < result->segment_count; i++) {
-        struct segment *segment = &result->segments[i];
-        line_fit(result->points + segment->first, segment->end - segment->first,
-                 work->request->equal == POINTS_RAW, &segment->line);
+    size_t count = result->segment_count;
+    if (!work->request->continuous) {
+        for (size_t i = 0; i < count; i++) {
+            struct segment *segment = &result->segments[i];
+            line_fit(result->points + segment->first, segment->end - segment->first,
+                     work->request->equal == POINTS_RAW, &segment->line);
+        }
+        return 0;
     }
+    double *knots = malloc(count * sizeof *knots);
+    struct line *lines = malloc(count * sizeof *lines);
+    double rss;
+    for (size_t i = 1; knots && i < count; i++)
+        knots[i - 1] = result->segments[i].from;
+    int r = knots && lines ? joined_fit(result->points, result->point_count, knots, count - 1,
+                                        result->observations, lines, &rss)
+                           : -ENOMEM;
+    for (size_t i = 0; r > 0 && i < count; i++)
+        result->segments[i].line = lines[i];
+    free(knots);
+    free(lines);
+    if (r == 0)
+        snprintf(reason, SEGMENTATION_REASON_SIZE,
+                 "too few values of %.100s between the breaks for lines that meet", work->request->over);
+    return r < 0 ? r : r == 0 ? SEGMENTATION_SKIPPED : 0;
 }
 
 /* ---- The log error */
@@ -176,11 +266,13 @@ static void bend(struct work *work) {
 }
 
 /* Gauss-Newton: lines and what they are bent about until they are the same; the breaks stay. */
-static void converge(struct work *work) {
-    for (int i = 0; i < 200 && take_lines(work); i++) {
+static int converge(struct work *work, char *reason) {
+    int r = fit_lines(work, reason);
+    for (int i = 0; i < 200 && r == 0 && take_lines(work); i++) {
         bend(work);
-        fit_lines(work);
+        r = fit_lines(work, reason);
     }
+    return r;
 }
 
 static bool same_breaks(const struct segmentation *result, const struct partition *partition) {
@@ -205,12 +297,17 @@ struct kept {
     double *about;
     size_t count;
     double criterion;
+    double values[SEGMENTATION_ROUNDS_MOST];
+    bool round; /* it has been there before */
 };
 
 static int keep_best(struct work *work, struct kept *kept) {
     struct segmentation *result = work->result;
     double value =
         result->observations * log(sum_rss(result)) + cost_of_break(work) * (double)result->segment_count;
+    for (size_t i = 0; i + 1 < result->rounds; i++)
+        kept->round = kept->round || fabs(kept->values[i] - value) <= 1e-9 * fabs(value);
+    kept->values[result->rounds - 1] = value;
     if (kept->segments && !(value < kept->criterion))
         return 0;
     struct segment *segments = realloc(kept->segments, result->segment_count * sizeof *segments);
@@ -229,7 +326,7 @@ static int keep_best(struct work *work, struct kept *kept) {
 static int log_rounds(struct work *work, struct kept *kept, char *reason) {
     struct segmentation *result = work->result;
     int r = 0;
-    while (r == 0 && !result->settled && result->rounds < SEGMENTATION_ROUNDS_MOST) {
+    while (r == 0 && !result->settled && !kept->round && result->rounds < SEGMENTATION_ROUNDS_MOST) {
         result->rounds++;
         const struct partition *partition;
         r = make_frontier(work);
@@ -240,11 +337,8 @@ static int log_rounds(struct work *work, struct kept *kept, char *reason) {
         if (result->settled)
             break;
         r = set_segments(work, partition);
-        if (r < 0)
-            return r;
-        fit_lines(work);
-        converge(work);
-        r = keep_best(work, kept);
+        r = r < 0 ? r : converge(work, reason);
+        r = r != 0 ? r : keep_best(work, kept);
     }
     return r;
 }
@@ -259,7 +353,9 @@ static int fit_log(struct work *work, char *reason) {
     r = r < 0 ? r : log_rounds(work, &kept, reason);
     if (r == 0 && !result->settled) {
         /* Round and round: the best of what they came by. */
-        memcpy(result->segments, kept.segments, kept.count * sizeof *kept.segments);
+        struct segment *last = result->segments;
+        result->segments = kept.segments;
+        kept.segments = last;
         result->segment_count = kept.count;
         memcpy(work->about, kept.about, result->point_count * sizeof *kept.about);
         bend(work);
@@ -299,6 +395,36 @@ static void find_interval(const struct work *work, size_t i) {
     right->break_high = result->points[high].x;
 }
 
+/* Where lines meet the likelihood ratio is that of one parameter more: P. I. Feder, Ann. Statist. 3
+ * (1975), 49. The other breaks are held, the lines are not. */
+static int find_knot_interval(const struct work *work, size_t i) {
+    const struct segmentation *result = work->result;
+    struct segment *segment = &result->segments[i];
+    size_t count = result->segment_count, low = segment->first, high = low;
+    double *knots = malloc(count * sizeof *knots);
+    struct line *lines = malloc(count * sizeof *lines);
+    int r = knots && lines ? 0 : -ENOMEM;
+    for (size_t k = 1; r >= 0 && k < count; k++)
+        knots[k - 1] = result->segments[k].from;
+    double all = sum_rss(result);
+    double most = all * (1 + gsl_cdf_chisq_Pinv(work->request->confidence, 1) / result->observations);
+    for (size_t at = result->segments[i - 1].first + 1; r >= 0 && at + 1 < segment->end; at++) {
+        double rss;
+        knots[i - 1] = result->points[at].x;
+        r = joined_fit(result->points, result->point_count, knots, count - 1, result->observations, lines,
+                       &rss);
+        if (r > 0 && rss <= most) {
+            low = at < low ? at : low;
+            high = at > high ? at : high;
+        }
+    }
+    segment->break_low = result->points[low].x;
+    segment->break_high = result->points[high].x;
+    free(knots);
+    free(lines);
+    return r < 0 ? r : 0;
+}
+
 static void judge(struct work *work) {
     struct segmentation *result = work->result;
     const struct request *request = work->request;
@@ -316,7 +442,8 @@ static void judge(struct work *work) {
     result->log_likelihood = result->aic = result->bic = NAN;
     if (!(result->rss > 0))
         return;
-    double parameters = 3 + request->per_break * (double)(result->segment_count - 1);
+    double parameters =
+        3 + fmax(request->per_break - request->continuous, 0) * (double)(result->segment_count - 1);
     result->log_likelihood = 0.5 * (log_weights - n * (log(2 * M_PI) + 1 + log(result->rss / n)));
     result->aic = 2 * parameters - 2 * result->log_likelihood;
     result->bic = log(n) * parameters - 2 * result->log_likelihood;
@@ -349,16 +476,20 @@ static int solve(struct work *work, char *reason) {
         r = make_frontier(work);
         r = r < 0 ? r : find_breaks(work, &partition, reason);
         r = r != 0 ? r : set_segments(work, partition);
-        if (r == 0)
-            fit_lines(work);
+        r = r != 0 ? r : fit_lines(work, reason);
     }
     if (r != 0)
         return r;
     judge(work);
-    for (size_t i = 1; i < work->result->segment_count; i++)
-        if (!work->result->segments[i].given)
+    for (size_t i = 1; r == 0 && i < work->result->segment_count; i++) {
+        if (work->result->segments[i].given)
+            continue;
+        if (work->request->continuous)
+            r = find_knot_interval(work, i);
+        else
             find_interval(work, i);
-    return SEGMENTATION_FITTED;
+    }
+    return r;
 }
 
 int segmentation_fit(const struct request *request, struct point_row *rows, size_t count,
@@ -374,6 +505,7 @@ int segmentation_fit(const struct request *request, struct point_row *rows, size
         r = can_be_fitted(&work, reason) ? solve(&work, reason) : SEGMENTATION_SKIPPED;
     frontier_free(work.frontier);
     free(work.plain);
+    free(work.knots.breaks);
     free(work.about);
     return r;
 }

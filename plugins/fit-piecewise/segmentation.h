@@ -14,6 +14,7 @@ enum {
 
 struct segment {
     size_t first, end; /* points */
+    double from;       /* where it begins: its first point, or the break that is given */
     struct line line;
     bool given;                   /* the terms say that it begins here */
     const char *name;             /* that the terms give it, or NULL; the request's */

@@ -14,32 +14,50 @@ static int exponent_of(double greatest) {
     return exponent;
 }
 
-static void put(double *high, double *low, struct dd value) {
-    *high = value.high;
-    *low = value.low;
+static void put(struct sums_row *row, size_t moment, struct dd value) {
+    (&row->high.w)[moment] = value.high;
+    (&row->low.w)[moment] = value.low;
 }
 
-struct running {
-    struct dd w, x, y, xx, xy, yy;
-};
-
-static void store(struct sums_row *row, const struct running *running) {
-    put(&row->high.w, &row->low.w, running->w);
-    put(&row->high.x, &row->low.x, running->x);
-    put(&row->high.y, &row->low.y, running->y);
-    put(&row->high.xx, &row->low.xx, running->xx);
-    put(&row->high.xy, &row->low.xy, running->xy);
-    put(&row->high.yy, &row->low.yy, running->yy);
+static struct dd get(const struct sums_row *row, size_t moment) {
+    return (struct dd){(&row->high.w)[moment], (&row->low.w)[moment]};
 }
 
-static void add(struct running *running, struct dd x, struct dd y, double weight, double within) {
+/* What one point adds, as the order of struct sums_moment has it. */
+static void put_terms(struct sums_row *row, struct dd x, struct dd y, double weight, double within) {
     struct dd wx = dd_multiply(x, dd_from(weight)), wy = dd_multiply(y, dd_from(weight));
-    running->w = dd_add(running->w, dd_from(weight));
-    running->x = dd_add(running->x, wx);
-    running->y = dd_add(running->y, wy);
-    running->xx = dd_add(running->xx, dd_multiply(wx, x));
-    running->xy = dd_add(running->xy, dd_multiply(wx, y));
-    running->yy = dd_add(running->yy, dd_add(dd_multiply(wy, y), dd_from(within)));
+    struct dd terms[] = {dd_from(weight),
+                         wx,
+                         wy,
+                         dd_multiply(wx, x),
+                         dd_multiply(wx, y),
+                         dd_add(dd_multiply(wy, y), dd_from(within))};
+    for (size_t k = 0; k < SUMS_MOMENTS / 2; k++)
+        put(row, k, terms[k]);
+}
+
+/* Row i + 1 has the terms of point i; makes running sums of them. From the end where the terms are smaller:
+ * the difference of two sums shall not be small beside both. From the last point on they are negative, so
+ * that differences are the same. */
+static void run_up(struct sums *sums, size_t moment) {
+    double sides[2] = {0, 0};
+    for (size_t i = 0; i < sums->count; i++)
+        sides[i >= sums->count / 2] += fabs(get(&sums->rows[i + 1], moment).high);
+    struct dd sum = {0, 0};
+    if (sides[0] <= sides[1]) {
+        put(&sums->rows[0], moment, sum);
+        for (size_t i = 1; i <= sums->count; i++) {
+            sum = dd_add(sum, get(&sums->rows[i], moment));
+            put(&sums->rows[i], moment, sum);
+        }
+        return;
+    }
+    for (size_t i = sums->count; i > 0; i--) {
+        struct dd term = get(&sums->rows[i], moment);
+        put(&sums->rows[i], moment, sum);
+        sum = dd_subtract(sum, term);
+    }
+    put(&sums->rows[0], moment, sum);
 }
 
 /* A line through two sizes leaves what scatters within them, to the last digit. */
@@ -77,17 +95,16 @@ int sums_init(struct sums *sums, const struct point *points, size_t count) {
     int size_exponent = exponent_of(size) + 1;
     sums->response_exponent = exponent_of(response) + 1;
     sums->weight_exponent = exponent_of(weight);
-    struct running running = {0};
     for (size_t i = 0; i < count; i++) {
-        store(&sums->rows[i], &running);
         const struct point *point = &points[i];
         struct dd x = dd_two_sum(ldexp(point->x, -size_exponent), -ldexp(points[0].x, -size_exponent));
         struct dd y = dd_two_sum(ldexp(point->y, -sums->response_exponent),
                                  -ldexp(points[0].y, -sums->response_exponent));
-        add(&running, x, y, ldexp(point->weight, -sums->weight_exponent),
-            ldexp(point->within, -sums->weight_exponent - 2 * sums->response_exponent));
+        put_terms(&sums->rows[i + 1], x, y, ldexp(point->weight, -sums->weight_exponent),
+                  ldexp(point->within, -sums->weight_exponent - 2 * sums->response_exponent));
     }
-    store(&sums->rows[count], &running);
+    for (size_t k = 0; k < SUMS_MOMENTS / 2; k++)
+        run_up(sums, k);
     int r = add_within(sums, points);
     return r < 0 ? r : sums_finish(sums);
 }

@@ -21,7 +21,8 @@ struct sums_moment {
     double w, x, y, xx, xy, yy;
 };
 
-/* The sums over the points before this one. */
+/* The sums over the points before this one, or less those from this one on, which has the same differences.
+ */
 struct sums_row {
     struct sums_moment high, low;
 };

@@ -32,6 +32,7 @@ struct group {
 };
 
 struct fit {
+    const struct plugin_host *host;
     const struct fit_request *request;
     enum roofline_criterion criterion;
     bool classical, overhead;
@@ -178,6 +179,7 @@ static int roofline_open(const struct plugin_host *host, const struct fit_reques
     struct fit *fit = calloc(1, sizeof *fit);
     if (!fit)
         return -ENOMEM;
+    fit->host = host;
     fit->request = request;
     fit->criterion = (enum roofline_criterion)request->parameters[CRITERION];
     fit->classical = request->parameters[FORM] == FORM_CLASSICAL;
@@ -253,9 +255,10 @@ static int roofline_block(struct fit *fit, const struct fit_block *block, struct
     for (size_t i = 0; r == 0 && i < block->rows; i++) {
         double w = weights ? weights[i] : 1;
         if (w < 0) {
+            char place[PLUGIN_PLACE_SIZE];
             snprintf(message->text, sizeof message->text,
-                     "the weight '%.200s' of data row %" PRIu64 " is %g; expected 0 or more",
-                     fit->request->weights, block->first_row + i + 1, w);
+                     "the weight '%.200s' of %s is %g; expected 0 or more", fit->request->weights,
+                     fit->host->place(fit->host->context, block->first_row + i, place, sizeof place), w);
             return -EINVAL;
         }
         r = add_row(fit, block->groups[i], flops[i], bytes[i], responses[i] * fit->response_scale, w);

@@ -23,6 +23,7 @@ struct group {
 };
 
 struct fit {
+    const struct plugin_host *host;
     const struct fit_request *request;
     enum transfer_criterion criterion;
     const char *size;                  /* column */
@@ -148,6 +149,7 @@ static int transfer_open(const struct plugin_host *host, const struct fit_reques
     struct fit *fit = calloc(1, sizeof *fit);
     if (!fit)
         return -ENOMEM;
+    fit->host = host;
     fit->request = request;
     fit->criterion = (enum transfer_criterion)request->parameters[CRITERION];
     int r = choose_columns(host, request, fit, message);
@@ -186,9 +188,10 @@ static int transfer_block(struct fit *fit, const struct fit_block *block, struct
         double w = weights ? weights[i] : 1, size = sizes[i] * fit->size_scale;
         double duration = responses[i] * fit->response_scale;
         if (w < 0) {
+            char place[PLUGIN_PLACE_SIZE];
             snprintf(message->text, sizeof message->text,
-                     "the weight '%.200s' of data row %" PRIu64 " is %g; expected 0 or more",
-                     fit->request->weights, block->first_row + i + 1, w);
+                     "the weight '%.200s' of %s is %g; expected 0 or more", fit->request->weights,
+                     fit->host->place(fit->host->context, block->first_row + i, place, sizeof place), w);
             return -EINVAL;
         }
         if (fit->rate && isfinite(duration) && isfinite(size) && (duration <= 0 || size <= 0)) {

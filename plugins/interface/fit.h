@@ -52,6 +52,9 @@ struct fit_needs {
      * the columns that form the groups at most 8. */
     const char *const *categories;
     size_t category_count;
+    /* What the user should write where a column wanted as numbers holds texts: added to the message that says
+     * so. NULL: nothing. */
+    const char *text_advice;
 };
 
 /* Some rows, column by column; valid during the call. A value that the table leaves empty is a NaN; the

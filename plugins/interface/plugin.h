@@ -52,7 +52,10 @@ struct assay_plugin {
     const void *operations;
 };
 
-enum { PLUGIN_MESSAGE_SIZE = 1280 };
+enum {
+    PLUGIN_MESSAGE_SIZE = 1280,
+    PLUGIN_PLACE_SIZE = 512, /* room for what plugin_host.place says */
+};
 
 struct plugin_message {
     char text[PLUGIN_MESSAGE_SIZE]; /* NUL-ended; snprintf cuts what is too long */
@@ -76,7 +79,7 @@ struct plugin_host {
     /* A fit plugin's: the levels of the CATEGORY-th of its needed categories that were seen so far; valid
      * until more rows are seen. 0, or a negative errno. */
     int (*levels)(void *context, size_t category, struct plugin_levels *ret);
-    /* Where a row of the table stands: "NAME line LINE" for messages, of ROW (0, 1, ... as in fit_block) in
+    /* Where a row of the table begins: "NAME line LINE" for messages, of ROW (0, 1, ... as in fit_block) in
      * BUFFER, which is returned. */
     const char *(*place)(void *context, uint64_t row, char *buffer, size_t size);
 };

@@ -74,17 +74,15 @@ check "what was fitted holds" model check linear.json
 report $(output '^linear.json: good: linear model of 2 groups'; echo $?) "is said"
 check "also for its own rows" model check linear.json --data lines.csv
 report $(output '^  n-1/0 +60 +0\.[45]'; echo $?) "with the error of each group"
-# A constant noise, as a file may tell it, and measurements that are five times as far off.
-sed 's/"domain": \[/"noise": {"kind": "N-1", "distribution": "normal", "sigma": [{"name": "1", "unit": null, "estimate": 0.5}]}, "domain": [/' \
-    linear.json >noisy.json
+# Measurements that are five times as far off as the noise says.
 awk -F, 'NR == 1 {print; next} {printf "%s,%s,%s,%s,%.17g\n", $1, $2, $3, $4, $5 + (NR % 2 ? 2 : -2)}' lines.csv >off.csv
-sed -i 's/, "noise": {"kind": "N-1"[^}]*}[^}]*}, "covariance"/, "covariance"/' noisy.json
-check "with noise that is as it says" model check noisy.json --data lines.csv
+check "with noise that is as it says" model check linear.json --data lines.csv
 report $(output '^  all +120 .* 100\.00%'; echo $?) "the intervals hold"
 refuse "measurements that are far off" 2 "the model does not hold: the errors are [45]\.?[0-9]* times what the noise" \
-    "$ASSAY" model check noisy.json --data off.csv
-check "unless they may be" model check noisy.json --data off.csv --most 9
-refuse "two files, one of them far off" 2 "1 of 2 models do not hold" "$ASSAY" model check linear.json noisy.json --data off.csv --json
+    "$ASSAY" model check linear.json --data off.csv
+check "unless they may be" model check linear.json --data off.csv --most 9
+check "a model without noise" "$ASSAY" fit lines.csv --terms 1+m+n --by node,core --set noise=N-0 -o silent.json
+refuse "two files, one of them far off" 2 "1 of 2 models do not hold" "$ASSAY" model check silent.json linear.json --data off.csv --json
 refuse "data without a column" 2 "less.csv: there is no needed column 'duration'" "$ASSAY" model check linear.json --data less.csv
 
 # Each breaks one thing, in a line whose place is told.

@@ -156,6 +156,40 @@ if [ -e /dev/full ]; then
     refuse "a full disk" 1 "No space left" sh -c "'$ASSAY' fit calls.csv --terms 1+a --json >/dev/full"
 fi
 
+# Categories, inverses, logarithms; selection, outliers, robust fits.
+awk 'BEGIN {print "host,p,n,duration,w"; for (i = 0; i < 240; i++) {h = i % 3; p = 2 ^ (i % 5); n = 100 + i * 37 % 101
+    print "h-" 8 + h "," p "," n "," 3 + 5 * h + n / p + 2 * log(p) / log(2) + (i * 29 % 7) / 10 + (i == 100 ? 50 : 0) "," 1}}' >hosts.csv
+check "a category" "$ASSAY" fit hosts.csv --terms '1+category(host)+n*p^-1+log2(p)' --set select=none
+report $(output '^fit-linear: duration = 1 \+ host\[h-9\] \+ host\[h-10\] \+ n\*p\^-1 \+ log2\(p\)$'; echo $?) \
+    "levels in natural order, without the first"
+report $(output '^  host\[h-10\] +(9\.|10\.)'; echo $?) "its dummies' coefficients"
+check "a model with categories" "$ASSAY" fit hosts.csv --terms '1+category(host)+n*p^-1+log2(p)' -o hosts.json
+report $(contains hosts.json '"level": "h-9"' && contains hosts.json '"function": "log2"' && contains hosts.json '"power": -1'; echo $?) \
+    "its factors are data"
+refuse "a text that is not said to be a category" 2 "hosts.csv:2:1.*'host' is 'h-8', expected a number; a column of texts is written as category" \
+    "$ASSAY" fit hosts.csv --terms 1+host
+refuse "a function that is none" 2 "column 3: there is no function 'log'; there are: log2, category" "$ASSAY" fit hosts.csv --terms '1+log(p)'
+check "an archive's texts are categories" "$ASSAY" fit dgemm.zip --terms 1+m*n*k+node --by none
+report $(output '^  node\[n-10\] '; echo $?) "... without being said to be"
+refuse "a column that never changes" 2 "rank 3 of 4: w is always 1" "$ASSAY" fit hosts.csv --terms 1+n+p+w --set outliers=3
+check "in one pass over standard input" sh -c "'$ASSAY' fit - --terms '1+n*p^-1+log2(p)+category(host)+n' --set outliers=3 --set select=elimination <hosts.csv"
+report $(output 'note: 1 outlier deleted: standard input .*1(01|02)$'; echo $?) "the row is named"
+report $(output 'note: selection.* dropped n \(p '; echo $?) "what is dropped is told"
+check "a robust fit" "$ASSAY" fit hosts.csv --terms '1+n*p^-1+log2(p)+category(host)' --set robust=bisquare --json
+report $(contains .out '"robust_iterations": [1-9]' && contains .out '"bic": null' && contains .out '"cv_rmse": [0-9]'; echo $?) "its values"
+refuse "robust and outliers" 2 "both 'robust' and 'outliers' are set" "$ASSAY" fit hosts.csv --terms 1+n --set robust=huber --set outliers=3
+for i in 1 2; do "$ASSAY" fit hosts.csv --terms '1+n*p^-1+category(host)' --set outliers=3 --seed 5 --json | grep -v created >$i; done
+report $([ -s 1 ] && cmp 1 2 >&2; echo $?) "the same seed gives the same model"
+
+# One row among thousands in a group of its own, and more groups than are cross-validated.
+{ cat many.csv; echo 40,1,1; } >lonely.csv
+check "a group of one row among thousands" "$ASSAY" fit lonely.csv --terms 1+x --by g
+report $(output 'g 40: 1 row for 2 terms'; echo $?) "is named, the others are fitted"
+awk 'BEGIN {print "g,x,duration"; for (i = 0; i < 34000; i++) print i % 17000 "," i % 13 "," i % 11}' >crowd.csv
+check "17,000 groups" "$ASSAY" fit crowd.csv --terms 1 --by g
+report $(contains .err 'note: no cross-validation: it takes sums for each of 5 folds'; echo $?) "are not cross-validated, which is said once"
+report $([ "$(grep -c 'no cross-validation' .err)" -eq 1 ]; echo $?) "... and once only"
+
 # Plugins that must be refused.
 refuse "a plugin of another ABI" 2 "it has ABI 7 and this assay speaks ABI 2" "$ASSAY" fit other-abi calls.csv
 refuse "a plugin without the symbol" 2 "has no symbol 'assay_plugin'" "$ASSAY" fit no-symbol calls.csv

@@ -136,6 +136,33 @@ else
     skip "the published platform" "no data (ASSAY_TEST_DATA), or no SimGrid"
 fi
 
+# A streamed experiment that suggests the method, in random order and in microseconds.
+mkdir -p experiments/p2p
+cat >experiments/p2p/experiment.yaml <<EOF
+name: p2p
+factors:
+  operation: {type: text, choices: [Isend, Send, Recv, PingPong]}
+  size: {type: integer, minimum: 0, maximum: 10000000, unit: By}
+responses: {duration: {unit: us}}
+run: {streamed: [awk, -F, ",", -f, "$PWD/experiments/p2p/p2p.awk"], placement: node}
+model: {method: smpi, response: duration, terms: operation, sizes: [size]}
+EOF
+cat >experiments/p2p/p2p.awk <<'EOF'
+NR == 1 { print "unit,start,duration"; fflush(); next }
+{ a = $2 == "Isend" ? 1 : $2 == "Send" ? 2 : $2 == "Recv" ? 3 : 40; printf "%s,%d,%.17g\n", $1, NR, a + a * 1e-4 * $3; fflush() }
+EOF
+awk 'BEGIN { print "operation,size"; for (k = 0; k < 5; k++) for (o = 1; o <= 4; o++) for (s = 8; s < 2e5; s *= 4)
+    print (o == 1 ? "Isend" : o == 2 ? "Send" : o == 3 ? "Recv" : "PingPong") "," s }' >p2p.csv
+printf 'experiment: p2p\ndesign: p2p.csv\n' >p2p.yaml
+check "an experiment" env ASSAY_PATH="$PWD" "$ASSAY" run p2p.yaml -q -o runs
+check "is fitted as it suggests" sh -c "'$ASSAY' fit runs/p2p-*.zip --set latency=10us --set bandwidth=1GB/s --set break1=5000 -o p2p.json"
+report $(contains .out 'note: Isend is trimmed size by size'; echo $?) "in random order each size is trimmed for itself"
+check "a platform of it" "$ASSAY" export simgrid p2p.json -n 2 -o p2p.xml
+report $(tr ':;"' '[\n*]' <p2p.xml | awk 'function near(a, b) { return a > b * (1 - 1e-12) && a < b * (1 + 1e-12) }
+    /lat-factor/ { at = NR } at && NR == at + 3 && near($1, 1.85) { good++ } at && NR == at + 5 && near($1, 2) { good++ }
+    /smpi\/os/ { os = NR } os && NR == os + 3 && near($1, 2e-6) { good++ } os && NR == os + 4 && near($1, 2e-10) { good++ } END { exit good != 4 }'; echo $?) \
+    "is in seconds"
+
 # Kernels. A header says what the model says; noise, segments and odd terms from models made by hand.
 head='"assay_model": 1, "response": {"name": "t", "unit": "us"}, "weights": null, "by": [], "skipped": [],
     "origin": {"plugin": "p", "version": "1", "engine": "1", "created": "2024-01-01T00:00:00Z", "rows": 4, "inputs": []}'

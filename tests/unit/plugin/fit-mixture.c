@@ -269,7 +269,7 @@ static void weights(void **state) {
     counts[7] = -1;
     host_fit(fit, &table, &result);
     assert_int_equal(result.code, -EINVAL);
-    assert_says(result.message.text, "the weight 'w' of data row 8 is -1");
+    assert_says(result.message.text, "the weight 'w' of table data row 8 is -1");
     memset(counts, 0, sizeof counts);
     host_fit(fit, &table, &result);
     assert_int_equal(result.code, 0);

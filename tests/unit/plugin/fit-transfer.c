@@ -352,7 +352,8 @@ static void too_little(void **state) {
         weights[1] = -1;
         host_fit(fit, &table, &result);
         assert_int_equal(result.code, -EINVAL);
-        assert_string_equal(result.message.text, "the weight 'w' of data row 2 is -1; expected 0 or more");
+        assert_string_equal(result.message.text,
+                            "the weight 'w' of table data row 2 is -1; expected 0 or more");
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/plugin/model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,7 +97,108 @@ static void read_bad(void **state) {
     }
 }
 
+/* Everything that a file can have, as the fuzz corpus has it. */
+static const char rich[] =
+    "{\"assay_model\": 1, \"kind\": \"piecewise\", \"over\": \"x\", \"response\": {\"name\": \"y\"},\n"
+    " \"formula\": [{\"name\": \"1\", \"factors\": []}, {\"name\": \"x\", \"factors\": [{\"factor\": \"x\", "
+    "\"power\": -2, \"function\": \"log2\"}]}, {\"name\": \"op=b\", \"factors\": [{\"factor\": \"op\", "
+    "\"power\": 1, "
+    "\"level\": \"b\"}]}],\n"
+    " \"factors\": [{\"name\": \"x\"}, {\"name\": \"op\", \"levels\": [\"a\", \"b\"]}],\n"
+    " \"hull\": {\"factors\": [\"x\", \"z\"], \"scale\": [1, 0.5], \"directions\": [[1, 0], [1, -1]], "
+    "\"minimum\": "
+    "[0, -1], \"maximum\": [3, 4]},\n"
+    " \"groups\": [{\"labels\": {}, \"n\": 9, \"parts\": [\n"
+    "  {\"kind\": \"segment\", \"to\": 4, \"terms\": [{\"name\": \"1\", \"estimate\": 1}, {\"name\": \"x\", "
+    "\"estimate\": 2}, {\"name\": \"op=b\", \"estimate\": 0, \"dropped\": true}],\n"
+    "   \"covariance\": [[4, 1, 0], [1, 9, 0], [0, 0, 0]], \"domain\": [], \"r2\": 0.5, \"cv_rmse\": null,\n"
+    "   \"noise\": {\"kind\": \"N-2\", \"distribution\": \"half-normal\", \"method\": \"rule\", \"sigma\": "
+    "[{\"name\": "
+    "\"1\", \"estimate\": 0.5}, {\"name\": \"x\", \"estimate\": -0.25}]}},\n"
+    "  {\"kind\": \"segment\", \"name\": \"last\", \"from\": 4, \"terms\": [{\"name\": \"1\", \"estimate\": "
+    "3}, "
+    "{\"name\": \"x\", \"estimate\": 4}, {\"name\": \"op=b\", \"estimate\": 5}], \"covariance\": null, "
+    "\"domain\": [],\n"
+    "   \"noise\": {\"kind\": \"mixture\", \"distribution\": \"normal\", \"components\": [{\"weight\": 0.25, "
+    "\"mean\": "
+    "-3, \"sigma\": 1}, {\"weight\": 0.75, \"mean\": 1, \"sigma\": 0}]}}]}]}";
+
+static void read_rich(void **state) {
+    (void)state;
+    struct model *model;
+    struct failure failure = {0};
+    if (model_parse("x.json", rich, strlen(rich), &model, &failure) < 0)
+        fail_msg("%s: %s", failure.place, failure.text);
+    const struct predict_model *view = model_view(model);
+    assert_string_equal(view->over, "x");
+    assert_int_equal(view->terms[1].factors[0].power, -2);
+    assert_string_equal(view->terms[1].factors[0].function, "log2");
+    assert_string_equal(view->terms[2].factors[0].level, "b");
+    assert_int_equal(view->level_count, 1);
+    assert_string_equal(view->levels[0].column, "op");
+    assert_string_equal(view->levels[0].texts[1], "b");
+    assert_int_equal(view->hull->direction_count, 2);
+    assert_true(view->hull->directions[3] == -1 && view->hull->scale[1] == 0.5 &&
+                view->hull->maximum[1] == 4);
+    assert_int_equal(view->groups[0].part_count, 2);
+    const struct predict_part *first = &view->groups[0].parts[0], *last = first + 1;
+    assert_true(isinf(first->from) && first->to == 4 && last->from == 4 && isinf(last->to));
+    assert_true(first->dropped[2] && !first->dropped[0] && !last->dropped);
+    assert_true(first->covariance[4] == 9 && !last->covariance);
+    assert_int_equal(first->value_count, 2);
+    assert_true(first->values[0].value == 0.5 && isnan(first->values[1].value));
+    assert_true(first->noise->constant == 0.5 && first->noise->coefficients[1] == -0.25);
+    assert_int_equal(last->noise->component_count, 2);
+    assert_true(last->noise->components[0].mean == -3 && !last->noise->method);
+    assert_string_equal(last->name, "last");
+    model_free(model);
+}
+
+static void read_bad_parts(void **state) {
+    (void)state;
+    static const struct {
+        const char *piece, *instead, *reason;
+    } cases[] = {
+        {"\"power\": -2", "\"power\": -2000", "'power' is missing or is not a whole number in range"},
+        {"\"log2\"", "\"ln\"", "one that this assay knows: log2"},
+        {"\"power\": 1, \"level\"", "\"power\": 2, \"level\"", "1, as that of a level must be"},
+        {"[\"a\", \"b\"]", "[\"a\", 1]", "'levels' is missing or is not a sequence of texts"},
+        {"[1, 0.5], \"directions\"", "[1], \"directions\"", "'scale' is missing or is not"},
+        {"[1, -1]]", "[1]]", "'directions' is missing or is not a number for each factor"},
+        {"[3, 4]}", "[-3, 4]}", "'minimum' is not at most the maximum"},
+        {"[0, -1]", "[0, 1e999]", "'minimum' is missing or is not a number that a double can hold"},
+        {"\"to\": 4", "\"to\": 5", "'from' is not at least the 'to' of the segment before"},
+        {"\"to\": 4", "\"from\": 4, \"to\": 4", "'from' is not below 'to'"},
+        {"\"over\": \"x\"", "\"over\": null", "'parts' is not one part alone"},
+        {"\"estimate\": 0, \"dropped\": true", "\"estimate\": 1, \"dropped\": true", "'estimate' is not 0"},
+        {"\"dropped\": true", "\"dropped\": 1", "'dropped' is missing or is not true or false"},
+        {"[[4, 1, 0]", "[[4, 7, 0]", "'covariance' is not symmetric"},
+        {"[[4, 1, 0]", "[[4, 1]", "'covariance' is missing or is not a square"},
+        {"\"N-2\"", "\"N-3\"", "'kind' is missing or is not N-1, N-2 or mixture"},
+        {"\"N-2\"", "\"N-1\"", "'name' is missing or is not 1"},
+        {"half-normal", "cauchy", "'distribution' is missing or is not normal or half-normal"},
+        {"\"weight\": 0.25", "\"weight\": -0.25", "'weight' is not 0 or more"},
+        {"\"weight\": 0.25", "\"weight\": 0.3", "such that the weights add up to 1"},
+        {"\"sigma\": 0}", "\"sigma\": -1}", "'sigma' is not 0 or more"},
+        {"\"r2\": 0.5", "\"r2\": 1e400", "'r2' is missing or is not a number that a double can hold"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char bad[4096];
+        const char *at = strstr(rich, cases[i].piece);
+        assert_non_null(at);
+        snprintf(bad, sizeof bad, "%.*s%s%s", (int)(at - rich), rich, cases[i].instead,
+                 at + strlen(cases[i].piece));
+        struct model *model = NULL;
+        struct failure failure = {0};
+        int r = model_parse("x.json", bad, strlen(bad), &model, &failure);
+        if (r == 0 || !strstr(failure.text, cases[i].reason) || strncmp(failure.place, "x.json:", 7) != 0)
+            fail_msg("case %zu: %d %s: '%s'; expected '%s'", i, r, failure.place, failure.text,
+                     cases[i].reason);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(read_good), cmocka_unit_test(read_bad)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(read_good), cmocka_unit_test(read_bad),
+                                       cmocka_unit_test(read_rich), cmocka_unit_test(read_bad_parts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
