@@ -310,8 +310,8 @@ const struct verb verb_generate = {
         "        --terms 'intercept + mnk_residual | node, cpu'\n"
         "    assay generate cluster dahu.json --nodes 1024 --cpus 2 --seed 7 -o new.csv\n"
         "    assay generate cluster dahu.json --nodes 256 --days 0 --model new.json\n"
-        "    assay predict hpl new.json --set N=200000 --set NB=128 --set P=16 --set Q=16 \\\n"
-        "        --set latency=1us --set bandwidth=10GB/s --set speed=slowest\n",
+        "    assay predict hpl new.json --set N=200000 --set NB=128 --set P=16 \\\n"
+        "        --set Q=16 --set latency=1us --set bandwidth=10GB/s --set speed=slowest\n",
     .options = options,
     .operands_least = 2,
     .operands_most = 2,
