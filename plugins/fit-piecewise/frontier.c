@@ -300,6 +300,19 @@ static bool find_open(const struct frontier *frontier, const struct choice *choi
     return least < INFINITY;
 }
 
+/* Beside the best first: a better one makes the rest easier to settle. */
+static bool find_next(const struct frontier *frontier, const struct choice *choice, struct open *ret) {
+    size_t best = 0;
+    while (best + 1 < frontier->count && frontier->corners[best].partition.count < choice->breaks)
+        best++;
+    if ((best > 0 && find_open(frontier, choice, best - 1, ret)) || find_open(frontier, choice, best, ret))
+        return true;
+    for (size_t left = 0; left < frontier->count; left++)
+        if (find_open(frontier, choice, left, ret))
+            return true;
+    return false;
+}
+
 /* The penalty whose run would settle all that is open: if the corner to the left (or right) is best for it.
  */
 static double next_penalty(const struct frontier *frontier, const struct choice *choice,
@@ -318,16 +331,20 @@ static double next_penalty(const struct frontier *frontier, const struct choice 
     from_right *= 1 + 1e-6;
     *ret_chord = false;
     double least = b ? fmax(b->penalty_most, 0) : 0, most = a->penalty_least;
+    /* Where it is most open, along the curve that all must be above: what settles most where there are many.
+     */
+    double curve = exp((choice->best - choice->cost * (double)open->worst) / choice->n);
+    double along = curve * choice->cost / choice->n;
+    bool fits = along > least && along<most, many = open->last - open->first> 2 + choice->breaks / 10;
+    if (fits && many && choice->breaks >= 20)
+        return along;
     if (a->partition.count == choice->breaks && from_left > least && from_left < most)
         return from_left;
     if (b && b->partition.count == choice->breaks && from_right > least && from_right < most)
         return from_right;
     if (!b)
         return from_left > 0 && from_left < most ? 0.7 * from_left : 0;
-    /* Where it is most open, along the curve that all must be above. */
-    double along =
-        exp((choice->best - choice->cost * (double)open->worst) / choice->n) * choice->cost / choice->n;
-    if (along > least && along < most)
+    if (fits)
         return along;
     *ret_chord = true;
     return fmax((a->rss - b->rss) / (double)(b->partition.count - a->partition.count), 0);
@@ -364,13 +381,14 @@ static int begin_choice(struct frontier *frontier, const struct choice *choice) 
         if (r < 0)
             break;
         double step = choice->cost * frontier->corners[at].rss / choice->n - penalty;
-        if (fabs(step) < 0.01 * penalty)
+        if (fabs(step) < (frontier->corners[at].partition.count < 20 ? 0.01 : 0.002) * penalty)
             break;
         double rate = last_step != 0 ? step / last_step : 0;
         bool closes = rate > 0.1 && rate < 0.8;
         penalty += closes ? step / (1 - rate) : step;
         last_step = closes ? 0 : step;
-        if (fabs(step) < 0.1 * penalty && rate == 0)
+        /* Few breaks are the same few for a penalty near by. */
+        if (fabs(step) < 0.1 * penalty && rate == 0 && frontier->corners[at].partition.count < 20)
             break;
     }
     return r;
@@ -405,10 +423,7 @@ int frontier_choose(struct frontier *frontier, double n, double cost, size_t mos
     while (r >= 0) {
         find_best(frontier, &choice);
         struct open open;
-        size_t left = 0;
-        while (left < frontier->count && !find_open(frontier, &choice, left, &open))
-            left++;
-        if (left == frontier->count)
+        if (!find_next(frontier, &choice, &open))
             return give(frontier, choice.breaks, ret);
         r = settle(frontier, &choice, &open);
     }
