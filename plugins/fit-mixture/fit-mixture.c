@@ -261,11 +261,10 @@ static double bic_of(const struct mixture *mixture, double log_likelihood, doubl
 }
 
 /* How many components: as asked, or those of the least BIC. */
-static const struct mixture *choose(const struct search_result *result, size_t most, bool by_bic,
-                                    double weight) {
-    const struct mixture *best = &result->mixtures[by_bic ? 0 : most - 1];
+static struct mixture *choose(struct search_result *result, size_t most, bool by_bic, double weight) {
+    struct mixture *best = &result->mixtures[by_bic ? 0 : most - 1];
     for (size_t k = 1; by_bic && k < most; k++) {
-        const struct mixture *mixture = &result->mixtures[k];
+        struct mixture *mixture = &result->mixtures[k];
         if (bic_of(mixture, mixture->log_likelihood, weight) < bic_of(best, best->log_likelihood, weight))
             best = mixture;
     }
@@ -369,8 +368,9 @@ static int fit_part(const struct fit *fit, double *values, double *weights, size
                                        fit->request->seed};
     struct search_result result;
     search_run(&sample, &settings, &result);
-    const struct mixture *mixture = choose(&result, most, by_bic, sample.weight);
+    struct mixture *mixture = choose(&result, most, by_bic, sample.weight);
     if (isfinite(mixture->log_likelihood)) {
+        search_finish(&sample, &settings, mixture);
         tell_mean(&sample, part);
         tell_mixture(&sample, mixture, &settings.floor, result.starts[mixture->count - 1], part);
         r = tell_held_out(fit, values, weights, count, &sample, mixture, part);

@@ -23,8 +23,10 @@ static void refit(const struct sample *sample, const struct mixture *mixture, co
         ret->mean[k] = mean / training->deviation;
         ret->sigma[k] = fmax(mixture->sigma[k] * sample->deviation / training->deviation, least.sigma);
     }
-    em_climb(ret, &training->points, &least, CYCLES, 1e-4);
-    em_polish(ret, &training->points, &least);
+    bool fine = training->fine.count > 0;
+    em_climb(ret, fine ? &training->fine : &training->points, &least, CYCLES, 1e-4);
+    if (!fine)
+        em_polish(ret, &training->points, &least);
 }
 
 static double log_density(const struct sample *training, const struct mixture *mixture, double value) {

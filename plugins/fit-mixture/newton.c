@@ -9,6 +9,7 @@ enum {
     OWN = 3, /* parameters of a component: log weight, mean, log deviation */
     PARAMETERS_MOST = OWN * COMPONENTS_MOST,
     STEPS_MOST = 60,
+    STEPS_OF_MANY = 8,
     DETOURS_MOST = 15, /* by EM, where Newton's method does not gain */
 };
 
@@ -144,7 +145,9 @@ static bool take_step(struct mixture *mixture, const struct points *points, cons
 void em_polish(struct mixture *mixture, const struct points *points, const struct floor *floor) {
     static const double enough = 1e-19; /* of the log-likelihood: 1e-9 standard errors */
     mixture->log_likelihood = em_log_likelihood(mixture, points);
-    for (int i = 0, detours = 0; i < STEPS_MOST && detours < DETOURS_MOST; i++) {
+    bool many = points->count > FINE_MOST; /* each step takes its time */
+    int steps = many ? STEPS_OF_MANY : STEPS_MOST, detours_most = many ? 1 : DETOURS_MOST;
+    for (int i = 0, detours = 0; i < steps && detours < detours_most; i++) {
         double step[PARAMETERS_MOST];
         double gain = find_step(mixture, points, floor, step);
         if (gain >= 0 && gain < 1e-9 * (1 + fabs(mixture->log_likelihood) * 1e-7)) {

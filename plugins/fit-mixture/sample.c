@@ -45,6 +45,7 @@ static void points_clear(struct points *points) {
 
 void sample_clear(struct sample *sample) {
     points_clear(&sample->points);
+    points_clear(&sample->fine);
     points_clear(&sample->coarse);
 }
 
@@ -99,15 +100,14 @@ static int gather(struct sample *sample, const struct value *values, size_t coun
     return 0;
 }
 
-/* Neighbours together, about as much weight in each point. */
-static int coarsen(struct sample *sample) {
-    const struct points *fine = &sample->points;
-    bool merged = fine->count > COARSE_MOST;
-    size_t most = merged ? COARSE_MOST : fine->count;
-    int r = points_new(&sample->coarse, most, merged);
+/* Neighbours together, about as much weight in each of MOST points. */
+static int coarsen(const struct points *fine, double all, size_t most, struct points *ret) {
+    bool merged = fine->count > most;
+    most = merged ? most : fine->count;
+    int r = points_new(ret, most, merged);
     if (r < 0)
         return r;
-    double share = sample->weight / (double)most, passed = 0;
+    double share = all / (double)most, passed = 0;
     size_t count = 0;
     for (size_t i = 0; i < fine->count; count++) {
         double weight = 0, sum = 0, squares = 0, first = fine->at[i];
@@ -119,13 +119,13 @@ static int coarsen(struct sample *sample) {
             passed += fine->weight[i++];
         } while (merged && i < fine->count && (count + 1 == most || passed < share * ((double)count + 1)));
         double mean = weight > 0 ? sum / weight : 0;
-        sample->coarse.at[count] = first + mean;
-        sample->coarse.weight[count] = weight;
+        ret->at[count] = first + mean;
+        ret->weight[count] = weight;
         if (merged && weight > 0)
-            sample->coarse.spread[count] = fmax(0, squares / weight - mean * mean);
+            ret->spread[count] = fmax(0, squares / weight - mean * mean);
     }
-    sample->coarse.count = count;
-    sample->coarse.padded = (count + LANES - 1) / LANES * LANES;
+    ret->count = count;
+    ret->padded = (count + LANES - 1) / LANES * LANES;
     return 0;
 }
 
@@ -141,7 +141,9 @@ int sample_init(struct sample *sample, const double *values, const double *weigh
     qsort(sorted, kept, sizeof *sorted, compare);
     measure(sample, sorted, kept);
     int r = gather(sample, sorted, kept);
-    r = r < 0 ? r : coarsen(sample);
+    r = r < 0 ? r : coarsen(&sample->points, sample->weight, COARSE_MOST, &sample->coarse);
+    if (r == 0 && sample->points.count > FINE_MOST)
+        r = coarsen(&sample->points, sample->weight, FINE_MOST, &sample->fine);
     free(sorted);
     if (r < 0)
         sample_clear(sample);

@@ -282,20 +282,34 @@ static void sort_components(struct mixture *mixture) {
         }
 }
 
-/* The best of what is kept on all points goes to BEST, if it is better than what is there. */
+/* The best of what is kept goes to BEST, if it is better than what is there: on all points, or, where they
+ * are very many, on the fine ones. */
 static void settle(struct search *search, struct mixture *best) {
+    const struct floor *floor = &search->settings->floor;
+    bool fine = search->sample->fine.count > 0;
+    const struct points *points = fine ? &search->sample->fine : &search->sample->points;
     for (size_t i = 0; i < search->kept.count && i < POLISHED; i++) {
         struct mixture *mixture = &search->kept.mixtures[i];
-        em_climb(mixture, &search->sample->points, &search->settings->floor, FINE_CYCLES, 1e-4);
+        em_climb(mixture, points, floor, fine ? COARSE_CYCLES : FINE_CYCLES, fine ? same : 1e-4);
         if (mixture->log_likelihood + hopeless < best->log_likelihood)
             continue;
-        em_polish(mixture, &search->sample->points, &search->settings->floor);
+        if (!fine)
+            em_polish(mixture, points, floor);
         if (mixture->log_likelihood > best->log_likelihood && carried(search, mixture)) {
             *best = *mixture;
             sort_components(best);
         }
     }
     search->kept.count = 0;
+}
+
+void search_finish(const struct sample *sample, const struct search_settings *settings,
+                   struct mixture *mixture) {
+    if (sample->fine.count == 0)
+        return;
+    em_climb(mixture, &sample->points, &settings->floor, FINE_CYCLES, 1e-4);
+    em_polish(mixture, &sample->points, &settings->floor);
+    sort_components(mixture);
 }
 
 /* The best with COUNT components, from those with one less. */

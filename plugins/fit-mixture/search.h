@@ -10,7 +10,8 @@
  * with one component more, at the end
  *
  * Each runs a few steps on the coarse points; the best go on, and the best of those are polished on all
- * points. The same sample, settings and seed give the same mixtures.
+ * points (where there are more than FINE_MOST, on so many that stand for them). The same sample, settings and
+ * seed give the same mixtures.
  */
 #ifndef ASSAY_FIT_MIXTURE_SEARCH_H
 #define ASSAY_FIT_MIXTURE_SEARCH_H
@@ -36,5 +37,10 @@ struct search_result {
 
 void search_run(const struct sample *sample, const struct search_settings *settings,
                 struct search_result *ret);
+
+/* Brings one of the mixtures found to its maximum on all values: where they are very many, only the one that
+ * was chosen is worth it. */
+void search_finish(const struct sample *sample, const struct search_settings *settings,
+                   struct mixture *mixture);
 
 #endif

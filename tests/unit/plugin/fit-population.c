@@ -8,48 +8,11 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/plugin/fit-host.h"
-
-static struct plugin_library *library;
-static const struct fit_operations *fit;
-static struct host_result result; /* large */
+#include "tests/unit/plugin/fit-library.h"
 
 static int set_up(void **state) {
     (void)state;
-    const char *build = getenv("ASSAY_BUILD");
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/fit-population.so", build ? build : "build");
-    if (plugin_library_load(path, ASSAY_PLUGIN_FIT, &library, &failure) < 0) {
-        fprintf(stderr, "%s\n", failure.text);
-        return -1;
-    }
-    fit = plugin_library_fit(library);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    plugin_library_close(library);
-    return 0;
-}
-
-static void assert_close(double found, double expected, double tolerance, const char *what) {
-    double error = fabs(found - expected) / (expected == 0 ? 1 : fabs(expected));
-    if (!(error <= tolerance))
-        fail_msg("%s is %.17g; expected %.17g (relative error %.3g)", what, found, expected, error);
-}
-
-static void assert_says(const char *text, const char *expected) {
-    if (!strstr(text, expected))
-        fail_msg("'%s'; expected '%s'", text, expected);
-}
-
-static double value_of(const struct host_part *part, const char *name) {
-    for (size_t i = 0; i < part->value_count; i++)
-        if (strcmp(part->values[i].name, name) == 0)
-            return part->values[i].value;
-    return -12345;
+    return fit_library_open("fit-population");
 }
 
 /* Three machines on 2, 3 and 1 days:
@@ -78,10 +41,7 @@ static struct host_table small_table(void) {
 static void by_hand(void **state) {
     (void)state;
     struct host_table table = small_table();
-    host_fit(fit, &table, &result);
-    const struct host_group *group = &result.groups[0];
-    if (result.code != 0)
-        fail_msg("%s", result.message.text);
+    const struct host_group *group = fit_library_fit(&table);
     assert_string_equal(result.kind, "population");
     assert_int_equal(group->part_count, 2);
     assert_string_equal(group->parts[0].kind, "component");
@@ -96,8 +56,8 @@ static void by_hand(void **state) {
         assert_close(group->parts[0].covariance[i], between[i], 1e-13, "Sigma_S");
         assert_close(group->parts[1].covariance[i], days[i], 1e-13, "Sigma_T");
     }
-    assert_int_equal((int)value_of(&group->parts[0], "machines"), 3);
-    assert_int_equal((int)value_of(&group->parts[1], "repeated"), 2);
+    assert_int_equal((int)fit_library_value(&group->parts[0], "machines"), 3);
+    assert_int_equal((int)fit_library_value(&group->parts[1], "repeated"), 2);
     assert_true(group->domain[0].minimum == 1 && group->domain[0].maximum == 11);
 }
 
@@ -132,17 +92,6 @@ static void other_estimators(void **state) {
 
 /* ---- Several populations */
 
-static uint64_t bits;
-
-static double uniform(void) {
-    bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return ((double)(bits >> 12) + 0.5) * 0x1p-52;
-}
-
-static double normal(void) {
-    return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
-}
-
 enum { MACHINES = 200, DAYS = 3 };
 static double speeds[MACHINES * DAYS], offsets[MACHINES * DAYS];
 static uint32_t machines[MACHINES * DAYS];
@@ -151,16 +100,16 @@ static const char *machine_names[MACHINES];
 
 /* Every tenth machine is slow. */
 static struct host_table make_slow_nodes(void) {
-    bits = 17;
+    drawn_bits = 17;
     for (uint32_t m = 0; m < MACHINES; m++) {
-        double speed = (m % 10 ? 7e-11 : 9e-11) + 1e-12 * normal();
-        double offset = 2e-6 + 3e4 * (speed - 7e-11) * 0.1 + 1e-7 * normal();
+        double speed = (m % 10 ? 7e-11 : 9e-11) + 1e-12 * draw_normal();
+        double offset = 2e-6 + 3e4 * (speed - 7e-11) * 0.1 + 1e-7 * draw_normal();
         snprintf(machine_texts[m], sizeof machine_texts[m], "m%03u", m);
         machine_names[m] = machine_texts[m];
         for (uint32_t d = 0; d < DAYS; d++) {
             machines[d * MACHINES + m] = m;
-            speeds[d * MACHINES + m] = speed + 1e-13 * normal();
-            offsets[d * MACHINES + m] = offset + 1e-8 * normal();
+            speeds[d * MACHINES + m] = speed + 1e-13 * draw_normal();
+            offsets[d * MACHINES + m] = offset + 1e-8 * draw_normal();
         }
     }
     return (struct host_table){.names = {"speed", "offset"},
@@ -183,15 +132,12 @@ static struct host_table make_slow_nodes(void) {
 static void slow_nodes(void **state) {
     (void)state;
     struct host_table table = make_slow_nodes();
-    host_fit(fit, &table, &result);
-    const struct host_group *group = &result.groups[0];
-    if (result.code != 0)
-        fail_msg("%s", result.message.text);
+    const struct host_group *group = fit_library_fit(&table);
     assert_int_equal(group->part_count, 3);
     assert_string_equal(group->parts[0].name, "typical");
     assert_string_equal(group->parts[1].name, "slow");
-    assert_close(value_of(&group->parts[1], "weight"), 0.1, 1e-6, "slow share");
-    assert_close(value_of(&group->parts[0], "slow_share"), 0.1, 1e-6, "slow share");
+    assert_close(fit_library_value(&group->parts[1], "weight"), 0.1, 1e-6, "slow share");
+    assert_close(fit_library_value(&group->parts[0], "slow_share"), 0.1, 1e-6, "slow share");
     assert_close(group->parts[0].estimates[0].estimate, 7e-11, 0.01, "mu");
     assert_close(group->parts[1].estimates[0].estimate, 9e-11, 0.01, "mu");
     assert_close(sqrt(group->parts[0].covariance[0]), 1e-12, 0.2, "deviation");
@@ -200,10 +146,10 @@ static void slow_nodes(void **state) {
     assert_memory_equal(&first.estimates[0], &group->parts[1].estimates[0], sizeof first.estimates[0]);
     assert_memory_equal(first.covariance, group->parts[1].covariance, 4 * sizeof(double));
     /* One population of the same machines is less likely, and its parts are what moments say. */
-    double bic = value_of(&group->parts[0], "bic");
+    double bic = fit_library_value(&group->parts[0], "bic");
     table.values[0] = 1;
     host_fit(fit, &table, &result);
-    assert_true(value_of(&group->parts[0], "bic") > bic);
+    assert_true(fit_library_value(&group->parts[0], "bic") > bic);
     assert_close(group->parts[0].estimates[0].estimate, 7.2e-11, 0.01, "mu");
     table.values[0] = 4;
     host_fit(fit, &table, &result);
@@ -234,7 +180,7 @@ static void odd_rows(void **state) {
     table.columns[0] = with_gap;
     host_fit(fit, &table, &result);
     assert_int_equal(result.groups[0].rows, 4);
-    assert_int_equal((int)value_of(&result.groups[0].parts[0], "machines"), 2);
+    assert_int_equal((int)fit_library_value(&result.groups[0].parts[0], "machines"), 2);
     assert_says(result.groups[0].notes, "2 rows left out");
     assert_says(result.groups[0].notes, "2 machines for 2 coefficients");
     double alone[] = {1, NAN, NAN, NAN, 3, NAN};
@@ -271,9 +217,9 @@ static void groups(void **state) {
     table.groups = of;
     table.group_count = 2;
     host_fit(fit, &table, &result);
-    assert_int_equal((int)value_of(&result.groups[0].parts[0], "machines"), 3);
+    assert_int_equal((int)fit_library_value(&result.groups[0].parts[0], "machines"), 3);
     assert_close(result.groups[0].estimates[0].estimate, 16.0 / 3, 1e-14, "mu");
-    assert_int_equal((int)value_of(&result.groups[1].parts[0], "machines"), 2);
+    assert_int_equal((int)fit_library_value(&result.groups[1].parts[0], "machines"), 2);
     assert_close(result.groups[1].estimates[0].estimate, (5.5 + 3) / 2, 1e-14, "mu");
 }
 
@@ -320,5 +266,5 @@ int main(void) {
         cmocka_unit_test(likelihood), cmocka_unit_test(odd_rows),         cmocka_unit_test(groups),
         cmocka_unit_test(refusals),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, fit_library_close);
 }

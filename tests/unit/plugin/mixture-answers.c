@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "engine/documents/csv.h"
-#include "tests/unit/plugin/fit-host.h"
+#include "tests/unit/plugin/fit-library.h"
 #include "tests/unit/plugin/gzip-file.h"
 
 #include <unistd.h>
@@ -16,9 +16,6 @@
 enum { VALUES_MOST = 20000, ROWS_MOST = 64 };
 
 static char data[4096];
-static struct plugin_library *library;
-static const struct fit_operations *fit;
-static struct host_result result; /* large */
 
 struct answer {
     char sample[128], weights[512], means[512], sigmas[512];
@@ -30,22 +27,7 @@ static size_t answer_count;
 
 static int set_up(void **state) {
     (void)state;
-    const char *build = getenv("ASSAY_BUILD");
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/fit-mixture.so", build ? build : "build");
-    if (plugin_library_load(path, ASSAY_PLUGIN_FIT, &library, &failure) < 0) {
-        fprintf(stderr, "%s\n", failure.text);
-        return -1;
-    }
-    fit = plugin_library_fit(library);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    plugin_library_close(library);
-    return 0;
+    return fit_library_open("fit-mixture");
 }
 
 static size_t column(const struct csv_reader *reader, const char *name) {
@@ -175,5 +157,5 @@ int main(void) {
         return 77;
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(never_below)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, fit_library_close);
 }

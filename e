@@ -1,1 +1,0 @@
-assay: cannot open 'c.yaml': No such file or directory
