@@ -439,7 +439,8 @@ const struct verb verb_export = {
         "Cornebize: dgemm_model.c, a case for each node, or cpu of a node.\n"
         "\n"
         "    assay export simgrid smpi.json --hosts 32 --cores 16 -o platform.xml\n"
-        "    assay export simgrid smpi.json dgemm.json --loopback-latency=0.1us --loopback-bandwidth=18GB/s\n"
+        "    assay export simgrid smpi.json dgemm.json --loopback-latency=0.1us \\\n"
+        "        --loopback-bandwidth=18GB/s\n"
         "    assay export kernels dgemm.json dtrsm=calls/dtrsm-2024.json -o kernels.h\n"
         "    assay export hpl-smpi dgemm.json -o src/blas/dgemm_model.c\n",
     .options = options,

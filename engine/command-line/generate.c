@@ -306,12 +306,12 @@ const struct verb verb_generate = {
         "sigma(m*n*k), or mnk_residual, is the coefficient of the noise. Otherwise say it: --as alpha=m*n*k "
         "--as gamma=1 --as 'sigma=sigma(m*n*k)', or none to leave one out.\n"
         "\n"
-        "    assay fit population days.csv -y mnk --terms 'intercept + mnk_residual | node, cpu' -o "
-        "dahu.json\n"
-        "    assay generate cluster dahu.json --nodes 1024 --cpus 2 --seed 7 -o synthetic.csv\n"
-        "    assay generate cluster dahu.json --nodes 256 --days 0 --model synthetic.json\n"
-        "    assay predict hpl synthetic.json --set N=200000 --set NB=128 --set P=16 --set Q=16 \\\n"
-        "        --set latency=1us --set bandwidth=10GB/s --set speed=slowest\n",
+        "    assay fit population days.csv -y mnk -o dahu.json \\\n"
+        "        --terms 'intercept + mnk_residual | node, cpu'\n"
+        "    assay generate cluster dahu.json --nodes 1024 --cpus 2 --seed 7 -o new.csv\n"
+        "    assay generate cluster dahu.json --nodes 256 --days 0 --model new.json\n"
+        "    assay predict hpl new.json --set N=200000 --set NB=128 --set P=16 \\\n"
+        "        --set Q=16 --set latency=1us --set bandwidth=10GB/s --set speed=slowest\n",
     .options = options,
     .operands_least = 2,
     .operands_most = 2,

@@ -1,5 +1,7 @@
 #include "plugins/fit-piecewise/counted.h"
 
+#include "plugins/numerics/growth.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -104,16 +106,10 @@ struct arcs {
 static int add_arc(struct arcs *arcs, struct arc arc) {
     if (arcs->count == ZONES_ARCS_MOST)
         return -E2BIG;
-    if (arcs->count == arcs->capacity) {
-        size_t capacity = 2 * arcs->capacity + 256;
-        struct arc *grown = realloc(arcs->arcs, capacity * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        arcs->arcs = grown;
-        arcs->capacity = capacity;
-    }
-    arcs->arcs[arcs->count++] = arc;
-    return 0;
+    int r = growth_reserve(&arcs->arcs, &arcs->capacity, arcs->count + 1, sizeof arc);
+    if (r >= 0)
+        arcs->arcs[arcs->count++] = arc;
+    return r;
 }
 
 /* The least costs from every place to the end of the run, less one penalty: those of the points turned about.

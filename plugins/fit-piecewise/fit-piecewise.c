@@ -2,6 +2,8 @@
 #include "plugins/fit-piecewise/request.h"
 #include "plugins/fit-piecewise/segmentation.h"
 #include "plugins/interface/fit.h"
+#include "plugins/numerics/growth.h"
+#include "plugins/numerics/notes.h"
 
 #include <errno.h>
 #include <gsl/gsl_errno.h>
@@ -13,8 +15,6 @@
 
 enum {
     ROWS_MOST = 1 << 24,
-    NOTES_MOST = 8,
-    NOTE_SIZE = 512,
     VALUES_MOST = 16,
 };
 
@@ -37,7 +37,7 @@ struct fit {
     size_t need_count;
     struct point_row *rows;
     uint32_t *before; /* of each row: the row of its group before it */
-    size_t row_count, row_capacity;
+    size_t row_count, row_capacity, before_capacity;
     struct group_rows *groups;
     size_t group_count, group_capacity;
 };
@@ -81,29 +81,13 @@ static int piecewise_open(const struct plugin_host *host, const struct fit_reque
 /* ---- Rows */
 
 static int grow(struct fit *fit, const struct fit_block *block) {
-    if (block->group_count > fit->group_capacity) {
-        size_t capacity = block->group_count + block->group_count / 2 + 16;
-        struct group_rows *groups = realloc(fit->groups, capacity * sizeof *groups);
-        if (!groups)
-            return -ENOMEM;
-        fit->groups = groups;
-        fit->group_capacity = capacity;
-    }
+    if (growth_reserve(&fit->groups, &fit->group_capacity, block->group_count, sizeof *fit->groups) < 0)
+        return -ENOMEM;
     for (; fit->group_count < block->group_count; fit->group_count++)
         fit->groups[fit->group_count] = (struct group_rows){.last = none};
-    if (fit->row_count + block->rows <= fit->row_capacity)
-        return 0;
-    size_t capacity = fit->row_count + block->rows + fit->row_capacity / 2;
-    struct point_row *rows = realloc(fit->rows, capacity * sizeof *rows);
-    if (rows)
-        fit->rows = rows;
-    uint32_t *before = realloc(fit->before, capacity * sizeof *before);
-    if (before)
-        fit->before = before;
-    if (!rows || !before)
-        return -ENOMEM;
-    fit->row_capacity = capacity;
-    return 0;
+    size_t rows = fit->row_count + block->rows;
+    int r = growth_reserve(&fit->rows, &fit->row_capacity, rows, sizeof *fit->rows);
+    return r < 0 ? r : growth_reserve(&fit->before, &fit->before_capacity, rows, sizeof *fit->before);
 }
 
 static bool needs_above_zero(const struct fit *fit) {
@@ -164,53 +148,32 @@ static int piecewise_end_of_pass(struct fit *fit, struct plugin_message *message
 
 /* ---- Results */
 
-struct notes {
-    char texts[NOTES_MOST][NOTE_SIZE];
-    const char *pointers[NOTES_MOST];
-    size_t count;
-};
-
-static char *add_note(struct notes *notes) {
-    char *text = notes->texts[notes->count];
-    notes->pointers[notes->count++] = text;
-    return text;
-}
-
 static uint64_t left_out(const struct group_rows *group) {
     return group->incomplete + group->not_above_zero;
-}
-
-/* "3 rows left out: a value is empty or not finite"; of either kind. */
-static void note_left_out(uint64_t count, const char *why, struct notes *notes) {
-    if (count > 0)
-        snprintf(add_note(notes), NOTE_SIZE, "%" PRIu64 " row%s left out: %s", count, count == 1 ? "" : "s",
-                 why);
 }
 
 static void make_notes(const struct fit *fit, const struct group_rows *group,
                        const struct segmentation *result, struct notes *notes) {
     notes->count = 0;
-    note_left_out(group->incomplete, "a value is empty or not finite", notes);
-    note_left_out(group->not_above_zero, "the response is not above 0, which this criterion cannot measure",
-                  notes);
+    notes_add_left_out(notes, group->incomplete, "a value is empty or not finite");
+    notes_add_left_out(notes, group->not_above_zero,
+                       "the response is not above 0, which this criterion cannot measure");
     if (result->given_left_out > 0)
-        snprintf(add_note(notes), NOTE_SIZE,
-                 "%zu of the given breaks left out: nothing was measured on one side",
-                 result->given_left_out);
+        notes_add(notes, "%zu of the given breaks left out: nothing was measured on one side",
+                  result->given_left_out);
     if (result->greatest)
-        snprintf(add_note(notes), NOTE_SIZE,
-                 "as many segments as there is room for: the criterion overfits; expected most=N, a greater "
-                 "minimum, or bic");
+        notes_add(notes, "as many segments as there is room for: the criterion overfits; expected most=N, a "
+                         "greater minimum, or bic");
     if (!(result->rss > 0))
-        snprintf(add_note(notes), NOTE_SIZE,
-                 "the lines explain the response to its last digit: standard errors are zero or not defined");
+        notes_add(notes, "the lines explain the response to its last digit: standard errors are zero or not "
+                         "defined");
     if (result->rounds > 0 && !result->settled)
-        snprintf(add_note(notes), NOTE_SIZE,
-                 "the breaks of the log error went in a circle after %zu rounds; these are the best of them",
-                 result->rounds);
+        notes_add(notes,
+                  "the breaks of the log error went in a circle after %zu rounds; these are the best of them",
+                  result->rounds);
     if (result->below_zero > 0)
-        snprintf(
-            add_note(notes), NOTE_SIZE,
+        notes_add(
+            notes,
             "at %zu value%s of %.100s the line is not above 0: relative error in place of log error there",
             result->below_zero, result->below_zero == 1 ? "" : "s", fit->asked.over);
 }

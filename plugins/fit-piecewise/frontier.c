@@ -1,6 +1,7 @@
 #include "plugins/fit-piecewise/frontier.h"
 
 #include "plugins/fit-piecewise/counted.h"
+#include "plugins/numerics/growth.h"
 
 #include <errno.h>
 #include <math.h>
@@ -29,6 +30,7 @@ struct frontier {
     struct sums sums;
     struct zones zones;
     size_t most;
+    bool proving;           /* all blocks are made */
     double floor;           /* rss below this is as good as none */
     double noise;           /* about its variance: what short blocks leave, but the worst tenth */
     double *blocks;         /* by number of breaks: a bound of R from below; most + 1 */
@@ -63,12 +65,21 @@ static void bound_by_blocks(struct frontier *frontier, size_t size, double *bloc
     }
 }
 
-static int make_blocks(struct frontier *frontier) {
+/* The size that tells of the noise at first; the others only where something is to be proven. */
+static int make_blocks(struct frontier *frontier, bool proving) {
+    if (frontier->proving)
+        return 0;
     double *blocks = malloc((frontier->sums.count / block_sizes[0] + 1) * sizeof *blocks);
-    frontier->blocks = calloc(frontier->most + 1, sizeof *frontier->blocks);
-    for (size_t i = 0; blocks && frontier->blocks && i < BLOCK_SIZES; i++)
-        bound_by_blocks(frontier, block_sizes[i], blocks);
+    if (!frontier->blocks)
+        frontier->blocks = calloc(frontier->most + 1, sizeof *frontier->blocks);
     int r = blocks && frontier->blocks ? 0 : -ENOMEM;
+    frontier->sums.tolerance =
+        fmax(1e-6 * sums_rss(&frontier->sums, 0, frontier->sums.count).high / (double)frontier->sums.count,
+             frontier->floor);
+    for (size_t i = 0; r >= 0 && i < BLOCK_SIZES; i++)
+        if ((block_sizes[i] == BLOCK_OF_NOISE) != proving)
+            bound_by_blocks(frontier, block_sizes[i], blocks);
+    frontier->proving = proving;
     free(blocks);
     return r;
 }
@@ -103,9 +114,7 @@ int frontier_new(const struct point *points, size_t count, const size_t *borders
         square += ldexp(points[i].weight, -frontier->sums.weight_exponent) * y * y;
     }
     frontier->floor = perfect * square;
-    frontier->sums.tolerance =
-        fmax(1e-6 * sums_rss(&frontier->sums, 0, count).high / (double)count, frontier->floor);
-    r = r < 0 ? r : make_blocks(frontier);
+    r = r < 0 ? r : make_blocks(frontier, false);
     if (r < 0) {
         frontier_free(frontier);
         return r;
@@ -153,15 +162,10 @@ static int insert(struct frontier *frontier, struct partition *partition, size_t
         partition_clear(partition);
         return 0;
     }
-    if (frontier->count == frontier->capacity) {
-        size_t capacity = 2 * frontier->capacity + 8;
-        struct corner *corners = realloc(frontier->corners, capacity * sizeof *corners);
-        if (!corners) {
-            partition_clear(partition);
-            return -ENOMEM;
-        }
-        frontier->corners = corners;
-        frontier->capacity = capacity;
+    if (growth_reserve(&frontier->corners, &frontier->capacity, frontier->count + 1,
+                       sizeof *frontier->corners) < 0) {
+        partition_clear(partition);
+        return -ENOMEM;
     }
     memmove(frontier->corners + at + 1, frontier->corners + at,
             (frontier->count - at) * sizeof *frontier->corners);
@@ -296,6 +300,19 @@ static bool find_open(const struct frontier *frontier, const struct choice *choi
     return least < INFINITY;
 }
 
+/* Beside the best first: a better one makes the rest easier to settle. */
+static bool find_next(const struct frontier *frontier, const struct choice *choice, struct open *ret) {
+    size_t best = 0;
+    while (best + 1 < frontier->count && frontier->corners[best].partition.count < choice->breaks)
+        best++;
+    if ((best > 0 && find_open(frontier, choice, best - 1, ret)) || find_open(frontier, choice, best, ret))
+        return true;
+    for (size_t left = 0; left < frontier->count; left++)
+        if (find_open(frontier, choice, left, ret))
+            return true;
+    return false;
+}
+
 /* The penalty whose run would settle all that is open: if the corner to the left (or right) is best for it.
  */
 static double next_penalty(const struct frontier *frontier, const struct choice *choice,
@@ -314,16 +331,20 @@ static double next_penalty(const struct frontier *frontier, const struct choice 
     from_right *= 1 + 1e-6;
     *ret_chord = false;
     double least = b ? fmax(b->penalty_most, 0) : 0, most = a->penalty_least;
+    /* Where it is most open, along the curve that all must be above: what settles most where there are many.
+     */
+    double curve = exp((choice->best - choice->cost * (double)open->worst) / choice->n);
+    double along = curve * choice->cost / choice->n;
+    bool fits = along > least && along<most, many = open->last - open->first> 2 + choice->breaks / 10;
+    if (fits && many && choice->breaks >= 20)
+        return along;
     if (a->partition.count == choice->breaks && from_left > least && from_left < most)
         return from_left;
     if (b && b->partition.count == choice->breaks && from_right > least && from_right < most)
         return from_right;
     if (!b)
         return from_left > 0 && from_left < most ? 0.7 * from_left : 0;
-    /* Where it is most open, along the curve that all must be above. */
-    double along =
-        exp((choice->best - choice->cost * (double)open->worst) / choice->n) * choice->cost / choice->n;
-    if (along > least && along < most)
+    if (fits)
         return along;
     *ret_chord = true;
     return fmax((a->rss - b->rss) / (double)(b->partition.count - a->partition.count), 0);
@@ -360,13 +381,14 @@ static int begin_choice(struct frontier *frontier, const struct choice *choice) 
         if (r < 0)
             break;
         double step = choice->cost * frontier->corners[at].rss / choice->n - penalty;
-        if (fabs(step) < 0.01 * penalty)
+        if (fabs(step) < (frontier->corners[at].partition.count < 20 ? 0.01 : 0.002) * penalty)
             break;
         double rate = last_step != 0 ? step / last_step : 0;
         bool closes = rate > 0.1 && rate < 0.8;
         penalty += closes ? step / (1 - rate) : step;
         last_step = closes ? 0 : step;
-        if (fabs(step) < 0.1 * penalty && rate == 0)
+        /* Few breaks are the same few for a penalty near by. */
+        if (fabs(step) < 0.1 * penalty && rate == 0 && frontier->corners[at].partition.count < 20)
             break;
     }
     return r;
@@ -381,20 +403,27 @@ static int give(const struct frontier *frontier, size_t breaks, const struct par
     return 0;
 }
 
+int frontier_guess(struct frontier *frontier, double n, double cost, size_t most,
+                   const struct partition **ret) {
+    struct choice choice = {.n = n, .cost = cost, .most = most < frontier->most ? most : frontier->most};
+    int r = run_fewest(frontier);
+    if (r >= 0 && frontier->corners[0].rss > frontier->floor)
+        r = begin_choice(frontier, &choice);
+    find_best(frontier, &choice);
+    return r < 0 ? r : give(frontier, choice.breaks, ret);
+}
+
 int frontier_choose(struct frontier *frontier, double n, double cost, size_t most,
                     const struct partition **ret) {
     struct choice choice = {.n = n, .cost = cost, .most = most < frontier->most ? most : frontier->most};
-    int r = run_fewest(frontier);
-    if (r >= 0 && frontier->corners[0].rss <= frontier->floor)
-        return give(frontier, frontier->corners[0].partition.count, ret);
-    r = r < 0 ? r : begin_choice(frontier, &choice);
+    int r = frontier_guess(frontier, n, cost, most, ret);
+    if (r < 0 || frontier->corners[0].rss <= frontier->floor)
+        return r;
+    r = make_blocks(frontier, true);
     while (r >= 0) {
         find_best(frontier, &choice);
         struct open open;
-        size_t left = 0;
-        while (left < frontier->count && !find_open(frontier, &choice, left, &open))
-            left++;
-        if (left == frontier->count)
+        if (!find_next(frontier, &choice, &open))
             return give(frontier, choice.breaks, ret);
         r = settle(frontier, &choice, &open);
     }

@@ -36,6 +36,10 @@ size_t frontier_most(const struct frontier *frontier);
 int frontier_choose(struct frontier *frontier, double n, double cost, size_t most,
                     const struct partition **ret);
 
+/* The same where the search begins, after a few runs: likely the best, but that is not proven. */
+int frontier_guess(struct frontier *frontier, double n, double cost, size_t most,
+                   const struct partition **ret);
+
 /* The least rss of exactly BREAKS breaks, borders included, at most frontier_most. -ENOMEM, or -E2BIG when
  * more than ZONES_ARCS_MOST segments (counted.h) would have to be looked at. */
 int frontier_exactly(struct frontier *frontier, size_t breaks, const struct partition **ret);

@@ -1,6 +1,7 @@
 #include "plugins/fit-piecewise/joined.h"
 
 #include "plugins/numerics/double-double.h"
+#include "plugins/numerics/growth.h"
 
 #include <errno.h>
 #include <math.h>
@@ -31,16 +32,10 @@ struct joined_search {
 };
 
 static int add(struct parabolas *parabolas, struct parabola item) {
-    if (parabolas->count == parabolas->capacity) {
-        size_t capacity = 2 * parabolas->capacity + 8;
-        struct parabola *items = realloc(parabolas->items, capacity * sizeof *items);
-        if (!items)
-            return -ENOMEM;
-        parabolas->items = items;
-        parabolas->capacity = capacity;
-    }
-    parabolas->items[parabolas->count++] = item;
-    return 0;
+    int r = growth_reserve(&parabolas->items, &parabolas->capacity, parabolas->count + 1, sizeof item);
+    if (r >= 0)
+        parabolas->items[parabolas->count++] = item;
+    return r;
 }
 
 int joined_new(const struct point *points, size_t count, size_t minimum, struct joined_search **ret) {

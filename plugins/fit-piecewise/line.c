@@ -1,8 +1,7 @@
 #include "plugins/fit-piecewise/line.h"
 
 #include "plugins/numerics/double-double.h"
-
-#include <gsl/gsl_cdf.h>
+#include "plugins/numerics/student.h"
 
 /* Residuals of this share of the response's own square are its rounding. */
 static const double perfect = 0x1p-98;
@@ -37,15 +36,11 @@ static struct moments moments_of(const struct point *points, size_t count) {
 
 void line_judge(struct line *line) {
     for (size_t i = 0; i < 2; i++) {
-        struct fit_estimate *estimate = &line->estimates[i];
-        estimate->standard_error = estimate->t = estimate->p = NAN;
-        if (!line->has_covariance)
-            continue;
-        estimate->standard_error = sqrt(line->covariance[3 * i]);
-        if (estimate->standard_error > 0) {
-            estimate->t = estimate->estimate / estimate->standard_error;
-            estimate->p = 2 * gsl_cdf_tdist_Q(fabs(estimate->t), line->degrees);
-        }
+        double variance = line->has_covariance ? line->covariance[3 * i] : NAN;
+        struct student test = student_test(line->estimates[i].estimate, variance, line->degrees);
+        line->estimates[i].standard_error = test.standard_error;
+        line->estimates[i].t = test.t;
+        line->estimates[i].p = test.p;
     }
 }
 

@@ -20,6 +20,8 @@
  */
 #include "plugins/fit-piecewise/partition.h"
 
+#include "plugins/numerics/growth.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,6 +35,13 @@ static const double rounding = 0x1p-50;
 struct node {
     uint32_t first;
     uint32_t level;
+    double bound; /* of least + P + C(u, a), a the place where the list was made; -INFINITY: not known */
+};
+
+/* Blocks of earlier places; from this place on nothing was known when it was made. */
+struct list {
+    size_t start, count; /* in search.nodes */
+    size_t made_at;
 };
 
 struct search {
@@ -70,17 +79,10 @@ static double lower(const struct search *search, size_t a, size_t b) {
 }
 
 static void push(struct search *search, struct node node) {
-    if (search->node_count == search->node_capacity) {
-        size_t capacity = 2 * search->node_capacity + 64;
-        struct node *nodes = realloc(search->nodes, capacity * sizeof *nodes);
-        if (!nodes) {
-            search->failed = true;
-            return;
-        }
-        search->nodes = nodes;
-        search->node_capacity = capacity;
-    }
-    search->nodes[search->node_count++] = node;
+    if (growth_reserve(&search->nodes, &search->node_capacity, search->node_count + 1, sizeof node) < 0)
+        search->failed = true;
+    else
+        search->nodes[search->node_count++] = node;
 }
 
 /* ---- One place */
@@ -116,7 +118,13 @@ static void try_places(struct search *search, size_t first, size_t count, size_t
     }
 }
 
-static void consider(struct search *search, struct node node, size_t s, struct best *best) {
+static struct node child_of(struct node node, uint32_t child) {
+    size_t step = block_size(node.level - 1);
+    return (struct node){(uint32_t)(node.first + child * step), node.level - 1, -INFINITY};
+}
+
+/* MADE: C(a, s), a the place where the node's list was made. */
+static void consider(struct search *search, struct node node, size_t s, double made, struct best *best) {
     if (node.first + search->run->minimum > s)
         return;
     double least = block_least(search, node);
@@ -124,21 +132,21 @@ static void consider(struct search *search, struct node node, size_t s, struct b
         return;
     size_t last = block_last(search, node);
     if (best->from != SIZE_MAX) {
-        double bound = least + search->penalty + lower(search, last, s);
-        if (bound > best->value.high + rounding * (fabs(best->value.high) + search->penalty))
+        double most = best->value.high + rounding * (fabs(best->value.high) + search->penalty);
+        if (node.bound + made > most || least + search->penalty > most ||
+            least + search->penalty + lower(search, last, s) > most)
             return;
     }
     if (node.level == 1) {
         try_places(search, node.first, last - node.first + 1, s, best);
         return;
     }
-    size_t step = block_size(node.level - 1);
     for (uint32_t child = BRANCH; child-- > 0;)
-        consider(search, (struct node){(uint32_t)(node.first + child * step), node.level - 1}, s, best);
+        consider(search, child_of(node, child), s, made, best);
 }
 
 /* The places before S are those of the blocks in the list, and NEAR to before S. */
-static void settle(struct search *search, size_t s, size_t near, size_t list, size_t list_count) {
+static void settle(struct search *search, size_t s, size_t near, const struct list *list) {
     if (s < search->settled)
         return;
     search->settled = s + 1;
@@ -151,8 +159,9 @@ static void settle(struct search *search, size_t s, size_t near, size_t list, si
         try_exactly(search, search->from[s - 1], s, &best);
     if (near < s)
         try_places(search, near, s - near, s, &best);
-    for (size_t i = list_count; i-- > 0;)
-        consider(search, search->nodes[list + i], s, &best);
+    double made = fmax(lower(search, list->made_at, s), 0);
+    for (size_t i = list->count; i-- > 0;)
+        consider(search, search->nodes[list->start + i], s, made, &best);
     if (best.from == SIZE_MAX)
         return;
     search->values[s] = best.value;
@@ -201,40 +210,47 @@ static double ceiling(const struct search *search, size_t a, size_t last) {
     return greatest + rounding * (fabs(value) + search->penalty);
 }
 
-static void keep(struct search *search, struct node node, size_t a, uint32_t level, double most) {
+/* MADE as above, s being A. */
+static void keep(struct search *search, struct node node, size_t a, double made, uint32_t level,
+                 double most) {
     double least = block_least(search, node);
-    if (!(least < INFINITY) || least + search->penalty + lower(search, block_last(search, node), a) > most)
+    if (!(least < INFINITY) || node.bound + made > most)
+        return;
+    double bound = least + search->penalty + lower(search, block_last(search, node), a);
+    if (bound > most)
         return;
     if (node.level <= level) {
+        node.bound = bound - rounding * (fabs(least) + search->penalty);
         push(search, node);
         return;
     }
-    size_t step = block_size(node.level - 1);
     for (uint32_t child = 0; child < BRANCH; child++)
-        keep(search, (struct node){(uint32_t)(node.first + child * step), node.level - 1}, a, level, most);
+        keep(search, child_of(node, child), a, made, level, most);
 }
 
-static void visit(struct search *search, uint32_t level, size_t a, size_t list, size_t list_count) {
-    settle(search, a, a, list, list_count);
-    size_t last = block_last(search, (struct node){(uint32_t)a, level});
-    size_t start = search->node_count, step = block_size(level - 1);
-    if (list_count > 0) {
-        double most = ceiling(search, a, last);
-        for (size_t i = 0; i < list_count; i++)
-            keep(search, search->nodes[list + i], a, level, most);
+static void visit(struct search *search, uint32_t level, size_t a, const struct list *list) {
+    settle(search, a, a, list);
+    size_t last = block_last(search, (struct node){(uint32_t)a, level, 0});
+    size_t step = block_size(level - 1);
+    struct list own = {search->node_count, 0, a};
+    if (list->count > 0) {
+        double most = ceiling(search, a, last), made = fmax(lower(search, list->made_at, a), 0);
+        for (size_t i = 0; i < list->count; i++)
+            keep(search, search->nodes[list->start + i], a, made, level, most);
     }
     for (size_t child = a; child <= last && !search->failed; child += step) {
-        struct node done = {(uint32_t)child, level - 1};
+        struct node done = {(uint32_t)child, level - 1, -INFINITY};
+        own.count = search->node_count - own.start;
         if (level == 1) {
-            settle(search, child, a, start, search->node_count - start);
+            settle(search, child, a, &own);
             continue;
         }
-        visit(search, level - 1, child, start, search->node_count - start);
+        visit(search, level - 1, child, &own);
         make_block(search, done);
         if (child + step <= last)
             push(search, done);
     }
-    search->node_count = start;
+    search->node_count = own.start;
 }
 
 /* ---- Results */
@@ -287,7 +303,7 @@ int partition_penalised(const struct partition_run *run, double penalty, double 
     uint32_t level;
     search.failed = !search_init(&search, &level);
     if (!search.failed)
-        visit(&search, level, 0, 0, 0);
+        visit(&search, level, 0, &(struct list){0, 0, 0});
     int r = search.failed ? -ENOMEM : read_back(&search, ret);
     for (size_t s = 0; r >= 0 && values && s <= search.count; s++)
         values[s] = search.values[s].high;

@@ -19,6 +19,7 @@ struct work {
     size_t borders[REQUEST_BREAKS_MOST];
     size_t border_names[REQUEST_BREAKS_MOST + 1]; /* of zones: which name of the request */
     size_t border_count;
+    bool guessing;             /* the number of segments need not be proven yet */
     struct frontier *frontier; /* of the points as they are bent now */
     struct partition knots;    /* where lines that meet do so; breaks owned */
     struct segmentation *result;
@@ -171,10 +172,11 @@ static int find_breaks(struct work *work, const struct partition **ret, char *re
                  request->segments, request->minimum, work->result->point_count, request->over, most);
         return SEGMENTATION_SKIPPED;
     }
-    int r = request->segments > 0
-                ? frontier_exactly(work->frontier, request->segments - 1, ret)
-                : frontier_choose(work->frontier, work->result->observations, cost_of_break(work),
-                                  (request->most < most ? request->most : most) - 1, ret);
+    size_t limit = (request->most < most ? request->most : most) - 1;
+    double n = work->result->observations;
+    int r = request->segments > 0 ? frontier_exactly(work->frontier, request->segments - 1, ret)
+            : work->guessing      ? frontier_guess(work->frontier, n, cost_of_break(work), limit, ret)
+                                  : frontier_choose(work->frontier, n, cost_of_break(work), limit, ret);
     work->result->greatest = r >= 0 && request->segments == 0 && most > 1 && (*ret)->count + 1 == most &&
                              (request->break_count == 0 || request->between);
     if (r != -E2BIG)
@@ -266,9 +268,9 @@ static void bend(struct work *work) {
 }
 
 /* Gauss-Newton: lines and what they are bent about until they are the same; the breaks stay. */
-static int converge(struct work *work, char *reason) {
-    int r = fit_lines(work, reason);
-    for (int i = 0; i < 200 && r == 0 && take_lines(work); i++) {
+static int converge(struct work *work, int steps, char *reason) {
+    int r = 0;
+    for (int i = 0; i < steps && r == 0 && take_lines(work); i++) {
         bend(work);
         r = fit_lines(work, reason);
     }
@@ -322,10 +324,11 @@ static int keep_best(struct work *work, struct kept *kept) {
 }
 
 /* The breaks that are best about the lines, the lines that are best for the breaks, and again, until nothing
- * moves. */
+ * moves. At first neither is more exact than it takes to get there. */
 static int log_rounds(struct work *work, struct kept *kept, char *reason) {
     struct segmentation *result = work->result;
     int r = 0;
+    work->guessing = true;
     while (r == 0 && !result->settled && !kept->round && result->rounds < SEGMENTATION_ROUNDS_MOST) {
         result->rounds++;
         const struct partition *partition;
@@ -333,12 +336,17 @@ static int log_rounds(struct work *work, struct kept *kept, char *reason) {
         r = r < 0 ? r : find_breaks(work, &partition, reason);
         if (r != 0)
             return r;
-        result->settled = result->segments && same_breaks(result, partition);
+        bool same = result->segments && same_breaks(result, partition);
+        result->settled = same && !work->guessing;
         if (result->settled)
             break;
-        r = set_segments(work, partition);
-        r = r < 0 ? r : converge(work, reason);
-        r = r != 0 ? r : keep_best(work, kept);
+        if (!same)
+            r = set_segments(work, partition);
+        r = r < 0 ? r : fit_lines(work, reason);
+        work->guessing = work->guessing && !same && result->rounds < SEGMENTATION_GUESSES_MOST;
+        r = r != 0 ? r : converge(work, work->guessing ? 2 : 200, reason);
+        if (r == 0 && !work->guessing)
+            r = keep_best(work, kept);
     }
     return r;
 }

@@ -13,13 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCOUTED_GROUPS_MOST = 1 << 14 }; /* 13 MiB of scouts */
+enum {
+    SCOUTED_GROUPS_MOST = 1 << 14, /* 13 MiB of scouts */
+    KEPT_ROWS_MOST = 1 << 22,      /* 128 MiB */
+};
 enum parameter { CRITERION, RESPONSE, PARAMETER_COUNT };
 enum { RESPONSE_AUTO, RESPONSE_TIME, RESPONSE_BANDWIDTH }; /* words of the parameter */
 
 struct group {
     struct transfer transfer;
     double minimum, maximum; /* of the size column, in its own unit */
+};
+
+/* A row of a group that is not done. */
+struct kept_row {
+    double size, duration, w;
+    uint32_t group;
 };
 
 struct fit {
@@ -35,6 +44,10 @@ struct fit {
     struct group *groups;
     size_t group_count, group_capacity;
     struct scout *scouts; /* one for each group during the second pass; or NULL */
+    /* Rows of this pass, so that further ones need not be read: while they are few enough. */
+    struct kept_row *kept;
+    size_t kept_count, kept_capacity;
+    bool keeping;
     uint64_t rows, passes;
 };
 
@@ -135,6 +148,7 @@ static void transfer_close(struct fit *fit) {
         return;
     free(fit->groups);
     free(fit->scouts);
+    free(fit->kept);
     free(fit);
 }
 
@@ -152,6 +166,7 @@ static int transfer_open(const struct plugin_host *host, const struct fit_reques
     fit->host = host;
     fit->request = request;
     fit->criterion = (enum transfer_criterion)request->parameters[CRITERION];
+    fit->keeping = fit->criterion != TRANSFER_TIME;
     int r = choose_columns(host, request, fit, message);
     if (r < 0) {
         transfer_close(fit);
@@ -176,6 +191,27 @@ static int reserve_groups(struct fit *fit, size_t count) {
         group->minimum = INFINITY;
         group->maximum = -INFINITY;
     }
+    return r;
+}
+
+static void forget_rows(struct fit *fit) {
+    free(fit->kept);
+    fit->kept = NULL;
+    fit->kept_count = fit->kept_capacity = 0;
+}
+
+/* Keeps a row that a further pass wants; gives up keeping when there are too many. */
+static int keep_row(struct fit *fit, const struct kept_row *row) {
+    if (!fit->keeping || !transfer_wants(&fit->groups[row->group].transfer))
+        return 0;
+    if (fit->kept_count == KEPT_ROWS_MOST) {
+        forget_rows(fit);
+        fit->keeping = false;
+        return 0;
+    }
+    int r = growth_reserve(&fit->kept, &fit->kept_capacity, fit->kept_count + 1, sizeof *fit->kept);
+    if (r == 0)
+        fit->kept[fit->kept_count++] = *row;
     return r;
 }
 
@@ -204,16 +240,14 @@ static int transfer_block(struct fit *fit, const struct fit_block *block, struct
             continue;
         group->minimum = fmin(group->minimum, sizes[i]);
         group->maximum = fmax(group->maximum, sizes[i]);
+        r = keep_row(fit, &(struct kept_row){size, duration, w, block->groups[i]});
     }
     fit->rows += block->rows;
     return r;
 }
 
-static int transfer_end_of_pass(struct fit *fit, struct plugin_message *message) {
-    if (fit->rows == 0) {
-        snprintf(message->text, sizeof message->text, "there are no rows to fit");
-        return -EINVAL;
-    }
+/* After a pass over rows: 1 when they are wanted again, 0, or -ENOMEM. */
+static int step_groups(struct fit *fit) {
     bool again = false, first = fit->passes++ == 0;
     for (size_t i = 0; i < fit->group_count; i++)
         again |= transfer_step(&fit->groups[i].transfer, fit->criterion);
@@ -228,7 +262,36 @@ static int transfer_end_of_pass(struct fit *fit, struct plugin_message *message)
         for (size_t i = 0; i < fit->group_count; i++)
             transfer_send(&fit->groups[i].transfer, &fit->scouts[i]);
     }
-    return again ? FIT_AGAIN : FIT_DONE;
+    return again;
+}
+
+/* Whether the rows of the groups that are not done are few enough to be kept in the next pass. */
+static bool can_keep(const struct fit *fit) {
+    uint64_t rows = 0;
+    for (size_t i = 0; i < fit->group_count; i++)
+        rows += transfer_wants(&fit->groups[i].transfer) ? fit->groups[i].transfer.rows : 0;
+    return rows <= KEPT_ROWS_MOST;
+}
+
+static int transfer_end_of_pass(struct fit *fit, struct plugin_message *message) {
+    if (fit->rows == 0) {
+        snprintf(message->text, sizeof message->text, "there are no rows to fit");
+        return -EINVAL;
+    }
+    int again = step_groups(fit);
+    while (again > 0 && fit->keeping) {
+        for (size_t i = 0; i < fit->kept_count; i++) {
+            const struct kept_row *row = &fit->kept[i];
+            transfer_add(&fit->groups[row->group].transfer, fit->criterion, row->size, row->duration, row->w);
+        }
+        again = step_groups(fit);
+    }
+    if (again <= 0) {
+        forget_rows(fit);
+        return again < 0 ? again : FIT_DONE;
+    }
+    fit->keeping = can_keep(fit);
+    return FIT_AGAIN;
 }
 
 /* ---- Results */

@@ -102,12 +102,17 @@ bool transfer_add(struct transfer *transfer, enum transfer_criterion criterion, 
         return false;
     if (first)
         add_first(transfer, criterion, size, duration, w);
-    else if (transfer->state == TRANSFER_STEPPING || transfer->state == TRANSFER_JUDGING)
+    else if (transfer_wants(transfer))
         add_further(transfer, criterion, size, duration, w);
     return true;
 }
 
 /* ---- Steps */
+
+bool transfer_wants(const struct transfer *transfer) {
+    return transfer->state == TRANSFER_LOOKING || transfer->state == TRANSFER_STEPPING ||
+           transfer->state == TRANSFER_JUDGING;
+}
 
 /* The least mean duration over the sizes that there are: it is at one of the ends. */
 static double least_mean(const struct transfer *transfer, double latency, double inverse) {
@@ -258,7 +263,7 @@ bool transfer_step(struct transfer *transfer, enum transfer_criterion criterion)
             go_back(transfer);
         }
     }
-    if (transfer->state != TRANSFER_STEPPING && transfer->state != TRANSFER_JUDGING)
+    if (!transfer_wants(transfer))
         return false;
     clear_sums(transfer);
     return true;

@@ -75,6 +75,8 @@ void transfer_begin(struct transfer *transfer);
 /* Sizes in By, durations in s; W >= 0. Whether the row is used. */
 bool transfer_add(struct transfer *transfer, enum transfer_criterion criterion, double size, double duration,
                   double w);
+/* Whether its rows are of use in this pass. */
+bool transfer_wants(const struct transfer *transfer);
 /* Between the first pass and the second: looks for a better start in the second. SCOUT must be there until
  * the step after it. */
 void transfer_send(struct transfer *transfer, struct scout *scout);

@@ -32,6 +32,7 @@ report $([ "$(member time.json latency)" != "$(member bandwidth.json latency)" ]
 check "the default is the source's, of bandwidths" "$ASSAY" fit transfer link.csv --by link -o default.json
 report $([ "$(member default.json latency)" = "$(member bandwidth.json latency)" ]; echo $?) "... that is so"
 check "time from standard input" sh -c "'$ASSAY' fit transfer - --by link --set criterion=time <link.csv"
+check "and the others, of which the rows are kept" sh -c "'$ASSAY' fit transfer - --by link --set criterion=log <link.csv"
 
 # Bandwidths in place of durations: the same numbers, another kind of model.
 awk -F, -v OFS=, 'NR == 1 { print "link", "size", "bandwidth" } NR > 1 { print $1, $2, sprintf("%.17g", $2 / $3) }' link.csv >rates.csv

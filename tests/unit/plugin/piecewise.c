@@ -228,8 +228,7 @@ static void given_breaks(void **state) {
         set(&table, "between", 1);
         set(&table, "minimum", 2);
         set(&table, "segments", 4);
-        table.terms = strtok(terms, "|");
-        snprintf(terms + strlen(terms), 64, "| %.17g", at);
+        snprintf(terms, sizeof terms, "size | %.17g", at);
         host_fit(fit, &table, &result);
         if (plain.least[4][plain.n] < INFINITY && plain.least[4][plain.n] > 1e-14)
             assert_near(total(), (double)plain.least[4][plain.n], 1e-9);
@@ -567,7 +566,7 @@ static void bad_rows(void **state) {
     table.weights = "w";
     assert_skipped(&table, "no rows");
     none[3] = -1;
-    assert_refused(&table, "the weight 'w' of data row 4 is -1; expected 0 or more");
+    assert_refused(&table, "the weight 'w' of table data row 4 is -1; expected 0 or more");
     double odd[] = {1, 2.5, NAN, 4.5, INFINITY, 6.5, -7, 0};
     table = table_of(x, odd, 8);
     ask(&table);
