@@ -2,6 +2,13 @@
 #ifndef ASSAY_TESTS_UNIT_PLUGIN_FIT_LIBRARY_H
 #define ASSAY_TESTS_UNIT_PLUGIN_FIT_LIBRARY_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include "tests/unit/plugin/fit-host.h"
 
 static struct plugin_library *library;
