@@ -13,7 +13,6 @@
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +37,7 @@ struct span {
 struct csv_columns {
     struct csv_reader *reader;
     size_t column_count;
-    enum csv_empty empty;
+    enum csv_missing missing;
     struct wanted *numbers, *labels; /* in the order in which they were first wanted */
     size_t number_count, label_count;
     const double **number_lists; /* as the caller wanted them, also twice */
@@ -59,10 +58,8 @@ struct csv_columns {
 static inline bool take_number(const struct csv_columns *columns, const struct wanted *wanted,
                                const char *bytes, size_t length) {
     double *number = &wanted->numbers[columns->rows];
-    if (length > 0 || columns->empty == CSV_EMPTY_IS_ERROR)
-        return csv_number_parse(bytes, length, number);
-    *number = NAN;
-    return true;
+    return csv_number_parse(bytes, length, number) ||
+           (columns->missing == CSV_MISSING_IS_NAN && csv_number_parse_missing(bytes, length, number));
 }
 
 static inline int take_label(const struct csv_columns *columns, struct wanted *wanted, const char *bytes,
@@ -224,7 +221,7 @@ static size_t take_tile(struct csv_columns *columns) {
         tile->rows = BLOCK_ROWS - columns->rows;
     for (size_t i = 0; i < columns->number_count; i++)
         tile->rows =
-            columns->kernel->numbers(tile, columns->numbers[i].column, columns->empty == CSV_EMPTY_IS_NAN,
+            columns->kernel->numbers(tile, columns->numbers[i].column, columns->missing == CSV_MISSING_IS_NAN,
                                      columns->numbers[i].numbers + columns->rows);
     for (size_t j = 0; j < columns->label_count; j++)
         tile->rows = take_tile_labels(tile, &columns->labels[j], columns->labels[j].codes + columns->rows);
@@ -390,8 +387,8 @@ static bool want_label(struct csv_columns *columns, size_t j, size_t column) {
 }
 
 int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t number_count,
-                     const size_t *labels, size_t label_count, enum csv_empty empty, struct csv_columns **ret,
-                     struct failure *failure) {
+                     const size_t *labels, size_t label_count, enum csv_missing missing,
+                     struct csv_columns **ret, struct failure *failure) {
     if (reader->started)
         return failure_set(failure, -EINVAL, "rows of '%s' were read already", reader->name);
     cleanup(cleanup_columns) struct csv_columns *columns = calloc(1, sizeof *columns);
@@ -399,7 +396,7 @@ int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t nu
         return failure_memory(failure);
     columns->reader = reader;
     columns->column_count = reader->column_count;
-    columns->empty = empty;
+    columns->missing = missing;
     columns->fills = UINT64_MAX;
     columns->numbers = calloc(number_count + 1, sizeof *columns->numbers);
     columns->labels = calloc(label_count + 1, sizeof *columns->labels);

@@ -134,4 +134,8 @@ static inline bool csv_number_parse(const char *bytes, size_t length, double *re
 }
 #endif
 
+/* What csv_number_parse refused, where missing numbers are NaN (csv.h). For the few: kept out of the loops of
+ * the many. */
+bool csv_number_parse_missing(const char *bytes, size_t length, double *ret);
+
 #endif

@@ -3,8 +3,6 @@
 #include "engine/documents/csv-number.h"
 #include "engine/documents/csv-scan.h"
 
-#include <math.h>
-
 #define INLINE __attribute__((always_inline)) static inline
 
 /* ---- The ends of fields ------------------------------------------------------------------------ */
@@ -72,7 +70,7 @@ __attribute__((noinline)) static bool parse_any(const char *bytes, size_t length
 
 /* The rows from FIRST on, one by one. */
 INLINE size_t read_rows(bool (*parse)(const char *, size_t, double *), const struct csv_tile *tile,
-                        size_t column, size_t first, size_t rows, bool empty_is_nan, double *ret) {
+                        size_t column, size_t first, size_t rows, bool missing_is_nan, double *ret) {
     const size_t columns = tile->columns;
     const char *at = tile->at;
     const bool is_last = column + 1 == columns;
@@ -81,9 +79,8 @@ INLINE size_t read_rows(bool (*parse)(const char *, size_t, double *), const str
         size_t begin = csv_tile_begin(before), end = csv_tile_end(at, before, is_last);
         if (__builtin_expect(parse(at + begin, end - begin, &ret[row]), 1))
             continue;
-        if (end > begin || !empty_is_nan)
+        if (!missing_is_nan || !csv_number_parse_missing(at + begin, end - begin, &ret[row]))
             return row;
-        ret[row] = NAN;
     }
     return rows;
 }
@@ -108,8 +105,8 @@ static void index_portable(struct csv_tile *tile, size_t length) {
     index_rows(scan_portable, append_places, tile, length);
 }
 
-static size_t numbers_portable(const struct csv_tile *tile, size_t column, bool empty_is_nan, double *ret) {
-    return read_rows(csv_number_parse, tile, column, 0, tile->rows, empty_is_nan, ret);
+static size_t numbers_portable(const struct csv_tile *tile, size_t column, bool missing_is_nan, double *ret) {
+    return read_rows(csv_number_parse, tile, column, 0, tile->rows, missing_is_nan, ret);
 }
 
 static const struct csv_tile_kernel portable = {"plain C", index_portable, numbers_portable};
@@ -245,14 +242,15 @@ AVX2 INLINE bool read_four(const char *at, const uint32_t *before, size_t column
     return true;
 }
 
-AVX2 static size_t numbers_avx2(const struct csv_tile *tile, size_t column, bool empty_is_nan, double *ret) {
+AVX2 static size_t numbers_avx2(const struct csv_tile *tile, size_t column, bool missing_is_nan,
+                                double *ret) {
     const size_t columns = tile->columns, rows = tile->rows;
     size_t row = 0;
     if (column + 1 < columns) /* a last field may have a carriage return behind it */
         for (; row + 4 <= rows; row += 4)
             if (!read_four(tile->at, tile->ends + row * columns + column, columns, ret + row))
                 break;
-    return read_rows(parse_avx2, tile, column, row, rows, empty_is_nan, ret);
+    return read_rows(parse_avx2, tile, column, row, rows, missing_is_nan, ret);
 }
 
 static const struct csv_tile_kernel avx2 = {"AVX2", index_avx2, numbers_avx2};

@@ -47,9 +47,9 @@ struct csv_tile_kernel {
      * rows say nothing of the first one, which may be plain all the same. CSV_SCAN_PADDING bytes before and
      * behind must be readable, here and below. */
     void (*index)(struct csv_tile *tile, size_t length);
-    /* A column as numbers. Returns how many rows there are before one where it is none; an empty field is
-     * none unless EMPTY_IS_NAN. */
-    size_t (*numbers)(const struct csv_tile *tile, size_t column, bool empty_is_nan, double *ret);
+    /* A column as numbers. Returns how many rows there are before one where it is none; one that is
+     * missing, or has blanks around it, is none unless MISSING_IS_NAN. */
+    size_t (*numbers)(const struct csv_tile *tile, size_t column, bool missing_is_nan, double *ret);
 };
 
 /* The fastest that this processor runs. */

@@ -74,8 +74,9 @@ struct csv_block {
     const uint64_t *lines; /* the line where each row begins */
 };
 
-/* What to make of an empty number field. */
-enum csv_empty { CSV_EMPTY_IS_ERROR, CSV_EMPTY_IS_NAN };
+/* What to make of a number field that holds none: one that is empty or blank, na, or nan, inf or infinity
+ * with or without a sign, in any case. Where that is NaN, blanks around a number are passed over too. */
+enum csv_missing { CSV_MISSING_IS_ERROR, CSV_MISSING_IS_NAN };
 
 struct csv_columns;
 
@@ -83,11 +84,12 @@ struct csv_columns;
  * twice, and as both), from a reader on which csv_next was not yet called. The reader stays the caller's, and
  * must be there until the last csv_columns_next. */
 int csv_columns_open(struct csv_reader *reader, const size_t *numbers, size_t number_count,
-                     const size_t *labels, size_t label_count, enum csv_empty empty, struct csv_columns **ret,
-                     struct failure *failure);
+                     const size_t *labels, size_t label_count, enum csv_missing missing,
+                     struct csv_columns **ret, struct failure *failure);
 void csv_columns_close(struct csv_columns *columns);
 /* The next block (at most a few thousand rows; valid until the next call). 1, 0 at the end, or negative on
- * failure: a row that csv_next would refuse, or a wanted number that csv_number would. */
+ * failure: a row that csv_next would refuse, or a wanted number that csv_number would and that is not taken
+ * as missing. */
 int csv_columns_next(struct csv_columns *columns, struct csv_block *ret, struct failure *failure);
 /* The text of a label code of the j-th label column (codes count from 0 in order of first appearance; the
  * text stays where it is until csv_columns_close), and how many there are so far. */

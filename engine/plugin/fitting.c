@@ -1,5 +1,6 @@
 #include "engine/plugin/fitting.h"
 
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/category-levels.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct fitting {
     struct fitting_options options;
@@ -28,6 +30,7 @@ struct fitting {
     size_t response_need, weights_need; /* SIZE_MAX where the plugin needs no such column */
     bool hull_done;                     /* after the first pass */
     struct kept_rows kept;              /* of the first pass; none where they were not asked for */
+    uint64_t negative;                  /* rows of the first pass with a response below 0 */
 
     /* What the plugin sees until it is closed. */
     struct plugin_host host;
@@ -280,13 +283,55 @@ static void pass_table_notes(struct fitting *fitting) {
     fitting->notes_passed = true;
 }
 
-/* Where a text stands in a column wanted as numbers, the plugin may know what to write instead. */
+/* Whether FAILURE is about what stands in the column NAME. */
+static bool is_about(const struct failure *failure, const char *name) {
+    static const char start[] = "column '";
+    size_t length = name ? strlen(name) : 0;
+    const char *told = failure->text + strlen(start);
+    return name && strncmp(failure->text, start, strlen(start)) == 0 && strncmp(told, name, length) == 0 &&
+           strncmp(told + length, "' is ", 5) == 0;
+}
+
+/* Where a text stands in a column wanted as numbers, the plugin may know what to write instead. What is
+ * explained and what it is weighed with can be nothing but numbers. */
 static int add_advice(const struct fitting *fitting, int code, struct failure *failure) {
     size_t length = failure ? strlen(failure->text) : 0;
     if (failure && failure->kind == FAILURE_INPUT && fitting->needs.text_advice &&
-        strstr(failure->text, "expected a number"))
+        strstr(failure->text, "expected a number") && !is_about(failure, fitting->options.response) &&
+        !is_about(failure, fitting->options.weights))
         snprintf(failure->text + length, sizeof failure->text - length, "; %s", fitting->needs.text_advice);
     return code;
+}
+
+/* Whether the response is how long something took, which is never below 0. By its unit, else by its name; of
+ * what is left of times the name tells. */
+static bool is_duration(const struct fitting *fitting) {
+    static const char *const differences[] = {"resid",  "error", "diff",      "delta",
+                                              "offset", "drift", "deviation", "skew"};
+    const char *name = fitting->options.response, *code = fitting_unit(fitting, name);
+    const struct unit *unit = code ? unit_find(code) : NULL;
+    for (size_t i = 0; i < sizeof differences / sizeof *differences; i++)
+        if (strcasestr(name, differences[i]))
+            return false;
+    return unit ? unit->dimension == UNIT_TIME
+                : strcasecmp(name, "duration") == 0 || strcasecmp(name, "time") == 0;
+}
+
+static void count_negative(struct fitting *fitting, const struct table_block *rows) {
+    const double *response = rows->numbers[fitting->response_need];
+    uint64_t negative = 0;
+    for (size_t row = 0; row < rows->rows; row++)
+        negative += response[row] < 0;
+    fitting->negative += negative;
+}
+
+static void note_negative(struct fitting *fitting) {
+    if (fitting->negative == 0 || !is_duration(fitting))
+        return;
+    char note[FAILURE_TEXT_SIZE];
+    snprintf(note, sizeof note, "'%s' is below 0 in %" PRIu64 " of %" PRIu64 " rows, which no time is",
+             fitting->options.response, fitting->negative, fitting->rows);
+    pass_note(fitting, note);
 }
 
 static int stream_rows(struct fitting *fitting, bool first, struct failure *failure) {
@@ -310,6 +355,8 @@ static int stream_rows(struct fitting *fitting, bool first, struct failure *fail
         r = fitting->operations->block(fitting->instance, &block, &message);
         if (r < 0)
             return plugin_library_failure(fitting->library, r, &message, failure);
+        if (first && fitting->response_need != SIZE_MAX)
+            count_negative(fitting, &rows);
         if (!fitting->hull_done)
             add_to_hull(fitting, &rows);
         fitting->rows += rows.rows;
@@ -327,6 +374,8 @@ static int stream_passes(struct fitting *fitting, struct failure *failure) {
         int r = stream_rows(fitting, pass == 0, failure);
         if (r < 0)
             return r;
+        if (pass == 0)
+            note_negative(fitting);
         struct plugin_message message = {0};
         r = fitting->operations->end_of_pass(fitting->instance, &message);
         if (r < 0)

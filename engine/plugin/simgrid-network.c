@@ -54,7 +54,13 @@ static int add_factors(const struct reading *reading, double from, double latenc
         return failure_input(reading->failure, reading->view->name, 0, 0,
                              "the latency factor from %.15g byte on is %g; expected 0 or more",
                              from > 0 ? from : 0, latency);
-    if (!(bandwidth > 0) || !isfinite(bandwidth))
+    if (!isfinite(bandwidth))
+        return failure_input(
+            reading->failure, reading->view->name, 0, 0,
+            "from %.15g byte on the model's time does not grow with the size, which gives no "
+            "bandwidth factor",
+            from > 0 ? from : 0);
+    if (!(bandwidth > 0))
         return failure_input(reading->failure, reading->view->name, 0, 0,
                              "the bandwidth factor from %.15g byte on is %g; expected more than 0",
                              from > 0 ? from : 0, bandwidth);

@@ -40,18 +40,30 @@ static int open_plain(struct table_source *source, bool hash, struct failure *fa
                              &source->csv, failure);
 }
 
-/* Whether PATH begins as a zip does: with a local header, or the end record of an empty one. */
+/* Whether what begins so is a JSON object: a model, say. No header row of a CSV begins so. */
+static bool begins_as_json(const char *bytes, size_t length) {
+    size_t blanks = 1;
+    while (blanks < length && strchr(" \t\r\n", bytes[blanks]))
+        blanks++;
+    return length > 1 && bytes[0] == '{' && blanks < length && (bytes[blanks] == '"' || bytes[blanks] == '}');
+}
+
+/* Whether PATH begins as a zip does: with a local header, or the end record of an empty one. What is no table
+ * at all is refused. */
 static int is_zip(const char *path, bool *ret, struct failure *failure) {
     cleanup_close int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return failure_set_kind(failure, errno == ENOENT || errno == ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM,
                                 -errno, "cannot open '%s': %s", path, strerror(errno));
-    char magic[4];
+    char magic[256];
     ssize_t length = read(descriptor, magic, sizeof magic);
     if (length < 0)
         return failure_set_kind(failure, errno == EISDIR ? FAILURE_INPUT : FAILURE_SYSTEM, -errno,
                                 "cannot read '%s': %s", path, strerror(errno));
-    *ret = length == sizeof magic && (memcmp(magic, "PK\3\4", 4) == 0 || memcmp(magic, "PK\5\6", 4) == 0);
+    if (begins_as_json(magic, (size_t)length))
+        return failure_input(failure, path, 0, 0,
+                             "this is JSON, not a table; 'assay model show' tells what is in a model");
+    *ret = length >= 4 && (memcmp(magic, "PK\3\4", 4) == 0 || memcmp(magic, "PK\5\6", 4) == 0);
     return 0;
 }
 

@@ -227,7 +227,7 @@ static int start(struct table *table, struct failure *failure) {
     for (size_t j = 0; j < table->label_count; j++)
         table->label_columns[j].translated = 0;
     return csv_columns_open(source->csv, indices, table->number_count, indices + table->number_count,
-                            table->label_count, CSV_EMPTY_IS_NAN, &table->reading, failure);
+                            table->label_count, CSV_MISSING_IS_NAN, &table->reading, failure);
 }
 
 int table_begin(struct table *table, const char *const *numbers, size_t number_count,

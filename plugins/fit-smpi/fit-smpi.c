@@ -446,10 +446,10 @@ static int smpi_finish(struct fit *fit, const struct fit_writer *writer, struct 
 
 /* ---- What the user may set */
 
-#define BREAK(number)                                                                                        \
+#define BREAK(number, next)                                                                                  \
     {                                                                                                        \
         .name = "break" #number, .unit = "By", .fallback = NAN, .minimum = 1, .maximum = 2147483647,         \
-        .whole = true, .help = "size from which on segment " #number " + 1 holds"                            \
+        .whole = true, .help = "size from which on segment " #next " holds"                                  \
     }
 
 static const char *const per_words[] = {"auto", "rows", "size", NULL};
@@ -484,14 +484,14 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT] = {
                             .maximum = 2147483647,
                             .whole = true,
                             .help = "MPI_Send of messages below returns before they are received"},
-    BREAK(1),
-    BREAK(2),
-    BREAK(3),
-    BREAK(4),
-    BREAK(5),
-    BREAK(6),
-    BREAK(7),
-    BREAK(8),
+    BREAK(1, 2),
+    BREAK(2, 3),
+    BREAK(3, 4),
+    BREAK(4, 5),
+    BREAK(5, 6),
+    BREAK(6, 7),
+    BREAK(7, 8),
+    BREAK(8, 9),
     [PARAMETER_TRIM] = {.name = "trim",
                         .unit = "1",
                         .fallback = 0.1,

@@ -370,7 +370,7 @@ static size_t tell_values(const struct fit *fit, const struct transfer *transfer
         {"latency", t0, 0},
         {"latency_standard_error", sqrt(v[0]), 0},
         {"half_size", half, 0},
-        {"half_size_standard_error", sqrt(fmax(half_variance, 0)), 0},
+        {"half_size_standard_error", half_variance < 0 ? 0 : sqrt(half_variance), 0},
         {"sigma", own ? result->sigma / unit : NAN, 1},
         {"criterion_sigma", result->sigma, 0},
         {"rss", result->rss / unit / unit, own ? 2 : 0},

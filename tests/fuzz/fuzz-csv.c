@@ -10,6 +10,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "tests/fuzz/pieces.h"
+#include "tests/unit/documents/missing-number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,11 +24,11 @@ enum { COLUMNS_MOST = 16 };
 struct wanted {
     size_t numbers[COLUMNS_MOST], labels[COLUMNS_MOST];
     size_t number_count, label_count;
-    enum csv_empty empty;
+    enum csv_missing missing;
 };
 
 static struct wanted want(const struct csv_reader *reader, uint8_t choice) {
-    struct wanted wanted = {.empty = choice & 1 ? CSV_EMPTY_IS_NAN : CSV_EMPTY_IS_ERROR};
+    struct wanted wanted = {.missing = choice & 1 ? CSV_MISSING_IS_NAN : CSV_MISSING_IS_ERROR};
     for (size_t i = 0; i < csv_column_count(reader) && i < COLUMNS_MOST; i++) {
         if (choice >> (1 + i % 7) & 1)
             wanted.numbers[wanted.number_count++] = i;
@@ -51,8 +52,9 @@ static void check_row(struct csv_reader *reference, const struct wanted *wanted,
     for (size_t i = 0; i < wanted->number_count; i++) {
         const struct csv_field *field = &fields[wanted->numbers[i]];
         double value = NAN;
-        if (field->length > 0 || wanted->empty == CSV_EMPTY_IS_ERROR)
-            must(number_parse_double(field->bytes, field->length, &value));
+        must(wanted->missing == CSV_MISSING_IS_ERROR
+                 ? number_parse_double(field->bytes, field->length, &value)
+                 : parse_or_missing(field->bytes, field->length, &value));
         must(is_same_double(block->numbers[i][row], value));
     }
     for (size_t j = 0; j < wanted->label_count; j++) {
@@ -74,8 +76,10 @@ static void check_failure(struct csv_reader *reference, const struct wanted *wan
         int r = csv_next(reference, &fields, &expected);
         must(r != 0);
         for (size_t i = 0; r == 1 && i < wanted->number_count; i++) {
+            const struct csv_field *field = &fields[wanted->numbers[i]];
             double value;
-            if (fields[wanted->numbers[i]].length > 0 || wanted->empty == CSV_EMPTY_IS_ERROR)
+            if (wanted->missing == CSV_MISSING_IS_ERROR ||
+                !parse_or_missing(field->bytes, field->length, &value))
                 r = csv_number(reference, wanted->numbers[i], &value, &expected) < 0 ? -1 : 1;
         }
         if (r < 0)
@@ -96,7 +100,7 @@ static void check_columns(const char *bytes, size_t length, const uint8_t *choic
     if (r == 0) {
         struct wanted wanted = want(reader, choices[2]);
         must(csv_columns_open(reader, wanted.numbers, wanted.number_count, wanted.labels, wanted.label_count,
-                              wanted.empty, &columns, &failure) == 0);
+                              wanted.missing, &columns, &failure) == 0);
         struct csv_block block;
         while ((s = csv_columns_next(columns, &block, &failure)) == 1)
             for (size_t row = 0; row < block.rows; row++)

@@ -297,6 +297,6 @@ refuse "a name that C does not know" 2 "cannot be a part of names in C" sh -c "c
 refuse "the model overwritten" 2 "smpi.json" "$ASSAY" export simgrid smpi.json -n 2 -o smpi.json
 sed 's/Recv,/Barrier,/;s/^PingPong,\([0-9]*\),.*/PingPong,\1,1e-5/' calls.csv >flat.csv
 check "durations that do not grow" "$ASSAY" fit smpi flat.csv --set latency=10us --set bandwidth=1GB/s -o flat.json
-refuse "are no bandwidth" 2 "the bandwidth factor from 0 byte on is (nan|inf|-?[0-9.e+]+); expected more than 0" \
+refuse "are no bandwidth" 2 "(from 0 byte on the model's time does not grow|the bandwidth factor from 0 byte on is -)" \
     "$ASSAY" export simgrid flat.json -n 2
 finish

@@ -4,6 +4,7 @@
 #include "engine/documents/csv-reader.h"
 #include "engine/documents/csv-scan.h"
 #include "engine/foundation/number.h"
+#include "tests/unit/documents/missing-number.h"
 
 #include <errno.h>
 #include <math.h>
@@ -87,7 +88,8 @@ static void compare(const char *csv, size_t length, size_t piece, size_t capacit
     assert_int_equal(csv_open_memory("r.csv", csv, length, &reference, &expected), 0);
     assert_int_equal(csv_reader_open("r.csv", read_piece, &pieces, capacity, &reader, &failure), 0);
     assert_int_equal(
-        csv_columns_open(reader, numbers, NUMBERS, labels, LABELS, CSV_EMPTY_IS_NAN, &columns, &failure), 0);
+        csv_columns_open(reader, numbers, NUMBERS, labels, LABELS, CSV_MISSING_IS_NAN, &columns, &failure),
+        0);
     struct csv_block block;
     const struct csv_field *fields;
     int r;
@@ -98,8 +100,7 @@ static void compare(const char *csv, size_t length, size_t piece, size_t capacit
             for (size_t i = 0; i < NUMBERS; i++) {
                 double value = NAN;
                 const struct csv_field *field = &fields[numbers[i]];
-                if (field->length)
-                    assert_int_equal(csv_number(reference, numbers[i], &value, &expected), 0);
+                assert_true(parse_or_missing(field->bytes, field->length, &value));
                 if (isnan(value) ? !isnan(block.numbers[i][row])
                                  : memcmp(&value, &block.numbers[i][row], sizeof value) != 0)
                     fail_msg("line %zu: '%.*s' is %a", csv_line(reference), (int)field->length, field->bytes,
@@ -118,8 +119,10 @@ static void compare(const char *csv, size_t length, size_t piece, size_t capacit
         while (s == 1) {
             s = csv_next(reference, &fields, &expected);
             for (size_t i = 0; s == 1 && i < NUMBERS; i++) {
+                const struct csv_field *field = &fields[numbers[i]];
                 double value;
-                if (fields[numbers[i]].length && csv_number(reference, numbers[i], &value, &expected) < 0)
+                if (!parse_or_missing(field->bytes, field->length, &value) &&
+                    csv_number(reference, numbers[i], &value, &expected) < 0)
                     s = -1;
             }
         }
@@ -143,7 +146,13 @@ static void append_number(struct text *text) {
     int length;
     double value;
     uint64_t bits = draw();
-    switch (draw() % 12) {
+    static const char *const missing[] = {"NaN", "NA",    "-inf",       "\" Infinity\"",
+                                          "\t",  "   83", "\" 1.5\t\"", "7 "};
+    switch (draw() % 13) {
+    case 12:
+        length =
+            snprintf(literal, sizeof literal, "%s", missing[draw() % (sizeof missing / sizeof *missing)]);
+        break;
     case 0:
         return; /* empty */
     case 1:
@@ -295,11 +304,11 @@ static void test_plain_files(void **state) {
 /* ---- What is asked for -------------------------------------------------------------------------------- */
 
 static struct csv_columns *open_columns(struct csv_reader *reader, const size_t *numbers, size_t number_count,
-                                        const size_t *labels, size_t label_count, enum csv_empty empty) {
+                                        const size_t *labels, size_t label_count, enum csv_missing missing) {
     struct csv_columns *columns = NULL;
     struct failure failure = {0};
     assert_int_equal(
-        csv_columns_open(reader, numbers, number_count, labels, label_count, empty, &columns, &failure), 0);
+        csv_columns_open(reader, numbers, number_count, labels, label_count, missing, &columns, &failure), 0);
     return columns;
 }
 
@@ -311,7 +320,7 @@ static void test_wanted_columns(void **state) {
     assert_int_equal(csv_open_memory("r.csv", csv, sizeof csv - 1, &reader, &failure), 0);
     /* In any order, twice, and the same as a number and as a label. */
     struct csv_columns *columns =
-        open_columns(reader, (size_t[]){2, 0, 2}, 3, (size_t[]){1, 0, 1}, 3, CSV_EMPTY_IS_ERROR);
+        open_columns(reader, (size_t[]){2, 0, 2}, 3, (size_t[]){1, 0, 1}, 3, CSV_MISSING_IS_ERROR);
     struct csv_block block;
     assert_int_equal(csv_columns_next(columns, &block, &failure), 1);
     assert_int_equal(block.rows, 3);
@@ -342,7 +351,7 @@ static void test_no_column_wanted(void **state) {
     struct csv_reader *reader = NULL;
     struct failure failure = {0};
     assert_int_equal(csv_open_memory("r.csv", csv, sizeof csv - 1, &reader, &failure), 0);
-    struct csv_columns *columns = open_columns(reader, NULL, 0, NULL, 0, CSV_EMPTY_IS_ERROR);
+    struct csv_columns *columns = open_columns(reader, NULL, 0, NULL, 0, CSV_MISSING_IS_ERROR);
     struct csv_block block;
     assert_int_equal(csv_columns_next(columns, &block, &failure), 1);
     assert_int_equal(block.rows, 2);
@@ -359,17 +368,18 @@ static void test_too_late(void **state) {
     const struct csv_field *fields;
     assert_int_equal(csv_open_memory("r.csv", csv, sizeof csv - 1, &reader, &failure), 0);
     assert_int_equal(csv_next(reader, &fields, &failure), 1);
-    assert_int_equal(csv_columns_open(reader, NULL, 0, NULL, 0, CSV_EMPTY_IS_NAN, &columns, &failure),
+    assert_int_equal(csv_columns_open(reader, NULL, 0, NULL, 0, CSV_MISSING_IS_NAN, &columns, &failure),
                      -EINVAL);
     assert_null(columns);
     csv_close(reader);
 }
 
-static void check_refusal(const char *csv, enum csv_empty empty, const char *place, const char *sentence) {
+static void check_refusal(const char *csv, enum csv_missing missing, const char *place,
+                          const char *sentence) {
     struct csv_reader *reader = NULL;
     struct failure failure = {0};
     assert_int_equal(csv_open_memory("results.csv", csv, strlen(csv), &reader, &failure), 0);
-    struct csv_columns *columns = open_columns(reader, (size_t[]){1}, 1, (size_t[]){0}, 1, empty);
+    struct csv_columns *columns = open_columns(reader, (size_t[]){1}, 1, (size_t[]){0}, 1, missing);
     struct csv_block block;
     assert_int_equal(csv_columns_next(columns, &block, &failure), -EINVAL);
     assert_int_equal(failure.kind, FAILURE_INPUT);
@@ -381,21 +391,25 @@ static void check_refusal(const char *csv, enum csv_empty empty, const char *pla
 
 static void test_refusals(void **state) {
     (void)state;
-    check_refusal("host,duration\nx,1\nx,0.5x\n", CSV_EMPTY_IS_ERROR, "results.csv:3:3",
+    check_refusal("host,duration\nx,1\nx,0.5x\n", CSV_MISSING_IS_ERROR, "results.csv:3:3",
                   "column 'duration' is '0.5x', expected a number");
-    check_refusal("host,duration\nx,1\nx,\n", CSV_EMPTY_IS_ERROR, "results.csv:3:3",
+    check_refusal("host,duration\nx,1\nx,\n", CSV_MISSING_IS_ERROR, "results.csv:3:3",
                   "column 'duration' is empty, expected a number");
-    check_refusal("host,duration\nx,1\nx,NA\n", CSV_EMPTY_IS_NAN, "results.csv:3:3",
+    check_refusal("host,duration\nx,1\nx,NAN1\n", CSV_MISSING_IS_NAN, "results.csv:3:3",
+                  "column 'duration' is 'NAN1', expected a number");
+    check_refusal("host,duration\nx,1\nx,inf\n", CSV_MISSING_IS_ERROR, "results.csv:3:3",
+                  "column 'duration' is 'inf', expected a number");
+    check_refusal("host,duration\nx,1\nx,NA\n", CSV_MISSING_IS_ERROR, "results.csv:3:3",
                   "column 'duration' is 'NA', expected a number");
-    check_refusal("host,duration\nx,1\nx\n", CSV_EMPTY_IS_NAN, "results.csv:3:1",
+    check_refusal("host,duration\nx,1\nx\n", CSV_MISSING_IS_NAN, "results.csv:3:1",
                   "a row that ends with field 1, expected 2 fields");
-    check_refusal("host,duration\nx,1\nx,2,3\n", CSV_EMPTY_IS_NAN, "results.csv:3:5",
+    check_refusal("host,duration\nx,1\nx,2,3\n", CSV_MISSING_IS_NAN, "results.csv:3:5",
                   "a row of more than 2 fields, as many as the header has");
-    check_refusal("host,duration\nx,1\n\n", CSV_EMPTY_IS_NAN, "results.csv:3:1",
+    check_refusal("host,duration\nx,1\n\n", CSV_MISSING_IS_NAN, "results.csv:3:1",
                   "an empty line, expected 2 fields");
-    check_refusal("host,duration\n\"a\nb\",1\nx,1 \n", CSV_EMPTY_IS_NAN, "results.csv:4:3",
+    check_refusal("host,duration\n\"a\nb\",1\nx,1 \n", CSV_MISSING_IS_ERROR, "results.csv:4:3",
                   "column 'duration' is '1 ', expected a number");
-    check_refusal("host,duration\nx\xff,1\n", CSV_EMPTY_IS_NAN, "results.csv:2:2",
+    check_refusal("host,duration\nx\xff,1\n", CSV_MISSING_IS_NAN, "results.csv:2:2",
                   "a byte that is not UTF-8, expected UTF-8 text");
 }
 
@@ -414,7 +428,7 @@ static void test_many_labels(void **state) {
     struct csv_reader *reader = NULL;
     struct failure failure = {0};
     assert_int_equal(csv_open_memory("r.csv", csv.bytes, csv.length, &reader, &failure), 0);
-    struct csv_columns *columns = open_columns(reader, NULL, 0, (size_t[]){0}, 1, CSV_EMPTY_IS_ERROR);
+    struct csv_columns *columns = open_columns(reader, NULL, 0, (size_t[]){0}, 1, CSV_MISSING_IS_ERROR);
     struct csv_block block;
     size_t rows = 0;
     const char *first = NULL;
@@ -464,7 +478,7 @@ static void test_doubles_round_trip(void **state) {
     struct csv_reader *reader = NULL;
     struct failure failure = {0};
     assert_int_equal(csv_open_memory("r.csv", csv.bytes, csv.length, &reader, &failure), 0);
-    struct csv_columns *columns = open_columns(reader, (size_t[]){0, 1}, 2, NULL, 0, CSV_EMPTY_IS_ERROR);
+    struct csv_columns *columns = open_columns(reader, (size_t[]){0, 1}, 2, NULL, 0, CSV_MISSING_IS_ERROR);
     struct csv_block block;
     size_t rows = 0;
     while (csv_columns_next(columns, &block, &failure) == 1)

@@ -3,6 +3,7 @@
 #include "engine/documents/csv-number.h"
 #include "engine/documents/csv-scan.h"
 #include "engine/foundation/text.h"
+#include "tests/unit/documents/missing-number.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -131,7 +132,7 @@ static void test_bounds(void **state) {
 /* ---- Numbers */
 
 /* What a column of one text a row is read as, by every kernel. */
-static void check_numbers(const char *const *texts, size_t rows, bool empty_is_nan, bool last) {
+static void check_numbers(const char *const *texts, size_t rows, bool missing_is_nan, bool last) {
     size_t count;
     const struct csv_tile_kernel *const *kernels = csv_tile_kernels(&count);
     struct text csv;
@@ -143,15 +144,15 @@ static void check_numbers(const char *const *texts, size_t rows, bool empty_is_n
     assert_int_equal(tile.rows, rows);
     size_t expected = 0;
     double value;
-    while (expected < rows && ((empty_is_nan && texts[expected][0] == '\0') ||
-                               number_parse_double(texts[expected], strlen(texts[expected]), &value)))
+    while (expected < rows &&
+           (missing_is_nan ? parse_or_missing(texts[expected], strlen(texts[expected]), &value)
+                           : number_parse_double(texts[expected], strlen(texts[expected]), &value)))
         expected++;
     for (size_t k = 0; k < count; k++) {
         double numbers[64];
-        assert_int_equal(kernels[k]->numbers(&tile, last, empty_is_nan, numbers), expected);
+        assert_int_equal(kernels[k]->numbers(&tile, last, missing_is_nan, numbers), expected);
         for (size_t row = 0; row < expected; row++) {
-            value = NAN;
-            (void)number_parse_double(texts[row], strlen(texts[row]), &value);
+            (void)parse_or_missing(texts[row], strlen(texts[row]), &value);
             if (isnan(value) ? !isnan(numbers[row]) : memcmp(&value, &numbers[row], sizeof value) != 0)
                 fail_msg("%s: '%s' is %a, expected %a", kernels[k]->name, texts[row], numbers[row], value);
         }
@@ -188,6 +189,24 @@ static void test_numbers(void **state) {
                                         "1e+23"};
     check_numbers(texts, sizeof texts / sizeof *texts, false, false);
     check_numbers(texts, sizeof texts / sizeof *texts, true, true);
+}
+
+/* Each alone among numbers, in every place of the four that are read at once; where they are errors, the
+ * rows stop there. */
+static void test_missing_numbers(void **state) {
+    (void)state;
+    static const char *const missing[] = {
+        "nan",       "NaN",       "NA",      "na",      "inf",       "-inf",      "+Inf",       "INFINITY",
+        "",          "   ",       " nan ",   "     83", "83       ", " -1.5e-3 ", "    0.1",    "1 2",
+        "nano",      "n",         "--inf",   "in",      "nan(1)",    "- inf",     "-infinity ", "-nan",
+        "12345678 ", " 12345678", "       ", "1e5   ",  "+",         "NaN0",      "+na"};
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        for (size_t at = 0; at < 9; at++) {
+            const char *texts[9] = {"1", "22", "333", "4444", "55555", "6", "7", "8", "9"};
+            texts[at] = missing[i];
+            check_numbers(texts, 9, false, at % 2);
+            check_numbers(texts, 9, true, at % 2);
+        }
 }
 
 static void test_what_is_no_number(void **state) {
@@ -263,6 +282,7 @@ int main(void) {
         cmocka_unit_test(test_kernels_find_the_same),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_missing_numbers),
         cmocka_unit_test(test_what_is_no_number),
         cmocka_unit_test(test_random_numbers),
     };
