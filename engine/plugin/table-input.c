@@ -48,6 +48,11 @@ static bool begins_as_json(const char *bytes, size_t length) {
     return length > 1 && bytes[0] == '{' && blanks < length && (bytes[blanks] == '"' || bytes[blanks] == '}');
 }
 
+static int refuse_json(const char *path, struct failure *failure) {
+    return failure_input(failure, path, 0, 0,
+                         "this is JSON, not a table; 'assay model show' tells what is in a model");
+}
+
 /* Whether PATH begins as a zip does: with a local header, or the end record of an empty one. What is no table
  * at all is refused. */
 static int is_zip(const char *path, bool *ret, struct failure *failure) {
@@ -61,8 +66,7 @@ static int is_zip(const char *path, bool *ret, struct failure *failure) {
         return failure_set_kind(failure, errno == EISDIR ? FAILURE_INPUT : FAILURE_SYSTEM, -errno,
                                 "cannot read '%s': %s", path, strerror(errno));
     if (begins_as_json(magic, (size_t)length))
-        return failure_input(failure, path, 0, 0,
-                             "this is JSON, not a table; 'assay model show' tells what is in a model");
+        return refuse_json(path, failure);
     *ret = length >= 4 && (memcmp(magic, "PK\3\4", 4) == 0 || memcmp(magic, "PK\5\6", 4) == 0);
     return 0;
 }
@@ -184,6 +188,9 @@ int table_source_look(struct table_source *source, const char *path, bool hash, 
     int r = source->is_standard_input ? 0 : is_zip(path, &source->input.archive, failure);
     r = r < 0 ? r : open_rows(source, hash, failure);
     r = r < 0 ? r : copy_columns(source, failure);
+    if (r == 0 && source->is_standard_input && source->column_count == 1 &&
+        strcmp(source->columns[0].name, "{") == 0) /* a model's first line */
+        return refuse_json(source->input.name, failure);
     if (r == 0 && source->input.archive) {
         r = archive_hash(path, source->input.sha256, failure);
         r = r < 0 ? r : read_units(source, failure);

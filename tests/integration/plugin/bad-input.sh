@@ -88,6 +88,8 @@ for count in 1 2 3; do add "$count rows" $count ''; done
 add "duplicate rows only" 40 'size = 100; flops = 300; bytes = 700; duration = 1e-6'
 add "two rows over and over" 40 'size = i < 20 ? 100 : 200; flops = 3 * size; bytes = 7 * size; duration = size / 1e9'
 add "empty fields" 100 'if (i % 3 == 0) duration = ""; if (i % 7 == 0) { size = ""; bytes = "" }'
+add "words for what is missing" 100 'if (i % 3 == 0) duration = i % 2 ? "NaN" : "-inf"; if (i % 7 == 0) { size = "NA"; bytes = " " }'
+add "padded numbers" 100 'size = "   " size; flops = flops "  "; bytes = " " bytes " "; duration = "  " duration'
 add "no response at all" 100 'duration = ""'
 add "no size at all" 100 'size = flops = bytes = ""'
 add "some negative durations" 100 'if (i % 9 == 0) duration = -duration'

@@ -168,6 +168,21 @@ report $(contains hosts.json '"level": "h-9"' && contains hosts.json '"function"
     "its factors are data"
 refuse "a text that is not said to be a category" 2 "hosts.csv:2:1.*'host' is 'h-8', expected a number; a column of texts is written as category" \
     "$ASSAY" fit hosts.csv --terms 1+host
+sed '3s/[^,]*,1$/fast,1/' hosts.csv >fast.csv
+refuse "a text in the response" 2 "fast.csv:3:.*'duration' is 'fast', expected a number$" "$ASSAY" fit fast.csv --terms 1+n
+sed 's/1$/one/' hosts.csv >one.csv
+refuse "a text in the weights" 2 "one.csv:2:.*'w' is 'one', expected a number$" "$ASSAY" fit one.csv --terms 1+n --weights w
+awk -F, -v OFS=, 'NR > 1 {$3 = "   " $3; if (NR < 6) $4 = substr("NaN NA  Inf -inf", NR * 4 - 7, 4)} 1' hosts.csv >missing.csv
+check "numbers that are missing, others padded" "$ASSAY" fit missing.csv --terms 1+n --set select=none
+report $(output 'all rows: 236 rows' && output 'note: 4 rows left out: a value is empty or not finite'; echo $?) "their rows are left out and counted"
+sed '2,4s/[^,]*,1$/-1,1/' hosts.csv >below.csv
+check "times below 0" "$ASSAY" fit below.csv --terms 1+n
+report $(contains .err "^assay: note: 'duration' is below 0 in 3 of 240 rows"; echo $?) "are noted"
+sed '1s/duration/time_offset/' below.csv >offset.csv
+check "a difference of times" "$ASSAY" fit offset.csv --response time_offset --terms 1+n
+report $([ ! -s .err ]; echo $?) "may be below 0"
+refuse "a model for a table" 2 "hosts.json: this is JSON, not a table; 'assay model show' tells" "$ASSAY" fit hosts.json
+refuse "a model on standard input" 2 "standard input: this is JSON, not a table" sh -c "'$ASSAY' fit - <hosts.json"
 refuse "a function that is none" 2 "column 3: there is no function 'log'; there are: log2, category" "$ASSAY" fit hosts.csv --terms '1+log(p)'
 check "an archive's texts are categories" "$ASSAY" fit dgemm.zip --terms 1+m*n*k+node --by none
 report $(output '^  node\[n-10\] '; echo $?) "... without being said to be"

@@ -374,6 +374,21 @@ static void what_is_left_out(void **state) {
     }
 }
 
+/* Nothing is left of which to make errors: none is told, and none is 0. */
+static void two_rows(void **state) {
+    (void)state;
+    sizes[0] = 100, sizes[1] = 10000;
+    durations[0] = 1e-5, durations[1] = 2e-5;
+    for (enum criterion criterion = TIME; criterion <= LOG; criterion++) {
+        struct host_table table = table_of(2, criterion);
+        const struct host_group *group = fit_table(&table);
+        assert_close(host_value(group, "bandwidth"), 9900 / 1e-5, 1e-12, "bandwidth");
+        assert_true(isnan(host_value(group, "bandwidth_standard_error")));
+        assert_true(isnan(host_value(group, "latency_standard_error")));
+        assert_true(isnan(host_value(group, "half_size_standard_error")));
+    }
+}
+
 static void what_makes_no_sense(void **state) {
     (void)state;
     /* Durations that fall. */
@@ -480,17 +495,12 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_least),
-        cmocka_unit_test(time_is_linear),
-        cmocka_unit_test(what_is_told),
-        cmocka_unit_test(units),
-        cmocka_unit_test(published),
-        cmocka_unit_test(several_lows),
-        cmocka_unit_test(too_little),
-        cmocka_unit_test(what_is_left_out),
-        cmocka_unit_test(what_makes_no_sense),
-        cmocka_unit_test(extremes),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(what_is_least), cmocka_unit_test(time_is_linear),
+        cmocka_unit_test(what_is_told),  cmocka_unit_test(units),
+        cmocka_unit_test(published),     cmocka_unit_test(several_lows),
+        cmocka_unit_test(too_little),    cmocka_unit_test(what_is_left_out),
+        cmocka_unit_test(two_rows),      cmocka_unit_test(what_makes_no_sense),
+        cmocka_unit_test(extremes),      cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
