@@ -459,9 +459,9 @@ static void judge(struct work *work) {
 }
 
 /* The squares of how far the rows of a segment are from its line; in proportion to the line for relative and
- * log errors, or to the size's mean where the line is below a tenth of it: one size that a line misses so far
- * is not to be the noise of all others. ROWS: those of the segment's first size; their weights are not looked
- * at. What the line leaves of the means is nothing where the fit says so: its rounding is no noise. */
+ * log errors, or to the size's mean where the line is below a hundredth of it: one size that a line misses so
+ * far is not to be the noise of all others. ROWS: those of the segment's first size; their weights are not
+ * looked at. What the line leaves of the means is nothing where the fit says so: its rounding is no noise. */
 static double scatter_of(const struct work *work, const struct segment *segment,
                          const struct point_row *rows) {
     bool relative = error_of(work->request) != POINTS_PLAIN;
@@ -470,7 +470,7 @@ static double scatter_of(const struct work *work, const struct segment *segment,
         const struct point *point = &work->plain[k];
         double line = line_at(&segment->line, point->x);
         double mean = segment->line.rss > 0 ? point->y - line : 0;
-        double unit = !relative ? 1 : line > point->y / 10 ? line : point->y;
+        double unit = !relative ? 1 : line > point->y / 100 ? line : point->y;
         for (size_t i = 0; i < point->rows; i++, rows++) {
             double residual = (rows->y - point->y + mean) / unit;
             squares += residual * residual;
