@@ -17,6 +17,9 @@
 
 enum { NAMES_MOST = 1 << 16, OUTPUT_MOST = 1 << 20 };
 
+/* Above this share of the mean no model is said to predict well. */
+static const double error_most = 0.5;
+
 /* "host,core"; NULL when out of memory. */
 static char *join(const char *const *names, size_t count) {
     cleanup(text_clear) struct text text;
@@ -106,6 +109,21 @@ static void print_rule(FILE *stream, const struct alternatives *alternatives, co
         fprintf(stream, "+ has the least error, and of the kinds of noise there the best log score\n");
 }
 
+static void print_left_out(const struct small_groups *left_out) {
+    char groups[FIT_PRINT_COUNT_MOST], rows[FIT_PRINT_COUNT_MOST];
+    if (left_out->count > 0)
+        printf("%s group%s with %s row%s left out of the judgement, too small for some candidate: %s\n",
+               fit_print_count(left_out->count, groups), left_out->count == 1 ? "" : "s",
+               fit_print_count(left_out->rows, rows), left_out->rows == 1 ? "" : "s",
+               shown(left_out->names).text);
+}
+
+/* Whether the one that suffices is of use: a mean that is wrong by half of what it tells is none. */
+static bool predicts_well(const struct alternatives *alternatives) {
+    const struct held_out *errors = &alternatives->items[alternatives->sufficient].errors;
+    return !(held_out_relative(errors) > error_most);
+}
+
 static int print_people(const struct alternatives *alternatives, const struct fitting *fitting,
                         const struct fitting_request *request, struct failure *failure) {
     const struct fitting_options *options = &request->options;
@@ -115,7 +133,9 @@ static int print_people(const struct alternatives *alternatives, const struct fi
     printf("%s of %s rows", shown(options->response).text, fit_print_count(kept->count, count));
     if (kept->stride > 1)
         printf(" (1 in %" PRIu64 ")", kept->stride);
-    printf(", judged on rows left out of the fit (%u folds)\n\n", alternatives->folds);
+    printf(", judged on rows left out of the fit (%u folds)\n", alternatives->folds);
+    print_left_out(&alternatives->left_out);
+    printf("\n");
     cleanup_free char *longest = join(options->by, options->by_count);
     int width = longest && strlen(longest) > 8 ? (int)strlen(shown(longest).text) : 8;
     printf("  %-5s  %-*s %7s  %-5s %10s %11s %10s %11s %9s\n", "terms", width, "by", "groups", "noise",
@@ -135,6 +155,10 @@ static int print_people(const struct alternatives *alternatives, const struct fi
         return 0;
     }
     print_rule(stdout, alternatives, unit);
+    if (!predicts_well(alternatives))
+        printf(
+            "\nwarning: none of the candidates predicts well: the error of this one is %.3g %% of the mean\n",
+            100 * held_out_relative(&alternatives->items[alternatives->sufficient].errors));
     cleanup(text_clear) struct text command;
     text_init(&command, OUTPUT_MOST);
     if (append_command(&command, request, fitting, &alternatives->items[alternatives->sufficient]) < 0)
@@ -179,6 +203,9 @@ static int print_json(const struct alternatives *alternatives, const struct fitt
                 json_add_string(object, "unit", fitting_unit(fitting, request->options.response)) &&
                 json_add_uint64(object, "rows", kept->count) &&
                 json_add_uint64(object, "stride", kept->stride) &&
+                json_add_uint64(object, "groups_left_out", alternatives->left_out.count) &&
+                json_add_uint64(object, "rows_left_out", alternatives->left_out.rows) &&
+                json_add_string(object, "left_out", alternatives->left_out.names) &&
                 json_add_uint64(object, "folds", alternatives->folds) &&
                 json_add_uint64(object, "seed", request->options.seed) &&
                 (list = json_add_array(object, "alternatives"));
@@ -186,6 +213,7 @@ static int print_json(const struct alternatives *alternatives, const struct fitt
         good = add_item(list, alternatives, i, &request->options);
     if (good && alternatives->sufficient != SIZE_MAX)
         good =
+            json_add_boolean(object, "predicts_well", predicts_well(alternatives)) &&
             append_command(&command, request, fitting, &alternatives->items[alternatives->sufficient]) == 0 &&
             json_add_string(object, "command", command.bytes);
     if (!good || json_print(object, true, &text) < 0)

@@ -29,7 +29,11 @@ struct comparison {
     size_t term_count;
     bool tried; /* on rows: */
     struct model_trial trial;
+    const char *apart;     /* why there is no verdict, as a clause; or NULL */
     size_t simplest, best; /* SIZE_MAX: no errors to compare */
+    size_t scored;         /* of those with the mean of `simplest` the one with the best log score; SIZE_MAX:
+                              none has one, or there is no other */
+    size_t rivals;         /* how many these are */
 };
 
 static void comparison_clear(struct comparison *comparison) {
@@ -114,38 +118,95 @@ static double error_of(const struct comparison *comparison, size_t i, double *re
     return summary->cv_rmse;
 }
 
-/* Unless the models explain different things. */
-static bool are_alike(const struct comparison *comparison) {
-    for (size_t i = 1; i < comparison->count; i++) {
-        const struct predict_model *a = comparison->views[0], *b = comparison->views[i];
-        if (strcmp(a->response, b->response) != 0 || !a->response_unit != !b->response_unit ||
-            (a->response_unit && strcmp(a->response_unit, b->response_unit) != 0))
-            return false;
+/* The same of the log score; from a file that of a normal noise: half of t^2 has the variance 1/2. */
+static double score_of(const struct comparison *comparison, size_t i, double *ret_standard_error) {
+    if (comparison->tried) {
+        *ret_standard_error = held_out_score_error(&comparison->trial.errors[i]);
+        return held_out_score(&comparison->trial.errors[i]);
     }
-    return true;
+    const struct model_summary *summary = &comparison->summaries[i];
+    *ret_standard_error = 1 / sqrt(2 * (double)summary->rows);
+    return summary->cv_log_score;
 }
 
-static void choose(struct comparison *comparison) {
-    size_t best = SIZE_MAX, simplest;
-    double spread, least_spread = 0, least = 0;
-    comparison->best = comparison->simplest = SIZE_MAX;
-    for (size_t i = 0; are_alike(comparison) && i < comparison->count; i++) {
+static uint64_t of_mean(const struct comparison *comparison, size_t i) {
+    return comparison->summaries[i].parameters - comparison->summaries[i].of_noise;
+}
+
+/* Errors on rows of their own are compared only where these are the same. */
+static const char *find_difference(const struct comparison *comparison) {
+    const char *why = NULL;
+    for (size_t i = 1; !comparison->tried && !why && i < comparison->count; i++)
+        why = model_summary_difference(comparison->models[0], comparison->models[i]);
+    return why;
+}
+
+/* The one with the least error, and how large its error may be for others to be as good. SIZE_MAX: some model
+ * has none, and they can only be judged together. */
+static size_t find_least(const struct comparison *comparison, double *ret_most) {
+    size_t best = SIZE_MAX;
+    double spread, least = 0;
+    for (size_t i = 0; i < comparison->count; i++) {
         double error = error_of(comparison, i, &spread);
         if (isnan(error))
-            return; /* they can only be judged together */
+            return SIZE_MAX;
         if (best != SIZE_MAX && !(error < least))
             continue;
         best = i;
         least = error;
-        least_spread = spread;
+        *ret_most = error + spread;
     }
-    simplest = best;
-    for (size_t i = 0; best != SIZE_MAX && i < comparison->count; i++)
-        if (error_of(comparison, i, &spread) <= least + least_spread &&
-            comparison->summaries[i].parameters < comparison->summaries[simplest].parameters)
-            simplest = i;
-    comparison->best = best;
-    comparison->simplest = simplest;
+    return best;
+}
+
+/* Whether A's noise is the simpler; of equally simple ones whether its error is less, then its score better.
+ */
+static bool is_simpler(const struct comparison *comparison, size_t a, size_t b) {
+    double spread, error = error_of(comparison, a, &spread), other = error_of(comparison, b, &spread);
+    uint64_t noise = comparison->summaries[a].of_noise, second = comparison->summaries[b].of_noise;
+    if (noise != second || error != other)
+        return noise != second ? noise < second : error < other;
+    return score_of(comparison, a, &spread) > score_of(comparison, b, &spread);
+}
+
+/* Of the RIVALS, which are as good in error and have as many parameters of the mean: the simplest noise whose
+ * log score is within one standard error of the best; where none has one, the simplest. */
+static void choose_noise(struct comparison *comparison, const bool *rivals) {
+    double spread, least = -INFINITY, best = -INFINITY;
+    size_t scored = SIZE_MAX;
+    comparison->simplest = SIZE_MAX;
+    for (size_t i = 0; i < comparison->count; i++) {
+        double score = rivals[i] ? score_of(comparison, i, &spread) : NAN;
+        comparison->rivals += rivals[i];
+        if (isnan(score) || !(score > best))
+            continue;
+        scored = i;
+        best = score;
+        least = score - (isnan(spread) ? 0 : spread);
+    }
+    for (size_t i = 0; i < comparison->count; i++)
+        if (rivals[i] && (scored == SIZE_MAX || score_of(comparison, i, &spread) >= least) &&
+            (comparison->simplest == SIZE_MAX || is_simpler(comparison, i, comparison->simplest)))
+            comparison->simplest = i;
+    comparison->scored = comparison->rivals > 1 ? scored : SIZE_MAX;
+}
+
+static void choose(struct comparison *comparison) {
+    bool rivals[MODEL_TRIAL_MOST] = {false};
+    double most, spread;
+    uint64_t fewest = UINT64_MAX;
+    comparison->scored = comparison->best = comparison->simplest = SIZE_MAX;
+    comparison->apart = find_difference(comparison);
+    if (comparison->apart || (comparison->best = find_least(comparison, &most)) == SIZE_MAX)
+        return;
+    /* A spread that is not known lets none but the least be as good. */
+    most = isnan(most) ? error_of(comparison, comparison->best, &spread) : most;
+    for (size_t i = 0; i < comparison->count; i++)
+        if (error_of(comparison, i, &spread) <= most && of_mean(comparison, i) < fewest)
+            fewest = of_mean(comparison, i);
+    for (size_t i = 0; i < comparison->count; i++)
+        rivals[i] = error_of(comparison, i, &spread) <= most && of_mean(comparison, i) == fewest;
+    choose_noise(comparison, rivals);
 }
 
 /* ---- For people */
@@ -373,9 +434,34 @@ static void print_terms(const struct comparison *comparison) {
     printf("\ns: standard errors of the difference, as if the models were of different rows\n");
 }
 
+/* Which of the same mean it is, and why. */
+static void print_noise_choice(const struct comparison *comparison) {
+    char name[2], other[2];
+    double spread, score;
+    if (comparison->scored == SIZE_MAX)
+        return;
+    score = score_of(comparison, comparison->scored, &spread);
+    printf(";\nof the %zu models with as many of the mean %s has the simplest noise (%s) whose log score is "
+           "within\none standard error of the best, that of %s, %.5g - %.2g",
+           comparison->rivals, letter(comparison->simplest, name),
+           shown(comparison->summaries[comparison->simplest].noise).text, letter(comparison->scored, other),
+           score, spread);
+}
+
+static void print_rows_tried(const struct model_trial *trial) {
+    char rows[FIT_PRINT_COUNT_MOST];
+    printf(".\nIt is judged on %s rows of the data", fit_print_count(trial->rows, rows));
+    if (trial->left_out > 0)
+        printf(" (%s left out: a model says nothing of them)", fit_print_count(trial->left_out, rows));
+    if (trial->outside > 0)
+        printf("; %s are outside of what a model was fitted to", fit_print_count(trial->outside, rows));
+}
+
 static void print_choice(const struct comparison *comparison) {
-    if (!are_alike(comparison)) {
-        printf("\nthe models explain different responses: their errors do not compare\n");
+    if (comparison->apart) {
+        printf("\nwhich one suffices is not told: %s, so their\nerrors on rows left out do not compare; "
+               "--data INPUT judges them on the same rows\n",
+               comparison->apart);
         return;
     }
     if (comparison->best == SIZE_MAX) {
@@ -383,22 +469,16 @@ static void print_choice(const struct comparison *comparison) {
                "judges them all\n");
         return;
     }
-    char simplest[2], best[2], rows[FIT_PRINT_COUNT_MOST];
+    char simplest[2], best[2];
     double spread, error = error_of(comparison, comparison->best, &spread);
-    printf("\n%s suffices: it has the fewest parameters of those whose error is at most one standard error "
-           "above\nthe least, that of %s, %.5g + %.2g",
+    printf("\n%s suffices: its mean has the fewest parameters of those whose error is at most one standard "
+           "error\nabove the least, that of %s, %.5g + %.2g",
            letter(comparison->simplest, simplest), letter(comparison->best, best), error, spread);
-    if (comparison->tried) {
-        printf(", on %s rows of the data", fit_print_count(comparison->trial.rows, rows));
-        if (comparison->trial.left_out > 0)
-            printf(" (%s left out: a model says nothing of them)",
-                   fit_print_count(comparison->trial.left_out, rows));
-        if (comparison->trial.outside > 0)
-            printf("; %s are outside of what a model was fitted to",
-                   fit_print_count(comparison->trial.outside, rows));
-    } else {
-        printf(", by their own cross-validation; --data INPUT judges them on the same rows");
-    }
+    print_noise_choice(comparison);
+    if (comparison->tried)
+        print_rows_tried(&comparison->trial);
+    else
+        printf(".\nThat is by their own cross-validation; --data INPUT judges them on other rows");
     printf("\n");
 }
 
@@ -464,6 +544,7 @@ static bool add_model(cJSON *list, const struct comparison *comparison, size_t i
            json_add_string(object, "version", summary->version) &&
            json_add_uint64(object, "n", summary->rows) &&
            json_add_uint64(object, "parameters", summary->parameters) &&
+           json_add_uint64(object, "parameters_of_noise", summary->of_noise) &&
            json_add_string(object, "noise", summary->noise) &&
            json_add_double(object, "cv_rmse", summary->cv_rmse) &&
            json_add_double(object, "cv_relative", summary->cv_relative) &&
@@ -471,7 +552,8 @@ static bool add_model(cJSON *list, const struct comparison *comparison, size_t i
            json_add_double(object, "folds", summary->folds) && json_add_double(object, "bic", summary->bic) &&
            (!comparison->tried || add_trial(object, &comparison->trial.errors[i])) &&
            json_add_boolean(object, "sufficient", i == comparison->simplest) &&
-           json_add_boolean(object, "best", i == comparison->best) && add_domain(object, view) &&
+           json_add_boolean(object, "best", i == comparison->best) &&
+           json_add_boolean(object, "best_log_score", i == comparison->scored) && add_domain(object, view) &&
            add_terms_of(object, comparison, i);
 }
 
@@ -487,6 +569,7 @@ static int print_json(const struct comparison *comparison, struct failure *failu
         good = json_add_uint64(object, "rows", comparison->trial.rows) &&
                json_add_uint64(object, "rows_left_out", comparison->trial.left_out) &&
                json_add_uint64(object, "rows_outside", comparison->trial.outside);
+    good = good && json_add_string(object, "no_verdict", comparison->apart);
     if (!good || json_print(object, true, &text) < 0)
         return failure_memory(failure);
     printf("%s\n", text.bytes);

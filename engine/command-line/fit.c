@@ -136,6 +136,7 @@ static int fit(const struct verb_arguments *arguments, struct failure *failure) 
                                      &request, failure);
     r = r < 0 ? r : output_check(request.output, request.inputs, request.input_count, failure);
     r = r < 0 ? r : output_check(request.plot, request.inputs, request.input_count, failure);
+    r = r < 0 ? r : output_check_apart(request.output, request.plot, failure);
     r = r < 0 ? r
               : table_open(request.inputs, request.input_count, request.output || request.json, &table,
                            failure);
@@ -269,9 +270,12 @@ const struct verb verb_fit = {
         "'alternatives' fits M-0, M-1 and M-2 with every kind of noise, pooled and by each first part of "
         "--by, "
         "and judges all on rows left out of their fits. The simplest that suffices is marked: of those whose "
-        "error is at most one standard error above the least the one with the fewest parameters. "
-        "'compare' does the same with model files, on rows given with --data, and shows how far their "
-        "estimates are apart. A file with such a name is given as ./compare.\n"
+        "error is at most one standard error above the least the one with the fewest parameters, with the "
+        "simplest noise whose log score is within one standard error of the best. Rows of groups too small "
+        "for some of them are left out for all, and named, while they are at most half of the groups and a "
+        "tenth of the rows. 'compare' does the same with model files, on rows given with --data, and shows "
+        "how far their estimates are apart; without --data it judges only models of the same rows. A file "
+        "with such a name is given as ./compare.\n"
         "\n"
         "    assay fit dgemm.zip -o dgemm-model.json\n"
         "    assay fit calls.csv --response duration --terms M-2 --by host,core\n"

@@ -79,6 +79,22 @@ static int read_parameters(struct comparison *comparison) {
 
 /* ---- Groups */
 
+/* Numbers the groups of the rows that are not left out anew, as grouping does: by first appearance. */
+static int number_groups(struct comparison *comparison, const uint32_t *codes, uint32_t count,
+                         struct failure *failure) {
+    cleanup_free uint32_t *numbers = calloc((size_t)count + 1, sizeof *numbers); /* from 1 */
+    if (!numbers)
+        return failure_memory(failure);
+    comparison->group_count = 0;
+    for (size_t i = 0; i < fitting_kept_rows(comparison->fitting)->count; i++) {
+        bool left_out = comparison->folds[i] == REFIT_NO_FOLD;
+        if (!left_out && numbers[codes[i]] == 0)
+            numbers[codes[i]] = ++comparison->group_count;
+        comparison->groups[i] = left_out ? 0 : numbers[codes[i]] - 1;
+    }
+    return 0;
+}
+
 /* The groups of the kept rows by the first BY_COUNT columns. */
 static int form_groups(struct comparison *comparison, size_t by_count, struct failure *failure) {
     const struct kept_rows *kept = fitting_kept_rows(comparison->fitting);
@@ -88,11 +104,7 @@ static int form_groups(struct comparison *comparison, size_t by_count, struct fa
     r = r < 0
             ? r
             : grouping_assign(grouping, kept->count, (const uint32_t *const *)kept->labels, &codes, failure);
-    if (r < 0)
-        return r;
-    memcpy(comparison->groups, codes, kept->count * sizeof *codes);
-    comparison->group_count = grouping_count(grouping);
-    return 0;
+    return r < 0 ? r : number_groups(comparison, codes, grouping_count(grouping), failure);
 }
 
 /* ---- One alternative */
@@ -132,22 +144,48 @@ static void give_reason(struct alternative *alternative, const struct failure *f
              failure->text);
 }
 
+/* By the first BY_COUNT columns; of all rows that are not left out. */
+static struct refit refit_of(const struct comparison *comparison, const char *terms, size_t by_count,
+                             struct fit_request *request) {
+    *request = *fitting_request(comparison->fitting);
+    request->terms = terms;
+    request->by = fitting_options(comparison->fitting)->by;
+    request->by_count = by_count;
+    request->parameters = comparison->parameters;
+    request->suggested = false;
+    return (struct refit){
+        .fitting = comparison->fitting,
+        .request = request,
+        .groups = comparison->groups,
+        .group_count = comparison->group_count,
+        .folds = comparison->folds,
+        .left_out = REFIT_NO_FOLD,
+    };
+}
+
+/* Groups that some terms are too many for. */
+static int leave_out_small(struct comparison *comparison, struct small_groups *ret, struct failure *failure) {
+    size_t terms[TERMS];
+    int r = form_groups(comparison, 0, failure);
+    for (size_t t = 0; r == 0 && t < TERMS; t++) {
+        cleanup(fitted_model_cleanup) struct fitted_model *model = NULL;
+        struct failure own = {0}; /* is told where it is judged */
+        struct fit_request request;
+        struct refit refit = refit_of(comparison, terms_words[t], 0, &request);
+        if (refit_run(&refit, &model, &own) == -ENOMEM)
+            return failure_memory(failure);
+        terms[t] = model ? fitted_model_view(model)->term_count : 0;
+    }
+    return r < 0 ? r
+                 : small_groups_leave_out(comparison->fitting, comparison->fold_count, terms, TERMS,
+                                          comparison->folds, ret, failure);
+}
+
 /* 1 where the terms are those of the one before, which then stands for both. */
 static int judge(struct comparison *comparison, struct alternative *alternative, bool first_noise,
                  struct failure *failure) {
-    const struct fitting_options *options = fitting_options(comparison->fitting);
-    struct fit_request request = *fitting_request(comparison->fitting);
-    request.terms = alternative->terms;
-    request.by = options->by;
-    request.by_count = alternative->by_count;
-    request.parameters = comparison->parameters;
-    request.suggested = false;
-    struct refit refit = {
-        .fitting = comparison->fitting,
-        .request = &request,
-        .groups = comparison->groups,
-        .group_count = comparison->group_count,
-    };
+    struct fit_request request;
+    struct refit refit = refit_of(comparison, alternative->terms, alternative->by_count, &request);
     struct failure own = {0};
     alternative->groups = comparison->group_count;
     alternative->seconds = NAN;
@@ -276,7 +314,7 @@ int alternatives_init(struct alternatives *alternatives, const struct fitting *f
     if (!comparison.groups || !comparison.held_out || !alternatives->items ||
         read_parameters(&comparison) < 0 || cross_validation_folds(fitting, folds, &comparison.folds) < 0)
         return failure_memory(failure);
-    int r = 0;
+    int r = by_count > 0 ? leave_out_small(&comparison, &alternatives->left_out, failure) : 0;
     for (size_t prefix = 0; r == 0 && prefix <= by_count; prefix++) {
         r = form_groups(&comparison, prefix, failure);
         free(comparison.last_formula);
@@ -291,5 +329,6 @@ int alternatives_init(struct alternatives *alternatives, const struct fitting *f
 
 void alternatives_clear(struct alternatives *alternatives) {
     free(alternatives->items);
+    small_groups_clear(&alternatives->left_out);
     *alternatives = (struct alternatives){0};
 }

@@ -1,7 +1,8 @@
 /*
  * Models of the same table side by side, judged on rows that they were not fitted to: M-0, M-1 and M-2 times
  * the kinds of noise times pooled or by the first columns of --by. The table is read once; everything is
- * fitted to the rows that were kept.
+ * fitted to the rows that were kept, but for those of groups that are too small for some of them, where these
+ * are a minority (small-groups.h).
  *
  * Which one suffices, in two steps (the one-standard-error rule: Breiman and others 1984, section 3.4.3):
  *   1. of terms and groups those with the fewest parameters whose error is within one standard error of the
@@ -12,6 +13,7 @@
 #define ASSAY_PLUGIN_ALTERNATIVES_H
 
 #include "engine/plugin/held-out.h"
+#include "engine/plugin/small-groups.h"
 
 enum { ALTERNATIVE_REASON_SIZE = 256 };
 
@@ -33,6 +35,7 @@ struct alternatives {
     size_t least;      /* the one with the least error; or SIZE_MAX */
     size_t best;       /* of its terms and groups the one with the best log score; or SIZE_MAX */
     uint32_t folds;
+    struct small_groups left_out; /* of the judgement of all of them */
 };
 
 /* FITTING has read the rows for M-2, by all columns of by. A failure is one of all alternatives; one that

@@ -1,6 +1,6 @@
 #include "engine/plugin/kernel-header.h"
 
-#include "engine/foundation/number.h"
+#include "engine/plugin/kernel-text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { WORD_SIZE = KERNEL_NAME_MOST + 8 };
 
@@ -23,27 +24,24 @@ struct writing {
     const char *factors[KERNEL_FACTORS_MOST]; /* columns, in order of first use */
     char arguments[KERNEL_FACTORS_MOST][WORD_SIZE];
     size_t factor_count;
+    bool dropped[KERNEL_TERMS_MOST], any_dropped; /* terms that one part or another leaves out */
     struct failure *failure;
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct writing *writing, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int r = text_vprintf(writing->text, format, arguments);
-    va_end(arguments);
+static void note(struct writing *writing, int r) {
     if (r < 0 && !writing->error)
         writing->error = r;
 }
 
-/* As a literal of type double: the shortest that reads back. */
+__attribute__((format(printf, 2, 3))) static void put(struct writing *writing, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    note(writing, text_vprintf(writing->text, format, arguments));
+    va_end(arguments);
+}
+
 static void put_number(struct writing *writing, double value) {
-    char digits[NUMBER_TEXT_SIZE];
-    if (isinf(value)) {
-        put(writing, "%sHUGE_VAL", value < 0 ? "-" : "");
-        return;
-    }
-    number_format_double(value, digits);
-    put(writing, "%s%s", digits, strpbrk(digits, ".e") ? "" : ".0");
+    note(writing, kernel_text_number(writing->text, value));
 }
 
 /* A string literal; bytes that C might take for something else are written in octal. */
@@ -59,32 +57,13 @@ static void put_string(struct writing *writing, const char *text) {
     put(writing, "\"");
 }
 
-/* A line of a comment, which what is in it cannot end. */
-static void put_comment(struct writing *writing, const char *text) {
+static void put_comment(struct writing *writing, const char *line) {
     put(writing, " * ");
-    for (char before = ' '; *text; before = *text++)
-        put(writing, "%c",
-            (unsigned char)*text < ' ' || *text == 127 || (before == '*' && *text == '/') ? '?' : *text);
+    note(writing, kernel_text_comment(writing->text, line));
     put(writing, "\n");
 }
 
 /* ---- What a header cannot say */
-
-static int check_part(const struct writing *writing, const struct predict_group *group,
-                      const struct predict_part *part) {
-    bool finite = true;
-    for (size_t t = 0; t < writing->view->term_count; t++)
-        finite = finite && isfinite(part->estimates[t]);
-    if (!finite)
-        return failure_input(writing->failure, writing->view->name, 0, 0,
-                             "an estimate of the group '%.128s' is not finite", group->name);
-    if (writing->noisy && part->noise && strncmp(part->noise->kind, "N-", 2) != 0)
-        return failure_input(writing->failure, writing->view->name, 0, 0,
-                             "the noise of the group '%.128s' is a %.32s, which the header has no words for; "
-                             "--no-noise leaves it out",
-                             group->name, part->noise->kind);
-    return 0;
-}
 
 static int check_model(const struct writing *writing) {
     const struct predict_model *view = writing->view;
@@ -100,11 +79,7 @@ static int check_model(const struct writing *writing) {
         return failure_input(writing->failure, view->name, 0, 0,
                              "the model has %zu terms; expected at most %d", view->term_count,
                              (int)KERNEL_TERMS_MOST);
-    int r = 0;
-    for (size_t g = 0; r == 0 && g < view->group_count; g++)
-        for (size_t p = 0; r == 0 && p < view->groups[g].part_count; p++)
-            r = check_part(writing, &view->groups[g], &view->groups[g].parts[p]);
-    return r;
+    return kernel_check_groups(view, writing->seconds, writing->noisy, writing->failure);
 }
 
 static int check_name(const struct writing *writing) {
@@ -123,20 +98,58 @@ static int check_name(const struct writing *writing) {
 
 /* ---- Arguments */
 
+static bool is_letter(char byte) { /* whatever the locale */
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+/* Words that are keywords or macros to some compiler of C or C++, and functions that are called here. */
+static bool is_reserved(const char *word) {
+    static const char words[] =
+        " alignas alignof and and_eq asm assert auto bitand bitor bool break case catch cdecl "
+        "char char16_t char32_t char8_t class co_await co_return co_yield compl complex "
+        "concept const const_cast consteval constexpr constinit continue decltype default "
+        "delete do double dynamic_cast else enum errno explicit export extern fabs false far "
+        "float for fortran friend goto hppa hpux i386 if imaginary inline int interface "
+        "isfinite isnan linux log2 long m68k math_errhandling mips mutable namespace near new "
+        "noexcept noreturn not not_eq nullptr operator or or_eq pascal pixel powerpc private "
+        "protected public register reinterpret_cast requires restrict return sgi short signed "
+        "signgam sizeof small sparc sqrt static static_assert static_cast stderr stdin stdout "
+        "strcmp struct sun switch template this thread_local throw true try typedef typeid "
+        "typename typeof typeof_unqual union unix unsigned using vax vector virtual void "
+        "volatile wchar_t while xor xor_eq ";
+    char key[WORD_SIZE + 2];
+    snprintf(key, sizeof key, " %s ", word);
+    return strstr(words, key) != NULL;
+}
+
 static bool is_taken(const struct writing *writing, const char *word) {
-    static const char *const words[] = {
-        "auto",   "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
-        "else",   "enum",     "extern",   "float",    "for",   "goto",     "if",      "inline", "int",
-        "long",   "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",
-        "switch", "typedef",  "union",    "unsigned", "void",  "volatile", "while",   "group",  "part",
-        "z",      "bool",     "class",    "new",      "this"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i], word) == 0)
-            return true;
+    if (strcmp(word, "I") == 0 || is_reserved(word)) /* I is of <complex.h> */
+        return true;
     for (size_t i = 0; i < writing->factor_count; i++)
         if (strcmp(writing->arguments[i], word) == 0)
             return true;
     return false;
+}
+
+/* The column's name as far as C has letters for it; with x before it where it begins with none, where it is
+ * of capitals, as macros are, and where it begins as the header's own names do; with a number where it is
+ * taken. A single letter stays as it is. */
+static void name_argument(const struct writing *writing, const char *column, char ret[static WORD_SIZE]) {
+    char word[KERNEL_NAME_MOST + 2] = "x";
+    size_t length = 1;
+    for (const char *at = column; *at && length <= KERNEL_NAME_MOST; at++) {
+        bool known = is_letter(*at) || (*at >= '0' && *at <= '9');
+        if (known || word[length - 1] != '_')
+            word[length++] = known ? *at : '_';
+    }
+    while (word[length - 1] == '_')
+        length--;
+    word[length] = '\0';
+    bool capitals = length > 2 && strpbrk(word + 1, "abcdefghijklmnopqrstuvwxyz") == NULL;
+    bool plain = is_letter(word[1]) && !capitals && strncasecmp(word + 1, "assay", 5) != 0;
+    snprintf(ret, WORD_SIZE, "%s", word + plain);
+    for (size_t i = 1; is_taken(writing, ret); i++)
+        snprintf(ret, WORD_SIZE, "%s_%zu", word + plain, i);
 }
 
 static int add_factor(struct writing *writing, const struct plugin_factor *factor) {
@@ -149,16 +162,8 @@ static int add_factor(struct writing *writing, const struct plugin_factor *facto
     if (writing->factor_count == KERNEL_FACTORS_MOST)
         return failure_input(writing->failure, writing->view->name, 0, 0,
                              "the model is over more than %d columns", (int)KERNEL_FACTORS_MOST);
-    char word[WORD_SIZE];
-    size_t length = 0;
-    for (const char *at = factor->name; *at && length < KERNEL_NAME_MOST; at++)
-        word[length++] = isalnum((unsigned char)*at) ? *at : '_';
-    word[length] = '\0';
     size_t i = writing->factor_count;
-    if (isalpha((unsigned char)word[0]) && !is_taken(writing, word))
-        snprintf(writing->arguments[i], WORD_SIZE, "%s", word);
-    else
-        snprintf(writing->arguments[i], WORD_SIZE, "x%zu", i + 1);
+    name_argument(writing, factor->name, writing->arguments[i]);
     writing->factors[i] = factor->name;
     writing->factor_count++;
     return 0;
@@ -190,11 +195,14 @@ static void put_arguments(struct writing *writing, bool types) {
 
 /* ---- Coefficients */
 
-static double noise_of(const struct predict_part *part, size_t term) {
-    if (!part->noise)
-        return 0;
-    double value = part->noise->coefficients ? part->noise->coefficients[term] : 0;
-    return isfinite(value) ? value : 0;
+static void find_dropped(struct writing *writing) {
+    const struct predict_model *view = writing->view;
+    for (size_t g = 0; g < view->group_count; g++)
+        for (size_t p = 0; p < view->groups[g].part_count; p++)
+            for (size_t t = 0; view->groups[g].parts[p].dropped && t < view->term_count; t++) {
+                writing->dropped[t] |= view->groups[g].parts[p].dropped[t];
+                writing->any_dropped |= writing->dropped[t];
+            }
 }
 
 static void put_list(struct writing *writing, const double *values, const char *after) {
@@ -213,11 +221,14 @@ static void put_part(struct writing *writing, const struct predict_part *part) {
     put_number(writing, writing->view->over ? part->to : INFINITY);
     put(writing, ", ");
     put_list(writing, part->estimates, "");
+    for (size_t t = 0; writing->any_dropped && t < writing->view->term_count; t++)
+        put(writing, "%s%d%s", t ? ", " : ", {", part->dropped && part->dropped[t],
+            t + 1 < writing->view->term_count ? "" : "}");
     if (writing->noisy) {
         double coefficients[KERNEL_TERMS_MOST];
         const char *distribution = part->noise ? part->noise->distribution : NULL;
         for (size_t t = 0; t < writing->view->term_count; t++)
-            coefficients[t] = noise_of(part, t);
+            coefficients[t] = kernel_sigma(part, t);
         put(writing, ", ");
         put_number(writing, part->noise ? part->noise->constant * writing->seconds : 0);
         put(writing, ", ");
@@ -238,15 +249,17 @@ static bool has_mean_group(const struct predict_model *view) {
 static void put_mean_group(struct writing *writing) {
     const struct predict_model *view = writing->view;
     double estimates[KERNEL_TERMS_MOST] = {0}, coefficients[KERNEL_TERMS_MOST] = {0};
+    bool dropped[KERNEL_TERMS_MOST] = {false}; /* by all groups */
     double count = (double)view->group_count;
     struct plugin_noise noise = {.kind = "N-2", .coefficients = coefficients};
     const struct predict_part mean = {
-        .from = -INFINITY, .to = INFINITY, .estimates = estimates, .noise = &noise};
+        .from = -INFINITY, .to = INFINITY, .estimates = estimates, .dropped = dropped, .noise = &noise};
     for (size_t g = 0; g < view->group_count; g++) {
         const struct predict_part *part = &view->groups[g].parts[0];
         for (size_t t = 0; t < view->term_count; t++) {
             estimates[t] += part->estimates[t] / count;
-            coefficients[t] += noise_of(part, t) / count;
+            coefficients[t] += kernel_sigma(part, t) / count;
+            dropped[t] = (g == 0 || dropped[t]) && part->dropped && part->dropped[t];
         }
         noise.constant += part->noise ? part->noise->constant / count : 0;
         noise.distribution = part->noise ? part->noise->distribution : noise.distribution;
@@ -267,6 +280,8 @@ static void put_tables(struct writing *writing) {
     put(writing, "};\n\nstatic const struct {\n    double from, to;%s%s%s\n    double mean[%zu];\n",
         view->over ? " /* of " : "", view->over ? argument_of(writing, view->over) : "",
         view->over ? " */" : "", view->term_count);
+    if (writing->any_dropped)
+        put(writing, "    unsigned char dropped[%zu];\n", view->term_count);
     if (writing->noisy)
         put(writing, "    double constant, sigma[%zu];\n    int half_normal;\n", view->term_count);
     put(writing, "} assay_%s_parts[] = {\n", name);
@@ -300,51 +315,86 @@ static void put_product(struct writing *writing, const struct plugin_term *term)
     }
 }
 
-/* mean or sigma: both are sums over the terms, a "maximum" has the greatest of its terms. */
-static void put_function(struct writing *writing, const char *what, bool sigma) {
+static void put_head(struct writing *writing, const char *what, const char *after) {
+    put(writing, "static inline double assay_%s_%s(int assay_group", writing->kernel->name, what);
+    put_arguments(writing, true);
+    put(writing, "%s) {\n", after);
+}
+
+static void put_call(struct writing *writing, const char *what) {
+    put(writing, "    double assay_%s = assay_%s_%s(assay_group", what, writing->kernel->name, what);
+    put_arguments(writing, false);
+    put(writing, ");\n");
+}
+
+static void put_find_part(struct writing *writing) {
+    put(writing, "    int assay_part = assay_%s_part(assay_group, %s);\n", writing->kernel->name,
+        writing->view->over ? argument_of(writing, writing->view->over) : "0");
+}
+
+/* The sum of the terms, or the greatest. A term that the part leaves out has no say, whatever its value;
+ * engine/plugin/evaluation.c does the same. */
+static void put_mean(struct writing *writing) {
     const struct predict_model *view = writing->view;
     const char *name = writing->kernel->name;
-    bool greatest = !sigma && strcmp(view->kind, "maximum") == 0;
-    put(writing, "static inline double assay_%s_%s(int group", name, what);
-    put_arguments(writing, true);
-    put(writing, ") {\n    int part = assay_%s_part(group, %s);\n", name,
-        view->over ? argument_of(writing, view->over) : "0");
-    put(writing, "    double value = %s;\n    if (part < 0)\n        return NAN;\n",
-        sigma      ? "0"
-        : greatest ? "-HUGE_VAL"
-                   : "0");
-    if (sigma)
-        put(writing, "    value = assay_%s_parts[part].constant;\n", name);
+    bool greatest = strcmp(view->kind, "maximum") == 0;
+    put_head(writing, "mean", "");
+    put_find_part(writing);
+    put(writing, "    double assay_mean = %s;\n%s    if (assay_part < 0)\n        return NAN;\n",
+        greatest ? "-HUGE_VAL" : "0", greatest ? "    double assay_term;\n" : "");
     for (size_t t = 0; t < view->term_count; t++) {
-        put(writing, "    value %s assay_%s_parts[part].%s[%zu] * (", greatest ? "= fmax(value," : "+=", name,
-            sigma ? "sigma" : "mean", t);
+        bool dropped = writing->dropped[t];
+        const char *indent = dropped ? "        " : "    ";
+        if (dropped)
+            put(writing, "    if (!assay_%s_parts[assay_part].dropped[%zu])%s\n", name, t,
+                greatest ? " {" : "");
+        put(writing, "%s%s assay_%s_parts[assay_part].mean[%zu] * (", indent,
+            greatest ? "assay_term =" : "assay_mean +=", name, t);
         put_product(writing, &view->terms[t]);
-        put(writing, ")%s;\n", greatest ? ")" : "");
+        put(writing, ");\n");
+        if (greatest)
+            put(writing,
+                "%sassay_mean = assay_term > assay_mean || isnan(assay_term) ? assay_term : assay_mean;\n%s",
+                indent, dropped ? "    }\n" : "");
     }
-    put(writing, "    return %s;\n}\n\n", sigma ? "value > 0 ? value : 0" : "value");
+    put(writing, "    return isfinite(assay_mean) ? assay_mean : NAN;\n}\n\n");
+}
+
+static void put_sigma(struct writing *writing) {
+    const char *name = writing->kernel->name;
+    put_head(writing, "sigma", "");
+    put_find_part(writing);
+    put(writing,
+        "    double assay_sigma;\n    if (assay_part < 0)\n        return NAN;\n"
+        "    assay_sigma = assay_%s_parts[assay_part].constant;\n",
+        name);
+    for (size_t t = 0; t < writing->view->term_count; t++) {
+        put(writing,
+            "    if (assay_%s_parts[assay_part].sigma[%zu] != 0)\n"
+            "        assay_sigma += assay_%s_parts[assay_part].sigma[%zu] * (",
+            name, t, name, t);
+        put_product(writing, &writing->view->terms[t]);
+        put(writing, ");\n");
+    }
+    put(writing, "    return assay_sigma < 0 ? 0 : assay_sigma;\n}\n\n");
 }
 
 static void put_draw(struct writing *writing) {
-    const char *name = writing->kernel->name;
-    put(writing, "static inline double assay_%s_draw(int group", name);
-    put_arguments(writing, true);
-    put(writing, ", double z) {\n    double value = assay_%s_mean(group", name);
-    put_arguments(writing, false);
-    put(writing, ");\n");
+    put_head(writing, "draw", ", double assay_z");
+    put_call(writing, "mean");
     if (writing->noisy) {
-        put(writing, "    double sigma = assay_%s_sigma(group", name);
-        put_arguments(writing, false);
+        put_call(writing, "sigma");
+        put_find_part(writing);
         put(writing,
-            ");\n    int part = assay_%s_part(group, %s);\n"
-            "    if (part >= 0 && assay_%s_parts[part].half_normal)\n"
-            "        value += sigma / sqrt(1 - 2 / 3.14159265358979323846) *\n"
-            "                 (fabs(z) - sqrt(2 / 3.14159265358979323846));\n"
-            "    else\n        value += sigma * z;\n",
-            name, writing->view->over ? argument_of(writing, writing->view->over) : "0", name);
+            "    if (assay_part >= 0 && assay_%s_parts[assay_part].half_normal)\n"
+            "        assay_mean += assay_sigma / sqrt(1 - 2 / 3.14159265358979323846) *\n"
+            "                      (fabs(assay_z) - sqrt(2 / 3.14159265358979323846));\n"
+            "    else\n        assay_mean += assay_sigma * assay_z;\n",
+            writing->kernel->name);
     } else {
-        put(writing, "    (void)z;\n");
+        put(writing, "    (void)assay_z;\n");
     }
-    put(writing, "    return value < 0 ? 0 : value;\n}\n");
+    put(writing, "    return assay_mean < 0 ? 0 : assay_mean;\n}\n");
 }
 
 static void put_lookups(struct writing *writing) {
@@ -357,15 +407,22 @@ static void put_lookups(struct writing *writing) {
         "    return -1;\n}\n\n",
         name, writing->upper, name);
     put(writing,
-        "/* The part of GROUP that holds at X, or -1. */\n"
+        "/* The part of GROUP that holds at X, or the nearest; -1 where there is no such group. */\n"
         "static inline int assay_%s_part(int group, double x) {\n"
-        "    if (group < -1 || group >= ASSAY_%s_GROUPS)\n"
+        "    int i, last;\n"
+        "    if (group < -1 || group >= ASSAY_%s_GROUPS || isnan(x))\n"
         "        return -1;\n"
-        "    for (int i = assay_%s_first[group + 1]; i < assay_%s_first[group + 2]; i++)\n"
-        "        if (assay_%s_parts[i].from <= x && x < assay_%s_parts[i].to)\n"
-        "            return i;\n"
-        "    return -1;\n}\n\n",
-        name, writing->upper, name, name, name, name);
+        "    i = assay_%s_first[group + 1];\n"
+        "    last = assay_%s_first[group + 2] - 1;\n"
+        "    if (i > last)\n"
+        "        return -1;\n"
+        "    while (i < last && assay_%s_parts[i + 1].from <= x)\n"
+        "        i++;\n"
+        "    if (i < last && x >= assay_%s_parts[i].to &&\n"
+        "        x - assay_%s_parts[i].to > assay_%s_parts[i + 1].from - x)\n"
+        "        i++;\n"
+        "    return i;\n}\n\n",
+        name, writing->upper, name, name, name, name, name, name);
 }
 
 /* ---- All of it */
@@ -401,6 +458,7 @@ static int write_kernel(struct writing *writing) {
     r = r < 0 ? r : collect_factors(writing);
     if (r < 0)
         return r;
+    find_dropped(writing);
     for (const char *at = writing->kernel->name; *at; at++)
         writing->upper[i++] = (char)toupper((unsigned char)*at);
     char line[512];
@@ -411,9 +469,9 @@ static int write_kernel(struct writing *writing) {
     put(writing, " */\n#define ASSAY_%s_GROUPS %zu\n\n", writing->upper, writing->view->group_count);
     put_tables(writing);
     put_lookups(writing);
-    put_function(writing, "mean", false);
+    put_mean(writing);
     if (writing->noisy)
-        put_function(writing, "sigma", true);
+        put_sigma(writing);
     put_draw(writing);
     return 0;
 }
@@ -425,7 +483,7 @@ int kernel_header_write(const struct kernel *kernels, size_t count, bool noisy, 
                   " * ASSAY_KERNEL_GROUPS groups, from 0 in the model's order; -1: the mean of all.\n"
                   " * assay_KERNEL_group(name): the group called so, or -1.\n"
                   " * assay_KERNEL_mean(group, sizes ...): what a call takes on average; NAN where there is "
-                  "no such group.\n");
+                  "no such group, or no finite number.\n");
     put(&writing,
         "%s * assay_KERNEL_draw(group, sizes ..., z): what one call takes; z is a standard normal "
         "number of the caller's.\n */\n",

@@ -10,7 +10,9 @@
  *     double assay_dgemm_draw(group, m, n, k, z)    seconds one call takes; z standard normal, the caller's
  *
  * Groups are numbered from 0 in the model's order; -1 is a group whose every coefficient is the mean over all
- * groups. No draw and no sigma is negative. Numbers are written so that they read back as the same double.
+ * groups, 0 for those that drop the term. No draw and no sigma is negative. Numbers are written so that they
+ * read back as the same double. The mean is that of engine/plugin/evaluation.h: terms that a part drops have
+ * no say, outside of the segments the nearest holds, and what is not finite is NAN.
  */
 #ifndef ASSAY_PLUGIN_KERNEL_HEADER_H
 #define ASSAY_PLUGIN_KERNEL_HEADER_H

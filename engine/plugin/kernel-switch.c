@@ -1,7 +1,7 @@
 #include "engine/plugin/kernel-header.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/number.h"
+#include "engine/plugin/kernel-text.h"
 #include "engine/plugin/model-fit.h"
 
 #include <ctype.h>
@@ -25,15 +25,12 @@ struct cases {
     struct failure *failure;
 };
 
-static void append(struct cases *cases, const char *string) {
-    int r = text_append_string(cases->text, string);
+static void note(struct cases *cases, int r) {
     cases->error = cases->error ? cases->error : r;
 }
 
-static void append_number(struct cases *cases, double value) {
-    char digits[NUMBER_TEXT_SIZE];
-    number_format_double(value, digits);
-    append(cases, digits);
+static void append(struct cases *cases, const char *string) {
+    note(cases, text_append_string(cases->text, string));
 }
 
 /* ---- Which case a group is */
@@ -127,10 +124,10 @@ static void append_sum(struct cases *cases, const char *name, double constant, c
     append(cases, "        ");
     append(cases, name);
     append(cases, " = ");
-    append_number(cases, constant * cases->seconds);
+    note(cases, kernel_text_number(cases->text, constant * cases->seconds));
     for (size_t t = 0; coefficients && t < view->term_count; t++) {
         append(cases, " + ");
-        append_number(cases, coefficients[t] * cases->seconds);
+        note(cases, kernel_text_number(cases->text, coefficients[t] * cases->seconds));
         append_product(cases, &view->terms[t]);
     }
     append(cases, ";\n");
@@ -151,18 +148,6 @@ static void append_case(struct cases *cases, const double *estimates, const stru
                       : "        return mu + sigma * random_normal();\n");
 }
 
-static int check_noise(const struct cases *cases) {
-    const struct predict_model *view = cases->fit->view;
-    for (size_t g = 0; cases->noisy && g < view->group_count; g++) {
-        const struct plugin_noise *noise = view->groups[g].parts[0].noise;
-        if (noise && strncmp(noise->kind, "N-", 2) != 0)
-            return failure_input(cases->failure, view->name, 0, 0,
-                                 "the noise of the group '%.128s' is a %.32s; --no-noise leaves it out",
-                                 view->groups[g].name, noise->kind);
-    }
-    return 0;
-}
-
 static int append_mean(struct cases *cases) {
     const struct predict_model *view = cases->fit->view;
     cleanup_free double *sums = calloc(2 * view->term_count + 1, sizeof *sums);
@@ -176,8 +161,7 @@ static int append_mean(struct cases *cases) {
         const struct predict_part *part = &view->groups[g].parts[0];
         for (size_t t = 0; t < view->term_count; t++) {
             sums[t] += part->estimates[t] / count;
-            if (part->noise && part->noise->coefficients)
-                sums[view->term_count + t] += part->noise->coefficients[t] / count;
+            sums[view->term_count + t] += kernel_sigma(part, t) / count;
         }
         mean.constant += part->noise ? part->noise->constant / count : 0;
     }
@@ -190,14 +174,11 @@ static int write_cases(struct cases *cases, const struct kernel *kernel) {
     const struct predict_model *view = cases->fit->view;
     int r = find_ids(cases);
     r = r < 0 ? r : check_terms(cases);
-    r = r < 0 ? r : check_noise(cases);
+    r = r < 0 ? r : kernel_check_groups(view, cases->seconds, cases->noisy, cases->failure);
     if (r < 0)
         return r;
     append(cases, "/* The body of dgemm_time(M, N, K). ");
-    for (const char *at = kernel->origin; *at; at++) {
-        const char one[] = {(unsigned char)*at < ' ' || *at == '/' ? '?' : *at, '\0'};
-        append(cases, one);
-    }
+    note(cases, kernel_text_comment(cases->text, kernel->origin));
     append(cases, " Seconds. */\ndouble mu, sigma;\n(void)sigma;\nswitch (get_");
     append(cases, cases->nodes ? "nodeid()) {\n" : "cpuid()) {\n");
     for (size_t g = 0; g < view->group_count; g++) {

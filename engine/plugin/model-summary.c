@@ -30,14 +30,22 @@ static uint64_t count_noise(const struct predict_model *view, const struct plugi
     return count;
 }
 
-uint64_t model_summary_parameters(const struct predict_model *view) {
+static uint64_t count_noises(const struct predict_model *view) {
     uint64_t count = 0;
+    for (size_t g = 0; g < view->group_count; g++)
+        for (size_t p = 0; p < view->groups[g].part_count; p++)
+            count += count_noise(view, view->groups[g].parts[p].noise);
+    return count;
+}
+
+uint64_t model_summary_parameters(const struct predict_model *view) {
+    uint64_t count = count_noises(view);
     for (size_t g = 0; g < view->group_count; g++)
         for (size_t p = 0; p < view->groups[g].part_count; p++) {
             const struct predict_part *part = &view->groups[g].parts[p];
             for (size_t t = 0; t < view->term_count; t++)
                 count += !part->dropped || !part->dropped[t];
-            count += count_noise(view, part->noise) + (view->over && p > 0);
+            count += view->over && p > 0;
         }
     return count;
 }
@@ -69,6 +77,7 @@ static void pool_groups(const struct model *model, struct model_summary *ret) {
     }
     double rows = (double)ret->rows;
     ret->parameters = model_summary_parameters(view);
+    ret->of_noise = count_noises(view);
     ret->bic = bic;
     ret->cv_rmse = sqrt(squares / rows);
     ret->cv_relative = ret->cv_rmse / (magnitudes / rows);
@@ -92,6 +101,52 @@ int model_summary_read(const struct model *model, struct model_summary *ret, str
     if (!ret->noise)
         ret->noise = "N-0";
     return 0;
+}
+
+/* ---- The rows */
+
+static const struct document_node *inputs_of(const struct model *model) {
+    const struct document_node *inputs =
+        document_get(document_get(model_document(model)->root, "origin"), "inputs");
+    return inputs && inputs->kind == DOCUMENT_SEQUENCE && inputs->count > 0 ? inputs : NULL;
+}
+
+/* The same files in the same order, which their folds depend on. */
+static const char *input_difference(const struct model *a, const struct model *b) {
+    const struct document_node *one = inputs_of(a), *other = inputs_of(b);
+    if (!one || !other)
+        return "a file does not say what data it is of";
+    for (size_t i = 0; i < one->count && i < other->count; i++) {
+        const char *hash = text_of(one->items[i], "sha256"), *second = text_of(other->items[i], "sha256");
+        if (!hash || !second)
+            return "a file does not say what data it is of";
+        if (strcmp(hash, second) != 0)
+            return "they are of different data";
+    }
+    return one->count != other->count ? "they are of different data" : NULL;
+}
+
+static uint64_t rows_of(const struct predict_model *view) {
+    uint64_t rows = 0;
+    for (size_t g = 0; g < view->group_count; g++)
+        rows += view->groups[g].rows;
+    return rows;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+const char *model_summary_difference(const struct model *a, const struct model *b) {
+    const struct predict_model *one = model_view(a), *other = model_view(b);
+    if (strcmp(one->response, other->response) != 0 || !same_text(one->response_unit, other->response_unit))
+        return "they explain different responses";
+    const char *inputs = input_difference(a, b);
+    if (inputs)
+        return inputs;
+    if (rows_of(one) != rows_of(other))
+        return "they are of different rows of the data";
+    return same_text(model_weights(a), model_weights(b)) ? NULL : "they weigh the rows differently";
 }
 
 double model_summary_standard_error(const struct predict_model *view, const struct predict_part *part,

@@ -153,7 +153,7 @@ static size_t gather(struct instance *instance, size_t *at) {
     uint32_t chosen[BLOCK_ROWS];
     size_t count = 0;
     for (; *at < kept->count && count < BLOCK_ROWS; ++*at)
-        if (!refit->folds || refit->folds[*at] != refit->left_out)
+        if (!refit->folds || (refit->folds[*at] != refit->left_out && refit->folds[*at] != REFIT_NO_FOLD))
             chosen[count++] = (uint32_t)*at;
     for (size_t i = 0; i < instance->needs.column_count; i++) {
         const double *from = kept->columns[instance->columns[i]];

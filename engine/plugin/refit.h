@@ -8,7 +8,10 @@
 #include "engine/plugin/fitted-model.h"
 #include "engine/plugin/fitting.h"
 
-enum { REFIT_FOLDS_MOST = 255 };
+enum {
+    REFIT_FOLDS_MOST = 255,
+    REFIT_NO_FOLD = 255, /* of a row that is never seen */
+};
 
 struct refit {
     const struct fitting *fitting;

@@ -207,6 +207,24 @@ static double log_likelihood(const struct noise *noise, double value, double cou
     return log_weights - value - count * (0.5 * log(2 * M_PI) + log(noise->design.unit));
 }
 
+/* ---- Errors of the mean */
+
+struct errors {
+    const struct noise_point *point;
+    double squares, weights; /* over all rows so far, in the design's unit */
+};
+
+static void add_errors(void *context, const struct noise_columns *columns) {
+    struct errors *errors = context;
+    for (size_t r = 0; r < columns->count; r++) {
+        double error = columns->y[r], v = columns->v ? columns->v[r] : 1;
+        for (size_t q = 0; q < columns->width; q++)
+            error -= errors->point->b[q] * columns->z[q * columns->stride + r];
+        errors->squares += v * v * error * error;
+        errors->weights += v * v;
+    }
+}
+
 /* ---- One group */
 
 static uint32_t every_fold(const struct noise *noise) {
@@ -223,6 +241,7 @@ struct validating {
     struct noise *noise;
     struct noise_sums *sums;
     double objective;
+    struct errors errors;
 };
 
 static void score_fold(void *context, uint32_t fold, const struct noise_point *point) {
@@ -233,6 +252,16 @@ static void score_fold(void *context, uint32_t fold, const struct noise_point *p
     if (is_scaled(noise))
         scale_to_halves(&noise->design, every_fold(noise) & ~held_out, &scaled);
     validating->objective += objective(noise, held_out, &scaled, validating->sums);
+    validating->errors.point = point;
+    noise_design_each(&noise->design, held_out, add_errors, &validating->errors);
+}
+
+/* The error on rows left out becomes that of the mean that is told. */
+static void replace_error(const struct noise *noise, const struct errors *errors,
+                          struct validation *validation) {
+    double rmse = noise->design.unit * sqrt(errors->squares / errors->weights);
+    validation->relative *= rmse / validation->rmse;
+    validation->rmse = rmse;
 }
 
 /* What all rows but the fold's give, for the kinds that are not searched for. 1, 0 or -ENOMEM. */
@@ -248,7 +277,8 @@ static int fit_without(struct noise *noise, uint32_t fold, struct noise_point *r
     return r;
 }
 
-static int validate(struct noise *noise, const struct noise_point *maximum, double *ret) {
+static int validate(struct noise *noise, const struct noise_point *maximum, struct validation *validation,
+                    double *ret) {
     struct noise_design *design = &noise->design;
     struct validating validating = {.noise = noise};
     int r = noise_sums_new(design->width, &validating.sums);
@@ -265,10 +295,24 @@ static int validate(struct noise *noise, const struct noise_point *maximum, doub
             score_fold(&validating, f, &point);
     }
     noise_sums_free(validating.sums);
+    if (noise->kind == NOISE_2 && validation->rmse > 0)
+        replace_error(noise, &validating.errors, validation);
     double log_weights = 0, count = (double)design->count;
     noise_design_each(design, every_fold(noise), add_log_weights, &log_weights);
     *ret = log_likelihood(noise, validating.objective, count, log_weights) / count;
     return r < 0 ? r : 0;
+}
+
+/* What the mean that was found together with the noise leaves unexplained. */
+static void replace_residuals(struct noise *noise, const struct noise_point *point,
+                              struct least_squares *result) {
+    struct errors errors = {.point = point};
+    noise_design_each(&noise->design, every_fold(noise), add_errors, &errors);
+    double rss = errors.squares * noise->design.unit * noise->design.unit, ratio = rss / result->rss;
+    result->rss = rss;
+    result->sigma *= sqrt(ratio);
+    result->r2 = 1 - (1 - result->r2) * ratio;
+    result->adjusted_r2 = 1 - (1 - result->adjusted_r2) * ratio;
 }
 
 /* The estimates of the mean that was found together with the noise. */
@@ -395,8 +439,10 @@ int noise_settle(struct noise *noise, const struct fit *fit, uint32_t group, str
                  reason);
     if (r <= 0)
         return r;
-    if (noise->kind == NOISE_2)
+    if (noise->kind == NOISE_2) {
         replace_mean(noise, &point, &settled->result);
+        replace_residuals(noise, &point, &settled->result);
+    }
     if (noise->kind == NOISE_2 && !point.converged)
         snprintf(ret->note, sizeof ret->note, "the noise's likelihood could not be raised to its maximum");
     ret->log_score = NAN;
@@ -409,6 +455,6 @@ int noise_settle(struct noise *noise, const struct fit *fit, uint32_t group, str
                                                    : noise->design.width;
     r = judge(noise, &told, coefficients, &settled->result, ret);
     if (r == 0 && settled->validation.folds > 0)
-        r = validate(noise, &point, &ret->log_score);
+        r = validate(noise, &point, &settled->validation, &ret->log_score);
     return r;
 }

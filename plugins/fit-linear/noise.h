@@ -34,7 +34,8 @@ int noise_add(struct noise *noise, uint64_t first_row, size_t rows, const double
               const uint32_t *cells, struct plugin_message *message);
 
 /* The noise of GROUP, which was settled. Where the mean is found together with the noise, the estimates in
- * SETTLED change, and with them the covariance, likelihood, AIC and BIC. NOISE as noise_new gave it. */
+ * SETTLED change, and with them the covariance, rss, sigma, R2, likelihood, AIC, BIC and the error on rows
+ * left out. NOISE as noise_new gave it. */
 int noise_settle(struct noise *noise, const struct fit *fit, uint32_t group, struct settled *settled,
                  struct noise_told *ret);
 

@@ -90,6 +90,27 @@ awk -F, 'NR == 1 {next} {n++; d = $5 - m; q += d * d} END {printf "%.6g\n", sqrt
     m="$(grep -o '"estimate": [0-9.e]*' model-1.json | cut -d' ' -f2)" without5.csv >1
 grep -o '"rmse": [0-9.e]*' .out | head -1 | awk '{printf "%.6g\n", $2}' >2
 report $(cmp 1 2 >&2; echo $?) "the error is right"
+"$ASSAY" fit without5.csv --response y --terms 1 --brief -o other.json >/dev/null || exit 1
+check "models of different data" "$ASSAY" fit compare other.json model-1+x.json
+report $(output '^  cv error +[0-9.]+ +[0-9.]+$' && ! grep -q suffices: .out && output 'not told: they are of different data' && output -- '--data INPUT'; echo $?) \
+    "are shown without a verdict"
+check "as JSON" "$ASSAY" fit compare other.json model-1+x.json --json
+report $(output '"no_verdict": "they are of different data"' && ! grep -q '"sufficient": true' .out; echo $?) "too"
+check "with data" "$ASSAY" fit compare other.json model-1+x.json --data line.csv
+report $(output '^B suffices: '; echo $?) "there is one"
+# Noise: of the same mean the log score decides, in whatever order.
+awk 'BEGIN {print "x,y"; for (i = 1; i <= 400; i++) {x = i % 80 + 1; printf "%d,%.9g\n", x, 2 + 3 * x + x * (i * 7919 % 101 - 50) / 500}}' >grow.csv
+awk 'BEGIN {print "x,y"; for (i = 1; i <= 400; i++) {x = i % 80 + 1; printf "%d,%.9g\n", x, 2 + 3 * x + (i * 7919 % 101 - 50) / 50}}' >flat.csv
+for noise in grow-N-0 grow-N-1 grow-N-2 flat-N-1 flat-N-2; do
+    "$ASSAY" fit ${noise%%-*}.csv --response y --terms 1+x --set noise=${noise#*-} --brief -o $noise.json >/dev/null || exit 1
+done
+check "noise that grows" "$ASSAY" fit compare grow-N-0.json grow-N-1.json grow-N-2.json --data grow.csv
+report $(output '^C suffices: ' && output 'of the 3 models .* C has the simplest noise \(N-2\) whose log score' && output 'the best, that of C, -1\.'; echo $?) \
+    "N-2 suffices, by its log score"
+check "of the files alone" "$ASSAY" fit compare grow-N-2.json grow-N-1.json
+report $(output '^A suffices: '; echo $?) "it does too"
+check "noise that does not" "$ASSAY" fit compare flat-N-2.json flat-N-1.json --data flat.csv
+report $(output '^B suffices: ' && output 'B has the simplest noise \(N-1\)'; echo $?) "N-1 does"
 refuse "another response" 2 "expected" "$ASSAY" fit compare model-1.json <(sed 's/"name": "y"/"name": "z"/' model-1+x.json) --data line.csv
 refuse "one model" 2 "'compare' is given 1 model; expected 2 to 16" "$ASSAY" fit compare model-1.json
 refuse "an option of another action" 2 "'assay fit compare' has no option '--plot'" "$ASSAY" fit compare model-1.json model-1.json --plot x.svg
@@ -106,6 +127,21 @@ grep -E '^    assay fit ' .out | sed "s|assay|$ASSAY|" >command
 report $(sh ./command >.out 2>.err && contains model.json '"by": \["host"\]'; echo $?) "its command can be copied"
 check "as JSON" "$ASSAY" fit alternatives gemm.csv --by host,core --json
 report $(output '"command": "assay fit gemm.csv --response duration --terms M-1 .*--by host' && output '"rmse_standard_error": [0-9]'; echo $?) "with the command"
+sed '$a x,0,10,10,10,2' gemm.csv >straggler.csv
+check "a group of one row" "$ASSAY" fit alternatives straggler.csv --by host,core
+report $(output '^1 group with 1 row left out of the judgement, .*: host x$' && output '^\* M-1 +host +2 +N-' && ! grep -q 'cannot be fitted\|^warning' .out; echo $?) \
+    "is left out for all of them, and named"
+check "as JSON" "$ASSAY" fit alternatives straggler.csv --by host,core --json
+report $(output '"groups_left_out": 1,' && output '"left_out": "host x"' && output '"predicts_well": true'; echo $?) "too"
+sed '$a n0,7,10,10,10,2\nn0,7,12,10,10,2\nn1,8,10,10,10,2' gemm.csv >straggler.csv
+check "small groups of a second column" "$ASSAY" fit alternatives straggler.csv --by host,core
+report $(output '^2 groups with 3 rows left out .*: host n0, core 7; host n1, core 8$' && output '^\* M-1 +host +2 +N-'; echo $?) "likewise"
+awk -F, 'NR == 1 || ++rows[$1] < ($1 == "n0" ? 99 : 3)' gemm.csv | sed 's/^n1,/x,/; $a y,1,9,9,9,7' >few.csv
+check "two groups of three" "$ASSAY" fit alternatives few.csv --by host
+report $(! grep -q 'left out of the judgement' .out && output '^  M-1 +host +3 .* cannot be fitted$'; echo $?) "are no minority: candidates are named"
+awk 'BEGIN {print "n,duration"; for (i = 0; i < 90; i++) print i % 9 "," (i * 7919 % 101) ^ 6}' >wild.csv
+check "rows that nothing explains" "$ASSAY" fit alternatives wild.csv --sizes n
+report $(output '^warning: none of the candidates predicts well: the error of this one is [0-9.]+ % of the mean$'; echo $?) "are warned of"
 check "over one size" "$ASSAY" fit alternatives line.csv --response y --sizes x
 report $(! grep -q 'M-2' .out && output '^\* M-1'; echo $?) "M-2 is M-1"
 refuse "terms of one's own" 2 "the alternatives are M-0, M-1 and M-2; expected no --terms" "$ASSAY" fit alternatives gemm.csv --terms 1+m

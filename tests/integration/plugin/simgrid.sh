@@ -234,6 +234,93 @@ report $(paste -d, theirs.csv ours.csv | awk -F, 'NR == 1 { for (i = 7; i <= NF;
     { n++; d = $6 - $at; if (!($1 == $7 && (d < 0 ? -d : d) <= 1e-15 * $at)) { print "# " $0; bad = 1 } } END { exit bad || n != 18 }' >&2; echo $?) \
     "to the last digits"
 
+# Terms that a part drops have no say, whatever their value, and between segments the nearest counts, as assay says too.
+drop() { sed 's/\("name": "'"$1"'", "unit": null, "estimate": 0\)\([^}]*\)/\1\2, "dropped": true/g'; } # terms whose estimate is 0
+part() { echo "$(estimates "${@:2}"), $(noise "$1" | sed 's/-0.25/0/')"; } # the sigma of log2(size)^2 is 0
+echo "{$head, \"kind\": \"piecewise\", \"over\": \"size\", $formula, \"groups\": [{\"labels\": {}, \"n\": 4, \"notes\": [], \"parts\": [
+    {\"kind\": \"segment\", \"from\": 0, \"to\": 16, $(part normal 1 0 3)}, {\"kind\": \"segment\", \"from\": 32, \"to\": 64, $(part normal 4 5 0)},
+    {\"kind\": \"segment\", \"from\": 100, \"to\": 200, $(part half-normal 7 0 0)}]}]}" | drop '[li][^"]*' >gaps.json
+for kind in linear maximum; do
+    echo "{$head, \"kind\": \"$kind\", $formula, \"groups\": [{\"labels\": {}, \"n\": 4, \"notes\": [], $(part normal -1 0 -3)}]}" |
+        drop 'l[^"]*' >dropped-$kind.json
+done
+check "dropped terms" "$ASSAY" export kernels gaps.json linear=dropped-linear.json maximum=dropped-maximum.json -o dropped.h
+cat >dropped.c <<'EOF'
+#include "dropped.h"
+#include <stdio.h>
+#define ROW(kernel) printf("%.17g,%g,%.17g,%.17g\n", size, x, 1e6 * assay_##kernel##_mean(0, size, x), 1e6 * assay_##kernel##_sigma(0, size, x))
+int main(int argc, char **argv) {
+    static const double sizes[] = {-5, 0, 1, 8, 15.5, 16, 20, 24, 24.5, 31, 32, 50, 64, 82, 82.5, 100, 150, 200, 1e6, 0, 20};
+    printf("size,int,mean,sigma\n");
+    for (int i = 0; argc == 2 && i < 21; i++) {
+        double size = sizes[i], x = i < 19 ? 2 : 0;
+        switch (argv[1][0]) {
+        case 'g': ROW(gaps); break;
+        case 'l': ROW(linear); break;
+        default: ROW(maximum);
+        }
+    }
+    return !isnan(assay_gaps_mean(0, NAN, 2)) | !isnan(assay_linear_mean(-1, 1, NAN)) | !isnan(assay_maximum_mean(-1, 1, NAN));
+}
+EOF
+check "compile" cc -std=c99 -Wall -Wextra -Wpedantic -Werror -o dropped dropped.c -lm
+for kind in gaps linear maximum; do
+    model=dropped-$kind.json; [ $kind = gaps ] && model=gaps.json
+    check "the rows ($kind)" ./dropped $kind
+    cp .out theirs.csv
+    "$ASSAY" model eval $model --rows theirs.csv -o ours.csv 2>warnings.txt
+    report $(paste -d, theirs.csv ours.csv | awk -F, 'function same(a, b, d) { d = a - b; return a ~ /n/ ? b == "" : b != "" && (d < 0 ? -d : d) <= 1e-14 * (b < 0 ? -b : b) }
+        NR > 1 { n++; if (!same($3, $8) || !same($4, $10)) { print "# " $0; bad = 1 } } END { exit bad || n != 21 }' >&2; echo $?) "are as assay evaluates them"
+done
+
+# Columns that C or C++ has other uses for, next to headers full of macros; usual names stay.
+columns() { # NAME... of a linear model; the n-th coefficient is n
+    local name n=0 terms= formula= factors=
+    for name; do
+        terms+="${terms:+, }{\"name\": \"$name\", \"unit\": null, \"estimate\": $((++n)), \"standard_error\": null, \"t\": null, \"p\": null}"
+        formula+="${formula:+, }{\"name\": \"$name\", \"unit\": null, \"factors\": [{\"factor\": \"$name\", \"power\": 1}]}"
+        factors+="${factors:+, }{\"name\": \"$name\", \"unit\": null}"
+    done
+    echo "{$head, \"kind\": \"linear\", \"formula\": [$formula], \"factors\": [$factors], \"groups\": [{\"labels\": {}, \"n\": 4, \"notes\": [],
+        \"terms\": [$terms], \"covariance\": null, \"domain\": []}]}"
+}
+columns m n k z x size msg_size M N K msgSize x2 value sigma part group >a.json
+columns 1abc x1abc x3 3 'a b' a_b 'a(b)' _ __ é '*/' '/*' 'a\\' '??/' assay_z ASSAY_E_GROUPS >b.json
+columns sqrt asm log2 typeof true false nullptr linux unix class new I NAN HUGE_VAL EOF NULL >c.json
+columns strcmp isnan isfinite fabs and xor not_eq bool complex errno stdin assert thread_local alignas constexpr noreturn >d.json
+columns int this template operator delete typename wchar_t char8_t co_await concept requires mutable errno_1 errno M_PI INFINITY >e.json
+check "odd columns" "$ASSAY" export kernels [a-e].json -o odd.h
+report $(contains odd.h 'assay_a_mean\(int assay_group, double m, double n, double k, double z, double x, double size, double msg_size, double M, double N, double K, double msgSize, double x2, '; echo $?) \
+    "usual ones stay as they are"
+cat >odd.c <<'EOF'
+#ifndef __cplusplus
+#include <complex.h>
+#include <stdalign.h>
+#include <stdnoreturn.h>
+#include <iso646.h>
+#endif
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include "odd.h"
+#define SIXTEEN 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16
+#define GOOD(kernel) (fabs(assay_##kernel##_draw(0, SIXTEEN, 1) - 1496e-6) < 1e-12 && assay_##kernel##_sigma(0, SIXTEEN) <= 0)
+int main(void) {
+    return !(GOOD(a) && GOOD(b) && GOOD(c) && GOOD(d) && GOOD(e));
+}
+EOF
+for compiler in "cc -std=c99 -Wpedantic" "cc -std=gnu17" "cc -std=gnu2x" "g++ -std=c++11 -Wpedantic" "g++ -std=gnu++20"; do
+    if command -v ${compiler%% *} >compiler.txt; then
+        language=c; [ "${compiler%% *}" = g++ ] && language=c++
+        check "they compile ($compiler)" $compiler -Wall -Wextra -Werror -x $language -o odd odd.c -lm
+        check "each argument in its place" ./odd
+    else
+        skip "they compile ($compiler)" "no ${compiler%% *}"
+    fi
+done
+
 # dgemm_model.c as HPL includes it: node 3, cpu 1 is its cpu 7; a node it does not know is the mean.
 sed 's/^node,core/node,cpu/' dgemm.csv >cpus.csv
 "$ASSAY" fit cpus.csv --terms m*n*k+m*n --by node,cpu -o cpus.json >cpus.txt
@@ -265,6 +352,27 @@ for model in dgemm plain noisy; do
     [ $model = noisy ] && noise=2e-3 || noise=0
     check "it compiles ($model)" cc -std=c99 -Wall -Wextra -Werror -DNOISE="$noise" -DMODEL="\"${model}_model.c\"" -o hpl hpl.c -lm
     check "and says what the model says" ./hpl
+done
+# Coefficients that are whole are no integers, whose product would overflow where the sizes are integers.
+node='"by": ["node"], "skipped"'
+product='"formula": [{"name": "m*n*k", "unit": null, "factors": [{"factor": "m", "power": 1}, {"factor": "n", "power": 1}, {"factor": "k", "power": 1}]}],
+    "factors": [{"name": "m", "unit": null}, {"name": "n", "unit": null}, {"name": "k", "unit": null}]'
+echo "{$head, \"kind\": \"linear\", $product, \"groups\": [{\"labels\": {\"node\": \"a1\"}, \"n\": 4, \"notes\": [], \"terms\": [{\"name\": \"m*n*k\",
+    \"unit\": null, \"estimate\": 2, \"standard_error\": null, \"t\": null, \"p\": null}], \"covariance\": null, \"domain\": []}]}" |
+    sed "s/\"by\": \[\], \"skipped\"/$node/; s/\"unit\": \"us\"/\"unit\": \"s\"/" >whole.json
+check "a whole coefficient" "$ASSAY" export hpl-smpi whole.json -o whole_model.c
+cat >whole.c <<'EOF'
+static int get_nodeid(void) { return 1; }
+static double dgemm_time(int M, int N, int K) {
+#include "whole_model.c"
+}
+int main(void) { return !(dgemm_time(10000, 20000, 30000) == 1.2e13); }
+EOF
+check "compiles" cc -std=c99 -Wall -Wextra -Werror -o whole whole.c
+check "and is a double" ./whole
+sed 's/"unit": "s"/"unit": "h"/; s/"estimate": 2/"estimate": 1e308/' whole.json >huge.json
+for export in kernels hpl-smpi; do
+    refuse "an estimate that is none in seconds ($export)" 2 "an estimate of the group 'a1' is not finite in seconds" "$ASSAY" export $export huge.json
 done
 refuse "cpus that HPL does not know" 2 "the group 'dahu-1.site/2' has no number for HPL" sh -c "
     sed 's/^\(dahu-1.site\),1,/\1,2,/' cpus.csv >three.csv

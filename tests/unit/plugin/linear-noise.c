@@ -280,7 +280,12 @@ static void test_weights(void **state) {
     table.weights = "w";
     const struct host_part *part = fit_table(&table);
     assert_near(part->noise.coefficients[1], 1e-4, 0.1);
-    double likelihood = 0;
+    double likelihood = 0, rss = 0, mean = 0, weights = 0, total = 0;
+    for (size_t r = 0; r < ROWS; r++) {
+        mean += columns[2][r] * columns[3][r];
+        weights += columns[2][r];
+    }
+    mean /= weights;
     for (size_t r = 0; r < ROWS; r++) {
         double x = columns[0][r], z = columns[1][r];
         double sigma =
@@ -290,8 +295,18 @@ static void test_weights(void **state) {
                     part->estimates[2].estimate * x) /
                    sigma;
         likelihood -= 0.5 * log(2 * M_PI) + log(sigma) + t * t / 2;
+        rss += columns[2][r] * sigma * t * sigma * t;
+        total += columns[2][r] * (columns[3][r] - mean) * (columns[3][r] - mean);
     }
     assert_near(value_of("log_likelihood"), likelihood, 1e-10);
+    assert_near(value_of("rss"), rss, 1e-9);
+    assert_near(value_of("sigma"), sqrt(rss / (ROWS - 3)), 1e-9);
+    assert_near(1 - value_of("r2"), rss / total, 1e-6);
+    assert_near(1 - value_of("adjusted_r2"), rss / (ROWS - 3) * (ROWS - 1) / total, 1e-6);
+    double told = value_of("rss"); /* of the estimates that are told: above that of least squares */
+    table.values[0] = NOISE_1;
+    fit_table(&table);
+    assert_true(told > value_of("rss") * (1 + 1e-6));
 }
 
 /* ---- Held-out rows */
@@ -330,14 +345,16 @@ static void test_log_score(void **state) {
     assert_near(score, expected / ROWS, 1e-9);
 }
 
-/* N-2's: one Newton step for each fold is near enough to its own maximum. */
+/* N-2's: one Newton step for each fold is near enough to its own maximum. The error is that of these fits,
+ * not of least squares. */
 static void test_log_score_of_n2(void **state) {
     (void)state;
     enum { ROWS = 1500, FOLDS = 5 };
     make_rows(ROWS, 1, 1);
     struct host_table table = table_of(ROWS, "1 + x*z + x", NOISE_2);
     fit_table(&table);
-    double score = value_of("cv_log_score"), expected = 0;
+    double score = value_of("cv_log_score"), expected = 0, squares = 0, magnitude = 0;
+    double rmse = value_of("cv_rmse"), relative = value_of("cv_relative");
     static double whole[4][ROWS];
     for (size_t i = 0; i < 4; i++)
         memcpy(whole[i], columns[i], sizeof whole[i]);
@@ -357,6 +374,8 @@ static void test_log_score_of_n2(void **state) {
         }
         size_t held_out = 0;
         for (size_t r = 0; r < ROWS; r++) {
+            double error = whole[3][r] - b[0] - b[1] * whole[0][r] * whole[1][r] - b[2] * whole[0][r];
+            squares += moments_fold_of(r, 3, FOLDS) == f ? error * error : 0;
             for (size_t i = 0; i < 4; i++)
                 columns[i][held_out] = whole[i][r];
             held_out += moments_fold_of(r, 3, FOLDS) == f;
@@ -364,6 +383,16 @@ static void test_log_score_of_n2(void **state) {
         expected += log_likelihood(held_out, b, c);
     }
     assert_near(score, expected / ROWS, 1e-4);
+    for (size_t r = 0; r < ROWS; r++)
+        magnitude += fabs(whole[3][r]);
+    assert_near(rmse, sqrt(squares / ROWS), 1e-4);
+    assert_near(relative, sqrt(squares / ROWS) / (magnitude / ROWS), 1e-4);
+    for (size_t i = 0; i < 4; i++)
+        memcpy(columns[i], whole[i], sizeof whole[i]);
+    table.rows = ROWS;
+    table.values[0] = NOISE_1;
+    fit_table(&table);
+    assert_true(fabs(value_of("cv_rmse") / rmse - 1) > 5e-4);
 }
 
 /* The same table gives the same bits, in whatever order its groups come. */

@@ -346,11 +346,11 @@ static void headers(void **state) {
     groups[0] = '\0';
     add_group("a\\\"?\\u0001*/", 1, 2);
     struct model *model = parse("\"linear\"", "ns", "\"node\"");
-    struct kernel kernel = {"k", model, "from a*/b\n"};
+    struct kernel kernel = {"k", model, "from a*/b\n /*c\xc3\xa9 ?\?/\\"};
     struct text text;
     text_init(&text, 1 << 16);
     assert_int_equal(kernel_header_write(&kernel, 1, true, &text, &failure), 0);
-    assert_non_null(strstr(text.bytes, "from a*?b?\n"));
+    assert_non_null(strstr(text.bytes, "from a*?b? /?c?? ?\?\?\?\n"));
     assert_non_null(strstr(text.bytes, "    \"a\\042\\077\\001*/\",\n"));
     assert_non_null(strstr(text.bytes, "{1e-09, 2e-09}"));
     static const char *const names[] = {"", "1", "K", "_k", "a-b", "\xc3\xa9"};
