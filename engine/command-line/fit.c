@@ -140,6 +140,7 @@ static int fit(const struct verb_arguments *arguments, struct failure *failure) 
                                      &request, failure);
     r = r < 0 ? r : output_check(request.output, request.inputs, request.input_count, failure);
     r = r < 0 ? r : output_check(request.plot, request.inputs, request.input_count, failure);
+    r = r < 0 ? r : output_check_apart(request.output, request.plot, failure);
     r = r < 0 ? r
               : table_open(request.inputs, request.input_count, request.output || request.json, &table,
                            failure);

@@ -251,14 +251,12 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     int r = read_settings(arguments, &settings, failure);
     for (size_t i = 0; r == 0 && i < 2; i++)
         r = output_check(outputs[i], &input, 1, failure);
-    if (r == 0 && outputs[0] && outputs[1] && strcmp(outputs[0], outputs[1]) == 0)
-        r = failure_input(failure, NULL, 0, 0, "the table and the model are both to be written to '%s'",
-                          outputs[0]);
+    r = r < 0 ? r : output_check_apart(outputs[0], outputs[1], failure);
     r = r < 0 ? r : model_read(input, &model, failure);
     r = r < 0 ? r : cluster_draw(model_view(model), &settings, &cluster, failure);
+    r = r < 0 ? r : write_table(arguments, model, cluster, failure);
     if (r == 0 && outputs[1])
         r = write_model(arguments, model, cluster, failure);
-    r = r < 0 ? r : write_table(arguments, model, cluster, failure);
     if (r < 0)
         return r;
     fprintf(stderr, "seed %" PRIu64 ": %zu nodes, %zu cpus, %zu rows", settings.seed, settings.nodes,

@@ -24,8 +24,9 @@ static struct axis make_axis(double low, double high) {
 static double place(const struct axis *axis, double value) {
     if (!(axis->high > axis->low))
         return 0.5;
-    return axis->logarithmic ? log(value / axis->low) / log(axis->high / axis->low)
-                             : (value - axis->low) / (axis->high - axis->low);
+    double share = axis->logarithmic ? log(value / axis->low) / log(axis->high / axis->low)
+                                     : (value - axis->low) / (axis->high - axis->low);
+    return isfinite(share) ? share : 0.5; /* a range beyond that of doubles has no places */
 }
 
 static double value_at(const struct axis *axis, double place) {
@@ -94,7 +95,7 @@ static void draw(const struct predict_model *model, size_t group, const struct a
     }
     for (size_t c = 0; c < WIDTH; c++)
         if (!isnan(means[c]))
-            cells[HEIGHT - 1 - (size_t)(place(&y, means[c]) * (HEIGHT - 1) + 0.5)][c] = '*';
+            cells[HEIGHT - 1 - (size_t)(fmin(fmax(place(&y, means[c]), 0), 1) * (HEIGHT - 1) + 0.5)][c] = '*';
     print_chart(model, x, &y, cells, stream);
 }
 

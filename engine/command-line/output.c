@@ -1,9 +1,13 @@
 #include "engine/command-line/output.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 int output_check(const char *output, const char *const *inputs, size_t count, struct failure *failure) {
     for (size_t i = 0; output && i < count; i++)
@@ -11,6 +15,26 @@ int output_check(const char *output, const char *const *inputs, size_t count, st
             return failure_input(failure, NULL, 0, 0,
                                  "the output '%s' is also an input; expected another name", output);
     return 0;
+}
+
+/* The same name in the same folder. */
+static bool would_be_same(const char *one, const char *other) {
+    struct stat folders[2];
+    const char *const paths[] = {one, other};
+    for (size_t i = 0; i < 2; i++) {
+        size_t length = (size_t)(file_base_name(paths[i]) - paths[i]);
+        cleanup_free char *folder = length ? strndup(paths[i], length) : strdup(".");
+        if (!folder || stat(folder, &folders[i]) < 0)
+            return false;
+    }
+    return strcmp(file_base_name(one), file_base_name(other)) == 0 &&
+           folders[0].st_dev == folders[1].st_dev && folders[0].st_ino == folders[1].st_ino;
+}
+
+int output_check_apart(const char *one, const char *other, struct failure *failure) {
+    if (!one || !other || !(file_is_same(one, other) || would_be_same(one, other)))
+        return 0;
+    return failure_input(failure, NULL, 0, 0, "'%s' and '%s' are one file; expected two outputs", one, other);
 }
 
 int output_flush(void) {

@@ -10,6 +10,10 @@
  * is standard input; NULL, for either, is nothing. */
 int output_check(const char *output, const char *const *inputs, size_t count, struct failure *failure);
 
+/* Refuses two outputs that are one file, by whatever name, whether it is there yet or not. NULL is nothing.
+ */
+int output_check_apart(const char *one, const char *other, struct failure *failure);
+
 /* fflush(stdout) that keeps the reason: stdio itself tells only once why a write failed. 0, or the negative
  * errno of the first failure that one of these calls met. */
 int output_flush(void);

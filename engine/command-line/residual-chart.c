@@ -48,7 +48,9 @@ static unsigned char dot_bit(size_t column, size_t line) {
 static size_t step_of(double value, double least, double greatest, size_t count) {
     double share = greatest > least ? (value - least) / (greatest - least) : 0.5;
     double step = floor(share * (double)count);
-    return step < 0 ? 0 : step >= (double)count ? count - 1 : (size_t)step;
+    if (!(step >= 0)) /* also where the range is beyond that of doubles */
+        return 0;
+    return step >= (double)count ? count - 1 : (size_t)step;
 }
 
 static void draw(struct chart *chart, const struct residuals *residuals) {

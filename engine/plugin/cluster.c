@@ -252,7 +252,7 @@ static int draw_machines(struct drawing *drawing, struct failure *failure) {
     for (size_t c = 0; c < machines; c++) {
         double machine[CLUSTER_COEFFICIENTS_MOST];
         size_t k = draw_population(drawing);
-        cluster->populations[c] = (uint8_t)drawing->indices[k];
+        cluster->populations[c] = drawing->indices[k];
         int r = draw_around(drawing, &drawing->populations[k], drawing->populations[k].mu, machine, failure);
         for (size_t d = 0; r == 0 && d < days; d++, row += drawing->count)
             r = draw_around(drawing, &drawing->days, machine, row, failure);

@@ -42,7 +42,7 @@ struct cluster {
     size_t coefficient_count; /* the model's terms */
     size_t row_count;         /* nodes x cpus x days, in this order; days are 1 where they are 0 */
     double *values;           /* of each row the coefficients */
-    uint8_t *populations;     /* of each machine: index of its part in the group */
+    size_t *populations;      /* of each machine: index of its part in the group */
     size_t redrawn;           /* machines and days that were impossible */
 };
 

@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -72,14 +73,14 @@ void plot_axis_widen(struct plot_axis *axis) {
     if (axis->logarithmic) {
         double range = log(axis->maximum / axis->minimum);
         double factor = range > 0 ? exp(margin * range) : 2;
-        axis->minimum /= factor;
-        axis->maximum *= factor;
+        axis->minimum = fmax(axis->minimum / factor, DBL_MIN);
+        axis->maximum = fmin(axis->maximum * factor, DBL_MAX);
         return;
     }
     double range = axis->maximum - axis->minimum;
     double wider = range > 0 ? margin * range : axis->minimum != 0 ? 0.5 * fabs(axis->minimum) : 1;
-    axis->minimum -= wider;
-    axis->maximum += wider;
+    axis->minimum = fmax(axis->minimum - wider, -DBL_MAX);
+    axis->maximum = fmin(axis->maximum + wider, DBL_MAX);
 }
 
 double plot_axis_pixel(const struct plot_axis *axis, double value) {
@@ -103,7 +104,7 @@ static size_t make_decades(const struct plot_axis *axis, double *ret) {
     double first = floor(log10(axis->minimum)), last = ceil(log10(axis->maximum));
     size_t each = last - first > 3 ? 1 : 3, count = 0;
     double step = ceil((last - first) / 7);
-    for (double decade = first; decade <= last; decade += each == 3 ? 1 : step)
+    for (double decade = first; decade <= last && count < TICKS_MOST; decade += each == 3 ? 1 : step)
         for (size_t i = 0; i < each && count < TICKS_MOST; i++) {
             double tick = digits[i] * pow(10, decade);
             if (tick >= axis->minimum && tick <= axis->maximum)
@@ -115,7 +116,7 @@ static size_t make_decades(const struct plot_axis *axis, double *ret) {
 static size_t make_ticks(const struct plot_axis *axis, double *ret) {
     if (axis->logarithmic)
         return make_decades(axis, ret);
-    double step = round_up((axis->maximum - axis->minimum) / 6);
+    double step = round_up(axis->maximum / 6 - axis->minimum / 6);
     size_t count = 0;
     for (double i = ceil(axis->minimum / step); i * step <= axis->maximum && count < TICKS_MOST; i++)
         ret[count++] = i * step;

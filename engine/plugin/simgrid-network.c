@@ -12,6 +12,7 @@ struct reading {
     const struct predict_model *view;
     const struct predict_group *group;
     double seconds; /* in one unit of the response */
+    size_t one_term, size_term;
     struct simgrid_network *network;
     struct failure *failure;
 };
@@ -69,6 +70,18 @@ static const struct {
     enum simgrid_table_name table;
 } costs[] = {{"Send", SIMGRID_OS}, {"Isend", SIMGRID_OIS}, {"Recv", SIMGRID_OR}};
 
+/* A cost of the estimate of TERM, in seconds. */
+static int find_cost(const struct reading *reading, const struct predict_part *part, size_t term,
+                     double *ret) {
+    double cost = part->estimates[term] * reading->seconds;
+    if (!(cost >= 0) || !isfinite(cost))
+        return failure_input(reading->failure, reading->view->name, 0, 0,
+                             "the part '%.64s' costs %g s%s; expected 0 or more", part->name, cost,
+                             term == reading->size_term ? " a byte" : "");
+    *ret = cost;
+    return 0;
+}
+
 static int add_cost(const struct reading *reading, size_t cost, double from) {
     bool told = false;
     for (size_t i = 0; i < reading->group->part_count; i++) {
@@ -76,9 +89,12 @@ static int add_cost(const struct reading *reading, size_t cost, double from) {
         if (!is_named(part, costs[cost].operation))
             continue;
         told = true;
-        if (part->from == from && value_of(part, "charged") == 1)
-            return add_entry(reading, costs[cost].table, from, part->estimates[0] * reading->seconds,
-                             part->estimates[1] * reading->seconds);
+        if (part->from != from || value_of(part, "charged") != 1)
+            continue;
+        double once = 0, per_byte = 0;
+        int r = find_cost(reading, part, reading->one_term, &once);
+        r = r < 0 ? r : find_cost(reading, part, reading->size_term, &per_byte);
+        return r < 0 ? r : add_entry(reading, costs[cost].table, from, once, per_byte);
     }
     return told ? add_entry(reading, costs[cost].table, from, 0, 0) : 0;
 }
@@ -96,12 +112,13 @@ static int check_base(const struct reading *reading, const char *name, double gi
 
 static int read_smpi_part(const struct reading *reading, const struct predict_part *part) {
     struct simgrid_network *network = reading->network;
-    if (is_named(part, "Iprobe"))
-        network->iprobe = part->estimates[0] * reading->seconds;
-    if (is_named(part, "Test"))
-        network->test = part->estimates[0] * reading->seconds;
-    if (is_named(part, "Wtime"))
-        network->wtime = part->estimates[0] * reading->seconds;
+    const struct {
+        const char *name;
+        double *cost;
+    } calls[] = {{"Iprobe", &network->iprobe}, {"Test", &network->test}, {"Wtime", &network->wtime}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (is_named(part, calls[i].name))
+            return find_cost(reading, part, reading->one_term, calls[i].cost);
     if (is_named(part, "protocol")) {
         network->latency = value_of(part, "latency");
         network->bandwidth = value_of(part, "bandwidth");
@@ -147,8 +164,7 @@ static int read_lines(const struct reading *reading, const struct simgrid_base *
     const struct predict_group *group = reading->group;
     const struct predict_part *last = &group->parts[group->part_count - 1];
     double share = reading->seconds / (base->round_trip ? 2 : 1);
-    size_t one, size;
-    find_terms(reading->view, &one, &size);
+    size_t one = reading->one_term, size = reading->size_term;
     /* Not given: the latency of the smallest messages, the bandwidth of the largest. */
     network->latency = isnan(base->latency) ? group->parts[0].estimates[one] * share : base->latency;
     network->bandwidth = isnan(base->bandwidth) ? 1 / (last->estimates[size] * share) : base->bandwidth;
@@ -171,7 +187,7 @@ static int read_lines(const struct reading *reading, const struct simgrid_base *
 bool simgrid_network_is(const struct predict_model *view) {
     size_t one, size;
     if (strcmp(view->kind, "smpi") == 0)
-        return true;
+        return find_terms(view, &one, &size);
     bool lines = strcmp(view->kind, "piecewise") == 0 || strcmp(view->kind, "linear") == 0;
     return lines && find_terms(view, &one, &size);
 }
@@ -215,9 +231,10 @@ int simgrid_network_read(const struct model *model, const char *group, const str
     struct reading reading = {.view = view, .network = ret, .failure = failure};
     if (!simgrid_network_is(view))
         return failure_input(failure, view->name, 0, 0,
-                             "a model of kind '%.64s' tells of no network; expected smpi, or linear or "
+                             "a model of kind '%.64s' tells of no network; expected smpi, linear or "
                              "piecewise with the terms 1 and the size of a message",
                              view->kind);
+    find_terms(view, &reading.one_term, &reading.size_term);
     int r = model_time(model, &reading.seconds, failure);
     r = r < 0 ? r : choose_group(&reading, group);
     if (r < 0)

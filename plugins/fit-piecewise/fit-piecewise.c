@@ -152,6 +152,24 @@ static uint64_t left_out(const struct group_rows *group) {
     return group->incomplete + group->not_above_zero;
 }
 
+/* Which sizes a line is not above 0 at: below the first zero, above the last, or between two breaks. */
+static void note_sunken(const struct segmentation *result, const char *over, struct notes *notes) {
+    const struct sunken_line *sunken = &result->sunken;
+    const struct segment *segment = &result->segments[sunken->first];
+    char where[64], others[64] = "";
+    if (sunken->first == 0 && sunken->low == result->points[0].x)
+        snprintf(where, sizeof where, "below %.7g", sunken->high);
+    else if (segment->end == result->point_count && sunken->high == result->points[segment->end - 1].x)
+        snprintf(where, sizeof where, "above %.7g", sunken->low);
+    else
+        snprintf(where, sizeof where, "from %.7g to %.7g", sunken->low, sunken->high);
+    if (sunken->segments > 1)
+        snprintf(others, sizeof others, " and in %zu more segment%s", sunken->segments - 1,
+                 sunken->segments == 2 ? "" : "s");
+    notes_add(notes, "predicts 0 or less for %.100s %s%s, where all that was measured is above 0", over,
+              where, others);
+}
+
 static void make_notes(const struct fit *fit, const struct group_rows *group,
                        const struct segmentation *result, struct notes *notes) {
     notes->count = 0;
@@ -176,6 +194,8 @@ static void make_notes(const struct fit *fit, const struct group_rows *group,
             notes,
             "at %zu value%s of %.100s the line is not above 0: relative error in place of log error there",
             result->below_zero, result->below_zero == 1 ? "" : "s", fit->asked.over);
+    if (result->sunken.segments > 0 && group->not_above_zero == 0)
+        note_sunken(result, fit->asked.over, notes);
 }
 
 static size_t make_values(const struct segmentation *result, const struct segment *segment,
@@ -209,6 +229,13 @@ struct part_room {
     double coefficients[2];
 };
 
+/* Squares of what a double holds may be beyond it. */
+static bool is_noise_told(const struct fit *fit, const struct part_room *room,
+                          const struct segment *segment) {
+    return !fit->request->weights && isfinite(segment->noise) && isfinite(room->noise.constant) &&
+           isfinite(room->coefficients[1]);
+}
+
 static void make_part(const struct fit *fit, const struct segmentation *result, size_t i,
                       const struct group_rows *group, struct part_room *room, struct fit_part *ret) {
     const struct segment *segment = &result->segments[i];
@@ -220,11 +247,11 @@ static void make_part(const struct fit *fit, const struct segmentation *result, 
                                         .kind = relative ? "N-2" : "N-1",
                                         .distribution = "normal",
                                         .method = "least-squares",
-                                        .constant = line->sigma};
-    if (relative) { /* sigma in proportion to the line */
-        room->noise.constant = line->sigma * line->estimates[0].estimate;
-        room->coefficients[0] = 0;
-        room->coefficients[1] = line->sigma * line->estimates[1].estimate;
+                                        .constant = segment->noise};
+    room->coefficients[0] = room->coefficients[1] = 0;
+    if (relative) { /* in proportion to the line */
+        room->noise.constant = segment->noise * line->estimates[0].estimate;
+        room->coefficients[1] = segment->noise * line->estimates[1].estimate;
         room->noise.coefficients = room->coefficients;
     }
     *ret = (struct fit_part){
@@ -239,7 +266,7 @@ static void make_part(const struct fit *fit, const struct segmentation *result, 
         .from = i == 0 ? -INFINITY : segment->from,
         .to = i + 1 < result->segment_count ? segment[1].from : INFINITY,
         .name = segment->name,
-        .noise = line->has_covariance && !fit->request->weights ? &room->noise : NULL,
+        .noise = is_noise_told(fit, room, segment) ? &room->noise : NULL,
     };
 }
 

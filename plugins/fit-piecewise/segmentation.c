@@ -58,7 +58,7 @@ static bool can_be_fitted(const struct work *work, char *reason) {
     const char *over = request->over;
     size_t points = result->point_count;
     if (points == 1)
-        snprintf(reason, SEGMENTATION_REASON_SIZE, "%.100s is always %g", over, result->points[0].x);
+        snprintf(reason, SEGMENTATION_REASON_SIZE, "%.100s is always %.10g", over, result->points[0].x);
     else if (points > SEGMENTATION_POINTS_MOST)
         snprintf(reason, SEGMENTATION_REASON_SIZE, "%zu different values of %.100s; expected at most %d",
                  points, over, SEGMENTATION_POINTS_MOST);
@@ -72,7 +72,7 @@ static bool can_be_fitted(const struct work *work, char *reason) {
             if (end - first >= 2)
                 continue;
             snprintf(reason, SEGMENTATION_REASON_SIZE,
-                     "between the given breaks there is %.100s %g alone, which is no line", over,
+                     "between the given breaks there is %.100s %.10g alone, which is no line", over,
                      result->points[first].x);
             return false;
         }
@@ -208,6 +208,7 @@ static int set_segments(struct work *work, const struct partition *partition) {
             .name = *name ? name : NULL,
             .break_low = NAN,
             .break_high = NAN,
+            .noise = NAN,
         };
     }
     return 0;
@@ -457,6 +458,72 @@ static void judge(struct work *work) {
     result->bic = log(n) * parameters - 2 * result->log_likelihood;
 }
 
+/* The squares of how far the rows of a segment are from its line; in proportion to the line for relative and
+ * log errors, or to the size's mean where the line is below a hundredth of it: one size that a line misses so
+ * far is not to be the noise of all others. ROWS: those of the segment's first size; their weights are not
+ * looked at. What the line leaves of the means is nothing where the fit says so: its rounding is no noise. */
+static double scatter_of(const struct work *work, const struct segment *segment,
+                         const struct point_row *rows) {
+    bool relative = error_of(work->request) != POINTS_PLAIN;
+    double squares = 0;
+    for (size_t k = segment->first; k < segment->end; k++) {
+        const struct point *point = &work->plain[k];
+        double line = line_at(&segment->line, point->x);
+        double mean = segment->line.rss > 0 ? point->y - line : 0;
+        double unit = !relative ? 1 : line > point->y / 100 ? line : point->y;
+        for (size_t i = 0; i < point->rows; i++, rows++) {
+            double residual = (rows->y - point->y + mean) / unit;
+            squares += residual * residual;
+        }
+    }
+    return squares;
+}
+
+/* One standard deviation a segment, over its rows less 2; where lines meet, one of all, as sigma is. */
+static void measure_noise(struct work *work) {
+    struct segmentation *result = work->result;
+    bool joined = work->request->continuous;
+    const struct point_row *rows = work->rows;
+    double squares = 0, all = (double)work->row_count - (double)result->segment_count - 1;
+    for (size_t i = 0; i < result->segment_count; i++) {
+        struct segment *segment = &result->segments[i];
+        double count = 0, own = scatter_of(work, segment, rows);
+        for (size_t k = segment->first; k < segment->end; k++) {
+            count += (double)work->plain[k].rows;
+            rows += work->plain[k].rows;
+        }
+        squares += own;
+        segment->noise = count > 2 ? sqrt(own / (count - 2)) : NAN;
+    }
+    for (size_t i = 0; joined && i < result->segment_count; i++)
+        result->segments[i].noise = all > 0 ? sqrt(squares / all) : NAN;
+}
+
+/* Of a segment: between which of its sizes the line is not above 0. Whether there are any. */
+static bool is_sunken(const struct segmentation *result, const struct segment *segment, double *ret_low,
+                      double *ret_high) {
+    double low = result->points[segment->first].x, high = result->points[segment->end - 1].x;
+    bool at_low = line_at(&segment->line, low) <= 0, at_high = line_at(&segment->line, high) <= 0;
+    double zero = -segment->line.estimates[0].estimate / segment->line.estimates[1].estimate;
+    *ret_low = at_low ? low : zero;
+    *ret_high = at_high ? high : zero;
+    return at_low || at_high;
+}
+
+static void find_sunken(struct work *work) {
+    struct segmentation *result = work->result;
+    for (size_t i = 0; i < work->row_count; i++)
+        if (work->rows[i].y <= 0)
+            return;
+    for (size_t i = 0; i < result->segment_count; i++) {
+        double low, high;
+        if (!is_sunken(result, &result->segments[i], &low, &high))
+            continue;
+        if (result->sunken.segments++ == 0)
+            result->sunken = (struct sunken_line){.segments = 1, .first = i, .low = low, .high = high};
+    }
+}
+
 /* ---- Altogether */
 
 static int prepare(struct work *work, struct point_row *rows, size_t count) {
@@ -489,6 +556,8 @@ static int solve(struct work *work, char *reason) {
     if (r != 0)
         return r;
     judge(work);
+    measure_noise(work);
+    find_sunken(work);
     for (size_t i = 1; r == 0 && i < work->result->segment_count; i++) {
         if (work->result->segments[i].given)
             continue;

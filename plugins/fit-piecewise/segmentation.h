@@ -20,6 +20,15 @@ struct segment {
     bool given;                   /* the terms say that it begins here */
     const char *name;             /* that the terms give it, or NULL; the request's */
     double break_low, break_high; /* the confidence interval of where it begins; NaN where there is none */
+    double noise;                 /* standard deviation of one row about the line, see README.md; NaN where
+                                     no rows are left to tell it */
+};
+
+/* Measured sizes at which the lines are not above 0 while all responses are. */
+struct sunken_line {
+    size_t segments; /* that have such sizes */
+    size_t first;    /* the first of these */
+    double low, high;
 };
 
 struct segmentation {
@@ -33,6 +42,7 @@ struct segmentation {
     bool settled;          /* the last two rounds found the same breaks */
     size_t below_zero;     /* sizes at which a line of the log error is not above 0 */
     bool greatest;         /* there is no room for more segments */
+    struct sunken_line sunken;
 };
 
 enum segmentation_outcome { SEGMENTATION_FITTED, SEGMENTATION_SKIPPED };

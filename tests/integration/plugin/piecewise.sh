@@ -42,6 +42,13 @@ refuse "breaks out of order" 2 "the terms have '40' at column 13; expected break
     "$ASSAY" fit piecewise calls.csv --response duration --terms 'size | 50 | 40' --by operation
 refuse "an unknown criterion" 2 "criterion" "$ASSAY" fit piecewise calls.csv --response duration --by operation --set criterion=hqc
 
+# Forty rows of each size: the noise is that of one of them, not that of their means.
+awk 'BEGIN {srand(1); print "size,duration"
+    for (i = 1; i <= 20; i++) for (k = 0; k < 40; k++) {s = 0; for (j = 0; j < 12; j++) s += rand(); print i "," (10 + i) * (1 + 0.1 * (s - 6))}}' >noisy.csv
+check "a fit of means" "$ASSAY" fit piecewise noisy.csv --response duration --set criterion=log -o noisy.json
+check "its noise holds for rows" "$ASSAY" model check noisy.json --data noisy.csv
+report $(awk '$1 == "all" && $7 + 0 > 92 && $7 + 0 < 98 {good = 1} END {exit !good}' "$scratch/.out"; echo $?) "95 % of them are within their intervals"
+
 if [ -r "$data/dahu_gros.csv" ]; then
     check "real message times" "$ASSAY" fit piecewise "$data/dahu_gros.csv" --response duration --by experiment,cluster --set segments=4 -o real.json
     want=$(awk -F, '$1 == "pycewise_data:dahu/isend" && $2 == "ols" && $3 == 3 && $4 > 0 {print $5}' "$data/segments_optimum_lines.csv" | paste -sd' ')

@@ -36,7 +36,7 @@ static int set_up(void **state) {
     FILE *file = fopen(path, "w");
     fprintf(file, "g,note,y\n");
     for (int i = 0; i < ROWS; i++) {
-        responses[i] = (double)(i * i * 7919 % 1000) + (i % GROUPS) * 500;
+        responses[i] = (double)((unsigned)i * (unsigned)i * 7919u % 1000) + (i % GROUPS) * 500;
         fprintf(file, "g%d,%s,%.17g\n", i % GROUPS, i == 10 ? "\"two\nlines\"" : "plain", responses[i]);
     }
     return fclose(file);

@@ -484,8 +484,128 @@ static void lines_and_noise(void **state) {
     assert_string_equal(part->noise.kind, "N-2");
     assert_near(part->noise.constant / part->estimates[0].estimate,
                 part->noise.coefficients[1] / part->estimates[1].estimate, 1e-14);
-    assert_near(part->noise.coefficients[1] / part->estimates[1].estimate,
-                host_value(&result.groups[0], "sigma"), 1e-14);
+    double squares = 0;
+    for (size_t i = 0; i < 4; i++) {
+        double line = part->estimates[0].estimate + part->estimates[1].estimate * x[i];
+        squares += (y[i] / line - 1) * (y[i] / line - 1);
+    }
+    assert_near(part->noise.coefficients[1] / part->estimates[1].estimate, sqrt(squares / 2), 1e-14);
+}
+
+enum { NOISY_SIZES = 60, NOISY_ROWS = 8, NOISY = NOISY_SIZES * NOISY_ROWS };
+
+static double standard_normal(void) {
+    return sqrt(-2 * log(random_number())) * cos(2 * M_PI * random_number());
+}
+
+/* Two segments, NOISY_ROWS rows of each size, shuffled. */
+static void make_noisy(double *x, double *y, bool in_proportion) {
+    for (size_t i = 0; i < NOISY; i++) {
+        x[i] = (double)(i * 7 % NOISY / NOISY_ROWS + 1);
+        double line = x[i] <= 30 ? 10 + 2 * x[i] : 400 + x[i];
+        y[i] = line + standard_normal() * (in_proportion ? 0.03 * line : 5);
+    }
+}
+
+static double line_of(const struct host_part *part, double x) {
+    return part->estimates[0].estimate + part->estimates[1].estimate * x;
+}
+
+/* The same from the rows one by one; and whether as many are within two sigma as of a normal. */
+static void check_noise_of_rows(const double *x, const double *y, bool in_proportion) {
+    size_t within = 0;
+    for (size_t k = 0; k < 2; k++) {
+        const struct host_part *part = &result.groups[0].parts[k];
+        double squares = 0, rows = 0, sigma = part->noise.constant;
+        if (in_proportion)
+            sigma = part->noise.coefficients[1] / part->estimates[1].estimate;
+        for (size_t i = 0; i < NOISY; i++) {
+            if (x[i] < part->from || x[i] >= part->to)
+                continue;
+            double line = line_of(part, x[i]), residual = (y[i] - line) / (in_proportion ? line : 1);
+            squares += residual * residual;
+            within += fabs(residual) < 1.96 * sigma;
+            rows++;
+        }
+        assert_near(sigma, sqrt(squares / (rows - 2)), 1e-10);
+    }
+    assert_true(within > NOISY * 0.92 && within < NOISY * 0.98);
+}
+
+/* Whatever becomes of equal sizes, the noise is that of one row. */
+static void noise_of_one_row(void **state) {
+    (void)state;
+    double x[NOISY], y[NOISY];
+    for (int criterion = BIC; criterion <= LOG; criterion++)
+        for (int equal = AVERAGED; equal <= RAW; equal++) {
+            bool in_proportion = criterion >= RELATIVE;
+            make_noisy(x, y, in_proportion);
+            struct host_table table = table_of(x, y, NOISY);
+            set(&table, "criterion", criterion);
+            set(&table, "equal", equal);
+            table.terms = "size | 31";
+            ask(&table);
+            assert_int_equal(result.groups[0].part_count, 2);
+            check_noise_of_rows(x, y, in_proportion);
+            /* That of the fit is of what the fit counts: of a mean of eight, about a third. */
+            double sigma = host_value(&result.groups[0], "sigma"), one = in_proportion ? 0.03 : 5;
+            if (equal == AVERAGED)
+                assert_true(sigma < 0.6 * one);
+        }
+}
+
+/* Lines that meet have one noise; two sizes are enough where there are rows; weights leave none. */
+static void noise_where_told(void **state) {
+    (void)state;
+    double x[NOISY], y[NOISY], squares = 0;
+    make_noisy(x, y, false);
+    struct host_table table = table_of(x, y, NOISY);
+    table.terms = "size | 31";
+    set(&table, "continuous", 1);
+    ask(&table);
+    const struct host_part *parts = result.groups[0].parts;
+    for (size_t i = 0; i < NOISY; i++)
+        squares += pow(y[i] - line_of(&parts[x[i] >= 31], x[i]), 2);
+    assert_near(parts[0].noise.constant, sqrt(squares / (NOISY - 3)), 1e-10);
+    assert_near(parts[1].noise.constant, parts[0].noise.constant, 0);
+    double few[] = {1, 1, 2, 2, 3, 4}, times[] = {1, 3, 6, 8, 9, 9};
+    table = table_of(few, times, 6);
+    table.terms = "size | 3";
+    ask(&table);
+    assert_true(parts[0].noisy && !parts[0].has_covariance && !parts[1].noisy);
+    assert_near(parts[0].noise.constant, sqrt(4 / 2.0), 1e-14);
+    table.weights = "size";
+    ask(&table);
+    assert_false(parts[0].noisy || parts[1].noisy);
+    /* Rows that repeat to the last digit. */
+    double same[] = {0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.3, 0.3, 0.3}, exact[] = {7, 7, 7, 8, 8, 8, 9, 9, 9};
+    table = table_of(exact, same, 9);
+    ask(&table);
+    assert_true(parts[0].noise.constant <= 1e-16);
+}
+
+static void assert_noted(const double *x, const double *y, size_t rows, const char *terms, const char *note) {
+    struct host_table table = table_of(x, y, rows);
+    table.terms = terms;
+    ask(&table);
+    const char *said = strstr(result.groups[0].notes, "predicts");
+    if (note ? !said || strncmp(said, note, strlen(note)) != 0 : said != NULL)
+        fail_msg("'%s'; expected '%s'", result.groups[0].notes, note ? note : "none of that");
+}
+
+/* A line that is not above 0 where it was measured, and what was measured is. */
+static void sunken_lines(void **state) {
+    (void)state;
+    double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, y[] = {1, 1, 1, 9, 1, 1, 1, 9}, down[] = {9, 1, 1, 1, 9, 1, 1, 1};
+    /* -3 + 2.4 x, and the same line over x - 4. */
+    assert_noted(x, y, 4, NULL, "predicts 0 or less for size below 1.25, where all");
+    assert_noted(x, y, 8, "size | 5", "predicts 0 or less for size below 1.25 and in 1 more segment, where");
+    assert_noted(x, down, 4, NULL, "predicts 0 or less for size above 3.75, where all");
+    double late[] = {5, 6, 7, 8, 1, 1, 1, 9};
+    assert_noted(x, late, 8, "size | 5", "predicts 0 or less for size from 5 to 5.25, where all");
+    y[2] = 0;
+    assert_noted(x, y, 4, NULL, NULL);
+    assert_noted(x, x, 8, NULL, NULL);
 }
 
 /* No noise at all: the breaks are found all the same, and no more of them. */
@@ -551,6 +671,9 @@ static void bad_rows(void **state) {
     assert_skipped(&table, "size is always 3");
     table = table_of(same, same, 8);
     assert_skipped(&table, "size is always 3");
+    double bytes[] = {16777217, 16777217};
+    table = table_of(bytes, bytes, 2);
+    assert_skipped(&table, "size is always 16777217");
     table = table_of(x, y, 2);
     assert_skipped(&table, "2 values of size for a segment of at least 3");
     table = table_of(x, same, 8);
@@ -655,14 +778,15 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exactly_so_many), cmocka_unit_test(relative),
-        cmocka_unit_test(chosen_numbers),  cmocka_unit_test(given_breaks),
-        cmocka_unit_test(lines_that_meet), cmocka_unit_test(log_error),
-        cmocka_unit_test(equal_sizes),     cmocka_unit_test(any_order),
-        cmocka_unit_test(intervals),       cmocka_unit_test(lines_and_noise),
-        cmocka_unit_test(without_noise),   cmocka_unit_test(wide_scales),
-        cmocka_unit_test(bad_rows),        cmocka_unit_test(bad_requests),
-        cmocka_unit_test(groups),
+        cmocka_unit_test(exactly_so_many),  cmocka_unit_test(relative),
+        cmocka_unit_test(chosen_numbers),   cmocka_unit_test(given_breaks),
+        cmocka_unit_test(lines_that_meet),  cmocka_unit_test(log_error),
+        cmocka_unit_test(equal_sizes),      cmocka_unit_test(any_order),
+        cmocka_unit_test(intervals),        cmocka_unit_test(lines_and_noise),
+        cmocka_unit_test(without_noise),    cmocka_unit_test(wide_scales),
+        cmocka_unit_test(bad_rows),         cmocka_unit_test(bad_requests),
+        cmocka_unit_test(groups),           cmocka_unit_test(noise_of_one_row),
+        cmocka_unit_test(noise_where_told), cmocka_unit_test(sunken_lines),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

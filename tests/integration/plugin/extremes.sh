@@ -1,0 +1,31 @@
+#!/bin/bash
+# Numbers at the ends of what a double holds, where pictures and platforms are made of them; models that nobody would write.
+. "$(dirname "$0")/../tap.sh"
+cd "$scratch" || exit 1
+
+printf 'x,y\n1,1\n2,2\n3,4\n4,4\n1e308,5\n' >far.csv
+check "a plot over 308 decades has an end" timeout 60 "$ASSAY" fit linear far.csv --response y --terms 1+x --plot far.svg
+awk 'BEGIN {print "g,y"; for (i = 0; i < 40; i++) print i % 4 "," (i % 3 ? "" : "-") "1.5e308"}' >wide.csv
+check "a chart of residuals from end to end of the doubles" timeout 60 "$ASSAY" fit mixture wide.csv --response y --by g --set folds=0
+refuse "two outputs that are one file" 2 "'model.json' and './model.json' are one file" \
+    "$ASSAY" fit far.csv --response y --terms 1+x -o model.json --plot ./model.json
+check "... and nothing was written" test ! -e model.json
+
+head='"response": {"name": "t", "unit": "s"}, "factors": [{"name": "size", "unit": "By"}], "weights": null, "by": [], "skipped": [],
+"origin": {"plugin": "p", "version": "1", "engine": "1", "created": "2026-01-01T00:00:00Z", "rows": 9, "inputs": []}'
+segment() { # segment FROM TO ESTIMATE
+    echo "{\"kind\": \"segment\", \"from\": $1, \"to\": $2, \"terms\": [{\"name\": \"1\", \"estimate\": $3}], \"covariance\": null,
+        \"domain\": [{\"name\": \"size\", \"minimum\": $1, \"maximum\": $2}]}"
+}
+echo "{\"assay_model\": 1, \"kind\": \"piecewise\", \"over\": \"size\", \"formula\": [{\"name\": \"1\", \"factors\": []}], $head,
+    \"groups\": [{\"labels\": {}, \"n\": 9, \"notes\": [], \"parts\": [$(segment 1 2 1.7e308), $(segment 2 3 -1.7e308)]}]}" >curve.json
+check "a curve from end to end of the doubles" timeout 60 "$ASSAY" model show curve.json
+echo "{\"assay_model\": 1, \"kind\": \"smpi\", \"over\": \"size\", \"formula\": [], $head, \"groups\": [{\"labels\": {}, \"n\": 9, \"notes\": [], \"parts\": [
+    {\"kind\": \"segment\", \"name\": \"PingPong\", \"terms\": [], \"lat_factor\": 1, \"bw_factor\": 1, \"domain\": [], \"covariance\": null},
+    {\"kind\": \"segment\", \"name\": \"Send\", \"charged\": 1, \"terms\": [], \"domain\": [], \"covariance\": null},
+    {\"kind\": \"protocol\", \"name\": \"protocol\", \"latency\": 1e-6, \"bandwidth\": 1e9, \"terms\": [], \"domain\": [], \"covariance\": null}]}]}" >empty.json
+refuse "a network without the terms that its costs are read from" 2 "empty.json" "$ASSAY" export simgrid empty.json --hosts 2
+terms='"formula": [{"name": "1", "factors": []}, {"name": "size", "factors": [{"factor": "size", "power": 1}]}]'
+sed "s/\"formula\": \[\]/$terms/; s/\"terms\": \[\]/\"terms\": [{\"name\": \"1\", \"estimate\": -1}, {\"name\": \"size\", \"estimate\": 0}]/" empty.json >negative.json
+refuse "a call that costs less than nothing" 2 "the part 'Send' costs -1 s; expected 0 or more" "$ASSAY" export simgrid negative.json --hosts 2
+finish
