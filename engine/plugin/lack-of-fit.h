@@ -21,8 +21,9 @@ struct lack_of_fit {
     double log_p;        /* natural logarithm of its p; NaN likewise */
 };
 
-/* Of RESIDUALS of all rows of the table. Nothing is told of models that are neither linear nor piecewise, of
- * fits with weights, and of tables that were not kept whole. */
+/* Of RESIDUALS of all rows of the table, also of those that the fit deleted as outliers. Nothing is told of
+ * models that are neither linear nor piecewise, of fits with weights, and of tables that were not kept whole.
+ */
 int lack_of_fit_init(struct lack_of_fit *ret, const struct fitting *fitting, const struct fitted_model *model,
                      const struct residuals *residuals, struct failure *failure);
 
