@@ -131,6 +131,37 @@ static int read_model(struct next_design *next, struct failure *failure) {
 
 /* ---- Doing it */
 
+/* Whether all rows are the same point, of more than one. */
+static bool is_one_point(const struct next_design *next) {
+    const struct design *design = next->chosen;
+    bool same = design->row_count > 1;
+    for (size_t row = 1; same && row < design->row_count; row++)
+        for (size_t j = 0; same && j < design->column_count; j++) {
+            char one[NUMBER_TEXT_SIZE], other[NUMBER_TEXT_SIZE];
+            same = strcmp(design_value(design, 0, j, one), design_value(design, row, j, other)) == 0;
+        }
+    return same;
+}
+
+static int note_choice(struct next_design *next) {
+    const struct next_rows *found = &next->found;
+    int r = 0;
+    if (found->barred > 0)
+        r = next_design_note(next,
+                             "%zu of %zu candidates are left out, since the model predicts that they take "
+                             "0 s or less",
+                             found->barred, next->candidates.design->row_count);
+    if (r == 0 && is_one_point(next))
+        r = next_design_note(
+            next,
+            "warning: all %zu rows are one point, which does not tell whether the model holds elsewhere%s",
+            next->chosen->row_count,
+            found->noise_varies ? ""
+                                : "; noise is taken to be the same everywhere, 'assay fit --set noise=N-2' "
+                                  "tells how it grows");
+    return r;
+}
+
 static int note_result(struct next_design *next, struct failure *failure) {
     const struct next_rows *found = &next->found;
     int r = 0;
@@ -145,6 +176,7 @@ static int note_result(struct next_design *next, struct failure *failure) {
                              found->distinct, found->classes);
     if (r == 0 && found->rows.regularised)
         r = next_design_note(next, "the covariance of the coefficients is singular; it was lifted a little");
+    r = r < 0 ? r : note_choice(next);
     double times = floor(next->request.budget / found->cost);
     if (r == 0 && found->rows.count == OPTIMAL_ROWS_MOST && isfinite(next->request.budget) && times > 1)
         r = next_design_note(

@@ -1,7 +1,9 @@
 #include "engine/command-line/fit-residuals.h"
 
+#include "engine/command-line/fit-print.h"
 #include "engine/command-line/residual-chart.h"
 #include "engine/command-line/shown.h"
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 
@@ -13,6 +15,9 @@ enum {
     WORST_ROWS = 5,
     FACTORS_SHOWN = 8,
 };
+
+/* From here down a test says that the model is not true. */
+static const double significant = 1e-3, least_p = 1e-300;
 
 static void print_head(FILE *stream, const struct fitting *fitting, const struct residuals *residuals) {
     fprintf(stream, "\nresiduals of %zu rows", residuals->count);
@@ -84,12 +89,50 @@ static void print_worst(FILE *stream, const struct fitting *fitting, const struc
     }
 }
 
-void fit_residuals_print(FILE *stream, const struct fitting *fitting, const struct residuals *residuals) {
+static void print_lack_of_fit(FILE *stream, const struct fitting *fitting, const struct lack_of_fit *lack) {
+    if (!(lack->pure_freedom > 0))
+        return;
+    const char *unit = fitting_unit(fitting, fitting_options(fitting)->response);
+    char count[FIT_PRINT_COUNT_MOST];
+    fprintf(stream, "rows repeat: %s setting%s, pure error %.3g%s%s", fit_print_count(lack->settings, count),
+            lack->settings == 1 ? "" : "s", lack->pure_error, unit ? " " : "", unit ? shown(unit).text : "");
+    if (!isnan(lack->ratio)) {
+        double p = exp(lack->log_p);
+        fprintf(stream, "; lack of fit F = %.*g (%.0f, %.0f), p %s %.2g", lack->ratio < 1000 ? 3 : 4,
+                lack->ratio, lack->freedom, lack->pure_freedom, p < least_p ? "<" : "=",
+                p < least_p ? least_p : p);
+        if (p < significant)
+            fprintf(stream, ": the standard errors above take rows for independent and the model for true");
+    }
+    fprintf(stream, "\n");
+}
+
+/* What cannot be: a time, or whatever else was observed above 0 everywhere, predicted to be 0 or less. */
+static void print_not_positive(FILE *stream, const struct fitting *fitting,
+                               const struct residuals *residuals) {
+    const char *code = fitting_unit(fitting, fitting_options(fitting)->response);
+    const struct unit *unit = code ? unit_find(code) : NULL;
+    bool is_time = unit && unit->dimension == UNIT_TIME;
+    size_t first = residuals_first_not_positive(residuals);
+    if (first == residuals->count || !(is_time || residuals->above_zero))
+        return;
+    char some[FIT_PRINT_COUNT_MOST], all[FIT_PRINT_COUNT_MOST];
+    fprintf(stream, "predicts 0%s%s or less for %s of %s rows, the first ", code ? " " : "",
+            code ? shown(code).text : "", fit_print_count(residuals->count - residuals->positive, some),
+            fit_print_count(residuals->count, all));
+    print_place(stream, fitting, residuals->rows[first] * fitting_kept_rows(fitting)->stride);
+    fprintf(stream, "\n");
+}
+
+void fit_residuals_print(FILE *stream, const struct fitting *fitting, const struct residuals *residuals,
+                         const struct lack_of_fit *lack) {
     if (residuals->count == 0)
         return;
     const char *response = fitting_options(fitting)->response;
     print_head(stream, fitting, residuals);
     residual_chart_print(stream, residuals, residual_chart_unicode(), response,
                          fitting_unit(fitting, response));
+    print_lack_of_fit(stream, fitting, lack);
+    print_not_positive(stream, fitting, residuals);
     print_worst(stream, fitting, residuals);
 }

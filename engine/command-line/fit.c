@@ -82,8 +82,12 @@ static int show_residuals(const struct fitting *fitting, const struct fitted_mod
     if (!evaluation_knows(kind))
         return 0;
     int r = residuals_init(&residuals, fitting, model, failure);
-    if (r == 0 && !request->json && !request->brief)
-        fit_residuals_print(stdout, fitting, &residuals);
+    if (r == 0 && !request->json && !request->brief) {
+        struct lack_of_fit lack;
+        r = lack_of_fit_init(&lack, fitting, model, &residuals, failure);
+        if (r == 0)
+            fit_residuals_print(stdout, fitting, &residuals, &lack);
+    }
     if (r == 0 && request->plot)
         r = residual_plot_write(request->plot, fitting, model, &residuals, failure);
     return r;
@@ -264,7 +268,9 @@ const struct verb verb_fit = {
         "of the fit (K-fold cross-validation, seeded; left out, and said so, where the table has more than "
         "262,144 rows or where it would take more than 10 s), the residuals as a chart, in standard "
         "deviations "
-        "of the model's noise, and the rows that are furthest off, with the line of their file. --plot "
+        "of the model's noise, and the rows that are furthest off, with the line of their file. Where rows "
+        "repeat, those with equal factors tell by F whether the model lacks fit (Draper and Smith); a model "
+        "that predicts times of 0 or less for its own rows is told to. --plot "
         "writes the same as SVG, with quantiles, and with data and curve of a model over one column.\n"
         "\n"
         "'alternatives' fits M-0, M-1 and M-2 with every kind of noise, pooled and by each first part of "

@@ -416,6 +416,7 @@ static int prepare(struct eval *eval, struct failure *failure) {
     if (r < 0)
         return r;
     eval->view = model_view(eval->model);
+    eval->tally.is_time = model_seconds(eval->model) > 0;
     r = evaluation_columns(eval->view, &eval->columns, &eval->column_count, failure);
     r = r < 0 ? r : evaluation_new(eval->view, eval->columns, eval->column_count, &eval->evaluation, failure);
     r = r < 0 ? r : model_labels(eval->model, &eval->by, &eval->by_count, failure);

@@ -243,7 +243,7 @@ static double average_variance(const struct search *search) {
 
 static bool fits(const struct search *search, size_t candidate) {
     const struct optimal_problem *problem = search->problem;
-    return search->count < problem->rows_most &&
+    return search->count < problem->rows_most && !(problem->barred && problem->barred[candidate]) &&
            search->cost + cost_of(problem, candidate) <= problem->budget * (1 + 1e-12) &&
            !(problem->distinct && search->taken[candidate]);
 }

@@ -54,6 +54,7 @@ struct optimal_problem {
     const double *shares;  /* by candidate, 0 or more, in the average of I; NULL: all 1 */
     const double *costs;   /* by candidate, above 0; NULL: all 1 */
     const uint32_t *kinds; /* by candidate; NULL: all 0 */
+    const bool *barred;    /* by candidate: counts in the average, is never chosen; NULL: none */
     const struct optimal_group *groups;
     enum optimal_criterion criterion;
     double budget;    /* the costs of the rows add up to no more; INFINITY: none */

@@ -702,6 +702,7 @@ const char *evaluation_describe(const struct evaluation_value *value,
 void evaluation_tally_add(struct evaluation_tally *tally, const struct evaluation_value *value) {
     const struct evaluation_value *furthest = &tally->furthest;
     tally->rows++;
+    tally->not_positive += tally->is_time && value->mean <= 0;
     if (!evaluation_outside(value))
         return;
     if (tally->outside++ == 0 || value->left > furthest->left ||
@@ -712,16 +713,25 @@ void evaluation_tally_add(struct evaluation_tally *tally, const struct evaluatio
 const char *evaluation_tally_describe(const struct evaluation_tally *tally,
                                       char buffer[static EVALUATION_SENTENCE_SIZE]) {
     char clause[EVALUATION_SENTENCE_SIZE];
-    if (tally->outside == 0)
+    int length = 0;
+    if (tally->outside == 0 && tally->not_positive == 0)
         return NULL;
-    evaluation_describe(&tally->furthest, clause);
-    if (tally->rows == 1)
-        snprintf(buffer, EVALUATION_SENTENCE_SIZE,
-                 "the row is outside of what the model was fitted to: %.600s", clause);
-    else
-        snprintf(buffer, EVALUATION_SENTENCE_SIZE,
-                 "%" PRIu64 " of %" PRIu64 " rows are outside of what the model was fitted to; of the one "
-                 "furthest out, %.500s",
-                 tally->outside, tally->rows, clause);
+    if (tally->outside > 0)
+        evaluation_describe(&tally->furthest, clause);
+    if (tally->outside > 0 && tally->rows == 1)
+        length = snprintf(buffer, EVALUATION_SENTENCE_SIZE,
+                          "the row is outside of what the model was fitted to: %.600s", clause);
+    else if (tally->outside > 0)
+        length = snprintf(buffer, EVALUATION_SENTENCE_SIZE,
+                          "%" PRIu64 " of %" PRIu64 " rows are outside of what the model was fitted to; of "
+                          "the one furthest out, %.500s",
+                          tally->outside, tally->rows, clause);
+    size_t left = EVALUATION_SENTENCE_SIZE - (size_t)length;
+    if (tally->not_positive > 0 && tally->rows == 1)
+        snprintf(buffer + length, left, "%sthe predicted time is 0 or less", length ? "; " : "");
+    else if (tally->not_positive > 0)
+        snprintf(buffer + length, left,
+                 "%sa time of 0 or less is predicted for %" PRIu64 " of %" PRIu64 " rows", length ? "; " : "",
+                 tally->not_positive, tally->rows);
     return buffer;
 }

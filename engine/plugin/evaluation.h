@@ -80,15 +80,17 @@ bool evaluation_outside(const struct evaluation_value *value);
 const char *evaluation_describe(const struct evaluation_value *value,
                                 char buffer[static EVALUATION_SENTENCE_SIZE]);
 
-/* How many rows are outside, and the one that is furthest out: for one warning a command. Zeroed at first. */
+/* How many rows are outside, and the one that is furthest out; of how many a time of 0 or less is predicted:
+ * for one warning a command. Zeroed at first, but for IS_TIME. */
 struct evaluation_tally {
-    uint64_t rows, outside;
+    uint64_t rows, outside, not_positive;
+    bool is_time; /* the response: what is not above 0 cannot be */
     struct evaluation_value furthest;
 };
 
 void evaluation_tally_add(struct evaluation_tally *tally, const struct evaluation_value *value);
-/* "3 of 7 rows are outside of what the model was fitted to; of the one furthest out, ...", into BUFFER; NULL
- * where none is. */
+/* "3 of 7 rows are outside of what the model was fitted to; of the one furthest out, ...; a time of 0 or less
+ * is predicted for 2 of 7 rows", into BUFFER; NULL where there is neither. */
 const char *evaluation_tally_describe(const struct evaluation_tally *tally,
                                       char buffer[static EVALUATION_SENTENCE_SIZE]);
 

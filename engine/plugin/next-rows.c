@@ -45,6 +45,7 @@ struct finding {
     bool varies;       /* the noise is not the same everywhere */
     double *weights;   /* by candidate */
     double *costs;     /* by candidate; NULL: all 1 */
+    bool *barred;      /* by candidate; NULL: none */
     uint32_t *kinds;   /* by candidate; NULL: all 0 */
     uint32_t *group_kinds;
     size_t *groups; /* those that can be improved */
@@ -61,6 +62,7 @@ static void finding_clear(struct finding *finding) {
     free(finding->noise);
     free(finding->weights);
     free(finding->costs);
+    free(finding->barred);
     free(finding->kinds);
     free(finding->group_kinds);
     free(finding->groups);
@@ -416,6 +418,24 @@ static int weigh(struct finding *finding, struct failure *failure) {
     return r;
 }
 
+/* Rows that would take no time, by the model: where it is wrong for sure. */
+static int bar_impossible(struct finding *finding, struct next_rows *next, struct failure *failure) {
+    size_t rows = finding->candidates->row_count;
+    finding->barred = calloc(rows, sizeof *finding->barred);
+    if (!finding->barred)
+        return failure_memory(failure);
+    for (size_t c = 0; c < rows; c++) {
+        finding->barred[c] = !(finding->slowest[c] > 0);
+        next->barred += finding->barred[c];
+    }
+    if (next->barred < rows)
+        return 0;
+    return failure_input(failure, model_document(finding->fit->model)->file, 0, 0,
+                         "the model predicts that each of %zu candidates takes 0 s or less; say what a row "
+                         "costs, with --cost EXPRESSION, or fit another model",
+                         rows);
+}
+
 static int estimate_costs(struct finding *finding, struct next_rows *next, struct failure *failure) {
     const struct next_request *request = finding->request;
     double seconds = model_seconds(finding->fit->model);
@@ -437,7 +457,7 @@ static int estimate_costs(struct finding *finding, struct next_rows *next, struc
         return evaluate(finding, "--cost", request->cost, finding->costs, failure);
     for (size_t c = 0; c < rows; c++)
         finding->costs[c] = fmax(finding->slowest[c], finding->sigmas[c]) * (seconds == 0 ? 1 : seconds);
-    return 0;
+    return bar_impossible(finding, next, failure);
 }
 
 /* ---- The result */
@@ -459,6 +479,7 @@ static void judge(const struct finding *finding, struct next_rows *next) {
     next->error_after = sqrt(after / groups);
     next->response = shares > 0 ? responses / shares : NAN;
     next->undefined = finding->undefined;
+    next->noise_varies = finding->weights != NULL;
     next->classes = finding->class_count;
     next->distinct = finding->distinct;
 }
@@ -474,7 +495,7 @@ static int tell_costs(const struct finding *finding, struct next_rows *next, str
     double seconds = next->unit_assumed ? 1 : model_seconds(finding->fit->model);
     for (size_t i = 0; i < next->rows.count; i++) {
         size_t row = next->rows.items[i];
-        next->costs[i] = next->cost_is_time ? fmax(finding->slowest[row], 0) * seconds : finding->costs[row];
+        next->costs[i] = next->cost_is_time ? finding->slowest[row] * seconds : finding->costs[row];
         next->cost += next->costs[i];
     }
     return 0;
@@ -484,7 +505,8 @@ static int refuse_budget(const struct finding *finding, const struct next_rows *
                          struct failure *failure) {
     double least = INFINITY;
     for (size_t c = 0; c < finding->candidates->row_count; c++)
-        least = fmin(least, finding->costs ? finding->costs[c] : 1);
+        if (!(finding->barred && finding->barred[c]))
+            least = fmin(least, finding->costs ? finding->costs[c] : 1);
     char budget[NUMBER_TEXT_SIZE], cheapest[NUMBER_TEXT_SIZE];
     if (!(least > finding->request->budget))
         return failure_input(failure, NULL, 0, 0, "there is no row that would make the model surer");
@@ -514,6 +536,7 @@ static int solve(const struct finding *finding, struct next_rows *next, struct f
         .shares = request->shares,
         .costs = finding->costs,
         .kinds = finding->kinds,
+        .barred = finding->barred,
         .groups = groups,
         .criterion = request->criterion,
         .budget = request->budget,

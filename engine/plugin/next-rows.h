@@ -9,7 +9,8 @@
  * model has groups by (a factor, or control.turbo), a row is measured in the groups that have its value.
  *
  * Cost. Of a row, the time that the slowest of its groups needs, by the model, and no less than that group's
- * sigma: shorter times the model cannot tell from nothing.
+ * sigma: shorter times the model cannot tell from nothing. A row whose predicted time is 0 or less is not
+ * chosen, since nobody knows what it would cost; the average over the domain has it all the same.
  *
  * Weights. Without any, a unit's variance is that of the model's noise at the row, at least a millionth of
  * the group's sigma^2; where the model tells none that varies, it is sigma^2 everywhere. Weights of one's own
@@ -48,6 +49,8 @@ struct next_rows {
     double cost;              /* of all: by the model, without the floor of sigma */
     bool cost_is_time;
     bool unit_assumed; /* the model does not say that its response is in s */
+    bool noise_varies; /* sigma is not the same everywhere, by the model or by the weights */
+    size_t barred;     /* candidates whose predicted time is 0 or less */
     /* Of the predicted response: root of the mean variance over domain and groups, in the response's unit;
      * and the mean of the prediction's size there. */
     double error_before, error_after, response;

@@ -25,6 +25,7 @@ static void compute(struct residuals *residuals, const struct row_evaluation *ev
     double squares = 0;
     residuals->minimum = residuals->least_positive = INFINITY;
     residuals->maximum = -INFINITY;
+    residuals->above_zero = true;
     for (size_t i = 0; i < count; i += step) {
         struct row_value value;
         if (!row_evaluation_at(evaluation, i, &value)) {
@@ -43,6 +44,7 @@ static void compute(struct residuals *residuals, const struct row_evaluation *ev
         if (value.mean > 0)
             residuals->least_positive = fmin(residuals->least_positive, value.mean);
         residuals->positive += value.mean > 0;
+        residuals->above_zero &= value.observed > 0;
         squares += residual * residual;
     }
     residuals->rms = residuals->count > 0 ? sqrt(squares / (double)residuals->count) : NAN;
@@ -99,6 +101,13 @@ void residuals_clear(struct residuals *residuals) {
     free(residuals->residual);
     free(residuals->standardised);
     *residuals = (struct residuals){0};
+}
+
+size_t residuals_first_not_positive(const struct residuals *residuals) {
+    size_t k = 0;
+    while (k < residuals->count && residuals->predicted[k] > 0)
+        k++;
+    return k;
 }
 
 size_t residuals_worst(const struct residuals *residuals, size_t wanted, size_t *ret_places) {

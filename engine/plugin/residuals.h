@@ -22,12 +22,16 @@ struct residuals {
     double rms;                              /* of the residuals, in the response's unit */
     double minimum, maximum, least_positive; /* of the predicted */
     size_t positive;                         /* how many of them are */
+    bool above_zero;                         /* all that was observed is */
 };
 
 /* A failure where the model's kind is not evaluated row by row. */
 int residuals_init(struct residuals *residuals, const struct fitting *fitting,
                    const struct fitted_model *model, struct failure *failure);
 void residuals_clear(struct residuals *residuals);
+
+/* The place of the first row for which 0 or less is predicted; COUNT: there is none. */
+size_t residuals_first_not_positive(const struct residuals *residuals);
 
 /* Puts the places of the WANTED greatest residuals (in sigmas, whatever their sign; ties by row) into
  * RET_PLACES, greatest first; returns how many there are. */

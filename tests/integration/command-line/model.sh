@@ -44,6 +44,12 @@ report $([ "$(grep -c warning .err)" -eq 1 ] && errors "2 of 2 rows are outside 
     "warns once, by the factor"
 check "beyond all rows together" model eval linear.json m=60 n=12 -g n-1/0
 report $(errors 'its values together lie outside of what was measured, by'; echo $?) "warns, too"
+sed 's/"response": {"name": "duration", "unit": null}/"response": {"name": "duration", "unit": "s"}/' linear.json >time.json
+check "far below" model eval time.json m=-900 n=25 -g n-1/0
+report $([ "$(grep -c warning .err)" -eq 1 ] && errors "outside of what the model was fitted to: .*; the predicted time is 0 or less$"; echo $?) \
+    "warns of a time that cannot be, in the same sentence"
+check "what is no time" model eval linear.json m=-900 n=25 -g n-1/0
+report $(! grep -q 'time is 0' .err; echo $?) "may be below 0"
 refuse "no group" 2 "the model has 2 groups \(n-1/0, n-2/0\); expected --group, --all" "$ASSAY" model eval linear.json m=1 n=1
 refuse "a value too few" 2 "there is no value of 'n', which the model needs" "$ASSAY" model eval linear.json m=1 --all
 refuse "a name that is none" 2 "the model uses no 'mm'; did you mean 'm'" "$ASSAY" model eval linear.json mm=1 --all

@@ -106,6 +106,17 @@ awk 'BEGIN {print "m,n,duration"; for (i = 1; i <= 40; i++) {m = 5 * i; n = int(
 check "products are kept to" sh -c '"$ASSAY" design next needles.json --rows 20 --criterion d --seed 1 2>/dev/null >n.csv'
 report $(awk -F, 'NR > 1 {if ($1 * $2 > 1000) bad = 1; n += $1 * $2 > 980} END {exit bad || n < 4}' n.csv; echo $?) "... and gone to"
 
+# Noise that grows, taken to be alike everywhere: rows that would take no time are none to be had for it.
+awk 'BEGIN {print "x,duration"; for (i = 1; i <= 60; i++) {x = i * i; printf "%d,%.6f\n", x, (x > 200 ? x - 200 : 1) * (1 + (i * 7919 % 101 - 50) / 200)}}' >grows.csv
+"$ASSAY" fit grows.csv --terms '1+x' -o grows.json >/dev/null
+check "where times of 0 or less are predicted" sh -c '"$ASSAY" design next grows.json --rows 6 --seed 1 --json 2>told >g.json'
+report $(grep -qE '^assay: note: [0-9]+ of [0-9]+ candidates are left out, since the model predicts that they take 0 s or less$' told &&
+    awk '/"seconds"/ && !($2 + 0 > 0) {exit 1}' g.json; echo $?) "no row is"
+"$ASSAY" fit plain.csv --terms x --by none -o proportional.json >/dev/null
+check "a line through 0" sh -c '"$ASSAY" design next proportional.json --rows 5 --seed 1 2>told >o.csv'
+report $([ "$(sort -u o.csv | wc -l)" -eq 2 ] && grep -q "^assay: warning: all 5 rows are one point, .*--set noise=N-2' tells how it grows" told; echo $?) \
+    "is measured at one point, of which it warns"
+
 # ---- Refusals
 refuse "no model" 2 "'assay design next' has 0 operands; expected one, MODEL" "$ASSAY" design next
 refuse "a model that is not there" 2 "cannot open 'no.json'" "$ASSAY" design next no.json

@@ -36,6 +36,18 @@ check "without folds" "$ASSAY" fit line.csv --response y --terms 1+x --json --fo
 report $(! grep -q '"cv_rmse": [0-9]' .out; echo $?) "there is no such error"
 refuse "one fold" 2 "--folds '1'; expected 0 or a number from 2 to 255" "$ASSAY" fit line.csv --response y --folds 1
 
+# Rows that repeat: pure error, and what the model lacks; sizes for which it predicts less than nothing.
+awk 'BEGIN {print "x,y"; for (i = 1; i <= 40; i++) for (r = 0; r < 3; r++) print i "," i * i / 10 + (i * 7 + r * 5) % 11 / 10}' >curve.csv
+check "a line for a curve, on rows that repeat" "$ASSAY" fit curve.csv --response y --terms 1+x
+report $(output '^rows repeat: 40 settings, pure error 0\.[0-9]+; lack of fit F = [0-9]+[0-9.]* \(38, 80\), p [<=] [0-9.]+e-[0-9]+: the standard errors above take rows for independent and the model for true$'; echo $?) \
+    "lacks fit"
+report $(output '^predicts 0 or less for 18 of 120 rows, the first curve.csv line 2$'; echo $?) "predicts 0 or less, which is said once"
+check "the curve" "$ASSAY" fit curve.csv --response y --terms 1+x+x^2
+report $(output '^rows repeat: 40 settings, pure error 0\.[0-9]+; lack of fit F = [0-9.]+ \(37, 80\), p = [0-9.]+$' && ! grep -q '^predicts 0' .out; echo $?) \
+    "does not"
+check "rows of weights" "$ASSAY" fit line.csv --response y --terms 1+x --weights w
+report $(! grep -q '^rows repeat' .out; echo $?) "have no such test"
+
 # A large table is thinned, which is said.
 awk 'BEGIN {print "x,y"; for (i = 0; i < 300000; i++) print i % 997 "," 5 + 2 * (i % 997) + i % 7}' >large.csv
 check "a large table" "$ASSAY" fit piecewise large.csv --response y --terms 1+x --set segments=1

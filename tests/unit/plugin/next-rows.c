@@ -235,22 +235,28 @@ static void test_budget(void **state) {
     fixture.request.budget = 20e-3;
     struct next_rows next = find(&fixture);
     assert_true(next.cost <= 20e-3 && next.rows.cost <= 20e-3 * (1 + 1e-9) && next.rows.cost > 19e-3);
-    /* The model predicts -1 ms at 1: that counts as sigma, and takes no time off the others. */
+    /* The model predicts -1 ms at 1: that is not chosen, however cheap, and counts in the average. */
+    assert_int_equal(next.barred, 1);
     for (size_t i = 0; i < next.rows.count; i++)
-        assert_true(next.costs[i] >= 0);
+        assert_true(next.costs[i] > 0 && next.rows.items[i] > 0);
+    assert_true(fabs(next.error_before - wide_error(0.25)) < 1e-12);
     assert_true(next.rows.count <= 40);
     next_rows_clear(&next);
-    fixture.request.budget = 0.4e-3;
-    refused(&fixture, "the budget of 400 us is too small for one row: the fastest of all takes 500 us");
+    fixture.request.budget = 0.9e-3;
+    refused(&fixture, "the budget of 900 us is too small for one row: the fastest of all takes 1 ms");
     fixture.request.budget = 3;
     fixture.request.cost = "x";
     next = find(&fixture);
-    assert_true(!next.cost_is_time && next.cost <= 3 && next.cost > 0);
+    assert_true(!next.cost_is_time && next.cost <= 3 && next.cost > 0 && next.barred == 0);
     next_rows_clear(&next);
     fixture.request.cost = "y - 1";
     refused(&fixture, "row 1 of the design: --cost y - 1 is -2 here, where y is predicted to be -1");
     fixture.request.cost = "xx";
     refused(&fixture, "--cost");
+    end(&fixture);
+    begin(&fixture, "", "null", GROUP("a", "on", "-30", "2", "0.5", HALF));
+    with_candidates(&fixture, NULL, 0);
+    refused(&fixture, "the model predicts that each of 9 candidates takes 0 s or less");
     end(&fixture);
 }
 
