@@ -1,17 +1,15 @@
 #include "engine/command-line/fit-print.h"
 
+#include "engine/command-line/part-print.h"
 #include "engine/command-line/shown.h"
+#include "engine/foundation/cleanup.h"
 #include "engine/plugin/model-unit.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    PARTS_SHOWN = 40,
-    ROW_TERMS_MOST = 4, /* of more terms each segment is a table of its own */
-};
 
 void fit_print_clear(struct fit_print *print) {
     for (size_t t = 0; t < print->term_count; t++) {
@@ -24,6 +22,7 @@ void fit_print_clear(struct fit_print *print) {
     free(print->products);
     free(print->response_unit);
     free(print->over);
+    free(print->kind);
     *print = (struct fit_print){0};
 }
 
@@ -47,7 +46,7 @@ int fit_print_init(struct fit_print *print, const struct fitting *fitting, const
             print->width = width;
     }
     if (model_unit_of_power(fitting, 1, &print->response_unit) < 0 ||
-        (formula->over && !(print->over = strdup(formula->over))))
+        (formula->over && !(print->over = strdup(formula->over))) || !(print->kind = strdup(formula->kind)))
         return failure_memory(failure);
     return 0;
 }
@@ -118,6 +117,13 @@ static bool has_value(const struct fit_group *group, const char *name, double *r
 double fit_print_value(const struct fit_group *group, const char *name) {
     double value = NAN;
     return has_value(group, name, &value) ? value : NAN;
+}
+
+size_t fit_print_parts(const struct fit_group *group) {
+    size_t count = 0;
+    for (size_t i = 0; i < group->part_count; i++)
+        count += strcmp(group->parts[i].kind, group->parts[0].kind) == 0;
+    return count;
 }
 
 /* A number of the response's unit, with it. */
@@ -210,84 +216,87 @@ static void print_estimates(FILE *stream, const struct fit_print *print, const s
     }
 }
 
-/* "  bandwidth 6.065e+09 (standard error 1.2e+08), latency ...": the numbers of a method's own that it has a
- * standard error of. */
-static void print_own_values(FILE *stream, const struct fit_part *part) {
-    static const char suffix[] = "_standard_error";
-    bool first = true;
-    for (size_t i = 0; i < part->value_count; i++) {
-        char name[FIT_PRINT_NAME_MOST];
-        double error;
-        int length = snprintf(name, sizeof name, "%s%s", part->values[i].name, suffix);
-        if (length >= (int)sizeof name || !isfinite(part->values[i].value) ||
-            !find_value(part->values, part->value_count, name, &error))
-            continue;
-        fprintf(stream, "%s%s %.7g", first ? "  " : ", ", shown(part->values[i].name).text,
-                part->values[i].value);
-        if (isfinite(error))
-            fprintf(stream, " (standard error %.3g)", error);
-        first = false;
-    }
-    fprintf(stream, "%s", first ? "" : "\n");
+/* What the parts of a group are made of while they are shown. */
+struct told_parts {
+    struct told_part *parts;
+    struct predict_value *values; /* of all parts */
+    double *numbers;              /* estimates and standard errors of all parts */
+    bool *dropped;
+};
+
+static void told_parts_clear(struct told_parts *told) {
+    free(told->parts);
+    free(told->values);
+    free(told->numbers);
+    free(told->dropped);
 }
 
-/* Where a part begins or ends: its bound, or what was observed where there is none. */
-static double bound_of(const struct fit_print *print, const struct fit_part *part, bool end) {
-    double bound = end ? part->to : part->from;
-    for (size_t i = 0; !isfinite(bound) && print->over && i < part->domain_count; i++)
-        if (strcmp(part->domain[i].name, print->over) == 0)
-            bound = end ? part->domain[i].maximum : part->domain[i].minimum;
-    return isfinite(bound) ? bound : NAN;
+/* Part I, of which the values begin at VALUES. */
+static void tell_part(const struct fit_print *print, const struct fit_part *part, size_t i,
+                      struct predict_value *values, struct told_parts *ret) {
+    size_t terms = print->term_count;
+    double *estimates = ret->numbers + 2 * i * terms, *errors = estimates + terms;
+    bool *dropped = ret->dropped + i * terms;
+    for (size_t t = 0; t < terms; t++) {
+        estimates[t] = part->estimates[t].estimate;
+        errors[t] = part->estimates[t].standard_error;
+        dropped[t] = part->estimates[t].dropped;
+    }
+    for (size_t v = 0; v < part->value_count; v++)
+        values[v] = (struct predict_value){part->values[v].name, part->values[v].value};
+    ret->parts[i] = (struct told_part){{.kind = part->kind,
+                                        .name = part->name,
+                                        .from = part->from,
+                                        .to = part->to,
+                                        .estimates = estimates,
+                                        .noise = part->noise,
+                                        .values = values,
+                                        .value_count = part->value_count,
+                                        .domain = part->domain,
+                                        .domain_count = part->domain_count,
+                                        .dropped = dropped,
+                                        .covariance = part->covariance},
+                                       errors};
 }
 
-static void print_part_name(FILE *stream, const struct fit_print *print, const struct fit_part *part) {
-    fprintf(stream, "  %s%s%s", shown(part->kind).text, part->name ? " " : "",
-            part->name ? shown(part->name).text : "");
-    if (print->over) {
-        const char *unit = domain_unit(print, print->over);
-        fprintf(stream, ", %s from ", shown(print->over).text);
-        fit_print_number(stream, 0, 9, bound_of(print, part, false));
-        fprintf(stream, " to ");
-        fit_print_number(stream, 0, 9, bound_of(print, part, true));
-        fprintf(stream, "%s%s", unit[0] ? " " : "", shown(unit).text);
-    }
-    fputc('\n', stream);
-}
-
-/* Segments of few terms: a line each. */
-static void print_segments(FILE *stream, const struct fit_print *print, const struct fit_group *group) {
-    const char *unit = domain_unit(print, print->over);
-    fprintf(stream, "  by %s%s%s\n%16s%15s", shown(print->over).text, unit[0] ? ", in " : "",
-            shown(unit).text, "from", "to");
-    for (size_t t = 0; t < print->term_count; t++)
-        fprintf(stream, " %14s %14s", shown(print->names[t]).text, "standard error");
-    fprintf(stream, "\n");
-    for (size_t i = 0; i < group->part_count && i < PARTS_SHOWN; i++) {
-        const struct fit_part *part = &group->parts[i];
-        fit_print_number(stream, 16, 9, bound_of(print, part, false));
-        fit_print_number(stream, 15, 9, bound_of(print, part, true));
-        for (size_t t = 0; t < print->term_count; t++) {
-            fit_print_number(stream, 15, 7, part->estimates[t].dropped ? NAN : part->estimates[t].estimate);
-            fit_print_number(stream, 15, 4, part->estimates[t].standard_error);
-        }
-        fputc('\n', stream);
-    }
+/* 0 or -ENOMEM. */
+static int tell_parts(const struct fit_print *print, const struct fit_group *group, struct told_parts *ret) {
+    size_t count = group->part_count, values = 0, at = 0;
+    for (size_t i = 0; i < count; i++)
+        values += group->parts[i].value_count;
+    *ret = (struct told_parts){
+        .parts = calloc(count, sizeof *ret->parts),
+        .values = calloc(values + 1, sizeof *ret->values),
+        .numbers = calloc(2 * count * print->term_count + 1, sizeof *ret->numbers),
+        .dropped = calloc(count * print->term_count + 1, sizeof *ret->dropped),
+    };
+    if (!ret->parts || !ret->values || !ret->numbers || !ret->dropped)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; at += group->parts[i++].value_count)
+        tell_part(print, &group->parts[i], i, ret->values + at, ret);
+    return 0;
 }
 
 static void print_parts(FILE *stream, const struct fit_print *print, const struct fit_group *group) {
-    bool lines = print->over && print->term_count <= ROW_TERMS_MOST && !group->parts[0].name;
-    if (lines)
-        print_segments(stream, print, group);
-    for (size_t i = 0; i < group->part_count && i < PARTS_SHOWN; i++) {
-        if (lines && !group->parts[i].noise)
-            continue;
-        print_part_name(stream, print, &group->parts[i]);
-        if (!lines)
-            print_estimates(stream, print, &group->parts[i]);
-        print_noise(stream, print, group->parts[i].noise);
-    }
-    if (group->part_count > PARTS_SHOWN)
-        fprintf(stream, "  and %zu more parts\n", group->part_count - PARTS_SHOWN);
+    cleanup(told_parts_clear) struct told_parts told = {0};
+    const struct part_heads heads = {
+        .plugin = fitting_plugin(print->fitting)->name,
+        .names = (const char *const *)print->names,
+        .units = (const char *const *)print->units,
+        .term_count = print->term_count,
+        .response_unit = print->response_unit,
+        .over = print->over,
+        .over_unit = print->over ? fitting_unit(print->fitting, print->over) : NULL,
+        .width = print->width,
+    };
+    if (tell_parts(print, group, &told) < 0)
+        fprintf(stream, "  out of memory: not shown\n");
+    else if (group->part_count == 1)
+        part_print_own(stream, &heads, &told.parts[0].part);
+    else if (strcmp(print->kind, "population") == 0)
+        part_print_population(stream, &heads, told.parts, group->part_count);
+    else
+        part_print_tables(stream, &heads, told.parts, group->part_count);
 }
 
 /* ---- Groups */
@@ -299,11 +308,16 @@ static void print_quality(FILE *stream, const struct fit_print *print, const str
         bool measured;
     } values[] = {{"r2", "R2", 6, false},
                   {"sigma", "sigma", 4, true},
+                  {"components", "components", 6, false},
+                  {"log_likelihood", "log-likelihood", 8, false},
                   {"aic", "AIC", 6, false},
                   {"bic", "BIC", 6, false}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         double value;
         if (!has_value(group, values[i].name, &value))
+            continue;
+        /* Of a mixture, where nothing else says how well it fits. */
+        if (strcmp(values[i].name, "log_likelihood") == 0 && isnan(fit_print_value(group, "components")))
             continue;
         fprintf(stream, ", %s ", values[i].label);
         if (values[i].measured)
@@ -311,8 +325,11 @@ static void print_quality(FILE *stream, const struct fit_print *print, const str
         else
             fit_print_number(stream, 0, values[i].digits, value);
     }
+    size_t parts = fit_print_parts(group);
     if (group->part_count > 1)
-        fprintf(stream, ", %zu %ss", group->part_count, shown(group->parts[0].kind).text);
+        fprintf(stream, ", %zu %s%s", parts,
+                strcmp(print->kind, "population") == 0 ? "population" : shown(group->parts[0].kind).text,
+                parts == 1 ? "" : "s");
     fputc('\n', stream);
 }
 
@@ -343,7 +360,7 @@ void fit_print_group(FILE *stream, const struct fit_print *print, const struct f
     print_cross_validated(stream, print, group);
     if (group->part_count == 1) {
         print_estimates(stream, print, &group->parts[0]);
-        print_own_values(stream, &group->parts[0]);
+        print_parts(stream, print, group);
         print_noise(stream, print, group->parts[0].noise);
         print_domain(stream, print, &group->parts[0]);
     } else if (group->part_count > 1) {

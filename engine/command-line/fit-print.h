@@ -17,6 +17,7 @@ struct fit_print {
     int width;           /* of the longest term's name */
     char *response_unit; /* or NULL */
     char *over;          /* the column that segments are over, or NULL */
+    char *kind;          /* of the model */
 };
 
 int fit_print_init(struct fit_print *print, const struct fitting *fitting, const struct fit_formula *formula,
@@ -30,6 +31,8 @@ void fit_print_group(FILE *stream, const struct fit_print *print, const struct f
 
 /* The value NAME of a group: of all of it, or of its only part. NaN where there is none. */
 double fit_print_value(const struct fit_group *group, const char *name);
+/* The parts of the first one's kind: of a population the days are none of them. */
+size_t fit_print_parts(const struct fit_group *group);
 /* "node dahu-3, core 7", as it may be shown. Returns NAME. */
 const char *fit_print_name(const struct fitting *fitting, uint32_t group,
                            char name[static FIT_PRINT_NAME_MOST]);

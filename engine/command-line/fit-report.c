@@ -76,7 +76,7 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
 
 static int keep_group(struct fit_report *report, const struct fit_group *group) {
     /* Of groups with many parts the estimates do not compare. */
-    const struct fit_part *part = group->part_count == 1 ? &group->parts[0] : NULL;
+    const struct fit_part *part = fit_print_parts(group) == 1 ? &group->parts[0] : NULL;
     size_t k = report->group_count, terms = report->print.term_count;
     int r =
         list_reserve(&report->groups, &report->group_capacity, k + 1, sizeof *report->groups, SIZE_MAX / 64);
@@ -94,7 +94,7 @@ static int keep_group(struct fit_report *report, const struct fit_group *group) 
                                         fit_print_value(group, "sigma"),
                                         fit_print_value(group, "cv_relative"),
                                         group->note_count,
-                                        group->part_count};
+                                        fit_print_parts(group)};
     report->has_cv |= !isnan(report->groups[k].cv_relative);
     for (size_t t = 0; t < terms; t++) {
         bool has = part && !part->estimates[t].dropped;

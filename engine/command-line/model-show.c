@@ -2,6 +2,7 @@
 #include "engine/command-line/model-command.h"
 
 #include "engine/command-line/model-curve.h"
+#include "engine/command-line/part-print.h"
 #include "engine/command-line/shown.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
@@ -14,7 +15,6 @@
 
 enum {
     DETAILED_GROUPS = 6, /* that many are shown one by one */
-    SEGMENTS_SHOWN = 40,
     INPUTS_SHOWN = 5,
     SKIPPED_SHOWN = 5,
     NAME_WIDTH_MOST = 40,
@@ -83,8 +83,9 @@ static void print_settings(const struct document_node *origin) {
     if (text_at(origin, "seed"))
         printf("; seed %s", shown(text_at(origin, "seed")).text);
     for (size_t i = 0; settings && settings->kind == DOCUMENT_MAPPING && i < settings->count; i++)
-        printf("; %s %s", shown(settings->keys[i]->text).text,
-               settings->items[i]->text ? shown(settings->items[i]->text).text : "-");
+        if (settings->items[i]->kind != DOCUMENT_NULL) /* not set */
+            printf("; %s %s", shown(settings->keys[i]->text).text,
+                   settings->items[i]->text ? shown(settings->items[i]->text).text : "-");
     printf("\n");
 }
 
@@ -154,10 +155,14 @@ static void print_noise(const struct show *show, const struct predict_part *part
 }
 
 static void print_values(const struct predict_part *part) {
-    for (size_t i = 0; i < part->value_count; i++)
-        if (!isnan(part->values[i].value))
-            printf("%s%s %.6g", i ? ", " : "  ", shown(part->values[i].name).text, part->values[i].value);
-    printf("%s", part->value_count ? "\n" : "");
+    bool any = false;
+    for (size_t i = 0; i < part->value_count; i++) {
+        if (isnan(part->values[i].value) || part_is_own(part, i))
+            continue;
+        printf("%s%s %.6g", any ? ", " : "  ", shown(part->values[i].name).text, part->values[i].value);
+        any = true;
+    }
+    printf("%s", any ? "\n" : "");
 }
 
 /* The estimates of a group of one part, with what the file has beside them. */
@@ -186,28 +191,53 @@ static void print_estimates(const struct show *show, const struct document_node 
     }
 }
 
-/* A line a segment. */
-static void print_segments(const struct show *show, const struct predict_group *group) {
-    char unit[64];
-    model_unit_text(model_unit(show->model, show->view->over ? show->view->over : ""), unit);
-    printf("  %-10s %14s %14s", "part", "from", "to");
-    for (size_t t = 0; t < show->view->term_count; t++)
-        printf(" %14s", shown(show->view->terms[t].name).text);
-    printf(" %12s\n", "sigma");
-    for (size_t p = 0; p < group->part_count && p < SEGMENTS_SHOWN; p++) {
-        const struct predict_part *part = &group->parts[p];
-        printf("  %-10s", shown(part->name ? part->name : part->kind).text);
-        model_print_number(stdout, 15, 8, isfinite(part->from) ? part->from : NAN);
-        model_print_number(stdout, 15, 8, isfinite(part->to) ? part->to : NAN);
-        for (size_t t = 0; t < show->view->term_count; t++)
-            model_print_number(stdout, 15, 6, part->dropped && part->dropped[t] ? NAN : part->estimates[t]);
-        model_print_number(stdout, 13, 4, model_part_value(part, "sigma"));
-        printf("\n");
+/* The standard errors that the file has beside the estimates of NODE, a part. */
+static void read_errors(const struct show *show, const struct document_node *node, double *errors) {
+    const struct document_node *terms = document_get(node, "terms");
+    for (size_t t = 0; t < show->view->term_count; t++) {
+        const char *text = text_at(terms->items[t], "standard_error");
+        errors[t] = text ? strtod(text, NULL) : NAN;
     }
-    if (group->part_count > SEGMENTS_SHOWN)
-        printf("  and %zu more\n", group->part_count - SEGMENTS_SHOWN);
-    printf("  %s from and to%s%s\n", show->view->over ? shown(show->view->over).text : "no",
-           unit[0] ? " in" : "", unit);
+}
+
+/* Of the group, as NODE has it: its parts as tables, or of one part what the method has standard errors of.
+ */
+static int print_parts(const struct show *show, const struct predict_group *group,
+                       const struct document_node *node, struct failure *failure) {
+    const struct document_node *formula = document_get(show->root, "formula"),
+                               *parts = document_get(node, "parts");
+    const struct predict_model *view = show->view;
+    size_t terms = view->term_count, count = group->part_count;
+    cleanup_free const char **names = calloc(2 * terms + 1, sizeof *names);
+    cleanup_free struct told_part *told = calloc(count, sizeof *told);
+    cleanup_free double *errors = calloc(count * terms + 1, sizeof *errors);
+    if (!names || !told || !errors)
+        return failure_memory(failure);
+    for (size_t t = 0; t < terms; t++) {
+        names[t] = view->terms[t].name;
+        names[terms + t] = text_at(formula->items[t], "unit");
+    }
+    for (size_t i = 0; i < count; i++) {
+        read_errors(show, parts ? parts->items[i] : node, errors + i * terms);
+        told[i] = (struct told_part){group->parts[i], errors + i * terms};
+    }
+    const struct part_heads heads = {
+        .plugin = text_at(document_get(show->root, "origin"), "plugin"),
+        .names = names,
+        .units = names + terms,
+        .term_count = terms,
+        .response_unit = view->response_unit,
+        .over = view->over,
+        .over_unit = view->over ? model_unit(show->model, view->over) : NULL,
+        .width = show->width,
+    };
+    if (!parts)
+        part_print_own(stdout, &heads, group->parts);
+    else if (strcmp(view->kind, "population") == 0)
+        part_print_population(stdout, &heads, told, count);
+    else
+        part_print_tables(stdout, &heads, told, count);
+    return 0;
 }
 
 /* "node dahu-3, core 7" */
@@ -227,10 +257,11 @@ static int print_group(const struct show *show, size_t g, struct failure *failur
     printf(": %llu rows\n", (unsigned long long)group->rows);
     int r = 0;
     if (document_get(node, "parts")) {
-        print_segments(show, group);
-        r = model_curve_print(show->view, g, stdout, failure);
+        r = print_parts(show, group, node, failure);
+        r = r < 0 ? r : model_curve_print(show->view, g, stdout, failure);
     } else {
         print_estimates(show, node, group->parts);
+        r = print_parts(show, group, node, failure);
         print_values(group->parts);
         print_noise(show, group->parts);
         print_domain(show, group->parts);
@@ -252,14 +283,21 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of what TAKE gives for the parts; parts that give NaN do not count. VALUES has room for one a part. */
+/* Whether the part is of the kind of its group's first one: of a population the days are not, and what they
+ * tell does not compare. */
+static bool is_first_kind(const struct predict_group *group, size_t p) {
+    return strcmp(group->parts[p].kind, group->parts[0].kind) == 0;
+}
+
+/* Of what TAKE gives for the parts of the first one's kind; parts that give NaN do not count. VALUES has room
+ * for one a part. */
 static struct spread spread_of(const struct predict_model *view,
                                double (*take)(const struct predict_part *part, const void *what),
                                const void *what, double *values) {
     size_t count = 0;
     for (size_t g = 0; g < view->group_count; g++)
         for (size_t p = 0; p < view->groups[g].part_count; p++) {
-            double value = take(&view->groups[g].parts[p], what);
+            double value = is_first_kind(&view->groups[g], p) ? take(&view->groups[g].parts[p], what) : NAN;
             if (!isnan(value))
                 values[count++] = value;
         }
@@ -291,10 +329,17 @@ static double take_constant(const struct predict_part *part, const void *what) {
     return part->noise && !part->noise->components ? part->noise->constant : NAN;
 }
 
+static size_t parts_of(const struct predict_group *group) {
+    size_t count = 0;
+    for (size_t p = 0; p < group->part_count; p++)
+        count += is_first_kind(group, p);
+    return count;
+}
+
 static size_t part_count(const struct predict_model *view) {
     size_t count = 0;
     for (size_t g = 0; g < view->group_count; g++)
-        count += view->groups[g].part_count;
+        count += parts_of(&view->groups[g]);
     return count;
 }
 
@@ -330,7 +375,7 @@ static void print_all_domains(const struct show *show) {
 static void print_part_counts(const struct show *show) {
     size_t least = SIZE_MAX, most = 0;
     for (size_t g = 0; g < show->view->group_count; g++) {
-        size_t count = show->view->groups[g].part_count;
+        size_t count = parts_of(&show->view->groups[g]);
         least = count < least ? count : least;
         most = count > most ? count : most;
     }
@@ -350,7 +395,9 @@ static int print_spreads(const struct show *show, struct failure *failure) {
            "median error");
     for (size_t t = 0; t < view->term_count; t++) {
         const size_t at[] = {t, view->term_count};
-        double error = spread_of(view, take_error, at, values).median;
+        /* The covariance of a population is how machines differ. */
+        bool errors = strcmp(view->kind, "population") != 0;
+        double error = errors ? spread_of(view, take_error, at, values).median : NAN;
         print_spread(show, view->terms[t].name, spread_of(view, take_estimate, at, values), error);
         const char *unit = text_at(formula->items[t], "unit");
         printf("  %s\n", unit ? shown(unit).text : "-");

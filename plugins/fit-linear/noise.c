@@ -379,13 +379,13 @@ static int judge(struct noise *noise, const struct noise_point *point, size_t co
 }
 
 /* The constant noise of least squares, which needs no rows. */
-static void tell_constant(const struct settled *settled, struct noise_told *ret) {
+static void tell_constant(const struct fit *fit, const struct settled *settled, struct noise_told *ret) {
     ret->present = isfinite(settled->result.sigma);
     ret->noise = (struct plugin_noise){
         .size = sizeof ret->noise,
         .kind = "N-1",
         .distribution = "normal",
-        .method = "least-squares",
+        .method = linear_parameter(fit, PARAMETER_ROBUST) != ROBUST_NONE ? "robust" : "least-squares",
         .constant = settled->result.sigma,
     };
     ret->log_score = settled->validation.folds > 0 ? settled->validation.log_score : NAN;
@@ -427,7 +427,7 @@ int noise_settle(struct noise *noise, const struct fit *fit, uint32_t group, str
     ret->log_score = NAN;
     if (!settled->fitted || kind_of(fit) == NOISE_0)
         return 0;
-    tell_constant(settled, ret);
+    tell_constant(fit, settled, ret);
     if (!noise)
         return 0;
     struct noise_point point;

@@ -338,6 +338,9 @@ static int iterate(struct row_fit *row_fit, const bool *kept, double *ret_scale)
             extrapolate(row_fit, &step, outcome->iterations > 0);
     }
     outcome->settled = outcome->settled || *ret_scale == 0;
+    outcome->weighted_down = 0;
+    for (size_t i = 0; i < row_fit->rows; i++)
+        outcome->weighted_down += row_fit->weights[i] < 0.5 * row_fit->base[i];
     return 1;
 }
 

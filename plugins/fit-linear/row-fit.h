@@ -28,6 +28,7 @@ struct row_outcome {
     uint32_t rounds;                      /* of deleting, the last one, which found none, included */
     uint64_t places[ROW_FIT_PLACES_MOST]; /* the first deleted rows' numbers */
     uint32_t iterations;                  /* of weighting */
+    uint64_t weighted_down;               /* rows with less than half of their weight */
     bool settled;                         /* no more to delete; weights converged */
 };
 

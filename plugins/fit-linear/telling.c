@@ -43,8 +43,10 @@ static void tell_values(const struct fit *fit, const struct settled *settled, st
     telling_value(telling, "rows_left_out", (double)settled->incomplete, 0);
     if (linear_parameter(fit, PARAMETER_OUTLIERS) > 0)
         telling_value(telling, "outliers_deleted", (double)settled->outcome.deleted, 0);
-    if (linear_parameter(fit, PARAMETER_ROBUST) != ROBUST_NONE)
+    if (linear_parameter(fit, PARAMETER_ROBUST) != ROBUST_NONE) {
         telling_value(telling, "robust_iterations", settled->outcome.iterations, 0);
+        telling_value(telling, "rows_weighted_down", (double)settled->outcome.weighted_down, 0);
+    }
     if (settled->validation.folds > 0) {
         telling_value(telling, "folds", settled->validation.folds, 0);
         telling_value(telling, "cv_rmse", settled->validation.rmse, 1);
@@ -100,6 +102,9 @@ static void tell_outcome(const struct fit *fit, const struct settled *settled, s
                      outcome->deleted == 1 ? "" : "s", text,
                      outcome->deleted > ROW_FIT_PLACES_MOST ? " and others" : "");
     }
+    if (linear_parameter(fit, PARAMETER_ROBUST) != ROBUST_NONE)
+        telling_note(telling, "robust: %" PRIu64 " row%s with less than half of the weight of the others",
+                     outcome->weighted_down, outcome->weighted_down == 1 ? "" : "s");
     if (!outcome->settled)
         telling_note(telling, "%s did not come to an end: %s", what,
                      linear_parameter(fit, PARAMETER_OUTLIERS) > 0 ? "there are more after 100 rounds"

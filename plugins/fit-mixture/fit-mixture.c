@@ -16,7 +16,7 @@
 enum {
     BREAKS_MOST = 8,
     PARTS_MOST = BREAKS_MOST + 1,
-    NOTES_MOST = 2 + 3 * PARTS_MOST,
+    NOTES_MOST = 2 + 4 * PARTS_MOST,
     NOTE_SIZE = 320,
     REASON_SIZE = 320,
     VALUES_MOST = 16,
@@ -441,6 +441,10 @@ static void describe_segment(const struct fit *fit, size_t segment, char *ret, s
 static void note_part(const struct fit *fit, const struct part *part, const char *place,
                       struct notes *notes) {
     const char *before = fit->over ? place : "", *colon = fit->over ? ": " : "";
+    size_t most = (size_t)fit->request->parameters[MOST];
+    if (fit->request->parameters[COMPONENTS] == 0 && most > 1 && part->noise.component_count == most)
+        add_note(notes, "%s%s%zu components, the most that BIC was asked about: more were not tried%s",
+                 before, colon, most, most < COMPONENTS_MOST ? " (most=N)" : "");
     if (part->rows == 1)
         add_note(notes, "%s%sone value: it has no deviation", before, colon);
     else if (part->noise.component_count == 1 && part->components[0].sigma == 0)

@@ -336,6 +336,31 @@ static int write_group(const struct fit *fit, const struct fit_writer *writer, u
     return writer->group(writer->context, &told);
 }
 
+/* Squares of values that a double can hold may be beyond it. */
+static bool are_finite(size_t count, const double *numbers) {
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(numbers[i]))
+            return false;
+    return true;
+}
+
+static bool can_be_told(const struct moments *moments, const struct components *components) {
+    size_t p = moments->p;
+    bool told = are_finite(p, moments->mu) && are_finite(p * p, moments->days);
+    for (size_t i = 0; i < moments->machines * p; i++) {
+        double distance = moments->means[i] - moments->mu[i % p];
+        told = told && isfinite(distance * distance * (double)moments->machines);
+    }
+    for (size_t k = 0; k < components->count; k++)
+        told = told && are_finite(p, components->of[k].mu) && are_finite(p * p, components->of[k].sigma);
+    return told;
+}
+
+static int skip_beyond(const struct fit_writer *writer, uint32_t code, const struct moments *moments) {
+    return writer->skipped(writer->context, code, moments->rows,
+                           "the values go beyond what a double can hold when they are squared");
+}
+
 static int finish_group(const struct fit *fit, const struct fit_writer *writer, uint32_t code) {
     const double *asked = fit->request->parameters;
     size_t first = fit->starts[code], machines = fit->starts[code + 1] - first;
@@ -351,6 +376,8 @@ static int finish_group(const struct fit *fit, const struct fit_writer *writer, 
         snprintf(reason, sizeof reason, "%zu machine%s; expected at least 2", machines,
                  machines == 1 ? "" : "s");
         r = writer->skipped(writer->context, code, moments.rows, reason);
+    } else if (r == 0 && !can_be_told(&moments, &(struct components){0})) {
+        r = skip_beyond(writer, code, &moments);
     } else if (r == 0) {
         r = components_find(&moments, &settings, &components);
         if (r == -EDOM) {
@@ -358,6 +385,8 @@ static int finish_group(const struct fit *fit, const struct fit_writer *writer, 
                      "no mixture of %zu populations was found in which each has machines enough, of %zu",
                      settings.count, machines);
             r = writer->skipped(writer->context, code, moments.rows, reason);
+        } else if (r == 0 && !can_be_told(&moments, &components)) {
+            r = skip_beyond(writer, code, &moments);
         } else if (r == 0) {
             r = write_group(fit, writer, code, &moments, &components);
         }

@@ -144,7 +144,7 @@ cat >calls.json <<'JSON'
 JSON
 check "a model of segments holds" model check calls.json
 check "and is shown" model show calls.json
-report $(output '^  segment +65536 +- +100 +0\.002 +- '; echo $?) "a line a segment"
+report $(output '^ +65536 +1048576 +100 +- +0\.002 +-( |$)'; echo $?) "a line a segment"
 awk 'BEGIN {print "size,took"; for (i = 1; i <= 60; i++) printf "%d,%.9g\n", i * i, (i < 30 ? 5 : 5 + i * i) + (i % 3) / 100}' >steps.csv
 check "a fit by segments" "$ASSAY" fit piecewise steps.csv -y took -o steps.json
 check "holds" model check steps.json --data steps.csv

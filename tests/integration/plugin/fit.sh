@@ -191,7 +191,7 @@ check "in one pass over standard input" sh -c "'$ASSAY' fit - --terms '1+n*p^-1+
 report $(output 'note: 1 outlier deleted: standard input .*1(01|02)$'; echo $?) "the row is named"
 report $(output 'note: selection.* dropped n \(p '; echo $?) "what is dropped is told"
 check "a robust fit" "$ASSAY" fit hosts.csv --terms '1+n*p^-1+log2(p)+category(host)' --set robust=bisquare --json
-report $(contains .out '"robust_iterations": [1-9]' && contains .out '"bic": null' && contains .out '"cv_rmse": [0-9]'; echo $?) "its values"
+report $(contains .out '"method": "robust"' && contains .out '"rows_weighted_down": [0-9]' && contains .out '"robust_iterations": [1-9]' && contains .out '"bic": null' && contains .out '"cv_rmse": [0-9]'; echo $?) "its values"
 refuse "robust and outliers" 2 "both 'robust' and 'outliers' are set" "$ASSAY" fit hosts.csv --terms 1+n --set robust=huber --set outliers=3
 for i in 1 2; do "$ASSAY" fit hosts.csv --terms '1+n*p^-1+category(host)' --set outliers=3 --seed 5 --json | grep -v created >$i; done
 report $([ -s 1 ] && cmp 1 2 >&2; echo $?) "the same seed gives the same model"

@@ -21,6 +21,13 @@ breaks() { grep -F "$2" "$1" | grep -oE '"from": [^,]*' | cut -d' ' -f2 | paste 
 } >calls.csv
 
 check "segmented lines" "$ASSAY" fit piecewise calls.csv --response duration --by operation -o model.json
+told() {
+    output '^  segments 2, total_rss [0-9.]+, .*bic -?[0-9.]+' && output '^ +from +to +intercept +\+- +slope +\+- +sigma .*points +break_low +break_high$' &&
+        output '^ +50 +100 +100\.0[0-9]+ .* 49 +50$' && [ "$(grep -c '^  noise ' .out)" -eq 1 ] && output 'N-1.*sigma as above'
+}
+report $(told; echo $?) "segments, the intervals of their breaks and the criterion are printed"
+check "it is shown" "$ASSAY" model show model.json
+report $(told; echo $?) "the same way"
 report $(contains model.json '"kind": "piecewise"'; echo $?) "the model is of this kind"
 report $(contains model.json '"over": "size"'; echo $?) "the only column that is left is what the lines are over"
 report $([ "$(breaks model.json '"operation": "send"')" = 50 ]; echo $?) "the break is found"

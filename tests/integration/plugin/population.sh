@@ -22,6 +22,8 @@ report $(contains modes.json '"kind": "linear"'; echo $?) "of the kind linear"
 report $(contains modes.json '"noise": \{"kind": "mixture", .*"components": \[\{"weight": 0\.(4|39).*"weight": 0\.(2|19).*"weight": 0\.(4|39)'; echo $?) \
     "the three modes with their shares"
 cp modes.json first.json
+check "as many as BIC was asked about" "$ASSAY" fit mixture messages.csv --by none --set most=2
+report $(output 'components 2, log-likelihood [0-9.]+, AIC' && output 'note: 2 components, the most .*: more were not tried'; echo $?) "that is said"
 check "the same again" "$ASSAY" fit mixture messages.csv --by none --set components=3 -o modes.json
 report $(cmp <(grep -v created modes.json) <(grep -v created first.json); echo $?) "and bit by bit the same"
 check "by segments and nodes" "$ASSAY" fit mixture messages.csv --by node --sizes size --set break1=1000 -o segments.json
@@ -46,6 +48,17 @@ awk 'BEGIN {
 }' >days.csv
 check "a population" "$ASSAY" fit population days.csv -y mnk --terms 'intercept + mnk_residual | node, cpu' --by none -o one.json
 report $(contains one.json '"kind": "days".*"repeated": 40'; echo $?) "with the days of 40 machines"
+told() {
+    output '^all rows: 200 rows, 1 population$|^all rows: 200 rows$' && output '^  machines 40, .*days a machine 5, .*variability 0\.' &&
+        output '^  mnk +7\.17[0-9]+e-11 +[0-9.]+e-13 +[0-9.]+e-12 +[0-9.]+e-13 ' && output '^  correlations between days$' &&
+        ! grep -qE '^  mnk +0 ' .out
+}
+report $(told; echo $?) "means, their errors, and what machines and days differ by are printed"
+check "it is shown" "$ASSAY" model show one.json
+report $(told; echo $?) "the same way"
+awk 'BEGIN { print "node,a"; for (i = 0; i < 10; i++) print i "," (i % 2 ? "" : "-") "1e300" }' >huge.csv
+refuse "squares beyond a double" 2 "beyond what a double can hold" "$ASSAY" fit population huge.csv -y a --by none -o huge.json
+report $([ ! -e huge.json ]; echo $?) "no model of them"
 check "with slow nodes" "$ASSAY" fit population days.csv -y mnk --terms 'intercept + mnk_residual' --by none \
     --set components=0 -o slow.json
 report $(contains slow.json '"name": "typical".*"weight": 0\.875.*"name": "slow".*"weight": 0\.125'; echo $?) "one in eight"

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$scratch" || exit 1
+output() { contains "$scratch/.out" "$1"; } # of the last `check`
 contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -20; return 1; } >&2; }
 
 # Lines that are known: below 1000 byte, from there, and from 40000 on; both halves of a ping-pong take os + net + or.
@@ -23,6 +24,14 @@ awk 'BEGIN {
 }' >calls.csv
 fit() { "$ASSAY" fit smpi calls.csv --set latency=10us --set bandwidth=1GB/s --set break1=1000 --set break2=40000 "$@"; }
 check "a model" fit --set send-is-detached-thresh=40001 --set async-small-thresh=20000 -o smpi.json
+told() {
+    [ "$(grep -cE '^  PingPong( +[0-9.e+-]+){7}' .out)" -eq 3 ] && output '^  name +from +to +lat_factor +\+- +bw_factor' &&
+        output '^  Send +(8|0) +1000 +2e-06 .* yes ' && output '^  Isend +40000 .* no ' && output '^  Wtime +4e-08 ' &&
+        output '^    async_small_thresh +20000 By$' && output '^    bandwidth +1e\+09 By/s$'
+}
+report $(told; echo $?) "its factors, costs and thresholds are printed"
+check "it is shown" "$ASSAY" model show smpi.json
+report $(told; echo $?) "the same way"
 check "it is read" "$ASSAY" export simgrid smpi.json --hosts 4 --cores 2 --loopback-latency 1us \
     --loopback-bandwidth 20GB/s --exact-breaks -o exact.xml
 report $(contains exact.xml '<prop id="smpi/or" value="0:3[.0-9e-]+:[.0-9e-]+;999:[.0-9e-]+:[.0-9e-]+;39999:0:0"/>'; echo $?) \

@@ -18,7 +18,8 @@ awk 'BEGIN {
 }' >link.csv
 check "a transfer" "$ASSAY" fit transfer link.csv --by link --set criterion=log -o link.json
 report $(output '^fit-transfer: duration = 1 \+ size; by link$'; echo $?) "it says its terms"
-report $(output '^  bandwidth [0-9.e+]+ \(standard error [0-9.e+]+\), latency [0-9.e-]+ \(standard error [0-9.e-]+\), half_size '; echo $?) \
+report $(output '^  bandwidth +[0-9.e+]+ +[0-9.e+]+  By/s \(taken\)$' && output '^  latency +[0-9.e-]+ +[0-9.e-]+  s \(taken\)$' &&
+    output '^  half_size .*  By ' && output '^  taken: columns without units are in By and s, or By/s$'; echo $?) \
     "bandwidth and latency are told with their errors"
 report $(output 'link odd: rank 1 of 2: size is always 64'; echo $?) "a group of one size is named"
 report $(output 'link lone: 1 row for 2 terms'; echo $?) "so is one of one row"
@@ -68,8 +69,9 @@ awk 'BEGIN {
     }
 }' >gpus.csv
 check "a roofline" "$ASSAY" fit roofline gpus.csv --by gpu --set overhead=none -o gpus.json
-report $(output '^  peak_flops 1\.03e\+12 .*peak_bandwidth 1\.48e\+11 .*ridge_intensity 6\.959'; echo $?) "M2050: peaks and ridge"
-report $(output '^  peak_flops 3\.95e\+12 .*peak_bandwidth 2\.5e\+11 '; echo $?) "K20X"
+report $(output '^  peak_flops +1\.03e\+12 .* flop/s ' && output '^  peak_bandwidth +1\.48e\+11 .* By/s ' &&
+    output '^  ridge_intensity +6\.959.* flop/By '; echo $?) "M2050: peaks and ridge"
+report $(output '^  peak_flops +3\.95e\+12 ' && output '^  peak_bandwidth +2\.5e\+11 '; echo $?) "K20X"
 # Diffusion, 13 flop for 32 byte: 56.8 and 99.0 Gflop/s are published; LBM, 476 flop at 1.83: 214.5 on the M2050.
 printf 'gpu,flops,bytes\nM2050,13,32\nK20X,13,32\nM2050,476,260.1092896\n' >kernels.csv
 "$ASSAY" model eval gpus.json --rows kernels.csv >evaluated 2>err
@@ -77,7 +79,7 @@ predicted evaluated 'printf "%.1f\n", f / p / 1e9' >1
 printf '56.8\n99.0\n214.5\n' >2
 report $(cmp 1 2 >&2; echo $?) "what is published of two kernels"
 check "the classical form" "$ASSAY" fit roofline gpus.csv --by gpu --set form=classical -o classical.json
-report $(output 'peak_flops .*peak_bandwidth' && grep -q '"kind": "maximum"' classical.json; echo $?) "is the greatest of two times"
+report $(output '^  peak_flops ' && output '^  peak_bandwidth ' && grep -q '"kind": "maximum"' classical.json; echo $?) "is the greatest of two times"
 check "... its model holds" "$ASSAY" model check classical.json gpus.json
 awk -F, -v OFS=, 'NR == 1 { print "gpu", "flops", "bytes", "performance" } NR > 1 { print $1, $2, $3, sprintf("%.17g", $2 / $4) }' gpus.csv >performance.csv
 for form in improved classical; do
