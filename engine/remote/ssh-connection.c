@@ -235,12 +235,35 @@ static void step_login(struct ssh_connection *connection) {
         watch(connection);
 }
 
+/* libssh closes the socket when no algorithm suits both; when it had something left to write, the failure of
+ * that takes the place of its sentence ("Socket error: Success"). The sentence has been logged before. */
+static void note_mismatch(int priority, const char *function, const char *line, void *context) {
+    (void)priority;
+    (void)function;
+    struct failure *mismatch = context;
+    const char *sentence = strstr(line, "kex error");
+    if (sentence)
+        failure_set(mismatch, -EPROTO, "the key exchange failed: %s", sentence);
+}
+
+static int connect_session(ssh_session session, struct failure *mismatch) {
+    int level = ssh_get_log_level();
+    ssh_set_log_callback(note_mismatch);
+    ssh_set_log_userdata(mismatch);
+    ssh_set_log_level(SSH_LOG_TRACE);
+    int r = ssh_connect(session);
+    ssh_set_log_level(level);
+    ssh_set_log_userdata(NULL);
+    return r;
+}
+
 static void step_exchange(struct ssh_connection *connection) {
     int r;
     uint64_t in;
+    struct failure why, mismatch = {0};
     do {
         in = connection->counter.in_bytes;
-        r = ssh_connect(connection->session);
+        r = connect_session(connection->session, &mismatch);
         /* libssh makes the socket block when it finds it connected, and then writes all it has at once: a
          * node that has gone would stop us all. It looks before it reads or writes, so this is all it needs.
          */
@@ -253,10 +276,14 @@ static void step_exchange(struct ssh_connection *connection) {
         return;
     }
     if (r != SSH_OK) {
-        fail_session(connection, "the key exchange");
+        if (mismatch.code != 0) {
+            ssh_connection_complain(connection, &why, mismatch.code, "%s", mismatch.text);
+            ssh_connection_fail(connection, &why);
+        } else {
+            fail_session(connection, "the key exchange");
+        }
         return;
     }
-    struct failure why;
     if (ssh_login_check_host(connection, &why) < 0) {
         ssh_connection_fail(connection, &why);
         return;
