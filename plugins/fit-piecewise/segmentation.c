@@ -325,7 +325,7 @@ static int keep_best(struct work *work, struct kept *kept) {
 }
 
 /* The breaks that are best about the lines, the lines that are best for the breaks, and again, until nothing
- * moves. At first neither is more exact than it takes to get there. */
+ * moves. The first are those of the relative error, not more exact than it takes to begin with. */
 static int log_rounds(struct work *work, struct kept *kept, char *reason) {
     struct segmentation *result = work->result;
     int r = 0;
@@ -344,10 +344,10 @@ static int log_rounds(struct work *work, struct kept *kept, char *reason) {
         if (!same)
             r = set_segments(work, partition);
         r = r < 0 ? r : fit_lines(work, reason);
-        work->guessing = work->guessing && !same && result->rounds < SEGMENTATION_GUESSES_MOST;
-        r = r != 0 ? r : converge(work, work->guessing ? 2 : 200, reason);
+        r = r != 0 ? r : converge(work, work->guessing ? 3 : 200, reason);
         if (r == 0 && !work->guessing)
             r = keep_best(work, kept);
+        work->guessing = false;
     }
     return r;
 }
