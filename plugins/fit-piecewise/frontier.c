@@ -169,6 +169,16 @@ double frontier_segment(const struct frontier *frontier, size_t a, size_t b) {
     return sums_unscale(&frontier->sums, dd_to_double(sums_rss(&frontier->sums, a, b)));
 }
 
+static double lower(const struct frontier *frontier, size_t a, size_t b) {
+    return b - a <= 2 ? 0 : sums_bounds(&frontier->sums, a, b).lower;
+}
+
+bool frontier_leaves_more(const struct frontier *frontier, size_t a, size_t at, size_t b, double most) {
+    double least = lower(frontier, a, at) + lower(frontier, at, b);
+    return sums_unscale(&frontier->sums, least) * (1 - 0x1p-50) > most ||
+           frontier_segment(frontier, a, at) + frontier_segment(frontier, at, b) > most;
+}
+
 /* ---- Corners */
 
 /* Takes PARTITION over. RET_AT: where it stands now. */

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Gauss-Newton steps of the log error. */
+enum { LOG_STEPS_QUICK = 20, LOG_STEPS_MOST = 200 };
+
 struct work {
     const struct request *request;
     const struct point_row *rows;
@@ -246,8 +249,8 @@ static int fit_lines(struct work *work, char *reason) {
 
 /* ---- The log error */
 
-/* Lines about which to bend next; whether they moved by more than rounding. */
-static bool take_lines(struct work *work) {
+/* Lines about which to bend next; whether they moved by more than that share of themselves anywhere. */
+static bool take_lines(struct work *work, double share) {
     struct segmentation *result = work->result;
     bool moved = false;
     result->below_zero = 0;
@@ -256,7 +259,7 @@ static bool take_lines(struct work *work) {
             double value = line_at(&result->segments[i].line, result->points[k].x);
             bool above = value > 0;
             result->below_zero += !above;
-            if (above != !isnan(work->about[k]) || (above && fabs(value - work->about[k]) > 1e-13 * value))
+            if (above != !isnan(work->about[k]) || (above && fabs(value - work->about[k]) > share * value))
                 moved = true;
             work->about[k] = above ? value : NAN;
         }
@@ -268,10 +271,21 @@ static void bend(struct work *work) {
                        work->about, work->result->points);
 }
 
-/* Gauss-Newton: lines and what they are bent about until they are the same; the breaks stay. */
-static int converge(struct work *work, int steps, char *reason) {
+/* Gauss-Newton: lines and what they are bent about until they are the same; the breaks stay. In 16 digits
+ * as far as these go. */
+static int converge(struct work *work, char *reason) {
+    struct segmentation *result = work->result;
     int r = 0;
-    for (int i = 0; i < steps && r == 0 && take_lines(work); i++) {
+    for (int i = 0; i < LOG_STEPS_QUICK && !work->request->continuous && take_lines(work, 1e-11); i++) {
+        bend(work);
+        for (size_t k = 0; k < result->segment_count; k++) {
+            struct segment *segment = &result->segments[k];
+            line_estimate(result->points + segment->first, segment->end - segment->first, &segment->line);
+        }
+    }
+    for (int i = 0; i < LOG_STEPS_MOST && r == 0; i++) {
+        if (!take_lines(work, 1e-13) && i > 0)
+            break;
         bend(work);
         r = fit_lines(work, reason);
     }
@@ -325,7 +339,7 @@ static int keep_best(struct work *work, struct kept *kept) {
 }
 
 /* The breaks that are best about the lines, the lines that are best for the breaks, and again, until nothing
- * moves. The first are those of the relative error, not more exact than it takes to begin with. */
+ * moves. The first are those of the relative error, which need not be proven. */
 static int log_rounds(struct work *work, struct kept *kept, char *reason) {
     struct segmentation *result = work->result;
     int r = 0;
@@ -344,7 +358,7 @@ static int log_rounds(struct work *work, struct kept *kept, char *reason) {
         if (!same)
             r = set_segments(work, partition);
         r = r < 0 ? r : fit_lines(work, reason);
-        r = r != 0 ? r : converge(work, work->guessing ? 3 : 200, reason);
+        r = r != 0 ? r : converge(work, reason);
         if (r == 0 && !work->guessing)
             r = keep_best(work, kept);
         work->guessing = false;
@@ -393,9 +407,7 @@ static void find_interval(const struct work *work, size_t i) {
     double cut = -2 * log1p(-sqrt(work->request->confidence)), all = sum_rss(result);
     double most = rest + cut * all / result->observations;
     for (size_t at = left->first + minimum; at + minimum <= right->end; at++) {
-        double there = frontier_segment(work->frontier, left->first, at) +
-                       frontier_segment(work->frontier, at, right->end);
-        if (there > most)
+        if (frontier_leaves_more(work->frontier, left->first, at, right->end, most))
             continue;
         low = at < low ? at : low;
         high = at > high ? at : high;
