@@ -39,6 +39,15 @@ enum {
 /* Of the roundings in a bound: three additions. */
 static const double rounding = 0x1p-50;
 
+/* Without a call, which fmin and fmax are. */
+static inline double least_of(double a, double b) {
+    return a < b ? a : b;
+}
+
+static inline double greatest_of(double a, double b) {
+    return a > b ? a : b;
+}
+
 struct node {
     uint32_t first, last; /* places */
     uint32_t level;
@@ -113,6 +122,14 @@ struct best {
     size_t from;             /* SIZE_MAX: there is none */
 };
 
+/* Not the arrays, which are filled as they are needed. */
+static void best_init(struct best *best) {
+    best->most = INFINITY;
+    best->first = best->from = SIZE_MAX;
+    best->count = 0;
+    best->value = (struct dd){INFINITY, 0};
+}
+
 static double most_of(const struct search *search, const struct best *best) {
     return best->most + rounding * (fabs(best->most) + search->penalty);
 }
@@ -142,7 +159,7 @@ static void offer(struct search *search, size_t t, size_t s, struct sums_bounds 
         decide(search, s, best);
     best->open[best->count] = t;
     best->least[best->count++] = value + bounds.lower;
-    best->most = fmin(best->most, value + bounds.upper);
+    best->most = least_of(best->most, value + bounds.upper);
 }
 
 /* The last segment begins at one of COUNT places from FIRST on, at most a block of the lowest level. */
@@ -182,9 +199,20 @@ static void consider(struct search *search, struct node node, size_t s, double m
         consider(search, child_of(search, node, child), s, made, best);
 }
 
-/* Whether earlier runs tell what is best for the points before S. */
+/* Whether earlier runs tell what is best for the points before S: the least cost is concave in the penalty,
+ * made of lines whose slopes are numbers of breaks, so where these differ by one at most it is one of the two
+ * lines that the runs found. */
 static bool is_known(const struct search *search, size_t s) {
-    return search->below && search->below->breaks[s] == search->above->breaks[s];
+    return search->below && search->below->breaks[s] - search->above->breaks[s] <= 1;
+}
+
+static void try_known(struct search *search, size_t s, struct best *best) {
+    uint32_t below = search->below->from[s], above = search->above->from[s];
+    if (above == UINT32_MAX)
+        return;
+    try_exactly(search, above, s, best);
+    if (below != above)
+        try_exactly(search, below, s, best);
 }
 
 static void search_place(struct search *search, size_t s, size_t near, const struct list *list,
@@ -196,7 +224,7 @@ static void search_place(struct search *search, size_t s, size_t near, const str
     }
     if (near < s && search->near_least + search->penalty <= most_of(search, best))
         try_places(search, near, s - near, s, best);
-    double made = fmax(lower(search, list->made_at, s), 0);
+    double made = greatest_of(lower(search, list->made_at, s), 0);
     for (size_t i = list->count; i-- > 0;)
         consider(search, search->nodes[list->start + i], s, made, best);
     decide(search, s, best);
@@ -217,16 +245,17 @@ static void settle(struct search *search, size_t s, size_t near, const struct li
         search->near_least = -search->penalty;
     if (s == 0 || s < search->run->minimum)
         return;
-    struct best best = {.most = INFINITY, .first = SIZE_MAX, .from = SIZE_MAX};
+    struct best best;
+    best_init(&best);
     if (!is_known(search, s))
         search_place(search, s, near, list, &best);
-    else if (search->above->from[s] != UINT32_MAX)
-        try_exactly(search, search->above->from[s], s, &best);
+    else
+        try_known(search, s, &best);
     if (best.from == SIZE_MAX)
         return;
     places->values[s] = best.value;
     search->values[s] = best.value.high;
-    search->near_least = fmin(search->near_least, best.value.high);
+    search->near_least = least_of(search->near_least, best.value.high);
     places->from[s] = (uint32_t)best.from;
     places->breaks[s] = best.from == 0 ? 0 : places->breaks[best.from] + 1;
 }
@@ -242,7 +271,8 @@ static void make_block(struct search *search, size_t first, uint32_t level) {
         for (size_t i = 0; i < count; i++) {
             double value = search->values[t + i];
             if (value < INFINITY)
-                least = fmin(least, value + fmax(bound[i], 0) - rounding * (fabs(value) + search->penalty));
+                least = least_of(least, value + greatest_of(bound[i], 0) -
+                                            rounding * (fabs(value) + search->penalty));
         }
     }
     search->least[level][first >> (BRANCH_BITS * level)] = least;
@@ -266,8 +296,8 @@ static double ceiling(const struct search *search, size_t a, size_t last) {
         for (size_t i = 0; i < count; i++) {
             double least = before + upper_before[i];
             if (s + i >= a + minimum)
-                least = fmin(least, value + search->penalty + upper_here[i]);
-            greatest = fmax(greatest, least - fmax(lower_here[i], 0));
+                least = least_of(least, value + search->penalty + upper_here[i]);
+            greatest = greatest_of(greatest, least - greatest_of(lower_here[i], 0));
         }
     }
     return greatest + rounding * (fabs(value) + search->penalty);
@@ -303,7 +333,7 @@ static void visit(struct search *search, uint32_t level, size_t a, const struct 
     size_t step = block_size(level - 1);
     struct list own = {search->node_count, 0, a};
     if (list->count > 0 && !is_all_known(search, a, last)) {
-        double most = ceiling(search, a, last), made = fmax(lower(search, list->made_at, a), 0);
+        double most = ceiling(search, a, last), made = greatest_of(lower(search, list->made_at, a), 0);
         for (size_t i = 0; i < list->count; i++)
             keep(search, search->nodes[list->start + i], a, made, level, most);
     }
@@ -366,7 +396,8 @@ static void search_short(struct search *search) {
     size_t minimum = search->run->minimum;
     for (size_t s = 0; s <= search->count; s++) {
         struct partition_places *places = &search->places;
-        struct best best = {.from = SIZE_MAX};
+        struct best best;
+        best_init(&best);
         for (size_t length = 2 * minimum - 1; length >= minimum; length--)
             if (s >= length && (s == length || places->from[s - length] != UINT32_MAX))
                 try_exactly(search, s - length, s, &best);
@@ -411,7 +442,7 @@ double partition_floor(const struct partition_run *run) {
                 continue;
             double own =
                 length <= 2 ? 0 : sums_bounds(run->sums, run->first + s - length, run->first + s).lower;
-            here = fmin(here, before + fmax(own, 0));
+            here = least_of(here, before + greatest_of(own, 0));
         }
         least[s % turn] = here;
     }
