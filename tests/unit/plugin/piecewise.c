@@ -205,6 +205,33 @@ static void lines_that_meet(void **state) {
     }
 }
 
+/* What cannot be looked for is said, and what to do; breaks that are given have no such limit. */
+static void many_that_meet(void **state) {
+    (void)state;
+    enum { N = 1100 };
+    static double x[N], y[N];
+    for (size_t i = 0; i < N; i++) {
+        x[i] = (double)i;
+        y[i] = 1 + fabs((double)i - 500) + random_number();
+    }
+    struct host_table table = table_of(x, y, N);
+    set(&table, "continuous", 1);
+    host_fit(fit, &table, &result);
+    assert_false(result.groups[0].fitted);
+    assert_string_equal(result.groups[0].reason,
+                        "1100 values of size, and breaks where lines meet are looked for among at most 1024; "
+                        "expected the breaks in --terms, fewer values, or continuous=no");
+    table.terms = "size | 500";
+    ask(&table);
+    assert_int_equal(result.groups[0].part_count, 2);
+    table = table_of(x, y, 100);
+    set(&table, "continuous", 1);
+    set(&table, "segments", 65);
+    host_fit(fit, &table, &result);
+    assert_false(result.groups[0].fitted);
+    assert_string_equal(result.groups[0].reason, "65 segments that meet; expected at most 33");
+}
+
 /* ---- Log error */
 
 /* The least sum of (log y - log(a + b x))^2, by Gauss and Newton. */
@@ -649,13 +676,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exactly_so_many),  cmocka_unit_test(relative),
         cmocka_unit_test(chosen_numbers),   cmocka_unit_test(given_breaks),
-        cmocka_unit_test(lines_that_meet),  cmocka_unit_test(log_error),
-        cmocka_unit_test(equal_sizes),      cmocka_unit_test(any_order),
-        cmocka_unit_test(intervals),        cmocka_unit_test(lines_and_noise),
-        cmocka_unit_test(without_noise),    cmocka_unit_test(wide_scales),
-        cmocka_unit_test(bad_rows),         cmocka_unit_test(bad_requests),
-        cmocka_unit_test(groups),           cmocka_unit_test(noise_of_one_row),
-        cmocka_unit_test(noise_where_told), cmocka_unit_test(sunken_lines),
+        cmocka_unit_test(lines_that_meet),  cmocka_unit_test(many_that_meet),
+        cmocka_unit_test(log_error),        cmocka_unit_test(equal_sizes),
+        cmocka_unit_test(any_order),        cmocka_unit_test(intervals),
+        cmocka_unit_test(lines_and_noise),  cmocka_unit_test(without_noise),
+        cmocka_unit_test(wide_scales),      cmocka_unit_test(bad_rows),
+        cmocka_unit_test(bad_requests),     cmocka_unit_test(groups),
+        cmocka_unit_test(noise_of_one_row), cmocka_unit_test(noise_where_told),
+        cmocka_unit_test(sunken_lines),
     };
     return cmocka_run_group_tests(tests, load_piecewise, close_piecewise);
 }
