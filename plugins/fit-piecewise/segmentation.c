@@ -137,11 +137,10 @@ static int find_knots(struct work *work, const struct partition **ret, char *rea
     size_t points = result->point_count, most = frontier_most(work->frontier) + 1;
     size_t limit = most < JOINED_SEGMENTS_MOST ? most : JOINED_SEGMENTS_MOST;
     if (points > JOINED_POINTS_MOST) {
-        snprintf(
-            reason, SEGMENTATION_REASON_SIZE,
-            "%zu values of %.100s, and breaks where lines meet are looked for among at most %d; expected "
-            "the breaks in --terms, fewer values, or continuous=no",
-            points, request->over, JOINED_POINTS_MOST);
+        snprintf(reason, SEGMENTATION_REASON_SIZE,
+                 "%zu values of %.100s, and lines that meet are looked for over at most %d; expected breaks "
+                 "in --terms, fewer values, or continuous=no",
+                 points, request->over, JOINED_POINTS_MOST);
         return SEGMENTATION_SKIPPED;
     }
     if (request->segments > limit) {
