@@ -83,6 +83,10 @@ static void print_worst(FILE *stream, const struct fitting *fitting, const struc
         print_place(stream, fitting, row * stride);
         print_labels(stream, fitting, row);
         print_factors(stream, fitting, row);
+        struct fit_comparison comparison;
+        fitting_compare(fitting, row, &comparison);
+        if (comparison.as)
+            fprintf(stream, ", with the row before it a %s", shown(comparison.as).text);
         fprintf(stream, ": %.6g observed, %.6g predicted%s%s, %+.3g sigma\n",
                 residuals->predicted[k] + residuals->residual[k], residuals->predicted[k], unit ? " " : "",
                 unit ? shown(unit).text : "", residuals->standardised[k]);

@@ -35,8 +35,11 @@ int cross_validation_folds(const struct fitting *fitting, uint32_t count, uint8_
     uint8_t *folds = malloc(kept->count + 1);
     if (!folds)
         return -ENOMEM;
-    for (size_t i = 0; i < kept->count; i++)
-        folds[i] = refit_fold(i * kept->stride, seed, count);
+    for (size_t i = 0; i < kept->count; i++) {
+        struct fit_comparison comparison;
+        fitting_compare(fitting, i, &comparison);
+        folds[i] = refit_fold(comparison.first, seed, count);
+    }
     *ret = folds;
     return 0;
 }

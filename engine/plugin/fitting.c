@@ -149,6 +149,22 @@ static int read_settings(struct fitting *fitting, struct failure *failure) {
     return r;
 }
 
+/* Those of another model; not every plugin knows what to do with them. */
+static int pass_breaks(struct fitting *fitting, struct failure *failure) {
+    const struct model_breaks *breaks = fitting->options.breaks;
+    const struct fit_operations *operations = fitting->operations;
+    if (!breaks)
+        return 0;
+    if (!PLUGIN_HAS(operations, takes) || !(operations->takes & FIT_TAKES_BREAKS))
+        return failure_input(failure, NULL, 0, 0,
+                             "the method '%s' takes no breaks of another model; expected smpi",
+                             fitting->options.method);
+    fitting->request.breaks = breaks->at;
+    fitting->request.break_count = breaks->count;
+    fitting->request.breaks_from = breaks->from;
+    return 0;
+}
+
 static int fill_request(struct fitting *fitting, struct failure *failure) {
     const struct fitting_options *options = &fitting->options;
     const struct fit_operations *operations = fitting->operations;
@@ -180,8 +196,10 @@ static int fill_request(struct fitting *fitting, struct failure *failure) {
         .column_count = count,
         .seed = options->seed,
         .suggested = options->suggested,
+        .other_method = options->other_method,
+        .other_terms = options->other_terms,
     };
-    return 0;
+    return pass_breaks(fitting, failure);
 }
 
 /* The columns that are read as codes. */
@@ -563,6 +581,14 @@ bool fitting_levels(const struct fitting *fitting, const char *name, struct plug
 
 const struct kept_rows *fitting_kept_rows(const struct fitting *fitting) {
     return fitting->kept.limit > 0 ? &fitting->kept : NULL;
+}
+
+void fitting_compare(const struct fitting *fitting, size_t i, struct fit_comparison *ret) {
+    const struct fit_operations *operations = fitting->operations;
+    uint64_t row = i * fitting->kept.stride;
+    *ret = (struct fit_comparison){.size = sizeof *ret, .divisor = 1, .first = row};
+    if (PLUGIN_HAS(operations, compare) && operations->compare)
+        operations->compare(fitting->instance, row, ret);
 }
 
 const struct fit_needs *fitting_needs(const struct fitting *fitting) {

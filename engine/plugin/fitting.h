@@ -10,6 +10,7 @@
 #include "engine/foundation/installation.h"
 #include "engine/plugin/hull.h"
 #include "engine/plugin/kept-rows.h"
+#include "engine/plugin/model-breaks.h"
 #include "engine/plugin/table.h"
 #include "plugins/interface/fit.h"
 
@@ -31,8 +32,10 @@ struct fitting_options {
     const char *weights;         /* or NULL */
     const char *const *settings; /* of the plugin's parameters: "NAME=VALUE", the value with its unit */
     size_t setting_count;
-    uint64_t seed;     /* of whatever the plugin draws */
-    bool suggested;    /* the terms are not the user's own */
+    uint64_t seed;                          /* of whatever the plugin draws */
+    bool suggested;                         /* the terms are not the user's own */
+    const char *other_method, *other_terms; /* what an archive suggests for another method; or NULL */
+    const struct model_breaks *breaks;      /* of another model, for a plugin that takes them; or NULL */
     const char *folds; /* value of the parameter `folds` where the plugin has one that is not set; or NULL */
     /* How many rows stay in memory at most (kept-rows.h; an even number, KEPT_ROWS_MOST), 0 for none. */
     size_t kept_rows;
@@ -81,6 +84,8 @@ bool fitting_levels(const struct fitting *fitting, const char *name, struct plug
 const struct fit_needs *fitting_needs(const struct fitting *fitting);
 const struct fit_request *fitting_request(const struct fitting *fitting);
 const struct kept_rows *fitting_kept_rows(const struct fitting *fitting);
+/* How the I-th row that was kept is compared with the model; that of most says what it stands for itself. */
+void fitting_compare(const struct fitting *fitting, size_t i, struct fit_comparison *ret);
 /* The value of the I-th of the plugin's parameters, as it was set or by default. */
 double fitting_parameter(const struct fitting *fitting, size_t i);
 /* The unit of column NAME (UCUM), or NULL where it is not known. */

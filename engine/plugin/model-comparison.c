@@ -205,7 +205,7 @@ static void compare_row(struct comparing *comparing, const struct table_block *b
         return;
     }
     const struct plugin_noise *noise =
-        evaluation_part(comparing->evaluation, group, comparing->values)->noise;
+        evaluation_part(comparing->evaluation, group, comparing->values, comparing->texts)->noise;
     double error =
                evaluation_standard_error(comparing->evaluation, group, comparing->values, comparing->texts),
            sigma = value.sigma / sqrt(weight), spread = isnan(error) ? sigma : hypot(sigma, error),

@@ -226,7 +226,7 @@ static bool evaluate(const struct trial *trial, const struct candidate *candidat
         .weight = 1,
         .mean = value.mean,
         .sigma = value.sigma,
-        .noise = evaluation_part(candidate->evaluation, group, trial->values)->noise,
+        .noise = evaluation_part(candidate->evaluation, group, trial->values, trial->texts)->noise,
     };
     *ret_outside |= evaluation_outside(&value);
     return isfinite(ret->observed);

@@ -405,7 +405,7 @@ static int population_finish(struct fit *fit, const struct fit_writer *writer,
         terms[i] = (struct plugin_term){fit->terms.coefficients[i], &factors[i], 1};
     }
     const struct fit_formula formula = {sizeof formula, "population", terms, fit->terms.coefficient_count,
-                                        NULL};
+                                        NULL,           NULL};
     int r = sort_machines(fit, writer->group_count);
     r = r < 0 ? r : writer->formula(writer->context, &formula);
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++)

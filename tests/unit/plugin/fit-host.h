@@ -18,7 +18,8 @@ enum {
     HOST_BLOCK = 37,
     HOST_PARTS = 32,
     HOST_COVARIANCE = 12,
-    HOST_SETTINGS = 64
+    HOST_SETTINGS = 64,
+    HOST_COMPARISONS = 256,
 };
 
 struct host_table {
@@ -33,6 +34,9 @@ struct host_table {
     size_t size_count;
     bool suggested;
     uint64_t seed;
+    const char *other_method, *other_terms, *breaks_from;
+    double breaks[8];
+    size_t break_count;
     /* Columns of texts: codes of each row, and the texts in natural order by code. */
     const char *category_names[HOST_COLUMNS];
     const uint32_t *categories[HOST_COLUMNS];
@@ -85,6 +89,7 @@ struct host_result {
     const struct fit_needs *needs;
     uint32_t orders[HOST_COLUMNS][HOST_TERMS];
     struct host_group groups[HOST_GROUPS];
+    struct fit_comparison comparisons[HOST_COMPARISONS]; /* of the first rows */
 };
 
 static int host_formula(void *context, const struct fit_formula *formula) {
@@ -233,6 +238,11 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
         .column_count = table->column_count + table->category_count,
         .seed = table->seed,
         .suggested = table->suggested,
+        .other_method = table->other_method,
+        .other_terms = table->other_terms,
+        .breaks = table->breaks,
+        .break_count = table->break_count,
+        .breaks_from = table->breaks_from,
     };
     struct fit *instance = NULL;
     struct fit_needs needs = {0};
@@ -248,6 +258,11 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
         host_formula,  host_group, host_skipped};
     if (ret->code >= 0)
         ret->code = fit->finish(instance, &writer, &ret->message);
+    for (size_t i = 0; ret->code >= 0 && fit->compare && i < table->rows && i < HOST_COMPARISONS; i++) {
+        ret->comparisons[i] =
+            (struct fit_comparison){.size = sizeof *ret->comparisons, .divisor = 1, .first = i};
+        fit->compare(instance, i, &ret->comparisons[i]);
+    }
     fit->close(instance);
     free(zero);
 }
