@@ -1,4 +1,5 @@
 /* assay fit: tables in, a model out. */
+#include "engine/command-line/fit-distances.h"
 #include "engine/command-line/fit-report.h"
 #include "engine/command-line/fit-request.h"
 #include "engine/command-line/fit-residuals.h"
@@ -12,6 +13,7 @@
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/cross-validation.h"
+#include "engine/plugin/distance-plot.h"
 #include "engine/plugin/evaluation.h"
 #include "engine/plugin/fitted-model.h"
 #include "engine/plugin/fitting.h"
@@ -74,15 +76,14 @@ static int show_residuals(const struct fitting *fitting, const struct fitted_mod
                           const struct fitting_request *request, struct failure *failure) {
     cleanup(residuals_clear) struct residuals residuals = {0};
     const char *kind = fitted_model_view(model)->kind;
-    if (!evaluation_knows(kind) && request->plot)
-        return failure_input(failure, request->plot, 0, 0,
-                             "models of the kind '%.64s' are not evaluated row by row: there are no "
-                             "residuals to plot",
-                             kind);
-    if (!evaluation_knows(kind))
-        return 0;
+    bool told = !request->json && !request->brief;
+    if (!evaluation_knows(kind)) {
+        if (told)
+            fit_distances_print(stdout, fitting);
+        return request->plot ? distance_plot_write(request->plot, fitting, failure) : 0;
+    }
     int r = residuals_init(&residuals, fitting, model, failure);
-    if (r == 0 && !request->json && !request->brief) {
+    if (r == 0 && told) {
         struct lack_of_fit lack;
         r = lack_of_fit_init(&lack, fitting, model, &residuals, failure);
         if (r == 0)

@@ -710,6 +710,12 @@ void fitting_compare(const struct fitting *fitting, size_t i, struct fit_compari
         operations->compare(fitting->instance, row, ret);
 }
 
+bool fitting_distances(const struct fitting *fitting, size_t set, struct fit_distances *ret) {
+    const struct fit_operations *operations = fitting->operations;
+    return PLUGIN_HAS(operations, distances) && operations->distances &&
+           operations->distances(fitting->instance, set, ret);
+}
+
 const struct fit_needs *fitting_needs(const struct fitting *fitting) {
     return &fitting->needs;
 }

@@ -101,6 +101,9 @@ const char *fitting_fold_column(const struct fitting *fitting, size_t i);
 /* The folds, COUNT of them, of the rows that were kept, in *RET, which the caller frees; where all rows were,
  * they are those that the plugin was told. 0 or -ENOMEM. */
 int fitting_kept_folds(const struct fitting *fitting, uint32_t count, uint8_t **ret);
+/* What is told in place of residuals: the SET-th kind of distances, after fitting_finish; false: there are no
+ * more. Valid until fitting_free. */
+bool fitting_distances(const struct fitting *fitting, size_t set, struct fit_distances *ret);
 /* The value of the I-th of the plugin's parameters, as it was set or by default. */
 double fitting_parameter(const struct fitting *fitting, size_t i);
 /* The unit of column NAME (UCUM), or NULL where it is not known. */

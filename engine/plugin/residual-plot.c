@@ -376,20 +376,12 @@ static int append_head(const struct plot *plot, size_t columns) {
     cleanup(text_clear) struct text formula, counts;
     text_init(&formula, 1 << 20);
     text_init(&counts, 1 << 20);
-    unsigned width = (unsigned)columns * PANEL_WIDTH, height = HEAD_HEIGHT + PANEL_HEIGHT;
     int r = append_formula(plot, &formula);
     r = r < 0 ? r : append_counts(plot, &counts);
-    r = r < 0 ? r
-              : text_printf(plot->text,
-                            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
-                            "viewBox=\"0 0 %u %u\" font-family=\"sans-serif\" font-size=\"11\" "
-                            "fill=\"#222\">\n<rect width=\"%u\" height=\"%u\" fill=\"#fff\"/>\n"
-                            "<text x=\"14\" y=\"20\" font-size=\"14\" font-weight=\"bold\">",
-                            width, height, width, height, width, height);
-    r = r < 0 ? r : plot_append_escaped(plot->text, formula.bytes);
-    r = r < 0 ? r : text_append_string(plot->text, "</text>\n<text x=\"14\" y=\"38\">");
-    r = r < 0 ? r : plot_append_escaped(plot->text, counts.bytes);
-    return r < 0 ? r : text_append_string(plot->text, "</text>\n");
+    if (r == 0)
+        r = plot_append_head(plot->text, (unsigned)columns * PANEL_WIDTH, HEAD_HEIGHT + PANEL_HEIGHT,
+                             formula.bytes, counts.bytes);
+    return r;
 }
 
 int residual_plot_append(struct text *text, const struct fitting *fitting, const struct fitted_model *model,
@@ -415,9 +407,6 @@ int residual_plot_write(const char *path, const struct fitting *fitting, const s
                         const struct residuals *residuals, struct failure *failure) {
     cleanup(text_clear) struct text text;
     text_init(&text, RESIDUAL_PLOT_BYTES_MOST);
-    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
     int r = residual_plot_append(&text, fitting, model, residuals, failure);
-    r = r < 0 ? r : file_output_open(path, 0666, &output, failure);
-    r = r < 0 ? r : file_output_write(&output, text.bytes, text.length, failure);
-    return r < 0 ? r : file_output_commit(&output, failure);
+    return r < 0 ? r : file_write_output(path, text.bytes, text.length, failure);
 }

@@ -171,6 +171,34 @@ struct fit_writer {
     int (*skipped)(void *context, uint32_t code, uint64_t rows, const char *reason);
 };
 
+/* ---- Distances
+ *
+ * Of a model that is of the rows' values together and says nothing of one of them (a population): how far
+ * each of what it is of is from the others. */
+struct fit_distance {
+    uint64_t row;     /* where it is, or where it is seen first */
+    const char *name; /* of what it is, for people: "node 3, cpu 0" */
+    const char *part; /* of the model that it was compared with: "slow" */
+    double value;     /* of the response */
+    double expected;  /* and what that part says of it */
+    double square;    /* of the distance, in standard deviations in all directions (Mahalanobis) */
+    double quantile;  /* that of chi-squared for the rank of this square in its group */
+    double p;         /* that chi-squared is greater than the square */
+};
+
+struct fit_distances {
+    uint32_t size;
+    const char *what; /* "machine": what one of them is called, and of whom more */
+    const char *whats;
+    const char *from;                 /* what the distances are from: "their population's mean" */
+    uint32_t freedom;                 /* of chi-squared */
+    uint64_t left_out;                /* that have none */
+    const struct fit_distance *items; /* the plugin's, valid until close; group by group */
+    size_t count;
+};
+
+enum { FIT_DISTANCES_MOST = 1 << 18 }; /* of a kind: of more none are told */
+
 struct fit_operations {
     uint32_t size;
     uint32_t parameter_count;
@@ -185,6 +213,8 @@ struct fit_operations {
     /* After the last pass: how ROW (0, 1, ... as in fit_block) is compared. *RET is as for a row that stands
      * for itself. NULL: they all do. */
     void (*compare)(const struct fit *fit, uint64_t row, struct fit_comparison *ret);
+    /* After finish: the SET-th kind of distances; false: there are no more. NULL: none. */
+    bool (*distances)(const struct fit *fit, size_t set, struct fit_distances *ret);
     uint32_t takes; /* what of the request it knows of that not every plugin does */
 };
 

@@ -20,6 +20,7 @@ enum {
     HOST_COVARIANCE = 12,
     HOST_SETTINGS = 64,
     HOST_COMPARISONS = 256,
+    HOST_DISTANCES = 640,
 };
 
 struct host_table {
@@ -80,6 +81,13 @@ struct host_group {
     size_t part_count;
 };
 
+/* What a model tells in place of residuals; names are copies. */
+struct host_distances {
+    struct fit_distances told;
+    struct fit_distance items[HOST_DISTANCES];
+    char names[HOST_DISTANCES][32], parts[HOST_DISTANCES][16];
+};
+
 struct host_result {
     int code; /* of the first call that failed, or 0 */
     struct plugin_message message;
@@ -90,6 +98,7 @@ struct host_result {
     uint32_t orders[HOST_COLUMNS][HOST_TERMS];
     struct host_group groups[HOST_GROUPS];
     struct fit_comparison comparisons[HOST_COMPARISONS]; /* of the first rows */
+    struct host_distances distances[2];
 };
 
 static int host_formula(void *context, const struct fit_formula *formula) {
@@ -224,6 +233,17 @@ static int host_stream(const struct fit_operations *fit, struct fit *instance, c
     return r < 0 ? r : fit->end_of_pass(instance, message);
 }
 
+static void host_keep_distances(const struct fit_operations *fit, const struct fit *instance,
+                                struct host_distances ret[static 2]) {
+    for (size_t set = 0; set < 2 && fit->distances && fit->distances(instance, set, &ret[set].told); set++)
+        for (size_t i = 0; i < ret[set].told.count && i < HOST_DISTANCES; i++) {
+            const struct fit_distance *item = &ret[set].told.items[i];
+            ret[set].items[i] = *item;
+            snprintf(ret[set].names[i], sizeof *ret->names, "%s", item->name);
+            snprintf(ret[set].parts[i], sizeof *ret->parts, "%s", item->part ? item->part : "");
+        }
+}
+
 static void host_fit(const struct fit_operations *fit, const struct host_table *table,
                      struct host_result *ret) {
     static uint32_t order[HOST_GROUPS];
@@ -284,6 +304,8 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
             (struct fit_comparison){.size = sizeof *ret->comparisons, .divisor = 1, .first = i};
         fit->compare(instance, i, &ret->comparisons[i]);
     }
+    if (ret->code >= 0)
+        host_keep_distances(fit, instance, ret->distances);
     fit->close(instance);
     free(zero);
 }
