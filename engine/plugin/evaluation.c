@@ -533,6 +533,10 @@ const struct predict_part *evaluation_part(const struct evaluation *evaluation, 
     return p == SIZE_MAX ? NULL : &evaluation->model->groups[group].parts[p];
 }
 
+bool evaluation_is_of_row(const struct evaluation *evaluation, const struct predict_part *part) {
+    return evaluation->named_by == SIZE_MAX || strcmp(part->kind, "segment") == 0;
+}
+
 /* The greatest (or the least) of the terms that the part has; which one in *RET_TERM. */
 static double extreme_term(const struct evaluation *evaluation, const struct predict_part *part,
                            const double *terms, size_t *ret_term) {

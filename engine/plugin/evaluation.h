@@ -71,6 +71,9 @@ void evaluation_terms(const struct evaluation *evaluation, const double *values,
 /* Which part of the group holds at the row; NULL: none has the name that its texts give. */
 const struct predict_part *evaluation_part(const struct evaluation *evaluation, size_t group,
                                            const double *values, const char *const *texts);
+/* Whether a row of a table is a measurement of PART: a cost that is the same for all sizes is that of a call,
+ * of which a row may be many. */
+bool evaluation_is_of_row(const struct evaluation *evaluation, const struct predict_part *part);
 /* The standard deviation of PART's noise where the terms have these values; NaN: none is told. */
 double evaluation_sigma(const struct predict_model *model, const struct predict_part *part,
                         const double *terms);
