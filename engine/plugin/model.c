@@ -317,6 +317,8 @@ static int read_head(const struct reading *reading, const struct document_node *
     r = r < 0 ? r : reading_text(reading, response, "name", &model->view.response);
     if (r < 0)
         return r;
+    if (model->view.named_by && strcmp(model->view.kind, "smpi") != 0)
+        return reading_refuse(reading, root, "named_by", "of a model of the kind 'smpi'");
     const struct document_node *unit = document_get(response, "unit");
     model->view.response_unit = unit && unit->kind == DOCUMENT_TEXT ? unit->text : NULL;
     return 0;
