@@ -41,6 +41,9 @@ report $(contains smpi.json '"named_by": "operation"' && contains smpi.json '"le
 check "a row" "$ASSAY" model eval smpi.json operation=mpi_pingpong size=100
 report $(output '^all: duration = (3\.9|4\.0)[0-9]*e-05, standard error '; echo $?) "is evaluated by the part that its operation names"
 refuse "an operation that it has not" 2 "no part for the operation 'Pingpnog'; did you mean 'PingPong'" "$ASSAY" model eval smpi.json operation=Pingpnog size=1
+check "a table" "$ASSAY" model table smpi.json
+report $(output '^rows,part,from,to,1,size,sigma,charged,lat_factor,lat_factor_error,bw_factor,bw_factor_error$' &&
+    output '^531,PingPong,0,1000,[^,]+,[^,]+,[^,]+,,1\.8[^,]+,[^,]+,0\.7[^,]+,[^,]+$' && output '^531,protocol,,,,,,,,,,$'; echo $?) "has the factors"
 sed '/"named_by"/d' smpi.json >before.json
 check "a file of before there were names" "$ASSAY" model show before.json
 check "is exported as it was" sh -c "'$ASSAY' export simgrid before.json -n 2 | sed '/Written/d' >before.xml; '$ASSAY' export simgrid smpi.json -n 2 | sed '/Written/d' | cmp - before.xml"
