@@ -2,8 +2,8 @@
 #ifndef ASSAY_FIT_PIECEWISE_LINE_H
 #define ASSAY_FIT_PIECEWISE_LINE_H
 
-#include "plugins/fit-piecewise/points.h"
 #include "plugins/interface/fit.h"
+#include "plugins/numerics/points.h"
 
 struct line {
     struct fit_estimate estimates[2]; /* intercept, slope */

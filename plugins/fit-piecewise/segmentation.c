@@ -1,7 +1,7 @@
 #include "plugins/fit-piecewise/segmentation.h"
 
-#include "plugins/fit-piecewise/frontier.h"
 #include "plugins/fit-piecewise/joined.h"
+#include "plugins/numerics/frontier.h"
 
 #include <errno.h>
 #include <gsl/gsl_cdf.h>

@@ -1,4 +1,4 @@
-#include "plugins/fit-piecewise/sums.h"
+#include "plugins/numerics/sums.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  *
  * Points are in ascending order of size, whatever order the rows came in.
  */
-#ifndef ASSAY_FIT_PIECEWISE_POINTS_H
-#define ASSAY_FIT_PIECEWISE_POINTS_H
+#ifndef ASSAY_NUMERICS_POINTS_H
+#define ASSAY_NUMERICS_POINTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

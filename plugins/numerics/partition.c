@@ -18,7 +18,7 @@
  * the list of the blocks before it that may still matter, and hands its children what survives, cut as small
  * as they.
  */
-#include "plugins/fit-piecewise/partition.h"
+#include "plugins/numerics/partition.h"
 
 #include "plugins/numerics/growth.h"
 

@@ -1,4 +1,4 @@
-#include "plugins/fit-piecewise/points.h"
+#include "plugins/numerics/points.h"
 
 #include "plugins/numerics/double-double.h"
 

@@ -1,6 +1,6 @@
-#include "plugins/fit-piecewise/frontier.h"
+#include "plugins/numerics/frontier.h"
 
-#include "plugins/fit-piecewise/counted.h"
+#include "plugins/numerics/counted.h"
 #include "plugins/numerics/growth.h"
 
 #include <errno.h>

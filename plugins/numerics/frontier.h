@@ -14,10 +14,10 @@
  *
  * Fixed breaks part the points into zones; nothing crosses their borders, which count as breaks.
  */
-#ifndef ASSAY_FIT_PIECEWISE_FRONTIER_H
-#define ASSAY_FIT_PIECEWISE_FRONTIER_H
+#ifndef ASSAY_NUMERICS_FRONTIER_H
+#define ASSAY_NUMERICS_FRONTIER_H
 
-#include "plugins/fit-piecewise/partition.h"
+#include "plugins/numerics/partition.h"
 
 struct frontier;
 
