@@ -8,7 +8,7 @@
 
 #include "plugins/fit-linear/settle.h"
 
-enum noise_kind { NOISE_AUTO, NOISE_0, NOISE_1, NOISE_2, NOISE_RULE };
+enum noise_kind { NOISE_AUTO, NOISE_0, NOISE_1, NOISE_2, NOISE_RULE, NOISE_TRIMMED_RULE };
 enum noise_distribution { NOISE_NORMAL, NOISE_HALF_NORMAL };
 extern const char *const noise_words[], *const distribution_words[];
 
