@@ -1,5 +1,6 @@
 /* assay fit alternatives: the named models side by side, and the simplest of them that suffices. */
 #include "engine/command-line/fit-print.h"
+#include "engine/command-line/fit-progress.h"
 #include "engine/command-line/fit-request.h"
 #include "engine/command-line/fit-verbs.h"
 #include "engine/command-line/shown.h"
@@ -247,6 +248,10 @@ int fit_alternatives(const struct verb_arguments *arguments, struct failure *fai
     cleanup(table_cleanup) struct table *table = NULL;
     cleanup(fitting_cleanup) struct fitting *fitting = NULL; /* goes before what it borrows */
     cleanup(alternatives_clear) struct alternatives alternatives = {0};
+    cleanup(fit_progress_end) struct fit_progress progress;
+    fit_progress_begin(&progress);
+    request.options.progress = fit_progress_hear;
+    request.options.progress_context = &progress;
     if (arguments->operand_count < 2)
         return failure_input(failure, NULL, 0, 0,
                              "'alternatives' is given no input; expected archives or "
@@ -266,6 +271,7 @@ int fit_alternatives(const struct verb_arguments *arguments, struct failure *fai
               : fitting_run(&installation, table, &request.options, fitting_request_note, NULL, &fitting,
                             failure);
     r = r < 0 ? r : alternatives_init(&alternatives, fitting, request.folds, failure);
+    fit_progress_end(&progress);
     if (r < 0)
         return r;
     return request.json ? print_json(&alternatives, fitting, &request, failure)

@@ -1,5 +1,6 @@
 /* assay fit: tables in, a model out. */
 #include "engine/command-line/fit-distances.h"
+#include "engine/command-line/fit-progress.h"
 #include "engine/command-line/fit-report.h"
 #include "engine/command-line/fit-request.h"
 #include "engine/command-line/fit-residuals.h"
@@ -107,8 +108,7 @@ static int report(struct fitting *fitting, const struct fitting_request *request
         listeners[count++] = model_writer_listener(results.json);
     if (results.model)
         listeners[count++] = fitted_model_listener(results.model);
-    const struct cross_validation_options folds = {request->folds, request->options.folds != NULL,
-                                                   fitting_request_note, NULL};
+    const struct cross_validation_options folds = {request->folds, fitting_request_note, NULL};
     r = cross_validation_new(fitting, &folds, listeners, count, &results.validation, failure);
     if (r < 0)
         return r;
@@ -150,6 +150,10 @@ static int fit(const struct verb_arguments *arguments, struct failure *failure) 
     cleanup(fitting_request_clear) struct fitting_request request = {0};
     cleanup(table_cleanup) struct table *table = NULL;
     cleanup(fitting_cleanup) struct fitting *fitting = NULL; /* goes before what it borrows */
+    cleanup(fit_progress_end) struct fit_progress progress;
+    fit_progress_begin(&progress);
+    request.options.progress = fit_progress_hear;
+    request.options.progress_context = &progress;
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     r = r < 0 ? r
               : fitting_request_read(arguments, arguments->operands, arguments->operand_count, &installation,
@@ -295,14 +299,16 @@ const struct verb verb_fit = {
         "Beside the estimates it prints what a statistician asks first: the error on rows that were left out "
         "of the fit (K-fold cross-validation, seeded, settings left out as a whole unless --folds-by says "
         "otherwise; not done, and said so, where the table has more than "
-        "262,144 rows or where it would take more than 10 s), the residuals as a chart, in standard "
+        "262,144 rows or 16,384 groups), the residuals as a chart, in standard "
         "deviations "
         "of the model's noise, and the rows that are furthest off, with the line of their file. Where rows "
         "repeat, those with equal factors tell by F whether the model lacks fit (Draper and Smith); a model "
         "that predicts times of 0 or less for its own rows is told to. --plot "
         "writes the same as SVG, with quantiles, and with data and curve of a model over one column. Of a "
         "population distances of machines and runs stand in place of residuals: from their mean, against "
-        "chi-squared, and the furthest of them by name.\n"
+        "chi-squared, and the furthest of them by name. On a terminal, what takes more than 2 s says how far "
+        "it is "
+        "and when it will be done.\n"
         "\n"
         "'alternatives' fits M-0, M-1 and M-2 with every kind of noise, pooled and by each first part of "
         "--by, "

@@ -22,6 +22,7 @@ struct comparison {
     const struct fitting *fitting;
     uint8_t *folds;
     uint32_t fold_count;
+    size_t judged;
     double *parameters; /* of the plugin, those of the alternative in hand */
     size_t noise;       /* which of them is `noise`; SIZE_MAX: the plugin has none */
     uint32_t *groups;   /* of each kept row, by the columns in hand */
@@ -187,13 +188,15 @@ static int judge(struct comparison *comparison, struct alternative *alternative,
     struct fit_request request;
     struct refit refit = refit_of(comparison, alternative->terms, alternative->by_count, &request);
     struct failure own = {0};
+    size_t most = (fitting_options(comparison->fitting)->by_count + 1) * TERMS * NOISES;
+    fitting_tell(comparison->fitting, &(struct fitting_stage){"candidates", comparison->judged++, most, 0});
     alternative->groups = comparison->group_count;
     alternative->seconds = NAN;
     int r = fit_once(comparison, &refit, alternative, &own);
     if (r > 0 && first_noise)
         return 1;
     r = r < 0 ? r
-              : cross_validation_run(&refit, comparison->folds, comparison->fold_count, INFINITY,
+              : cross_validation_run(&refit, comparison->folds, comparison->fold_count, false,
                                      comparison->held_out, &own);
     if (r == -ENOMEM)
         return failure_memory(failure);

@@ -54,6 +54,7 @@ struct fitting {
     const struct fitting_listener *const *listeners;
     size_t listener_count;
     struct failure *failure;
+    uint32_t groups_heard;
 };
 
 void fitting_free(struct fitting *fitting) {
@@ -87,6 +88,7 @@ void fitting_cleanup(struct fitting **fitting) {
 
 static void pass_note(void *context, const char *sentence) {
     struct fitting *fitting = context;
+    fitting_tell(fitting, NULL);
     if (fitting->note)
         fitting->note(fitting->note_context, sentence);
 }
@@ -468,7 +470,9 @@ static int prepare_folds(struct fitting *fitting, struct failure *failure) {
 
 /* ---- Passes */
 
-static int stream_rows(struct fitting *fitting, bool first, struct failure *failure) {
+static int stream_rows(struct fitting *fitting, uint32_t pass, struct failure *failure) {
+    bool first = pass == 1;
+    struct fitting_stage stage = {"rows", 0, first ? 0 : fitting->rows, pass};
     int r = table_begin(fitting->table, fitting->needs.columns, fitting->needs.column_count, fitting->labels,
                         fitting->label_count, failure);
     if (r == 0)
@@ -495,7 +499,8 @@ static int stream_rows(struct fitting *fitting, bool first, struct failure *fail
             count_negative(fitting, &rows);
         if (!fitting->hull_done)
             add_to_hull(fitting, &rows);
-        fitting->rows += rows.rows;
+        stage.done = fitting->rows += rows.rows;
+        fitting_tell(fitting, &stage);
     }
     fitting->hull_done = true;
     return r < 0 ? add_advice(fitting, r, failure) : r;
@@ -506,11 +511,11 @@ static int stream_passes(struct fitting *fitting, struct failure *failure) {
         kept_rows_init(&fitting->kept, fitting->needs.column_count, fitting->label_count,
                        fitting->options.kept_rows) < 0)
         return failure_memory(failure);
-    for (int pass = 0; pass < FITTING_PASSES_MOST; pass++) {
-        int r = stream_rows(fitting, pass == 0, failure);
+    for (uint32_t pass = 1; pass <= FITTING_PASSES_MOST; pass++) {
+        int r = stream_rows(fitting, pass, failure);
         if (r < 0)
             return r;
-        if (pass == 0)
+        if (pass == 1)
             note_negative(fitting);
         struct plugin_message message = {0};
         r = fitting->operations->end_of_pass(fitting->instance, &message);
@@ -547,6 +552,12 @@ int fitting_run(const struct installation *installation, struct table *table,
 
 /* ---- Results */
 
+/* What the listeners do with a group may be to print it. */
+static void tell_groups(struct fitting *fitting) {
+    fitting_tell(fitting, &(struct fitting_stage){"groups", ++fitting->groups_heard,
+                                                  grouping_count(fitting->grouping), 0});
+}
+
 static int hear_formula(void *context, const struct fit_formula *formula) {
     struct fitting *fitting = context;
     int r = 0;
@@ -560,9 +571,11 @@ static int hear_group(void *context, const struct fit_group *group) {
     struct fit_group whole = {0}; /* what an older plugin does not know is zero */
     memcpy(&whole, group, group->size < sizeof whole ? group->size : sizeof whole);
     whole.size = sizeof whole;
+    fitting_tell(fitting, NULL);
     int r = 0;
     for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
         r = fitting->listeners[i]->group(fitting->listeners[i]->context, &whole, fitting->failure);
+    tell_groups(fitting);
     return r;
 }
 
@@ -572,6 +585,7 @@ static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char 
     for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
         r = fitting->listeners[i]->skipped(fitting->listeners[i]->context, code, rows, reason,
                                            fitting->failure);
+    tell_groups(fitting);
     return r;
 }
 
@@ -650,6 +664,7 @@ int fitting_finish(struct fitting *fitting, const struct fitting_listener *const
     struct plugin_message message = {0};
     int r = fitting->operations->finish(fitting->instance, &writer, &message);
     fitting->failure = NULL;
+    fitting_tell(fitting, NULL);
     if (r >= 0)
         return 0;
     if (heard.kind == FAILURE_NONE) /* it was the plugin's own */
@@ -657,6 +672,11 @@ int fitting_finish(struct fitting *fitting, const struct fitting_listener *const
     if (failure)
         *failure = heard;
     return heard.code;
+}
+
+void fitting_tell(const struct fitting *fitting, const struct fitting_stage *stage) {
+    if (fitting->options.progress)
+        fitting->options.progress(fitting->options.progress_context, stage);
 }
 
 const struct assay_plugin *fitting_plugin(const struct fitting *fitting) {

@@ -21,6 +21,15 @@
 
 enum { FITTING_PASSES_MOST = 10000 }; /* over the rows: more means a plugin that does not end */
 
+/* How far a fit is. */
+struct fitting_stage {
+    const char *of;       /* what is counted: "rows", "groups", "folds", "candidates" */
+    uint64_t done, total; /* TOTAL 0: not known */
+    uint32_t pass;        /* over the rows: 1, 2, ...; of others 0 */
+};
+/* Hears it, many times a second. NULL: something else is about to be printed. */
+typedef void (*fitting_progress)(void *context, const struct fitting_stage *stage);
+
 /* What is asked for; names are looked for in the table. Borrowed for the life of the fitting. */
 struct fitting_options {
     const char *method;   /* "linear": the plugin fit-linear */
@@ -43,6 +52,8 @@ struct fitting_options {
     size_t fold_column_count;
     /* How many rows stay in memory at most (kept-rows.h; an even number, KEPT_ROWS_MOST), 0 for none. */
     size_t kept_rows;
+    fitting_progress progress; /* or NULL */
+    void *progress_context;
 };
 
 /* Hears the results in this order: the formula once; every group, fitted or skipped, in the natural order of
@@ -69,6 +80,9 @@ int fitting_finish(struct fitting *fitting, const struct fitting_listener *const
                    struct failure *failure);
 void fitting_free(struct fitting *fitting);
 void fitting_cleanup(struct fitting **fitting); /* for cleanup() */
+
+/* To whom it was asked for. STAGE as fitting_progress has it. */
+void fitting_tell(const struct fitting *fitting, const struct fitting_stage *stage);
 
 const struct assay_plugin *fitting_plugin(const struct fitting *fitting);
 const struct fitting_options *fitting_options(const struct fitting *fitting);
