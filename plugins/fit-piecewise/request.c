@@ -1,6 +1,6 @@
 #include "plugins/fit-piecewise/request.h"
 
-#include "plugins/fit-piecewise/points.h"
+#include "plugins/numerics/points.h"
 
 #include <ctype.h>
 #include <errno.h>

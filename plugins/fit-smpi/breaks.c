@@ -224,11 +224,15 @@ int breaks_of_group(const struct breaks *breaks, const struct call *ping_pong, s
     if (r == 0 && sizes >= MINIMUM_SIZES)
         r = find(points, sizes, settings);
     list_breaks(settings, list, sizeof list);
+    char threshold[64] = "";
+    for (size_t i = 0; i < settings->break_count; i++)
+        if (settings->breaks[i] == settings->detached_threshold)
+            snprintf(threshold, sizeof threshold, "; send-is-detached-thresh %.15g is one",
+                     settings->detached_threshold);
     if (breaks->find)
         snprintf(note, BREAKS_NOTE_SIZE,
                  "breaks: %s; found in PingPong's %zu sizes (best segments by BIC of relative errors%s)",
-                 list, sizes,
-                 settings->detached_threshold > 0 ? ", the threshold of detached sends given" : "");
+                 list, sizes, threshold);
     else
         snprintf(note, BREAKS_NOTE_SIZE, "breaks: %s; %.280s", list, breaks->from);
     free(points);

@@ -273,7 +273,10 @@ static void breaks(void **state) {
     table.values[3] = 5000; /* the threshold of detached sends */
     host_fit(fit, &table, &result);
     assert_int_equal(result.code, 0);
-    assert_non_null(strstr(result.groups[0].notes, "breaks: 1000, 3000, 5000; found in PingPong's 16 sizes"));
+    assert_non_null(strstr(
+        result.groups[0].notes,
+        "breaks: 1000, 3000, 5000; found in PingPong's 16 sizes (best segments by BIC of relative errors; "
+        "send-is-detached-thresh 5000 is one)"));
     assert_true(part_of(0, "PingPong", 1000)->to == 3000 && part_of(0, "PingPong", 5000)->to == INFINITY);
     /* Without the threshold, which no line needs. */
     table.values[3] = 0;
