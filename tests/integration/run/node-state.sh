@@ -55,6 +55,7 @@ check "controls.json has what each block set" test "$(cat_of "$archive" nodes/no
 check "datapackage.json calls them factors" grep -A8 '"control.turbo"' <(cat_of "$archive" datapackage.json) | grep -q '"factor"'
 check "all is as it was" are_as_before
 check "PUs that come and go have files of their own" cat_of "$archive" nodes/node-1/probes/frequency-2.csv
+check "... and where the sampler began anew is told" test "$(cat_of "$archive" nodes/node-1/probes/events.csv | grep -c ',begin,')" -ge 8
 check "the archive verifies" "$ASSAY" archive verify "$archive"
 check "its states can be fitted apart" "$ASSAY" fit linear "$archive" --response took --terms 1 --by control.turbo -o "$scratch/model.json"
 
