@@ -139,12 +139,13 @@ campaign throttled <<'EOF'
 name: throttled
 probes: 100ms
 gates: {throttle: repeat, repeats: 2, load: none, temperature: none}
-design: {repetitions: 8}
+design: {repetitions: 4}
 EOF
-# The counter of a package moves once, while the first units are measured.
-(for _ in $(seq 200); do grep -q '^measure' "$scratch/err" 2>/dev/null && break; sleep 0.05; done; sleep 0.4
-    bed set 1 "$cpu/cpu0/thermal_throttle/package_throttle_count" 7) &
-: >"$scratch/err"
+# The counter of a package moves once, while the first unit waits for that.
+sed -i "s|^  run: .*|  run: sh -c 'touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.05; done; sleep 0.2; echo took 1'|" "$scratch/throttled.yaml"
+(for _ in $(seq 1200); do bed on 1 test -e /tmp/begun && break; sleep 0.05; done
+    bed set 1 "$cpu/cpu0/thermal_throttle/package_throttle_count" 7
+    for node in 1 2; do bed on $node touch /tmp/go; done) &
 run throttled
 wait
 check "units during which the processor was slowed down are flagged" column state.flags | grep -qx throttle
@@ -160,9 +161,8 @@ probes: 100ms
 gates: {unwatched: stop, load: none, temperature: none}
 design: {repetitions: 100}
 EOF
-(for _ in $(seq 200); do grep -q '^measure' "$scratch/err" 2>/dev/null && break; sleep 0.05; done; sleep 1
+(for _ in $(seq 1200); do [ "$(cat "$scratch"/runs/ended-*/journal.jsonl 2>/dev/null | grep -c '"event":"unit",')" -ge 3 ] && break; sleep 0.05; done
     kill -TERM "$(pgrep -o -f -- "$scratch/ended.yaml -o $scratch/runs")") &
-: >"$scratch/err"
 run ended 6
 wait
 check "a run that is asked to end is partial, whatever its gates" test $status -eq 6
@@ -175,7 +175,7 @@ probes: {period: 100ms, drift: 100ms}
 gates: {drift: stop, load: none}
 design: {repetitions: 100}
 EOF
-(for _ in $(seq 200); do grep -q '^measure' "$scratch/err" 2>/dev/null && break; sleep 0.05; done; sleep 0.3
+(for _ in $(seq 1200); do grep -q '^measure' "$scratch/err" 2>/dev/null && break; sleep 0.05; done; sleep 0.3
     bed set 2 "$cpu/intel_pstate/no_turbo" 0) &
 : >"$scratch/err"
 run drift 3
