@@ -36,8 +36,9 @@ are_as_before_within() { # SECONDS
         done
     done
 }
-# Long enough that none ends before it is disturbed, on a busy machine too.
+# Long enough that none ends before it is disturbed, on a busy machine too; and none goes on with the nodes that are left.
 sed 's/repetitions: 30/repetitions: 1000/' "$scratch/campaign.yaml" >"$scratch/long.yaml"
+echo 'node-loss: abort' >>"$scratch/long.yaml"
 start() { bed run "$ASSAY" run "$scratch/long.yaml" -o "$scratch/runs" >"$scratch/out" 2>"$scratch/err" & engine=$!; }
 # The engine is a child of `bed run`'s process, or that process itself.
 engine_process() { pgrep -o -f -- "$scratch/long.yaml -o $scratch/runs"; } # its resolver of names has the same words
