@@ -102,13 +102,14 @@ check "what is dear is not read at each sample, and its values are not made up" 
 # ---- what happens meanwhile
 
 told() { local i; for ((i = 0; i < 200; i++)); do grep -q "$1" "$scratch/out" && return; sleep 0.1; done; return 1; }
+replace() { echo "$2" >"$scratch/new" && mv "$scratch/new" "$1"; } # never seen empty, as a file of the kernel is not
 happens() {
     : >"$scratch/out" # or what is there from before is taken for an answer
     "$agent" --sample --root "$small" --period 50000000 --flush 0 --expect /sys/control=on \
         --probe temperature --probe drift >"$scratch/out" & local pid=$!
     told '^s0,'; rm "$hot"
-    told gone; echo 61000 >"$hot"
-    told back; echo off >"$small/sys/control"
+    told gone; replace "$hot" 61000
+    told back; replace "$small/sys/control" off
     kill -INT $pid; wait $pid
 }
 echo on >"$small/sys/control"
