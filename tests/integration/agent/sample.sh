@@ -1,4 +1,5 @@
 # The sampler as the engine starts it: header, lines, periods, a reader that does not read, its end. On a made-up machine.
+[ -w /dev/shm ] && TMPDIR=/dev/shm # a machine is thousands of small files
 . "$(dirname "$0")/../tap.sh"
 agent=$ASSAY_BUILD/libexec/assay/assay-agent
 tab=$(printf '\t')
