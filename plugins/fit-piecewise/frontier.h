@@ -54,4 +54,7 @@ double frontier_bound(const struct frontier *frontier, size_t breaks);
 /* The rss of one line over the points a <= i < b, in the points' own units. */
 double frontier_segment(const struct frontier *frontier, size_t a, size_t b);
 
+/* Whether two lines, over a <= i < AT and AT <= i < b, leave more than MOST; in the points' own units. */
+bool frontier_leaves_more(const struct frontier *frontier, size_t a, size_t at, size_t b, double most);
+
 #endif
