@@ -41,6 +41,7 @@ static int name_list_parse(const char *option, const char *text, struct name_lis
 void fitting_request_clear(struct fitting_request *request) {
     name_list_clear(&request->sizes);
     name_list_clear(&request->by);
+    name_list_clear(&request->folds_by);
     free(request->settings);
     request->settings = NULL;
 }
@@ -55,13 +56,31 @@ static int read_folds(const struct verb_arguments *arguments, struct fitting_req
                       struct failure *failure) {
     const char *text = verb_value(arguments, "--folds");
     int64_t folds = CROSS_VALIDATION_FOLDS;
-    if (text && (!number_parse_int64(text, strlen(text), &folds) || folds < 0 || folds == 1 ||
-                 folds > REFIT_FOLDS_MOST))
+    if (text &&
+        (!number_parse_int64(text, strlen(text), &folds) || folds < 0 || folds == 1 || folds > FOLDS_MOST))
         return failure_input(failure, NULL, 0, 0, "--folds '%s'; expected 0 or a number from 2 to %d", text,
-                             (int)REFIT_FOLDS_MOST);
+                             (int)FOLDS_MOST);
     ret->options.folds = text;
     ret->folds = (uint32_t)folds;
     return 0;
+}
+
+/* Columns, or one of two words, which go before columns of that name. */
+static int read_folds_by(const struct verb_arguments *arguments, struct fitting_request *ret,
+                         struct failure *failure) {
+    const char *text = verb_value(arguments, "--folds-by");
+    ret->options.folds_by = FOLDS_BY_SETTING;
+    if (!text || strcmp(text, "setting") == 0)
+        return 0;
+    if (strcmp(text, "row") == 0) {
+        ret->options.folds_by = FOLDS_BY_ROW;
+        return 0;
+    }
+    int r = name_list_parse("--folds-by", text, &ret->folds_by, failure);
+    ret->options.folds_by = FOLDS_BY_COLUMNS;
+    ret->options.fold_columns = ret->folds_by.names;
+    ret->options.fold_column_count = ret->folds_by.count;
+    return r;
 }
 
 /* --set, --seed and --folds. */
@@ -122,6 +141,7 @@ int fitting_request_read(const struct verb_arguments *arguments, const char *con
     ret->options.size_count = ret->sizes.count;
     ret->options.by = ret->by.names;
     ret->options.by_count = ret->by.count;
+    r = r < 0 ? r : read_folds_by(arguments, ret, failure);
     return r < 0 ? r : read_settings(arguments, ret, failure);
 }
 

@@ -18,7 +18,7 @@ struct name_list {
 
 struct fitting_request {
     struct fitting_options options;
-    struct name_list sizes, by;
+    struct name_list sizes, by, folds_by;
     const char **settings; /* owned; the texts are the arguments' */
     const char *output, *plot;
     bool json, brief;

@@ -45,11 +45,8 @@ static void print_place(FILE *stream, const struct fitting *fitting, uint64_t ro
 
 static void print_labels(FILE *stream, const struct fitting *fitting, size_t row) {
     const struct kept_rows *rows = fitting_kept_rows(fitting);
-    const struct fitting_options *options = fitting_options(fitting);
-    const struct fit_needs *needs = fitting_needs(fitting);
     for (size_t j = 0; j < rows->label_count; j++)
-        fprintf(stream, ", %s %s",
-                shown(j < options->by_count ? options->by[j] : needs->categories[j - options->by_count]).text,
+        fprintf(stream, ", %s %s", shown(fitting_label_column(fitting, j)).text,
                 shown(table_label(fitting_table(fitting), j, rows->labels[j][row])).text);
 }
 

@@ -129,6 +129,21 @@ static int report(struct fitting *fitting, const struct fitting_request *request
     return r;
 }
 
+/* A group that has one fold cannot be fitted without it. */
+static int check_folds(const struct fitting_request *request, struct failure *failure) {
+    const struct fitting_options *options = &request->options;
+    size_t within = 0;
+    for (size_t i = 0; i < options->fold_column_count; i++)
+        for (size_t j = 0; j < options->by_count; j++)
+            within += strcmp(options->fold_columns[i], options->by[j]) == 0;
+    if (request->folds == 0 || within == 0 || within < options->fold_column_count)
+        return 0;
+    return failure_input(failure, NULL, 0, 0,
+                         "--folds-by %s: each group has one value of it, and without its rows there is "
+                         "nothing to fit; expected other columns than those of the groups, setting or row",
+                         options->fold_columns[0]);
+}
+
 static int fit(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(fitting_request_clear) struct fitting_request request = {0};
@@ -145,6 +160,7 @@ static int fit(const struct verb_arguments *arguments, struct failure *failure) 
               : table_open(request.inputs, request.input_count, request.output || request.json, &table,
                            failure);
     r = r < 0 ? r : fitting_request_complete(&request, arguments, table, failure);
+    r = r < 0 ? r : check_folds(&request, failure);
     r = r < 0 ? r
               : fitting_run(&installation, table, &request.options, fitting_request_note, NULL, &fitting,
                             failure);
@@ -178,6 +194,7 @@ static const struct {
     {"--set", FIT | ALTERNATIVES},
     {"--seed", FIT | ALTERNATIVES},
     {"--folds", FIT | ALTERNATIVES},
+    {"--folds-by", FIT | ALTERNATIVES},
     {"--output", FIT},
     {"--data", COMPARE},
     {"--plot", FIT},
@@ -228,6 +245,10 @@ static const struct verb_option options[] = {
     {"--set", 's', "NAME=VALUE", "A parameter of the method (see --parameters).", true},
     {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
     {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
+    {"--folds-by", 0, "UNIT",
+     "What is in one fold together: 'setting', rows with equal factors (the default); 'row', each row by "
+     "itself; or columns such as host,day, rows that are equal in these.",
+     false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
     {"--data", 0, "INPUT", "compare: rows to judge the models on; may be given several times.", true},
     {"--plot", 0, "FILE", "Draw the residuals, and the data of models over one column, as SVG.", false},
@@ -265,7 +286,8 @@ const struct verb verb_fit = {
         "exit code 2, when no group could be fitted.\n"
         "\n"
         "Beside the estimates it prints what a statistician asks first: the error on rows that were left out "
-        "of the fit (K-fold cross-validation, seeded; left out, and said so, where the table has more than "
+        "of the fit (K-fold cross-validation, seeded, settings left out as a whole unless --folds-by says "
+        "otherwise; not done, and said so, where the table has more than "
         "262,144 rows or where it would take more than 10 s), the residuals as a chart, in standard "
         "deviations "
         "of the model's noise, and the rows that are furthest off, with the line of their file. Where rows "

@@ -82,6 +82,14 @@ static void print_settings(const struct document_node *origin) {
     const struct document_node *settings = document_get(origin, "settings");
     if (text_at(origin, "seed"))
         printf("; seed %s", shown(text_at(origin, "seed")).text);
+    if (text_at(origin, "folds_by"))
+        printf("; folds by %s", shown(text_at(origin, "folds_by")).text);
+    size_t columns = count_at(origin, "folds_columns");
+    for (size_t i = 0; i < columns; i++) {
+        const struct document_node *column = document_get(origin, "folds_columns")->items[i];
+        printf("%s%s%s", i ? ", " : " (", column->text ? shown(column->text).text : "?",
+               i + 1 == columns ? ")" : "");
+    }
     for (size_t i = 0; settings && settings->kind == DOCUMENT_MAPPING && i < settings->count; i++)
         if (settings->items[i]->kind != DOCUMENT_NULL) /* not set */
             printf("; %s %s", shown(settings->keys[i]->text).text,

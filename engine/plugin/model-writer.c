@@ -265,6 +265,19 @@ static void put_hull(struct model_writer *writer, const struct fit_formula *form
     put(writer, text, "},\n");
 }
 
+/* By what rows were parted, where they were. */
+static void put_folds(struct model_writer *writer) {
+    const struct fitting *fitting = writer->fitting;
+    struct text *text = &writer->pending;
+    put(writer, text, "    \"folds_by\": \"%s\",\n    \"folds_columns\": [",
+        folds_unit_word(fitting_folds_by(fitting)));
+    for (size_t i = 0; i < fitting_fold_column_count(fitting); i++) {
+        put(writer, text, "%s", i ? ", " : "");
+        put_string(writer, text, fitting_fold_column(fitting, i));
+    }
+    put(writer, text, "],\n");
+}
+
 static void put_origin(struct model_writer *writer) {
     struct text *text = &writer->pending;
     const struct table *table = fitting_table(writer->fitting);
@@ -291,8 +304,10 @@ static void put_origin(struct model_writer *writer) {
         put_string(writer, text, input->experiment);
         put(writer, text, ", \"rows\": %llu}", (unsigned long long)input->rows);
     }
-    put(writer, text, "\n    ],\n    \"seed\": %llu,\n    \"settings\": {",
+    put(writer, text, "\n    ],\n    \"seed\": %llu,\n",
         (unsigned long long)fitting_options(writer->fitting)->seed);
+    put_folds(writer);
+    put(writer, text, "    \"settings\": {");
     put_settings(writer);
     put(writer, text, "}\n  },\n");
 }

@@ -91,9 +91,10 @@ bool row_evaluation_at(const struct row_evaluation *evaluation, size_t i, struct
         return false;
     for (size_t c = 0; c < rows->column_count; c++)
         evaluation->values[c] = rows->columns[c][i];
-    for (size_t j = evaluation->first_label; evaluation->has_texts && j < rows->label_count; j++)
-        evaluation->texts[rows->column_count + j - evaluation->first_label] =
-            table_label(fitting_table(evaluation->fitting), j, rows->labels[j][i]);
+    size_t categories = fitting_needs(evaluation->fitting)->category_count, first = evaluation->first_label;
+    for (size_t j = 0; evaluation->has_texts && j < categories; j++)
+        evaluation->texts[rows->column_count + j] =
+            table_label(fitting_table(evaluation->fitting), first + j, rows->labels[first + j][i]);
     struct evaluation_value value;
     if (evaluation_row(evaluation->evaluation, group, evaluation->values, evaluation->texts, &value) < 0)
         return false;

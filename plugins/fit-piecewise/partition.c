@@ -27,7 +27,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRANCH_BITS = 3, BRANCH = 1 << BRANCH_BITS, LEVELS_MOST = 12, CHUNK = 64 };
+enum {
+    BRANCH_BITS = 3,
+    BRANCH = 1 << BRANCH_BITS,
+    LEVELS_MOST = 12,
+    CHUNK = 64,
+    OPEN_MOST = 16,
+    SHORT_MINIMUM_MOST = 8, /* up to here every short segment is looked at */
+};
 
 /* Of the roundings in a bound: three additions. */
 static const double rounding = 0x1p-50;
@@ -48,8 +55,9 @@ struct search {
     const struct partition_run *run;
     size_t count; /* points of the run: places are 0 to count */
     double penalty;
-    struct dd *values;
-    uint32_t *from;             /* where the best last segment of the points before a place begins */
+    struct partition_places places;
+    const struct partition_places *below, *above;
+    double *values;             /* high parts of those of the places */
     size_t settled;             /* places before this one have their value */
     double *least[LEVELS_MOST]; /* of each block but those of one place */
     struct node *nodes;         /* lists, one on the other */
@@ -87,18 +95,47 @@ static void push(struct search *search, struct node node) {
 
 /* ---- One place */
 
-/* The best way to the place S, so far. */
+/* Ways to the place S that may be the best. */
 struct best {
-    struct dd value;
-    size_t from;
+    double most;             /* one of them costs at most this; INFINITY: there is none yet */
+    size_t first;            /* where the last segment of the first begins */
+    size_t count;            /* that are open; of one block at most after another, so few */
+    size_t open[OPEN_MOST];  /* where their last segments begin */
+    double least[OPEN_MOST]; /* what they cost at least */
+    struct dd value;         /* of the best whose cost is told in 32 digits */
+    size_t from;             /* SIZE_MAX: there is none */
 };
 
+static double most_of(const struct search *search, const struct best *best) {
+    return best->most + rounding * (fabs(best->most) + search->penalty);
+}
+
 static void try_exactly(struct search *search, size_t t, size_t s, struct best *best) {
-    struct dd value = dd_add(search->values[t], dd_from(search->penalty));
+    struct dd value = dd_add(search->places.values[t], dd_from(search->penalty));
     value = dd_add(value, sums_rss(search->run->sums, search->run->first + t, search->run->first + s));
     struct dd gain = dd_subtract(value, best->value);
-    if (best->from == SIZE_MAX || gain.high < 0 || (gain.high == 0 && t < best->from))
-        *best = (struct best){value, t};
+    if (best->from == SIZE_MAX || gain.high < 0 || (gain.high == 0 && t < best->from)) {
+        best->value = value;
+        best->from = t;
+    }
+}
+
+/* What is still open is told in 32 digits. */
+static void decide(struct search *search, size_t s, struct best *best) {
+    double most = most_of(search, best);
+    for (size_t i = 0; i < best->count; i++)
+        if (best->least[i] <= most)
+            try_exactly(search, best->open[i], s, best);
+    best->count = 0;
+}
+
+static void offer(struct search *search, size_t t, size_t s, struct sums_bounds bounds, struct best *best) {
+    double value = search->values[t] + search->penalty;
+    if (best->count == OPEN_MOST)
+        decide(search, s, best);
+    best->open[best->count] = t;
+    best->least[best->count++] = value + bounds.lower;
+    best->most = fmin(best->most, value + bounds.upper);
 }
 
 /* The last segment begins at one of COUNT places from FIRST on, at most a block of the lowest level. */
@@ -108,14 +145,14 @@ static void try_places(struct search *search, size_t first, size_t count, size_t
     if (first + search->run->minimum > s)
         return;
     count = first + count + search->run->minimum > s + 1 ? s + 1 - search->run->minimum - first : count;
-    sums_bounds_many(search->run->sums, origin + s, origin + first, count, least, greatest);
-    for (size_t i = count; i-- > 0;) {
-        double value = search->values[first + i].high + search->penalty;
-        double margin = best->value.high + rounding * (fabs(best->value.high) + search->penalty);
-        if (value < INFINITY && (best->from == SIZE_MAX || value + least[i] <= margin) &&
-            first + i != best->from)
-            try_exactly(search, first + i, s, best);
-    }
+    double most = most_of(search, best) - search->penalty;
+    if (!sums_bounds_below(search->run->sums, origin + s, origin + first, count, search->values + first, most,
+                           least, greatest))
+        return;
+    for (size_t i = count; i-- > 0;)
+        if (search->values[first + i] < INFINITY && search->values[first + i] + least[i] <= most &&
+            first + i != best->first)
+            offer(search, first + i, s, (struct sums_bounds){least[i], greatest[i]}, best);
 }
 
 static struct node child_of(struct node node, uint32_t child) {
@@ -131,12 +168,10 @@ static void consider(struct search *search, struct node node, size_t s, double m
     if (!(least < INFINITY))
         return;
     size_t last = block_last(search, node);
-    if (best->from != SIZE_MAX) {
-        double most = best->value.high + rounding * (fabs(best->value.high) + search->penalty);
-        if (node.bound + made > most || least + search->penalty > most ||
-            least + search->penalty + lower(search, last, s) > most)
-            return;
-    }
+    double most = most_of(search, best);
+    if (node.bound + made > most || least + search->penalty > most ||
+        least + search->penalty + lower(search, last, s) > most)
+        return;
     if (node.level == 1) {
         try_places(search, node.first, last - node.first + 1, s, best);
         return;
@@ -145,27 +180,48 @@ static void consider(struct search *search, struct node node, size_t s, double m
         consider(search, child_of(node, child), s, made, best);
 }
 
+/* Whether earlier runs tell what is best for the points before S. */
+static bool is_known(const struct search *search, size_t s) {
+    return search->below && search->below->breaks[s] == search->above->breaks[s];
+}
+
+static void search_place(struct search *search, size_t s, size_t near, const struct list *list,
+                         struct best *best) {
+    uint32_t before = search->places.from[s - 1];
+    if (before != UINT32_MAX) {
+        best->first = before;
+        offer(search, before, s, bounds(search, before, s), best);
+    }
+    if (near < s)
+        try_places(search, near, s - near, s, best);
+    double made = fmax(lower(search, list->made_at, s), 0);
+    for (size_t i = list->count; i-- > 0;)
+        consider(search, search->nodes[list->start + i], s, made, best);
+    decide(search, s, best);
+}
+
 /* The places before S are those of the blocks in the list, and NEAR to before S. */
 static void settle(struct search *search, size_t s, size_t near, const struct list *list) {
+    struct partition_places *places = &search->places;
     if (s < search->settled)
         return;
     search->settled = s + 1;
-    search->from[s] = UINT32_MAX;
-    search->values[s] = (struct dd){s == 0 ? -search->penalty : INFINITY, 0};
+    places->from[s] = places->breaks[s] = UINT32_MAX;
+    places->values[s] = (struct dd){s == 0 ? -search->penalty : INFINITY, 0};
+    search->values[s] = places->values[s].high;
     if (s == 0 || s < search->run->minimum)
         return;
-    struct best best = {{INFINITY, 0}, SIZE_MAX};
-    if (search->from[s - 1] != UINT32_MAX)
-        try_exactly(search, search->from[s - 1], s, &best);
-    if (near < s)
-        try_places(search, near, s - near, s, &best);
-    double made = fmax(lower(search, list->made_at, s), 0);
-    for (size_t i = list->count; i-- > 0;)
-        consider(search, search->nodes[list->start + i], s, made, &best);
+    struct best best = {.most = INFINITY, .first = SIZE_MAX, .from = SIZE_MAX};
+    if (!is_known(search, s))
+        search_place(search, s, near, list, &best);
+    else if (search->above->from[s] != UINT32_MAX)
+        try_exactly(search, search->above->from[s], s, &best);
     if (best.from == SIZE_MAX)
         return;
-    search->values[s] = best.value;
-    search->from[s] = (uint32_t)best.from;
+    places->values[s] = best.value;
+    search->values[s] = best.value.high;
+    places->from[s] = (uint32_t)best.from;
+    places->breaks[s] = best.from == 0 ? 0 : places->breaks[best.from] + 1;
 }
 
 /* ---- Blocks */
@@ -177,7 +233,7 @@ static void make_block(struct search *search, struct node node) {
         size_t count = last + 1 - t < CHUNK ? last + 1 - t : CHUNK;
         sums_bounds_many(search->run->sums, origin + last, origin + t, count, bound, unused);
         for (size_t i = 0; i < count; i++) {
-            double value = search->values[t + i].high;
+            double value = search->values[t + i];
             if (value < INFINITY)
                 least = fmin(least, value + fmax(bound[i], 0) - rounding * (fabs(value) + search->penalty));
         }
@@ -187,13 +243,13 @@ static void make_block(struct search *search, struct node node) {
 
 /* The greatest U(s) - C(a, s) over a <= s <= LAST. */
 static double ceiling(const struct search *search, size_t a, size_t last) {
-    double value = search->values[a].high, greatest = -INFINITY;
+    double value = search->values[a], greatest = -INFINITY;
     if (!(value < INFINITY))
         return INFINITY;
-    size_t from = search->from[a], minimum = search->run->minimum, origin = search->run->first;
+    size_t from = search->places.from[a], minimum = search->run->minimum, origin = search->run->first;
     if (from == UINT32_MAX)
         return INFINITY;
-    double before = search->values[from].high + search->penalty;
+    double before = search->values[from] + search->penalty;
     double lower_here[CHUNK + SUMS_LANES], upper_here[CHUNK + SUMS_LANES];
     double lower_before[CHUNK + SUMS_LANES], upper_before[CHUNK + SUMS_LANES];
     for (size_t s = a; s <= last; s += CHUNK) {
@@ -228,12 +284,19 @@ static void keep(struct search *search, struct node node, size_t a, double made,
         keep(search, child_of(node, child), a, made, level, most);
 }
 
+static bool is_all_known(const struct search *search, size_t a, size_t last) {
+    bool known = search->below;
+    for (size_t s = a; known && s <= last; s++)
+        known = is_known(search, s);
+    return known;
+}
+
 static void visit(struct search *search, uint32_t level, size_t a, const struct list *list) {
     settle(search, a, a, list);
     size_t last = block_last(search, (struct node){(uint32_t)a, level, 0});
     size_t step = block_size(level - 1);
     struct list own = {search->node_count, 0, a};
-    if (list->count > 0) {
+    if (list->count > 0 && !is_all_known(search, a, last)) {
         double most = ceiling(search, a, last), made = fmax(lower(search, list->made_at, a), 0);
         for (size_t i = 0; i < list->count; i++)
             keep(search, search->nodes[list->start + i], a, made, level, most);
@@ -256,15 +319,13 @@ static void visit(struct search *search, uint32_t level, size_t a, const struct 
 /* ---- Results */
 
 static int read_back(const struct search *search, struct partition *ret) {
-    size_t count = 0;
-    for (size_t s = search->from[search->count]; s != 0; s = search->from[s])
-        count++;
+    const uint32_t *from = search->places.from;
+    size_t count = search->places.breaks[search->count], end = search->count;
     *ret = (struct partition){.breaks = malloc((count + 1) * sizeof *ret->breaks), .count = count};
     if (!ret->breaks)
         return -ENOMEM;
-    size_t end = search->count;
     for (size_t i = count + 1; i-- > 0;) {
-        size_t begin = search->from[end];
+        size_t begin = from[end];
         ret->rss = dd_add(ret->rss,
                           sums_rss(search->run->sums, search->run->first + begin, search->run->first + end));
         if (i > 0)
@@ -276,7 +337,6 @@ static int read_back(const struct search *search, struct partition *ret) {
 
 static void search_clear(struct search *search) {
     free(search->values);
-    free(search->from);
     free(search->nodes);
     for (size_t i = 0; i < LEVELS_MOST; i++)
         free(search->least[i]);
@@ -284,9 +344,8 @@ static void search_clear(struct search *search) {
 
 static bool search_init(struct search *search, uint32_t *ret_level) {
     size_t places = search->count + 1;
-    search->values = malloc(places * sizeof *search->values);
-    search->from = malloc(places * sizeof *search->from);
-    bool made = search->values && search->from;
+    search->values = calloc(places + SUMS_LANES, sizeof *search->values);
+    bool made = search->values;
     uint32_t level = 0;
     while (level == 0 || block_size(level) < places) {
         level++;
@@ -297,18 +356,79 @@ static bool search_init(struct search *search, uint32_t *ret_level) {
     return made;
 }
 
-int partition_penalised(const struct partition_run *run, double penalty, double *values,
+/* Where breaks cost nothing a segment that can be cut in two need not be looked at. */
+static void search_short(struct search *search) {
+    size_t minimum = search->run->minimum;
+    for (size_t s = 0; s <= search->count; s++) {
+        struct partition_places *places = &search->places;
+        struct best best = {.from = SIZE_MAX};
+        for (size_t length = 2 * minimum - 1; length >= minimum; length--)
+            if (s >= length && (s == length || places->from[s - length] != UINT32_MAX))
+                try_exactly(search, s - length, s, &best);
+        bool found = best.from != SIZE_MAX;
+        places->values[s] = found ? best.value : (struct dd){s == 0 ? 0 : INFINITY, 0};
+        places->from[s] = found ? (uint32_t)best.from : UINT32_MAX;
+        places->breaks[s] = !found ? UINT32_MAX : best.from == 0 ? 0 : places->breaks[best.from] + 1;
+    }
+}
+
+int partition_penalised(const struct partition_run *run, double penalty, const struct partition_places *below,
+                        const struct partition_places *above, struct partition_places *places,
                         struct partition *ret) {
-    struct search search = {.run = run, .count = run->end - run->first, .penalty = penalty};
+    struct search search = {
+        .run = run, .count = run->end - run->first, .penalty = penalty, .places = *places};
     uint32_t level;
+    if (below && above) {
+        search.below = below;
+        search.above = above;
+    }
     search.failed = !search_init(&search, &level);
-    if (!search.failed)
+    if (!search.failed && penalty == 0 && run->minimum <= SHORT_MINIMUM_MOST)
+        search_short(&search);
+    else if (!search.failed)
         visit(&search, level, 0, &(struct list){0, 0, 0});
     int r = search.failed ? -ENOMEM : read_back(&search, ret);
-    for (size_t s = 0; r >= 0 && values && s <= search.count; s++)
-        values[s] = search.values[s].high;
     search_clear(&search);
     return r;
+}
+
+double partition_floor(const struct partition_run *run) {
+    const size_t minimum = run->minimum, count = run->end - run->first;
+    double least[2 * SHORT_MINIMUM_MOST]; /* of the points before the last places, in turn */
+    if (minimum > SHORT_MINIMUM_MOST || count < minimum)
+        return 0;
+    const size_t turn = 2 * minimum;
+    for (size_t s = 0; s <= count; s++) {
+        double here = s == 0 ? 0 : INFINITY;
+        for (size_t length = minimum; length < turn && length <= s; length++) {
+            double before = least[(s - length) % turn];
+            if (!(before < here))
+                continue;
+            double own =
+                length <= 2 ? 0 : sums_bounds(run->sums, run->first + s - length, run->first + s).lower;
+            here = fmin(here, before + fmax(own, 0));
+        }
+        least[s % turn] = here;
+    }
+    return least[count % turn] * (1 - 1e-12);
+}
+
+int partition_places_init(struct partition_places *places, size_t count) {
+    *places = (struct partition_places){.values = malloc(count * sizeof *places->values),
+                                        .from = malloc(count * sizeof *places->from),
+                                        .breaks = malloc(count * sizeof *places->breaks)};
+    return places->values && places->from && places->breaks ? 0 : -ENOMEM;
+}
+
+void partition_places_clear(struct partition_places *places) {
+    free(places->values);
+    free(places->from);
+    free(places->breaks);
+    *places = (struct partition_places){0};
+}
+
+struct partition_places partition_places_from(const struct partition_places *places, size_t first) {
+    return (struct partition_places){places->values + first, places->from + first, places->breaks + first};
 }
 
 void partition_clear(struct partition *partition) {

@@ -245,33 +245,50 @@ static void bound_exactly(const struct sums *sums, size_t fixed, size_t place, d
     *upper = bounds.upper;
 }
 
-EXACT_INLINE void bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count,
-                              double *lower, double *upper) {
+EXACT_INLINE bool any(lanes_bits bits) {
+    return (bits[0] | bits[1] | bits[2] | bits[3]) != 0;
+}
+
+/* PLUS may be NULL: then the answer is no. */
+EXACT_INLINE bool bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count,
+                              const double *plus, double most, double *lower, double *upper) {
+    lanes_bits below = {0};
     for (size_t i = 0; i < count; i += SUMS_LANES) {
         lanes_bits open = bounds_of_lanes(sums, fixed, first + i, lower + i, upper + i);
-        if ((open[0] | open[1] | open[2] | open[3]) == 0)
+        if (plus)
+            below |= open | (lanes_load(plus + i) + lanes_load(lower + i) <= most);
+        if (!any(open))
             continue;
         for (size_t k = i; k < i + SUMS_LANES && k < count; k++)
             if (open[k - i])
                 bound_exactly(sums, fixed, first + k, lower + k, upper + k);
     }
+    return plus && any(below);
 }
 
 #if defined __x86_64__
-__attribute__((target("avx2"))) static void bounds_many_wide(const struct sums *sums, size_t fixed,
-                                                             size_t first, size_t count, double *lower,
-                                                             double *upper) {
-    bounds_many(sums, fixed, first, count, lower, upper);
+__attribute__((target("avx2"))) static bool bounds_many_wide(const struct sums *sums, size_t fixed,
+                                                             size_t first, size_t count, const double *plus,
+                                                             double most, double *lower, double *upper) {
+    return bounds_many(sums, fixed, first, count, plus, most, lower, upper);
 }
 #endif
+
+static bool bounds_wide_or_not(const struct sums *sums, size_t fixed, size_t first, size_t count,
+                               const double *plus, double most, double *lower, double *upper) {
+#if defined __x86_64__
+    if (sums->fused)
+        return bounds_many_wide(sums, fixed, first, count, plus, most, lower, upper);
+#endif
+    return bounds_many(sums, fixed, first, count, plus, most, lower, upper);
+}
 
 void sums_bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count, double *lower,
                       double *upper) {
-#if defined __x86_64__
-    if (sums->fused) {
-        bounds_many_wide(sums, fixed, first, count, lower, upper);
-        return;
-    }
-#endif
-    bounds_many(sums, fixed, first, count, lower, upper);
+    bounds_wide_or_not(sums, fixed, first, count, NULL, 0, lower, upper);
+}
+
+bool sums_bounds_below(const struct sums *sums, size_t fixed, size_t first, size_t count, const double *plus,
+                       double most, double *lower, double *upper) {
+    return bounds_wide_or_not(sums, fixed, first, count, plus, most, lower, upper);
 }

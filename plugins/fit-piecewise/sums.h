@@ -92,4 +92,9 @@ static inline struct sums_bounds sums_bounds(const struct sums *sums, size_t a, 
 void sums_bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count, double *lower,
                       double *upper);
 
+/* The same, and whether PLUS + lower bound may be at or below MOST anywhere; where it is not, bounds need not
+ * be looked at. PLUS, too, has room for SUMS_LANES - 1 more. */
+bool sums_bounds_below(const struct sums *sums, size_t fixed, size_t first, size_t count, const double *plus,
+                       double most, double *lower, double *upper);
+
 #endif

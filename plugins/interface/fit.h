@@ -69,6 +69,10 @@ struct fit_block {
     /* One array of codes for each needed category: 0, 1, 2 ... in order of first appearance
      * (plugin_host.levels has their texts). */
     const uint32_t *const *categories;
+    /* The fold of each row, 0 to the value of the plugin's parameter called `folds` less 1, for the plugin's
+     * own cross-validation: the host knows which rows belong together. NULL where there is no such parameter
+     * or it is below 2. */
+    const uint8_t *folds;
 };
 
 enum fit_pass {

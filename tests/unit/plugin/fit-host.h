@@ -177,8 +177,16 @@ static const char *host_place(void *context, uint64_t row, char *buffer, size_t 
     return buffer;
 }
 
+/* The fold that this host puts a row in. */
+static inline uint8_t host_fold_of(uint64_t row, uint64_t seed, uint32_t folds) { /* splitmix64 */
+    uint64_t z = row * UINT64_C(0x9e3779b97f4a7c15) + seed;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (uint8_t)((((z ^ z >> 31) >> 32) * folds) >> 32);
+}
+
 static int host_stream(const struct fit_operations *fit, struct fit *instance, const struct fit_needs *needs,
-                       const struct host_table *table, const uint32_t *groups,
+                       const struct host_table *table, const uint32_t *groups, double folds,
                        struct plugin_message *message) {
     int r = 0;
     for (size_t start = 0; r >= 0 && start < table->rows; start += HOST_BLOCK) {
@@ -193,9 +201,19 @@ static int host_stream(const struct fit_operations *fit, struct fit *instance, c
                 if (strcmp(table->category_names[c], needs->categories[i]) == 0)
                     categories[i] = table->categories[c] + start;
         size_t rows = table->rows - start < HOST_BLOCK ? table->rows - start : HOST_BLOCK;
+        uint8_t fold_of[HOST_BLOCK];
+        for (size_t i = 0; i < rows; i++)
+            fold_of[i] = host_fold_of(start + i, table->seed, (uint32_t)folds);
         const struct fit_block block = {
-            sizeof block, rows,      columns, groups + start, table->groups ? table->group_count : 1,
-            start,        categories};
+            .size = sizeof block,
+            .rows = rows,
+            .columns = columns,
+            .groups = groups + start,
+            .group_count = table->groups ? table->group_count : 1,
+            .first_row = start,
+            .categories = categories,
+            .folds = folds >= 2 ? fold_of : NULL,
+        };
         r = fit->block(instance, &block, message);
     }
     return r < 0 ? r : fit->end_of_pass(instance, message);
@@ -207,12 +225,14 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
     *ret = (struct host_result){0};
     uint32_t *zero = calloc(table->rows + 1, sizeof *zero);
     struct fit_column columns[2 * HOST_COLUMNS];
-    double parameters[HOST_SETTINGS];
+    double parameters[HOST_SETTINGS], folds = 0;
     for (size_t i = 0; i < fit->parameter_count; i++) {
         parameters[i] = fit->parameters[i].fallback;
         for (size_t s = 0; s < table->setting_count; s++)
             if (strcmp(table->settings[s], fit->parameters[i].name) == 0)
                 parameters[i] = table->values[s];
+        if (strcmp(fit->parameters[i].name, "folds") == 0)
+            folds = parameters[i];
     }
     for (size_t i = 0; i < table->category_count; i++)
         columns[table->column_count + i] = (struct fit_column){table->category_names[i], NULL, "string"};
@@ -241,7 +261,8 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
     ret->code = fit->open(&host, &request, &instance, &needs, &ret->message);
     int r = ret->code < 0 ? ret->code : FIT_AGAIN;
     while (r == FIT_AGAIN)
-        r = host_stream(fit, instance, &needs, table, table->groups ? table->groups : zero, &ret->message);
+        r = host_stream(fit, instance, &needs, table, table->groups ? table->groups : zero, folds,
+                        &ret->message);
     ret->code = r;
     const struct fit_writer writer = {
         sizeof writer, ret,        order,       table->groups ? table->group_count : 1,
