@@ -24,6 +24,9 @@ folder=$(find "$scratch/runs" -mindepth 1 -maxdepth 1 -type d)
 units_of() { awk -F, -v node="$1" 'NR > 1 && $6 == node' "$folder/results/results.csv" | wc -l; }
 check "... the other has all its rows" test "$(units_of node-1)" -eq $rows
 
+check "... and what to do is said" grep -q 'units are left; --spares names others for nodes that are gone for good' \
+    <("$ASSAY" status "$folder")
+
 cd "$scratch/there" && rm "$scratch/here/hosts.txt" || exit 1
 refuse "a spare that is one of the nodes is refused" 2 "--spares: the spare 'node-1' is one of the hosts too" \
     bed run "$ASSAY" resume "$folder" --spares node-1 -q
