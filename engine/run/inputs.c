@@ -288,15 +288,15 @@ void inputs_clear(struct inputs *inputs) {
     *inputs = (struct inputs){0};
 }
 
-/* ---- Spares ----------------------------------------------------------------------------------------------
- */
-
 static bool is_among(const char *name, char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (strcmp(names[i], name) == 0)
             return true;
     return false;
 }
+
+/* ---- Spares ----------------------------------------------------------------------------------------------
+ */
 
 int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count,
                       struct failure *failure) {
@@ -349,6 +349,50 @@ static int compare_design(const struct inputs *inputs, struct text *ret, struct 
     return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
 }
 
+/* The file that the campaign has its hosts from, the caller's; NULL: it has none, or the command line had
+ * others. */
+static char *find_host_file(const struct inputs *inputs, const struct document_node *root) {
+    const struct document_node *hosts = document_get(document_get(root, "testbed"), "hosts");
+    const struct document_node *file = document_get(hosts, "file");
+    if (!file || !file->text || inputs->node_count > 0 || inputs->host_count == 0)
+        return NULL;
+    return file->text[0] == '/' ? strdup(file->text) : file_join(inputs->folder, file->text);
+}
+
+/* The run goes on with the nodes that it has; whoever edits their list wants others. */
+static int compare_host_file(const struct inputs *inputs, const char *path, struct text *ret,
+                             struct failure *failure) {
+    cleanup(host_list_clear) struct host_list hosts = {0};
+    const char *name = NULL, *what = "has";
+    int r = file_exists(path) ? host_list_read(&hosts, path, failure) : 0;
+    for (size_t i = 0; i < hosts.count && !name; i++)
+        if (!is_among(hosts.names[i], inputs->hosts, inputs->host_count))
+            name = hosts.names[i];
+    for (size_t i = 0; i < inputs->host_count && hosts.count > 0 && !name; i++)
+        if (!is_among(inputs->hosts[i], hosts.names, hosts.count)) {
+            name = inputs->hosts[i];
+            what = "lacks";
+        }
+    if (r < 0 || !name)
+        return r;
+    cleanup_free char *sentence =
+        text_format("the list of hosts '%s' has changed: it %s %s now", path, what, name);
+    return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
+}
+
+static int compare_hosts(const struct inputs *inputs, const char *campaign, struct text *ret,
+                         struct failure *failure) {
+    struct document *document = NULL;
+    int r = document_read_yaml(campaign, &document, failure);
+    if (r < 0)
+        return r;
+    cleanup_free char *path = find_host_file(inputs, document->root);
+    if (path)
+        r = compare_host_file(inputs, path, ret, failure);
+    document_free(document);
+    return r;
+}
+
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure) {
     cleanup_free char *sentence = NULL, *copy = file_join(inputs->run_folder, "campaign.yaml");
     if (!copy)
@@ -360,6 +404,8 @@ int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure
         r = failure_memory(failure);
     if (r == 0)
         r = compare_design(inputs, ret, failure);
+    if (r == 0)
+        r = compare_hosts(inputs, copy, ret, failure);
     cleanup_free char *differs = NULL;
     if (r == 0 && inputs->experiment && file_is_folder(inputs->experiment))
         r = tree_difference(inputs->copied_experiment, inputs->experiment, &differs, failure);
