@@ -21,6 +21,8 @@ static const struct verb_option options[] = {
      "runs on these nodes, reached by ssh, whatever testbed the campaign names: names and ranges such as "
      "dahu-[1-32].grenoble, or @FILE with a list of them; the campaign's other keys of 'hosts' count",
      true},
+    {"--spares", 0, "LIST",
+     "likewise, nodes that take the places of such as are lost, whatever the campaign says", true},
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
     {"--resume", 0, NULL,
@@ -61,15 +63,6 @@ static int dry_run(const struct campaign *campaign, bool json, struct failure *f
     if (r == 0)
         fputs(description.bytes, stdout);
     return r;
-}
-
-/* The values of a repeatable option; an array for free(), NULL when out of memory. */
-static const char **collect_values(const struct verb_arguments *arguments, const char *option,
-                                   size_t *ret_count) {
-    const char **values = calloc(arguments->option_count + 1, sizeof *values), *value;
-    while (values && (value = verb_value_at(arguments, option, *ret_count)))
-        values[(*ret_count)++] = value;
-    return values;
 }
 
 /* This is a new run; whoever wanted to go on with another one is told of that. */
@@ -129,16 +122,19 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     r = verb_check_settings(arguments, "--set", failure);
     if (r < 0)
         return r;
-    size_t setting_count = 0, node_count = 0;
-    cleanup_free const char **settings = collect_values(arguments, "--set", &setting_count);
-    cleanup_free const char **nodes = collect_values(arguments, "--nodes", &node_count);
-    if (!settings || !nodes)
+    size_t setting_count = 0, node_count = 0, spare_count = 0;
+    cleanup_free const char **settings = verb_values(arguments, "--set", &setting_count);
+    cleanup_free const char **nodes = verb_values(arguments, "--nodes", &node_count);
+    cleanup_free const char **spares = verb_values(arguments, "--spares", &spare_count);
+    if (!settings || !nodes || !spares)
         return failure_memory(failure);
     struct campaign_overrides overrides = {.options = settings,
                                            .option_count = setting_count,
                                            .seed = verb_value(arguments, "--seed"),
                                            .nodes = nodes,
-                                           .node_count = node_count};
+                                           .node_count = node_count,
+                                           .spares = spares,
+                                           .spare_count = spare_count};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     r = campaign_read(arguments->operands[0], &installation, &overrides, &campaign, failure);
     if (r < 0)
@@ -158,6 +154,7 @@ const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
     .synopsis = "assay run CAMPAIGN.yaml [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] [--nodes LIST]... "
+                "[--spares LIST]... "
                 "[--until WHEN] [--resubmit] [--resume] [--dry-run]",
     .description =
         "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every "

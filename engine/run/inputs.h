@@ -28,6 +28,9 @@ struct inputs {
     char *seed;
     char **settings, **nodes; /* the command line's --set and --nodes */
     size_t setting_count, node_count;
+    char **hosts, **spares; /* of a testbed of hosts: their names, since lists in files may be gone */
+    size_t host_count, spare_count;
+    bool has_more_spares; /* than inputs.json says */
 };
 
 /* Writes inputs.json into RUN_FOLDER, which has the campaign.yaml and, where there is one, the design.csv and
@@ -40,6 +43,12 @@ void inputs_clear(struct inputs *inputs);
 /* Appends a sentence for each original that is there and is not what it was, parted by "; ". Nothing when all
  * are the same, or gone. */
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure);
+/* More spares, by LISTS of nodes, or @FILE; those that are there already are skipped. run_resume() keeps
+ * them.
+ */
+int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count, struct failure *failure);
+/* Writes inputs.json as it is now. */
+int inputs_save(const struct inputs *inputs, struct failure *failure);
 /* What campaign_read() needs to make of the run's own campaign.yaml the campaign that it was. The experiment
  * is the original where it is there and unchanged, else the copy. RET borrows from INPUTS. */
 void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret);

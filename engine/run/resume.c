@@ -225,6 +225,8 @@ int run_go_on(struct run *run, const struct inputs *inputs, char **ret_sealed, s
     }
     run->only_seals = is_all_done(run);
     r = choose_archive(run, last, failure);
+    if (r == 0 && inputs->has_more_spares)
+        r = inputs_save(inputs, failure);
     if (r == 0)
         r = open_records(run, failure);
     if (r < 0)
