@@ -1,7 +1,6 @@
 #include "plugins/fit-linear/noise-search.h"
 
 #include <errno.h>
-#include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,19 +101,32 @@ static bool factorise(const double *matrix, size_t width, const size_t *list, si
         for (size_t j = 0; j <= i; j++) {
             size_t a = list[i] > list[j] ? list[i] : list[j], b = list[i] > list[j] ? list[j] : list[i];
             double value = matrix[a * width + b];
-            factor[i * count + j] = factor[j * count + i] = i == j ? value * (1 + 1e-13) : value;
+            factor[i * count + j] = i == j ? value * (1 + 1e-13) : value;
         }
     for (size_t i = 0; i < count; i++)
-        if (!(factor[i * count + i] > 0) || !isfinite(factor[i * count + i]))
-            return false;
-    gsl_matrix_view view = gsl_matrix_view_array(factor, count, count);
-    return gsl_linalg_cholesky_decomp1(&view.matrix) == 0;
+        for (size_t j = 0; j <= i; j++) {
+            double sum = factor[i * count + j];
+            for (size_t k = 0; k < j; k++)
+                sum -= factor[i * count + k] * factor[j * count + k];
+            if (i == j && !(sum > 0 && isfinite(sum)))
+                return false;
+            factor[i * count + j] = i == j ? sqrt(sum) : sum / factor[j * count + j];
+        }
+    return true;
 }
 
+/* The matrices are as small as the formula: what a library does before it begins is more than the work. */
 static void solve(const double *factor, size_t count, double *right) {
-    gsl_matrix_const_view view = gsl_matrix_const_view_array(factor, count, count);
-    gsl_vector_view vector = gsl_vector_view_array(right, count);
-    gsl_linalg_cholesky_svx(&view.matrix, &vector.vector);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < i; k++)
+            right[i] -= factor[i * count + k] * right[k];
+        right[i] /= factor[i * count + i];
+    }
+    for (size_t i = count; i-- > 0;) {
+        for (size_t k = i + 1; k < count; k++)
+            right[i] -= factor[k * count + i] * right[k];
+        right[i] /= factor[i * count + i];
+    }
 }
 
 static double element(const double *lower, size_t width, size_t a, size_t b) {
