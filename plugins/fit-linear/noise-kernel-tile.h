@@ -10,6 +10,10 @@
 
 #include <math.h>
 
+#ifndef NOISE_KERNEL_WIDTH
+#define NOISE_KERNEL_WIDTH 4
+#endif
+
 /* Vectors are passed to functions that are inlined only: there is no ABI to break. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 

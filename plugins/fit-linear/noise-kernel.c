@@ -1,4 +1,3 @@
-#define NOISE_KERNEL_WIDTH 4
 #include "plugins/fit-linear/noise-kernel-tile.h"
 
 #include <errno.h>
