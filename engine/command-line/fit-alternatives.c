@@ -133,7 +133,9 @@ static int print_people(const struct alternatives *alternatives, const struct fi
     printf("%s of %s rows", shown(options->response).text, fit_print_count(kept->count, count));
     if (kept->stride > 1)
         printf(" (1 in %" PRIu64 ")", kept->stride);
-    printf(", judged on rows left out of the fit (%u folds)\n", alternatives->folds);
+    printf(", judged on ");
+    fit_print_fold_units(stdout, fitting);
+    printf(" left out of the fit (%u folds)\n", alternatives->folds);
     print_left_out(&alternatives->left_out);
     printf("\n");
     cleanup_free char *longest = join(options->by, options->by_count);
@@ -207,6 +209,7 @@ static int print_json(const struct alternatives *alternatives, const struct fitt
                 json_add_uint64(object, "rows_left_out", alternatives->left_out.rows) &&
                 json_add_string(object, "left_out", alternatives->left_out.names) &&
                 json_add_uint64(object, "folds", alternatives->folds) &&
+                json_add_string(object, "folds_by", folds_unit_word(fitting_folds_by(fitting))) &&
                 json_add_uint64(object, "seed", request->options.seed) &&
                 (list = json_add_array(object, "alternatives"));
     for (size_t i = 0; good && i < alternatives->count; i++)

@@ -72,27 +72,43 @@ static const char **collect_values(const struct verb_arguments *arguments, const
     return values;
 }
 
+/* This is a new run; whoever wanted to go on with another one is told of that. */
+static int tell_of(const struct inputs *inputs, struct failure *failure) {
+    cleanup(text_clear) struct text differences;
+    text_init(&differences, 1 << 20);
+    int r = inputs_compare(inputs, &differences, failure);
+    if (r == 0 && differences.length > 0)
+        fprintf(stderr,
+                "a run of this campaign is not complete, and %.900s; 'assay resume --as-recorded %s' goes on "
+                "with it as it was; this is a new run\n",
+                differences.bytes, inputs->run_folder);
+    else if (r == 0)
+        fprintf(stderr,
+                "a run of this campaign is not complete: 'assay resume %s' goes on with it, as would "
+                "--resume here; this is a new run\n",
+                inputs->run_folder);
+    return r;
+}
+
 /* A run of this campaign that did not end, in the same folder: it is gone on with, or told of. */
 static int begin_or_go_on(const struct execution *execution, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
-    bool found = false;
+    enum unfinished found = UNFINISHED_NONE;
+    bool wanted = verb_switch(execution->arguments, "--resume");
     int r = unfinished_find(execution->folder, execution->campaign, execution->overrides, &inputs, &found,
                             failure);
     if (r < 0)
         return r;
-    if (!found && verb_switch(execution->arguments, "--resume"))
+    if (found == UNFINISHED_NONE && wanted)
         fprintf(stderr, "no run of this campaign in '%s' is there to go on with; this is a new one\n",
                 execution->folder);
-    if (!found)
+    if (found != UNFINISHED_NONE && !wanted)
+        r = tell_of(&inputs, failure);
+    if (r < 0)
+        return r;
+    if (found == UNFINISHED_NONE || !wanted)
         return execution_carry_out(execution, failure);
-    if (!verb_switch(execution->arguments, "--resume")) {
-        fprintf(stderr,
-                "a run of this campaign is not complete: 'assay resume %s' goes on with it, as would "
-                "--resume here; this is a new run\n",
-                inputs.run_folder);
-        return execution_carry_out(execution, failure);
-    }
     r = execution_check_changes(&inputs, false, failure);
     if (r == 0)
         r = execution_read_campaign(&inputs, execution->installation, &campaign, failure);
@@ -162,7 +178,9 @@ const struct verb verb_run = {
         "A run that was killed, or that ended before all was measured, is gone on with by 'assay resume'. "
         "When such a run of the same campaign, with the same options, is in the folder, this says so before "
         "it "
-        "begins a new one; with --resume it goes on with it instead.\n\n"
+        "begins a new one; with --resume it goes on with it instead, or refuses with the difference where "
+        "the "
+        "campaign was changed since.\n\n"
         "Without a seed, in the campaign or by --seed, one is drawn from the system; it is "
         "printed and recorded, and "
         "giving it again gives the same design in the same order.\n\n"

@@ -29,18 +29,6 @@ struct cross_validation {
 
 /* ---- Folds */
 
-int cross_validation_folds(const struct fitting *fitting, uint32_t count, uint8_t **ret) {
-    const struct kept_rows *kept = fitting_kept_rows(fitting);
-    uint64_t seed = fitting_options(fitting)->seed;
-    uint8_t *folds = malloc(kept->count + 1);
-    if (!folds)
-        return -ENOMEM;
-    for (size_t i = 0; i < kept->count; i++)
-        folds[i] = refit_fold(i * kept->stride, seed, count);
-    *ret = folds;
-    return 0;
-}
-
 /* A row without a value says nothing either way; one whose group was not fitted is missing. */
 static void add_row(const struct row_evaluation *evaluation, const struct fitted_model *model,
                     const struct refit *refit, size_t i, struct held_out *groups) {
@@ -110,7 +98,7 @@ static int run(struct cross_validation *validation) {
     const struct fitting *fitting = validation->fitting;
     uint32_t count = fitting_group_count(fitting);
     validation->groups = calloc((size_t)count + 1, sizeof *validation->groups);
-    if (!validation->groups || cross_validation_folds(fitting, validation->options.folds, &folds) < 0)
+    if (!validation->groups || fitting_kept_folds(fitting, validation->options.folds, &folds) < 0)
         return -ENOMEM;
     struct refit refit = {
         .fitting = fitting,

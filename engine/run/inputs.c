@@ -12,6 +12,9 @@
 #include <string.h>
 
 static const char inputs_file[] = "inputs.json";
+/* The design's file as it was, to say what has changed. Hidden: the archive has the same values in
+ * design.csv. */
+static const char design_copy[] = ".design-file";
 
 enum { ORDER_PIECE = 4096, FILE_MOST = 64 << 20 };
 
@@ -70,6 +73,18 @@ static bool has_file(const struct design_specification *design) {
     return design->kind == DESIGN_KIND_FILE && design->file && strcmp(design->file, "-") != 0;
 }
 
+/* Of a file that is too large nobody will be told the line. */
+static int keep_design(const char *run_folder, const char *design, struct failure *failure) {
+    cleanup_free char *copy = file_join(run_folder, design_copy);
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, FILE_MOST);
+    if (!copy)
+        return failure_memory(failure);
+    if (file_read(design, &bytes, NULL) < 0)
+        return 0;
+    return file_replace(copy, bytes.bytes, bytes.length, 0666, failure);
+}
+
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
                  struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
@@ -85,6 +100,8 @@ int inputs_write(const char *run_folder, const struct plan *plan, const struct c
     json_add_string(object, "experiment", campaign->experiment->folder);
     if (r == 0 && has_file(campaign->design))
         r = add_file(object, "design", campaign->design->file, failure);
+    if (r == 0 && has_file(campaign->design))
+        r = keep_design(run_folder, campaign->design->file, failure);
     if (r == 0)
         r = hash_table(plan, table, failure);
     if (r < 0)
@@ -212,6 +229,16 @@ static int add_sentence(struct text *text, const char *sentence) {
     return text->length ? text_printf(text, "; %s", sentence) : text_append_string(text, sentence);
 }
 
+/* The line of the design's file that is another; NULL where its copy does not tell. */
+static char *find_design_line(const struct inputs *inputs) {
+    char hex[HASH_HEX_SIZE], *sentence = NULL;
+    cleanup_free char *copy = file_join(inputs->run_folder, design_copy);
+    if (!copy || !file_exists(copy) || hash_file(copy, hex, NULL, NULL) < 0 ||
+        strcmp(hex, inputs->design_sha256) != 0 || file_difference(copy, inputs->design, &sentence, NULL) < 0)
+        return NULL;
+    return sentence;
+}
+
 static int compare_design(const struct inputs *inputs, struct text *ret, struct failure *failure) {
     char hex[HASH_HEX_SIZE];
     if (!inputs->design || !file_exists(inputs->design))
@@ -219,7 +246,9 @@ static int compare_design(const struct inputs *inputs, struct text *ret, struct 
     int r = hash_file(inputs->design, hex, NULL, failure);
     if (r < 0 || strcmp(hex, inputs->design_sha256) == 0)
         return r;
-    cleanup_free char *sentence = text_format("the design's file '%s' has changed", inputs->design);
+    cleanup_free char *line = find_design_line(inputs);
+    cleanup_free char *sentence = line ? text_format("the design's file %s", line)
+                                       : text_format("the design's file '%s' has changed", inputs->design);
     return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
 }
 
@@ -285,14 +314,16 @@ static bool same_texts(char *const *a, size_t a_count, const char *const *b, siz
     return same;
 }
 
-bool inputs_are_of(const struct inputs *inputs, const struct campaign *campaign,
-                   const struct campaign_overrides *overrides) {
+enum inputs_kinship inputs_find_kinship(const struct inputs *inputs, const struct campaign *campaign,
+                                        const struct campaign_overrides *overrides) {
     char hex[HASH_HEX_SIZE];
     cleanup_free char *path = realpath(campaign->document->file, NULL);
-    return path && strcmp(path, inputs->campaign) == 0 &&
-           hash_bytes(campaign->bytes.bytes, campaign->bytes.length, hex) == 0 &&
-           strcmp(hex, inputs->campaign_sha256) == 0 &&
-           same_texts(inputs->settings, inputs->setting_count, overrides->options, overrides->option_count) &&
-           same_texts(inputs->nodes, inputs->node_count, overrides->nodes, overrides->node_count) &&
-           (!overrides->seed || strcmp(overrides->seed, inputs->seed) == 0);
+    bool ours =
+        path && strcmp(path, inputs->campaign) == 0 &&
+        same_texts(inputs->settings, inputs->setting_count, overrides->options, overrides->option_count) &&
+        same_texts(inputs->nodes, inputs->node_count, overrides->nodes, overrides->node_count) &&
+        (!overrides->seed || strcmp(overrides->seed, inputs->seed) == 0);
+    if (!ours || hash_bytes(campaign->bytes.bytes, campaign->bytes.length, hex) < 0)
+        return INPUTS_OTHER;
+    return strcmp(hex, inputs->campaign_sha256) == 0 ? INPUTS_SAME : INPUTS_CHANGED;
 }

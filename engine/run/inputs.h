@@ -45,8 +45,14 @@ int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure
 void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret);
 /* Refuses a plan that has another design or another order than the run began with. */
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure);
-/* Was a run of these made from the same campaign, word for word, with the same command line? */
-bool inputs_are_of(const struct inputs *inputs, const struct campaign *campaign,
-                   const struct campaign_overrides *overrides);
+
+enum inputs_kinship {
+    INPUTS_OTHER,   /* another campaign's, or another command line's */
+    INPUTS_CHANGED, /* the same file's, which has other words by now */
+    INPUTS_SAME,    /* word for word */
+};
+/* Was a run of these made from this campaign, with this command line? */
+enum inputs_kinship inputs_find_kinship(const struct inputs *inputs, const struct campaign *campaign,
+                                        const struct campaign_overrides *overrides);
 
 #endif

@@ -33,7 +33,6 @@ struct moments {
     const struct moments_kernel *kernel;
     bool weighted, scaled;
     uint32_t folds;
-    uint64_t seed;
     size_t width, input_count;             /* of z; of columns that are added */
     double scale[FORMULA_INPUTS_MOST + 2]; /* of each input */
     int input_exponent[FORMULA_INPUTS_MOST + 2], exponent[FORMULA_TERMS_MOST + 2];
@@ -213,7 +212,6 @@ int moments_new(const struct formula *formula, const struct moments_options *opt
     moments->formula = formula;
     moments->weighted = options->weighted;
     moments->folds = options->folds > 1 ? options->folds : 1;
-    moments->seed = options->seed;
     moments->kernel = options->choice == MOMENTS_PORTABLE ? &moments_kernel_portable : moments_kernel_best();
     moments->width = formula->product_count + 1;
     moments->input_count = formula->input_count + 1 + moments->weighted;
@@ -427,12 +425,10 @@ static void add_log_weights(struct moments *moments, size_t rows, struct record 
     }
 }
 
-/* The tile's rows are the FIRST_ROW-th and so on of all. */
-static void find_places(struct moments *moments, uint64_t first_row, size_t rows, const uint32_t *groups,
+static void find_places(struct moments *moments, size_t rows, const uint32_t *groups, const uint8_t *folds,
                         struct record **records) {
     for (size_t r = 0; r < rows; r++) {
-        uint32_t fold =
-            moments->folds > 1 ? moments_fold_of(first_row + r, moments->seed, moments->folds) : 0;
+        uint32_t fold = folds && moments->folds > 1 ? folds[r] : 0;
         char *group = group_at(moments, groups[r]);
         moments->tile.places[r] = (struct moments_place){
             sums_of(moments, group, fold), ranges_of(moments, group), rows_of(moments, group, fold)};
@@ -448,14 +444,14 @@ static void add_negative(struct moments *moments, size_t rows, struct record **r
             records[r]->negative += response[r] * weights[r];
 }
 
-static int add_tile(struct moments *moments, uint64_t first_row, size_t start, size_t rows,
-                    const double *const *columns, const uint32_t *groups, size_t *ret_row) {
+static int add_tile(struct moments *moments, size_t start, size_t rows, const double *const *columns,
+                    const uint32_t *groups, const uint8_t *folds, size_t *ret_row) {
     struct record *records[MOMENTS_TILE];
     bool usable = !moments->weighted; /* weights are looked at one by one */
     for (size_t i = 0; i < moments->input_count; i++)
         usable &= moments->kernel->load(rows, columns[i] + start, moments->scale[i],
                                         tile_column(moments->scratch.factors, i));
-    find_places(moments, first_row + start, rows, groups + start, records);
+    find_places(moments, rows, groups + start, folds ? folds + start : NULL, records);
     if (!usable) {
         int64_t kept = keep_usable(moments, rows, records, ret_row);
         if (kept < 0) {
@@ -481,14 +477,14 @@ static int add_tile(struct moments *moments, uint64_t first_row, size_t start, s
     return 0;
 }
 
-int moments_add(struct moments *moments, uint64_t first_row, size_t rows, const double *const *columns,
-                const uint32_t *groups, uint32_t group_count, size_t *ret_row) {
+int moments_add(struct moments *moments, size_t rows, const double *const *columns, const uint32_t *groups,
+                uint32_t group_count, const uint8_t *folds, size_t *ret_row) {
     int r = make_groups(moments, group_count);
     if (r == 0 && !moments->scaled && rows > 0)
         choose_scales(moments, rows, columns);
     for (size_t start = 0; r == 0 && start < rows; start += MOMENTS_TILE) {
         size_t count = rows - start < MOMENTS_TILE ? rows - start : MOMENTS_TILE;
-        r = add_tile(moments, first_row, start, count, columns, groups, ret_row);
+        r = add_tile(moments, start, count, columns, groups, folds, ret_row);
     }
     return r;
 }

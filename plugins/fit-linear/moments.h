@@ -11,7 +11,7 @@
  * over- nor underflow when they are multiplied; moments_sum and the ranges give them back unscaled or say the
  * exponent.
  *
- * For cross-validation a group's rows can be parted into folds, at random, with sums of their own each.
+ * For cross-validation a group's rows can be parted into folds, with sums of their own each.
  *
  * Memory: one fixed size a group (M-2: 1,984 bytes with 5 folds, 576 with none), in slabs that never move.
  * Folds are given up, and their sums united, where records would be more than MOMENTS_FOLDS_BYTES_MOST or
@@ -44,33 +44,24 @@ struct moments_options {
     bool weighted;
     enum moments_kernel_choice choice;
     uint32_t folds; /* 0 and 1: none */
-    uint64_t seed;  /* of the folds */
 };
 
 /* FORMULA must outlive it. */
 int moments_new(const struct formula *formula, const struct moments_options *options, struct moments **ret);
 void moments_free(struct moments *moments);
 
-/* Adds ROWS rows, the first of which is the FIRST_ROW-th of all. COLUMNS: one array for each formula input,
- * then the response, then (if weighted) the weights. Rows with a value that is not finite are counted as
- * incomplete; weights of zero leave a row out, as if it were not there. Returns 0, -ENOMEM, or -ERANGE with
- * *RET_ROW set for a negative weight. */
-int moments_add(struct moments *moments, uint64_t first_row, size_t rows, const double *const *columns,
-                const uint32_t *groups, uint32_t group_count, size_t *ret_row);
+/* Adds ROWS rows. COLUMNS: one array for each formula input, then the response, then (if weighted) the
+ * weights. FOLDS: of each row; NULL: all are in the first. Rows with a value that is not finite are counted
+ * as incomplete; weights of zero leave a row out, as if it were not there. Returns 0, -ENOMEM, or -ERANGE
+ * with *RET_ROW set for a negative weight. */
+int moments_add(struct moments *moments, size_t rows, const double *const *columns, const uint32_t *groups,
+                uint32_t group_count, const uint8_t *folds, size_t *ret_row);
 /* Forgets the rows, but not the scales. */
 void moments_reset(struct moments *moments);
 
 uint32_t moments_group_count(const struct moments *moments);
 /* How many folds there are; 1: all rows of a group are one. */
 uint32_t moments_folds(const struct moments *moments);
-/* The fold of a row: a hash of its number and the seed (splitmix64). */
-static inline uint32_t moments_fold_of(uint64_t row, uint64_t seed, uint32_t folds) {
-    uint64_t z = row * UINT64_C(0x9e3779b97f4a7c15) + seed;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return (uint32_t)(((z >> 32) * folds) >> 32);
-}
 
 /* Of one fold of a group. */
 uint64_t moments_rows(const struct moments *moments, uint32_t group, uint32_t fold); /* used */

@@ -7,7 +7,10 @@
 #include <string.h>
 
 /* How many times the least volume is small. */
-static const double small_volume = 100;
+static const double small_volumes[] = {[NOISE_RULE_PLAIN] = 100, [NOISE_RULE_TRIMMED] = 3};
+
+/* The trimmed rule's values are below this quantile of theirs. */
+static const double trimmed_from = 0.95;
 
 /* The slopes of some rows, row by row, and their responses. */
 struct table {
@@ -124,24 +127,53 @@ static size_t find_volume(const struct noise_design *design) {
     return best - 1;
 }
 
-static double find_intercept(const struct sizes *sizes, size_t volume) {
+static int compare_values(const void *a, const void *b) {
+    double left = *(const double *)a, right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* How many of VALUES, which are in order, lie below their quantile. */
+static size_t count_below(const double *values, size_t count, double quantile) {
+    double place = quantile * (double)(count - 1);
+    size_t low = (size_t)place;
+    double bound = values[low];
+    if (low + 1 < count)
+        bound += (place - (double)low) * (values[low + 1] - values[low]);
+    size_t below = 0;
+    while (below < count && values[below] < bound)
+        below++;
+    return below;
+}
+
+/* 0, or -ENOMEM. */
+static int find_intercept(const struct sizes *sizes, enum noise_rule rule, size_t volume, double *ret) {
     double least = INFINITY, sum = 0;
     size_t count = 0;
+    double *values = calloc(sizes->count, sizeof *values);
+    if (!values)
+        return -ENOMEM;
     for (size_t i = 0; i < sizes->count; i++)
         least = fmin(least, sizes->slopes[i * sizes->width + volume]);
     for (size_t i = 0; i < sizes->count; i++)
-        if (sizes->slopes[i * sizes->width + volume] <= small_volume * least) {
-            sum += sizes->values[i];
-            count++;
-        }
-    return sum > 0 ? sum / (double)count : 0;
+        if (sizes->slopes[i * sizes->width + volume] <= small_volumes[rule] * least)
+            values[count++] = sizes->values[i];
+    if (rule == NOISE_RULE_TRIMMED && count > 0) {
+        qsort(values, count, sizeof *values, compare_values);
+        count = count_below(values, count, trimmed_from);
+    }
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    *ret = sum > 0 ? sum / (double)count : 0;
+    free(values);
+    return 0;
 }
 
 /* RET[0] the intercept, then the slopes. 1, 0 when there are too few sizes, or -ENOMEM. */
-static int fit_line(const struct sizes *sizes, size_t volume, double *ret) {
+static int fit_line(const struct sizes *sizes, enum noise_rule rule, size_t volume, double *ret) {
     if (sizes->count <= sizes->width)
         return 0;
-    ret[0] = find_intercept(sizes, volume);
+    if (find_intercept(sizes, rule, volume, ret) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < sizes->count; i++)
         sizes->values[i] -= ret[0];
     gsl_multifit_linear_workspace *work = gsl_multifit_linear_alloc(sizes->count, sizes->width);
@@ -161,15 +193,16 @@ static int fit_line(const struct sizes *sizes, size_t volume, double *ret) {
     return r;
 }
 
-static int fit_sizes(const struct noise_design *design, const struct table *table, bool spread, double *ret) {
+static int fit_sizes(const struct noise_design *design, enum noise_rule rule, const struct table *table,
+                     bool spread, double *ret) {
     struct sizes sizes;
     int r = make_sizes(table, spread, &sizes);
-    r = r < 0 ? r : fit_line(&sizes, find_volume(design), ret);
+    r = r < 0 ? r : fit_line(&sizes, rule, find_volume(design), ret);
     clear_sizes(&sizes);
     return r;
 }
 
-int noise_rule_run(struct noise_design *design, uint32_t folds, struct noise_point *ret,
+int noise_rule_run(struct noise_design *design, enum noise_rule rule, uint32_t folds, struct noise_point *ret,
                    const char **ret_reason) {
     *ret = (struct noise_point){.steps = 0};
     *ret_reason = "there is no term but the constant";
@@ -178,8 +211,8 @@ int noise_rule_run(struct noise_design *design, uint32_t folds, struct noise_poi
     struct table table;
     *ret_reason = "there are no more sizes than terms that have two rows or more";
     int r = read_table(design, folds, &table);
-    r = r < 0 ? r : fit_sizes(design, &table, false, ret->b);
-    r = r <= 0 ? r : fit_sizes(design, &table, true, ret->c);
+    r = r < 0 ? r : fit_sizes(design, rule, &table, false, ret->b);
+    r = r <= 0 ? r : fit_sizes(design, rule, &table, true, ret->c);
     clear_table(&table);
     ret->converged = r > 0;
     return r;

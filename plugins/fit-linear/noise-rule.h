@@ -9,15 +9,21 @@
  *
  * With the terms 1+mnk+mk+nk that is peanut's and cashew's later rule (head_mnk_mk_nk), with those of M-2
  * their earlier one (generate_model_mnk_mn_mk_nk).
+ *
+ * The trimmed rule is cashew's of another day (its commit c0a430e): in 2 a volume is small up to 3 times the
+ * least, and of the values there only those below their own quantile 0.95 (type 7) count; where none does,
+ * the intercept is 0.
  */
 #ifndef ASSAY_FIT_LINEAR_NOISE_RULE_H
 #define ASSAY_FIT_LINEAR_NOISE_RULE_H
 
 #include "plugins/fit-linear/noise-search.h"
 
+enum noise_rule { NOISE_RULE_PLAIN, NOISE_RULE_TRIMMED };
+
 /* The rule's mean in b (its intercept in b[0], whether the formula has one or not) and its standard deviation
  * in c, from the rows of FOLDS. 1; 0 when it cannot be followed, with *RET_REASON a clause; -ENOMEM. */
-int noise_rule_run(struct noise_design *design, uint32_t folds, struct noise_point *ret,
+int noise_rule_run(struct noise_design *design, enum noise_rule rule, uint32_t folds, struct noise_point *ret,
                    const char **ret_reason);
 
 #endif

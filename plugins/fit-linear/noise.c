@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const noise_words[] = {"auto", "N-0", "N-1", "N-2", "rule", NULL};
+const char *const noise_words[] = {"auto", "N-0", "N-1", "N-2", "rule", "trimmed-rule", NULL};
 const char *const distribution_words[] = {"normal", "half-normal", NULL};
 
 /* A group's columns are kept whole up to this size: what stays near the processor. */
@@ -32,6 +32,10 @@ struct noise {
 static enum noise_kind kind_of(const struct fit *fit) {
     enum noise_kind kind = (enum noise_kind)linear_parameter(fit, PARAMETER_NOISE);
     return kind == NOISE_AUTO ? NOISE_1 : kind;
+}
+
+static bool is_rule(const struct noise *noise) {
+    return noise->kind == NOISE_RULE || noise->kind == NOISE_TRIMMED_RULE;
 }
 
 static enum noise_distribution distribution_of(const struct fit *fit) {
@@ -94,14 +98,14 @@ void noise_free(struct noise *noise) {
 }
 
 /* The fold of each row, or that it is left out. */
-static void choose_folds(const struct noise *noise, uint64_t first_row, size_t rows,
-                         const double *const *columns, uint32_t *ret) {
+static void choose_folds(const struct noise *noise, size_t rows, const double *const *columns,
+                         const uint8_t *folds, uint32_t *ret) {
     const struct fit *fit = noise->fit;
     const double *weights = fit->request->weights ? columns[fit->input_count - 1] : NULL;
     double odd[PIECE];
     for (size_t r = 0; r < rows; r++) {
         odd[r] = 0;
-        ret[r] = noise->folds > 1 ? moments_fold_of(first_row + r, fit->request->seed, noise->folds) : 0;
+        ret[r] = folds && noise->folds > 1 ? folds[r] : 0;
     }
     for (size_t i = 0; i < fit->input_count; i++)
         for (size_t r = 0; r < rows; r++)
@@ -111,17 +115,17 @@ static void choose_folds(const struct noise *noise, uint64_t first_row, size_t r
             ret[r] = NOISE_ROWS_NONE;
 }
 
-int noise_add(struct noise *noise, uint64_t first_row, size_t rows, const double *const *columns,
-              const uint32_t *cells, struct plugin_message *message) {
+int noise_add(struct noise *noise, size_t rows, const double *const *columns, const uint32_t *cells,
+              const uint8_t *folds, struct plugin_message *message) {
     int e = 0;
     for (size_t start = 0; noise && e == 0 && start < rows; start += PIECE) {
         const double *piece[LINEAR_INPUTS_MOST];
-        uint32_t folds[PIECE];
+        uint32_t chosen[PIECE];
         size_t count = rows - start < PIECE ? rows - start : PIECE;
         for (size_t i = 0; i < noise->fit->input_count; i++)
             piece[i] = columns[i] + start;
-        choose_folds(noise, first_row + start, count, piece, folds);
-        e = noise_rows_add(noise->rows, count, piece, cells + start, folds);
+        choose_folds(noise, count, piece, folds ? folds + start : NULL, chosen);
+        e = noise_rows_add(noise->rows, count, piece, cells + start, chosen);
     }
     if (e < 0)
         snprintf(
@@ -253,7 +257,7 @@ static uint32_t every_fold(const struct noise *noise) {
 
 /* Whether the half-normal's own likelihood decides how wide it is; the rule is what it is. */
 static bool is_scaled(const struct noise *noise) {
-    return noise->distribution == NOISE_HALF_NORMAL && noise->kind != NOISE_RULE;
+    return noise->distribution == NOISE_HALF_NORMAL && !is_rule(noise);
 }
 
 /* Held-out rows of the folds, one after the other. */
@@ -284,17 +288,24 @@ static void replace_error(const struct noise *noise, const struct errors *errors
     validation->rmse = rmse;
 }
 
+/* The rule's standard deviation for the mean of RET. As noise_rule_run. */
+static int follow_rule(struct noise *noise, uint32_t folds, struct noise_point *ret,
+                       const char **ret_reason) {
+    struct noise_point point;
+    enum noise_rule rule = noise->kind == NOISE_RULE ? NOISE_RULE_PLAIN : NOISE_RULE_TRIMMED;
+    int r = noise_rule_run(&noise->design, rule, folds, &point, ret_reason);
+    memcpy(ret->c, point.c, sizeof ret->c);
+    return r;
+}
+
 /* What all rows but the fold's give, for the kinds that are not searched for. 1, 0 or -ENOMEM. */
 static int fit_without(struct noise *noise, uint32_t fold, struct noise_point *ret) {
     uint32_t train = every_fold(noise) & ~(UINT32_C(1) << fold);
     int r = noise_search_least_squares(noise->search, &noise->design, train, ret);
-    if (r < 0 || noise->kind != NOISE_RULE)
+    if (r < 0 || !is_rule(noise))
         return r < 0 ? r : ret->converged;
-    struct noise_point rule;
     const char *reason;
-    r = noise_rule_run(&noise->design, train, &rule, &reason);
-    memcpy(ret->c, rule.c, sizeof ret->c);
-    return r;
+    return follow_rule(noise, train, ret, &reason);
 }
 
 static int validate(struct noise *noise, const struct noise_point *maximum, struct validation *validation,
@@ -367,7 +378,7 @@ static void tell_coefficients(const struct noise *noise, const struct noise_poin
         .size = sizeof told->noise,
         .kind = noise->kind == NOISE_1 ? "N-1" : "N-2",
         .distribution = distribution_words[noise->distribution],
-        .method = noise->kind == NOISE_RULE ? "rule" : "maximum-likelihood",
+        .method = is_rule(noise) ? noise_words[noise->kind] : "maximum-likelihood",
         .constant = point->c[0] * design->unit,
         .coefficients = noise->kind == NOISE_1 ? NULL : told->coefficients,
     };
@@ -432,12 +443,9 @@ static int find_point(struct noise *noise, const struct least_squares *result, s
     }
     int r = noise_search_least_squares(noise->search, &noise->design, every_fold(noise), ret);
     *ret_reason = "there are no residuals";
-    if (r < 0 || noise->kind != NOISE_RULE)
+    if (r < 0 || !is_rule(noise))
         return r < 0 ? r : ret->converged;
-    struct noise_point rule;
-    r = noise_rule_run(&noise->design, every_fold(noise), &rule, ret_reason);
-    memcpy(ret->c, rule.c, sizeof ret->c);
-    return r;
+    return follow_rule(noise, every_fold(noise), ret, ret_reason);
 }
 
 int noise_settle(struct noise *noise, const struct fit *fit, uint32_t group, struct settled *settled,
@@ -474,7 +482,7 @@ int noise_settle(struct noise *noise, const struct fit *fit, uint32_t group, str
                           : noise->kind == NOISE_1 ? 1
                                                    : noise->design.width;
     r = judge(noise, &told, coefficients, &settled->result, ret);
-    if (r == 0 && settled->validation.folds > 0)
+    if (r == 0 && settled->validation.folds > 0 && settled->validation.reason[0] == '\0')
         r = validate(noise, &point, &settled->validation, &ret->log_score);
     return r;
 }

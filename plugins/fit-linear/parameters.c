@@ -43,9 +43,11 @@ const struct plugin_parameter linear_parameters[PARAMETER_COUNT] = {
         {.name = "noise",
          .words = noise_words,
          .fallback = NOISE_AUTO,
-         .help = "how rows scatter about the mean: N-0 (nothing is told), N-1 (alike everywhere), "
-                 "N-2 (by the same terms as the mean: maximum likelihood of both together), "
-                 "rule (N-2 by the rule of peanut and cashew); auto is N-1"},
+         .help =
+             "how rows scatter about the mean: N-0 (nothing is told), N-1 (alike everywhere), "
+             "N-2 (by the same terms as the mean: maximum likelihood of both together), "
+             "rule (N-2 by the rule of peanut and cashew), trimmed-rule (that of cashew's commit c0a430e); "
+             "auto is N-1"},
     [PARAMETER_DISTRIBUTION] = {.name = "distribution",
                                 .words = distribution_words,
                                 .fallback = NOISE_NORMAL,

@@ -27,7 +27,7 @@ struct row_fit {
     /* The group in hand. */
     size_t rows, capacity;
     const double *columns[LINEAR_INPUTS_MOST + 1]; /* inputs, response, weights */
-    const double *numbers;                         /* of the rows in the table */
+    const double *numbers, *folds;                 /* of the rows in the table */
     struct sums_cell *cells;
     size_t cell_count, cell_capacity;
     uint32_t *cell_of;          /* place in cells */
@@ -144,11 +144,12 @@ static int begin_group(struct row_fit *row_fit, uint32_t group, const struct sum
         row_fit->columns[i] = held->values[i] + start;
     row_fit->columns[row_fit->fit->formula.input_count + 1] = row_fit->weights;
     row_fit->numbers = held->values[inputs] + start;
+    row_fit->folds = held->values[inputs + 1] + start;
     bool weighted = row_fit->layout->weighted, categories = row_fit->fit->formula.category_count > 0;
     const double *given = held->values[inputs - 1] + start;
     for (size_t i = 0; i < row_fit->rows; i++) {
         row_fit->cell_of[i] =
-            categories ? place_of(cells, cell_count, held->values[inputs + 1][start + i]) : 0;
+            categories ? place_of(cells, cell_count, held->values[inputs + 2][start + i]) : 0;
         row_fit->given[i] = weighted ? given[i] : 1;
         if (!sums_is_complete(row_fit->layout, &row_fit->cells[row_fit->cell_of[i]]))
             row_fit->given[i] = 0;
@@ -161,8 +162,8 @@ static int begin_group(struct row_fit *row_fit, uint32_t group, const struct sum
 static int sum_rows(struct row_fit *row_fit) {
     size_t row;
     moments_reset(row_fit->moments);
-    int r = moments_add(row_fit->moments, 0, row_fit->rows, row_fit->columns, row_fit->cell_of,
-                        (uint32_t)row_fit->cell_count, &row);
+    int r = moments_add(row_fit->moments, row_fit->rows, row_fit->columns, row_fit->cell_of,
+                        (uint32_t)row_fit->cell_count, NULL, &row);
     if (r < 0)
         return r;
     sums_collect(row_fit->sums, row_fit->moments, row_fit->cells, row_fit->cell_count, 0);
@@ -459,22 +460,22 @@ int row_fit_run(struct row_fit *row_fit, uint32_t group, const struct sums_cell 
 
 int row_fit_validate(struct row_fit *row_fit, const struct sums *all, uint32_t folds,
                      struct validation *ret) {
-    *ret = (struct validation){.folds = folds, .rmse = NAN, .relative = NAN, .log_score = NAN};
+    *ret = (struct validation){.rmse = NAN, .relative = NAN, .log_score = NAN};
     row_fit->reason = ret->reason;
-    uint64_t seed = row_fit->fit->request->seed;
     double squares = 0;
     for (uint32_t f = 0; f < folds; f++) {
         size_t held_out = 0;
         for (size_t i = 0; i < row_fit->rows; i++) {
-            bool inside = moments_fold_of((uint64_t)row_fit->numbers[i], seed, folds) == f;
+            bool inside = row_fit->folds[i] == f;
             row_fit->base[i] = inside ? 0 : row_fit->given[i];
             held_out += inside && row_fit->given[i] > 0;
         }
+        ret->folds += held_out > 0;
         int r = held_out == 0 ? 1 : run(row_fit, NULL, row_fit->result);
         if (r <= 0)
             return r;
         for (size_t i = 0; i < row_fit->rows; i++) {
-            if (moments_fold_of((uint64_t)row_fit->numbers[i], seed, folds) != f || row_fit->given[i] == 0)
+            if (row_fit->folds[i] != f || row_fit->given[i] == 0)
                 continue;
             double residual, leverage;
             look_at(row_fit, i, &residual, &leverage);

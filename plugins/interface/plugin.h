@@ -143,7 +143,7 @@ struct plugin_noise {
     uint32_t size;
     const char *kind;         /* "N-1", "N-2", "mixture" */
     const char *distribution; /* "normal", "half-normal" */
-    const char *method;       /* how it was found: "least-squares", "robust", "rule", "maximum-likelihood" */
+    const char *method;       /* how it was found: "least-squares", "robust", "rule", ... (MODEL.md) */
     double constant;          /* of N-1 and N-2 */
     const double
         *coefficients; /* of N-2: one for each term of the formula (that of the term 1 is 0); or NULL */

@@ -53,7 +53,7 @@ static struct moments *sum(const struct formula *formula, bool weighted, enum mo
         part[formula->column_count] = columns[3] + start;
         part[formula->column_count + 1] = columns[4] + start;
         size_t row;
-        assert_int_equal(moments_add(moments, start, count, part, groups + start, group_count, &row), 0);
+        assert_int_equal(moments_add(moments, count, part, groups + start, group_count, NULL, &row), 0);
     }
     return moments;
 }
