@@ -44,6 +44,7 @@ void fitting_request_clear(struct fitting_request *request) {
     name_list_clear(&request->folds_by);
     free(request->settings);
     request->settings = NULL;
+    model_breaks_clear(&request->breaks);
 }
 
 /* The first operand is a method when it could be no file: it has no dot and no slash, and there is no such
@@ -104,6 +105,19 @@ static int read_settings(const struct verb_arguments *arguments, struct fitting_
     return read_folds(arguments, ret, failure);
 }
 
+/* --breaks and --breaks-group. */
+static int read_breaks(const struct verb_arguments *arguments, struct fitting_request *ret,
+                       struct failure *failure) {
+    const char *path = verb_value(arguments, "--breaks"), *group = verb_value(arguments, "--breaks-group");
+    if (!path && group)
+        return failure_input(failure, NULL, 0, 0,
+                             "--breaks-group says of which group, and --breaks is not given");
+    if (!path)
+        return 0;
+    ret->options.breaks = &ret->breaks;
+    return model_breaks_read(path, group, &ret->breaks, failure);
+}
+
 int fitting_request_read(const struct verb_arguments *arguments, const char *const *operands, size_t count,
                          const struct installation *installation, struct fitting_request *ret,
                          struct failure *failure) {
@@ -142,7 +156,8 @@ int fitting_request_read(const struct verb_arguments *arguments, const char *con
     ret->options.by = ret->by.names;
     ret->options.by_count = ret->by.count;
     r = r < 0 ? r : read_folds_by(arguments, ret, failure);
-    return r < 0 ? r : read_settings(arguments, ret, failure);
+    r = r < 0 ? r : read_settings(arguments, ret, failure);
+    return r < 0 ? r : read_breaks(arguments, ret, failure);
 }
 
 /* The one column whose role is response; otherwise `duration`. */
@@ -184,6 +199,10 @@ int fitting_request_complete(struct fitting_request *request, const struct verb_
     if (!options->terms &&
         strcmp(options->method, suggested) == 0) /* another method speaks another language */
         options->terms = suggestion->terms;
+    if (suggestion->terms && strcmp(options->method, suggested) != 0) {
+        options->other_method = suggested;
+        options->other_terms = suggestion->terms;
+    }
     if (!options->sizes) {
         options->sizes = suggestion->sizes;
         options->size_count = suggestion->size_count;

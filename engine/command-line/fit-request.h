@@ -20,6 +20,7 @@ struct fitting_request {
     struct fitting_options options;
     struct name_list sizes, by, folds_by;
     const char **settings; /* owned; the texts are the arguments' */
+    struct model_breaks breaks;
     const char *output, *plot;
     bool json, brief;
     uint32_t folds;

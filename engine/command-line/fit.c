@@ -1,4 +1,5 @@
 /* assay fit: tables in, a model out. */
+#include "engine/command-line/fit-distances.h"
 #include "engine/command-line/fit-progress.h"
 #include "engine/command-line/fit-report.h"
 #include "engine/command-line/fit-request.h"
@@ -13,6 +14,7 @@
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/cross-validation.h"
+#include "engine/plugin/distance-plot.h"
 #include "engine/plugin/evaluation.h"
 #include "engine/plugin/fitted-model.h"
 #include "engine/plugin/fitting.h"
@@ -75,15 +77,14 @@ static int show_residuals(const struct fitting *fitting, const struct fitted_mod
                           const struct fitting_request *request, struct failure *failure) {
     cleanup(residuals_clear) struct residuals residuals = {0};
     const char *kind = fitted_model_view(model)->kind;
-    if (!evaluation_knows(kind) && request->plot)
-        return failure_input(failure, request->plot, 0, 0,
-                             "models of the kind '%.64s' are not evaluated row by row: there are no "
-                             "residuals to plot",
-                             kind);
-    if (!evaluation_knows(kind))
-        return 0;
+    bool told = !request->json && !request->brief;
+    if (!evaluation_knows(kind)) {
+        if (told)
+            fit_distances_print(stdout, fitting);
+        return request->plot ? distance_plot_write(request->plot, fitting, failure) : 0;
+    }
     int r = residuals_init(&residuals, fitting, model, failure);
-    if (r == 0 && !request->json && !request->brief) {
+    if (r == 0 && told) {
         struct lack_of_fit lack;
         r = lack_of_fit_init(&lack, fitting, model, &residuals, failure);
         if (r == 0)
@@ -202,6 +203,8 @@ static const struct {
     {"--output", FIT},
     {"--data", COMPARE},
     {"--plot", FIT},
+    {"--breaks", FIT},
+    {"--breaks-group", FIT},
     {"--brief", FIT},
     {"--methods", METHODS},
     {"--parameters", PARAMETERS},
@@ -249,6 +252,10 @@ static const struct verb_option options[] = {
     {"--set", 's', "NAME=VALUE", "A parameter of the method (see --parameters).", true},
     {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
     {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
+    {"--breaks", 0, "MODEL", "smpi: segments begin where those of this model do (piecewise, or smpi).",
+     false},
+    {"--breaks-group", 0, "GROUP", "Of which group of that model; by default its only one, or PingPong's.",
+     false},
     {"--folds-by", 0, "UNIT",
      "What is in one fold together: 'setting', rows with equal factors (the default); 'row', each row by "
      "itself; or columns such as host,day, rows that are equal in these.",
@@ -297,7 +304,9 @@ const struct verb verb_fit = {
         "of the model's noise, and the rows that are furthest off, with the line of their file. Where rows "
         "repeat, those with equal factors tell by F whether the model lacks fit (Draper and Smith); a model "
         "that predicts times of 0 or less for its own rows is told to. --plot "
-        "writes the same as SVG, with quantiles, and with data and curve of a model over one column. On a "
+        "writes the same as SVG, with quantiles, and with data and curve of a model over one column. Of a "
+        "population distances of machines and runs stand in place of residuals: from their mean, against "
+        "chi-squared, and the furthest of them by name. On a "
         "terminal, what takes more than 2 s says how far it is and when it will be done.\n"
         "\n"
         "'alternatives' fits M-0, M-1 and M-2 with every kind of noise, pooled and by each first part of "

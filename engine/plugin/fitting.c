@@ -164,6 +164,22 @@ static int read_settings(struct fitting *fitting, struct failure *failure) {
     return r;
 }
 
+/* Those of another model; not every plugin knows what to do with them. */
+static int pass_breaks(struct fitting *fitting, struct failure *failure) {
+    const struct model_breaks *breaks = fitting->options.breaks;
+    const struct fit_operations *operations = fitting->operations;
+    if (!breaks)
+        return 0;
+    if (!PLUGIN_HAS(operations, takes) || !(operations->takes & FIT_TAKES_BREAKS))
+        return failure_input(failure, NULL, 0, 0,
+                             "the method '%s' takes no breaks of another model; expected smpi",
+                             fitting->options.method);
+    fitting->request.breaks = breaks->at;
+    fitting->request.break_count = breaks->count;
+    fitting->request.breaks_from = breaks->from;
+    return 0;
+}
+
 static int fill_request(struct fitting *fitting, struct failure *failure) {
     const struct fitting_options *options = &fitting->options;
     const struct fit_operations *operations = fitting->operations;
@@ -195,8 +211,10 @@ static int fill_request(struct fitting *fitting, struct failure *failure) {
         .column_count = count,
         .seed = options->seed,
         .suggested = options->suggested,
+        .other_method = options->other_method,
+        .other_terms = options->other_terms,
     };
-    return 0;
+    return pass_breaks(fitting, failure);
 }
 
 static size_t label_of(struct fitting *fitting, const char *name) {
@@ -416,6 +434,11 @@ int fitting_kept_folds(const struct fitting *fitting, uint32_t count, uint8_t **
         return -ENOMEM;
     assign_folds(fitting, folds, 0, kept->stride, kept->count, (const double *const *)kept->columns,
                  (const uint32_t *const *)kept->labels, assigned);
+    for (size_t i = 0; kept->stride == 1 && i < kept->count; i++) {
+        struct fit_comparison comparison; /* rows that are one observation are in the fold of the first */
+        fitting_compare(fitting, i, &comparison);
+        assigned[i] = assigned[comparison.first];
+    }
     *ret = take_pointer(assigned);
     return 0;
 }
@@ -697,6 +720,20 @@ bool fitting_levels(const struct fitting *fitting, const char *name, struct plug
 
 const struct kept_rows *fitting_kept_rows(const struct fitting *fitting) {
     return fitting->kept.limit > 0 ? &fitting->kept : NULL;
+}
+
+void fitting_compare(const struct fitting *fitting, size_t i, struct fit_comparison *ret) {
+    const struct fit_operations *operations = fitting->operations;
+    uint64_t row = i * fitting->kept.stride;
+    *ret = (struct fit_comparison){.size = sizeof *ret, .divisor = 1, .first = row};
+    if (PLUGIN_HAS(operations, compare) && operations->compare)
+        operations->compare(fitting->instance, row, ret);
+}
+
+bool fitting_distances(const struct fitting *fitting, size_t set, struct fit_distances *ret) {
+    const struct fit_operations *operations = fitting->operations;
+    return PLUGIN_HAS(operations, distances) && operations->distances &&
+           operations->distances(fitting->instance, set, ret);
 }
 
 const struct fit_needs *fitting_needs(const struct fitting *fitting) {

@@ -11,6 +11,7 @@
 #include "engine/plugin/folds.h"
 #include "engine/plugin/hull.h"
 #include "engine/plugin/kept-rows.h"
+#include "engine/plugin/model-breaks.h"
 #include "engine/plugin/table.h"
 #include "plugins/interface/fit.h"
 
@@ -41,8 +42,10 @@ struct fitting_options {
     const char *weights;         /* or NULL */
     const char *const *settings; /* of the plugin's parameters: "NAME=VALUE", the value with its unit */
     size_t setting_count;
-    uint64_t seed;     /* of whatever the plugin draws */
-    bool suggested;    /* the terms are not the user's own */
+    uint64_t seed;                          /* of whatever the plugin draws */
+    bool suggested;                         /* the terms are not the user's own */
+    const char *other_method, *other_terms; /* what an archive suggests for another method; or NULL */
+    const struct model_breaks *breaks;      /* of another model, for a plugin that takes them; or NULL */
     const char *folds; /* value of the parameter `folds` where the plugin has one that is not set; or NULL */
     enum folds_unit folds_by;
     const char *const *fold_columns; /* of FOLDS_BY_COLUMNS */
@@ -99,6 +102,8 @@ bool fitting_levels(const struct fitting *fitting, const char *name, struct plug
 const struct fit_needs *fitting_needs(const struct fitting *fitting);
 const struct fit_request *fitting_request(const struct fitting *fitting);
 const struct kept_rows *fitting_kept_rows(const struct fitting *fitting);
+/* How the I-th row that was kept is compared with the model; that of most says what it stands for itself. */
+void fitting_compare(const struct fitting *fitting, size_t i, struct fit_comparison *ret);
 /* The column of the J-th label of the rows that were kept. */
 const char *fitting_label_column(const struct fitting *fitting, size_t j);
 /* By what the rows are parted into folds: as asked, but by row where there is no factor to tell settings
@@ -110,6 +115,9 @@ const char *fitting_fold_column(const struct fitting *fitting, size_t i);
 /* The folds, COUNT of them, of the rows that were kept, in *RET, which the caller frees; where all rows were,
  * they are those that the plugin was told. 0 or -ENOMEM. */
 int fitting_kept_folds(const struct fitting *fitting, uint32_t count, uint8_t **ret);
+/* What is told in place of residuals: the SET-th kind of distances, after fitting_finish; false: there are no
+ * more. Valid until fitting_free. */
+bool fitting_distances(const struct fitting *fitting, size_t set, struct fit_distances *ret);
 /* The value of the I-th of the plugin's parameters, as it was set or by default. */
 double fitting_parameter(const struct fitting *fitting, size_t i);
 /* The unit of column NAME (UCUM), or NULL where it is not known. */

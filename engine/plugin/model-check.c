@@ -207,6 +207,9 @@ static void check_formula(struct check *check) {
     if (check->view->over && factors && !has_factor(factors, check->view->over))
         tell(check, factors, false, "'factors' has no '%.64s', which the segments are over",
              check->view->over);
+    if (check->view->named_by && factors && !has_factor(factors, check->view->named_by))
+        tell(check, factors, false, "'factors' has no '%.64s', which the parts are named by",
+             check->view->named_by);
 }
 
 /* ---- Estimates */
@@ -409,7 +412,7 @@ static int prepare(struct check *check, struct failure *failure) {
     int r = evaluation_columns(check->view, &check->columns, &check->column_count, failure);
     if (r < 0)
         return r;
-    if (!evaluation_knows(check->view->kind))
+    if (!evaluation_is_possible(check->view))
         return 0;
     /* What it refuses was told of when the file was read. */
     r = evaluation_new(check->view, check->columns, check->column_count, &check->evaluation, NULL);

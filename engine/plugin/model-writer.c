@@ -154,7 +154,8 @@ static void put_levels(struct model_writer *writer, const char *name) {
 }
 
 static bool is_used(const struct fit_formula *formula, const char *name) {
-    bool used = formula->over && strcmp(formula->over, name) == 0;
+    bool used = (formula->over && strcmp(formula->over, name) == 0) ||
+                (formula->named_by && strcmp(formula->named_by, name) == 0);
     for (size_t t = 0; !used && t < formula->term_count; t++)
         for (size_t f = 0; !used && f < formula->terms[t].factor_count; f++)
             used = strcmp(formula->terms[t].factors[f].name, name) == 0;
@@ -339,6 +340,10 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
     if (formula->over) {
         put(writer, text, ",\n  \"over\": ");
         put_string(writer, text, formula->over);
+    }
+    if (formula->named_by) {
+        put(writer, text, ",\n  \"named_by\": ");
+        put_string(writer, text, formula->named_by);
     }
     put(writer, text, ",\n  \"response\": {\"name\": ");
     put_string(writer, text, options->response);

@@ -13,9 +13,9 @@
  *
  * For cross-validation a group's rows can be parted into folds, with sums of their own each.
  *
- * Memory: one fixed-size record a group and fold (M-2: 512 bytes), in slabs that never move. Folds are given
- * up, and their sums united, where records would be more than MOMENTS_FOLDS_BYTES_MOST or groups more than
- * MOMENTS_FOLDS_GROUPS_MOST.
+ * Memory: one fixed size a group (M-2: 1,984 bytes with 5 folds, 576 with none), in slabs that never move.
+ * Folds are given up, and their sums united, where records would be more than MOMENTS_FOLDS_BYTES_MOST or
+ * groups more than MOMENTS_FOLDS_GROUPS_MOST.
  */
 #ifndef ASSAY_FIT_LINEAR_MOMENTS_H
 #define ASSAY_FIT_LINEAR_MOMENTS_H
@@ -72,12 +72,11 @@ double moments_negative(const struct moments *moments, uint32_t group,
                         uint32_t fold); /* sum of w*y where y < 0, unscaled */
 /* Sum of w*za*zb over its rows, scaled by 2^(moments_exponent(a) + moments_exponent(b)). */
 struct dd moments_sum(const struct moments *moments, uint32_t group, uint32_t fold, size_t a, size_t b);
-/* Takes the fold's range of an input, the response after the last, or of the product A, unscaled, into
- * *MINIMUM and *MAXIMUM: widens them. */
-void moments_widen_input(const struct moments *moments, uint32_t group, uint32_t fold, size_t i,
-                         double *minimum, double *maximum);
-void moments_widen(const struct moments *moments, uint32_t group, uint32_t fold, size_t a, double *minimum,
-                   double *maximum);
+/* Takes the group's range of an input, the response after the last, or of the product A, over all folds,
+ * unscaled, into *MINIMUM and *MAXIMUM: widens them. */
+void moments_widen_input(const struct moments *moments, uint32_t group, size_t i, double *minimum,
+                         double *maximum);
+void moments_widen(const struct moments *moments, uint32_t group, size_t a, double *minimum, double *maximum);
 
 /* How many columns z there are, z0 and y included. */
 size_t moments_width(const struct moments *moments);

@@ -576,8 +576,8 @@ static int finish_group(const struct fit *fit, const struct fit_writer *writer, 
 static int mixture_finish(struct fit *fit, const struct fit_writer *writer, struct plugin_message *message) {
     (void)message; /* whatever fails here is memory, or the writer, who knows */
     const struct plugin_term one = {"1", NULL, 0};
-    const struct fit_formula formula = {sizeof formula, fit->over ? "piecewise" : "linear", &one, 1,
-                                        fit->over};
+    const struct fit_formula formula = {
+        sizeof formula, fit->over ? "piecewise" : "linear", &one, 1, fit->over, NULL};
     int r = grouped_rows_sort(&fit->rows);
     r = r < 0 ? r : writer->formula(writer->context, &formula);
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++)

@@ -18,7 +18,9 @@ enum {
     HOST_BLOCK = 37,
     HOST_PARTS = 32,
     HOST_COVARIANCE = 12,
-    HOST_SETTINGS = 64
+    HOST_SETTINGS = 64,
+    HOST_COMPARISONS = 256,
+    HOST_DISTANCES = 640,
 };
 
 struct host_table {
@@ -33,6 +35,9 @@ struct host_table {
     size_t size_count;
     bool suggested;
     uint64_t seed;
+    const char *other_method, *other_terms, *breaks_from;
+    double breaks[8];
+    size_t break_count;
     /* Columns of texts: codes of each row, and the texts in natural order by code. */
     const char *category_names[HOST_COLUMNS];
     const uint32_t *categories[HOST_COLUMNS];
@@ -76,6 +81,13 @@ struct host_group {
     size_t part_count;
 };
 
+/* What a model tells in place of residuals; names are copies. */
+struct host_distances {
+    struct fit_distances told;
+    struct fit_distance items[HOST_DISTANCES];
+    char names[HOST_DISTANCES][32], parts[HOST_DISTANCES][16];
+};
+
 struct host_result {
     int code; /* of the first call that failed, or 0 */
     struct plugin_message message;
@@ -85,6 +97,8 @@ struct host_result {
     const struct fit_needs *needs;
     uint32_t orders[HOST_COLUMNS][HOST_TERMS];
     struct host_group groups[HOST_GROUPS];
+    struct fit_comparison comparisons[HOST_COMPARISONS]; /* of the first rows */
+    struct host_distances distances[2];
 };
 
 static int host_formula(void *context, const struct fit_formula *formula) {
@@ -219,6 +233,17 @@ static int host_stream(const struct fit_operations *fit, struct fit *instance, c
     return r < 0 ? r : fit->end_of_pass(instance, message);
 }
 
+static void host_keep_distances(const struct fit_operations *fit, const struct fit *instance,
+                                struct host_distances ret[static 2]) {
+    for (size_t set = 0; set < 2 && fit->distances && fit->distances(instance, set, &ret[set].told); set++)
+        for (size_t i = 0; i < ret[set].told.count && i < HOST_DISTANCES; i++) {
+            const struct fit_distance *item = &ret[set].told.items[i];
+            ret[set].items[i] = *item;
+            snprintf(ret[set].names[i], sizeof *ret->names, "%s", item->name);
+            snprintf(ret[set].parts[i], sizeof *ret->parts, "%s", item->part ? item->part : "");
+        }
+}
+
 static void host_fit(const struct fit_operations *fit, const struct host_table *table,
                      struct host_result *ret) {
     static uint32_t order[HOST_GROUPS];
@@ -253,6 +278,11 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
         .column_count = table->column_count + table->category_count,
         .seed = table->seed,
         .suggested = table->suggested,
+        .other_method = table->other_method,
+        .other_terms = table->other_terms,
+        .breaks = table->breaks,
+        .break_count = table->break_count,
+        .breaks_from = table->breaks_from,
     };
     struct fit *instance = NULL;
     struct fit_needs needs = {0};
@@ -269,6 +299,13 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
         host_formula,  host_group, host_skipped};
     if (ret->code >= 0)
         ret->code = fit->finish(instance, &writer, &ret->message);
+    for (size_t i = 0; ret->code >= 0 && fit->compare && i < table->rows && i < HOST_COMPARISONS; i++) {
+        ret->comparisons[i] =
+            (struct fit_comparison){.size = sizeof *ret->comparisons, .divisor = 1, .first = i};
+        fit->compare(instance, i, &ret->comparisons[i]);
+    }
+    if (ret->code >= 0)
+        host_keep_distances(fit, instance, ret->distances);
     fit->close(instance);
     free(zero);
 }

@@ -87,8 +87,8 @@ static void compare_kernels(const char *terms, bool weighted, bool whole) {
                 assert_same_bits(x.low, y.low);
             }
             double minimum[2] = {INFINITY, INFINITY}, maximum[2] = {-INFINITY, -INFINITY};
-            moments_widen(best, g, 0, a, &minimum[0], &maximum[0]);
-            moments_widen(plain, g, 0, a, &minimum[1], &maximum[1]);
+            moments_widen(best, g, a, &minimum[0], &maximum[0]);
+            moments_widen(plain, g, a, &minimum[1], &maximum[1]);
             assert_true(minimum[0] == minimum[1] && maximum[0] == maximum[1]);
         }
     }

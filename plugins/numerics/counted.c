@@ -1,4 +1,4 @@
-#include "plugins/fit-piecewise/counted.h"
+#include "plugins/numerics/counted.h"
 
 #include "plugins/numerics/growth.h"
 

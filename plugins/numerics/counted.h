@@ -2,10 +2,10 @@
  * Partitions of points that are parted into zones, which nothing crosses; and the best of exactly so many
  * segments.
  */
-#ifndef ASSAY_FIT_PIECEWISE_COUNTED_H
-#define ASSAY_FIT_PIECEWISE_COUNTED_H
+#ifndef ASSAY_NUMERICS_COUNTED_H
+#define ASSAY_NUMERICS_COUNTED_H
 
-#include "plugins/fit-piecewise/partition.h"
+#include "plugins/numerics/partition.h"
 
 enum { ZONES_ARCS_MOST = 1 << 24 };
 

@@ -11,10 +11,10 @@
  * Of two ways to the same point that are equally good to 32 digits, the one whose last segment begins earlier
  * is taken.
  */
-#ifndef ASSAY_FIT_PIECEWISE_PARTITION_H
-#define ASSAY_FIT_PIECEWISE_PARTITION_H
+#ifndef ASSAY_NUMERICS_PARTITION_H
+#define ASSAY_NUMERICS_PARTITION_H
 
-#include "plugins/fit-piecewise/sums.h"
+#include "plugins/numerics/sums.h"
 
 #include <stdint.h>
 

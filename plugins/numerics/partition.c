@@ -18,7 +18,7 @@
  * the list of the blocks before it that may still matter, and hands its children what survives, cut as small
  * as they.
  */
-#include "plugins/fit-piecewise/partition.h"
+#include "plugins/numerics/partition.h"
 
 #include "plugins/numerics/growth.h"
 
@@ -39,9 +39,19 @@ enum {
 /* Of the roundings in a bound: three additions. */
 static const double rounding = 0x1p-50;
 
+/* Without a call, which fmin and fmax are. */
+static inline double least_of(double a, double b) {
+    return a < b ? a : b;
+}
+
+static inline double greatest_of(double a, double b) {
+    return a > b ? a : b;
+}
+
 struct node {
-    uint32_t first;
+    uint32_t first, last; /* places */
     uint32_t level;
+    double least; /* over the block, of F(t) + C(t, last); INFINITY: it has no value */
     double bound; /* of least + P + C(u, a), a the place where the list was made; -INFINITY: not known */
 };
 
@@ -59,6 +69,7 @@ struct search {
     const struct partition_places *below, *above;
     double *values;             /* high parts of those of the places */
     size_t settled;             /* places before this one have their value */
+    double near_least;          /* of the values since the block of the lowest level began */
     double *least[LEVELS_MOST]; /* of each block but those of one place */
     struct node *nodes;         /* lists, one on the other */
     size_t node_count, node_capacity;
@@ -69,13 +80,18 @@ static size_t block_size(uint32_t level) {
     return (size_t)1 << (BRANCH_BITS * level);
 }
 
-static size_t block_last(const struct search *search, struct node node) {
-    size_t last = node.first + block_size(node.level) - 1;
+static size_t block_last(const struct search *search, size_t first, uint32_t level) {
+    size_t last = first + block_size(level) - 1;
     return last < search->count ? last : search->count;
 }
 
-static double block_least(const struct search *search, struct node node) {
-    return search->least[node.level][node.first >> (BRANCH_BITS * node.level)];
+/* Of a block whose places have their values. */
+static struct node make_node(const struct search *search, size_t first, uint32_t level) {
+    return (struct node){.first = (uint32_t)first,
+                         .last = (uint32_t)block_last(search, first, level),
+                         .level = level,
+                         .least = search->least[level][first >> (BRANCH_BITS * level)],
+                         .bound = -INFINITY};
 }
 
 static struct sums_bounds bounds(const struct search *search, size_t a, size_t b) {
@@ -106,6 +122,14 @@ struct best {
     size_t from;             /* SIZE_MAX: there is none */
 };
 
+/* Not the arrays, which are filled as they are needed. */
+static void best_init(struct best *best) {
+    best->most = INFINITY;
+    best->first = best->from = SIZE_MAX;
+    best->count = 0;
+    best->value = (struct dd){INFINITY, 0};
+}
+
 static double most_of(const struct search *search, const struct best *best) {
     return best->most + rounding * (fabs(best->most) + search->penalty);
 }
@@ -135,7 +159,7 @@ static void offer(struct search *search, size_t t, size_t s, struct sums_bounds 
         decide(search, s, best);
     best->open[best->count] = t;
     best->least[best->count++] = value + bounds.lower;
-    best->most = fmin(best->most, value + bounds.upper);
+    best->most = least_of(best->most, value + bounds.upper);
 }
 
 /* The last segment begins at one of COUNT places from FIRST on, at most a block of the lowest level. */
@@ -155,34 +179,40 @@ static void try_places(struct search *search, size_t first, size_t count, size_t
             offer(search, first + i, s, (struct sums_bounds){least[i], greatest[i]}, best);
 }
 
-static struct node child_of(struct node node, uint32_t child) {
-    size_t step = block_size(node.level - 1);
-    return (struct node){(uint32_t)(node.first + child * step), node.level - 1, -INFINITY};
+static struct node child_of(const struct search *search, struct node node, uint32_t child) {
+    return make_node(search, node.first + child * block_size(node.level - 1), node.level - 1);
 }
 
 /* MADE: C(a, s), a the place where the node's list was made. */
 static void consider(struct search *search, struct node node, size_t s, double made, struct best *best) {
-    if (node.first + search->run->minimum > s)
+    if (node.first + search->run->minimum > s || !(node.least < INFINITY))
         return;
-    double least = block_least(search, node);
-    if (!(least < INFINITY))
-        return;
-    size_t last = block_last(search, node);
     double most = most_of(search, best);
-    if (node.bound + made > most || least + search->penalty > most ||
-        least + search->penalty + lower(search, last, s) > most)
+    if (node.bound + made > most || node.least + search->penalty > most ||
+        node.least + search->penalty + lower(search, node.last, s) > most)
         return;
     if (node.level == 1) {
-        try_places(search, node.first, last - node.first + 1, s, best);
+        try_places(search, node.first, node.last - node.first + 1, s, best);
         return;
     }
     for (uint32_t child = BRANCH; child-- > 0;)
-        consider(search, child_of(node, child), s, made, best);
+        consider(search, child_of(search, node, child), s, made, best);
 }
 
-/* Whether earlier runs tell what is best for the points before S. */
+/* Whether earlier runs tell what is best for the points before S: the least cost is concave in the penalty,
+ * made of lines whose slopes are numbers of breaks, so where these differ by one at most it is one of the two
+ * lines that the runs found. */
 static bool is_known(const struct search *search, size_t s) {
-    return search->below && search->below->breaks[s] == search->above->breaks[s];
+    return search->below && search->below->breaks[s] - search->above->breaks[s] <= 1;
+}
+
+static void try_known(struct search *search, size_t s, struct best *best) {
+    uint32_t below = search->below->from[s], above = search->above->from[s];
+    if (above == UINT32_MAX)
+        return;
+    try_exactly(search, above, s, best);
+    if (below != above)
+        try_exactly(search, below, s, best);
 }
 
 static void search_place(struct search *search, size_t s, size_t near, const struct list *list,
@@ -192,9 +222,9 @@ static void search_place(struct search *search, size_t s, size_t near, const str
         best->first = before;
         offer(search, before, s, bounds(search, before, s), best);
     }
-    if (near < s)
+    if (near < s && search->near_least + search->penalty <= most_of(search, best))
         try_places(search, near, s - near, s, best);
-    double made = fmax(lower(search, list->made_at, s), 0);
+    double made = greatest_of(lower(search, list->made_at, s), 0);
     for (size_t i = list->count; i-- > 0;)
         consider(search, search->nodes[list->start + i], s, made, best);
     decide(search, s, best);
@@ -206,39 +236,46 @@ static void settle(struct search *search, size_t s, size_t near, const struct li
     if (s < search->settled)
         return;
     search->settled = s + 1;
+    if (s == near)
+        search->near_least = INFINITY;
     places->from[s] = places->breaks[s] = UINT32_MAX;
     places->values[s] = (struct dd){s == 0 ? -search->penalty : INFINITY, 0};
     search->values[s] = places->values[s].high;
+    if (s == 0)
+        search->near_least = -search->penalty;
     if (s == 0 || s < search->run->minimum)
         return;
-    struct best best = {.most = INFINITY, .first = SIZE_MAX, .from = SIZE_MAX};
+    struct best best;
+    best_init(&best);
     if (!is_known(search, s))
         search_place(search, s, near, list, &best);
-    else if (search->above->from[s] != UINT32_MAX)
-        try_exactly(search, search->above->from[s], s, &best);
+    else
+        try_known(search, s, &best);
     if (best.from == SIZE_MAX)
         return;
     places->values[s] = best.value;
     search->values[s] = best.value.high;
+    search->near_least = least_of(search->near_least, best.value.high);
     places->from[s] = (uint32_t)best.from;
     places->breaks[s] = best.from == 0 ? 0 : places->breaks[best.from] + 1;
 }
 
 /* ---- Blocks */
 
-static void make_block(struct search *search, struct node node) {
+static void make_block(struct search *search, size_t first, uint32_t level) {
     double bound[CHUNK + SUMS_LANES], unused[CHUNK + SUMS_LANES], least = INFINITY;
-    size_t last = block_last(search, node), origin = search->run->first;
-    for (size_t t = node.first; t <= last; t += CHUNK) {
+    size_t last = block_last(search, first, level), origin = search->run->first;
+    for (size_t t = first; t <= last; t += CHUNK) {
         size_t count = last + 1 - t < CHUNK ? last + 1 - t : CHUNK;
         sums_bounds_many(search->run->sums, origin + last, origin + t, count, bound, unused);
         for (size_t i = 0; i < count; i++) {
             double value = search->values[t + i];
             if (value < INFINITY)
-                least = fmin(least, value + fmax(bound[i], 0) - rounding * (fabs(value) + search->penalty));
+                least = least_of(least, value + greatest_of(bound[i], 0) -
+                                            rounding * (fabs(value) + search->penalty));
         }
     }
-    search->least[node.level][node.first >> (BRANCH_BITS * node.level)] = least;
+    search->least[level][first >> (BRANCH_BITS * level)] = least;
 }
 
 /* The greatest U(s) - C(a, s) over a <= s <= LAST. */
@@ -259,8 +296,8 @@ static double ceiling(const struct search *search, size_t a, size_t last) {
         for (size_t i = 0; i < count; i++) {
             double least = before + upper_before[i];
             if (s + i >= a + minimum)
-                least = fmin(least, value + search->penalty + upper_here[i]);
-            greatest = fmax(greatest, least - fmax(lower_here[i], 0));
+                least = least_of(least, value + search->penalty + upper_here[i]);
+            greatest = greatest_of(greatest, least - greatest_of(lower_here[i], 0));
         }
     }
     return greatest + rounding * (fabs(value) + search->penalty);
@@ -269,19 +306,18 @@ static double ceiling(const struct search *search, size_t a, size_t last) {
 /* MADE as above, s being A. */
 static void keep(struct search *search, struct node node, size_t a, double made, uint32_t level,
                  double most) {
-    double least = block_least(search, node);
-    if (!(least < INFINITY) || node.bound + made > most)
+    if (!(node.least < INFINITY) || node.bound + made > most)
         return;
-    double bound = least + search->penalty + lower(search, block_last(search, node), a);
+    double bound = node.least + search->penalty + lower(search, node.last, a);
     if (bound > most)
         return;
     if (node.level <= level) {
-        node.bound = bound - rounding * (fabs(least) + search->penalty);
+        node.bound = bound - rounding * (fabs(node.least) + search->penalty);
         push(search, node);
         return;
     }
     for (uint32_t child = 0; child < BRANCH; child++)
-        keep(search, child_of(node, child), a, made, level, most);
+        keep(search, child_of(search, node, child), a, made, level, most);
 }
 
 static bool is_all_known(const struct search *search, size_t a, size_t last) {
@@ -293,25 +329,24 @@ static bool is_all_known(const struct search *search, size_t a, size_t last) {
 
 static void visit(struct search *search, uint32_t level, size_t a, const struct list *list) {
     settle(search, a, a, list);
-    size_t last = block_last(search, (struct node){(uint32_t)a, level, 0});
+    size_t last = block_last(search, a, level);
     size_t step = block_size(level - 1);
     struct list own = {search->node_count, 0, a};
     if (list->count > 0 && !is_all_known(search, a, last)) {
-        double most = ceiling(search, a, last), made = fmax(lower(search, list->made_at, a), 0);
+        double most = ceiling(search, a, last), made = greatest_of(lower(search, list->made_at, a), 0);
         for (size_t i = 0; i < list->count; i++)
             keep(search, search->nodes[list->start + i], a, made, level, most);
     }
     for (size_t child = a; child <= last && !search->failed; child += step) {
-        struct node done = {(uint32_t)child, level - 1, -INFINITY};
         own.count = search->node_count - own.start;
         if (level == 1) {
             settle(search, child, a, &own);
             continue;
         }
         visit(search, level - 1, child, &own);
-        make_block(search, done);
+        make_block(search, child, level - 1);
         if (child + step <= last)
-            push(search, done);
+            push(search, make_node(search, child, level - 1));
     }
     search->node_count = own.start;
 }
@@ -361,7 +396,8 @@ static void search_short(struct search *search) {
     size_t minimum = search->run->minimum;
     for (size_t s = 0; s <= search->count; s++) {
         struct partition_places *places = &search->places;
-        struct best best = {.from = SIZE_MAX};
+        struct best best;
+        best_init(&best);
         for (size_t length = 2 * minimum - 1; length >= minimum; length--)
             if (s >= length && (s == length || places->from[s - length] != UINT32_MAX))
                 try_exactly(search, s - length, s, &best);
@@ -406,7 +442,7 @@ double partition_floor(const struct partition_run *run) {
                 continue;
             double own =
                 length <= 2 ? 0 : sums_bounds(run->sums, run->first + s - length, run->first + s).lower;
-            here = fmin(here, before + fmax(own, 0));
+            here = least_of(here, before + greatest_of(own, 0));
         }
         least[s % turn] = here;
     }

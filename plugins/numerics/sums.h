@@ -11,11 +11,11 @@
  * The property that all pruning rests on: more points never leave less, and two lines never more than one:
  *     rss(a, c) >= rss(a, b) + rss(b, c)    for a <= b <= c.
  */
-#ifndef ASSAY_FIT_PIECEWISE_SUMS_H
-#define ASSAY_FIT_PIECEWISE_SUMS_H
+#ifndef ASSAY_NUMERICS_SUMS_H
+#define ASSAY_NUMERICS_SUMS_H
 
-#include "plugins/fit-piecewise/points.h"
 #include "plugins/numerics/double-double.h"
+#include "plugins/numerics/points.h"
 
 struct sums_moment {
     double w, x, y, xx, xy, yy;

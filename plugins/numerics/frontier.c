@@ -1,6 +1,6 @@
-#include "plugins/fit-piecewise/frontier.h"
+#include "plugins/numerics/frontier.h"
 
-#include "plugins/fit-piecewise/counted.h"
+#include "plugins/numerics/counted.h"
 #include "plugins/numerics/growth.h"
 
 #include <errno.h>
@@ -167,6 +167,16 @@ double frontier_rss(const struct frontier *frontier, const struct partition *par
 
 double frontier_segment(const struct frontier *frontier, size_t a, size_t b) {
     return sums_unscale(&frontier->sums, dd_to_double(sums_rss(&frontier->sums, a, b)));
+}
+
+static double lower(const struct frontier *frontier, size_t a, size_t b) {
+    return b - a <= 2 ? 0 : sums_bounds(&frontier->sums, a, b).lower;
+}
+
+bool frontier_leaves_more(const struct frontier *frontier, size_t a, size_t at, size_t b, double most) {
+    double least = lower(frontier, a, at) + lower(frontier, at, b);
+    return sums_unscale(&frontier->sums, least) * (1 - 0x1p-50) > most ||
+           frontier_segment(frontier, a, at) + frontier_segment(frontier, at, b) > most;
 }
 
 /* ---- Corners */
@@ -423,28 +433,37 @@ static int settle(struct frontier *frontier, const struct choice *choice, const 
     return r;
 }
 
-/* At the best number of breaks the penalty is cost x R / n: from the noise to there by repetition, which goes
- * ahead of itself once two steps tell how fast it closes in. Where it leads is only where the proof begins.
+/*
+ * At the best number of breaks the penalty is cost x R / n: from the noise to there by repetition, which goes
+ * ahead of itself: by how fast breaks that fit noise grow in number (see penalty_of_noise) at first, by how
+ * fast it closes in once two steps tell. Noise alone hardly gains 2 log n times its variance: where breaks
+ * cost more, seven tenths of the penalty find the same and prove at once that more are no better. Where it
+ * leads is only where the proof begins.
  */
 static int begin_choice(struct frontier *frontier, const struct choice *choice) {
     int r = 0;
-    double least = choice->cost * frontier->floor / choice->n, last_step = 0;
-    double penalty = choice->cost * frontier->noise;
+    const bool clear = 0.7 * choice->cost > 2 * log((double)frontier->sums.count);
+    const double share = clear ? 0.7 : 1, least = choice->cost * frontier->floor / choice->n;
+    double last_step = 0, penalty = share * choice->cost * frontier->noise;
     for (int i = 0; r >= 0 && i < 8; i++) {
         size_t at;
         penalty = fmax(penalty, least);
         r = run(frontier, penalty, &at);
         if (r < 0)
             break;
-        double step = choice->cost * frontier->corners[at].rss / choice->n - penalty;
-        if (fabs(step) < (frontier->corners[at].partition.count < 20 ? 0.01 : 0.005) * penalty)
+        double count = (double)frontier->corners[at].partition.count;
+        double step = share * choice->cost * frontier->corners[at].rss / choice->n - penalty;
+        /* Few breaks are the same few for a penalty near by. */
+        if (fabs(step) < (count >= 20 ? 0.005 : clear ? 0.15 : 0.02) * penalty)
             break;
         double rate = last_step != 0 ? step / last_step : 0;
         bool closes = rate > 0.1 && rate < 0.8;
-        penalty += closes ? step / (1 - rate) : step;
-        last_step = closes ? 0 : step;
-        /* Few breaks are the same few for a penalty near by. */
-        if (fabs(step) < 0.1 * penalty && rate == 0 && frontier->corners[at].partition.count < 20)
+        if (last_step == 0 && count >= 20)
+            rate = fmin(0.65 * choice->cost * choice->cost * count / choice->n, 0.7);
+        bool ahead = closes || (last_step == 0 && count >= 20);
+        penalty += ahead ? step / (1 - rate) : step;
+        last_step = ahead ? 0 : step;
+        if (fabs(step) < 0.1 * penalty && rate == 0 && count < 20)
             break;
     }
     return r;
