@@ -9,7 +9,8 @@ enum {
     STEPS_MOST = 200,
     HALVINGS_MOST = 40,
     REGRESSIONS = 5,
-    GUIDE_ROWS = 30, /* of a fold, by column */
+    GUIDE_ROWS = 30,    /* of a fold, by column */
+    SEVERAL_ROWS = 200, /* of all, by column: with fewer the likelihood has several maxima */
 };
 
 /* A step that would raise log L by no more is the last. Newton's then leaves about its square: 1e-5 standard
@@ -396,6 +397,28 @@ static void climb(struct noise_search *search, uint32_t folds, struct noise_poin
     }
 }
 
+/* Least squares, and a standard deviation in proportion to COLUMN with a little of the constant. */
+static void begin_along(const struct noise_search *search, size_t column, struct noise_point *ret) {
+    begin(search, false, ret);
+    double sigma = ret->c[0];
+    ret->c[0] *= 0.001;
+    ret->c[column] = sigma;
+}
+
+/* Climbs from elsewhere too, and keeps the highest. */
+static void climb_elsewhere(struct noise_search *search, uint32_t folds, struct noise_point *point) {
+    for (size_t q = 0; q < search->width; q++) {
+        struct noise_point other;
+        if (search->fixed[q])
+            continue;
+        begin_along(search, q, &other);
+        evaluate(search, folds, true, &other, search->sums);
+        climb(search, folds, &other);
+        if (other.objective < point->objective && (other.converged || !point->converged))
+            *point = other;
+    }
+}
+
 int noise_search_run(struct noise_search *search, struct noise_design *design, struct noise_point *ret) {
     int r = take_up(search, design);
     if (r < 0)
@@ -419,6 +442,8 @@ int noise_search_run(struct noise_search *search, struct noise_design *design, s
         evaluate(search, folds, true, ret, search->sums);
     }
     climb(search, folds, ret);
+    if (design->count <= SEVERAL_ROWS * design->width)
+        climb_elsewhere(search, folds, ret);
     return 0;
 }
 

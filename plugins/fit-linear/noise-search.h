@@ -8,6 +8,9 @@
  * lest one row that is met exactly makes the likelihood infinite. Mean and spread are found together: two
  * regressions of |residual| first, then Newton steps on all (Fisher's where the likelihood is not convex),
  * each with a quadratic program for the bounds, halved until the likelihood grows.
+ * Few rows have several maxima: then the steps begin at a constant standard deviation too, and at one along
+ * each column, and the highest counts. A maximum that is a spike, where one row is met exactly, is not
+ * sought.
  */
 #ifndef ASSAY_FIT_LINEAR_NOISE_SEARCH_H
 #define ASSAY_FIT_LINEAR_NOISE_SEARCH_H

@@ -2,6 +2,7 @@
 
 #include "plugins/numerics/random.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -13,6 +14,9 @@ enum {
     FINE_CYCLES = 6,
     ROUNDS_MOST = 4, /* of moves */
     QUANTILES = 16,
+    WINDOW_MOST = 64, /* points that a small component is put on */
+    WINDOWS_MOST = 6,
+    DRAWS_MOST = 64, /* times as many as were asked for */
     ABOVE = 2, /* so many components more are tried, since merging them leads where splitting does not */
 };
 
@@ -157,6 +161,23 @@ static void from_drawn_centres(struct search *search, size_t count) {
     begin(search, &mixture);
 }
 
+/* Points as means, each as often as it weighs, with any sigma between the floor's and all values'. */
+static void from_drawn_shapes(struct search *search, size_t count) {
+    struct mixture mixture = {.count = count};
+    for (size_t k = 0; k < count; k++) {
+        mixture.mean[k] = draw_centre(search, NULL, 0);
+        mixture.sigma[k] = pow(search->settings->floor.sigma, random_numbers_fraction(&search->numbers));
+        mixture.weight[k] = 0.05 + random_numbers_fraction(&search->numbers);
+    }
+    begin(search, &mixture);
+}
+
+/* The fewer points, the more draws there is time for, and the more ways in which they can be shared out. */
+static size_t count_draws(const struct search *search) {
+    size_t times = 2 * COARSE_MOST / (search->sample->coarse.count + 1);
+    return search->settings->starts * (times < 1 ? 1 : times > DRAWS_MOST ? DRAWS_MOST : times);
+}
+
 /* Component K of MIXTURE becomes two, in one of SPLITS ways. */
 enum { SPLITS = 4 };
 
@@ -197,7 +218,98 @@ static void merge(struct mixture *mixture, size_t i, size_t j) {
     remove_component(mixture, j);
 }
 
+/* ---- Where points lie closer than a mixture has them */
+
+/* Points next to each other, and about what a component on them would gain. */
+struct window {
+    double gain, weight, mean, sigma;
+};
+
+struct windows {
+    struct window best[WINDOWS_MOST]; /* the best first, apart from each other */
+    size_t count;
+};
+
+static void keep_window(struct windows *windows, const struct window *window) {
+    size_t at = windows->count;
+    for (size_t i = 0; i < windows->count; i++) {
+        const struct window *other = &windows->best[i];
+        if (fabs(other->mean - window->mean) > other->sigma + window->sigma)
+            continue;
+        if (other->gain >= window->gain)
+            return;
+        at = i;
+        break;
+    }
+    if (at == WINDOWS_MOST && windows->best[--at].gain >= window->gain)
+        return;
+    if (at == windows->count)
+        windows->count++;
+    windows->best[at] = *window;
+    for (; at > 0 && windows->best[at - 1].gain < window->gain; at--) {
+        windows->best[at] = windows->best[at - 1];
+        windows->best[at - 1] = *window;
+    }
+}
+
+/* log of the density times sqrt(2 pi); far from all components no less than a double has. */
+static double log_density(const struct mixture *mixture, double at) {
+    double sum = DBL_MIN;
+    for (size_t k = 0; k < mixture->count; k++) {
+        double away = (at - mixture->mean[k]) / mixture->sigma[k];
+        sum += mixture->weight[k] / mixture->sigma[k] * exp(-0.5 * away * away);
+    }
+    return log(sum);
+}
+
+/* Of all runs of points from FIRST on, the one on which a component gains most; its gain -INFINITY where
+ * there is none. LOGS: the log densities of the mixture without it. */
+static struct window best_from(const struct search *search, const double *logs, size_t first) {
+    const struct points *points = &search->sample->coarse;
+    struct window best = {.gain = -INFINITY};
+    double weight = 0, moment = 0, squares = 0, before = 0, all = search->sample->weight;
+    size_t end = first + WINDOW_MOST < points->count ? first + WINDOW_MOST : points->count;
+    for (size_t i = first; i < end; i++) {
+        double away = points->at[i] - points->at[first], share = points->weight[i];
+        weight += share;
+        moment += share * away;
+        squares += share * (away * away + (points->spread ? points->spread[i] : 0));
+        before += share * logs[i];
+        if (weight < search->settings->least)
+            continue;
+        double mean = moment / weight;
+        double sigma = fmax(sqrt(fmax(0, squares / weight - mean * mean)), search->settings->floor.sigma);
+        double gain = weight * (log(weight / all / sigma) - 1.5) - before;
+        if (gain > best.gain)
+            best = (struct window){gain, weight / all, points->at[first] + mean, sigma};
+    }
+    return best;
+}
+
+/* MIXTURE with one more component, where it gains most at once. */
+static void add_on_windows(struct search *search, const struct mixture *mixture) {
+    const struct points *points = &search->sample->coarse;
+    struct windows windows = {.count = 0};
+    double logs[COARSE_MOST];
+    for (size_t i = 0; i < points->count; i++)
+        logs[i] = log_density(mixture, points->at[i]);
+    for (size_t i = 0; i < points->count; i++) {
+        struct window window = best_from(search, logs, i);
+        if (isfinite(window.gain))
+            keep_window(&windows, &window);
+    }
+    for (size_t i = 0; i < windows.count; i++) {
+        struct mixture more = *mixture;
+        size_t k = more.count++;
+        more.weight[k] = windows.best[i].weight;
+        more.mean[k] = windows.best[i].mean;
+        more.sigma[k] = windows.best[i].sigma;
+        begin(search, &more);
+    }
+}
+
 static void from_smaller(struct search *search, const struct mixture *smaller) {
+    add_on_windows(search, smaller);
     for (size_t k = 0; k < smaller->count; k++)
         for (int way = 0; way < SPLITS; way++) {
             struct mixture mixture = *smaller;
@@ -251,11 +363,24 @@ static void squeeze(struct search *search, const struct mixture *from) {
         }
 }
 
-/* Squeezes each, and merges two and splits a third, in every way. */
+/* Takes each away, and puts one where points lie closest then. */
+static void relocate(struct search *search, const struct mixture *from) {
+    for (size_t k = 0; k < from->count; k++) {
+        struct mixture fewer = *from;
+        double rest = 1 - fewer.weight[k];
+        remove_component(&fewer, k);
+        for (size_t i = 0; i < fewer.count; i++)
+            fewer.weight[i] /= rest;
+        add_on_windows(search, &fewer);
+    }
+}
+
+/* Squeezes and relocates each, and merges two and splits a third, in every way. */
 static void move_best(struct search *search) {
     for (int round = 0; round < ROUNDS_MOST && search->kept.count > 0; round++) {
         struct mixture best = search->kept.mixtures[0];
         squeeze(search, &best);
+        relocate(search, &best);
         for (size_t j = 1; j < best.count; j++)
             for (size_t i = 0; i < j; i++)
                 for (size_t k = 0; k + 1 < best.count; k++) {
@@ -319,8 +444,10 @@ static void ascend(struct search *search, size_t count, struct search_result *re
     *best = (struct mixture){.count = count, .log_likelihood = -INFINITY};
     search->starts = 0;
     from_quantiles(search, count);
-    for (size_t i = 0; i < search->settings->starts; i++)
+    for (size_t i = 0; i < count_draws(search); i++) {
         from_drawn_centres(search, count);
+        from_drawn_shapes(search, count);
+    }
     if (isfinite(smaller->log_likelihood))
         from_smaller(search, smaller);
     go_on(search);

@@ -307,9 +307,9 @@ static void measure(const struct moments *moments, double *ret) {
     for (size_t i = 0; i < moments->p; i++) {
         double most = 0, sum = 0;
         for (size_t c = 0; c < moments->machines; c++)
-            most = fmax(most, fabs(moments->means[c * moments->p + i] - moments->mu[i]));
+            most = fmax(most, fabs(moments->means[c * moments->p + i]));
         for (size_t c = 0; most > 0 && c < moments->machines; c++) {
-            double away = (moments->means[c * moments->p + i] - moments->mu[i]) / most;
+            double away = moments->means[c * moments->p + i] / most;
             sum += away * away;
         }
         ret[i] = most > 0 ? most * sqrt(sum / (double)moments->machines) : 1;
@@ -345,7 +345,7 @@ int components_find(const struct moments *moments, const struct components_setti
     measure(moments, scale);
     for (size_t c = 0; c < machines; c++)
         for (size_t i = 0; i < p; i++)
-            at[c * p + i] = (moments->means[c * p + i] - moments->mu[i]) / scale[i];
+            at[c * p + i] = moments->means[c * p + i] / scale[i];
     int r = rank(moments, work.ranks);
     if (r == 0 && !search_all(&work, settings, ret))
         r = -EDOM;

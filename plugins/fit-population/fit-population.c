@@ -367,7 +367,7 @@ static bool can_be_told(const struct moments *moments, const struct components *
     size_t p = moments->p;
     bool told = are_finite(p, moments->mu) && are_finite(p * p, moments->days);
     for (size_t i = 0; i < moments->machines * p; i++) {
-        double distance = moments->means[i] - moments->mu[i % p];
+        double distance = moments->means[i];
         told = told && isfinite(distance * distance * (double)moments->machines);
     }
     for (size_t k = 0; k < components->count; k++)

@@ -11,25 +11,26 @@ void moments_clear(struct moments *moments) {
     *moments = (struct moments){0};
 }
 
-/* Of COUNT numbers; the second pass takes away what rounding left in the first. */
-static double mean_of(const double *values, size_t count, size_t stride) {
-    double first = values[0], mean = 0, rest = 0;
+/* Of the distances of COUNT numbers from ORIGIN, which lies among them; the second pass takes away what
+ * rounding left in the first. */
+static double mean_from(double origin, const double *values, size_t count, size_t stride) {
+    double mean = 0, rest = 0;
     for (size_t i = 0; i < count; i++)
-        mean += (values[i * stride] - first) / (double)count;
-    mean += first;
+        mean += (values[i * stride] - origin) / (double)count;
     for (size_t i = 0; i < count; i++)
-        rest += (values[i * stride] - mean) / (double)count;
+        rest += (values[i * stride] - origin - mean) / (double)count;
     return mean + rest;
 }
 
 /* Adds, below the diagonal and on it, the products of the distances of the rows FIRST to before END from
- * MEAN, divided by DIVISOR. */
-static void add_products(size_t p, const double *const *columns, size_t first, size_t end, const double *mean,
-                         double divisor, double *matrix) {
+ * ORIGIN + MEAN, divided by DIVISOR. */
+static void add_products(size_t p, const double *const *columns, size_t first, size_t end,
+                         const double *origin, const double *mean, double divisor, double *matrix) {
     for (size_t row = first; row < end; row++)
         for (size_t i = 0; i < p; i++)
             for (size_t j = 0; j <= i; j++)
-                matrix[i * p + j] += (columns[i][row] - mean[i]) / divisor * (columns[j][row] - mean[j]);
+                matrix[i * p + j] += (columns[i][row] - origin[i] - mean[i]) / divisor *
+                                     (columns[j][row] - origin[j] - mean[j]);
 }
 
 int moments_init(struct moments *moments, size_t p, const double *const *columns, const size_t *starts,
@@ -38,7 +39,9 @@ int moments_init(struct moments *moments, size_t p, const double *const *columns
     moments->means = calloc(machines * p + 1, sizeof *moments->means);
     if (!moments->means)
         return -ENOMEM;
+    double origin[COEFFICIENTS_MOST]; /* what machines differ by is small beside the coefficients */
     for (size_t i = 0; i < p; i++) {
+        origin[i] = columns[i][starts[codes[0]]];
         moments->least[i] = INFINITY;
         moments->greatest[i] = -INFINITY;
     }
@@ -46,7 +49,7 @@ int moments_init(struct moments *moments, size_t p, const double *const *columns
     for (size_t c = 0; c < machines; c++) {
         size_t days = starts[codes[c] + 1] - starts[codes[c]];
         for (size_t i = 0; i < p; i++)
-            moments->means[c * p + i] = mean_of(columns[i] + starts[codes[c]], days, 1);
+            moments->means[c * p + i] = mean_from(origin[i], columns[i] + starts[codes[c]], days, 1);
         for (size_t i = 0; i < p; i++)
             for (size_t row = starts[codes[c]]; row < starts[codes[c] + 1]; row++) {
                 moments->least[i] = fmin(moments->least[i], columns[i][row]);
@@ -57,18 +60,22 @@ int moments_init(struct moments *moments, size_t p, const double *const *columns
         spare += days - 1;
         moments->inverse_days += 1 / (double)days / (double)machines;
     }
-    for (size_t i = 0; i < p; i++)
-        moments->mu[i] = mean_of(moments->means + i, machines, p);
     for (size_t c = 0; c < machines; c++) {
         size_t first = starts[codes[c]], end = starts[codes[c] + 1];
         double divisor =
             rule == DAYS_POOLED ? (double)spare : (double)(end - first - 1) * (double)moments->repeated;
         if (end - first > 1)
-            add_products(p, columns, first, end, moments->means + c * p, divisor, moments->days);
+            add_products(p, columns, first, end, origin, moments->means + c * p, divisor, moments->days);
     }
     for (size_t i = 0; i < p; i++)
         for (size_t j = 0; j < i; j++)
             moments->days[j * p + i] = moments->days[i * p + j];
+    for (size_t i = 0; i < p; i++) {
+        double mean = mean_from(0, moments->means + i, machines, p);
+        moments->mu[i] = origin[i] + mean;
+        for (size_t c = 0; c < machines; c++)
+            moments->means[c * p + i] -= mean;
+    }
     return 0;
 }
 

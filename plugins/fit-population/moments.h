@@ -18,7 +18,7 @@ enum days_rule { DAYS_POOLED, DAYS_MEAN };
 
 struct moments {
     size_t p, machines, rows, repeated;                 /* repeated: machines with more than one day */
-    double *means;                                      /* of the machines, one after the other */
+    double *means;                                      /* of the machines less mu, one after the other */
     double inverse_days;                                /* mean over the machines of 1 / days */
     double mu[COEFFICIENTS_MOST];                       /* mean of the machines' means */
     double days[COEFFICIENTS_MOST * COEFFICIENTS_MOST]; /* Sigma_T; zeros where `repeated` is 0 */

@@ -256,6 +256,7 @@ static size_t number_places(struct arcs *arcs, size_t points, size_t *at, uint32
     return places;
 }
 
+/* 1; 0 where no way of so many arcs leads from end to end, or -ENOMEM. */
 static int count_arcs(struct arcs *arcs, size_t points, size_t segments, struct partition *ret) {
     size_t *at = malloc((points + 1) * sizeof *at);
     uint32_t *numbers = calloc(points + 1, sizeof *numbers);
@@ -269,7 +270,8 @@ static int count_arcs(struct arcs *arcs, size_t points, size_t segments, struct 
         levels.least[i] = (struct dd){i == 0 ? 0 : INFINITY, 0};
     for (size_t k = 0; made && k < segments; k++)
         step(&levels, arcs, k);
-    if (made) {
+    bool found = made && levels.least[levels.places - 1].high < INFINITY;
+    if (found) {
         ret->rss = levels.least[levels.places - 1];
         size_t place = levels.places - 1;
         for (size_t k = segments; k-- > 1;) {
@@ -282,9 +284,25 @@ static int count_arcs(struct arcs *arcs, size_t points, size_t segments, struct 
     free(levels.least);
     free(levels.next);
     free(levels.from);
-    if (!made)
+    if (!found)
         partition_clear(ret);
-    return made ? 0 : -ENOMEM;
+    return made ? found : -ENOMEM;
+}
+
+/* As count_arcs, on the arcs within SLACK of the best. */
+static int count_within(const struct sums *sums, const struct zones *zones,
+                        const struct partition_places *places, double penalty, double slack, size_t breaks,
+                        struct partition *ret) {
+    struct arcs arcs = {0};
+    int r = 0;
+    for (size_t z = 0; r >= 0 && z < zones->count; z++) {
+        struct partition_run run = run_of(sums, zones, z);
+        struct partition_places found = places_of(places, zones, z);
+        r = find_arcs(&run, penalty, &found, slack, &arcs);
+    }
+    r = r < 0 ? r : count_arcs(&arcs, sums->count, breaks + 1, ret);
+    free(arcs.arcs);
+    return r;
 }
 
 int zones_counted(const struct sums *sums, const struct zones *zones, double penalty,
@@ -297,13 +315,10 @@ int zones_counted(const struct sums *sums, const struct zones *zones, double pen
         double best = fewer->rss.high + penalty * (double)fewer->count;
         slack = fmax(known + penalty * (double)breaks - best, 0) + 1e-9 * known;
     }
-    struct arcs arcs = {0};
-    for (size_t z = 0; r >= 0 && z < zones->count; z++) {
-        struct partition_run run = run_of(sums, zones, z);
-        struct partition_places found = places_of(places, zones, z);
-        r = find_arcs(&run, penalty, &found, slack, &arcs);
-    }
-    r = r < 0 ? r : count_arcs(&arcs, sums->count, breaks + 1, ret);
-    free(arcs.arcs);
-    return r;
+    r = r < 0 ? r : count_within(sums, zones, places, penalty, slack, breaks, ret);
+    /* Where weights are so far apart that 32 digits do not hold them the slack is rounding, and not even the
+     * known way may be within it. */
+    if (r == 0)
+        r = count_within(sums, zones, places, penalty, INFINITY, breaks, ret);
+    return r < 0 ? r : r == 0 ? -E2BIG : 0;
 }

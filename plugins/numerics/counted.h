@@ -41,7 +41,7 @@ double zones_floor(const struct sums *sums, const struct zones *zones);
  * among its segments costs F(t) + P + C(t, s) + P + B(s) or more. A known partition of BREAKS breaks costs so
  * and so much: the segments whose bound is above that are in no better one. The rest is few, and dynamic
  * programming over their number finds the best exactly. 0, -ENOMEM, or -E2BIG when more than ZONES_ARCS_MOST
- * segments are left.
+ * segments are left, or the rss of none of them is a number.
  */
 int zones_counted(const struct sums *sums, const struct zones *zones, double penalty,
                   const struct partition_places *places, const struct partition *fewer,

@@ -7,6 +7,12 @@ printf 'x,y\n1,1\n2,2\n3,4\n4,4\n1e308,5\n' >far.csv
 check "a plot over 308 decades has an end" timeout 60 "$ASSAY" fit linear far.csv --response y --terms 1+x --plot far.svg
 awk 'BEGIN {print "g,y"; for (i = 0; i < 40; i++) print i % 4 "," (i % 3 ? "" : "-") "1.5e308"}' >wide.csv
 check "a chart of residuals from end to end of the doubles" timeout 60 "$ASSAY" fit mixture wide.csv --response y --by g --set folds=0
+printf '%s\n' size,y 256,1e-4 1048576,1e9 524288,1e-2 16,1e6 8192,1e6 512,1e12 8192,1e-10 8192,1e3 4096,1e1 16384,1e-12 \
+    64,1e4 32768,1e7 16,1e4 1048576,1e8 1048576,1e-10 256,1e-10 2048,1e-3 1024,1e4 65536,1e-7 524288,1e11 \
+    8,1e-5 1048576,1e-5 131072,1e12 8192,1e-5 512,1e2 2048,1e-11 4096,1e1 64,1e9 4096,1e12 8,1e7 \
+    32,1e-11 8192,1e3 1048576,1e3 262144,1e-12 8192,1e-10 2048,1e12 64,1e12 32,1e-4 64,1e3 16,1e-8 >decades.csv
+check "segments of sums that 32 digits do not hold" timeout 60 "$ASSAY" fit piecewise decades.csv --response y --sizes size --set criterion=log \
+    --set segments=2 --set equal=weighted
 refuse "two outputs that are one file" 2 "'model.json' and './model.json' are one file" \
     "$ASSAY" fit far.csv --response y --terms 1+x -o model.json --plot ./model.json
 check "... and nothing was written" test ! -e model.json

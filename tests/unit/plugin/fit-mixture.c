@@ -113,6 +113,30 @@ static void brute_force(void **state) {
     }
 }
 
+/* Whole numbers: few places, many ways to share them out, and the best is not next to the best of fewer. */
+static void whole_numbers(void **state) {
+    (void)state;
+    static const int times[] = {2, 4, 9, 8, 7, 7, 6, 4, 1, 3, 5, 6, 8, 7, 1, 2}; /* of 6, 7, ... 21 */
+    double values[80];
+    size_t rows = 0;
+    for (int i = 0; i < 16; i++)
+        for (int k = 0; k < times[i]; k++)
+            values[rows++] = 6 + i;
+    assert_int_equal(rows, 80);
+    struct host_table table = {.names = {"x"},
+                               .columns = {values},
+                               .column_count = 1,
+                               .rows = rows,
+                               .response = "x",
+                               .seed = 1,
+                               .settings = {"components"},
+                               .values = {5},
+                               .setting_count = 1};
+    double found = host_value(fit_library_fit(&table), "log_likelihood");
+    if (!(found >= -207.4606052641))
+        fail_msg("%.12g; there is one of -207.460605264", found);
+}
+
 /* What is told is a maximum: the likelihood is that of the components, and gradients vanish. */
 static void stationary(void **state) {
     (void)state;
@@ -393,10 +417,10 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(brute_force), cmocka_unit_test(stationary), cmocka_unit_test(scales),
-        cmocka_unit_test(seeds),       cmocka_unit_test(weights),    cmocka_unit_test(by_bic),
-        cmocka_unit_test(floors),      cmocka_unit_test(constant),   cmocka_unit_test(odd_rows),
-        cmocka_unit_test(segments),    cmocka_unit_test(refusals),
+        cmocka_unit_test(whole_numbers), cmocka_unit_test(brute_force), cmocka_unit_test(stationary),
+        cmocka_unit_test(scales),        cmocka_unit_test(seeds),       cmocka_unit_test(weights),
+        cmocka_unit_test(by_bic),        cmocka_unit_test(floors),      cmocka_unit_test(constant),
+        cmocka_unit_test(odd_rows),      cmocka_unit_test(segments),    cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, set_up, fit_library_close);
 }
