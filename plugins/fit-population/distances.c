@@ -124,10 +124,17 @@ static size_t population_of(const struct components *components, const struct ro
     return best;
 }
 
+/* Where MACHINE is. */
+static void find_mean(const struct moments *moments, size_t machine, double *ret) {
+    for (size_t i = 0; i < moments->p; i++)
+        ret[i] = moments->mu[i] + moments->means[machine * moments->p + i];
+}
+
 static int add_machine(struct distances *distances, const struct moments *moments, size_t machine,
                        const struct components *components, const struct root *roots,
                        const char *const *parts, const struct distances_rows *rows) {
-    const double *mean = moments->means + machine * moments->p;
+    double mean[COEFFICIENTS_MOST];
+    find_mean(moments, machine, mean);
     uint32_t code = rows->codes[machine];
     struct fit_distance item = {
         .row = rows->numbers[rows->starts[code]], .name = rows->names[code], .value = mean[0]};
@@ -141,7 +148,8 @@ static int add_machine(struct distances *distances, const struct moments *moment
  * that. */
 static int add_runs(struct distances *distances, const struct moments *moments, size_t machine,
                     const struct root *days, const struct distances_rows *rows) {
-    const double *mean = moments->means + machine * moments->p;
+    double mean[COEFFICIENTS_MOST];
+    find_mean(moments, machine, mean);
     uint32_t code = rows->codes[machine];
     size_t first = rows->starts[code], end = rows->starts[code + 1];
     double more = (double)(end - first) / (double)(end - first - 1); /* of one run infinite */
