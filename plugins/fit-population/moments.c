@@ -41,7 +41,7 @@ int moments_init(struct moments *moments, size_t p, const double *const *columns
         return -ENOMEM;
     double origin[COEFFICIENTS_MOST]; /* what machines differ by is small beside the coefficients */
     for (size_t i = 0; i < p; i++) {
-        origin[i] = columns[i][starts[codes[0]]];
+        origin[i] = machines > 0 ? columns[i][starts[codes[0]]] : 0;
         moments->least[i] = INFINITY;
         moments->greatest[i] = -INFINITY;
     }
