@@ -12,6 +12,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -54,6 +55,39 @@ static int try_without_openat2(const char *folder, int code) {
     if (machine_open(NULL, &machine, &failure) < 0 || !machine_has(&machine, "proc/self/stat"))
         return 5;
     return 0;
+}
+
+/* Whatever is renamed meanwhile, anywhere: the kernel gives up a path with ".." then, and asks to try again.
+ */
+static void renames_elsewhere_do_not_disturb_a_captured_machine(void **state) {
+    (void)state;
+    char folder[] = "/tmp/assay-inside-XXXXXX", a[64], b[64], link[64], value[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(a, sizeof a, "%s/a", folder);
+    snprintf(b, sizeof b, "%s/b", folder);
+    snprintf(link, sizeof link, "%s/d/link", folder);
+    assert_int_equal(file_replace(a, "1\n", 2, 0666, NULL), 0);
+    snprintf(value, sizeof value, "%s/d", folder);
+    assert_int_equal(mkdir(value, 0777), 0);
+    snprintf(value, sizeof value, "%s/word", folder);
+    assert_int_equal(file_replace(value, "x\n", 2, 0666, NULL), 0);
+    /* The more steps up, the more often. */
+    assert_int_equal(symlink("../d/../d/../d/../d/../d/../d/../d/../d/../d/../d/../d/../d/../word", link), 0);
+    pid_t child = fork();
+    if (child == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+        for (;;) {
+            (void)!rename(a, b);
+            (void)!rename(b, a);
+        }
+    struct machine machine;
+    assert_int_equal(machine_open(folder, &machine, NULL), 0);
+    for (int i = 0; i < 20000; i++)
+        assert_int_equal(machine_read_value(&machine, "d/link", value, sizeof value), 0);
+    assert_string_equal(value, "x");
+    machine_close(&machine);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(file_remove_tree(folder, NULL), 0);
 }
 
 static void without_openat2_there_is_no_captured_machine(void **state) {
@@ -267,6 +301,7 @@ int main(void) {
         cmocka_unit_test(sets_are_read_and_written),
         cmocka_unit_test(the_environment_that_is_told),
         cmocka_unit_test(without_openat2_every_link_is_refused),
+        cmocka_unit_test(renames_elsewhere_do_not_disturb_a_captured_machine),
         cmocka_unit_test(without_openat2_there_is_no_captured_machine),
         cmocka_unit_test(who_is_given_up_is_described),
         cmocka_unit_test(folders_without_rights_are_removed),
