@@ -36,8 +36,8 @@ case " ${missing[*]} " in
     "${as_root[@]}" sh -c 'mkdir -p /etc/ssh && : >/etc/ssh/sshd_not_to_be_run' || exit 1 ;;
 esac
 
-# `env`, because sudo drops the environment.
-apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" >&2; }
+# `env`, because sudo drops the environment. The lock is often held by a fresh system's own upgrade: it is waited for.
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" >&2; }
 install() { apt install --no-install-recommends "${missing[@]}"; }
 
 # A fresh system has no package lists; an old one may have lists of packages that are gone.

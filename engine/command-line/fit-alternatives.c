@@ -1,5 +1,6 @@
 /* assay fit alternatives: the named models side by side, and the simplest of them that suffices. */
 #include "engine/command-line/fit-print.h"
+#include "engine/command-line/fit-progress.h"
 #include "engine/command-line/fit-request.h"
 #include "engine/command-line/fit-verbs.h"
 #include "engine/command-line/shown.h"
@@ -133,7 +134,9 @@ static int print_people(const struct alternatives *alternatives, const struct fi
     printf("%s of %s rows", shown(options->response).text, fit_print_count(kept->count, count));
     if (kept->stride > 1)
         printf(" (1 in %" PRIu64 ")", kept->stride);
-    printf(", judged on rows left out of the fit (%u folds)\n", alternatives->folds);
+    printf(", judged on ");
+    fit_print_fold_units(stdout, fitting);
+    printf(" left out of the fit (%u folds)\n", alternatives->folds);
     print_left_out(&alternatives->left_out);
     printf("\n");
     cleanup_free char *longest = join(options->by, options->by_count);
@@ -207,6 +210,7 @@ static int print_json(const struct alternatives *alternatives, const struct fitt
                 json_add_uint64(object, "rows_left_out", alternatives->left_out.rows) &&
                 json_add_string(object, "left_out", alternatives->left_out.names) &&
                 json_add_uint64(object, "folds", alternatives->folds) &&
+                json_add_string(object, "folds_by", folds_unit_word(fitting_folds_by(fitting))) &&
                 json_add_uint64(object, "seed", request->options.seed) &&
                 (list = json_add_array(object, "alternatives"));
     for (size_t i = 0; good && i < alternatives->count; i++)
@@ -244,6 +248,10 @@ int fit_alternatives(const struct verb_arguments *arguments, struct failure *fai
     cleanup(table_cleanup) struct table *table = NULL;
     cleanup(fitting_cleanup) struct fitting *fitting = NULL; /* goes before what it borrows */
     cleanup(alternatives_clear) struct alternatives alternatives = {0};
+    cleanup(fit_progress_end) struct fit_progress progress;
+    fit_progress_begin(&progress);
+    request.options.progress = fit_progress_hear;
+    request.options.progress_context = &progress;
     if (arguments->operand_count < 2)
         return failure_input(failure, NULL, 0, 0,
                              "'alternatives' is given no input; expected archives or "
@@ -263,6 +271,7 @@ int fit_alternatives(const struct verb_arguments *arguments, struct failure *fai
               : fitting_run(&installation, table, &request.options, fitting_request_note, NULL, &fitting,
                             failure);
     r = r < 0 ? r : alternatives_init(&alternatives, fitting, request.folds, failure);
+    fit_progress_end(&progress);
     if (r < 0)
         return r;
     return request.json ? print_json(&alternatives, fitting, &request, failure)

@@ -333,13 +333,26 @@ static void print_quality(FILE *stream, const struct fit_print *print, const str
     fputc('\n', stream);
 }
 
+void fit_print_fold_units(FILE *stream, const struct fitting *fitting) {
+    enum folds_unit by = fitting_folds_by(fitting);
+    if (by != FOLDS_BY_COLUMNS)
+        fprintf(stream, "%s", by == FOLDS_BY_SETTING ? "settings" : "rows");
+    for (size_t i = 0; by == FOLDS_BY_COLUMNS && i < fitting_fold_column_count(fitting); i++)
+        fprintf(stream, "%s%s", i ? ", " : "values of ", shown(fitting_fold_column(fitting, i)).text);
+}
+
 static void print_cross_validated(FILE *stream, const struct fit_print *print,
                                   const struct fit_group *group) {
     double rmse = fit_print_value(group, "cv_rmse"), score = fit_print_value(group, "cv_log_score");
-    if (!isfinite(rmse))
-        return;
-    fprintf(stream, "  on rows left out");
     double folds = fit_print_value(group, "folds");
+    if (!isfinite(rmse)) {
+        if (!isnan(folds) && fitting_folds_by(print->fitting) == FOLDS_BY_SETTING)
+            fprintf(stream, "  on settings left out: not defined; --folds-by row tells of single rows\n");
+        return;
+    }
+    fprintf(stream, "  on ");
+    fit_print_fold_units(stream, print->fitting);
+    fprintf(stream, " left out");
     if (!isnan(folds))
         fprintf(stream, " (%g folds)", folds);
     fprintf(stream, ": error ");

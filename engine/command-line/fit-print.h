@@ -29,6 +29,8 @@ void fit_print_head(FILE *stream, const struct fit_print *print);
 /* All of a group. */
 void fit_print_group(FILE *stream, const struct fit_print *print, const struct fit_group *group);
 
+/* What is left out of fits together: "settings", "rows", "values of host, day". */
+void fit_print_fold_units(FILE *stream, const struct fitting *fitting);
 /* The value NAME of a group: of all of it, or of its only part. NaN where there is none. */
 double fit_print_value(const struct fit_group *group, const char *name);
 /* The parts of the first one's kind: of a population the days are none of them. */

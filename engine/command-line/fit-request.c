@@ -41,8 +41,10 @@ static int name_list_parse(const char *option, const char *text, struct name_lis
 void fitting_request_clear(struct fitting_request *request) {
     name_list_clear(&request->sizes);
     name_list_clear(&request->by);
+    name_list_clear(&request->folds_by);
     free(request->settings);
     request->settings = NULL;
+    model_breaks_clear(&request->breaks);
 }
 
 /* The first operand is a method when it could be no file: it has no dot and no slash, and there is no such
@@ -55,13 +57,31 @@ static int read_folds(const struct verb_arguments *arguments, struct fitting_req
                       struct failure *failure) {
     const char *text = verb_value(arguments, "--folds");
     int64_t folds = CROSS_VALIDATION_FOLDS;
-    if (text && (!number_parse_int64(text, strlen(text), &folds) || folds < 0 || folds == 1 ||
-                 folds > REFIT_FOLDS_MOST))
+    if (text &&
+        (!number_parse_int64(text, strlen(text), &folds) || folds < 0 || folds == 1 || folds > FOLDS_MOST))
         return failure_input(failure, NULL, 0, 0, "--folds '%s'; expected 0 or a number from 2 to %d", text,
-                             (int)REFIT_FOLDS_MOST);
+                             (int)FOLDS_MOST);
     ret->options.folds = text;
     ret->folds = (uint32_t)folds;
     return 0;
+}
+
+/* Columns, or one of two words, which go before columns of that name. */
+static int read_folds_by(const struct verb_arguments *arguments, struct fitting_request *ret,
+                         struct failure *failure) {
+    const char *text = verb_value(arguments, "--folds-by");
+    ret->options.folds_by = FOLDS_BY_SETTING;
+    if (!text || strcmp(text, "setting") == 0)
+        return 0;
+    if (strcmp(text, "row") == 0) {
+        ret->options.folds_by = FOLDS_BY_ROW;
+        return 0;
+    }
+    int r = name_list_parse("--folds-by", text, &ret->folds_by, failure);
+    ret->options.folds_by = FOLDS_BY_COLUMNS;
+    ret->options.fold_columns = ret->folds_by.names;
+    ret->options.fold_column_count = ret->folds_by.count;
+    return r;
 }
 
 /* --set, --seed and --folds. */
@@ -83,6 +103,19 @@ static int read_settings(const struct verb_arguments *arguments, struct fitting_
         return failure_input(failure, NULL, 0, 0, "--seed '%s'; expected a whole number, 0 or more", seed);
     ret->options.seed = (uint64_t)value;
     return read_folds(arguments, ret, failure);
+}
+
+/* --breaks and --breaks-group. */
+static int read_breaks(const struct verb_arguments *arguments, struct fitting_request *ret,
+                       struct failure *failure) {
+    const char *path = verb_value(arguments, "--breaks"), *group = verb_value(arguments, "--breaks-group");
+    if (!path && group)
+        return failure_input(failure, NULL, 0, 0,
+                             "--breaks-group says of which group, and --breaks is not given");
+    if (!path)
+        return 0;
+    ret->options.breaks = &ret->breaks;
+    return model_breaks_read(path, group, &ret->breaks, failure);
 }
 
 int fitting_request_read(const struct verb_arguments *arguments, const char *const *operands, size_t count,
@@ -122,7 +155,9 @@ int fitting_request_read(const struct verb_arguments *arguments, const char *con
     ret->options.size_count = ret->sizes.count;
     ret->options.by = ret->by.names;
     ret->options.by_count = ret->by.count;
-    return r < 0 ? r : read_settings(arguments, ret, failure);
+    r = r < 0 ? r : read_folds_by(arguments, ret, failure);
+    r = r < 0 ? r : read_settings(arguments, ret, failure);
+    return r < 0 ? r : read_breaks(arguments, ret, failure);
 }
 
 /* The one column whose role is response; otherwise `duration`. */
@@ -164,6 +199,10 @@ int fitting_request_complete(struct fitting_request *request, const struct verb_
     if (!options->terms &&
         strcmp(options->method, suggested) == 0) /* another method speaks another language */
         options->terms = suggestion->terms;
+    if (suggestion->terms && strcmp(options->method, suggested) != 0) {
+        options->other_method = suggested;
+        options->other_terms = suggestion->terms;
+    }
     if (!options->sizes) {
         options->sizes = suggestion->sizes;
         options->size_count = suggestion->size_count;

@@ -18,8 +18,9 @@ struct name_list {
 
 struct fitting_request {
     struct fitting_options options;
-    struct name_list sizes, by;
+    struct name_list sizes, by, folds_by;
     const char **settings; /* owned; the texts are the arguments' */
+    struct model_breaks breaks;
     const char *output, *plot;
     bool json, brief;
     uint32_t folds;

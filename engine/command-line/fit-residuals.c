@@ -33,7 +33,7 @@ static void print_head(FILE *stream, const struct fitting *fitting, const struct
 }
 
 /* "calls.csv line 17"; in archives the line of their table. */
-static void print_place(FILE *stream, const struct fitting *fitting, uint64_t row) {
+void fit_residuals_print_place(FILE *stream, const struct fitting *fitting, uint64_t row) {
     const struct table_input *input;
     uint64_t line;
     if (table_place(fitting_table(fitting), row, &input, &line))
@@ -45,11 +45,8 @@ static void print_place(FILE *stream, const struct fitting *fitting, uint64_t ro
 
 static void print_labels(FILE *stream, const struct fitting *fitting, size_t row) {
     const struct kept_rows *rows = fitting_kept_rows(fitting);
-    const struct fitting_options *options = fitting_options(fitting);
-    const struct fit_needs *needs = fitting_needs(fitting);
     for (size_t j = 0; j < rows->label_count; j++)
-        fprintf(stream, ", %s %s",
-                shown(j < options->by_count ? options->by[j] : needs->categories[j - options->by_count]).text,
+        fprintf(stream, ", %s %s", shown(fitting_label_column(fitting, j)).text,
                 shown(table_label(fitting_table(fitting), j, rows->labels[j][row])).text);
 }
 
@@ -80,9 +77,13 @@ static void print_worst(FILE *stream, const struct fitting *fitting, const struc
     for (size_t i = 0; i < count; i++) {
         size_t k = worst[i], row = residuals->rows[k];
         fprintf(stream, "  ");
-        print_place(stream, fitting, row * stride);
+        fit_residuals_print_place(stream, fitting, row * stride);
         print_labels(stream, fitting, row);
         print_factors(stream, fitting, row);
+        struct fit_comparison comparison;
+        fitting_compare(fitting, row, &comparison);
+        if (comparison.as)
+            fprintf(stream, ", with the row before it a %s", shown(comparison.as).text);
         fprintf(stream, ": %.6g observed, %.6g predicted%s%s, %+.3g sigma\n",
                 residuals->predicted[k] + residuals->residual[k], residuals->predicted[k], unit ? " " : "",
                 unit ? shown(unit).text : "", residuals->standardised[k]);
@@ -120,7 +121,7 @@ static void print_not_positive(FILE *stream, const struct fitting *fitting,
     fprintf(stream, "predicts 0%s%s or less for %s of %s rows, the first ", code ? " " : "",
             code ? shown(code).text : "", fit_print_count(residuals->count - residuals->positive, some),
             fit_print_count(residuals->count, all));
-    print_place(stream, fitting, residuals->rows[first] * fitting_kept_rows(fitting)->stride);
+    fit_residuals_print_place(stream, fitting, residuals->rows[first] * fitting_kept_rows(fitting)->stride);
     fprintf(stream, "\n");
 }
 

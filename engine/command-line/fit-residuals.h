@@ -11,4 +11,7 @@
 void fit_residuals_print(FILE *stream, const struct fitting *fitting, const struct residuals *residuals,
                          const struct lack_of_fit *lack);
 
+/* Where the ROW-th row of the table stands: "calls.csv line 17". */
+void fit_residuals_print_place(FILE *stream, const struct fitting *fitting, uint64_t row);
+
 #endif

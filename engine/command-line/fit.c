@@ -1,4 +1,6 @@
 /* assay fit: tables in, a model out. */
+#include "engine/command-line/fit-distances.h"
+#include "engine/command-line/fit-progress.h"
 #include "engine/command-line/fit-report.h"
 #include "engine/command-line/fit-request.h"
 #include "engine/command-line/fit-residuals.h"
@@ -12,6 +14,7 @@
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/cross-validation.h"
+#include "engine/plugin/distance-plot.h"
 #include "engine/plugin/evaluation.h"
 #include "engine/plugin/fitted-model.h"
 #include "engine/plugin/fitting.h"
@@ -74,15 +77,14 @@ static int show_residuals(const struct fitting *fitting, const struct fitted_mod
                           const struct fitting_request *request, struct failure *failure) {
     cleanup(residuals_clear) struct residuals residuals = {0};
     const char *kind = fitted_model_view(model)->kind;
-    if (!evaluation_knows(kind) && request->plot)
-        return failure_input(failure, request->plot, 0, 0,
-                             "models of the kind '%.64s' are not evaluated row by row: there are no "
-                             "residuals to plot",
-                             kind);
-    if (!evaluation_knows(kind))
-        return 0;
+    bool told = !request->json && !request->brief;
+    if (!evaluation_knows(kind)) {
+        if (told)
+            fit_distances_print(stdout, fitting);
+        return request->plot ? distance_plot_write(request->plot, fitting, failure) : 0;
+    }
     int r = residuals_init(&residuals, fitting, model, failure);
-    if (r == 0 && !request->json && !request->brief) {
+    if (r == 0 && told) {
         struct lack_of_fit lack;
         r = lack_of_fit_init(&lack, fitting, model, &residuals, failure);
         if (r == 0)
@@ -106,8 +108,7 @@ static int report(struct fitting *fitting, const struct fitting_request *request
         listeners[count++] = model_writer_listener(results.json);
     if (results.model)
         listeners[count++] = fitted_model_listener(results.model);
-    const struct cross_validation_options folds = {request->folds, request->options.folds != NULL,
-                                                   fitting_request_note, NULL};
+    const struct cross_validation_options folds = {request->folds, fitting_request_note, NULL};
     r = cross_validation_new(fitting, &folds, listeners, count, &results.validation, failure);
     if (r < 0)
         return r;
@@ -129,11 +130,30 @@ static int report(struct fitting *fitting, const struct fitting_request *request
     return r;
 }
 
+/* A group that has one fold cannot be fitted without it. */
+static int check_folds(const struct fitting_request *request, struct failure *failure) {
+    const struct fitting_options *options = &request->options;
+    size_t within = 0;
+    for (size_t i = 0; i < options->fold_column_count; i++)
+        for (size_t j = 0; j < options->by_count; j++)
+            within += strcmp(options->fold_columns[i], options->by[j]) == 0;
+    if (request->folds == 0 || within == 0 || within < options->fold_column_count)
+        return 0;
+    return failure_input(failure, NULL, 0, 0,
+                         "--folds-by %s: each group has one value of it, and without its rows there is "
+                         "nothing to fit; expected other columns than those of the groups, setting or row",
+                         options->fold_columns[0]);
+}
+
 static int fit(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(fitting_request_clear) struct fitting_request request = {0};
     cleanup(table_cleanup) struct table *table = NULL;
     cleanup(fitting_cleanup) struct fitting *fitting = NULL; /* goes before what it borrows */
+    cleanup(fit_progress_end) struct fit_progress progress;
+    fit_progress_begin(&progress);
+    request.options.progress = fit_progress_hear;
+    request.options.progress_context = &progress;
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     r = r < 0 ? r
               : fitting_request_read(arguments, arguments->operands, arguments->operand_count, &installation,
@@ -145,6 +165,7 @@ static int fit(const struct verb_arguments *arguments, struct failure *failure) 
               : table_open(request.inputs, request.input_count, request.output || request.json, &table,
                            failure);
     r = r < 0 ? r : fitting_request_complete(&request, arguments, table, failure);
+    r = r < 0 ? r : check_folds(&request, failure);
     r = r < 0 ? r
               : fitting_run(&installation, table, &request.options, fitting_request_note, NULL, &fitting,
                             failure);
@@ -178,9 +199,12 @@ static const struct {
     {"--set", FIT | ALTERNATIVES},
     {"--seed", FIT | ALTERNATIVES},
     {"--folds", FIT | ALTERNATIVES},
+    {"--folds-by", FIT | ALTERNATIVES},
     {"--output", FIT},
     {"--data", COMPARE},
     {"--plot", FIT},
+    {"--breaks", FIT},
+    {"--breaks-group", FIT},
     {"--brief", FIT},
     {"--methods", METHODS},
     {"--parameters", PARAMETERS},
@@ -228,6 +252,14 @@ static const struct verb_option options[] = {
     {"--set", 's', "NAME=VALUE", "A parameter of the method (see --parameters).", true},
     {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
     {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
+    {"--breaks", 0, "MODEL", "smpi: segments begin where those of this model do (piecewise, or smpi).",
+     false},
+    {"--breaks-group", 0, "GROUP", "Of which group of that model; by default its only one, or PingPong's.",
+     false},
+    {"--folds-by", 0, "UNIT",
+     "What is in one fold together: 'setting', rows with equal factors (the default); 'row', each row by "
+     "itself; or columns such as host,day, rows that are equal in these.",
+     false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
     {"--data", 0, "INPUT", "compare: rows to judge the models on; may be given several times.", true},
     {"--plot", 0, "FILE", "Draw the residuals, and the data of models over one column, as SVG.", false},
@@ -265,13 +297,18 @@ const struct verb verb_fit = {
         "exit code 2, when no group could be fitted.\n"
         "\n"
         "Beside the estimates it prints what a statistician asks first: the error on rows that were left out "
-        "of the fit (K-fold cross-validation, seeded; left out, and said so, where the table has more than "
-        "262,144 rows or where it would take more than 10 s), the residuals as a chart, in standard "
+        "of the fit (K-fold cross-validation, seeded, settings left out as a whole unless --folds-by says "
+        "otherwise; not done, and said so, where the table has more than "
+        "262,144 rows or 16,384 groups), the residuals as a chart, in standard "
         "deviations "
         "of the model's noise, and the rows that are furthest off, with the line of their file. Where rows "
         "repeat, those with equal factors tell by F whether the model lacks fit (Draper and Smith); a model "
         "that predicts times of 0 or less for its own rows is told to. --plot "
-        "writes the same as SVG, with quantiles, and with data and curve of a model over one column.\n"
+        "writes the same as SVG, with quantiles, and with data and curve of a model over one column. Of a "
+        "population distances of machines and runs stand in place of residuals: from their mean, against "
+        "chi-squared, and the furthest of them by name. On a terminal, what takes more than 2 s says how far "
+        "it is "
+        "and when it will be done.\n"
         "\n"
         "'alternatives' fits M-0, M-1 and M-2 with every kind of noise, pooled and by each first part of "
         "--by, "

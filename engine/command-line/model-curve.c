@@ -50,7 +50,7 @@ static bool find_range(const struct predict_model *model, size_t group, double *
 }
 
 static bool is_over_one_column(const struct predict_model *model) {
-    if (!model->over || !evaluation_knows(model->kind))
+    if (!model->over || model->named_by || !evaluation_is_possible(model))
         return false;
     for (size_t t = 0; t < model->term_count; t++)
         for (size_t f = 0; f < model->terms[t].factor_count; f++)

@@ -232,9 +232,27 @@ static void print_line(const struct eval *eval, const char *group, const struct 
 
 /* ---- Rows */
 
-static int evaluate(struct eval *eval, size_t group, struct failure *failure) {
+/* No part of the group has the name that the row gives. */
+static int refuse_part(const struct eval *eval, size_t group, const char *file, size_t line,
+                       struct failure *failure) {
+    const struct predict_group *of = &eval->view->groups[group];
+    cleanup_free const char **names = calloc(of->part_count + 1, sizeof *names);
+    if (!names)
+        return failure_memory(failure);
+    for (size_t p = 0; p < of->part_count; p++)
+        names[p] = of->parts[p].name ? of->parts[p].name : "";
+    const char *named_by = eval->view->named_by, *text = find_input(eval, named_by)->text,
+               *nearest = text_nearest(text, names, of->part_count);
+    return failure_input(failure, file, line, 0, "the model has no part for the %.64s '%.64s'; %s'%.64s'",
+                         named_by, text, nearest ? "did you mean " : "the first that it has is ",
+                         nearest ? nearest : names[0]);
+}
+
+static int evaluate(struct eval *eval, size_t group, const char *file, size_t line, struct failure *failure) {
     struct evaluation_value value;
     const char *name = eval->view->groups[group].name;
+    if (!evaluation_part(eval->evaluation, group, eval->values, eval->texts))
+        return refuse_part(eval, group, file, line, failure);
     int r = evaluation_row(eval->evaluation, group, eval->values, eval->texts, &value);
     double error =
         r < 0 ? NAN : evaluation_standard_error(eval->evaluation, group, eval->values, eval->texts);
@@ -286,21 +304,21 @@ static int evaluate_groups(struct eval *eval, const char *file, size_t line, str
     }
     if (name) {
         int r = model_find_group(eval->model, name, &found, failure);
-        return r < 0 ? r : evaluate(eval, found, failure);
+        return r < 0 ? r : evaluate(eval, found, file, line, failure);
     }
     if (given > 0 && given == eval->by_count && group_names_join(labels, given, joined, sizeof joined))
         found = group_names_find(eval->names, joined);
     else if (eval->view->group_count == 1 && given == 0)
         found = 0;
     if (found != SIZE_MAX)
-        return evaluate(eval, found, failure);
+        return evaluate(eval, found, file, line, failure);
     if (given == 0 && !all)
         return refuse_groups(eval, failure);
     uint64_t before = eval->tally.rows;
     int r = 0;
     for (size_t g = 0; r == 0 && g < eval->view->group_count; g++)
         if (has_labels(eval, g))
-            r = evaluate(eval, g, failure);
+            r = evaluate(eval, g, file, line, failure);
     if (r == 0 && eval->tally.rows == before)
         return failure_input(failure, file, line, 0,
                              "no group of the model has these labels; the first is '%.128s'",

@@ -71,6 +71,8 @@ static void print_formula(const struct show *show) {
                strcmp(view->terms[t].name, "1") == 0 ? "" : shown(view->terms[t].name).text);
     if (view->over)
         printf("; on segments of %s", shown(view->over).text);
+    if (view->named_by)
+        printf("; parts by %s", shown(view->named_by).text);
     for (size_t j = 0; j < show->by_count; j++)
         printf("%s%s", j ? ", " : "; by ", shown(show->by[j]).text);
     if (text_at(show->root, "weights"))
@@ -82,6 +84,14 @@ static void print_settings(const struct document_node *origin) {
     const struct document_node *settings = document_get(origin, "settings");
     if (text_at(origin, "seed"))
         printf("; seed %s", shown(text_at(origin, "seed")).text);
+    if (text_at(origin, "folds_by"))
+        printf("; folds by %s", shown(text_at(origin, "folds_by")).text);
+    size_t columns = count_at(origin, "folds_columns");
+    for (size_t i = 0; i < columns; i++) {
+        const struct document_node *column = document_get(origin, "folds_columns")->items[i];
+        printf("%s%s%s", i ? ", " : " (", column->text ? shown(column->text).text : "?",
+               i + 1 == columns ? ")" : "");
+    }
     for (size_t i = 0; settings && settings->kind == DOCUMENT_MAPPING && i < settings->count; i++)
         if (settings->items[i]->kind != DOCUMENT_NULL) /* not set */
             printf("; %s %s", shown(settings->keys[i]->text).text,
@@ -475,8 +485,8 @@ static bool add_spreads(const struct show *show, cJSON *object, double *values) 
 
 /* The head as it is in the file, and a group or how all of them spread. */
 static int print_json(const struct show *show, const char *group, size_t g, struct failure *failure) {
-    static const char *const heads[] = {"kind", "over",    "response", "formula", "factors",
-                                        "hull", "weights", "by",       "origin"};
+    static const char *const heads[] = {"kind",    "over", "named_by", "response", "formula",
+                                        "factors", "hull", "weights",  "by",       "origin"};
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     cleanup_free double *values = calloc(part_count(show->view) + 1, sizeof *values);
     if (!object || !values)

@@ -26,8 +26,16 @@ enum source {
     SOURCE_TO,
     SOURCE_TERM,
     SOURCE_SIGMA,
-    SOURCE_SIGMA_TERM
+    SOURCE_SIGMA_TERM,
+    SOURCE_VALUE
 };
+
+/* Numbers without a unit that are what a model of this kind is for, beside its estimates. */
+static const struct {
+    const char *kind, *name;
+} kind_values[] = {{"smpi", "charged"},   {"smpi", "lat_factor"},      {"smpi", "lat_factor_error"},
+                   {"smpi", "bw_factor"}, {"smpi", "bw_factor_error"}, {"population", "weight"}};
+enum { VALUE_COUNT = sizeof kind_values / sizeof *kind_values };
 
 struct column {
     enum source source;
@@ -167,7 +175,8 @@ static bool any_noise(const struct table_of_models *table, size_t t) {
 static int add_columns(struct table_of_models *table, struct failure *failure) {
     const struct predict_model *view = view_of(table, 0);
     const char *over = view->over ? model_unit(table->models[0], view->over) : NULL;
-    table->columns = calloc(OTHER_COLUMNS + table->by_count + 2 * view->term_count, sizeof *table->columns);
+    table->columns =
+        calloc(OTHER_COLUMNS + VALUE_COUNT + table->by_count + 2 * view->term_count, sizeof *table->columns);
     if (!table->columns)
         return failure_memory(failure);
     int r = table->model_count > 1 ? add_column(table, SOURCE_MODEL, 0, "", "", "model", failure) : 0;
@@ -186,6 +195,9 @@ static int add_columns(struct table_of_models *table, struct failure *failure) {
         if (any_noise(table, t))
             r = add_column(table, SOURCE_SIGMA_TERM, t, term_unit(table, t), "sigma.", view->terms[t].name,
                            failure);
+    for (size_t i = 0; r == 0 && i < VALUE_COUNT; i++)
+        if (strcmp(kind_values[i].kind, view->kind) == 0)
+            r = add_column(table, SOURCE_VALUE, i, "1", "", kind_values[i].name, failure);
     return r;
 }
 
@@ -207,8 +219,10 @@ static double number_of(const struct column *column, const struct predict_group 
         return part->from;
     case SOURCE_TO:
         return part->to;
-    case SOURCE_TERM:
-        return part->estimates[column->index];
+    case SOURCE_TERM: /* those of a protocol are none */
+        return strcmp(part->kind, "protocol") == 0 ? NAN : part->estimates[column->index];
+    case SOURCE_VALUE:
+        return model_part_value(part, kind_values[column->index].name);
     case SOURCE_SIGMA:
         return sigma_of(part);
     default:

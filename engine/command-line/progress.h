@@ -7,6 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { PROGRESS_BAR_SIZE = 25 };
+
+/* "####....": SHARE of it. Returns BAR. */
+const char *progress_bar(double share, char bar[static PROGRESS_BAR_SIZE]);
+
 struct progress {
     bool json;       /* JSON lines on stdout; nothing else is printed */
     bool quiet;      /* the archive's path only */

@@ -18,6 +18,11 @@ static const struct verb_option options[] = {
      "goes on with the run's own copies of campaign, design and experiment, although the originals have "
      "changed since",
      false},
+    {"--spares", 0, "LIST",
+     "more nodes that may take the places of nodes that are lost, of a run whose nodes ssh reaches: names "
+     "and "
+     "ranges, or @FILE; the run remembers them",
+     true},
     {"--json", 0, NULL, "prints events as JSON, one a line, on standard output", false},
     EXECUTION_OPTION_QUIET,
     {NULL, 0, NULL, NULL, false},
@@ -36,6 +41,13 @@ static int find_folder(const char *run, char **ret, struct failure *failure) {
     return 0;
 }
 
+static int add_spares(const struct verb_arguments *arguments, struct inputs *inputs,
+                      struct failure *failure) {
+    size_t count = 0;
+    cleanup_free const char **lists = verb_values(arguments, "--spares", &count);
+    return lists ? inputs_add_spares(inputs, lists, count, failure) : failure_memory(failure);
+}
+
 static int resume(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(inputs_clear) struct inputs inputs = {0};
@@ -49,6 +61,8 @@ static int resume(const struct verb_arguments *arguments, struct failure *failur
     if (r == 0)
         r = execution_check_changes(&inputs, verb_switch(arguments, "--as-recorded"), failure);
     if (r == 0)
+        r = add_spares(arguments, &inputs, failure);
+    if (r == 0)
         r = execution_read_campaign(&inputs, &installation, &campaign, failure);
     if (r < 0)
         return r;
@@ -60,7 +74,7 @@ static int resume(const struct verb_arguments *arguments, struct failure *failur
 const struct verb verb_resume = {
     .name = "resume",
     .summary = "go on with a run that did not end, or not with all that was to be measured",
-    .synopsis = "assay resume RUN [--until WHEN] [--resubmit] [--as-recorded]",
+    .synopsis = "assay resume RUN [--until WHEN] [--resubmit] [--as-recorded] [--spares LIST]...",
     .description =
         "Goes on with a run that was killed, whose machine was restarted, or that was sealed before all was "
         "measured: RUN is its folder, or an archive of it beside that folder. Nothing that is on disk is "
@@ -71,10 +85,14 @@ const struct verb verb_resume = {
         "A run whose campaign, design or experiment has changed since is refused with the difference; "
         "--as-recorded goes on with the copies in the run's folder. Two programs cannot work on one run: the "
         "second is told who has it.\n\n"
+        "A node that is gone for good can be replaced: --spares names others, of the same cores, and one of "
+        "them "
+        "measures the whole share of each node that cannot be reached.\n\n"
         "A part that follows an archive makes another one, NAME-2.zip and so on, with everything in it. Of a "
         "run that was completed and sealed the archive's path is printed again.\n\n"
         "  assay resume runs/quickstart-20261122T120000-1a2b3c4d\n"
         "  assay resume runs/quickstart-20261122T120000-1a2b3c4d.zip --until 18:30\n"
+        "  assay resume runs/quickstart-20261122T120000-1a2b3c4d --spares dahu-33\n"
         "  assay status runs/quickstart-20261122T120000-1a2b3c4d",
     .options = options,
     .operands_least = 1,

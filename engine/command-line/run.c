@@ -21,6 +21,8 @@ static const struct verb_option options[] = {
      "runs on these nodes, reached by ssh, whatever testbed the campaign names: names and ranges such as "
      "dahu-[1-32].grenoble, or @FILE with a list of them; the campaign's other keys of 'hosts' count",
      true},
+    {"--spares", 0, "LIST",
+     "likewise, nodes that take the places of such as are lost, whatever the campaign says", true},
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
     {"--resume", 0, NULL,
@@ -63,36 +65,43 @@ static int dry_run(const struct campaign *campaign, bool json, struct failure *f
     return r;
 }
 
-/* The values of a repeatable option; an array for free(), NULL when out of memory. */
-static const char **collect_values(const struct verb_arguments *arguments, const char *option,
-                                   size_t *ret_count) {
-    const char **values = calloc(arguments->option_count + 1, sizeof *values), *value;
-    while (values && (value = verb_value_at(arguments, option, *ret_count)))
-        values[(*ret_count)++] = value;
-    return values;
+/* This is a new run; whoever wanted to go on with another one is told of that. */
+static int tell_of(const struct inputs *inputs, struct failure *failure) {
+    cleanup(text_clear) struct text differences;
+    text_init(&differences, 1 << 20);
+    int r = inputs_compare(inputs, &differences, failure);
+    if (r == 0 && differences.length > 0)
+        fprintf(stderr,
+                "a run of this campaign is not complete, and %.900s; 'assay resume --as-recorded %s' goes on "
+                "with it as it was; this is a new run\n",
+                differences.bytes, inputs->run_folder);
+    else if (r == 0)
+        fprintf(stderr,
+                "a run of this campaign is not complete: 'assay resume %s' goes on with it, as would "
+                "--resume here; this is a new run\n",
+                inputs->run_folder);
+    return r;
 }
 
 /* A run of this campaign that did not end, in the same folder: it is gone on with, or told of. */
 static int begin_or_go_on(const struct execution *execution, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
-    bool found = false;
+    enum unfinished found = UNFINISHED_NONE;
+    bool wanted = verb_switch(execution->arguments, "--resume");
     int r = unfinished_find(execution->folder, execution->campaign, execution->overrides, &inputs, &found,
                             failure);
     if (r < 0)
         return r;
-    if (!found && verb_switch(execution->arguments, "--resume"))
+    if (found == UNFINISHED_NONE && wanted)
         fprintf(stderr, "no run of this campaign in '%s' is there to go on with; this is a new one\n",
                 execution->folder);
-    if (!found)
+    if (found != UNFINISHED_NONE && !wanted)
+        r = tell_of(&inputs, failure);
+    if (r < 0)
+        return r;
+    if (found == UNFINISHED_NONE || !wanted)
         return execution_carry_out(execution, failure);
-    if (!verb_switch(execution->arguments, "--resume")) {
-        fprintf(stderr,
-                "a run of this campaign is not complete: 'assay resume %s' goes on with it, as would "
-                "--resume here; this is a new run\n",
-                inputs.run_folder);
-        return execution_carry_out(execution, failure);
-    }
     r = execution_check_changes(&inputs, false, failure);
     if (r == 0)
         r = execution_read_campaign(&inputs, execution->installation, &campaign, failure);
@@ -113,16 +122,19 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     r = verb_check_settings(arguments, "--set", failure);
     if (r < 0)
         return r;
-    size_t setting_count = 0, node_count = 0;
-    cleanup_free const char **settings = collect_values(arguments, "--set", &setting_count);
-    cleanup_free const char **nodes = collect_values(arguments, "--nodes", &node_count);
-    if (!settings || !nodes)
+    size_t setting_count = 0, node_count = 0, spare_count = 0;
+    cleanup_free const char **settings = verb_values(arguments, "--set", &setting_count);
+    cleanup_free const char **nodes = verb_values(arguments, "--nodes", &node_count);
+    cleanup_free const char **spares = verb_values(arguments, "--spares", &spare_count);
+    if (!settings || !nodes || !spares)
         return failure_memory(failure);
     struct campaign_overrides overrides = {.options = settings,
                                            .option_count = setting_count,
                                            .seed = verb_value(arguments, "--seed"),
                                            .nodes = nodes,
-                                           .node_count = node_count};
+                                           .node_count = node_count,
+                                           .spares = spares,
+                                           .spare_count = spare_count};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     r = campaign_read(arguments->operands[0], &installation, &overrides, &campaign, failure);
     if (r < 0)
@@ -142,6 +154,7 @@ const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
     .synopsis = "assay run CAMPAIGN.yaml [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] [--nodes LIST]... "
+                "[--spares LIST]... "
                 "[--until WHEN] [--resubmit] [--resume] [--dry-run]",
     .description =
         "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every "
@@ -162,7 +175,9 @@ const struct verb verb_run = {
         "A run that was killed, or that ended before all was measured, is gone on with by 'assay resume'. "
         "When such a run of the same campaign, with the same options, is in the folder, this says so before "
         "it "
-        "begins a new one; with --resume it goes on with it instead.\n\n"
+        "begins a new one; with --resume it goes on with it instead, or refuses with the difference where "
+        "the "
+        "campaign was changed since.\n\n"
         "Without a seed, in the campaign or by --seed, one is drawn from the system; it is "
         "printed and recorded, and "
         "giving it again gives the same design in the same order.\n\n"

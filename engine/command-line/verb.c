@@ -56,6 +56,14 @@ const char *verb_value_at(const struct verb_arguments *arguments, const char *na
     return NULL;
 }
 
+const char **verb_values(const struct verb_arguments *arguments, const char *name, size_t *ret_count) {
+    const char **values = calloc(arguments->option_count + 1, sizeof *values), *value;
+    *ret_count = 0;
+    while (values && (value = verb_value_at(arguments, name, *ret_count)))
+        values[(*ret_count)++] = value;
+    return values;
+}
+
 int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure) {
     const char *a, *b;
     for (size_t i = 0; (a = verb_value_at(arguments, option, i)); i++) {

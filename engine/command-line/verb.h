@@ -48,6 +48,8 @@ struct verb {
 const char *verb_value(const struct verb_arguments *arguments, const char *name);
 bool verb_switch(const struct verb_arguments *arguments, const char *name);
 const char *verb_value_at(const struct verb_arguments *arguments, const char *name, size_t k);
+/* All of them, and how many; an array for free(), NULL when out of memory. */
+const char **verb_values(const struct verb_arguments *arguments, const char *name, size_t *ret_count);
 
 /* Refuses a repeatable option NAME=VALUE that sets the same NAME twice. */
 int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure);

@@ -194,14 +194,37 @@ static void take_rows(struct csv_columns *columns, size_t most) {
 
 /* ---- The fastest road: tiles ------------------------------------------------------------------- */
 
+/* The codes of a wanted column's short labels that are known, of which nearly all are, up to the first that
+ * is anything else. Returns how many. */
+__attribute__((noinline)) static size_t
+find_known_labels(const struct csv_tile *tile, const struct wanted *wanted, size_t first, uint32_t *codes) {
+    const char *at = tile->at;
+    const size_t columns = tile->columns, rows = tile->rows;
+    const struct csv_labels labels = wanted->labels;
+    const uint32_t *before = tile->ends + wanted->column + first * columns;
+    for (size_t row = first; row < rows; row++, before += columns) {
+        size_t begin = csv_tile_begin(before), length = before[1] - begin;
+        if (length - 1 >= 8)
+            return row;
+        uint64_t word = csv_labels_word(at + begin, length);
+        const struct csv_label_slot *slot = &labels.slots[csv_labels_first_slot(&labels, word)];
+        if (slot->word != word || slot->length != length)
+            return row;
+        codes[row] = slot->next - 1;
+    }
+    return rows;
+}
+
 /* A wanted label of the tile's rows, of which none is refused; but memory may be short, and labels too many.
  * Returns how many rows there are before such a one. */
 static size_t take_tile_labels(const struct csv_tile *tile, struct wanted *wanted, uint32_t *codes) {
     const char *at = tile->at;
     const size_t columns = tile->columns, rows = tile->rows;
-    const bool is_last = wanted->column + 1 == columns;
-    const uint32_t *before = tile->ends + wanted->column;
-    for (size_t row = 0; row < rows; row++, before += columns) {
+    const bool is_last = wanted->column + 1 == columns; /* may have a carriage return behind it */
+    for (size_t row = 0; row < rows; row++) {
+        if (!is_last && (row = find_known_labels(tile, wanted, row, codes)) == rows)
+            break;
+        const uint32_t *before = tile->ends + wanted->column + row * columns;
         size_t begin = csv_tile_begin(before), end = csv_tile_end(at, before, is_last);
         if (csv_labels_code(&wanted->labels, at + begin, end - begin, &codes[row]) < 0)
             return row;

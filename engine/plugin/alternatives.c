@@ -22,6 +22,7 @@ struct comparison {
     const struct fitting *fitting;
     uint8_t *folds;
     uint32_t fold_count;
+    size_t judged;
     double *parameters; /* of the plugin, those of the alternative in hand */
     size_t noise;       /* which of them is `noise`; SIZE_MAX: the plugin has none */
     uint32_t *groups;   /* of each kept row, by the columns in hand */
@@ -87,7 +88,7 @@ static int number_groups(struct comparison *comparison, const uint32_t *codes, u
         return failure_memory(failure);
     comparison->group_count = 0;
     for (size_t i = 0; i < fitting_kept_rows(comparison->fitting)->count; i++) {
-        bool left_out = comparison->folds[i] == REFIT_NO_FOLD;
+        bool left_out = comparison->folds[i] == FOLDS_NONE;
         if (!left_out && numbers[codes[i]] == 0)
             numbers[codes[i]] = ++comparison->group_count;
         comparison->groups[i] = left_out ? 0 : numbers[codes[i]] - 1;
@@ -159,7 +160,7 @@ static struct refit refit_of(const struct comparison *comparison, const char *te
         .groups = comparison->groups,
         .group_count = comparison->group_count,
         .folds = comparison->folds,
-        .left_out = REFIT_NO_FOLD,
+        .left_out = FOLDS_NONE,
     };
 }
 
@@ -187,13 +188,15 @@ static int judge(struct comparison *comparison, struct alternative *alternative,
     struct fit_request request;
     struct refit refit = refit_of(comparison, alternative->terms, alternative->by_count, &request);
     struct failure own = {0};
+    size_t most = (fitting_options(comparison->fitting)->by_count + 1) * TERMS * NOISES;
+    fitting_tell(comparison->fitting, &(struct fitting_stage){"candidates", comparison->judged++, most, 0});
     alternative->groups = comparison->group_count;
     alternative->seconds = NAN;
     int r = fit_once(comparison, &refit, alternative, &own);
     if (r > 0 && first_noise)
         return 1;
     r = r < 0 ? r
-              : cross_validation_run(&refit, comparison->folds, comparison->fold_count, INFINITY,
+              : cross_validation_run(&refit, comparison->folds, comparison->fold_count, false,
                                      comparison->held_out, &own);
     if (r == -ENOMEM)
         return failure_memory(failure);
@@ -312,7 +315,7 @@ int alternatives_init(struct alternatives *alternatives, const struct fitting *f
     comparison.held_out = calloc((size_t)fitting_group_count(fitting) + 1, sizeof *comparison.held_out);
     alternatives->items = calloc((by_count + 1) * TERMS * NOISES, sizeof *alternatives->items);
     if (!comparison.groups || !comparison.held_out || !alternatives->items ||
-        read_parameters(&comparison) < 0 || cross_validation_folds(fitting, folds, &comparison.folds) < 0)
+        read_parameters(&comparison) < 0 || fitting_kept_folds(fitting, folds, &comparison.folds) < 0)
         return failure_memory(failure);
     int r = by_count > 0 ? leave_out_small(&comparison, &alternatives->left_out, failure) : 0;
     for (size_t prefix = 0; r == 0 && prefix <= by_count; prefix++) {

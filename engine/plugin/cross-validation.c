@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { VALUES = 4 };
 
@@ -28,18 +27,6 @@ struct cross_validation {
 };
 
 /* ---- Folds */
-
-int cross_validation_folds(const struct fitting *fitting, uint32_t count, uint8_t **ret) {
-    const struct kept_rows *kept = fitting_kept_rows(fitting);
-    uint64_t seed = fitting_options(fitting)->seed;
-    uint8_t *folds = malloc(kept->count + 1);
-    if (!folds)
-        return -ENOMEM;
-    for (size_t i = 0; i < kept->count; i++)
-        folds[i] = refit_fold(i * kept->stride, seed, count);
-    *ret = folds;
-    return 0;
-}
 
 /* A row without a value says nothing either way; one whose group was not fitted is missing. */
 static void add_row(const struct row_evaluation *evaluation, const struct fitted_model *model,
@@ -64,19 +51,17 @@ static int run_fold(const struct refit *refit, struct held_out *groups, struct f
     return r;
 }
 
-int cross_validation_run(struct refit *refit, const uint8_t *folds, uint32_t count, double seconds_most,
+int cross_validation_run(struct refit *refit, const uint8_t *folds, uint32_t count, bool told,
                          struct held_out *ret, struct failure *failure) {
     memset(ret, 0, refit->group_count * sizeof *ret);
-    clock_t start = clock();
     for (uint32_t fold = 0; fold < count; fold++) {
+        if (told)
+            fitting_tell(refit->fitting, &(struct fitting_stage){"folds", fold, count, 0});
         refit->folds = folds;
         refit->left_out = (uint8_t)fold;
         int r = run_fold(refit, ret, failure);
         if (r < 0)
             return r;
-        double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-        if (fold == 0 && seconds * count > seconds_most)
-            return failure_set(failure, -ETIME, "it would take %.3g s", seconds * count);
     }
     return 0;
 }
@@ -110,7 +95,7 @@ static int run(struct cross_validation *validation) {
     const struct fitting *fitting = validation->fitting;
     uint32_t count = fitting_group_count(fitting);
     validation->groups = calloc((size_t)count + 1, sizeof *validation->groups);
-    if (!validation->groups || cross_validation_folds(fitting, validation->options.folds, &folds) < 0)
+    if (!validation->groups || fitting_kept_folds(fitting, validation->options.folds, &folds) < 0)
         return -ENOMEM;
     struct refit refit = {
         .fitting = fitting,
@@ -119,14 +104,12 @@ static int run(struct cross_validation *validation) {
         .group_count = count,
     };
     struct failure failure = {0};
-    double most = validation->options.asked_for ? INFINITY : CROSS_VALIDATION_SECONDS_MOST;
     int r =
-        cross_validation_run(&refit, folds, validation->options.folds, most, validation->groups, &failure);
+        cross_validation_run(&refit, folds, validation->options.folds, true, validation->groups, &failure);
     if (r == 0)
         validation->state = CROSS_VALIDATION_DONE;
     else if (r != -ENOMEM)
-        tell(validation,
-             r == -ETIME ? "it would take more than 10 s; --folds asks for it all the same" : failure.text);
+        tell(validation, failure.text);
     return r == -ENOMEM ? r : 0;
 }
 

@@ -8,7 +8,9 @@
  *     cv_log_score  mean logarithm of the density that the noise gives them
  *     folds         K
  *
- * each NaN where it is not defined: a fold's instance could not fit the group, or tells no noise.
+ * each NaN where it is not defined: a fold's instance could not fit the group, or tells no noise. It is done
+ * for tables whose rows are all kept (KEPT_ROWS_MOST), of at most CROSS_VALIDATION_GROUPS_MOST groups: what
+ * is told of a table does not depend on the time that it takes.
  */
 #ifndef ASSAY_PLUGIN_CROSS_VALIDATION_H
 #define ASSAY_PLUGIN_CROSS_VALIDATION_H
@@ -20,21 +22,15 @@
 enum {
     CROSS_VALIDATION_FOLDS = 5,
     CROSS_VALIDATION_GROUPS_MOST = 1 << 14,
-    CROSS_VALIDATION_SECONDS_MOST = 10, /* of processor time, unless it was asked for */
 };
 
-/* The folds of the rows that FITTING kept, in *RET, which the caller frees. 0 or -ENOMEM. */
-int cross_validation_folds(const struct fitting *fitting, uint32_t count, uint8_t **ret);
-
-/* Errors on the rows of each fold, but REFIT_NO_FOLD, by REFIT without it, whose members folds and left_out
- * are set here: into RET, one for each group. SECONDS_MOST: after the first fold gives up with -ETIME where
- * all would take longer; INFINITY for no limit. */
-int cross_validation_run(struct refit *refit, const uint8_t *folds, uint32_t count, double seconds_most,
+/* Errors on the rows of each fold, but FOLDS_NONE, by REFIT without it, whose members folds and left_out
+ * are set here: into RET, one for each group. TOLD: progress is told, fold by fold. */
+int cross_validation_run(struct refit *refit, const uint8_t *folds, uint32_t count, bool told,
                          struct held_out *ret, struct failure *failure);
 
 struct cross_validation_options {
-    uint32_t folds; /* 2 to REFIT_FOLDS_MOST; 0: none, everything passes through */
-    bool asked_for; /* whatever time it takes */
+    uint32_t folds; /* 2 to FOLDS_MOST; 0: none, everything passes through */
     fitting_note note;
     void *note_context; /* hears why there is none */
 };

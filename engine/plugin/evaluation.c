@@ -4,12 +4,12 @@
 #include "engine/foundation/text.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* How the products of estimates and terms make the mean. */
 enum joining {
@@ -22,11 +22,8 @@ enum joining {
 static const struct {
     const char *name;
     enum joining joining;
-} kinds[] = {{"linear", JOIN_SUM},
-             {"piecewise", JOIN_SUM},
-             {"maximum", JOIN_GREATEST},
-             {"minimum", JOIN_LEAST},
-             {"harmonic", JOIN_HARMONIC}};
+} kinds[] = {{"linear", JOIN_SUM},    {"piecewise", JOIN_SUM},     {"maximum", JOIN_GREATEST},
+             {"minimum", JOIN_LEAST}, {"harmonic", JOIN_HARMONIC}, {"smpi", JOIN_SUM}};
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
 /* What terms are products of powers of: a column, its logarithm, or whether it has a level. */
@@ -44,14 +41,20 @@ struct step {
 /* Where a range's value is found. */
 enum { SOURCE_NONE = -1 }; /* of something that is not evaluated; else a column, or a term from first_term */
 
-struct prepared_part {
-    size_t first_range; /* in sources */
-    double mixture;     /* standard deviation of its mixture; NaN where the noise is none */
-};
-
-/* Where a group with segments saw the column that tells them apart. */
+/* Where a run of segments saw the column that tells them apart. */
 struct bounds {
     double minimum, maximum;
+};
+
+struct prepared_part {
+    size_t first_range;   /* in sources */
+    double mixture;       /* standard deviation of its mixture; NaN where the noise is none */
+    struct bounds bounds; /* of the run of parts that begins here */
+};
+
+/* Parts of one group that a row may be of: all, or those of one name. */
+struct run {
+    size_t first, end;
 };
 
 struct evaluation {
@@ -62,11 +65,11 @@ struct evaluation {
     struct step *steps;
     size_t *step_ends;   /* of each term, in steps */
     size_t over;         /* column; SIZE_MAX where there are no segments */
+    size_t named_by;     /* column; SIZE_MAX where parts are for all rows */
     size_t *first_parts; /* of each group, in parts */
     struct prepared_part *parts;
     int32_t *sources; /* one for each range of each part */
     int32_t first_term;
-    struct bounds *bounds;                /* of each group */
     bool *term_over;                      /* for each term whether it has no other column than over */
     size_t *hull_columns;                 /* one for each factor of the hull */
     const struct predict_levels **levels; /* by column; NULL where they are not known */
@@ -82,7 +85,6 @@ void evaluation_free(struct evaluation *evaluation) {
     free(evaluation->first_parts);
     free(evaluation->parts);
     free(evaluation->sources);
-    free(evaluation->bounds);
     free(evaluation->term_over);
     free(evaluation->hull_columns);
     free((void *)evaluation->levels);
@@ -102,6 +104,11 @@ bool evaluation_knows(const char *kind) {
     return false;
 }
 
+/* Files of the kind smpi told no names at first. */
+bool evaluation_is_possible(const struct predict_model *model) {
+    return evaluation_knows(model->kind) && (model->named_by || strcmp(model->kind, "smpi") != 0);
+}
+
 /* ---- Preparing -------------------------------------------------------------------------------------------
  */
 
@@ -119,7 +126,7 @@ static size_t find_name(const char *const *names, size_t count, const char *name
 
 int evaluation_columns(const struct predict_model *model, const char ***ret, size_t *ret_count,
                        struct failure *failure) {
-    size_t most = 1, count = 0;
+    size_t most = 2, count = 0;
     for (size_t t = 0; t < model->term_count; t++)
         most += model->terms[t].factor_count;
     const char **names = calloc(most, sizeof *names);
@@ -127,6 +134,8 @@ int evaluation_columns(const struct predict_model *model, const char ***ret, siz
         return failure_memory(failure);
     if (model->over)
         names[count++] = model->over;
+    if (model->named_by && find_name(names, count, model->named_by) == count)
+        names[count++] = model->named_by;
     for (size_t t = 0; t < model->term_count; t++)
         for (size_t f = 0; f < model->terms[t].factor_count; f++) {
             const char *name = model->terms[t].factors[f].name;
@@ -155,8 +164,12 @@ static int check_model(const struct predict_model *model, struct failure *failur
     if (!evaluation_knows(model->kind))
         return failure_input(failure, model->name, 0, 0,
                              "the model is of the kind '%.64s', which is not evaluated row by row; expected "
-                             "'linear', 'piecewise', 'maximum', 'minimum' or 'harmonic'",
+                             "'linear', 'piecewise', 'maximum', 'minimum', 'harmonic' or 'smpi'",
                              model->kind);
+    if (!evaluation_is_possible(model))
+        return failure_input(failure, model->name, 0, 0,
+                             "the model does not tell which column names the operation ('named_by'), so it "
+                             "is not evaluated row by row; fit it again with this version");
     size_t factors = 0;
     for (size_t t = 0; t < model->term_count; t++)
         factors += model->terms[t].factor_count;
@@ -232,17 +245,33 @@ static double mixture_sigma(const struct plugin_noise *noise) {
     return sqrt(variance);
 }
 
-/* Segments must come in order, without common ground; what lies between two of them is the nearer one's. */
+static bool same_name(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* The parts that are for the same rows as the one at FIRST: what lies between two of them is the nearer
+ * one's. */
+static struct run run_from(const struct predict_model *model, const struct predict_group *group,
+                           size_t first) {
+    struct run run = {first, first + 1};
+    while (run.end < group->part_count &&
+           (!model->named_by || same_name(group->parts[run.end].name, group->parts[first].name)))
+        run.end++;
+    return run;
+}
+
+/* Segments of one run must come in order, without common ground. */
 static int check_segments(const struct predict_model *model, const struct predict_group *group,
                           struct failure *failure) {
-    if (group->part_count == 0 || (!model->over && group->part_count > 1))
+    if (group->part_count == 0 || (!model->over && !model->named_by && group->part_count > 1))
         return failure_input(failure, model->name, 0, 0,
                              "the group '%.128s' has %zu parts, and the model is over no column that would "
                              "tell which of them holds; expected 1",
                              group->name, group->part_count);
     for (size_t i = 0; model->over && i < group->part_count; i++) {
         const struct predict_part *part = &group->parts[i];
-        if (!(part->from < part->to) || (i > 0 && part->from < part[-1].to))
+        bool first = i == 0 || run_from(model, group, i - 1).end == i;
+        if (!(part->from < part->to) || (!first && part->from < part[-1].to))
             return failure_input(
                 failure, model->name, 0, 0,
                 "segment %zu of the group '%.128s' goes from %.9g to %.9g; expected segments "
@@ -274,8 +303,10 @@ static void find_sources(const struct evaluation *evaluation, const struct colum
     }
 }
 
-static struct bounds segment_bounds(const struct predict_model *model, const struct predict_group *group) {
-    const struct predict_part *first = group->parts, *last = &group->parts[group->part_count - 1];
+static struct bounds run_bounds(const struct predict_model *model, const struct predict_group *group,
+                                size_t begin) {
+    struct run run = run_from(model, group, begin);
+    const struct predict_part *first = &group->parts[run.first], *last = &group->parts[run.end - 1];
     struct bounds bounds = {first->from, last->to};
     for (size_t i = 0; model->over && i < first->domain_count; i++)
         if (strcmp(first->domain[i].name, model->over) == 0)
@@ -308,23 +339,21 @@ static int prepare_parts(struct evaluation *evaluation, const struct columns *co
     int r = count_parts(model, &parts, &ranges, failure);
     if (r < 0)
         return r;
-    evaluation->bounds = calloc(model->group_count + 1, sizeof *evaluation->bounds);
     evaluation->first_parts = calloc(model->group_count + 1, sizeof *evaluation->first_parts);
     evaluation->parts = calloc(parts + 1, sizeof *evaluation->parts);
     evaluation->sources = calloc(ranges + 1, sizeof *evaluation->sources);
-    if (!evaluation->first_parts || !evaluation->parts || !evaluation->sources || !evaluation->bounds)
+    if (!evaluation->first_parts || !evaluation->parts || !evaluation->sources)
         return failure_memory(failure);
     const struct predict_part *like = NULL;
     int32_t *like_sources = evaluation->sources;
     parts = ranges = 0;
     for (size_t g = 0; g < model->group_count; g++) {
         evaluation->first_parts[g] = parts;
-        evaluation->bounds[g] = segment_bounds(model, &model->groups[g]);
         for (size_t p = 0; p < model->groups[g].part_count; p++) {
             const struct predict_part *part = &model->groups[g].parts[p];
             bool mixture = part->noise && part->noise->components;
-            evaluation->parts[parts++] =
-                (struct prepared_part){ranges, mixture ? mixture_sigma(part->noise) : NAN};
+            evaluation->parts[parts++] = (struct prepared_part){
+                ranges, mixture ? mixture_sigma(part->noise) : NAN, run_bounds(model, &model->groups[g], p)};
             find_sources(evaluation, columns, part, &evaluation->sources[ranges], like, like_sources);
             like = part;
             like_sources = &evaluation->sources[ranges];
@@ -374,7 +403,7 @@ int evaluation_new(const struct predict_model *model, const char *const *columns
     for (size_t i = 0; i < KIND_COUNT; i++)
         if (strcmp(model->kind, kinds[i].name) == 0)
             evaluation->joining = kinds[i].joining;
-    evaluation->over = SIZE_MAX;
+    evaluation->over = evaluation->named_by = SIZE_MAX;
     evaluation->first_term = (int32_t)column_count;
     evaluation->numbers = calloc(column_count + 1, sizeof *evaluation->numbers);
     evaluation->texts = calloc(column_count + 1, sizeof *evaluation->texts);
@@ -385,6 +414,11 @@ int evaluation_new(const struct predict_model *model, const char *const *columns
         return r;
     if (model->over)
         evaluation->numbers[evaluation->over] = true;
+    if (model->named_by &&
+        (r = need_column(model, &names, model->named_by, &evaluation->named_by, failure)) < 0)
+        return r;
+    if (model->named_by)
+        evaluation->texts[evaluation->named_by] = true;
     r = prepare_terms(evaluation, &names, failure);
     r = r < 0 ? r : prepare_parts(evaluation, &names, failure);
     r = r < 0 ? r : prepare_hull(evaluation, &names, failure);
@@ -442,9 +476,9 @@ void evaluation_terms(const struct evaluation *evaluation, const double *values,
     }
 }
 
-/* The segment that holds X, or the nearest. */
-static size_t find_segment(const struct predict_group *group, double x) {
-    size_t low = 0, high = group->part_count; /* parts below low begin at or below x, from high on above it */
+/* The part of RUN that holds X, or the nearest. */
+static size_t find_segment(const struct predict_group *group, struct run run, double x) {
+    size_t low = run.first, high = run.end; /* parts below low begin at or below x, from high on above it */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (group->parts[middle].from <= x)
@@ -452,22 +486,55 @@ static size_t find_segment(const struct predict_group *group, double x) {
         else
             high = middle;
     }
-    if (low == 0)
-        return 0;
-    if (low == group->part_count || x < group->parts[low - 1].to)
+    if (low == run.first)
+        return low;
+    if (low == run.end || x < group->parts[low - 1].to)
         return low - 1;
     return x - group->parts[low - 1].to <= group->parts[low].from - x ? low - 1 : low;
 }
 
-static size_t part_index(const struct evaluation *evaluation, size_t group, const double *values) {
+/* "MPI_Isend" and "isend" are Isend. */
+static bool names_part(const char *text, const char *name) {
+    static const char prefix[] = "MPI_";
+    size_t skipped = strncasecmp(text, prefix, sizeof prefix - 1) == 0 ? sizeof prefix - 1 : 0;
+    return name && strcasecmp(text + skipped, name) == 0;
+}
+
+/* What a row may be of; false where no part has the name that it gives. */
+static bool find_run(const struct evaluation *evaluation, size_t group, const char *const *texts,
+                     struct run *ret) {
     const struct predict_group *of = &evaluation->model->groups[group];
-    return evaluation->over == SIZE_MAX || of->part_count == 1 ? 0
-                                                               : find_segment(of, values[evaluation->over]);
+    *ret = (struct run){0, of->part_count};
+    if (evaluation->named_by == SIZE_MAX)
+        return true;
+    const char *text = texts ? texts[evaluation->named_by] : NULL;
+    for (size_t p = 0; text && p < of->part_count; p = ret->end) {
+        *ret = run_from(evaluation->model, of, p);
+        if (names_part(text, of->parts[p].name) && strcmp(of->parts[p].kind, "protocol") != 0)
+            return true;
+    }
+    return false;
+}
+
+/* SIZE_MAX: none. */
+static size_t part_index(const struct evaluation *evaluation, size_t group, const double *values,
+                         const char *const *texts, struct run *ret_run) {
+    if (!find_run(evaluation, group, texts, ret_run))
+        return SIZE_MAX;
+    if (evaluation->over == SIZE_MAX || ret_run->end - ret_run->first == 1)
+        return ret_run->first;
+    return find_segment(&evaluation->model->groups[group], *ret_run, values[evaluation->over]);
 }
 
 const struct predict_part *evaluation_part(const struct evaluation *evaluation, size_t group,
-                                           const double *values) {
-    return &evaluation->model->groups[group].parts[part_index(evaluation, group, values)];
+                                           const double *values, const char *const *texts) {
+    struct run run;
+    size_t p = part_index(evaluation, group, values, texts, &run);
+    return p == SIZE_MAX ? NULL : &evaluation->model->groups[group].parts[p];
+}
+
+bool evaluation_is_of_row(const struct evaluation *evaluation, const struct predict_part *part) {
+    return evaluation->named_by == SIZE_MAX || strcmp(part->kind, "segment") == 0;
 }
 
 /* The greatest (or the least) of the terms that the part has; which one in *RET_TERM. */
@@ -549,17 +616,17 @@ static void leave(struct evaluation_value *ret, const char *name, double value, 
     ret->left_above = above;
 }
 
-/* The range of the segments' column is that of the group: a value between what two segments saw is not beyond
- * it. In a gap between segments the bound of the nearest counts. */
-static void leave_segments(const struct evaluation *evaluation, size_t group, double x,
+/* The range of the segments' column is that of the whole run: a value between what two segments saw is not
+ * beyond it. In a gap between segments the bound of the nearest counts. */
+static void leave_segments(const struct evaluation *evaluation, size_t group, struct run run, double x,
                            struct evaluation_value *ret) {
     const struct predict_group *of = &evaluation->model->groups[group];
-    const struct bounds *bounds = &evaluation->bounds[group];
-    size_t p = find_segment(of, x);
+    const struct bounds *bounds = &evaluation->parts[evaluation->first_parts[group] + run.first].bounds;
+    size_t p = find_segment(of, run, x);
     leave(ret, evaluation->model->over, x, bounds->minimum, bounds->maximum);
-    if (p > 0 && x < of->parts[p].from)
+    if (p > run.first && x < of->parts[p].from)
         leave(ret, evaluation->model->over, x, of->parts[p].from, INFINITY);
-    if (p + 1 < of->part_count && x > of->parts[p].to)
+    if (p + 1 < run.end && x > of->parts[p].to)
         leave(ret, evaluation->model->over, x, -INFINITY, of->parts[p].to);
 }
 
@@ -621,17 +688,20 @@ int evaluation_row(const struct evaluation *evaluation, size_t group, const doub
                    const char *const *texts, struct evaluation_value *ret) {
     double terms[EVALUATION_TERMS_MOST];
     const struct predict_model *model = evaluation->model;
-    size_t p = part_index(evaluation, group, values);
+    struct run run;
+    size_t p = part_index(evaluation, group, values, texts, &run);
+    *ret = (struct evaluation_value){.mean = NAN, .sigma = NAN, .left = 1};
+    if (p == SIZE_MAX)
+        return -EDOM;
     const struct predict_part *part = &model->groups[group].parts[p];
     const struct prepared_part *prepared = &evaluation->parts[evaluation->first_parts[group] + p];
     evaluation_terms(evaluation, values, texts, terms);
-    *ret = (struct evaluation_value){.left = 1};
     ret->mean = mean_of(evaluation, part, terms);
     ret->sigma = sigma_of(model, part->noise, prepared->mixture, terms);
     const int32_t *sources = &evaluation->sources[prepared->first_range];
     leave_columns(evaluation, part, sources, values, ret);
     if (evaluation->over != SIZE_MAX)
-        leave_segments(evaluation, group, values[evaluation->over], ret);
+        leave_segments(evaluation, group, run, values[evaluation->over], ret);
     if (!ret->left_by)
         leave_terms(evaluation, part, sources, terms, ret);
     leave_levels(evaluation, texts, ret);
@@ -647,8 +717,8 @@ double evaluation_standard_error(const struct evaluation *evaluation, size_t gro
                                  const char *const *texts) {
     double terms[EVALUATION_TERMS_MOST];
     size_t count = evaluation->model->term_count, extreme;
-    const struct predict_part *part = evaluation_part(evaluation, group, values);
-    if (!part->covariance)
+    const struct predict_part *part = evaluation_part(evaluation, group, values, texts);
+    if (!part || !part->covariance)
         return NAN;
     evaluation_terms(evaluation, values, texts, terms);
     if (evaluation->joining == JOIN_GREATEST || evaluation->joining == JOIN_LEAST) {
@@ -673,65 +743,4 @@ double evaluation_standard_error(const struct evaluation *evaluation, size_t gro
         variance += terms[i] * row;
     }
     return variance >= 0 ? sqrt(variance) : 0; /* below zero only by rounding */
-}
-
-bool evaluation_outside(const struct evaluation_value *value) {
-    return value->left_by != NULL || value->beyond_hull > 0;
-}
-
-const char *evaluation_describe(const struct evaluation_value *value,
-                                char buffer[static EVALUATION_SENTENCE_SIZE]) {
-    size_t size = EVALUATION_SENTENCE_SIZE;
-    if (value->left_by && isfinite(value->left))
-        snprintf(buffer, size, "'%.128s' is %.3g times %s value that was measured", value->left_by,
-                 value->left, value->left_above ? "the greatest" : "below the least");
-    else if (value->left_by)
-        snprintf(buffer, size, "'%.128s' is outside of what was measured", value->left_by);
-    else if (value->beyond_hull > 0 && isfinite(value->beyond_hull))
-        snprintf(buffer, size,
-                 "its values together lie outside of what was measured, by %.2g times its width, though each "
-                 "is within its range",
-                 value->beyond_hull);
-    else if (value->beyond_hull > 0)
-        snprintf(buffer, size, "its values together are none that was measured, though each is in its range");
-    else
-        snprintf(buffer, size, "it is inside of what was measured");
-    return buffer;
-}
-
-void evaluation_tally_add(struct evaluation_tally *tally, const struct evaluation_value *value) {
-    const struct evaluation_value *furthest = &tally->furthest;
-    tally->rows++;
-    tally->not_positive += tally->is_time && value->mean <= 0;
-    if (!evaluation_outside(value))
-        return;
-    if (tally->outside++ == 0 || value->left > furthest->left ||
-        (value->left == furthest->left && value->beyond_hull > furthest->beyond_hull))
-        tally->furthest = *value;
-}
-
-const char *evaluation_tally_describe(const struct evaluation_tally *tally,
-                                      char buffer[static EVALUATION_SENTENCE_SIZE]) {
-    char clause[EVALUATION_SENTENCE_SIZE];
-    int length = 0;
-    if (tally->outside == 0 && tally->not_positive == 0)
-        return NULL;
-    if (tally->outside > 0)
-        evaluation_describe(&tally->furthest, clause);
-    if (tally->outside > 0 && tally->rows == 1)
-        length = snprintf(buffer, EVALUATION_SENTENCE_SIZE,
-                          "the row is outside of what the model was fitted to: %.600s", clause);
-    else if (tally->outside > 0)
-        length = snprintf(buffer, EVALUATION_SENTENCE_SIZE,
-                          "%" PRIu64 " of %" PRIu64 " rows are outside of what the model was fitted to; of "
-                          "the one furthest out, %.500s",
-                          tally->outside, tally->rows, clause);
-    size_t left = EVALUATION_SENTENCE_SIZE - (size_t)length;
-    if (tally->not_positive > 0 && tally->rows == 1)
-        snprintf(buffer + length, left, "%sthe predicted time is 0 or less", length ? "; " : "");
-    else if (tally->not_positive > 0)
-        snprintf(buffer + length, left,
-                 "%sa time of 0 or less is predicted for %" PRIu64 " of %" PRIu64 " rows", length ? "; " : "",
-                 tally->not_positive, tally->rows);
-    return buffer;
 }

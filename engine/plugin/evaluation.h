@@ -5,7 +5,7 @@
  *
  *     evaluation_new(model, columns) ; evaluation_row(group, values, texts) ... ; evaluation_free
  *
- * Of the kinds that are defined row by row (MODEL.md): linear, piecewise, maximum, minimum, harmonic.
+ * Of the kinds that are defined row by row (MODEL.md): linear, piecewise, maximum, minimum, harmonic, smpi.
  */
 #ifndef ASSAY_PLUGIN_EVALUATION_H
 #define ASSAY_PLUGIN_EVALUATION_H
@@ -39,8 +39,9 @@ struct evaluation_value {
     double beyond_hull;
 };
 
-/* Whether a model of this KIND can be evaluated. */
+/* Whether models of this KIND can be evaluated, and whether MODEL tells all that its kind needs for that. */
 bool evaluation_knows(const char *kind);
+bool evaluation_is_possible(const struct predict_model *model);
 
 /* The columns that MODEL uses, each once, the one that it is over first; the caller frees the list. */
 int evaluation_columns(const struct predict_model *model, const char ***ret, size_t *ret_count,
@@ -58,7 +59,7 @@ bool evaluation_uses_number(const struct evaluation *evaluation, size_t column);
 bool evaluation_uses_text(const struct evaluation *evaluation, size_t column);
 
 /* VALUES and TEXTS by column; those that the model does not use are not looked at. TEXTS may be NULL when the
- * model has no categories. 0, or -EDOM when the mean is not a number. */
+ * model has no categories. 0, or -EDOM when the mean is not a number or no part has the row's name. */
 int evaluation_row(const struct evaluation *evaluation, size_t group, const double *values,
                    const char *const *texts, struct evaluation_value *ret);
 /* The standard error of the mean there, from the covariance of the estimates; NaN where that is not known. */
@@ -67,9 +68,12 @@ double evaluation_standard_error(const struct evaluation *evaluation, size_t gro
 /* The value of each term at the row, into RET_TERMS (one for each term of the formula). */
 void evaluation_terms(const struct evaluation *evaluation, const double *values, const char *const *texts,
                       double *ret_terms);
-/* Which part of the group holds at the row. */
+/* Which part of the group holds at the row; NULL: none has the name that its texts give. */
 const struct predict_part *evaluation_part(const struct evaluation *evaluation, size_t group,
-                                           const double *values);
+                                           const double *values, const char *const *texts);
+/* Whether a row of a table is a measurement of PART: a cost that is the same for all sizes is that of a call,
+ * of which a row may be many. */
+bool evaluation_is_of_row(const struct evaluation *evaluation, const struct predict_part *part);
 /* The standard deviation of PART's noise where the terms have these values; NaN: none is told. */
 double evaluation_sigma(const struct predict_model *model, const struct predict_part *part,
                         const double *terms);

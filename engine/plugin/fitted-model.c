@@ -104,6 +104,8 @@ static int keep_formula(void *context, const struct fit_formula *formula) {
         return -ENOMEM;
     int r = copy_text(model, formula->kind, &model->view.kind);
     r = r < 0 ? r : copy_text(model, formula->over, &model->view.over);
+    if (r == 0 && PLUGIN_HAS(formula, named_by))
+        r = copy_text(model, formula->named_by, &model->view.named_by);
     for (size_t t = 0; r == 0 && t < formula->term_count; t++)
         r = copy_term(model, &formula->terms[t], &terms[t]);
     model->view.terms = terms;

@@ -37,8 +37,14 @@ struct fitting {
     struct fit_request request;
     struct fit_column *columns;
     double *parameters;
-    const char **labels; /* columns read as codes: those of the groups, then the categories */
+    const char **labels; /* columns read as codes: those of the groups, the categories, others for folds */
     size_t label_count;
+    size_t *fold_numbers, fold_number_count; /* which needs tell the folds' units apart */
+    size_t *fold_labels, fold_label_count;   /* and which labels */
+    const double **fold_values;              /* room for a block's */
+    struct folds *folds;                     /* where the plugin cross-validates by itself */
+    uint8_t *block_folds;                    /* of a block */
+    size_t block_capacity;
     struct plugin_levels *levels; /* one for each category */
     fitting_note note;
     void *note_context;
@@ -48,6 +54,7 @@ struct fitting {
     const struct fitting_listener *const *listeners;
     size_t listener_count;
     struct failure *failure;
+    uint32_t groups_heard;
 };
 
 void fitting_free(struct fitting *fitting) {
@@ -61,6 +68,11 @@ void fitting_free(struct fitting *fitting) {
     free(fitting->columns);
     free(fitting->parameters);
     free(fitting->labels);
+    free(fitting->fold_numbers);
+    free(fitting->fold_labels);
+    free((void *)fitting->fold_values);
+    folds_free(fitting->folds);
+    free(fitting->block_folds);
     for (size_t i = 0; fitting->levels && i < fitting->needs.category_count; i++)
         category_levels_clear(&fitting->levels[i]);
     free(fitting->levels);
@@ -76,6 +88,7 @@ void fitting_cleanup(struct fitting **fitting) {
 
 static void pass_note(void *context, const char *sentence) {
     struct fitting *fitting = context;
+    fitting_tell(fitting, NULL);
     if (fitting->note)
         fitting->note(fitting->note_context, sentence);
 }
@@ -115,6 +128,8 @@ static int check_options(const struct fitting *fitting, struct failure *failure)
                 r = failure_input(failure, NULL, 0, 0, "the group column '%s' is given twice",
                                   options->by[i]);
     }
+    for (size_t i = 0; r == 0 && i < options->fold_column_count; i++)
+        r = table_find(fitting->table, "fold", options->fold_columns[i], &column, failure);
     return r;
 }
 
@@ -149,6 +164,22 @@ static int read_settings(struct fitting *fitting, struct failure *failure) {
     return r;
 }
 
+/* Those of another model; not every plugin knows what to do with them. */
+static int pass_breaks(struct fitting *fitting, struct failure *failure) {
+    const struct model_breaks *breaks = fitting->options.breaks;
+    const struct fit_operations *operations = fitting->operations;
+    if (!breaks)
+        return 0;
+    if (!PLUGIN_HAS(operations, takes) || !(operations->takes & FIT_TAKES_BREAKS))
+        return failure_input(failure, NULL, 0, 0,
+                             "the method '%s' takes no breaks of another model; expected smpi",
+                             fitting->options.method);
+    fitting->request.breaks = breaks->at;
+    fitting->request.break_count = breaks->count;
+    fitting->request.breaks_from = breaks->from;
+    return 0;
+}
+
 static int fill_request(struct fitting *fitting, struct failure *failure) {
     const struct fitting_options *options = &fitting->options;
     const struct fit_operations *operations = fitting->operations;
@@ -180,7 +211,41 @@ static int fill_request(struct fitting *fitting, struct failure *failure) {
         .column_count = count,
         .seed = options->seed,
         .suggested = options->suggested,
+        .other_method = options->other_method,
+        .other_terms = options->other_terms,
     };
+    return pass_breaks(fitting, failure);
+}
+
+static size_t label_of(struct fitting *fitting, const char *name) {
+    size_t i = 0;
+    while (i < fitting->label_count && strcmp(fitting->labels[i], name) != 0)
+        i++;
+    if (i == fitting->label_count)
+        fitting->labels[fitting->label_count++] = name;
+    return i;
+}
+
+/* What tells the folds' units apart. */
+static int list_fold_columns(struct fitting *fitting, struct failure *failure) {
+    const struct fitting_options *options = &fitting->options;
+    const struct fit_needs *needs = &fitting->needs;
+    fitting->fold_numbers = calloc(needs->column_count + 1, sizeof *fitting->fold_numbers);
+    fitting->fold_labels =
+        calloc(needs->category_count + options->fold_column_count + 1, sizeof *fitting->fold_labels);
+    fitting->fold_values = calloc(needs->column_count + 1, sizeof *fitting->fold_values);
+    if (!fitting->fold_numbers || !fitting->fold_labels || !fitting->fold_values)
+        return failure_memory(failure);
+    for (size_t i = 0; options->folds_by == FOLDS_BY_COLUMNS && i < options->fold_column_count; i++)
+        fitting->fold_labels[fitting->fold_label_count++] = label_of(fitting, options->fold_columns[i]);
+    if (options->folds_by != FOLDS_BY_SETTING)
+        return 0;
+    for (size_t i = 0; i < needs->column_count; i++)
+        if (strcmp(needs->columns[i], options->response) != 0 &&
+            !(options->weights && strcmp(needs->columns[i], options->weights) == 0))
+            fitting->fold_numbers[fitting->fold_number_count++] = i;
+    for (size_t i = 0; i < needs->category_count; i++)
+        fitting->fold_labels[fitting->fold_label_count++] = options->by_count + i;
     return 0;
 }
 
@@ -188,7 +253,8 @@ static int fill_request(struct fitting *fitting, struct failure *failure) {
 static int list_labels(struct fitting *fitting, struct failure *failure) {
     const struct fitting_options *options = &fitting->options;
     size_t categories = fitting->needs.category_count;
-    fitting->labels = calloc(options->by_count + categories + 1, sizeof *fitting->labels);
+    fitting->labels =
+        calloc(options->by_count + categories + options->fold_column_count + 1, sizeof *fitting->labels);
     fitting->levels = calloc(categories + 1, sizeof *fitting->levels);
     if (!fitting->labels || !fitting->levels)
         return failure_memory(failure);
@@ -201,11 +267,12 @@ static int list_labels(struct fitting *fitting, struct failure *failure) {
             return r;
         fitting->labels[fitting->label_count++] = fitting->needs.categories[i];
     }
-    if (fitting->label_count > TABLE_LABELS_MOST)
-        return failure_input(failure, NULL, 0, 0,
-                             "%zu columns form groups or are categories; expected at most %d",
-                             fitting->label_count, (int)TABLE_LABELS_MOST);
-    return 0;
+    int r = list_fold_columns(fitting, failure);
+    if (r == 0 && fitting->label_count > TABLE_LABELS_MOST)
+        r = failure_input(failure, NULL, 0, 0,
+                          "%zu columns form groups or folds or are categories; expected at most %d",
+                          fitting->label_count, (int)TABLE_LABELS_MOST);
+    return r;
 }
 
 /* Every need must be a column, so that a plugin's slip is told as its own. */
@@ -334,7 +401,78 @@ static void note_negative(struct fitting *fitting) {
     pass_note(fitting, note);
 }
 
-static int stream_rows(struct fitting *fitting, bool first, struct failure *failure) {
+/* ---- Folds */
+
+/* How many the plugin is asked for; 0: it makes none by itself. */
+static uint32_t own_folds(const struct fitting *fitting) {
+    for (size_t i = 0; i < fitting->operations->parameter_count; i++)
+        if (strcmp(fitting->operations->parameters[i].name, "folds") == 0)
+            return fitting->parameters[i] >= 2 && fitting->parameters[i] <= FOLDS_MOST
+                       ? (uint32_t)fitting->parameters[i]
+                       : 0;
+    return 0;
+}
+
+static void assign_folds(const struct fitting *fitting, struct folds *folds, uint64_t first, uint64_t stride,
+                         size_t rows, const double *const *numbers, const uint32_t *const *labels,
+                         uint8_t *ret) {
+    const uint32_t *codes[TABLE_LABELS_MOST];
+    for (size_t i = 0; i < fitting->fold_number_count; i++)
+        fitting->fold_values[i] = numbers[fitting->fold_numbers[i]];
+    for (size_t i = 0; i < fitting->fold_label_count; i++)
+        codes[i] = labels[fitting->fold_labels[i]];
+    const struct folds_columns columns = {fitting->fold_values, fitting->fold_number_count, codes,
+                                          fitting->fold_label_count};
+    folds_assign(folds, first, stride, rows, &columns, ret);
+}
+
+int fitting_kept_folds(const struct fitting *fitting, uint32_t count, uint8_t **ret) {
+    const struct kept_rows *kept = &fitting->kept;
+    cleanup(folds_cleanup) struct folds *folds = folds_new(count, fitting->options.seed);
+    cleanup_free uint8_t *assigned = malloc(kept->count + 1);
+    if (!folds || !assigned)
+        return -ENOMEM;
+    assign_folds(fitting, folds, 0, kept->stride, kept->count, (const double *const *)kept->columns,
+                 (const uint32_t *const *)kept->labels, assigned);
+    for (size_t i = 0; kept->stride == 1 && i < kept->count; i++) {
+        struct fit_comparison comparison; /* rows that are one observation are in the fold of the first */
+        fitting_compare(fitting, i, &comparison);
+        assigned[i] = assigned[comparison.first];
+    }
+    *ret = take_pointer(assigned);
+    return 0;
+}
+
+/* The folds of the block's rows, where the plugin wants them. */
+static int make_block_folds(struct fitting *fitting, const struct table_block *rows, const uint8_t **ret) {
+    *ret = NULL;
+    if (!fitting->folds)
+        return 0;
+    if (rows->rows > fitting->block_capacity) {
+        free(fitting->block_folds);
+        fitting->block_folds = malloc(rows->rows);
+        fitting->block_capacity = fitting->block_folds ? rows->rows : 0;
+        if (!fitting->block_folds)
+            return -ENOMEM;
+    }
+    assign_folds(fitting, fitting->folds, fitting->rows, 1, rows->rows, rows->numbers, rows->labels,
+                 fitting->block_folds);
+    *ret = fitting->block_folds;
+    return 0;
+}
+
+static int prepare_folds(struct fitting *fitting, struct failure *failure) {
+    uint32_t count = own_folds(fitting);
+    if (count > 0 && !(fitting->folds = folds_new(count, fitting->options.seed)))
+        return failure_memory(failure);
+    return 0;
+}
+
+/* ---- Passes */
+
+static int stream_rows(struct fitting *fitting, uint32_t pass, struct failure *failure) {
+    bool first = pass == 1;
+    struct fitting_stage stage = {"rows", 0, first ? 0 : fitting->rows, pass};
     int r = table_begin(fitting->table, fitting->needs.columns, fitting->needs.column_count, fitting->labels,
                         fitting->label_count, failure);
     if (r == 0)
@@ -347,6 +485,8 @@ static int stream_rows(struct fitting *fitting, bool first, struct failure *fail
         r = grouping_assign(fitting->grouping, rows.rows, rows.labels, &block.groups, failure);
         if (r < 0)
             return r;
+        if (make_block_folds(fitting, &rows, &block.folds) < 0)
+            return failure_memory(failure);
         block.group_count = grouping_count(fitting->grouping);
         block.categories = fitting->needs.category_count ? rows.labels + fitting->options.by_count : NULL;
         if (first && fitting->options.kept_rows > 0)
@@ -359,7 +499,8 @@ static int stream_rows(struct fitting *fitting, bool first, struct failure *fail
             count_negative(fitting, &rows);
         if (!fitting->hull_done)
             add_to_hull(fitting, &rows);
-        fitting->rows += rows.rows;
+        stage.done = fitting->rows += rows.rows;
+        fitting_tell(fitting, &stage);
     }
     fitting->hull_done = true;
     return r < 0 ? add_advice(fitting, r, failure) : r;
@@ -370,11 +511,11 @@ static int stream_passes(struct fitting *fitting, struct failure *failure) {
         kept_rows_init(&fitting->kept, fitting->needs.column_count, fitting->label_count,
                        fitting->options.kept_rows) < 0)
         return failure_memory(failure);
-    for (int pass = 0; pass < FITTING_PASSES_MOST; pass++) {
-        int r = stream_rows(fitting, pass == 0, failure);
+    for (uint32_t pass = 1; pass <= FITTING_PASSES_MOST; pass++) {
+        int r = stream_rows(fitting, pass, failure);
         if (r < 0)
             return r;
-        if (pass == 0)
+        if (pass == 1)
             note_negative(fitting);
         struct plugin_message message = {0};
         r = fitting->operations->end_of_pass(fitting->instance, &message);
@@ -400,6 +541,7 @@ int fitting_run(const struct installation *installation, struct table *table,
     int r = check_options(fitting, failure);
     r = r < 0 ? r : open_plugin(fitting, installation, failure);
     r = r < 0 ? r : prepare_hull(fitting, failure);
+    r = r < 0 ? r : prepare_folds(fitting, failure);
     r = r < 0 ? r : grouping_new(options->by_count, &fitting->grouping, failure);
     r = r < 0 ? r : stream_passes(fitting, failure);
     if (r < 0)
@@ -409,6 +551,12 @@ int fitting_run(const struct installation *installation, struct table *table,
 }
 
 /* ---- Results */
+
+/* What the listeners do with a group may be to print it. */
+static void tell_groups(struct fitting *fitting) {
+    fitting_tell(fitting, &(struct fitting_stage){"groups", ++fitting->groups_heard,
+                                                  grouping_count(fitting->grouping), 0});
+}
 
 static int hear_formula(void *context, const struct fit_formula *formula) {
     struct fitting *fitting = context;
@@ -423,9 +571,11 @@ static int hear_group(void *context, const struct fit_group *group) {
     struct fit_group whole = {0}; /* what an older plugin does not know is zero */
     memcpy(&whole, group, group->size < sizeof whole ? group->size : sizeof whole);
     whole.size = sizeof whole;
+    fitting_tell(fitting, NULL);
     int r = 0;
     for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
         r = fitting->listeners[i]->group(fitting->listeners[i]->context, &whole, fitting->failure);
+    tell_groups(fitting);
     return r;
 }
 
@@ -435,6 +585,7 @@ static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char 
     for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
         r = fitting->listeners[i]->skipped(fitting->listeners[i]->context, code, rows, reason,
                                            fitting->failure);
+    tell_groups(fitting);
     return r;
 }
 
@@ -513,6 +664,7 @@ int fitting_finish(struct fitting *fitting, const struct fitting_listener *const
     struct plugin_message message = {0};
     int r = fitting->operations->finish(fitting->instance, &writer, &message);
     fitting->failure = NULL;
+    fitting_tell(fitting, NULL);
     if (r >= 0)
         return 0;
     if (heard.kind == FAILURE_NONE) /* it was the plugin's own */
@@ -520,6 +672,11 @@ int fitting_finish(struct fitting *fitting, const struct fitting_listener *const
     if (failure)
         *failure = heard;
     return heard.code;
+}
+
+void fitting_tell(const struct fitting *fitting, const struct fitting_stage *stage) {
+    if (fitting->options.progress)
+        fitting->options.progress(fitting->options.progress_context, stage);
 }
 
 const struct assay_plugin *fitting_plugin(const struct fitting *fitting) {
@@ -565,12 +722,44 @@ const struct kept_rows *fitting_kept_rows(const struct fitting *fitting) {
     return fitting->kept.limit > 0 ? &fitting->kept : NULL;
 }
 
+void fitting_compare(const struct fitting *fitting, size_t i, struct fit_comparison *ret) {
+    const struct fit_operations *operations = fitting->operations;
+    uint64_t row = i * fitting->kept.stride;
+    *ret = (struct fit_comparison){.size = sizeof *ret, .divisor = 1, .first = row};
+    if (PLUGIN_HAS(operations, compare) && operations->compare)
+        operations->compare(fitting->instance, row, ret);
+}
+
+bool fitting_distances(const struct fitting *fitting, size_t set, struct fit_distances *ret) {
+    const struct fit_operations *operations = fitting->operations;
+    return PLUGIN_HAS(operations, distances) && operations->distances &&
+           operations->distances(fitting->instance, set, ret);
+}
+
 const struct fit_needs *fitting_needs(const struct fitting *fitting) {
     return &fitting->needs;
 }
 
 const struct fit_request *fitting_request(const struct fitting *fitting) {
     return &fitting->request;
+}
+
+const char *fitting_label_column(const struct fitting *fitting, size_t j) {
+    return fitting->labels[j];
+}
+
+enum folds_unit fitting_folds_by(const struct fitting *fitting) {
+    return fitting_fold_column_count(fitting) > 0 ? fitting->options.folds_by : FOLDS_BY_ROW;
+}
+
+size_t fitting_fold_column_count(const struct fitting *fitting) {
+    return fitting->fold_number_count + fitting->fold_label_count;
+}
+
+const char *fitting_fold_column(const struct fitting *fitting, size_t i) {
+    return i < fitting->fold_number_count
+               ? fitting->needs.columns[fitting->fold_numbers[i]]
+               : fitting->labels[fitting->fold_labels[i - fitting->fold_number_count]];
 }
 
 double fitting_parameter(const struct fitting *fitting, size_t i) {

@@ -4,10 +4,14 @@
 #include "engine/foundation/list.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers pairs (a, b): combinations of the first J labels and label J. */
+enum { TABLE_BITS_MOST = 14 }; /* of both numbers of a pair together: 64 KiB */
+
+/* Numbers pairs (a, b): combinations of the first J labels and label J. As long as both are small their
+ * numbers lie in a table, where they are found several times as fast as by their hash. */
 struct pair_map {
     uint64_t *pairs; /* by number: a << 32 | b */
     size_t count, capacity;
@@ -16,6 +20,8 @@ struct pair_map {
         uint32_t number; /* + 1; 0: free */
     } * slots;
     size_t slot_count;
+    uint32_t *table; /* by a << b_bits | b: number + 1; 0: free, or not looked up by hash yet */
+    unsigned a_bits, b_bits;
 };
 
 struct grouping {
@@ -44,6 +50,7 @@ void grouping_free(struct grouping *grouping) {
     for (size_t j = 0; grouping->maps && j + 1 < grouping->label_count; j++) {
         free(grouping->maps[j].pairs);
         free(grouping->maps[j].slots);
+        free(grouping->maps[j].table);
     }
     free(grouping->maps);
     free(grouping->codes);
@@ -93,17 +100,51 @@ static int add_pair(struct pair_map *map, uint64_t pair, uint32_t *ret) {
     return 0;
 }
 
+static int find_pair(struct pair_map *map, uint64_t pair, uint32_t *ret) {
+    size_t at = map->slot_count ? find_slot(map, pair) : 0;
+    if (!map->slot_count || !map->slots[at].number)
+        return add_pair(map, pair, ret);
+    *ret = map->slots[at].number - 1;
+    return 0;
+}
+
+static unsigned bits_of(const uint32_t *numbers, size_t count) {
+    uint32_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        all |= numbers[i];
+    return all ? 32 - (unsigned)__builtin_clz(all) : 0;
+}
+
+/* Makes the table so wide that the rows' pairs have a place in it. False when they are too many for one. */
+static bool widen_table(struct pair_map *map, size_t rows, const uint32_t *codes, const uint32_t *labels) {
+    unsigned a = bits_of(codes, rows), b = bits_of(labels, rows);
+    if (map->table && a <= map->a_bits && b <= map->b_bits)
+        return true;
+    a = a > map->a_bits ? a : map->a_bits;
+    b = b > map->b_bits ? b : map->b_bits;
+    uint32_t *table = a + b > TABLE_BITS_MOST ? NULL : calloc((size_t)1 << (a + b), sizeof *table);
+    if (!table)
+        return false;
+    free(map->table); /* what was in it is found again by its hash */
+    map->table = table;
+    map->a_bits = a;
+    map->b_bits = b;
+    return true;
+}
+
 static int fold(struct pair_map *map, size_t rows, uint32_t *codes, const uint32_t *labels) {
+    bool tabled = widen_table(map, rows, codes, labels);
     for (size_t r = 0; r < rows; r++) {
-        uint64_t pair = (uint64_t)codes[r] << 32 | labels[r];
-        size_t at = map->slot_count ? find_slot(map, pair) : 0;
-        if (map->slot_count && map->slots[at].number) {
-            codes[r] = map->slots[at].number - 1;
+        uint32_t *entry = tabled ? &map->table[(size_t)codes[r] << map->b_bits | labels[r]] : NULL;
+        if (entry && *entry) {
+            codes[r] = *entry - 1;
             continue;
         }
-        int e = add_pair(map, pair, &codes[r]);
+        int e = find_pair(map, (uint64_t)codes[r] << 32 | labels[r], &codes[r]);
         if (e < 0)
             return e;
+        if (entry)
+            *entry = codes[r] + 1;
     }
     return 0;
 }

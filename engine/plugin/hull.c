@@ -10,8 +10,8 @@ enum {
 };
 
 struct chunk {
-    double columns[HULL_COLUMNS_MOST][CHUNK] __attribute__((aligned(32))); /* scaled; NaN: does not count */
-    double sums[HULL_DIRECTIONS_MOST][CHUNK] __attribute__((aligned(32)));
+    double columns[HULL_COLUMNS_MOST][CHUNK] __attribute__((aligned(64))); /* scaled; NaN: does not count */
+    double sums[HULL_DIRECTIONS_MOST][CHUNK] __attribute__((aligned(64)));
 };
 
 /* ---- Directions */
@@ -98,7 +98,7 @@ typedef void (*stretch_function)(const double *values, const double *base, doubl
 __attribute__((always_inline)) static inline void add(struct hull *hull, size_t rows,
                                                       const double *const *columns, const double *response,
                                                       const double *weights, stretch_function stretch) {
-    static const double nothing[CHUNK] __attribute__((aligned(32)));
+    static const double nothing[CHUNK] __attribute__((aligned(64)));
     struct chunk chunk;
     for (size_t first = 0; first < rows; first += CHUNK) {
         load(hull, &chunk, first, rows - first < CHUNK ? rows - first : CHUNK, columns, response, weights);
@@ -159,6 +159,33 @@ AVX2 static void add_avx2(struct hull *hull, size_t rows, const double *const *c
                           const double *response, const double *weights) {
     add(hull, rows, columns, response, weights, stretch_avx2);
 }
+
+#define AVX512 __attribute__((target("avx512f")))
+
+AVX512 static void stretch_avx512(const double *values, const double *base, double sign, double *sums,
+                                  double *least, double *most) {
+    __m512d signs = _mm512_set1_pd(sign), low[2], high[2];
+    for (size_t k = 0; k < 2; k++) {
+        low[k] = _mm512_set1_pd(*least);
+        high[k] = _mm512_set1_pd(*most);
+    }
+    for (size_t i = 0; i < CHUNK; i += 16)
+        for (size_t k = 0; k < 2; k++) {
+            size_t at = i + k * 8;
+            __m512d sum =
+                _mm512_add_pd(_mm512_mul_pd(_mm512_load_pd(values + at), signs), _mm512_load_pd(base + at));
+            _mm512_store_pd(sums + at, sum);
+            low[k] = _mm512_min_pd(sum, low[k]); /* the second where the first is NaN */
+            high[k] = _mm512_max_pd(sum, high[k]);
+        }
+    *least = _mm512_reduce_min_pd(_mm512_min_pd(low[0], low[1]));
+    *most = _mm512_reduce_max_pd(_mm512_max_pd(high[0], high[1]));
+}
+
+AVX512 static void add_avx512(struct hull *hull, size_t rows, const double *const *columns,
+                              const double *response, const double *weights) {
+    add(hull, rows, columns, response, weights, stretch_avx512);
+}
 #endif
 
 void hull_add(struct hull *hull, size_t rows, const double *const *columns, const double *response,
@@ -168,6 +195,10 @@ void hull_add(struct hull *hull, size_t rows, const double *const *columns, cons
     if (!hull->scaled && !hull_is_told(hull))
         find_scales(hull, rows, columns);
 #if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) {
+        add_avx512(hull, rows, columns, response, weights);
+        return;
+    }
     if (__builtin_cpu_supports("avx2")) {
         add_avx2(hull, rows, columns, response, weights);
         return;

@@ -177,9 +177,10 @@ static int write_cases(struct cases *cases, const struct kernel *kernel) {
     r = r < 0 ? r : kernel_check_groups(view, cases->seconds, cases->noisy, cases->failure);
     if (r < 0)
         return r;
-    append(cases, "/* The body of dgemm_time(M, N, K). ");
+    append(cases,
+           "/* The body of dgemm_time(M, N, K) of HPL on SMPI, in its src/blas/dgemm_model.c: seconds.\n * ");
     note(cases, kernel_text_comment(cases->text, kernel->origin));
-    append(cases, " Seconds. */\ndouble mu, sigma;\n(void)sigma;\nswitch (get_");
+    append(cases, " */\ndouble mu, sigma;\n(void)sigma;\nswitch (get_");
     append(cases, cases->nodes ? "nodeid()) {\n" : "cpuid()) {\n");
     for (size_t g = 0; g < view->group_count; g++) {
         char line[48];
@@ -195,6 +196,16 @@ static int write_cases(struct cases *cases, const struct kernel *kernel) {
 int kernel_switch_write(const struct kernel *kernel, bool noisy, struct text *ret, struct failure *failure) {
     cleanup(model_fit_cleanup) struct model_fit *fit = NULL;
     struct cases cases = {.text = ret, .noisy = noisy, .failure = failure};
+    const struct predict_model *view = model_view(kernel->model);
+    if (strcmp(view->kind, "linear") != 0)
+        return failure_input(
+            failure, view->name, 0, 0,
+            "a model of kind '%.64s' is none of dgemm; expected linear, with one fit for each "
+            "node%s",
+            view->kind,
+            strcmp(view->kind, "population") == 0
+                ? " ('assay generate cluster --model' draws such a one from it)"
+                : "");
     int r = model_fit_read(kernel->model, &fit, failure);
     r = r < 0 ? r : model_time(kernel->model, &cases.seconds, failure);
     cases.fit = fit;

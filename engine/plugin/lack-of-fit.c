@@ -147,7 +147,7 @@ int lack_of_fit_init(struct lack_of_fit *ret, const struct fitting *fitting, con
                                 .rows = residuals->rows,
                                 .columns = columns,
                                 .labels = kept->labels + by_count,
-                                .label_count = kept->label_count - by_count};
+                                .label_count = needs->category_count};
     for (size_t i = 0; i < needs->column_count; i++)
         if (strcmp(needs->columns[i], fitting_options(fitting)->response) != 0)
             columns[settings.column_count++] = kept->columns[i];

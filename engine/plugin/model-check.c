@@ -121,6 +121,20 @@ static bool is_time(const char *text) {
            (strcmp(text + length, "Z") == 0 || text[length] == '+' || text[length] == '-');
 }
 
+static void check_folds(struct check *check, const struct document_node *origin) {
+    const struct document_node *by = document_get(origin, "folds_by"),
+                               *columns = document_get(origin, "folds_columns");
+    if (by &&
+        (by->kind != DOCUMENT_TEXT || (strcmp(by->text, "setting") != 0 && strcmp(by->text, "row") != 0 &&
+                                       strcmp(by->text, "columns") != 0)))
+        tell(check, by, false, "'folds_by' is not one of setting, row, columns");
+    bool texts = !columns || columns->kind == DOCUMENT_SEQUENCE;
+    for (size_t i = 0; columns && texts && i < columns->count; i++)
+        texts = columns->items[i]->kind == DOCUMENT_TEXT;
+    if (!texts)
+        tell(check, columns, false, "'folds_columns' is not a list of names");
+}
+
 static void check_origin(struct check *check) {
     static const char *const texts[] = {"plugin", "version", "engine", "created"};
     const struct document_node *origin = need(check, check->root, "origin", MAPPING, "a mapping");
@@ -146,6 +160,7 @@ static void check_origin(struct check *check) {
         tell(check, seed, false, "'seed' is not a whole number");
     if (settings && settings->kind != DOCUMENT_MAPPING)
         tell(check, settings, false, "'settings' is not a mapping");
+    check_folds(check, origin);
 }
 
 static void check_skipped(struct check *check) {
@@ -192,6 +207,9 @@ static void check_formula(struct check *check) {
     if (check->view->over && factors && !has_factor(factors, check->view->over))
         tell(check, factors, false, "'factors' has no '%.64s', which the segments are over",
              check->view->over);
+    if (check->view->named_by && factors && !has_factor(factors, check->view->named_by))
+        tell(check, factors, false, "'factors' has no '%.64s', which the parts are named by",
+             check->view->named_by);
 }
 
 /* ---- Estimates */
@@ -394,7 +412,7 @@ static int prepare(struct check *check, struct failure *failure) {
     int r = evaluation_columns(check->view, &check->columns, &check->column_count, failure);
     if (r < 0)
         return r;
-    if (!evaluation_knows(check->view->kind))
+    if (!evaluation_is_possible(check->view))
         return 0;
     /* What it refuses was told of when the file was read. */
     r = evaluation_new(check->view, check->columns, check->column_count, &check->evaluation, NULL);

@@ -204,8 +204,13 @@ static void compare_row(struct comparing *comparing, const struct table_block *b
         comparing->ret->incomplete++;
         return;
     }
-    const struct plugin_noise *noise =
-        evaluation_part(comparing->evaluation, group, comparing->values)->noise;
+    const struct predict_part *part =
+        evaluation_part(comparing->evaluation, group, comparing->values, comparing->texts);
+    if (!evaluation_is_of_row(comparing->evaluation, part)) {
+        comparing->ret->incomplete++;
+        return;
+    }
+    const struct plugin_noise *noise = part->noise;
     double error =
                evaluation_standard_error(comparing->evaluation, group, comparing->values, comparing->texts),
            sigma = value.sigma / sqrt(weight), spread = isnan(error) ? sigma : hypot(sigma, error),

@@ -137,6 +137,39 @@ static bool same_text(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+static const struct document_node *fold_columns_of(const struct model *model) {
+    return document_get(document_get(model_document(model)->root, "origin"), "folds_columns");
+}
+
+static bool has_text(const struct document_node *list, const char *text) {
+    for (size_t i = 0; i < list->count; i++)
+        if (same_text(list->items[i]->text, text))
+            return true;
+    return false;
+}
+
+/* One mean of all rows is as far from a row whichever of the others were left out with it. */
+static bool is_constant(const struct predict_model *view) {
+    size_t factors = view->over ? 1 : 0;
+    for (size_t t = 0; t < view->term_count; t++)
+        factors += view->terms[t].factor_count;
+    return factors == 0;
+}
+
+/* Equal columns, in any order; none where each row is by itself. */
+static bool same_folds(const struct model *a, const struct model *b) {
+    if (is_constant(model_view(a)) || is_constant(model_view(b)))
+        return true;
+    const struct document_node *one = fold_columns_of(a), *other = fold_columns_of(b);
+    size_t count = one && one->kind == DOCUMENT_SEQUENCE ? one->count : 0;
+    if (count != (other && other->kind == DOCUMENT_SEQUENCE ? other->count : 0))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!has_text(other, one->items[i]->text))
+            return false;
+    return true;
+}
+
 const char *model_summary_difference(const struct model *a, const struct model *b) {
     const struct predict_model *one = model_view(a), *other = model_view(b);
     if (strcmp(one->response, other->response) != 0 || !same_text(one->response_unit, other->response_unit))
@@ -146,7 +179,11 @@ const char *model_summary_difference(const struct model *a, const struct model *
         return inputs;
     if (rows_of(one) != rows_of(other))
         return "they are of different rows of the data";
-    return same_text(model_weights(a), model_weights(b)) ? NULL : "they weigh the rows differently";
+    if (!same_text(model_weights(a), model_weights(b)))
+        return "they weigh the rows differently";
+    return same_folds(a, b)
+               ? NULL
+               : "rows were left out of them by different columns, which --folds-by makes the same";
 }
 
 double model_summary_standard_error(const struct predict_model *view, const struct predict_part *part,

@@ -221,12 +221,17 @@ static bool evaluate(const struct trial *trial, const struct candidate *candidat
     if (group == SIZE_MAX ||
         evaluation_row(candidate->evaluation, group, trial->values, trial->texts, &value) < 0)
         return false;
+    const struct predict_part *part =
+        evaluation_part(candidate->evaluation, group, trial->values, trial->texts);
+    if (!evaluation_is_of_row(candidate->evaluation, part))
+        return false;
     *ret = (struct row_value){
         .observed = trial->values[trial->response],
         .weight = 1,
         .mean = value.mean,
         .sigma = value.sigma,
-        .noise = evaluation_part(candidate->evaluation, group, trial->values)->noise,
+        .noise = part->noise,
+        .part = part,
     };
     *ret_outside |= evaluation_outside(&value);
     return isfinite(ret->observed);

@@ -154,7 +154,8 @@ static void put_levels(struct model_writer *writer, const char *name) {
 }
 
 static bool is_used(const struct fit_formula *formula, const char *name) {
-    bool used = formula->over && strcmp(formula->over, name) == 0;
+    bool used = (formula->over && strcmp(formula->over, name) == 0) ||
+                (formula->named_by && strcmp(formula->named_by, name) == 0);
     for (size_t t = 0; !used && t < formula->term_count; t++)
         for (size_t f = 0; !used && f < formula->terms[t].factor_count; f++)
             used = strcmp(formula->terms[t].factors[f].name, name) == 0;
@@ -265,6 +266,19 @@ static void put_hull(struct model_writer *writer, const struct fit_formula *form
     put(writer, text, "},\n");
 }
 
+/* By what rows were parted, where they were. */
+static void put_folds(struct model_writer *writer) {
+    const struct fitting *fitting = writer->fitting;
+    struct text *text = &writer->pending;
+    put(writer, text, "    \"folds_by\": \"%s\",\n    \"folds_columns\": [",
+        folds_unit_word(fitting_folds_by(fitting)));
+    for (size_t i = 0; i < fitting_fold_column_count(fitting); i++) {
+        put(writer, text, "%s", i ? ", " : "");
+        put_string(writer, text, fitting_fold_column(fitting, i));
+    }
+    put(writer, text, "],\n");
+}
+
 static void put_origin(struct model_writer *writer) {
     struct text *text = &writer->pending;
     const struct table *table = fitting_table(writer->fitting);
@@ -291,8 +305,10 @@ static void put_origin(struct model_writer *writer) {
         put_string(writer, text, input->experiment);
         put(writer, text, ", \"rows\": %llu}", (unsigned long long)input->rows);
     }
-    put(writer, text, "\n    ],\n    \"seed\": %llu,\n    \"settings\": {",
+    put(writer, text, "\n    ],\n    \"seed\": %llu,\n",
         (unsigned long long)fitting_options(writer->fitting)->seed);
+    put_folds(writer);
+    put(writer, text, "    \"settings\": {");
     put_settings(writer);
     put(writer, text, "}\n  },\n");
 }
@@ -324,6 +340,10 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
     if (formula->over) {
         put(writer, text, ",\n  \"over\": ");
         put_string(writer, text, formula->over);
+    }
+    if (formula->named_by) {
+        put(writer, text, ",\n  \"named_by\": ");
+        put_string(writer, text, formula->named_by);
     }
     put(writer, text, ",\n  \"response\": {\"name\": ");
     put_string(writer, text, options->response);

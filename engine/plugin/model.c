@@ -232,16 +232,23 @@ static int read_group_name(const struct reading *reading, const struct document_
     return 0;
 }
 
-/* What is evaluated row by row has one part, or segments in order, so that one of them holds. */
+static bool same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* What is evaluated row by row has one part, or segments in order, so that one of them holds; of those that
+ * are named, one name's. */
 static int check_parts(const struct reading *reading, const struct document_node *node,
                        const struct model *model, const struct predict_group *group) {
-    if (!evaluation_knows(model->view.kind))
+    if (!evaluation_is_possible(&model->view))
         return 0;
     const struct document_node *list = document_get(node, "parts");
-    if (!model->view.over && group->part_count > 1)
+    bool named = model->view.named_by != NULL;
+    if (!model->view.over && !named && group->part_count > 1)
         return reading_doubt(reading, list, "parts", "one part alone, as in a model that is over no column");
     for (size_t i = 1; i < group->part_count; i++)
-        if (group->parts[i].from < group->parts[i - 1].to)
+        if (group->parts[i].from < group->parts[i - 1].to &&
+            !(named && !same_text(group->parts[i].name, group->parts[i - 1].name)))
             return reading_doubt(reading, list->items[i], "from", "at least the 'to' of the segment before");
     return 0;
 }
@@ -305,10 +312,13 @@ static int read_head(const struct reading *reading, const struct document_node *
     const struct document_node *response = NULL;
     int r = reading_text(reading, root, "kind", &model->view.kind);
     r = r < 0 ? r : reading_may_text(reading, root, "over", &model->view.over);
+    r = r < 0 ? r : reading_may_text(reading, root, "named_by", &model->view.named_by);
     r = r < 0 ? r : reading_need(reading, root, "response", DOCUMENT_MAPPING, &response);
     r = r < 0 ? r : reading_text(reading, response, "name", &model->view.response);
     if (r < 0)
         return r;
+    if (model->view.named_by && strcmp(model->view.kind, "smpi") != 0)
+        return reading_refuse(reading, root, "named_by", "of a model of the kind 'smpi'");
     const struct document_node *unit = document_get(response, "unit");
     model->view.response_unit = unit && unit->kind == DOCUMENT_TEXT ? unit->text : NULL;
     return 0;

@@ -68,6 +68,20 @@ int plot_append_escaped(struct text *text, const char *string) {
 
 /* ---- Axes */
 
+int plot_append_head(struct text *text, unsigned width, unsigned height, const char *title,
+                     const char *subtitle) {
+    int r = text_printf(text,
+                        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+                        "viewBox=\"0 0 %u %u\" font-family=\"sans-serif\" font-size=\"11\" "
+                        "fill=\"#222\">\n<rect width=\"%u\" height=\"%u\" fill=\"#fff\"/>\n"
+                        "<text x=\"14\" y=\"20\" font-size=\"14\" font-weight=\"bold\">",
+                        width, height, width, height, width, height);
+    r = r < 0 ? r : plot_append_escaped(text, title);
+    r = r < 0 ? r : text_append_string(text, "</text>\n<text x=\"14\" y=\"38\">");
+    r = r < 0 ? r : plot_append_escaped(text, subtitle);
+    return r < 0 ? r : text_append_string(text, "</text>\n");
+}
+
 void plot_axis_widen(struct plot_axis *axis) {
     const double margin = 0.03;
     if (axis->logarithmic) {
@@ -119,7 +133,7 @@ static size_t make_ticks(const struct plot_axis *axis, double *ret) {
     double step = round_up(axis->maximum / 6 - axis->minimum / 6);
     size_t count = 0;
     for (double i = ceil(axis->minimum / step); i * step <= axis->maximum && count < TICKS_MOST; i++)
-        ret[count++] = i * step;
+        ret[count++] = i * step + 0.0; /* not -0 */
     return count;
 }
 

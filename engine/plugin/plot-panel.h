@@ -28,6 +28,11 @@ struct plot_panel {
 /* Escaped for text and attributes; what XML cannot hold becomes U+FFFD. */
 int plot_append_escaped(struct text *text, const char *string);
 
+/* The element <svg> of that many pixels as far as to the panels, with two lines above them; "</svg>" ends it.
+ */
+int plot_append_head(struct text *text, unsigned width, unsigned height, const char *title,
+                     const char *subtitle);
+
 /* Widens bounds a little, so that no point is on the frame; makes room where they are equal. */
 void plot_axis_widen(struct plot_axis *axis);
 double plot_axis_pixel(const struct plot_axis *axis, double value);

@@ -30,14 +30,6 @@ struct instance {
     const uint32_t *code_lists[TABLE_LABELS_MOST];
 };
 
-uint8_t refit_fold(uint64_t row, uint64_t seed, uint32_t count) {
-    uint64_t z = row * UINT64_C(0x9e3779b97f4a7c15) + seed;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return (uint8_t)(((z >> 32) * count) >> 32);
-}
-
 static void instance_clear(struct instance *instance) {
     if (instance->operations)
         instance->operations->close(instance->fit);
@@ -153,7 +145,7 @@ static size_t gather(struct instance *instance, size_t *at) {
     uint32_t chosen[BLOCK_ROWS];
     size_t count = 0;
     for (; *at < kept->count && count < BLOCK_ROWS; ++*at)
-        if (!refit->folds || (refit->folds[*at] != refit->left_out && refit->folds[*at] != REFIT_NO_FOLD))
+        if (!refit->folds || (refit->folds[*at] != refit->left_out && refit->folds[*at] != FOLDS_NONE))
             chosen[count++] = (uint32_t)*at;
     for (size_t i = 0; i < instance->needs.column_count; i++) {
         const double *from = kept->columns[instance->columns[i]];

@@ -7,11 +7,7 @@
 
 #include "engine/plugin/fitted-model.h"
 #include "engine/plugin/fitting.h"
-
-enum {
-    REFIT_FOLDS_MOST = 255,
-    REFIT_NO_FOLD = 255, /* of a row that is never seen */
-};
+#include "engine/plugin/folds.h"
 
 struct refit {
     const struct fitting *fitting;
@@ -19,16 +15,13 @@ struct refit {
                                           columns that the fitting's plugin needed */
     const uint32_t *groups;            /* of each kept row */
     uint32_t group_count;
-    const uint8_t *folds; /* of each kept row; NULL: all rows are seen */
+    const uint8_t *folds; /* of each kept row (folds.h); NULL: all rows are seen, otherwise not those of
+                             FOLDS_NONE */
     uint8_t left_out;     /* the fold whose rows are not seen */
 };
 
 /* A failure is the plugin's own, or that of columns that were not kept. What the plugin notes is not
  * heard. */
 int refit_run(const struct refit *refit, struct fitted_model **ret, struct failure *failure);
-
-/* The fold, 0 to COUNT - 1, of ROW: the same for the same seed, whatever the other rows (splitmix64, scaled).
- * Plugins that cross-validate by themselves use the same. */
-uint8_t refit_fold(uint64_t row, uint64_t seed, uint32_t count);
 
 #endif

@@ -25,6 +25,7 @@ enum {
 
 static const double least_reach = 3, most_reach = 8; /* sigmas */
 static const double wide = 100;                      /* from this ratio on a scale is logarithmic */
+static const double mostly = 0.75;                   /* of the values must be positive for that */
 static const char ink[] = "#1f4e79", line_ink[] = "#c0392b";
 static const char *const group_inks[CURVES_MOST] = {"#1f4e79", "#d55e00", "#009e73", "#cc79a7",
                                                     "#8c6d00", "#56b4e9", "#7a1f1f", "#555555"};
@@ -162,33 +163,65 @@ static int append_quantiles(const struct plot *plot, size_t column) {
 
 /* ---- Data and curve */
 
+/* Rows that are drawn in one colour, with their curve: of a group, and of the parts of one name where the
+ * model has names. */
+struct series {
+    uint32_t code;    /* of the group; UINT32_MAX: of all */
+    const char *name; /* NULL: all parts */
+};
+
+/* What has no segments has no curve: a cost that is the same for all sizes. */
+static bool is_drawn(const struct plot *plot, size_t k) {
+    return !fitted_model_view(plot->model)->named_by ||
+           strcmp(plot->residuals->parts[k]->kind, "segment") == 0;
+}
+
+/* A size of 0 is drawn at the edge where nearly all others are seen best on a logarithmic scale. */
+static void choose_scale(struct plot_axis *axis, double least_positive, double positive) {
+    if (axis->minimum <= 0 && positive > mostly && axis->maximum / least_positive > wide)
+        axis->minimum = least_positive;
+    axis->logarithmic = axis->minimum > 0 && axis->maximum / axis->minimum > wide;
+    plot_axis_widen(axis);
+}
+
 static void find_bounds(const struct plot *plot, struct plot_axis *x, struct plot_axis *y) {
     const struct residuals *residuals = plot->residuals;
+    double least_x = INFINITY, least_y = INFINITY, count = 0, positive_x = 0, positive_y = 0;
     x->minimum = y->minimum = INFINITY;
     x->maximum = y->maximum = -INFINITY;
     for (size_t k = 0; k < residuals->count; k++) {
+        if (!is_drawn(plot, k))
+            continue;
         double factor = plot->factors[residuals->rows[k]];
         double observed = residuals->predicted[k] + residuals->residual[k];
         x->minimum = fmin(x->minimum, factor);
         x->maximum = fmax(x->maximum, factor);
         y->minimum = fmin(y->minimum, observed);
         y->maximum = fmax(y->maximum, observed);
+        least_x = factor > 0 ? fmin(least_x, factor) : least_x;
+        least_y = observed > 0 ? fmin(least_y, observed) : least_y;
+        positive_x += factor > 0;
+        positive_y += observed > 0;
+        count++;
     }
-    x->logarithmic = x->minimum > 0 && x->maximum / x->minimum > wide;
-    y->logarithmic = y->minimum > 0 && y->maximum / y->minimum > wide;
-    plot_axis_widen(x);
-    plot_axis_widen(y);
+    choose_scale(x, least_x, positive_x / count);
+    choose_scale(y, least_y, positive_y / count);
 }
 
-/* The points of the kept group CODE, or of all groups (UINT32_MAX). */
-static void put_data(const struct plot *plot, struct plot_panel *panel, uint32_t code, double *points,
-                     const char *colour) {
+static bool is_of(const struct plot *plot, size_t k, const struct series *series) {
+    uint32_t code = fitting_kept_rows(plot->fitting)->groups[plot->residuals->rows[k]];
+    const char *name = plot->residuals->parts[k]->name;
+    return is_drawn(plot, k) && (series->code == UINT32_MAX || series->code == code) &&
+           (!series->name || (name && strcmp(series->name, name) == 0));
+}
+
+static void put_data(const struct plot *plot, struct plot_panel *panel, const struct series *series,
+                     double *points, const char *colour) {
     const struct residuals *residuals = plot->residuals;
-    const uint32_t *groups = fitting_kept_rows(plot->fitting)->groups;
     double *x = points, *y = points + residuals->count;
     size_t count = 0;
     for (size_t k = 0; k < residuals->count; k++) {
-        if (code != UINT32_MAX && groups[residuals->rows[k]] != code)
+        if (!is_of(plot, k, series))
             continue;
         x[count] = plot->factors[residuals->rows[k]];
         y[count++] = residuals->predicted[k] + residuals->residual[k];
@@ -197,66 +230,102 @@ static void put_data(const struct plot *plot, struct plot_panel *panel, uint32_t
 }
 
 static void put_curve(struct plot_panel *panel, const struct evaluation *evaluation, size_t group,
-                      const char *colour) {
+                      const char *name, const char *colour) {
     double x[CURVE_POINTS], y[CURVE_POINTS];
     for (size_t i = 0; i < CURVE_POINTS; i++) {
         double share = (double)i / (CURVE_POINTS - 1);
         x[i] = panel->x.logarithmic ? panel->x.minimum * pow(panel->x.maximum / panel->x.minimum, share)
                                     : panel->x.minimum + share * (panel->x.maximum - panel->x.minimum);
         struct evaluation_value value;
-        y[i] = evaluation_row(evaluation, group, &x[i], NULL, &value) == 0 ? value.mean : NAN;
+        const double values[] = {x[i], NAN};
+        const char *const texts[] = {NULL, name};
+        y[i] = evaluation_row(evaluation, group, values, texts, &value) == 0 ? value.mean : NAN;
     }
     plot_panel_line(panel, x, y, CURVE_POINTS, colour, false);
 }
 
-static void put_breaks(struct plot_panel *panel, const struct predict_group *group, const char *colour) {
+static void put_breaks(struct plot_panel *panel, const struct predict_group *group, const char *name,
+                       const char *colour) {
     for (size_t i = 1; i < group->part_count; i++) {
-        double from = group->parts[i].from;
-        const double x[] = {from, from}, y[] = {panel->y.minimum, panel->y.maximum};
-        if (from > panel->x.minimum && from < panel->x.maximum)
+        const struct predict_part *part = &group->parts[i];
+        if (name && (!part->name || strcmp(part->name, name) != 0))
+            continue;
+        const double x[] = {part->from, part->from}, y[] = {panel->y.minimum, panel->y.maximum};
+        if (part->from > panel->x.minimum && part->from < panel->x.maximum)
             plot_panel_line(panel, x, y, 2, colour, true);
     }
 }
 
-static void name_group(const struct plot *plot, uint32_t code, char name[static TITLE_SIZE]) {
+static void name_series(const struct plot *plot, const struct series *series, char name[static TITLE_SIZE]) {
     size_t length = 0;
     name[0] = '\0';
     for (size_t j = 0; j < fitting_options(plot->fitting)->by_count && length < TITLE_SIZE - 1; j++) {
         int written = snprintf(name + length, TITLE_SIZE - length, "%s%.40s", j ? "/" : "",
-                               fitting_label(plot->fitting, code, j));
+                               fitting_label(plot->fitting, series->code, j));
         length += written < 0 ? 0 : (size_t)written;
     }
+    if (series->name && length < TITLE_SIZE - 1)
+        snprintf(name + length, TITLE_SIZE - length, "%s%.40s", length ? " " : "", series->name);
 }
 
-static void put_groups(const struct plot *plot, struct plot_panel *panel, const struct evaluation *evaluation,
+/* The names of the group's segments, each once; one that is NULL where they have none. Counts on from COUNT,
+ * also what there is no room for. */
+static size_t list_group(const struct plot *plot, uint32_t code, size_t group, struct series *ret,
+                         size_t count) {
+    const struct predict_model *view = fitted_model_view(plot->model);
+    const struct predict_group *of = &view->groups[group];
+    const char *last = NULL;
+    for (size_t p = 0; p < of->part_count; p++) {
+        const char *name = view->named_by ? of->parts[p].name : NULL;
+        bool again = p > 0 && (!name || (last && strcmp(name, last) == 0));
+        if (again || (view->named_by && (!name || strcmp(of->parts[p].kind, "segment") != 0)))
+            continue;
+        last = name;
+        if (count < CURVES_MOST)
+            ret[count] = (struct series){code, name};
+        count++;
+    }
+    return count;
+}
+
+static size_t list_series(const struct plot *plot, struct series ret[static CURVES_MOST]) {
+    size_t count = 0;
+    for (uint32_t code = 0; code < fitting_group_count(plot->fitting) && count <= CURVES_MOST; code++) {
+        size_t group = fitted_model_group(plot->model, code);
+        if (group != SIZE_MAX)
+            count = list_group(plot, code, group, ret, count);
+    }
+    return count;
+}
+
+static void put_series(const struct plot *plot, struct plot_panel *panel, const struct evaluation *evaluation,
                        double *points) {
     const struct predict_model *view = fitted_model_view(plot->model);
-    uint32_t count = fitting_group_count(plot->fitting);
-    bool apart = view->group_count > 1 && view->group_count <= CURVES_MOST;
+    struct series series[CURVES_MOST];
+    size_t count = list_series(plot, series);
+    bool apart = count > 1 && count <= CURVES_MOST;
     if (!apart)
-        put_data(plot, panel, UINT32_MAX, points, ink);
-    for (uint32_t code = 0, drawn = 0; code < count && view->group_count <= CURVES_MOST; code++) {
-        size_t group = fitted_model_group(plot->model, code);
-        if (group == SIZE_MAX)
-            continue;
-        const char *colour = apart ? group_inks[drawn] : line_ink;
+        put_data(plot, panel, &(struct series){UINT32_MAX, NULL}, points, ink);
+    for (size_t i = 0; i < count && count <= CURVES_MOST; i++) {
+        size_t group = fitted_model_group(plot->model, series[i].code);
+        const char *colour = apart ? group_inks[i] : line_ink;
         if (apart)
-            put_data(plot, panel, code, points, colour);
-        put_curve(panel, evaluation, group, colour);
-        put_breaks(panel, &view->groups[group], apart ? colour : "#888888");
+            put_data(plot, panel, &series[i], points, colour);
+        put_curve(panel, evaluation, group, series[i].name, colour);
+        put_breaks(panel, &view->groups[group], series[i].name, apart ? colour : "#888888");
         char name[TITLE_SIZE];
-        name_group(plot, code, name);
+        name_series(plot, &series[i], name);
         if (apart)
-            plot_panel_legend(panel, drawn, name, colour);
-        drawn++;
+            plot_panel_legend(panel, i, name, colour);
     }
 }
 
 static int append_data(const struct plot *plot, size_t column) {
     cleanup(evaluation_cleanup) struct evaluation *evaluation = NULL;
     cleanup_free double *points = calloc(2 * plot->residuals->count + 1, sizeof *points);
-    int r = points ? evaluation_new(fitted_model_view(plot->model), &plot->factor, 1, &evaluation, NULL)
-                   : -ENOMEM;
+    const struct predict_model *view = fitted_model_view(plot->model);
+    const char *const columns[] = {plot->factor, view->named_by};
+    int r = points ? evaluation_new(view, columns, view->named_by ? 2 : 1, &evaluation, NULL) : -ENOMEM;
     if (r < 0)
         return r;
     char title[TITLE_SIZE];
@@ -270,7 +339,7 @@ static int append_data(const struct plot *plot, size_t column) {
     find_bounds(plot, &panel.x, &panel.y);
     plot_panel_place(&panel, (double)column * PANEL_WIDTH, HEAD_HEIGHT, PANEL_WIDTH, PANEL_HEIGHT);
     plot_panel_frame(&panel);
-    put_groups(plot, &panel, evaluation, points);
+    put_series(plot, &panel, evaluation, points);
     return panel.error;
 }
 
@@ -307,20 +376,12 @@ static int append_head(const struct plot *plot, size_t columns) {
     cleanup(text_clear) struct text formula, counts;
     text_init(&formula, 1 << 20);
     text_init(&counts, 1 << 20);
-    unsigned width = (unsigned)columns * PANEL_WIDTH, height = HEAD_HEIGHT + PANEL_HEIGHT;
     int r = append_formula(plot, &formula);
     r = r < 0 ? r : append_counts(plot, &counts);
-    r = r < 0 ? r
-              : text_printf(plot->text,
-                            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
-                            "viewBox=\"0 0 %u %u\" font-family=\"sans-serif\" font-size=\"11\" "
-                            "fill=\"#222\">\n<rect width=\"%u\" height=\"%u\" fill=\"#fff\"/>\n"
-                            "<text x=\"14\" y=\"20\" font-size=\"14\" font-weight=\"bold\">",
-                            width, height, width, height, width, height);
-    r = r < 0 ? r : plot_append_escaped(plot->text, formula.bytes);
-    r = r < 0 ? r : text_append_string(plot->text, "</text>\n<text x=\"14\" y=\"38\">");
-    r = r < 0 ? r : plot_append_escaped(plot->text, counts.bytes);
-    return r < 0 ? r : text_append_string(plot->text, "</text>\n");
+    if (r == 0)
+        r = plot_append_head(plot->text, (unsigned)columns * PANEL_WIDTH, HEAD_HEIGHT + PANEL_HEIGHT,
+                             formula.bytes, counts.bytes);
+    return r;
 }
 
 int residual_plot_append(struct text *text, const struct fitting *fitting, const struct fitted_model *model,
@@ -346,9 +407,6 @@ int residual_plot_write(const char *path, const struct fitting *fitting, const s
                         const struct residuals *residuals, struct failure *failure) {
     cleanup(text_clear) struct text text;
     text_init(&text, RESIDUAL_PLOT_BYTES_MOST);
-    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
     int r = residual_plot_append(&text, fitting, model, residuals, failure);
-    r = r < 0 ? r : file_output_open(path, 0666, &output, failure);
-    r = r < 0 ? r : file_output_write(&output, text.bytes, text.length, failure);
-    return r < 0 ? r : file_output_commit(&output, failure);
+    return r < 0 ? r : file_write_output(path, text.bytes, text.length, failure);
 }

@@ -15,7 +15,9 @@ static int make_room(struct residuals *residuals, size_t count) {
     residuals->predicted = malloc((count + 1) * sizeof *residuals->predicted);
     residuals->residual = malloc((count + 1) * sizeof *residuals->residual);
     residuals->standardised = malloc((count + 1) * sizeof *residuals->standardised);
-    return residuals->rows && residuals->predicted && residuals->residual && residuals->standardised
+    residuals->parts = malloc((count + 1) * sizeof *residuals->parts);
+    return residuals->rows && residuals->predicted && residuals->residual && residuals->standardised &&
+                   residuals->parts
                ? 0
                : -ENOMEM;
 }
@@ -35,6 +37,7 @@ static void compute(struct residuals *residuals, const struct row_evaluation *ev
         size_t k = residuals->count++;
         double residual = value.observed - value.mean;
         residuals->rows[k] = (uint32_t)i;
+        residuals->parts[k] = value.part;
         residuals->predicted[k] = value.mean;
         residuals->residual[k] = residual;
         residuals->standardised[k] = value.sigma > 0 ? residual / value.sigma : NAN;
@@ -100,6 +103,7 @@ void residuals_clear(struct residuals *residuals) {
     free(residuals->predicted);
     free(residuals->residual);
     free(residuals->standardised);
+    free((void *)residuals->parts);
     *residuals = (struct residuals){0};
 }
 

@@ -16,6 +16,7 @@ struct residuals {
     double *predicted;                       /* in the response's unit */
     double *residual;                        /* observed - predicted */
     double *standardised;                    /* in sigmas; NaN where sigma is 0 */
+    const struct predict_part **parts;       /* of the model, that hold there */
     uint64_t stride;                         /* those of every so many rows of the table were looked at */
     size_t left_out;                         /* rows with nothing to compare */
     bool noise;                              /* sigma is that of the model's noise */

@@ -18,6 +18,7 @@ struct row_evaluation {
     double *values;                   /* of the row in hand: the needed columns, then room for categories */
     const char **texts;
     size_t first_label; /* of the categories among the labels */
+    size_t named_by;    /* of the texts; SIZE_MAX where parts have no names */
     bool has_texts;
 };
 
@@ -55,8 +56,14 @@ static int bind_columns(struct row_evaluation *evaluation, struct failure *failu
         names[i] = i < needs->column_count ? needs->columns[i] : needs->categories[i - needs->column_count];
     int r =
         evaluation_new(fitted_model_view(evaluation->model), names, count, &evaluation->evaluation, failure);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        evaluation->has_texts |= evaluation_uses_text(evaluation->evaluation, i);
+    const char *named_by = fitted_model_view(evaluation->model)->named_by;
+    evaluation->named_by = SIZE_MAX;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        bool text = evaluation_uses_text(evaluation->evaluation, i);
+        evaluation->has_texts |= text;
+        if (text && named_by && strcmp(names[i], named_by) == 0)
+            evaluation->named_by = i;
+    }
     return r;
 }
 
@@ -91,18 +98,27 @@ bool row_evaluation_at(const struct row_evaluation *evaluation, size_t i, struct
         return false;
     for (size_t c = 0; c < rows->column_count; c++)
         evaluation->values[c] = rows->columns[c][i];
-    for (size_t j = evaluation->first_label; evaluation->has_texts && j < rows->label_count; j++)
-        evaluation->texts[rows->column_count + j - evaluation->first_label] =
-            table_label(fitting_table(evaluation->fitting), j, rows->labels[j][i]);
+    size_t categories = fitting_needs(evaluation->fitting)->category_count, first = evaluation->first_label;
+    for (size_t j = 0; evaluation->has_texts && j < categories; j++)
+        evaluation->texts[rows->column_count + j] =
+            table_label(fitting_table(evaluation->fitting), first + j, rows->labels[first + j][i]);
+    struct fit_comparison comparison;
+    fitting_compare(evaluation->fitting, i, &comparison);
+    if (comparison.as && evaluation->named_by != SIZE_MAX)
+        evaluation->texts[evaluation->named_by] = comparison.as;
     struct evaluation_value value;
-    if (evaluation_row(evaluation->evaluation, group, evaluation->values, evaluation->texts, &value) < 0)
+    if (comparison.none ||
+        evaluation_row(evaluation->evaluation, group, evaluation->values, evaluation->texts, &value) < 0)
         return false;
+    const struct predict_part *part =
+        evaluation_part(evaluation->evaluation, group, evaluation->values, evaluation->texts);
     *ret = (struct row_value){
-        .observed = evaluation->response[i],
+        .observed = (evaluation->response[i] + comparison.plus) / comparison.divisor,
         .weight = weight,
         .mean = value.mean,
         .sigma = value.sigma / sqrt(weight),
-        .noise = evaluation_part(evaluation->evaluation, group, evaluation->values)->noise,
+        .noise = part->noise,
+        .part = part,
     };
     return true;
 }

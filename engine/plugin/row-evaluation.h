@@ -12,6 +12,7 @@ struct row_value {
     double mean;
     double sigma;                     /* of one measurement of this weight; NaN: no noise is told */
     const struct plugin_noise *noise; /* or NULL */
+    const struct predict_part *part;  /* of the model, that holds there */
 };
 
 /* GROUPS: the group of each kept row as MODEL was fitted by; NULL: those of the fitting. FITTING, MODEL and

@@ -88,6 +88,10 @@ int simgrid_hosts_read(const struct model *model, const char *column, double flo
     cleanup(model_fit_cleanup) struct model_fit *fit = NULL;
     size_t term = 0, by = 0;
     double seconds = 1;
+    if (strcmp(view->kind, "population") == 0)
+        return failure_input(failure, view->name, 0, 0,
+                             "a population tells no hosts by name; 'assay generate cluster --model' draws a "
+                             "model of some from it");
     int r = model_time(model, &seconds, failure);
     r = r < 0 ? r : model_fit_read(model, &fit, failure);
     r = r < 0 ? r : find_term(view, &term, failure);

@@ -78,7 +78,7 @@ static int count_groups(struct search *search, size_t by_count, struct failure *
         return failure_memory(failure);
     for (size_t i = 0; i < kept->count; i++) {
         struct group *group = &search->groups[codes[i]];
-        if (search->folds[i] == REFIT_NO_FOLD)
+        if (search->folds[i] == FOLDS_NONE)
             continue;
         group->first = group->rows++ == 0 ? i : group->first;
         if (!is_usable(search->fitting, i))
@@ -116,7 +116,7 @@ static int leave_out(struct search *search, size_t terms) {
     const struct kept_rows *kept = fitting_kept_rows(search->fitting);
     for (size_t i = 0; i < kept->count; i++)
         if (is_small(&search->groups[search->codes[i]], terms))
-            search->folds[i] = REFIT_NO_FOLD;
+            search->folds[i] = FOLDS_NONE;
     int r = 0;
     for (uint32_t g = 0; r == 0 && g < search->group_count; g++)
         if (is_small(&search->groups[g], terms)) {

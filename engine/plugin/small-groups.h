@@ -17,7 +17,7 @@ struct small_groups {
     char *names;    /* owned; "node x; node y, core 1" and how many more; NULL: none */
 };
 
-/* Sets the FOLDS of their rows to REFIT_NO_FOLD. TERMS: how many the models have, TERM_COUNT of them, from
+/* Sets the FOLDS of their rows to FOLDS_NONE. TERMS: how many the models have, TERM_COUNT of them, from
  * few to many; a group needs one row more than terms outside of each of the FOLD_COUNT folds. Where those too
  * small for the largest model are no minority, those too small for the next are looked at. */
 int small_groups_leave_out(const struct fitting *fitting, uint32_t fold_count, const size_t *terms,

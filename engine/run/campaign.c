@@ -144,6 +144,8 @@ static int bind_testbed(struct campaign *campaign, const struct document_node *n
     if (overrides) {
         written.nodes = overrides->nodes;
         written.node_count = overrides->node_count;
+        written.spares = overrides->spares;
+        written.spare_count = overrides->spare_count;
     }
     return testbed_bind(&written, &campaign->testbed, failure);
 }
@@ -276,7 +278,8 @@ static int bind(struct campaign *campaign, struct written *written, const struct
     r = bind_testbed(campaign, written->testbed, overrides, failure);
     return r < 0 ? r
                  : node_loss_settings_bind(document, written->node_loss, &campaign->testbed,
-                                           &campaign->node_loss, failure);
+                                           overrides && overrides->spare_count > 0, &campaign->node_loss,
+                                           failure);
 }
 
 void campaign_cleanup(struct campaign **campaign) {

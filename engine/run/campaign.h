@@ -59,6 +59,8 @@ struct campaign_overrides {
     const char *seed;         /* text of a seed, or NULL */
     const char *const *nodes; /* lists of nodes, or @FILE: they make the testbed `hosts` */
     size_t node_count;
+    const char *const *spares; /* likewise, for the testbed's spares: a node that is lost is replaced */
+    size_t spare_count;
     /* Of a run that goes on; each NULL: as the campaign says. */
     const char *folder;            /* that the campaign's paths are relative to */
     const char *experiment_folder; /* the experiment, as it was copied */

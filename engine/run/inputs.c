@@ -4,6 +4,7 @@
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/host-list.h"
 #include "engine/run/tree-difference.h"
 
 #include <endian.h>
@@ -12,6 +13,9 @@
 #include <string.h>
 
 static const char inputs_file[] = "inputs.json";
+/* The design's file as it was, to say what has changed. Hidden: the archive has the same values in
+ * design.csv. */
+static const char design_copy[] = ".design-file";
 
 enum { ORDER_PIECE = 4096, FILE_MOST = 64 << 20 };
 
@@ -45,24 +49,80 @@ static int hash_table(const struct plan *plan, char hex[static HASH_HEX_SIZE], s
 /* ---- Writing ---------------------------------------------------------------------------------------------
  */
 
-static void add_texts(cJSON *object, const char *key, const char *const *texts, size_t count) {
+static void add_texts(cJSON *object, const char *key, char *const *texts, size_t count) {
     cJSON *array = json_add_array(object, key);
     for (size_t i = 0; i < count; i++)
         json_add_string(array, NULL, texts[i]);
 }
 
-static int add_file(cJSON *object, const char *key, const char *path, struct failure *failure) {
-    char hex[HASH_HEX_SIZE];
-    cleanup_free char *absolute = realpath(path, NULL);
-    if (!absolute)
-        return failure_set(failure, -errno, "cannot resolve '%s': %s", path, strerror(errno));
-    int r = hash_file(absolute, hex, NULL, failure);
-    if (r < 0)
-        return r;
+static void add_file(cJSON *object, const char *key, const char *path, const char *hex) {
     cJSON *item = json_add_object(object, key);
-    json_add_string(item, "path", absolute);
+    json_add_string(item, "path", path);
     json_add_string(item, "sha256", hex);
-    return 0;
+}
+
+int inputs_save(const struct inputs *inputs, struct failure *failure) {
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
+    cleanup_free char *path = file_join(inputs->run_folder, inputs_file);
+    if (!object || !path)
+        return failure_memory(failure);
+    add_file(object, "campaign", inputs->campaign, inputs->campaign_sha256);
+    json_add_string(object, "folder", inputs->folder);
+    json_add_string(object, "experiment", inputs->experiment);
+    if (inputs->design)
+        add_file(object, "design", inputs->design, inputs->design_sha256);
+    json_add_string(object, "seed", inputs->seed);
+    json_add_boolean(object, "columns", inputs->table != NULL);
+    json_add_string(object, "table_sha256", inputs->table_sha256);
+    json_add_string(object, "order_sha256", inputs->order_sha256);
+    add_texts(object, "set", inputs->settings, inputs->setting_count);
+    add_texts(object, "nodes", inputs->nodes, inputs->node_count);
+    add_texts(object, "hosts", inputs->hosts, inputs->host_count);
+    add_texts(object, "spares", inputs->spares, inputs->spare_count);
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, FILE_MOST);
+    if (json_print(object, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
+        return failure_memory(failure);
+    return file_replace(path, bytes.bytes, bytes.length, 0666, failure);
+}
+
+static int take_file(const char *path, char **ret, char hex[static HASH_HEX_SIZE], struct failure *failure) {
+    *ret = realpath(path, NULL);
+    if (!*ret)
+        return failure_set(failure, -errno, "cannot resolve '%s': %s", path, strerror(errno));
+    return hash_file(*ret, hex, NULL, failure);
+}
+
+static int copy_texts(const char *const *texts, size_t count, char ***ret, size_t *ret_count) {
+    *ret = calloc(count + 1, sizeof **ret);
+    for (size_t i = 0; *ret && i < count; i++) {
+        if (!((*ret)[i] = strdup(texts[i])))
+            return -ENOMEM;
+        *ret_count = i + 1;
+    }
+    return *ret ? 0 : -ENOMEM;
+}
+
+/* The strings of the array KEY of what a testbed says of itself. */
+static int take_names(const cJSON *resolved, const char *key, char ***ret, size_t *ret_count) {
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(resolved, key);
+    size_t count = array ? (size_t)cJSON_GetArraySize(array) : 0;
+    cleanup_free const char **names = calloc(count + 1, sizeof *names);
+    if (!names)
+        return -ENOMEM;
+    const cJSON *item = array ? array->child : NULL;
+    for (size_t i = 0; i < count && item; i++, item = item->next)
+        names[i] = cJSON_GetStringValue(item);
+    return copy_texts(names, count, ret, ret_count);
+}
+
+static int take_testbed(struct inputs *inputs, const struct testbed_choice *testbed) {
+    cleanup(json_cleanup) cJSON *resolved = cJSON_CreateObject();
+    if (!resolved)
+        return -ENOMEM;
+    testbed->backend->resolve(testbed->settings, resolved);
+    int r = take_names(resolved, "hosts", &inputs->hosts, &inputs->host_count);
+    return r < 0 ? r : take_names(resolved, "spares", &inputs->spares, &inputs->spare_count);
 }
 
 /* A design that came by standard input cannot be looked at again. */
@@ -70,37 +130,54 @@ static bool has_file(const struct design_specification *design) {
     return design->kind == DESIGN_KIND_FILE && design->file && strcmp(design->file, "-") != 0;
 }
 
+/* Of a file that is too large nobody will be told the line. */
+static int keep_design(const char *run_folder, const char *design, struct failure *failure) {
+    cleanup_free char *copy = file_join(run_folder, design_copy);
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, FILE_MOST);
+    if (!copy)
+        return failure_memory(failure);
+    if (file_read(design, &bytes, NULL) < 0)
+        return 0;
+    return file_replace(copy, bytes.bytes, bytes.length, 0666, failure);
+}
+
+static int take_plan(struct inputs *inputs, const struct plan *plan,
+                     const struct campaign_overrides *overrides) {
+    const struct campaign *campaign = plan->campaign;
+    char seed[NUMBER_TEXT_SIZE];
+    const char *experiment = campaign->experiment->folder;
+    number_format_uint64(design_specification_seed(campaign->design), seed);
+    inputs->folder = strdup(campaign->folder);
+    inputs->seed = strdup(seed);
+    inputs->experiment = experiment ? strdup(experiment) : NULL;
+    bool columns = plan->design->column_count > 0;
+    inputs->table = columns ? file_join(inputs->run_folder, "design.csv") : NULL;
+    if (!inputs->folder || !inputs->seed || (experiment && !inputs->experiment) ||
+        (columns && !inputs->table) || hash_order(plan->order, inputs->order_sha256) < 0)
+        return -ENOMEM;
+    int r =
+        copy_texts(overrides->options, overrides->option_count, &inputs->settings, &inputs->setting_count);
+    if (r == 0)
+        r = copy_texts(overrides->nodes, overrides->node_count, &inputs->nodes, &inputs->node_count);
+    return r < 0 ? r : take_testbed(inputs, &campaign->testbed);
+}
+
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
                  struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     static const struct campaign_overrides none = {0};
-    char table[HASH_HEX_SIZE], order[HASH_HEX_SIZE], seed[NUMBER_TEXT_SIZE];
-    overrides = overrides ? overrides : &none;
-    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    cleanup_free char *path = file_join(run_folder, inputs_file);
-    if (!object || !path || hash_order(plan->order, order) < 0)
+    cleanup(inputs_clear) struct inputs inputs = {.run_folder = strdup(run_folder)};
+    if (!inputs.run_folder || take_plan(&inputs, plan, overrides ? overrides : &none) < 0)
         return failure_memory(failure);
-    int r = add_file(object, "campaign", campaign->document->file, failure);
-    json_add_string(object, "folder", campaign->folder);
-    json_add_string(object, "experiment", campaign->experiment->folder);
+    int r = take_file(campaign->document->file, &inputs.campaign, inputs.campaign_sha256, failure);
     if (r == 0 && has_file(campaign->design))
-        r = add_file(object, "design", campaign->design->file, failure);
+        r = take_file(campaign->design->file, &inputs.design, inputs.design_sha256, failure);
+    if (r == 0 && inputs.design)
+        r = keep_design(run_folder, inputs.design, failure);
     if (r == 0)
-        r = hash_table(plan, table, failure);
-    if (r < 0)
-        return r;
-    number_format_uint64(design_specification_seed(campaign->design), seed);
-    json_add_string(object, "seed", seed);
-    json_add_boolean(object, "columns", plan->design->column_count > 0);
-    json_add_string(object, "table_sha256", table);
-    json_add_string(object, "order_sha256", order);
-    add_texts(object, "set", overrides->options, overrides->option_count);
-    add_texts(object, "nodes", overrides->nodes, overrides->node_count);
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, FILE_MOST);
-    if (json_print(object, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
-        return failure_memory(failure);
-    return file_replace(path, bytes.bytes, bytes.length, 0666, failure);
+        r = hash_table(plan, inputs.table_sha256, failure);
+    return r < 0 ? r : inputs_save(&inputs, failure);
 }
 
 /* ---- Reading ---------------------------------------------------------------------------------------------
@@ -150,7 +227,11 @@ static int take_members(struct inputs *inputs, const struct document_node *root)
         !(inputs->table = file_join(inputs->run_folder, "design.csv")))
         return -ENOMEM;
     int r = take_texts(root, "set", &inputs->settings, &inputs->setting_count);
-    return r < 0 ? r : take_texts(root, "nodes", &inputs->nodes, &inputs->node_count);
+    if (r == 0)
+        r = take_texts(root, "nodes", &inputs->nodes, &inputs->node_count);
+    if (r == 0)
+        r = take_texts(root, "hosts", &inputs->hosts, &inputs->host_count);
+    return r < 0 ? r : take_texts(root, "spares", &inputs->spares, &inputs->spare_count);
 }
 
 int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure) {
@@ -202,7 +283,40 @@ void inputs_clear(struct inputs *inputs) {
     free(inputs->seed);
     free_texts(inputs->settings, inputs->setting_count);
     free_texts(inputs->nodes, inputs->node_count);
+    free_texts(inputs->hosts, inputs->host_count);
+    free_texts(inputs->spares, inputs->spare_count);
     *inputs = (struct inputs){0};
+}
+
+static bool is_among(const char *name, char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* ---- Spares ----------------------------------------------------------------------------------------------
+ */
+
+int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count,
+                      struct failure *failure) {
+    cleanup(host_list_clear) struct host_list hosts = {0};
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = lists[i][0] == '@' ? host_list_read(&hosts, lists[i] + 1, failure)
+                               : host_list_parse(&hosts, lists[i], failure);
+    if (r < 0)
+        return failure_prefix(failure, "the spares");
+    char **spares = realloc(inputs->spares, (inputs->spare_count + hosts.count + 1) * sizeof *spares);
+    if (!spares)
+        return failure_memory(failure);
+    inputs->spares = spares;
+    for (size_t i = 0; i < hosts.count; i++)
+        if (!is_among(hosts.names[i], spares, inputs->spare_count)) {
+            spares[inputs->spare_count++] = take_pointer(hosts.names[i]);
+            inputs->has_more_spares = true;
+        }
+    return 0;
 }
 
 /* ---- Comparing -------------------------------------------------------------------------------------------
@@ -212,6 +326,16 @@ static int add_sentence(struct text *text, const char *sentence) {
     return text->length ? text_printf(text, "; %s", sentence) : text_append_string(text, sentence);
 }
 
+/* The line of the design's file that is another; NULL where its copy does not tell. */
+static char *find_design_line(const struct inputs *inputs) {
+    char hex[HASH_HEX_SIZE], *sentence = NULL;
+    cleanup_free char *copy = file_join(inputs->run_folder, design_copy);
+    if (!copy || !file_exists(copy) || hash_file(copy, hex, NULL, NULL) < 0 ||
+        strcmp(hex, inputs->design_sha256) != 0 || file_difference(copy, inputs->design, &sentence, NULL) < 0)
+        return NULL;
+    return sentence;
+}
+
 static int compare_design(const struct inputs *inputs, struct text *ret, struct failure *failure) {
     char hex[HASH_HEX_SIZE];
     if (!inputs->design || !file_exists(inputs->design))
@@ -219,8 +343,54 @@ static int compare_design(const struct inputs *inputs, struct text *ret, struct 
     int r = hash_file(inputs->design, hex, NULL, failure);
     if (r < 0 || strcmp(hex, inputs->design_sha256) == 0)
         return r;
-    cleanup_free char *sentence = text_format("the design's file '%s' has changed", inputs->design);
+    cleanup_free char *line = find_design_line(inputs);
+    cleanup_free char *sentence = line ? text_format("the design's file %s", line)
+                                       : text_format("the design's file '%s' has changed", inputs->design);
     return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
+}
+
+/* The file that the campaign has its hosts from, the caller's; NULL: it has none, or the command line had
+ * others. */
+static char *find_host_file(const struct inputs *inputs, const struct document_node *root) {
+    const struct document_node *hosts = document_get(document_get(root, "testbed"), "hosts");
+    const struct document_node *file = document_get(hosts, "file");
+    if (!file || !file->text || inputs->node_count > 0 || inputs->host_count == 0)
+        return NULL;
+    return file->text[0] == '/' ? strdup(file->text) : file_join(inputs->folder, file->text);
+}
+
+/* The run goes on with the nodes that it has; whoever edits their list wants others. */
+static int compare_host_file(const struct inputs *inputs, const char *path, struct text *ret,
+                             struct failure *failure) {
+    cleanup(host_list_clear) struct host_list hosts = {0};
+    const char *name = NULL, *what = "has";
+    int r = file_exists(path) ? host_list_read(&hosts, path, failure) : 0;
+    for (size_t i = 0; i < hosts.count && !name; i++)
+        if (!is_among(hosts.names[i], inputs->hosts, inputs->host_count))
+            name = hosts.names[i];
+    for (size_t i = 0; i < inputs->host_count && hosts.count > 0 && !name; i++)
+        if (!is_among(inputs->hosts[i], hosts.names, hosts.count)) {
+            name = inputs->hosts[i];
+            what = "lacks";
+        }
+    if (r < 0 || !name)
+        return r;
+    cleanup_free char *sentence =
+        text_format("the list of hosts '%s' has changed: it %s %s now", path, what, name);
+    return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
+}
+
+static int compare_hosts(const struct inputs *inputs, const char *campaign, struct text *ret,
+                         struct failure *failure) {
+    struct document *document = NULL;
+    int r = document_read_yaml(campaign, &document, failure);
+    if (r < 0)
+        return r;
+    cleanup_free char *path = find_host_file(inputs, document->root);
+    if (path)
+        r = compare_host_file(inputs, path, ret, failure);
+    document_free(document);
+    return r;
 }
 
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure) {
@@ -234,6 +404,8 @@ int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure
         r = failure_memory(failure);
     if (r == 0)
         r = compare_design(inputs, ret, failure);
+    if (r == 0)
+        r = compare_hosts(inputs, copy, ret, failure);
     cleanup_free char *differs = NULL;
     if (r == 0 && inputs->experiment && file_is_folder(inputs->experiment))
         r = tree_difference(inputs->copied_experiment, inputs->experiment, &differs, failure);
@@ -247,12 +419,15 @@ void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *re
     bool same = inputs->experiment && file_is_folder(inputs->experiment) &&
                 tree_difference(inputs->copied_experiment, inputs->experiment, &differs, NULL) == 0 &&
                 !differs;
+    bool known = inputs->host_count > 0; /* a run that was begun before they were kept has none */
     *ret = (struct campaign_overrides){
         .options = (const char *const *)inputs->settings,
         .option_count = inputs->setting_count,
         .seed = inputs->seed,
-        .nodes = (const char *const *)inputs->nodes,
-        .node_count = inputs->node_count,
+        .nodes = (const char *const *)(known ? inputs->hosts : inputs->nodes),
+        .node_count = known ? inputs->host_count : inputs->node_count,
+        .spares = (const char *const *)inputs->spares,
+        .spare_count = inputs->spare_count,
         .folder = inputs->folder,
         .experiment_folder = same ? inputs->experiment : inputs->copied_experiment,
         .table = inputs->table,
@@ -285,14 +460,16 @@ static bool same_texts(char *const *a, size_t a_count, const char *const *b, siz
     return same;
 }
 
-bool inputs_are_of(const struct inputs *inputs, const struct campaign *campaign,
-                   const struct campaign_overrides *overrides) {
+enum inputs_kinship inputs_find_kinship(const struct inputs *inputs, const struct campaign *campaign,
+                                        const struct campaign_overrides *overrides) {
     char hex[HASH_HEX_SIZE];
     cleanup_free char *path = realpath(campaign->document->file, NULL);
-    return path && strcmp(path, inputs->campaign) == 0 &&
-           hash_bytes(campaign->bytes.bytes, campaign->bytes.length, hex) == 0 &&
-           strcmp(hex, inputs->campaign_sha256) == 0 &&
-           same_texts(inputs->settings, inputs->setting_count, overrides->options, overrides->option_count) &&
-           same_texts(inputs->nodes, inputs->node_count, overrides->nodes, overrides->node_count) &&
-           (!overrides->seed || strcmp(overrides->seed, inputs->seed) == 0);
+    bool ours =
+        path && strcmp(path, inputs->campaign) == 0 &&
+        same_texts(inputs->settings, inputs->setting_count, overrides->options, overrides->option_count) &&
+        same_texts(inputs->nodes, inputs->node_count, overrides->nodes, overrides->node_count) &&
+        (!overrides->seed || strcmp(overrides->seed, inputs->seed) == 0);
+    if (!ours || hash_bytes(campaign->bytes.bytes, campaign->bytes.length, hex) < 0)
+        return INPUTS_OTHER;
+    return strcmp(hex, inputs->campaign_sha256) == 0 ? INPUTS_SAME : INPUTS_CHANGED;
 }

@@ -28,6 +28,9 @@ struct inputs {
     char *seed;
     char **settings, **nodes; /* the command line's --set and --nodes */
     size_t setting_count, node_count;
+    char **hosts, **spares; /* of a testbed of hosts: their names, since lists in files may be gone */
+    size_t host_count, spare_count;
+    bool has_more_spares; /* than inputs.json says */
 };
 
 /* Writes inputs.json into RUN_FOLDER, which has the campaign.yaml and, where there is one, the design.csv and
@@ -40,13 +43,25 @@ void inputs_clear(struct inputs *inputs);
 /* Appends a sentence for each original that is there and is not what it was, parted by "; ". Nothing when all
  * are the same, or gone. */
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure);
+/* More spares, by LISTS of nodes, or @FILE; those that are there already are skipped. run_resume() keeps
+ * them.
+ */
+int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count, struct failure *failure);
+/* Writes inputs.json as it is now. */
+int inputs_save(const struct inputs *inputs, struct failure *failure);
 /* What campaign_read() needs to make of the run's own campaign.yaml the campaign that it was. The experiment
  * is the original where it is there and unchanged, else the copy. RET borrows from INPUTS. */
 void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret);
 /* Refuses a plan that has another design or another order than the run began with. */
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure);
-/* Was a run of these made from the same campaign, word for word, with the same command line? */
-bool inputs_are_of(const struct inputs *inputs, const struct campaign *campaign,
-                   const struct campaign_overrides *overrides);
+
+enum inputs_kinship {
+    INPUTS_OTHER,   /* another campaign's, or another command line's */
+    INPUTS_CHANGED, /* the same file's, which has other words by now */
+    INPUTS_SAME,    /* word for word */
+};
+/* Was a run of these made from this campaign, with this command line? */
+enum inputs_kinship inputs_find_kinship(const struct inputs *inputs, const struct campaign *campaign,
+                                        const struct campaign_overrides *overrides);
 
 #endif

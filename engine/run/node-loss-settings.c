@@ -56,8 +56,8 @@ static int check(const struct document *document, const struct document_node *no
 }
 
 int node_loss_settings_bind(const struct document *document, const struct document_node *node,
-                            const struct testbed_choice *testbed, struct node_loss_settings *ret,
-                            struct failure *failure) {
+                            const struct testbed_choice *testbed, bool replace,
+                            struct node_loss_settings *ret, struct failure *failure) {
     struct written written = {.at_least = 1};
     written.action = testbed_spare_nodes(testbed) > 0                           ? NODE_LOSS_REPLACE
                      : testbed->backend->expected_nodes(testbed->settings) == 1 ? NODE_LOSS_ABORT
@@ -67,6 +67,8 @@ int node_loss_settings_bind(const struct document *document, const struct docume
         r = bind_mapping(document, node, "node-loss", fields, FIELD_COUNT, &written, failure);
     else if (node)
         r = bind_value(document, node, &alone, &written.action, failure);
+    if (replace)
+        written.action = NODE_LOSS_REPLACE;
     if (r == 0 && node)
         r = check(document, node, testbed, &written, failure);
     if (r == 0)

@@ -17,6 +17,7 @@
 #include "engine/foundation/failure.h"
 #include "engine/testbed/testbed.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum node_loss_action { NODE_LOSS_ABORT, NODE_LOSS_CONTINUE, NODE_LOSS_REPLACE };
@@ -28,9 +29,10 @@ struct node_loss_settings {
     int64_t at_least; /* nodes */
 };
 
-/* NODE: what `node-loss` is, or NULL. TESTBED: the campaign's, bound. */
+/* NODE: what `node-loss` is, or NULL. TESTBED: the campaign's, bound. REPLACE: the command line names spares,
+ * so that this is to be done whatever NODE says. */
 int node_loss_settings_bind(const struct document *document, const struct document_node *node,
-                            const struct testbed_choice *testbed, struct node_loss_settings *ret,
-                            struct failure *failure);
+                            const struct testbed_choice *testbed, bool replace,
+                            struct node_loss_settings *ret, struct failure *failure);
 
 #endif

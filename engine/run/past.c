@@ -119,6 +119,8 @@ static int begin_part(struct reading *reading, const struct journal_entry *entry
     past->parts = parts;
     parts[past->part_count++] =
         (struct past_part){.started_ns = entry->wall_ns, .ended_ns = entry->wall_ns, .status = "stopped"};
+    struct past_part *part = last_part(past);
+    journal_entry_text(entry, "engine", part->engine, sizeof part->engine);
     past->sealed = false;
     past->archive[0] = '\0';
     return 0;

@@ -24,6 +24,7 @@ struct past_part {
     int64_t started_ns, ended_ns; /* wall; the latter: of its last entry */
     uint64_t units_done;          /* in this part */
     char status[16];              /* what it was sealed as; "stopped": it was not */
+    char engine[32];              /* its version; "": not known */
 };
 
 /* An agent that may still be there: it leaves when it is told to, or when its lease is over. */

@@ -257,10 +257,60 @@ static int prepare_packages(struct run *run, struct failure *failure) {
 /* ---- Files and source -----------------------------------------------------------------------------------
  */
 
+static const char commit_file[] = "software/source-commit.txt";
+
+enum { COMMIT_SIZE = 72 }; /* hexadecimal digits of SHA-1 or SHA-256, and their NUL */
+
+/* The commit that this run has built already, in an earlier part or on other nodes; "": none. A branch goes
+ * on while a run does not. */
+static int read_commit(const struct run *run, char ret[static COMMIT_SIZE], struct failure *failure) {
+    cleanup_free char *path = run_path(run, commit_file);
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, 4096);
+    ret[0] = '\0';
+    if (!path)
+        return failure_memory(failure);
+    int r = file_exists(path) ? file_read(path, &bytes, failure) : 0;
+    size_t length = strspn(bytes.bytes, "0123456789abcdef");
+    if (r == 0 && length >= 40 && length < COMMIT_SIZE) {
+        memcpy(ret, bytes.bytes, length);
+        ret[length] = '\0';
+    }
+    return r;
+}
+
+/* All nodes have built one commit: COMMIT, or, if that is empty, the one that is kept now. */
+static int check_commits(struct run *run, const struct node_result *told, char commit[static COMMIT_SIZE],
+                         struct failure *failure) {
+    bool known = commit[0];
+    for (size_t i = 0; i < run->node_count; i++) {
+        if (!run_concerns(run, i))
+            continue;
+        const char *own = told[i].output.bytes;
+        size_t length = strcspn(own, "\n");
+        if (!commit[0] && length < COMMIT_SIZE)
+            snprintf(commit, COMMIT_SIZE, "%.*s", (int)length, own);
+        if (strlen(commit) != length || memcmp(commit, own, length) != 0)
+            return failure_set_kind(
+                failure, FAILURE_EXPERIMENT, -EINVAL,
+                "node %s has cloned commit %.*s of '%s', and others %s; expected an 'at' that "
+                "stays as it is",
+                run->nodes[i].name, (int)(length < COMMIT_SIZE ? length : COMMIT_SIZE), own,
+                run->experiment->source.git, commit);
+    }
+    cleanup_free char *path = run_path(run, commit_file), *line = text_format("%s\n", commit);
+    if (!path || !line)
+        return failure_memory(failure);
+    return known || !commit[0] ? 0 : file_replace(path, line, strlen(line), 0666, failure);
+}
+
 static int prepare_git(struct run *run, struct failure *failure) {
     const struct experiment_source *wanted = &run->experiment->source;
+    char built[COMMIT_SIZE];
+    int r = read_commit(run, built, failure);
+    const char *at = built[0] ? built : wanted->at;
     const char *clone[] = {"git", "clone", "--quiet", "--", wanted->git, RUN_WORK_FOLDER, NULL};
-    const char *checkout[] = {"git", "-c", "advice.detachedHead=false", "checkout", "--quiet", wanted->at,
+    const char *checkout[] = {"git", "-c", "advice.detachedHead=false", "checkout", "--quiet", at,
                               "--",  NULL};
     static const char *const commit[] = {"git", "rev-parse", "HEAD", NULL};
     static const char *const no_questions[] = {"GIT_TERMINAL_PROMPT=0", NULL};
@@ -269,8 +319,9 @@ static int prepare_git(struct run *run, struct failure *failure) {
         .arguments = checkout, .environment = no_questions, .folder = RUN_WORK_FOLDER, .name = "checkout"};
     struct node_command telling = {.arguments = commit, .folder = RUN_WORK_FOLDER, .name = "commit"};
     struct node_result *told = NULL;
-    int r = node_command_run(run, &cloning, NULL, failure);
-    if (r == 0 && wanted->at)
+    if (r == 0)
+        r = node_command_run(run, &cloning, NULL, failure);
+    if (r == 0 && at)
         r = node_command_run(run, &checking_out, NULL, failure);
     if (r == 0)
         r = node_command_run(run, &telling, &told, failure);
@@ -284,8 +335,9 @@ static int prepare_git(struct run *run, struct failure *failure) {
         json_add_string(source, "at", wanted->at);
         json_add_bytes(source, "commit", told[i].output.bytes, strcspn(told[i].output.bytes, "\n"));
     }
+    r = check_commits(run, told, built, failure);
     node_results_free(run->group, told);
-    return 0;
+    return r;
 }
 
 /* A folder of this machine to all nodes; what does not arrive whole on one of them fails the run. */
@@ -297,19 +349,48 @@ static int put(struct run *run, const struct node_put *put, size_t *ret_left_out
     return r < 0 ? r : run_merge_failures(run, failures, what, failure);
 }
 
-/* What is built in a later part of a run is what was built in the first. */
-static int check_source(const char *path, const struct text *manifest, struct failure *failure) {
+/* The lines of manifests: "SHA-256  PATH", by path. */
+static const char *path_of(const char *line) {
+    size_t digits = strcspn(line, " \n");
+    return line[digits] == ' ' ? line + digits + strspn(line + digits, " ") : line + digits;
+}
+
+/* Of the first lines that differ the path that comes first: it is another, new or gone. */
+static char *find_difference(const char *before, const char *now) {
+    for (;;) {
+        size_t a = strcspn(before, "\n"), b = strcspn(now, "\n");
+        if (a == b && memcmp(before, now, a) == 0 && before[a] && now[b]) {
+            before += a + 1;
+            now += b + 1;
+            continue;
+        }
+        const char *old = path_of(before), *new = path_of(now);
+        size_t old_length = strcspn(old, "\n"), new_length = strcspn(new, "\n");
+        size_t least = old_length < new_length ? old_length : new_length;
+        int order = memcmp(old, new, least);
+        if (order == 0 && old_length == new_length)
+            return text_format("'%.*s' has changed", (int)new_length, new);
+        bool is_new = !*old || (*new && (order > 0 || (order == 0 && new_length < old_length)));
+        return is_new ? text_format("'%.*s' is new", (int)new_length, new)
+                      : text_format("'%.*s' is gone", (int)old_length, old);
+    }
+}
+
+/* What is built in a later part of a run, or on a spare, is what was built in the first. */
+static int check_source(const struct run *run, const char *path, const struct text *manifest,
+                        struct failure *failure) {
     cleanup(text_clear) struct text before;
     text_init(&before, 64 << 20);
     int r = file_read(path, &before, failure);
     if (r < 0 || (before.length == manifest->length &&
                   (before.length == 0 || memcmp(before.bytes, manifest->bytes, before.length) == 0)))
         return r;
-    return failure_set_kind(
-        failure, FAILURE_INPUT, -EINVAL,
-        "the experiment's source has changed since the run began; expected the files that "
-        "'%s' has the hashes of",
-        path);
+    cleanup_free char *what = find_difference(before.bytes, manifest->bytes);
+    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                            "the experiment's source '%s' has changed since the run began: %s; expected the "
+                            "files that '%s' has the "
+                            "hashes of",
+                            run->experiment->source.folder, what ? what : "files differ", path);
 }
 
 static int prepare_local_source(struct run *run, struct failure *failure) {
@@ -338,8 +419,8 @@ static int prepare_local_source(struct run *run, struct failure *failure) {
         json_add_string(source, "files", "software/source-sha256.txt");
     }
     cleanup_free char *path = run_path(run, "software/source-sha256.txt");
-    if (path && run->part > 1 && file_exists(path))
-        return check_source(path, &manifest, failure);
+    if (path && file_exists(path))
+        return check_source(run, path, &manifest, failure);
     return path ? file_replace(path, manifest.bytes, manifest.length, 0666, failure)
                 : failure_memory(failure);
 }

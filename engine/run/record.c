@@ -204,24 +204,27 @@ static void add_phases(const struct run *run, cJSON *object) {
     }
 }
 
-static void add_part(cJSON *parts, int64_t started_ns, int64_t ended_ns, const char *status, uint64_t units) {
+static void add_part(cJSON *parts, const struct past_part *part) {
     char when[CLOCK_TEXT_SIZE];
     cJSON *item = json_add_object(parts, NULL);
-    json_add_string(item, "started", clock_format(started_ns, when));
-    json_add_string(item, "ended", ended_ns ? clock_format(ended_ns, when) : NULL);
-    json_add_string(item, "status", status);
-    json_add_uint64(item, "units_done", units);
+    json_add_string(item, "started", clock_format(part->started_ns, when));
+    json_add_string(item, "ended", part->ended_ns ? clock_format(part->ended_ns, when) : NULL);
+    json_add_string(item, "status", part->status);
+    json_add_uint64(item, "units_done", part->units_done);
+    json_add_string(item, "engine", part->engine[0] ? part->engine : NULL);
 }
 
 /* Each time that an engine worked on it. */
 static void add_parts(const struct run *run, cJSON *object) {
     cJSON *parts = json_add_array(object, "parts");
-    for (size_t i = 0; i < run->past.part_count; i++) {
-        const struct past_part *part = &run->past.parts[i];
-        add_part(parts, part->started_ns, part->ended_ns, part->status, part->units_done);
-    }
-    add_part(parts, run->part_started_ns, run->ended_ns, run_status(run),
-             run->units->done - run->units_before);
+    for (size_t i = 0; i < run->past.part_count; i++)
+        add_part(parts, &run->past.parts[i]);
+    struct past_part own = {.started_ns = run->part_started_ns,
+                            .ended_ns = run->ended_ns,
+                            .units_done = run->units->done - run->units_before,
+                            .engine = ASSAY_VERSION};
+    snprintf(own.status, sizeof own.status, "%s", run_status(run));
+    add_part(parts, &own);
 }
 
 static void add_outcome(const struct run *run, cJSON *object) {

@@ -184,6 +184,14 @@ static void note_past(struct run *run) {
                  past->lost);
 }
 
+/* It would have been refused if it had another order or other columns: what is left may be new to people. */
+static void note_engine(struct run *run) {
+    const struct past *past = &run->past;
+    const char *before = past->parts[past->part_count - 1].engine;
+    if (before[0] && strcmp(before, ASSAY_VERSION) != 0)
+        run_note(run, "the part before was run by assay %s, and this is " ASSAY_VERSION, before);
+}
+
 static int learn_past(struct run *run, struct failure *failure) {
     cleanup(text_clear) struct text header;
     text_init(&header, 1 << 20);
@@ -217,11 +225,14 @@ int run_go_on(struct run *run, const struct inputs *inputs, char **ret_sealed, s
     }
     run->only_seals = is_all_done(run);
     r = choose_archive(run, last, failure);
+    if (r == 0 && inputs->has_more_spares)
+        r = inputs_save(inputs, failure);
     if (r == 0)
         r = open_records(run, failure);
     if (r < 0)
         return r;
     journal_resumed(run);
     note_past(run);
+    note_engine(run);
     return run_commit(run, failure);
 }

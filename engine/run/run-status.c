@@ -159,8 +159,10 @@ static char *say_left(const struct run_status *status) {
         return strdup("");
     if (status->left + status->failed == 0)
         return strdup(": all units are done, and left to be sealed");
-    return text_format(": %" PRIu64 " of %" PRIu64 " units are left", status->left + status->failed,
-                       status->planned);
+    /* One that was replaced is out, too: then what is left is its spare's, which may be lost in turn. */
+    return text_format(
+        ": %" PRIu64 " of %" PRIu64 " units are left%s", status->left + status->failed, status->planned,
+        status->nodes_out > 0 ? "; --spares names others for nodes that are gone for good" : "");
 }
 
 static int advise(struct run_status *status, struct failure *failure) {

@@ -59,33 +59,48 @@ static double median_of(double *values, size_t count) {
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* Adds the deviations of one row to those of its nodes: of node i, its ROWS-th at i * slow->rows + ROWS. */
-static void add_row(const struct slow_nodes *slow, size_t row, double *deviations, double *room,
-                    struct slow_node_score *scores) {
+/* The nodes of one kind, which are compared with each other. */
+struct comparison {
+    const struct slow_nodes *slow;
+    size_t *nodes, count;
+    double *deviations; /* of node i, its k-th at i * slow->rows + k */
+    double *room;       /* for a value a node */
+    struct slow_node_score *scores;
+};
+
+/* Adds the deviations of one row to those of its nodes. */
+static void add_row(const struct comparison *among, size_t row) {
+    const struct slow_nodes *slow = among->slow;
     const struct cell *cells = slow->cells + row * slow->nodes;
+    double *room = among->room;
     size_t count = 0;
-    for (size_t i = 0; i < slow->nodes; i++)
-        if (cells[i].count > 0)
-            room[count++] = cells[i].sum / (double)cells[i].count;
+    for (size_t i = 0; i < among->count; i++)
+        if (cells[among->nodes[i]].count > 0)
+            room[count++] = cells[among->nodes[i]].sum / (double)cells[among->nodes[i]].count;
     if (count < SLOW_NODES_NODES)
         return;
     double median = median_of(room, count);
-    for (size_t i = 0; i < slow->nodes; i++)
-        if (cells[i].count > 0)
-            deviations[i * slow->rows + scores[i].rows++] = cells[i].sum / (double)cells[i].count - median;
+    for (size_t i = 0; i < among->count; i++) {
+        size_t node = among->nodes[i];
+        if (cells[node].count > 0)
+            among->deviations[node * slow->rows + among->scores[node].rows++] =
+                cells[node].sum / (double)cells[node].count - median;
+    }
 }
 
-static void judge(const struct slow_nodes *slow, double *room, struct slow_node_score *scores) {
+static void judge(const struct comparison *among) {
+    double *room = among->room;
     size_t count = 0;
-    for (size_t i = 0; i < slow->nodes; i++)
-        if (scores[i].rows >= SLOW_NODES_ROWS)
-            room[count++] = scores[i].score;
+    for (size_t i = 0; i < among->count; i++)
+        if (among->scores[among->nodes[i]].rows >= SLOW_NODES_ROWS)
+            room[count++] = among->scores[among->nodes[i]].score;
     double median = count > 0 ? median_of(room, count) : 0;
     for (size_t i = 0; i < count; i++)
         room[i] = fabs(room[i] - median);
     double spread = count > 0 ? normal * median_of(room, count) : 0;
-    for (size_t i = 0; i < slow->nodes; i++) {
-        struct slow_node_score *score = &scores[i];
+    for (size_t i = 0; i < among->count; i++) {
+        struct slow_node_score *score = &among->scores[among->nodes[i]];
+        score->nodes = count;
         if (score->rows < SLOW_NODES_ROWS)
             continue;
         score->score -= median;
@@ -95,18 +110,37 @@ static void judge(const struct slow_nodes *slow, double *room, struct slow_node_
     }
 }
 
-int slow_nodes_score(const struct slow_nodes *slow, struct slow_node_score *scores) {
+static void compare_kind(const struct comparison *among) {
+    const struct slow_nodes *slow = among->slow;
+    for (size_t row = 0; row < slow->rows; row++)
+        add_row(among, row);
+    for (size_t i = 0; i < among->count; i++) {
+        struct slow_node_score *score = &among->scores[among->nodes[i]];
+        if (score->rows >= SLOW_NODES_ROWS)
+            score->score = median_of(among->deviations + among->nodes[i] * slow->rows, score->rows);
+    }
+    judge(among);
+}
+
+int slow_nodes_score(const struct slow_nodes *slow, const size_t *kinds, struct slow_node_score *scores) {
     cleanup_free double *deviations = calloc(slow->nodes * slow->rows + 1, sizeof *deviations);
     cleanup_free double *room = calloc(slow->nodes + 1, sizeof *room);
-    if (!deviations || !room)
+    cleanup_free size_t *nodes = calloc(slow->nodes + 1, sizeof *nodes);
+    if (!deviations || !room || !nodes)
         return -ENOMEM;
     for (size_t i = 0; i < slow->nodes; i++)
         scores[i] = (struct slow_node_score){0};
-    for (size_t row = 0; row < slow->rows; row++)
-        add_row(slow, row, deviations, room, scores);
-    for (size_t i = 0; i < slow->nodes; i++)
-        if (scores[i].rows >= SLOW_NODES_ROWS)
-            scores[i].score = median_of(deviations + i * slow->rows, scores[i].rows);
-    judge(slow, room, scores);
+    struct comparison among = {slow, nodes, 0, deviations, room, scores};
+    for (size_t first = 0; first < slow->nodes; first++) {
+        if (kinds && kinds[first] != first)
+            continue; /* an earlier one is of its kind */
+        among.count = 0;
+        for (size_t i = first; i < slow->nodes; i++)
+            if (!kinds || kinds[i] == first)
+                nodes[among.count++] = i;
+        compare_kind(&among);
+        if (!kinds)
+            break;
+    }
     return 0;
 }

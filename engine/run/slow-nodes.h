@@ -14,8 +14,9 @@
  * Iglewicz, D. C. Hoaglin: How to Detect and Handle Outliers, ASQC Quality Press 1993), which is 0.6745 (x -
  * median) / MAD, and 1/0.6745 = 1.4826; 2 % keeps nodes apart that only a very even cluster would tell apart.
  * When the spread is 0, more than half of the nodes being alike to the last digit, the 2 % alone decide.
- * Nothing is said of fewer than SLOW_NODES_NODES nodes, or of nodes that have fewer than SLOW_NODES_ROWS rows
- * which so many nodes measured.
+ * Nodes are compared with those of their kind only: among twelve nodes of one cluster four of an older one
+ * would all be slow. Nothing is said of fewer than SLOW_NODES_NODES nodes of a kind, or of nodes that have
+ * fewer than SLOW_NODES_ROWS rows which so many nodes measured.
  *
  * Memory is bounded: 16 bytes a node and row, of the design's first SLOW_NODES_ROWS_MOST rows; and of fewer
  * when there are so many nodes that it would be more than SLOW_NODES_BYTES_MOST.
@@ -38,6 +39,7 @@ enum {
 struct slow_nodes;
 
 struct slow_node_score {
+    size_t nodes;  /* of its kind that have rows enough to be compared */
     size_t rows;   /* that it has, and that SLOW_NODES_NODES nodes measured */
     double score;  /* above the median score; 0 when ROWS is too few */
     double spread; /* of the scores of all nodes; 0: they are alike */
@@ -52,7 +54,8 @@ void slow_nodes_free(struct slow_nodes *slow); /* NULL is fine */
 void slow_nodes_add(struct slow_nodes *slow, size_t node, size_t row, double seconds);
 /* What is known of NODE is forgotten: it does not belong to the cluster any more. */
 void slow_nodes_forget(struct slow_nodes *slow, size_t node);
-/* SCORES: one a node. 0 or -ENOMEM. Takes rows x nodes x log(nodes) steps: a moment, not for every unit. */
-int slow_nodes_score(const struct slow_nodes *slow, struct slow_node_score *scores);
+/* SCORES: one a node. KINDS: of each node, the first one that is of its kind; NULL: all are alike. 0 or
+ * -ENOMEM. Takes rows x nodes x log(nodes) steps: a moment, not for every unit. */
+int slow_nodes_score(const struct slow_nodes *slow, const size_t *kinds, struct slow_node_score *scores);
 
 #endif

@@ -24,34 +24,52 @@ static bool is_unfinished(const char *path) {
            status->condition != RUN_IS_COMPLETED && status->condition != RUN_IS_RUNNING;
 }
 
+struct search {
+    const struct campaign *campaign;
+    const struct campaign_overrides *overrides;
+    bool met; /* a run of the campaign's file, which is later than all that follow */
+    enum unfinished found;
+    struct inputs inputs; /* of what was found */
+};
+
+static void keep(struct search *search, enum unfinished found, struct inputs *inputs) {
+    inputs_clear(&search->inputs);
+    search->found = found;
+    search->inputs = *inputs;
+    *inputs = (struct inputs){0};
+}
+
 /* Is the run in PATH one of those? Folders that are no runs are none. */
-static bool take(const char *path, const struct campaign *campaign,
-                 const struct campaign_overrides *overrides, struct inputs *ret) {
-    struct inputs inputs = {0};
+static void look_at(struct search *search, const char *path) {
+    cleanup(inputs_clear) struct inputs inputs = {0};
     if (!file_is_folder(path) || inputs_read(path, &inputs, NULL) < 0)
-        return false;
-    if (!inputs_are_of(&inputs, campaign, overrides) || !is_unfinished(path)) {
-        inputs_clear(&inputs);
-        return false;
-    }
-    *ret = inputs;
-    return true;
+        return;
+    enum inputs_kinship kinship = inputs_find_kinship(&inputs, search->campaign, search->overrides);
+    if (kinship == INPUTS_OTHER)
+        return;
+    bool last = !search->met;
+    search->met = true;
+    if ((kinship == INPUTS_SAME || last) && is_unfinished(path))
+        keep(search, kinship == INPUTS_SAME ? UNFINISHED_SAME : UNFINISHED_CHANGED, &inputs);
 }
 
 int unfinished_find(const char *folder, const struct campaign *campaign,
-                    const struct campaign_overrides *overrides, struct inputs *ret, bool *ret_found,
-                    struct failure *failure) {
+                    const struct campaign_overrides *overrides, struct inputs *ret,
+                    enum unfinished *ret_found, struct failure *failure) {
     struct dirent **entries;
-    *ret_found = false;
+    struct search search = {.campaign = campaign, .overrides = overrides};
+    *ret_found = UNFINISHED_NONE;
     int count = scandir(folder, &entries, is_shown, compare_names);
     if (count < 0)
         return errno == ENOMEM ? failure_memory(failure) : 0;
     for (int i = count - 1; i >= 0; i--) {
         cleanup_free char *path = file_join(folder, entries[i]->d_name);
-        if (path && !*ret_found)
-            *ret_found = take(path, campaign, overrides, ret);
+        if (path && search.found != UNFINISHED_SAME)
+            look_at(&search, path);
         free(entries[i]);
     }
     free(entries);
+    *ret_found = search.found;
+    *ret = search.inputs;
     return 0;
 }

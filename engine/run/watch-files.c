@@ -201,7 +201,8 @@ static const struct archive_column first_columns[WATCH_FILE_HEADER_COLUMNS] = {
 };
 static const struct archive_column event_columns[] = {
     TIME_COLUMNS,
-    {"kind", ARCHIVE_STRING, "", ARCHIVE_ROLE_NONE, "kind", "gone, back, kernel-error, drift, drift-over"},
+    {"kind", ARCHIVE_STRING, "", ARCHIVE_ROLE_NONE, "kind",
+     "begin, gone, back, kernel-error, drift, drift-over"},
     {"text", ARCHIVE_STRING, "", ARCHIVE_ROLE_NONE, "text", "what happened"},
 };
 

@@ -218,16 +218,31 @@ static void take_missing(struct watch_node *node, char *at) {
     node->missing = longer;
 }
 
+static bool take_times(struct watch_node *node, char **at, int64_t *wall, int64_t *monotonic) {
+    const char *first = tool_field_next(at), *second = tool_field_next(at);
+    if (number_parse_int64(first, strlen(first), wall) &&
+        number_parse_int64(second, strlen(second), monotonic))
+        return true;
+    malformed(node);
+    return false;
+}
+
+/* After each start, and so between the blocks of a design: in files that go on it is where a gap is. */
+static void take_begin(struct watch_node *node, char *at) {
+    int64_t wall, monotonic;
+    if (node->kind_count == 0)
+        node->state = WATCH_ON; /* and there will be nothing to see */
+    if (take_times(node, &at, &wall, &monotonic))
+        watch_event_append(node, wall, monotonic, "begin", "what counts since the sampler began is 0");
+}
+
 static void take_event(struct watch_node *node, char *at) {
     struct run *run = node->watch->run;
-    int64_t wall = 0, monotonic = 0;
-    const char *first = tool_field_next(&at), *second = tool_field_next(&at);
+    int64_t wall, monotonic;
+    bool timed = take_times(node, &at, &wall, &monotonic);
     const char *kind = tool_field_next(&at), *text = tool_field_next(&at);
-    if (!number_parse_int64(first, strlen(first), &wall) ||
-        !number_parse_int64(second, strlen(second), &monotonic)) {
-        malformed(node);
+    if (!timed)
         return;
-    }
     if (strcmp(kind, "drift") == 0)
         snprintf(node->last_drift, sizeof node->last_drift, "%s", text);
     if (strcmp(kind, "kernel-error") == 0)
@@ -345,8 +360,8 @@ static void take_line(struct watch_node *node, char *line) {
         take_probe(node, line);
     else if (strcmp(kind, "missing") == 0)
         take_missing(node, line);
-    else if (strcmp(kind, "begin") == 0 && node->kind_count == 0)
-        node->state = WATCH_ON; /* and there will be nothing to see */
+    else if (strcmp(kind, "begin") == 0)
+        take_begin(node, line);
     else if (strcmp(kind, "event") == 0)
         take_event(node, line);
     else if (strcmp(kind, "cost") == 0)

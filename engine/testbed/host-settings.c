@@ -122,14 +122,13 @@ static int bind_hosts(struct testbed_settings *settings, const struct testbed_wr
     return r;
 }
 
-static int take_given_nodes(struct testbed_settings *settings, const struct testbed_written *written,
-                            struct failure *failure) {
+/* LISTS are of the command line, by OPTION. */
+static int take_given(struct testbed_settings *settings, const char *const *lists, size_t count,
+                      const char *option, struct failure *failure) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < written->node_count; i++) {
-        const char *list = written->nodes[i];
-        r = list[0] == '@' ? read_hosts(settings, list + 1, failure)
-                           : add_hosts(settings, list, "--nodes", 0, 0, failure);
-    }
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = lists[i][0] == '@' ? read_hosts(settings, lists[i] + 1, failure)
+                               : add_hosts(settings, lists[i], option, 0, 0, failure);
     return r;
 }
 
@@ -186,21 +185,46 @@ static int name_nodes(struct testbed_settings *settings, const char *file, size_
     return 0;
 }
 
-/* Behind the hosts, of which none may be one. */
+/* Behind the hosts, of which none may be one. NODE is what is written; NULL: nothing. */
 static int add_spares(struct testbed_settings *settings, const struct testbed_written *written,
                       const struct document_node *node, struct failure *failure) {
-    const char *file = written->document->file;
+    static const char option[] = "--spares";
+    bool given = written->spare_count > 0;
+    const char *file = given ? option : written->document->file;
+    size_t line = given || !node ? 0 : node->line, column = given || !node ? 0 : node->column;
     struct testbed_settings own = {0};
-    int r = bind_hosts(&own, written, "'spares'", node, failure);
+    if (!given && !node)
+        return 0;
+    int r = given ? take_given(&own, written->spares, written->spare_count, option, failure)
+                  : bind_hosts(&own, written, "'spares'", node, failure);
     for (size_t i = 0; r == 0 && i < own.hosts.count; i++) {
         size_t before = settings->hosts.count;
         r = host_list_add(&settings->hosts, own.hosts.names[i], failure);
         if (r == 0 && settings->hosts.count == before)
-            r = failure_input(failure, file, node->line, node->column,
+            r = failure_input(failure, file, line, column,
                               "the spare '%s' is one of the hosts too, expected others", own.hosts.names[i]);
     }
     host_list_clear(&own.hosts);
-    return r;
+    return r < 0 ? r : name_nodes(settings, file, line, column, failure); /* once more, with them */
+}
+
+/* HOSTS is what is written; NULL: nothing. */
+static int add_nodes(struct testbed_settings *settings, const struct testbed_written *written,
+                     const struct document_node *hosts, struct failure *failure) {
+    static const char option[] = "--nodes";
+    const char *file = written->document->file;
+    const struct document_node *node = written->node;
+    if (written->node_count > 0) {
+        int r = take_given(settings, written->nodes, written->node_count, option, failure);
+        return r < 0 ? r : name_nodes(settings, option, 0, 0, failure);
+    }
+    if (hosts) {
+        int r = bind_hosts(settings, written, "'hosts'", hosts, failure);
+        return r < 0 ? r : name_nodes(settings, file, hosts->line, hosts->column, failure);
+    }
+    const struct document_node *at = node ? node : document_get(written->document->root, "testbed");
+    return failure_input(failure, file, at ? at->line : 1, at ? at->column : 1,
+                         "the testbed has no 'hosts', expected {hosts: 'dahu-[1-32].grenoble'} or --nodes");
 }
 
 /* ---- Paths -----------------------------------------------------------------------------------------------
@@ -293,25 +317,10 @@ int host_settings_bind(const struct testbed_written *written, struct testbed_set
         return r;
     const struct document_node *hosts = take_pointer(settings->written_hosts),
                                *spares = take_pointer(settings->written_spares);
-    if (written->node_count > 0) {
-        r = take_given_nodes(settings, written, failure);
-        if (r == 0)
-            r = name_nodes(settings, "--nodes", 0, 0, failure);
-    } else if (hosts) {
-        r = bind_hosts(settings, written, "'hosts'", hosts, failure);
-        if (r == 0)
-            r = name_nodes(settings, written->document->file, hosts->line, hosts->column, failure);
-    } else {
-        const struct document_node *at = node ? node : document_get(written->document->root, "testbed");
-        r = failure_input(failure, written->document->file, at ? at->line : 1, at ? at->column : 1,
-                          "the testbed has no 'hosts', expected {hosts: 'dahu-[1-32].grenoble'} or --nodes");
-    }
+    r = add_nodes(settings, written, hosts, failure);
     settings->host_count = settings->hosts.count;
-    if (r == 0 && spares) {
+    if (r == 0)
         r = add_spares(settings, written, spares, failure);
-        if (r == 0) /* once more, with them */
-            r = name_nodes(settings, written->document->file, spares->line, spares->column, failure);
-    }
     if (r == 0)
         *ret = take_pointer(settings);
     return r;

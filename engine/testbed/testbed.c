@@ -64,6 +64,12 @@ int testbed_bind(const struct testbed_written *written, struct testbed_choice *r
         backend = &testbed_hosts;
         own.node = NULL;
     }
+    if (written->spare_count > 0 && backend != &testbed_hosts)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "--spares are for nodes that are reached by ssh, and the testbed is '%s'; expected "
+            "'hosts', or --nodes",
+            backend->name);
     struct testbed_settings *settings = NULL;
     int r = backend->bind(&own, &settings, failure);
     if (r < 0)

@@ -35,6 +35,8 @@ struct testbed_written {
     /* Lists of nodes from the command line, or @FILE; they stand for those of the document. */
     const char *const *nodes;
     size_t node_count;
+    const char *const *spares; /* likewise, those of the spares */
+    size_t spare_count;
 };
 
 /* What a backend needs to know of the run. */

@@ -36,6 +36,7 @@ static void linear_close(struct fit *fit) {
         free(fit->derived[i]);
     free(fit->cell_codes);
     free(fit->held_numbers);
+    free(fit->held_folds);
     free(fit->held_cells);
     grouped_rows_clear(&fit->held);
     free(fit);
@@ -79,10 +80,11 @@ static int begin_holding(struct fit *fit, struct plugin_message *message) {
 static int make_room_for_held(struct fit *fit) {
     if (!fit->holds)
         return 0;
-    grouped_rows_init(&fit->held, fit->input_count + 1 + (fit->formula.category_count > 0));
+    grouped_rows_init(&fit->held, fit->input_count + LINEAR_HELD_BESIDES);
     fit->held_numbers = calloc(PIECE, sizeof *fit->held_numbers);
+    fit->held_folds = calloc(PIECE, sizeof *fit->held_folds);
     fit->held_cells = calloc(PIECE, sizeof *fit->held_cells);
-    return fit->held_numbers && fit->held_cells ? 0 : -ENOMEM;
+    return fit->held_numbers && fit->held_folds && fit->held_cells ? 0 : -ENOMEM;
 }
 
 static int linear_begin(struct fit *fit, struct plugin_message *message) {
@@ -95,8 +97,7 @@ static int linear_begin(struct fit *fit, struct plugin_message *message) {
         return r;
     const struct moments_options options = {.weighted = request->weights != NULL,
                                             .choice = MOMENTS_BEST,
-                                            .folds = fit->holds ? 1 : linear_folds(fit),
-                                            .seed = request->seed};
+                                            .folds = fit->holds ? 1 : linear_folds(fit)};
     r = moments_new(&fit->formula, &options, &fit->moments);
     r = r < 0 ? r : cells_new(fit->formula.category_count, &fit->cells);
     r = r < 0 ? r : list_inputs(fit);
@@ -136,7 +137,8 @@ static int linear_open(const struct plugin_host *host, const struct fit_request 
 /* Some rows of a block: inputs and cells. */
 struct piece {
     size_t start, rows;
-    const double *columns[LINEAR_INPUTS_MOST];
+    const double *columns[LINEAR_INPUTS_MOST + LINEAR_HELD_BESIDES];
+    const uint8_t *folds;
     const uint32_t *cells;
     uint32_t cell_count;
 };
@@ -180,9 +182,11 @@ static int hold_piece(struct fit *fit, const struct fit_block *block, struct pie
     size_t count = fit->input_count, most = LINEAR_HELD_MOST / fit->held.columns;
     for (size_t r = 0; r < piece->rows; r++) {
         fit->held_numbers[r] = (double)(block->first_row + piece->start + r);
+        fit->held_folds[r] = piece->folds ? piece->folds[r] : 0;
         fit->held_cells[r] = piece->cells[r];
     }
     piece->columns[count++] = fit->held_numbers;
+    piece->columns[count++] = fit->held_folds;
     piece->columns[count++] = fit->held_cells;
     int r = fit->held.count + piece->rows > most
                 ? -EFBIG
@@ -209,11 +213,11 @@ static int add_piece(struct fit *fit, const struct fit_block *block, struct piec
     if (r < 0)
         return r;
     size_t row;
-    r = moments_add(fit->moments, block->first_row + piece->start, piece->rows, piece->columns, piece->cells,
-                    piece->cell_count, &row);
+    piece->folds = PLUGIN_HAS(block, folds) && block->folds ? block->folds + piece->start : NULL;
+    r = moments_add(fit->moments, piece->rows, piece->columns, piece->cells, piece->cell_count, piece->folds,
+                    &row);
     if (r == 0)
-        r = noise_add(fit->noise, block->first_row + piece->start, piece->rows, piece->columns, piece->cells,
-                      message);
+        r = noise_add(fit->noise, piece->rows, piece->columns, piece->cells, piece->folds, message);
     if (r == 0 && fit->holds)
         return hold_piece(fit, block, piece, message);
     if (r != -ERANGE)

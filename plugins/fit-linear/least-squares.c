@@ -517,19 +517,39 @@ enum least_squares_outcome least_squares_fit(const struct sums *sums, const bool
     return LEAST_SQUARES_FITTED;
 }
 
+/* What the columns before it leave of each column of the row, scaled. */
+static void substitute(const struct least_squares_workspace *workspace, const struct sums *sums,
+                       const double *row, double *ret) {
+    size_t width = workspace->width;
+    for (size_t i = 1; i < width; i++) {
+        size_t column = workspace->columns[i];
+        ret[i] = ldexp(row[column], -sums->exponents[column]) - workspace->means[i] - workspace->means_low[i];
+        for (size_t k = 1; k < i; k++)
+            ret[i] -= workspace->lower[i * width + k].high * ret[k];
+    }
+}
+
 void least_squares_row(const struct least_squares_workspace *workspace, const struct sums *sums,
                        const double *row, double *ret_residual, double *ret_leverage) {
     size_t width = workspace->width;
     double v[SUMS_COLUMNS_MOST];
     double leverage = workspace->weight > 0 ? 1 / workspace->weight : 0;
-    for (size_t i = 1; i < width; i++) {
-        size_t column = workspace->columns[i];
-        v[i] = ldexp(row[column], -sums->exponents[column]) - workspace->means[i] - workspace->means_low[i];
-        for (size_t k = 1; k < i; k++)
-            v[i] -= workspace->lower[i * width + k].high * v[k];
-        if (i + 1 < width)
-            leverage += v[i] * v[i] / workspace->pivots[i].high;
-    }
+    substitute(workspace, sums, row, v);
+    for (size_t i = 1; i + 1 < width; i++)
+        leverage += v[i] * v[i] / workspace->pivots[i].high;
     *ret_residual = ldexp(v[width - 1], sums->exponents[workspace->columns[width - 1]]);
     *ret_leverage = leverage;
+}
+
+size_t least_squares_coordinates(const struct least_squares_workspace *workspace, const struct sums *sums,
+                                 const double *row, double *ret, double *ret_residual) {
+    size_t width = workspace->width, count = 0;
+    double v[SUMS_COLUMNS_MOST];
+    substitute(workspace, sums, row, v);
+    if (workspace->weight > 0)
+        ret[count++] = 1 / sqrt(workspace->weight);
+    for (size_t i = 1; i + 1 < width; i++)
+        ret[count++] = v[i] / sqrt(workspace->pivots[i].high);
+    *ret_residual = ldexp(v[width - 1], sums->exponents[workspace->columns[width - 1]]);
+    return count;
 }

@@ -54,5 +54,9 @@ enum least_squares_outcome least_squares_fit(const struct sums *sums, const bool
  * product with the inverse loses. */
 void least_squares_row(const struct least_squares_workspace *workspace, const struct sums *sums,
                        const double *row, double *ret_residual, double *ret_leverage);
+/* Likewise its residual, and into RET its place in coordinates in which the fitted columns are orthonormal
+ * over the rows of the fit (by their weights; the squares add up to the leverage). Returns how many. */
+size_t least_squares_coordinates(const struct least_squares_workspace *workspace, const struct sums *sums,
+                                 const double *row, double *ret, double *ret_residual);
 
 #endif

@@ -23,6 +23,7 @@ enum {
     LINEAR_INPUTS_MOST = FORMULA_INPUTS_MOST + 2, /* of the formula, the response, the weights */
     LINEAR_NEEDS_MOST = FORMULA_COLUMNS_MOST + 2,
     LINEAR_HELD_MOST = 1 << 28, /* numbers: 2 GiB */
+    LINEAR_HELD_BESIDES = 3,    /* columns besides the inputs */
 };
 
 /* The entries of fit_operations.parameters (parameters.c), in their order. */
@@ -57,12 +58,12 @@ struct fit {
     uint32_t *cell_codes;                /* and for its rows' cells */
     uint64_t rows;
     /* Rows, where outliers or robust weights need to see them again: the inputs, the row's number in the
-     * table, and with categories its cell. */
+     * table, its fold and its cell. */
     bool holds;
     struct grouped_rows held;
-    double *held_numbers, *held_cells; /* room for a piece */
-    struct expansion *expansion;       /* when all rows were seen */
-    struct noise *noise;               /* keeps rows where the noise needs them; or NULL */
+    double *held_numbers, *held_folds, *held_cells; /* room for a piece */
+    struct expansion *expansion;                    /* when all rows were seen */
+    struct noise *noise;                            /* keeps rows where the noise needs them; or NULL */
 };
 
 /* What the parameter is. */

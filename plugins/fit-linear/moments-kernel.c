@@ -55,9 +55,10 @@ static void add_products(const struct moments_product *products, size_t row, boo
 
 static void accumulate_portable(const struct moments_tile *tile) {
     for (size_t row = 0; row < tile->rows; row++) {
-        double *chunk = tile->records[row] + MOMENTS_HEADER;
+        double *chunk = tile->places[row].sums;
         for (size_t c = 0; c < tile->product_chunks; c++, chunk += MOMENTS_CHUNK)
             add_products(tile->products + c * MOMENTS_LANES, row, tile->exact, chunk);
+        chunk = tile->places[row].ranges;
         for (size_t c = 0; c < tile->range_chunks; c++, chunk += MOMENTS_CHUNK)
             for (size_t lane = 0; lane < MOMENTS_LANES; lane++) {
                 double value = tile->ranges[c * MOMENTS_LANES + lane][row];
@@ -108,10 +109,10 @@ AVX2_INLINE void transpose(__m256d v[4]) {
 
 /* Adds four rows of four products, errors beside them, to four records. The same record may come more than
  * once. */
-AVX2_INLINE void add_rows(double *const *records, size_t offset, const __m256d value[4],
+AVX2_INLINE void add_rows(const struct moments_place *places, size_t offset, const __m256d value[4],
                           const __m256d low[4]) {
     for (int row = 0; row < 4; row++) {
-        double *chunk = records[row] + offset;
+        double *chunk = places[row].sums + offset;
         __m256d before = _mm256_load_pd(chunk);
         __m256d sum = _mm256_add_pd(before, value[row]);
         __m256d part = _mm256_sub_pd(sum, before);
@@ -123,8 +124,8 @@ AVX2_INLINE void add_rows(double *const *records, size_t offset, const __m256d v
 }
 
 AVX2_INLINE void add_four(const struct moments_tile *tile, size_t row, bool exact) {
-    double *const *records = tile->records + row;
-    size_t offset = MOMENTS_HEADER;
+    const struct moments_place *places = tile->places + row;
+    size_t offset = 0;
     const struct moments_product *product = tile->products;
     for (size_t c = 0; c < tile->product_chunks; c++, offset += MOMENTS_CHUNK) {
         __m256d value[4], low[4];
@@ -139,16 +140,17 @@ AVX2_INLINE void add_four(const struct moments_tile *tile, size_t row, bool exac
         }
         transpose(value);
         transpose(low);
-        add_rows(records, offset, value, low);
+        add_rows(places, offset, value, low);
     }
     const double *const *range = tile->ranges;
+    offset = 0;
     for (size_t c = 0; c < tile->range_chunks; c++, offset += MOMENTS_CHUNK, range += 4) {
         __m256d value[4];
         for (int lane = 0; lane < 4; lane++)
             value[lane] = _mm256_load_pd(range[lane] + row);
         transpose(value);
         for (int r = 0; r < 4; r++) {
-            double *chunk = records[r] + offset;
+            double *chunk = places[r].ranges + offset;
             _mm256_store_pd(chunk, _mm256_min_pd(value[r], _mm256_load_pd(chunk)));
             _mm256_store_pd(chunk + 4, _mm256_max_pd(value[r], _mm256_load_pd(chunk + 4)));
         }
@@ -157,11 +159,14 @@ AVX2_INLINE void add_four(const struct moments_tile *tile, size_t row, bool exac
 
 /* With folds, the records of a thousand groups are more than the second level of the cache holds. */
 AVX2_INLINE void fetch_four(const struct moments_tile *tile, size_t row) {
-    size_t bytes =
-        (MOMENTS_HEADER + (tile->product_chunks + tile->range_chunks) * MOMENTS_CHUNK) * sizeof(double);
-    for (size_t r = row; r < row + 4 && r < tile->rows; r++)
-        for (size_t at = 0; at < bytes && at < 1024; at += 64)
-            __builtin_prefetch((const char *)tile->records[r] + at, 1);
+    enum { MOST = 128, LINE = 8 }; /* doubles */
+    size_t sums = tile->product_chunks * MOMENTS_CHUNK, ranges = tile->range_chunks * MOMENTS_CHUNK;
+    for (size_t r = row; r < row + 4 && r < tile->rows; r++) {
+        for (size_t at = 0; at < sums && at < MOST; at += LINE)
+            __builtin_prefetch(tile->places[r].sums + at, 1);
+        for (size_t at = 0; at < ranges && at < MOST; at += LINE)
+            __builtin_prefetch(tile->places[r].ranges + at, 1);
+    }
 }
 
 AVX2 static void accumulate_avx2(const struct moments_tile *tile) {

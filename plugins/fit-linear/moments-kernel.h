@@ -2,8 +2,9 @@
  * The inner loop of moments.h, in two forms that give the same bits. A kernel takes a tile of rows, whose
  * columns lie in arrays, and adds each row to its own record.
  *
- * A record is a run of doubles: a header of 8, then chunks of 8 for four sums each (four high parts, four low
- * parts), then chunks of 8 for four ranges each (four minima, four maxima).
+ * A record is a run of doubles: chunks of 8 for four sums each (four high parts, four low parts). The ranges
+ * lie elsewhere, those of all folds of a group together: chunks of 8 for four each (four minima, four
+ * maxima).
  */
 #ifndef ASSAY_FIT_LINEAR_MOMENTS_KERNEL_H
 #define ASSAY_FIT_LINEAR_MOMENTS_KERNEL_H
@@ -14,7 +15,6 @@
 
 enum {
     MOMENTS_TILE = 128, /* rows; a multiple of 4 */
-    MOMENTS_HEADER = 8, /* doubles */
     MOMENTS_CHUNK = 8,  /* doubles */
     MOMENTS_LANES = 4,
 };
@@ -24,14 +24,20 @@ struct moments_product {
     const double *left, *left_low, *right, *right_low;
 };
 
+/* Where a row is added. */
+struct moments_place {
+    double *sums, *ranges;
+    uint64_t *rows; /* how many there were; not the kernel's, but near the ranges */
+};
+
 struct moments_tile {
     const struct moments_product *products; /* MOMENTS_LANES for each chunk */
     size_t product_chunks;
     const double *const *ranges; /* MOMENTS_LANES for each chunk */
     size_t range_chunks;
-    bool exact;                    /* no low part is anything but zero */
-    double *records[MOMENTS_TILE]; /* of each row; rows that pad the last four have a record of their own */
-    size_t rows;                   /* a multiple of 4 */
+    bool exact;                                /* no low part is anything but zero */
+    struct moments_place places[MOMENTS_TILE]; /* rows that pad the last four have a place of their own */
+    size_t rows;                               /* a multiple of 4 */
 };
 
 struct moments_kernel {

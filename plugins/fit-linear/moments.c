@@ -12,14 +12,13 @@ enum {
     ALIGNMENT = 64,       /* a cache line; records begin on one */
 };
 
+/* Of a fold of a group. What most rows do not touch is apart from what all do, so that this stays near: a
+ * group is the sums of its folds, its ranges, its folds' numbers of rows, and their records. */
 struct record {
-    uint64_t rows, incomplete;
+    uint64_t incomplete;
     double log_weights, log_weights_low;
-    double negative;  /* sum of w*y where y is below 0, scaled; to the digits of a plain sum */
-    double unused[3]; /* up to MOMENTS_HEADER */
-    double chunks[];
+    double negative; /* sum of w*y where y is below 0, scaled; to the digits of a plain sum */
 };
-_Static_assert(sizeof(struct record) == MOMENTS_HEADER * sizeof(double), "the kernel's header");
 
 /* Columns of one tile. */
 struct scratch {
@@ -34,7 +33,6 @@ struct moments {
     const struct moments_kernel *kernel;
     bool weighted, scaled;
     uint32_t folds;
-    uint64_t seed;
     size_t width, input_count;             /* of z; of columns that are added */
     double scale[FORMULA_INPUTS_MOST + 2]; /* of each input */
     int input_exponent[FORMULA_INPUTS_MOST + 2], exponent[FORMULA_TERMS_MOST + 2];
@@ -47,12 +45,12 @@ struct moments {
     uint16_t *range_index; /* of each z */
     struct moments_tile tile;
 
-    size_t record_bytes, group_bytes; /* of all folds */
+    size_t sums_bytes, ranges_bytes, rows_bytes, group_bytes; /* of a fold; of a group the others */
     char **slabs;
     size_t slab_count, slab_capacity, slab_groups; /* a power of two groups each */
     unsigned slab_shift;
     uint32_t group_count;
-    struct record *padding; /* takes the rows that fill up a tile */
+    char *padding; /* a group that takes the rows that fill up a tile */
 };
 
 /* ---- Building */
@@ -159,9 +157,32 @@ static int list_ranges(struct moments *moments) {
     return 0;
 }
 
-static void init_record(const struct moments *moments, struct record *record) {
-    memset(record, 0, moments->record_bytes);
-    double *range = record->chunks + moments->tile.product_chunks * MOMENTS_CHUNK;
+/* ---- Groups */
+
+static char *group_at(const struct moments *moments, uint32_t group) {
+    return moments->slabs[group >> moments->slab_shift] +
+           (group & (moments->slab_groups - 1)) * moments->group_bytes;
+}
+
+static double *sums_of(const struct moments *moments, char *group, uint32_t fold) {
+    return (double *)(void *)(group + fold * moments->sums_bytes);
+}
+
+static double *ranges_of(const struct moments *moments, char *group) {
+    return (double *)(void *)(group + moments->folds * moments->sums_bytes);
+}
+
+static uint64_t *rows_of(const struct moments *moments, char *group, uint32_t fold) {
+    return (uint64_t *)(void *)((char *)ranges_of(moments, group) + moments->ranges_bytes) + fold;
+}
+
+static struct record *record_of(const struct moments *moments, char *group, uint32_t fold) {
+    return (struct record *)(void *)((char *)rows_of(moments, group, 0) + moments->rows_bytes) + fold;
+}
+
+static void init_group(const struct moments *moments, char *group) {
+    memset(group, 0, moments->group_bytes);
+    double *range = ranges_of(moments, group);
     for (size_t c = 0; c < moments->tile.range_chunks; c++, range += MOMENTS_CHUNK)
         for (size_t lane = 0; lane < MOMENTS_LANES; lane++) {
             range[lane] = INFINITY;
@@ -169,9 +190,15 @@ static void init_record(const struct moments *moments, struct record *record) {
         }
 }
 
+static size_t aligned(size_t bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
 /* Slabs hold as many groups as are not too large together. */
 static void size_slabs(struct moments *moments) {
-    moments->group_bytes = moments->record_bytes * moments->folds;
+    moments->rows_bytes = aligned(moments->folds * sizeof(uint64_t));
+    moments->group_bytes = moments->folds * moments->sums_bytes + moments->ranges_bytes +
+                           moments->rows_bytes + aligned(moments->folds * sizeof(struct record));
     moments->slab_groups = SLAB_GROUPS;
     while (moments->slab_groups > 1 && moments->slab_groups * moments->group_bytes > SLAB_BYTES)
         moments->slab_groups /= 2;
@@ -185,7 +212,6 @@ int moments_new(const struct formula *formula, const struct moments_options *opt
     moments->formula = formula;
     moments->weighted = options->weighted;
     moments->folds = options->folds > 1 ? options->folds : 1;
-    moments->seed = options->seed;
     moments->kernel = options->choice == MOMENTS_PORTABLE ? &moments_kernel_portable : moments_kernel_best();
     moments->width = formula->product_count + 1;
     moments->input_count = formula->input_count + 1 + moments->weighted;
@@ -193,17 +219,17 @@ int moments_new(const struct formula *formula, const struct moments_options *opt
     r = r < 0 ? r : list_products(moments);
     r = r < 0 ? r : list_ranges(moments);
     if (r == 0) {
-        size_t chunks = moments->tile.product_chunks + moments->tile.range_chunks;
-        moments->record_bytes = (MOMENTS_HEADER + chunks * MOMENTS_CHUNK) * sizeof(double);
+        moments->sums_bytes = moments->tile.product_chunks * MOMENTS_CHUNK * sizeof(double);
+        moments->ranges_bytes = moments->tile.range_chunks * MOMENTS_CHUNK * sizeof(double);
         size_slabs(moments);
-        moments->padding = aligned_alloc(ALIGNMENT, moments->record_bytes);
+        moments->padding = aligned_alloc(ALIGNMENT, moments->group_bytes);
         r = moments->padding ? 0 : -ENOMEM;
     }
     if (r < 0) {
         moments_free(moments);
         return r;
     }
-    init_record(moments, moments->padding);
+    init_group(moments, moments->padding);
     *ret = moments;
     return 0;
 }
@@ -217,10 +243,8 @@ static void free_slabs(struct moments *moments) {
 }
 
 void moments_reset(struct moments *moments) {
-    size_t records = moments->slab_groups * moments->folds;
-    for (size_t i = 0; i < moments->slab_count * records; i++)
-        init_record(moments, (struct record *)(void *)(moments->slabs[i / records] +
-                                                       i % records * moments->record_bytes));
+    for (size_t i = 0; i < moments->slab_count * moments->slab_groups; i++)
+        init_group(moments, group_at(moments, (uint32_t)i));
     moments->group_count = 0;
 }
 
@@ -239,12 +263,6 @@ void moments_free(struct moments *moments) {
 
 /* ---- Adding rows */
 
-static struct record *record_of(const struct moments *moments, uint32_t group, uint32_t fold) {
-    char *slab = moments->slabs[group >> moments->slab_shift];
-    return (struct record *)(void *)(slab + (group & (moments->slab_groups - 1)) * moments->group_bytes +
-                                     fold * moments->record_bytes);
-}
-
 static int add_slab(struct moments *moments) {
     if (moments->slab_count == moments->slab_capacity) {
         size_t capacity = moments->slab_capacity + moments->slab_capacity / 2 + 1;
@@ -257,43 +275,43 @@ static int add_slab(struct moments *moments) {
     char *slab = aligned_alloc(ALIGNMENT, moments->slab_groups * moments->group_bytes);
     if (!slab)
         return -ENOMEM;
-    for (size_t i = 0; i < moments->slab_groups * moments->folds; i++)
-        init_record(moments, (struct record *)(void *)(slab + i * moments->record_bytes));
+    for (size_t i = 0; i < moments->slab_groups; i++)
+        init_group(moments, slab + i * moments->group_bytes);
     moments->slabs[moments->slab_count++] = slab;
     return 0;
 }
 
-static struct dd sum_at(const struct record *record, size_t index) {
-    const double *chunk = record->chunks + index / MOMENTS_LANES * MOMENTS_CHUNK;
+static struct dd sum_at(const double *sums, size_t index) {
+    const double *chunk = sums + index / MOMENTS_LANES * MOMENTS_CHUNK;
     return dd_two_sum(chunk[index % MOMENTS_LANES], chunk[MOMENTS_LANES + index % MOMENTS_LANES]);
 }
 
-/* TO takes in what FROM has. */
-static void unite_records(const struct moments *moments, const struct record *from, struct record *to) {
-    to->rows += from->rows;
+static void unite_records(const struct record *from, struct record *to) {
     to->incomplete += from->incomplete;
     struct dd weights = dd_add(dd_two_sum(to->log_weights, to->log_weights_low),
                                dd_two_sum(from->log_weights, from->log_weights_low));
     to->log_weights = weights.high;
     to->log_weights_low = weights.low;
     to->negative += from->negative;
-    size_t sums = moments->tile.product_chunks * MOMENTS_LANES;
-    for (size_t i = 0; i < sums; i++) {
-        struct dd sum = dd_add(sum_at(to, i), sum_at(from, i));
-        double *chunk = to->chunks + i / MOMENTS_LANES * MOMENTS_CHUNK;
-        chunk[i % MOMENTS_LANES] = sum.high;
-        chunk[MOMENTS_LANES + i % MOMENTS_LANES] = sum.low;
-    }
-    for (size_t c = moments->tile.product_chunks;
-         c < moments->tile.product_chunks + moments->tile.range_chunks; c++)
-        for (size_t lane = 0; lane < MOMENTS_LANES; lane++) {
-            size_t least = c * MOMENTS_CHUNK + lane, greatest = least + MOMENTS_LANES;
-            to->chunks[least] = fmin(to->chunks[least], from->chunks[least]);
-            to->chunks[greatest] = fmax(to->chunks[greatest], from->chunks[greatest]);
-        }
 }
 
-/* Unites the folds of every group, so that each has one record. */
+/* The one fold of TO takes in those that the group FROM had. */
+static void unite_folds(const struct moments *before, char *from, const struct moments *moments, char *to) {
+    double *sums = sums_of(moments, to, 0);
+    for (uint32_t fold = 0; fold < before->folds; fold++) {
+        *rows_of(moments, to, 0) += *rows_of(before, from, fold);
+        unite_records(record_of(before, from, fold), record_of(moments, to, 0));
+        for (size_t i = 0; i < moments->tile.product_chunks * MOMENTS_LANES; i++) {
+            struct dd sum = dd_add(sum_at(sums, i), sum_at(sums_of(before, from, fold), i));
+            double *chunk = sums + i / MOMENTS_LANES * MOMENTS_CHUNK;
+            chunk[i % MOMENTS_LANES] = sum.high;
+            chunk[MOMENTS_LANES + i % MOMENTS_LANES] = sum.low;
+        }
+    }
+    memcpy(ranges_of(moments, to), ranges_of(before, from), moments->ranges_bytes);
+}
+
+/* Unites the folds of every group. */
 static int give_up_folds(struct moments *moments) {
     struct moments before = *moments;
     moments->folds = 1;
@@ -304,8 +322,8 @@ static int give_up_folds(struct moments *moments) {
     for (uint32_t group = 0; r == 0 && group < before.group_count; group++) {
         if (group / moments->slab_groups == moments->slab_count)
             r = add_slab(moments);
-        for (uint32_t fold = 0; r == 0 && fold < before.folds; fold++)
-            unite_records(moments, record_of(&before, group, fold), record_of(moments, group, 0));
+        if (r == 0)
+            unite_folds(&before, group_at(&before, group), moments, group_at(moments, group));
     }
     free_slabs(&before);
     return r;
@@ -348,6 +366,7 @@ static void choose_scales(struct moments *moments, size_t rows, const double *co
 
 /* Takes the rows out of the tile that cannot be used, and counts why. Returns how many stay, or -ERANGE. */
 static int64_t keep_usable(struct moments *moments, size_t rows, struct record **records, size_t *ret_row) {
+    struct moments_place *places = moments->tile.places;
     double *factors = moments->scratch.factors;
     size_t kept = 0;
     for (size_t r = 0; r < rows; r++) {
@@ -364,6 +383,7 @@ static int64_t keep_usable(struct moments *moments, size_t rows, struct record *
             continue;
         for (size_t i = 0; i < moments->input_count; i++)
             tile_column(factors, i)[kept] = tile_column(factors, i)[r];
+        places[kept] = places[r];
         records[kept++] = records[r];
     }
     return (int64_t)kept;
@@ -405,21 +425,14 @@ static void add_log_weights(struct moments *moments, size_t rows, struct record 
     }
 }
 
-uint32_t moments_fold_of(uint64_t row, uint64_t seed, uint32_t folds) { /* splitmix64 */
-    uint64_t z = row * UINT64_C(0x9e3779b97f4a7c15) + seed;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return (uint32_t)(((z >> 32) * folds) >> 32);
-}
-
-/* The tile's rows are the FIRST_ROW-th and so on of all. */
-static void find_records(const struct moments *moments, uint64_t first_row, size_t rows,
-                         const uint32_t *groups, struct record **records) {
+static void find_places(struct moments *moments, size_t rows, const uint32_t *groups, const uint8_t *folds,
+                        struct record **records) {
     for (size_t r = 0; r < rows; r++) {
-        uint32_t fold =
-            moments->folds > 1 ? moments_fold_of(first_row + r, moments->seed, moments->folds) : 0;
-        records[r] = record_of(moments, groups[r], fold);
+        uint32_t fold = folds && moments->folds > 1 ? folds[r] : 0;
+        char *group = group_at(moments, groups[r]);
+        moments->tile.places[r] = (struct moments_place){
+            sums_of(moments, group, fold), ranges_of(moments, group), rows_of(moments, group, fold)};
+        records[r] = record_of(moments, group, fold);
     }
 }
 
@@ -431,14 +444,14 @@ static void add_negative(struct moments *moments, size_t rows, struct record **r
             records[r]->negative += response[r] * weights[r];
 }
 
-static int add_tile(struct moments *moments, uint64_t first_row, size_t start, size_t rows,
-                    const double *const *columns, const uint32_t *groups, size_t *ret_row) {
+static int add_tile(struct moments *moments, size_t start, size_t rows, const double *const *columns,
+                    const uint32_t *groups, const uint8_t *folds, size_t *ret_row) {
     struct record *records[MOMENTS_TILE];
     bool usable = !moments->weighted; /* weights are looked at one by one */
     for (size_t i = 0; i < moments->input_count; i++)
         usable &= moments->kernel->load(rows, columns[i] + start, moments->scale[i],
                                         tile_column(moments->scratch.factors, i));
-    find_records(moments, first_row + start, rows, groups + start, records);
+    find_places(moments, rows, groups + start, folds ? folds + start : NULL, records);
     if (!usable) {
         int64_t kept = keep_usable(moments, rows, records, ret_row);
         if (kept < 0) {
@@ -448,15 +461,14 @@ static int add_tile(struct moments *moments, uint64_t first_row, size_t start, s
         rows = (size_t)kept;
     }
     struct moments_tile *tile = &moments->tile;
-    for (size_t r = 0; r < rows; r++) {
-        records[r]->rows++;
-        tile->records[r] = (double *)(void *)records[r];
-    }
+    for (size_t r = 0; r < rows; r++)
+        ++*tile->places[r].rows;
     if (moments->weighted)
         add_log_weights(moments, rows, records);
     add_negative(moments, rows, records);
     for (tile->rows = rows; tile->rows % MOMENTS_LANES != 0; tile->rows++) {
-        tile->records[tile->rows] = (double *)(void *)moments->padding;
+        tile->places[tile->rows] = (struct moments_place){sums_of(moments, moments->padding, 0),
+                                                          ranges_of(moments, moments->padding), NULL};
         for (size_t i = 0; i < moments->input_count; i++)
             tile_column(moments->scratch.factors, i)[tile->rows] = 0;
     }
@@ -465,14 +477,14 @@ static int add_tile(struct moments *moments, uint64_t first_row, size_t start, s
     return 0;
 }
 
-int moments_add(struct moments *moments, uint64_t first_row, size_t rows, const double *const *columns,
-                const uint32_t *groups, uint32_t group_count, size_t *ret_row) {
+int moments_add(struct moments *moments, size_t rows, const double *const *columns, const uint32_t *groups,
+                uint32_t group_count, const uint8_t *folds, size_t *ret_row) {
     int r = make_groups(moments, group_count);
     if (r == 0 && !moments->scaled && rows > 0)
         choose_scales(moments, rows, columns);
     for (size_t start = 0; r == 0 && start < rows; start += MOMENTS_TILE) {
         size_t count = rows - start < MOMENTS_TILE ? rows - start : MOMENTS_TILE;
-        r = add_tile(moments, first_row, start, count, columns, groups, ret_row);
+        r = add_tile(moments, start, count, columns, groups, folds, ret_row);
     }
     return r;
 }
@@ -488,11 +500,11 @@ uint32_t moments_folds(const struct moments *moments) {
 }
 
 uint64_t moments_rows(const struct moments *moments, uint32_t group, uint32_t fold) {
-    return record_of(moments, group, fold)->rows;
+    return *rows_of(moments, group_at(moments, group), fold);
 }
 
 uint64_t moments_incomplete(const struct moments *moments, uint32_t group, uint32_t fold) {
-    return record_of(moments, group, fold)->incomplete;
+    return record_of(moments, group_at(moments, group), fold)->incomplete;
 }
 
 size_t moments_width(const struct moments *moments) {
@@ -500,10 +512,10 @@ size_t moments_width(const struct moments *moments) {
 }
 
 struct dd moments_sum(const struct moments *moments, uint32_t group, uint32_t fold, size_t a, size_t b) {
-    const struct record *record = record_of(moments, group, fold);
+    char *at = group_at(moments, group);
     if (a == 0 && b == 0 && !moments->weighted)
-        return dd_from((double)record->rows);
-    return sum_at(record, moments->sum_index[a * moments->width + b]);
+        return dd_from((double)*rows_of(moments, at, fold));
+    return sum_at(sums_of(moments, at, fold), moments->sum_index[a * moments->width + b]);
 }
 
 int moments_exponent(const struct moments *moments, size_t a) {
@@ -511,30 +523,30 @@ int moments_exponent(const struct moments *moments, size_t a) {
 }
 
 double moments_log_weights(const struct moments *moments, uint32_t group, uint32_t fold) {
-    const struct record *record = record_of(moments, group, fold);
+    const struct record *record = record_of(moments, group_at(moments, group), fold);
     return record->log_weights + record->log_weights_low;
 }
 
 double moments_negative(const struct moments *moments, uint32_t group, uint32_t fold) {
-    return ldexp(record_of(moments, group, fold)->negative, moments->exponent[moments->width - 1]);
+    return ldexp(record_of(moments, group_at(moments, group), fold)->negative,
+                 moments->exponent[moments->width - 1]);
 }
 
-static void widen(const struct record *record, const struct moments *moments, size_t index, int exponent,
-                  double *minimum, double *maximum) {
+static void widen(const struct moments *moments, uint32_t group, size_t index, int exponent, double *minimum,
+                  double *maximum) {
     const double *chunk =
-        record->chunks + (moments->tile.product_chunks + index / MOMENTS_LANES) * MOMENTS_CHUNK;
+        ranges_of(moments, group_at(moments, group)) + index / MOMENTS_LANES * MOMENTS_CHUNK;
     size_t lane = index % MOMENTS_LANES;
     *minimum = fmin(*minimum, ldexp(chunk[lane], exponent));
     *maximum = fmax(*maximum, ldexp(chunk[MOMENTS_LANES + lane], exponent));
 }
 
-void moments_widen_input(const struct moments *moments, uint32_t group, uint32_t fold, size_t i,
-                         double *minimum, double *maximum) {
-    widen(record_of(moments, group, fold), moments, i, moments->input_exponent[i], minimum, maximum);
+void moments_widen_input(const struct moments *moments, uint32_t group, size_t i, double *minimum,
+                         double *maximum) {
+    widen(moments, group, i, moments->input_exponent[i], minimum, maximum);
 }
 
-void moments_widen(const struct moments *moments, uint32_t group, uint32_t fold, size_t a, double *minimum,
+void moments_widen(const struct moments *moments, uint32_t group, size_t a, double *minimum,
                    double *maximum) {
-    widen(record_of(moments, group, fold), moments, moments->range_index[a], moments->exponent[a], minimum,
-          maximum);
+    widen(moments, group, moments->range_index[a], moments->exponent[a], minimum, maximum);
 }

@@ -11,11 +11,11 @@
  * over- nor underflow when they are multiplied; moments_sum and the ranges give them back unscaled or say the
  * exponent.
  *
- * For cross-validation a group's rows can be parted into folds, at random, with sums of their own each.
+ * For cross-validation a group's rows can be parted into folds, with sums of their own each.
  *
- * Memory: one fixed-size record a group and fold (M-2: 512 bytes), in slabs that never move. Folds are given
- * up, and their sums united, where records would be more than MOMENTS_FOLDS_BYTES_MOST or groups more than
- * MOMENTS_FOLDS_GROUPS_MOST.
+ * Memory: one fixed size a group (M-2: 1,984 bytes with 5 folds, 576 with none), in slabs that never move.
+ * Folds are given up, and their sums united, where records would be more than MOMENTS_FOLDS_BYTES_MOST or
+ * groups more than MOMENTS_FOLDS_GROUPS_MOST.
  */
 #ifndef ASSAY_FIT_LINEAR_MOMENTS_H
 #define ASSAY_FIT_LINEAR_MOMENTS_H
@@ -44,27 +44,24 @@ struct moments_options {
     bool weighted;
     enum moments_kernel_choice choice;
     uint32_t folds; /* 0 and 1: none */
-    uint64_t seed;  /* of the folds */
 };
 
 /* FORMULA must outlive it. */
 int moments_new(const struct formula *formula, const struct moments_options *options, struct moments **ret);
 void moments_free(struct moments *moments);
 
-/* Adds ROWS rows, the first of which is the FIRST_ROW-th of all. COLUMNS: one array for each formula input,
- * then the response, then (if weighted) the weights. Rows with a value that is not finite are counted as
- * incomplete; weights of zero leave a row out, as if it were not there. Returns 0, -ENOMEM, or -ERANGE with
- * *RET_ROW set for a negative weight. */
-int moments_add(struct moments *moments, uint64_t first_row, size_t rows, const double *const *columns,
-                const uint32_t *groups, uint32_t group_count, size_t *ret_row);
+/* Adds ROWS rows. COLUMNS: one array for each formula input, then the response, then (if weighted) the
+ * weights. FOLDS: of each row; NULL: all are in the first. Rows with a value that is not finite are counted
+ * as incomplete; weights of zero leave a row out, as if it were not there. Returns 0, -ENOMEM, or -ERANGE
+ * with *RET_ROW set for a negative weight. */
+int moments_add(struct moments *moments, size_t rows, const double *const *columns, const uint32_t *groups,
+                uint32_t group_count, const uint8_t *folds, size_t *ret_row);
 /* Forgets the rows, but not the scales. */
 void moments_reset(struct moments *moments);
 
 uint32_t moments_group_count(const struct moments *moments);
 /* How many folds there are; 1: all rows of a group are one. */
 uint32_t moments_folds(const struct moments *moments);
-/* The fold of a row: a hash of its number and the seed. */
-uint32_t moments_fold_of(uint64_t row, uint64_t seed, uint32_t folds);
 
 /* Of one fold of a group. */
 uint64_t moments_rows(const struct moments *moments, uint32_t group, uint32_t fold); /* used */
@@ -75,12 +72,11 @@ double moments_negative(const struct moments *moments, uint32_t group,
                         uint32_t fold); /* sum of w*y where y < 0, unscaled */
 /* Sum of w*za*zb over its rows, scaled by 2^(moments_exponent(a) + moments_exponent(b)). */
 struct dd moments_sum(const struct moments *moments, uint32_t group, uint32_t fold, size_t a, size_t b);
-/* Takes the fold's range of an input, the response after the last, or of the product A, unscaled, into
- * *MINIMUM and *MAXIMUM: widens them. */
-void moments_widen_input(const struct moments *moments, uint32_t group, uint32_t fold, size_t i,
-                         double *minimum, double *maximum);
-void moments_widen(const struct moments *moments, uint32_t group, uint32_t fold, size_t a, double *minimum,
-                   double *maximum);
+/* Takes the group's range of an input, the response after the last, or of the product A, over all folds,
+ * unscaled, into *MINIMUM and *MAXIMUM: widens them. */
+void moments_widen_input(const struct moments *moments, uint32_t group, size_t i, double *minimum,
+                         double *maximum);
+void moments_widen(const struct moments *moments, uint32_t group, size_t a, double *minimum, double *maximum);
 
 /* How many columns z there are, z0 and y included. */
 size_t moments_width(const struct moments *moments);

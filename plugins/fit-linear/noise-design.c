@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 32, PADDED = 4 };
+enum { ALIGNMENT = 64, PADDED = NOISE_KERNEL_LANES };
 
 void noise_design_init(struct noise_design *design, const struct fit *fit, const struct noise_rows *rows,
                        uint32_t folds) {
@@ -153,7 +153,7 @@ static void expand(const struct noise_design *design, size_t cell, const struct 
     columns->count += rows;
 }
 
-/* Fills up to a multiple of four with rows that weigh nothing. */
+/* Fills up to a multiple of the kernel's lanes with rows that weigh nothing. */
 static void pad(const struct noise_design *design, struct noise_columns *columns) {
     columns->rows = (columns->count + PADDED - 1) / PADDED * PADDED;
     for (size_t r = columns->count; r < columns->rows; r++) {

@@ -8,9 +8,10 @@
 /* Vectors are passed to functions that are inlined only: there is no ABI to break. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 
-typedef double v4 __attribute__((vector_size(32), aligned(32), may_alias));
-typedef double v4_anywhere __attribute__((vector_size(32), aligned(8), may_alias));
-typedef uint64_t u4 __attribute__((vector_size(32), aligned(32), may_alias));
+enum { LANES = NOISE_KERNEL_LANES };
+typedef double v8 __attribute__((vector_size(64), aligned(64), may_alias));
+typedef double v8_anywhere __attribute__((vector_size(64), aligned(8), may_alias));
+typedef uint64_t u8 __attribute__((vector_size(64), aligned(64), may_alias));
 
 #define INLINE __attribute__((always_inline)) static inline
 #define TILE NOISE_KERNEL_TILE
@@ -53,16 +54,20 @@ void noise_sums_add(struct noise_sums *to, const struct noise_sums *other, doubl
 
 /* ---- A tile */
 
-INLINE v4 load(const double *at) {
-    return *(const v4_anywhere *)(const void *)at;
+INLINE v8 load(const double *at) {
+    return *(const v8_anywhere *)(const void *)at;
 }
 
-INLINE v4 all(double value) {
-    return (v4){value, value, value, value};
+INLINE v8 all(double value) {
+    return (v8){value, value, value, value, value, value, value, value};
 }
 
-INLINE double total(v4 value) {
-    return (value[0] + value[1]) + (value[2] + value[3]);
+INLINE u8 all_bits(uint64_t value) {
+    return (u8){value, value, value, value, value, value, value, value};
+}
+
+INLINE double total(v8 value) {
+    return ((value[0] + value[4]) + (value[2] + value[6])) + ((value[1] + value[5]) + (value[3] + value[7]));
 }
 
 /* Room for a tile: 1/s, t, multipliers of the grams (that of NOISE_GRAM_ONE is NULL), a column, u. */
@@ -73,84 +78,76 @@ struct room {
 /* s and t of the tile's rows; returns the sum of log s + t^2/2 over the real ones. */
 INLINE double spread_tile(const struct noise_columns *columns, size_t first, size_t rows, const double *b,
                           const double *c, const struct room *room) {
-    v4 squares = all(0), product = all(1), least = all(INFINITY);
-    u4 exponents = {0};
-    const u4 exponent_bits = {UINT64_C(0x7ff) << 52, UINT64_C(0x7ff) << 52, UINT64_C(0x7ff) << 52,
-                              UINT64_C(0x7ff) << 52};
-    const u4 one = {UINT64_C(0x3ff) << 52, UINT64_C(0x3ff) << 52, UINT64_C(0x3ff) << 52,
-                    UINT64_C(0x3ff) << 52};
+    v8 squares = all(0), product = all(1), least = all(INFINITY);
+    u8 exponents = {0};
+    const u8 exponent_bits = all_bits(UINT64_C(0x7ff) << 52), one = all_bits(UINT64_C(0x3ff) << 52);
     size_t whole = first + rows <= columns->count ? rows : columns->count - first;
-    double rest = 0;
-    for (size_t r = 0; r < rows; r += 4) {
-        v4 s = all(0), residual = load(columns->y + first + r);
+    for (size_t r = 0; r < rows; r += LANES) {
+        v8 s = all(0), residual = load(columns->y + first + r);
         const double *z = columns->z + first + r;
         for (size_t q = 0; q < columns->width; q++, z += columns->stride) {
-            v4 value = load(z);
+            v8 value = load(z);
             s += value * all(c[q]);
             residual -= value * all(b[q]);
         }
-        v4 inverse = all(1) / s;
-        v4 t = residual * inverse;
+        v8 inverse = all(1) / s;
+        v8 t = residual * inverse;
         if (columns->v)
             t *= load(columns->v + first + r);
-        *(v4 *)(void *)(room->inverse + r) = inverse;
-        *(v4 *)(void *)(room->t + r) = t;
-        if (r + 4 > whole) { /* the last ones, padded */
-            for (size_t i = r; i < whole; i++)
-                rest += log(s[i - r]) + 0.5 * t[i - r] * t[i - r];
-            for (size_t i = whole; i < rows; i++)
-                room->inverse[i] = room->t[i] = 0;
-            for (size_t i = r; i < whole; i++)
-                least[0] = s[i - r] < least[0] ? s[i - r] : least[0];
-            continue;
+        for (size_t i = whole > r ? whole - r : 0; i < LANES; i++) { /* the last ones, padded */
+            s[i] = 1;
+            inverse[i] = t[i] = 0;
         }
-        u4 smaller = (u4)(s < least);
-        least = (v4)(((u4)s & smaller) | ((u4)least & ~smaller));
+        *(v8 *)(void *)(room->inverse + r) = inverse;
+        *(v8 *)(void *)(room->t + r) = t;
+        u8 smaller = (u8)(s < least);
+        least = (v8)(((u8)s & smaller) | ((u8)least & ~smaller));
         squares += t * t;
-        exponents += (u4)s >> 52; /* s is positive, or all is for nothing */
-        product *= (v4)(((u4)s & ~exponent_bits) | one);
+        exponents += (u8)s >> 52; /* s is positive, or all is for nothing */
+        product *= (v8)(((u8)s & ~exponent_bits) | one);
     }
-    for (size_t i = 0; i < 4; i++)
+    double mantissas = 1, exponent = -1023 * (double)rows; /* mantissas: a tile's are below 2^256 */
+    for (size_t i = 0; i < LANES; i++) {
         if (!(least[i] > 0))
             return INFINITY;
-    double logs = 0, blocks = (double)(whole / 4) * 1023;
-    for (size_t i = 0; i < 4; i++)
-        logs += log(product[i]) + ((double)exponents[i] - blocks) * M_LN2;
-    return logs + 0.5 * total(squares) + rest;
+        mantissas *= product[i];
+        exponent += (double)exponents[i];
+    }
+    return log(mantissas) + exponent * M_LN2 + 0.5 * total(squares);
 }
 
 /* What the grams multiply by, row by row. */
 INLINE void multiply_tile(const struct noise_columns *columns, size_t first, size_t rows, unsigned grams,
                           const struct room *room) {
-    for (size_t r = 0; r < rows; r += 4) {
-        v4 t = load(room->t + r), v = all(1);
+    for (size_t r = 0; r < rows; r += LANES) {
+        v8 t = load(room->t + r), v = all(1);
         if (columns->v)
             v = load(columns->v + first + r);
         if (grams & 1u << NOISE_GRAM_OBSERVED)
-            *(v4 *)(void *)(room->multiplier[NOISE_GRAM_OBSERVED] + r) = all(3) * t * t - all(1);
+            *(v8 *)(void *)(room->multiplier[NOISE_GRAM_OBSERVED] + r) = all(3) * t * t - all(1);
         if (grams & 1u << NOISE_GRAM_CROSS)
-            *(v4 *)(void *)(room->multiplier[NOISE_GRAM_CROSS] + r) = all(2) * t * v;
+            *(v8 *)(void *)(room->multiplier[NOISE_GRAM_CROSS] + r) = all(2) * t * v;
         if (grams & 1u << NOISE_GRAM_WEIGHT)
-            *(v4 *)(void *)(room->multiplier[NOISE_GRAM_WEIGHT] + r) = v * v;
+            *(v8 *)(void *)(room->multiplier[NOISE_GRAM_WEIGHT] + r) = v * v;
     }
 }
 
 INLINE void gradient_tile(const struct noise_columns *columns, size_t first, size_t rows,
                           const struct room *room, struct noise_sums *sums) {
-    const u4 sign = {UINT64_C(1) << 63, UINT64_C(1) << 63, UINT64_C(1) << 63, UINT64_C(1) << 63};
+    const u8 sign = all_bits(UINT64_C(1) << 63);
     for (size_t q = 0; q < columns->width; q++) {
         double *u = room->u + q * TILE;
         const double *z = columns->z + q * columns->stride + first;
-        v4 mean = all(0), spread = all(0), absolute = all(0);
-        for (size_t r = 0; r < rows; r += 4) {
-            v4 value = load(z + r) * load(room->inverse + r), t = load(room->t + r);
-            *(v4 *)(void *)(u + r) = value;
-            v4 weighted = t;
+        v8 mean = all(0), spread = all(0), absolute = all(0);
+        for (size_t r = 0; r < rows; r += LANES) {
+            v8 value = load(z + r) * load(room->inverse + r), t = load(room->t + r);
+            *(v8 *)(void *)(u + r) = value;
+            v8 weighted = t;
             if (columns->v)
                 weighted *= load(columns->v + first + r);
             mean -= value * weighted;
             spread += value * (all(1) - t * t);
-            absolute += value * (v4)((u4)t & ~sign);
+            absolute += value * (v8)((u8)t & ~sign);
         }
         sums->mean[q] += total(mean);
         sums->spread[q] += total(spread);
@@ -160,9 +157,9 @@ INLINE void gradient_tile(const struct noise_columns *columns, size_t first, siz
 
 /* u_a against up to four u_b at once, so that no sum waits for itself. */
 INLINE void gram_four(const double *left, const double *right, size_t rows, size_t count, double *ret) {
-    v4 sums[4] = {{0}};
-    for (size_t r = 0; r < rows; r += 4) {
-        v4 value = load(left + r);
+    v8 sums[4] = {{0}};
+    for (size_t r = 0; r < rows; r += LANES) {
+        v8 value = load(left + r);
         for (size_t i = 0; i < count; i++)
             sums[i] += value * load(right + i * TILE + r);
     }
@@ -175,8 +172,8 @@ INLINE void gram_tile(size_t width, size_t rows, const double *multiplier, const
                       double *gram) {
     for (size_t a = 0; a < width; a++) {
         const double *left = u + a * TILE;
-        for (size_t r = 0; multiplier && r < rows; r += 4)
-            *(v4 *)(void *)(room + r) = load(left + r) * load(multiplier + r);
+        for (size_t r = 0; multiplier && r < rows; r += LANES)
+            *(v8 *)(void *)(room + r) = load(left + r) * load(multiplier + r);
         left = multiplier ? room : left;
         size_t b = 0;
         for (; b + 4 <= a + 1; b += 4)
@@ -197,11 +194,11 @@ INLINE void gram_three(const struct room *room, const double *left, const double
                        size_t count, struct three ret) {
     const double *observed = room->multiplier[NOISE_GRAM_OBSERVED],
                  *cross = room->multiplier[NOISE_GRAM_CROSS];
-    v4 sums[2][3] = {{{0}}};
-    for (size_t r = 0; r < rows; r += 4) {
-        v4 value = load(left + r), by_observed = load(observed + r), by_cross = load(cross + r);
+    v8 sums[2][3] = {{{0}}};
+    for (size_t r = 0; r < rows; r += LANES) {
+        v8 value = load(left + r), by_observed = load(observed + r), by_cross = load(cross + r);
         for (size_t i = 0; i < count; i++) {
-            v4 product = value * load(right + i * TILE + r);
+            v8 product = value * load(right + i * TILE + r);
             sums[i][0] += product;
             sums[i][1] += product * by_observed;
             sums[i][2] += product * by_cross;
@@ -271,11 +268,22 @@ __attribute__((target("avx2"))) static void add_avx2(const struct noise_columns 
                                                      double *scratch, struct noise_sums *sums) {
     add_rows(columns, b, c, gradient, grams, scratch, sums);
 }
+
+__attribute__((target("avx512f,avx512dq"))) static void add_avx512(const struct noise_columns *columns,
+                                                                   const double *b, const double *c,
+                                                                   bool gradient, unsigned grams,
+                                                                   double *scratch, struct noise_sums *sums) {
+    add_rows(columns, b, c, gradient, grams, scratch, sums);
+}
 #endif
 
 void noise_kernel_add(const struct noise_columns *columns, const double *b, const double *c, bool gradient,
                       unsigned grams, double *scratch, struct noise_sums *sums) {
 #if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+        add_avx512(columns, b, c, gradient, grams, scratch, sums);
+        return;
+    }
     if (__builtin_cpu_supports("avx2")) {
         add_avx2(columns, b, c, gradient, grams, scratch, sums);
         return;

@@ -5,7 +5,8 @@
  *     t = (y - z b) v / s ,  s = z c ,  u = z / s        v: root of the row's weight, or 1
  *     -log L = sum ( log s + t^2/2 ) + constants
  *
- * The same bits on every processor: four rows at a time, in the same order, by AVX2 or in halves by SSE2.
+ * The same bits on every processor: eight rows at a time, in the same order, by AVX-512 or
+ * in parts by AVX2 or SSE2.
  */
 #ifndef ASSAY_FIT_LINEAR_NOISE_KERNEL_H
 #define ASSAY_FIT_LINEAR_NOISE_KERNEL_H
@@ -15,15 +16,16 @@
 #include <stdint.h>
 
 enum {
-    NOISE_KERNEL_TILE = 256, /* rows; a multiple of 4 */
+    NOISE_KERNEL_LANES = 8,  /* rows at a time */
+    NOISE_KERNEL_TILE = 256, /* rows; a multiple of these */
     NOISE_GRAMS_MOST = 4,
 };
 
-/* Some rows, column by column; ROWS is a multiple of 4 by padding, of which rows have y = 0 and the same z as
- * another row; COUNT of them are real. */
+/* Some rows, column by column; ROWS is a multiple of NOISE_KERNEL_LANES by padding, of which rows have y = 0
+ * and the same z as another row; COUNT of them are real. */
 struct noise_columns {
     size_t width;            /* columns z */
-    size_t rows, stride;     /* padded to 4; z of column q is at z + q * stride */
+    size_t rows, stride;     /* padded; z of column q is at z + q * stride */
     size_t count;            /* without padding */
     const double *z, *y, *v; /* v: NULL for no weights */
 };
@@ -51,7 +53,7 @@ void noise_sums_add(struct noise_sums *to, const struct noise_sums *other, doubl
 
 /* Adds what the rows give at B and C: the objective; with GRADIENT that and `absolute`; and the grams whose
  * bits (1 << enum noise_gram) are set in GRAMS. SCRATCH: (width + 6) * NOISE_KERNEL_TILE doubles, aligned
- * to 32. */
+ * to 64. */
 void noise_kernel_add(const struct noise_columns *columns, const double *b, const double *c, bool gradient,
                       unsigned grams, double *scratch, struct noise_sums *sums);
 

@@ -98,14 +98,14 @@ void noise_free(struct noise *noise) {
 }
 
 /* The fold of each row, or that it is left out. */
-static void choose_folds(const struct noise *noise, uint64_t first_row, size_t rows,
-                         const double *const *columns, uint32_t *ret) {
+static void choose_folds(const struct noise *noise, size_t rows, const double *const *columns,
+                         const uint8_t *folds, uint32_t *ret) {
     const struct fit *fit = noise->fit;
     const double *weights = fit->request->weights ? columns[fit->input_count - 1] : NULL;
     double odd[PIECE];
     for (size_t r = 0; r < rows; r++) {
         odd[r] = 0;
-        ret[r] = noise->folds > 1 ? moments_fold_of(first_row + r, fit->request->seed, noise->folds) : 0;
+        ret[r] = folds && noise->folds > 1 ? folds[r] : 0;
     }
     for (size_t i = 0; i < fit->input_count; i++)
         for (size_t r = 0; r < rows; r++)
@@ -115,17 +115,17 @@ static void choose_folds(const struct noise *noise, uint64_t first_row, size_t r
             ret[r] = NOISE_ROWS_NONE;
 }
 
-int noise_add(struct noise *noise, uint64_t first_row, size_t rows, const double *const *columns,
-              const uint32_t *cells, struct plugin_message *message) {
+int noise_add(struct noise *noise, size_t rows, const double *const *columns, const uint32_t *cells,
+              const uint8_t *folds, struct plugin_message *message) {
     int e = 0;
     for (size_t start = 0; noise && e == 0 && start < rows; start += PIECE) {
         const double *piece[LINEAR_INPUTS_MOST];
-        uint32_t folds[PIECE];
+        uint32_t chosen[PIECE];
         size_t count = rows - start < PIECE ? rows - start : PIECE;
         for (size_t i = 0; i < noise->fit->input_count; i++)
             piece[i] = columns[i] + start;
-        choose_folds(noise, first_row + start, count, piece, folds);
-        e = noise_rows_add(noise->rows, count, piece, cells + start, folds);
+        choose_folds(noise, count, piece, folds ? folds + start : NULL, chosen);
+        e = noise_rows_add(noise->rows, count, piece, cells + start, chosen);
     }
     if (e < 0)
         snprintf(
@@ -462,7 +462,7 @@ int noise_settle(struct noise *noise, const struct fit *fit, uint32_t group, str
                           : noise->kind == NOISE_1 ? 1
                                                    : noise->design.width;
     r = judge(noise, &told, coefficients, &settled->result, ret);
-    if (r == 0 && settled->validation.folds > 0)
+    if (r == 0 && settled->validation.folds > 0 && settled->validation.reason[0] == '\0')
         r = validate(noise, &point, &settled->validation, &ret->log_score);
     return r;
 }

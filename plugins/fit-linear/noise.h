@@ -30,8 +30,8 @@ int noise_new(const struct fit *fit, struct noise **ret, struct plugin_message *
 void noise_free(struct noise *noise);
 
 /* Rows of a pass as moments_add gets them; those that it leaves out are left out here too. NULL is fine. */
-int noise_add(struct noise *noise, uint64_t first_row, size_t rows, const double *const *columns,
-              const uint32_t *cells, struct plugin_message *message);
+int noise_add(struct noise *noise, size_t rows, const double *const *columns, const uint32_t *cells,
+              const uint8_t *folds, struct plugin_message *message);
 
 /* The noise of GROUP, which was settled. Where the mean is found together with the noise, the estimates in
  * SETTLED change, and with them the covariance, rss, sigma, R2, likelihood, AIC, BIC and the error on rows

@@ -1,17 +1,16 @@
 #include "plugins/fit-linear/row-fit.h"
 
+#include "plugins/fit-linear/reweighting.h"
+
 #include <errno.h>
 #include <float.h>
 #include <gsl/gsl_cdf.h>
-#include <gsl/gsl_statistics_double.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The usual tuning: 95 % efficient where the errors are normal. */
-static const double huber = 1.345, bisquare = 4.685;
-/* Residuals that change by less of their own length stay; and by less than what rounding makes of them. */
-static const double converged = 1e-12, rounding = 1e-15;
+/* What rounding makes of residuals, of the length of what is explained. */
+static const double rounding = 1e-15;
 
 struct row_fit {
     const struct fit *fit;
@@ -27,16 +26,15 @@ struct row_fit {
     /* The group in hand. */
     size_t rows, capacity;
     const double *columns[LINEAR_INPUTS_MOST + 1]; /* inputs, response, weights */
-    const double *numbers;                         /* of the rows in the table */
+    const double *numbers, *folds;                 /* of the rows in the table */
     struct sums_cell *cells;
     size_t cell_count, cell_capacity;
-    uint32_t *cell_of;          /* place in cells */
-    double *given;              /* weights as given; 0: of no use */
-    double *base;               /* these, and 0 for rows that are left out of the fit in hand */
-    double *weights;            /* of the fit in hand */
-    double *residuals, *before; /* of the fit in hand, or where extrapolation went; that gave its weights */
-    double *change, *fitted;    /* of the iteration before: how residuals changed, and of its fit */
-    double *magnitudes;
+    uint32_t *cell_of; /* place in cells */
+    double *given;     /* weights as given; 0: of no use */
+    double *base;      /* these, and 0 for rows that are left out of the fit in hand */
+    double *weights;   /* of the fit in hand */
+    double *residuals; /* of the fit in hand */
+    struct reweighting reweighting;
     struct row_outcome outcome;
     char *reason;
 };
@@ -47,10 +45,6 @@ static void free_rows(struct row_fit *row_fit) {
     free(row_fit->base);
     free(row_fit->weights);
     free(row_fit->residuals);
-    free(row_fit->before);
-    free(row_fit->change);
-    free(row_fit->fitted);
-    free(row_fit->magnitudes);
 }
 
 void row_fit_free(struct row_fit *row_fit) {
@@ -61,6 +55,7 @@ void row_fit_free(struct row_fit *row_fit) {
     free(row_fit->result);
     free(row_fit->covariance);
     free(row_fit->cells);
+    reweighting_clear(&row_fit->reweighting);
     free_rows(row_fit);
     free(row_fit);
 }
@@ -106,12 +101,7 @@ static int make_room(struct row_fit *row_fit, size_t rows, size_t cells) {
     row_fit->base = calloc(rows, sizeof(double));
     row_fit->weights = calloc(rows, sizeof(double));
     row_fit->residuals = calloc(rows, sizeof(double));
-    row_fit->before = calloc(rows, sizeof(double));
-    row_fit->change = calloc(rows, sizeof(double));
-    row_fit->fitted = calloc(rows, sizeof(double));
-    row_fit->magnitudes = calloc(rows, sizeof(double));
-    if (!row_fit->cell_of || !row_fit->given || !row_fit->base || !row_fit->weights || !row_fit->residuals ||
-        !row_fit->before || !row_fit->change || !row_fit->fitted || !row_fit->magnitudes)
+    if (!row_fit->cell_of || !row_fit->given || !row_fit->base || !row_fit->weights || !row_fit->residuals)
         return -ENOMEM;
     row_fit->capacity = rows;
     return 0;
@@ -144,11 +134,12 @@ static int begin_group(struct row_fit *row_fit, uint32_t group, const struct sum
         row_fit->columns[i] = held->values[i] + start;
     row_fit->columns[row_fit->fit->formula.input_count + 1] = row_fit->weights;
     row_fit->numbers = held->values[inputs] + start;
+    row_fit->folds = held->values[inputs + 1] + start;
     bool weighted = row_fit->layout->weighted, categories = row_fit->fit->formula.category_count > 0;
     const double *given = held->values[inputs - 1] + start;
     for (size_t i = 0; i < row_fit->rows; i++) {
         row_fit->cell_of[i] =
-            categories ? place_of(cells, cell_count, held->values[inputs + 1][start + i]) : 0;
+            categories ? place_of(cells, cell_count, held->values[inputs + 2][start + i]) : 0;
         row_fit->given[i] = weighted ? given[i] : 1;
         if (!sums_is_complete(row_fit->layout, &row_fit->cells[row_fit->cell_of[i]]))
             row_fit->given[i] = 0;
@@ -161,8 +152,8 @@ static int begin_group(struct row_fit *row_fit, uint32_t group, const struct sum
 static int sum_rows(struct row_fit *row_fit) {
     size_t row;
     moments_reset(row_fit->moments);
-    int r = moments_add(row_fit->moments, 0, row_fit->rows, row_fit->columns, row_fit->cell_of,
-                        (uint32_t)row_fit->cell_count, &row);
+    int r = moments_add(row_fit->moments, row_fit->rows, row_fit->columns, row_fit->cell_of,
+                        (uint32_t)row_fit->cell_count, NULL, &row);
     if (r < 0)
         return r;
     sums_collect(row_fit->sums, row_fit->moments, row_fit->cells, row_fit->cell_count, 0);
@@ -176,12 +167,11 @@ static double input_power(double value, int power) {
     return result;
 }
 
-/* What the last fit leaves of a row. */
-static void look_at(const struct row_fit *row_fit, size_t row, double *ret_residual, double *ret_leverage) {
+/* The columns of a row: products, dummies, and the response. */
+static void read_row(const struct row_fit *row_fit, size_t row, double values[static SUMS_COLUMNS_MOST]) {
     const struct sums_layout *layout = row_fit->layout;
     const struct formula *formula = layout->expansion->formula;
     const struct sums_cell *cell = &row_fit->cells[row_fit->cell_of[row]];
-    double values[SUMS_COLUMNS_MOST];
     for (size_t a = 1; a + 1 < layout->width; a++) {
         const struct formula_product *product = &formula->products[layout->product_of[a]];
         values[a] = sums_is_active(layout, a, cell) ? 1 : 0;
@@ -190,6 +180,12 @@ static void look_at(const struct row_fit *row_fit, size_t row, double *ret_resid
                 input_power(row_fit->columns[product->factors[f].input][row], product->factors[f].power);
     }
     values[layout->width - 1] = row_fit->columns[formula->input_count][row];
+}
+
+/* What the last fit leaves of a row. */
+static void look_at(const struct row_fit *row_fit, size_t row, double *ret_residual, double *ret_leverage) {
+    double values[SUMS_COLUMNS_MOST];
+    read_row(row_fit, row, values);
     least_squares_row(row_fit->sum_fit->workspace, row_fit->sums, values, ret_residual, ret_leverage);
 }
 
@@ -239,21 +235,6 @@ static int run_outliers(struct row_fit *row_fit, struct selection_path *path, st
 
 /* ---- Robust */
 
-static double weigh(enum robust robust, double u) {
-    if (robust == ROBUST_HUBER)
-        return fabs(u) <= huber ? 1 : huber / fabs(u);
-    double share = fmin(1, fabs(u) / bisquare);
-    return (1 - share * share) * (1 - share * share);
-}
-
-/* Derivative of psi(u) = u weigh(u). */
-static double slope(enum robust robust, double u) {
-    if (robust == ROBUST_HUBER)
-        return fabs(u) <= huber;
-    double square = u / bisquare * (u / bisquare);
-    return square < 1 ? (1 - square) * (1 - 5 * square) : 0;
-}
-
 /* Residuals of the last fit, of rows in the base, times the root of their weight. */
 static void find_residuals(struct row_fit *row_fit) {
     double leverage;
@@ -266,78 +247,48 @@ static void find_residuals(struct row_fit *row_fit) {
     }
 }
 
-/* How residuals changed in a step: from the ones that gave the weights to those of the fit. */
-struct step {
-    double moved, length; /* square of the change's length, and of what changed */
-    double share;         /* secant: of the last two fits, how much of the one before the last */
-};
-
-static struct step measure_step(struct row_fit *row_fit) {
-    struct step step = {0};
-    double across = 0, apart = 0;
-    for (size_t i = 0; i < row_fit->rows; i++) {
-        double change = row_fit->residuals[i] - row_fit->before[i];
-        double difference = change - row_fit->change[i];
-        step.moved += change * change;
-        step.length += row_fit->before[i] * row_fit->before[i];
-        across += change * difference;
-        apart += difference * difference;
-        row_fit->change[i] = change;
-    }
-    step.share = apart > 0 ? across / apart : 0;
-    return step;
-}
-
-/* Where the steps are small and shrink slowly, goes to where the last two fits say that they vanish (a
- * secant; Anderson's acceleration with one difference): residuals are linear in the coefficients, so a
- * mixture of them is that of a mixture of fits. */
-static void extrapolate(struct row_fit *row_fit, const struct step *step, bool after_another) {
-    bool near = step->moved < 1e-3 * step->length && fabs(step->share) < 20;
-    for (size_t i = 0; i < row_fit->rows; i++) {
-        double fitted = row_fit->residuals[i];
-        if (near && after_another)
-            row_fit->residuals[i] -= step->share * (fitted - row_fit->fitted[i]);
-        row_fit->fitted[i] = fitted;
-    }
-}
-
-/* Half of the rows of the base have residuals below it: the magnitudes are sorted out for it. */
-static double find_scale(struct row_fit *row_fit) {
+/* The rows of the base, as the plain fit left them. */
+static int begin_reweighting(struct row_fit *row_fit, size_t width) {
     size_t count = 0;
+    double values[SUMS_COLUMNS_MOST], coordinates[SUMS_COLUMNS_MOST], residual;
     for (size_t i = 0; i < row_fit->rows; i++)
-        if (row_fit->base[i] > 0)
-            row_fit->magnitudes[count++] = fabs(row_fit->residuals[i]);
-    return gsl_stats_median(row_fit->magnitudes, 1, count) / 0.6745;
+        count += row_fit->base[i] > 0;
+    int r = reweighting_begin(&row_fit->reweighting, count, width);
+    count = 0;
+    for (size_t i = 0; r == 0 && i < row_fit->rows; i++) {
+        if (row_fit->base[i] == 0)
+            continue;
+        read_row(row_fit, i, values);
+        least_squares_coordinates(row_fit->sum_fit->workspace, row_fit->sums, values, coordinates, &residual);
+        reweighting_set_row(&row_fit->reweighting, count++, coordinates, residual, sqrt(row_fit->base[i]));
+    }
+    return r;
 }
 
-/* Weights and fits until residuals stay. 1, 0, or a negative errno. */
+/* Weights until residuals stay, and the fit by them. 1, 0, or a negative errno. */
 static int iterate(struct row_fit *row_fit, const bool *kept, double *ret_scale) {
     struct row_outcome *outcome = &row_fit->outcome;
-    double squares = row_fit->sum_fit->result->total;
-    outcome->settled = false;
-    find_residuals(row_fit);
-    for (outcome->iterations = 0; outcome->iterations < ROW_FIT_ITERATIONS_MOST && !outcome->settled;
-         outcome->iterations++) {
-        *ret_scale = find_scale(row_fit);
-        if (*ret_scale == 0) /* more than half of the rows are fitted exactly: that is the fit */
-            break;
-        for (size_t i = 0; i < row_fit->rows; i++)
-            row_fit->weights[i] =
-                row_fit->base[i] * weigh(row_fit->robust, row_fit->residuals[i] / *ret_scale);
-        int r = sum_rows(row_fit);
+    const struct least_squares *plain = row_fit->sum_fit->result;
+    int r = begin_reweighting(row_fit, plain->fitted_terms);
+    if (r < 0)
+        return r;
+    const struct reweighting *reweighting = &row_fit->reweighting;
+    struct reweighting_outcome found =
+        reweighting_run(&row_fit->reweighting, row_fit->robust, rounding * sqrt(plain->total));
+    outcome->settled = found.settled;
+    outcome->iterations = found.iterations;
+    *ret_scale = found.scale;
+    if (found.iterations > 0 || found.scale > 0) {
+        for (size_t i = 0, k = 0; i < row_fit->rows; i++)
+            row_fit->weights[i] = row_fit->base[i] == 0 ? 0 : row_fit->base[i] * reweighting->factors[k++];
+        r = sum_rows(row_fit);
         if (r < 0)
             return r;
         if (least_squares_fit(row_fit->sums, kept, row_fit->sum_fit->workspace, row_fit->result,
                               row_fit->reason) != LEAST_SQUARES_FITTED)
             return 0;
-        memcpy(row_fit->before, row_fit->residuals, row_fit->rows * sizeof(double));
-        find_residuals(row_fit);
-        struct step step = measure_step(row_fit);
-        outcome->settled = sqrt(step.moved) <= converged * sqrt(step.length) + rounding * sqrt(squares);
-        if (!outcome->settled)
-            extrapolate(row_fit, &step, outcome->iterations > 0);
     }
-    outcome->settled = outcome->settled || *ret_scale == 0;
+    find_residuals(row_fit);
     outcome->weighted_down = 0;
     for (size_t i = 0; i < row_fit->rows; i++)
         outcome->weighted_down += row_fit->weights[i] < 0.5 * row_fit->base[i];
@@ -353,10 +304,10 @@ static double spread(const struct row_fit *row_fit, double scale, double rows, d
             continue;
         double pull = row_fit->residuals[i] * row_fit->weights[i] / row_fit->base[i];
         squares += pull * pull;
-        mean += slope(row_fit->robust, u) / rows;
+        mean += robust_slope(row_fit->robust, u) / rows;
     }
     for (size_t i = 0; i < row_fit->rows; i++) {
-        double difference = slope(row_fit->robust, row_fit->residuals[i] / scale) - mean;
+        double difference = robust_slope(row_fit->robust, row_fit->residuals[i] / scale) - mean;
         variance += row_fit->base[i] == 0 ? 0 : difference * difference / (rows - 1);
     }
     double correction = (1 + terms * variance / (rows * mean * mean)) / mean;
@@ -459,22 +410,22 @@ int row_fit_run(struct row_fit *row_fit, uint32_t group, const struct sums_cell 
 
 int row_fit_validate(struct row_fit *row_fit, const struct sums *all, uint32_t folds,
                      struct validation *ret) {
-    *ret = (struct validation){.folds = folds, .rmse = NAN, .relative = NAN, .log_score = NAN};
+    *ret = (struct validation){.rmse = NAN, .relative = NAN, .log_score = NAN};
     row_fit->reason = ret->reason;
-    uint64_t seed = row_fit->fit->request->seed;
     double squares = 0;
     for (uint32_t f = 0; f < folds; f++) {
         size_t held_out = 0;
         for (size_t i = 0; i < row_fit->rows; i++) {
-            bool inside = moments_fold_of((uint64_t)row_fit->numbers[i], seed, folds) == f;
+            bool inside = row_fit->folds[i] == f;
             row_fit->base[i] = inside ? 0 : row_fit->given[i];
             held_out += inside && row_fit->given[i] > 0;
         }
+        ret->folds += held_out > 0;
         int r = held_out == 0 ? 1 : run(row_fit, NULL, row_fit->result);
         if (r <= 0)
             return r;
         for (size_t i = 0; i < row_fit->rows; i++) {
-            if (moments_fold_of((uint64_t)row_fit->numbers[i], seed, folds) != f || row_fit->given[i] == 0)
+            if (row_fit->folds[i] != f || row_fit->given[i] == 0)
                 continue;
             double residual, leverage;
             look_at(row_fit, i, &residual, &leverage);

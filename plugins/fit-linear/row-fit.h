@@ -7,7 +7,8 @@
  * Robust: iterated weighted least squares from the plain fit on, as MASS::rlm of R (W. N. Venables, B. D.
  * Ripley, Modern Applied Statistics with S, 4th ed., 2002, 6.5) does it, but to the end: the scale is the
  * median of the residuals' magnitudes / 0.6745, the weight of a residual r is psi(u)/u, u = r/scale, and it
- * has converged when residuals change by less than 1e-12 of their own length. Prior weights are inverse
+ * has converged when residuals change by less than 1e-12 of their own length. Weights are searched for in
+ * double precision (reweighting.h), and the fit by them is made in twice that. Prior weights are inverse
  * variances.
  */
 #ifndef ASSAY_FIT_LINEAR_ROW_FIT_H
@@ -17,8 +18,7 @@
 #include "plugins/fit-linear/sum-fit.h"
 
 enum {
-    ROW_FIT_ROUNDS_MOST = 100,     /* of deleting */
-    ROW_FIT_ITERATIONS_MOST = 200, /* of weighting */
+    ROW_FIT_ROUNDS_MOST = 100, /* of deleting */
     ROW_FIT_PLACES_MOST = 5,
 };
 

@@ -104,9 +104,8 @@ static void survey(const struct settling *settling, struct settled *ret) {
         ret->input_minimum[i] = INFINITY;
         ret->input_maximum[i] = -INFINITY;
         for (size_t c = 0; c < settling->cell_count; c++)
-            for (uint32_t f = 0; f < settling->fold_count; f++)
-                moments_widen_input(fit->moments, settling->cells[c].cell, f, i, &ret->input_minimum[i],
-                                    &ret->input_maximum[i]);
+            moments_widen_input(fit->moments, settling->cells[c].cell, i, &ret->input_minimum[i],
+                                &ret->input_maximum[i]);
     }
 }
 

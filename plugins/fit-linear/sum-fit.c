@@ -208,7 +208,9 @@ void validation_finish(struct validation *validation, const struct sums *all, do
 
 int sum_fit_validate(struct sum_fit *fit, const struct sums *all, struct sums *const *folds, uint32_t count,
                      struct validation *ret) {
-    *ret = (struct validation){.folds = count, .rmse = NAN, .relative = NAN, .log_score = NAN};
+    *ret = (struct validation){.rmse = NAN, .relative = NAN, .log_score = NAN};
+    for (uint32_t f = 0; f < count; f++)
+        ret->folds += folds[f]->rows > 0;
     const double *shifted = shift_all(fit, all);
     double squares = 0, score = 0;
     for (uint32_t f = 0; f < count; f++) {

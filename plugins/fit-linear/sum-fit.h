@@ -8,7 +8,7 @@
 
 /* What K-fold cross-validation gives. */
 struct validation {
-    uint32_t folds;        /* 0: none was done */
+    uint32_t folds;        /* that have rows; 0: none was done */
     double rmse, relative; /* NaN: not defined, for this reason, or */
     double log_score;      /* mean log density of held-out rows, normal with one sigma; NaN likewise */
     char reason[LEAST_SQUARES_REASON_SIZE]; /* "" */

@@ -90,8 +90,7 @@ static void collect_cell(struct sums *sums, const struct moments *moments, const
         if (in_it)
             active[count++] = a;
         if (in_it && layout->product_of[a] > 0)
-            moments_widen(moments, cell->cell, fold, layout->product_of[a], &sums->minimum[a],
-                          &sums->maximum[a]);
+            moments_widen(moments, cell->cell, layout->product_of[a], &sums->minimum[a], &sums->maximum[a]);
         else /* a dummy alone is 1, and all are 0 elsewhere */
             widen(sums, a, in_it);
     }

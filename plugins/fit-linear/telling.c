@@ -241,7 +241,7 @@ int telling_formula(const struct fit *fit, const struct fit_writer *writer) {
         return -ENOMEM;
     for (size_t t = 0; t < fit->expansion->count; t++)
         make_term(fit, &fit->expansion->terms[t], factors + t * FACTORS_MOST, &terms[t]);
-    const struct fit_formula written = {sizeof written, "linear", terms, fit->expansion->count, NULL};
+    const struct fit_formula written = {sizeof written, "linear", terms, fit->expansion->count, NULL, NULL};
     int r = writer->formula(writer->context, &written);
     free(factors);
     return r;

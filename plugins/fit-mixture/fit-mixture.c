@@ -16,9 +16,11 @@
 enum {
     BREAKS_MOST = 8,
     PARTS_MOST = BREAKS_MOST + 1,
+    NEEDS_MOST = 3, /* the response, what the segments are of, the weights */
     NOTES_MOST = 2 + 4 * PARTS_MOST,
     NOTE_SIZE = 320,
     REASON_SIZE = 320,
+    PIECE = 1024, /* rows */
     VALUES_MOST = 16,
     /* Values that a component must have for BIC to be asked about it: with fewer it says nothing. */
     ASKED_LEAST = 10,
@@ -100,9 +102,10 @@ struct fit {
     const char *over; /* the column of the segments, or NULL */
     double breaks[BREAKS_MOST];
     size_t break_count;
-    const char *needs[3];
+    const char *needs[NEEDS_MOST];
     size_t need_count, over_input, weights_input; /* the response is input 0 */
-    struct grouped_rows rows;
+    struct grouped_rows rows;                     /* the needs, and with folds each row's */
+    double *folds;                                /* room for a piece */
     uint64_t row_count;
 };
 
@@ -165,10 +168,15 @@ static int check_column(const struct plugin_host *host, const struct fit_request
                    : refuse(message, "there is no column '%s'", name);
 }
 
+static bool validates(const struct fit *fit) {
+    return fit->request->parameters[FOLDS] >= 2;
+}
+
 static void mixture_close(struct fit *fit) {
     if (!fit)
         return;
     grouped_rows_clear(&fit->rows);
+    free(fit->folds);
     free(fit);
 }
 
@@ -194,7 +202,12 @@ static int mixture_open(const struct plugin_host *host, const struct fit_request
     add_need(fit, request->response);
     fit->over_input = fit->over ? add_need(fit, fit->over) : 0;
     fit->weights_input = request->weights ? add_need(fit, request->weights) : 0;
-    grouped_rows_init(&fit->rows, fit->need_count);
+    grouped_rows_init(&fit->rows, fit->need_count + validates(fit));
+    fit->folds = calloc(PIECE, sizeof *fit->folds);
+    if (!fit->folds) {
+        mixture_close(fit);
+        return -ENOMEM;
+    }
     *ret = fit;
     *ret_needs =
         (struct fit_needs){.size = sizeof *ret_needs, .columns = fit->needs, .column_count = fit->need_count};
@@ -202,6 +215,22 @@ static int mixture_open(const struct plugin_host *host, const struct fit_request
 }
 
 /* ---- Rows */
+
+static int keep_rows(struct fit *fit, const struct fit_block *block) {
+    const uint8_t *folds = PLUGIN_HAS(block, folds) ? block->folds : NULL;
+    int r = 0;
+    for (size_t start = 0, rows; r == 0 && start < block->rows; start += rows) {
+        const double *columns[NEEDS_MOST + 1];
+        rows = block->rows - start < PIECE ? block->rows - start : PIECE;
+        for (size_t i = 0; i < fit->need_count; i++)
+            columns[i] = block->columns[i] + start;
+        for (size_t i = 0; i < rows; i++)
+            fit->folds[i] = folds ? folds[start + i] : 0;
+        columns[fit->need_count] = fit->folds;
+        r = grouped_rows_add(&fit->rows, rows, columns, block->groups + start, block->group_count);
+    }
+    return r;
+}
 
 static int mixture_block(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
     const double *weights = fit->request->weights ? block->columns[fit->weights_input] : NULL;
@@ -213,7 +242,7 @@ static int mixture_block(struct fit *fit, const struct fit_block *block, struct 
                           weights[i]);
         }
     fit->row_count += block->rows;
-    int r = grouped_rows_add(&fit->rows, block->rows, block->columns, block->groups, block->group_count);
+    int r = keep_rows(fit, block);
     if (r == -EFBIG) {
         snprintf(message->text, sizeof message->text, "there are more than %d rows, the most that are kept",
                  (int)GROUPED_ROWS_MOST);
@@ -314,14 +343,20 @@ static void tell_mean(const struct sample *sample, struct part *part) {
     part->values[part->value_count++] = (struct fit_value){"sigma", sigma, 1};
 }
 
-static int tell_held_out(const struct fit *fit, const double *values, const double *weights, size_t count,
-                         const struct sample *sample, const struct mixture *mixture, struct part *part) {
+/* Values of one part, what each weighs (NULL: 1) and the fold that it is in. */
+struct column {
+    double *values, *weights, *folds;
+    size_t count;
+};
+
+static int tell_held_out(const struct fit *fit, const struct column *column, const struct sample *sample,
+                         const struct mixture *mixture, struct part *part) {
     const double *asked = fit->request->parameters;
     struct held_out held_out;
-    if (asked[FOLDS] < 2)
+    if (!validates(fit))
         return 0;
-    int r = held_out_score(values, weights, count, sample, mixture, asked[FLOOR], fit->request->seed,
-                           (uint32_t)asked[FOLDS], &held_out);
+    int r = held_out_score(column->values, column->weights, column->folds, column->count, sample, mixture,
+                           asked[FLOOR], (uint32_t)asked[FOLDS], &held_out);
     if (r < 0)
         return r;
     const struct fit_value told[] = {{"cv_rmse", held_out.rmse, 1},
@@ -333,13 +368,12 @@ static int tell_held_out(const struct fit *fit, const double *values, const doub
     return 0;
 }
 
-/* COUNT values of one part. 0 and RET_REASON empty, or a reason why there is no
- * mixture of them, or -ENOMEM. */
-static int fit_part(const struct fit *fit, double *values, double *weights, size_t count, struct part *part,
+/* 0 and RET_REASON empty, or a reason why there is no mixture of the values, or -ENOMEM. */
+static int fit_part(const struct fit *fit, const struct column *column, struct part *part,
                     char ret_reason[static REASON_SIZE]) {
     const double *asked = fit->request->parameters;
     struct sample sample;
-    int r = sample_init(&sample, values, weights, count);
+    int r = sample_init(&sample, column->values, column->weights, column->count);
     if (r < 0)
         return r;
     size_t distinct = sample.points.count, most = (size_t)asked[COMPONENTS];
@@ -373,7 +407,7 @@ static int fit_part(const struct fit *fit, double *values, double *weights, size
         search_finish(&sample, &settings, mixture);
         tell_mean(&sample, part);
         tell_mixture(&sample, mixture, &settings.floor, result.starts[mixture->count - 1], part);
-        r = tell_held_out(fit, values, weights, count, &sample, mixture, part);
+        r = tell_held_out(fit, column, &sample, mixture, part);
     } else {
         snprintf(ret_reason, REASON_SIZE,
                  "no mixture of %zu components was found in which each has %g values", most, asked[LEAST]);
@@ -388,7 +422,7 @@ static int fit_part(const struct fit *fit, double *values, double *weights, size
 struct group {
     size_t count;
     double *values, *weights; /* weights NULL: 1 each */
-    double *over;
+    double *over, *folds;
     size_t starts[PARTS_MOST + 1];
     double *memory;
 };
@@ -405,12 +439,14 @@ static int group_init(const struct fit *fit, uint32_t code, struct group *ret) {
     const double *values = fit->rows.values[0];
     const double *over = fit->over ? fit->rows.values[fit->over_input] : NULL;
     const double *weights = fit->request->weights ? fit->rows.values[fit->weights_input] : NULL;
-    *ret = (struct group){.memory = malloc((3 * (end - first) + 1) * sizeof(double))};
+    const double *folds = validates(fit) ? fit->rows.values[fit->need_count] : NULL;
+    *ret = (struct group){.memory = malloc((4 * (end - first) + 1) * sizeof(double))};
     if (!ret->memory)
         return -ENOMEM;
     ret->values = ret->memory;
     ret->weights = weights ? ret->memory + (end - first) : NULL;
     ret->over = over ? ret->memory + 2 * (end - first) : NULL;
+    ret->folds = folds ? ret->memory + 3 * (end - first) : NULL;
     for (size_t s = 0; s <= fit->break_count; s++) {
         ret->starts[s] = ret->count;
         for (size_t i = first; i < end; i++) {
@@ -421,6 +457,8 @@ static int group_init(const struct fit *fit, uint32_t code, struct group *ret) {
                 ret->weights[ret->count] = weights[i];
             if (over)
                 ret->over[ret->count] = over[i];
+            if (folds)
+                ret->folds[ret->count] = folds[i];
             ret->count++;
         }
     }
@@ -478,8 +516,9 @@ static int fit_parts(const struct fit *fit, struct group *group, struct part *pa
             part->domain.minimum = fmin(part->domain.minimum, group->over[i]);
             part->domain.maximum = fmax(part->domain.maximum, group->over[i]);
         }
-        int r = fit_part(fit, group->values + first, group->weights ? group->weights + first : NULL, rows,
-                         part, reason);
+        const struct column column = {group->values + first, group->weights ? group->weights + first : NULL,
+                                      group->folds ? group->folds + first : NULL, rows};
+        int r = fit_part(fit, &column, part, reason);
         if (r < 0)
             return r;
         if (*reason) {
@@ -555,8 +594,8 @@ static int finish_group(const struct fit *fit, const struct fit_writer *writer, 
 static int mixture_finish(struct fit *fit, const struct fit_writer *writer, struct plugin_message *message) {
     (void)message; /* whatever fails here is memory, or the writer, who knows */
     const struct plugin_term one = {"1", NULL, 0};
-    const struct fit_formula formula = {sizeof formula, fit->over ? "piecewise" : "linear", &one, 1,
-                                        fit->over};
+    const struct fit_formula formula = {
+        sizeof formula, fit->over ? "piecewise" : "linear", &one, 1, fit->over, NULL};
     int r = grouped_rows_sort(&fit->rows);
     r = r < 0 ? r : writer->formula(writer->context, &formula);
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++)

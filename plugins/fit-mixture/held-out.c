@@ -1,17 +1,10 @@
 #include "plugins/fit-mixture/held-out.h"
 
-#include "plugins/numerics/random.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum { CYCLES = 6 }; /* of SQUAREM, before Newton's method */
-
-static uint32_t fold_of(uint64_t seed, size_t i, uint32_t folds) {
-    struct random_numbers numbers = {seed * UINT64_C(0x9e3779b97f4a7c15) + i};
-    return (uint32_t)(random_numbers_bits(&numbers) % folds);
-}
 
 /* The mixture of the values of TRAINING, in its own deviations. */
 static void refit(const struct sample *sample, const struct mixture *mixture, const struct sample *training,
@@ -48,10 +41,10 @@ struct totals {
 
 /* The values of FOLD by the mixture of the others; false where those are too few. */
 static bool add_fold(const struct sample *training, const struct mixture *refitted, const double *values,
-                     const double *weights, size_t count, uint64_t seed, uint32_t folds, uint32_t fold,
+                     const double *weights, const double *fold_of, size_t count, uint32_t fold,
                      struct totals *totals) {
     for (size_t i = 0; i < count; i++) {
-        if (fold_of(seed, i, folds) != fold)
+        if (fold_of[i] != fold)
             continue;
         double weight = weights ? weights[i] : 1, away = values[i] - training->mean;
         totals->weight += weight;
@@ -62,8 +55,8 @@ static bool add_fold(const struct sample *training, const struct mixture *refitt
     return isfinite(totals->log_densities);
 }
 
-int held_out_score(const double *values, const double *weights, size_t count, const struct sample *sample,
-                   const struct mixture *mixture, double floor, uint64_t seed, uint32_t folds,
+int held_out_score(const double *values, const double *weights, const double *fold_of, size_t count,
+                   const struct sample *sample, const struct mixture *mixture, double floor, uint32_t folds,
                    struct held_out *ret) {
     *ret = (struct held_out){NAN, NAN, NAN};
     double *others = malloc((2 * count + 1) * sizeof *others);
@@ -75,7 +68,7 @@ int held_out_score(const double *values, const double *weights, size_t count, co
     for (uint32_t fold = 0; r == 0 && good && fold < folds; fold++) {
         size_t kept = 0;
         for (size_t i = 0; i < count; i++)
-            if (fold_of(seed, i, folds) != fold) {
+            if (fold_of[i] != fold) {
                 others[kept] = values[i];
                 others[count + kept++] = weights ? weights[i] : 1;
             }
@@ -88,7 +81,7 @@ int held_out_score(const double *values, const double *weights, size_t count, co
         good = training.deviation > 0 && training.points.count >= mixture->count;
         if (good) {
             refit(sample, mixture, &training, floor, &refitted);
-            good = add_fold(&training, &refitted, values, weights, count, seed, folds, fold, &totals);
+            good = add_fold(&training, &refitted, values, weights, fold_of, count, fold, &totals);
         }
         sample_clear(&training);
     }

@@ -12,11 +12,11 @@ struct held_out {
     double log_score; /* mean logarithm of the density that the mixture of the others gives */
 };
 
-/* FOLDS parts by a hash of SEED and of the place of each of the COUNT values; for each the mixture of the
- * others, which begins at MIXTURE, the one of all of them in SAMPLE, and has as many components. NaNs where a
- * fold leaves too little. WEIGHTS may be NULL. 0 or -ENOMEM. */
-int held_out_score(const double *values, const double *weights, size_t count, const struct sample *sample,
-                   const struct mixture *mixture, double floor, uint64_t seed, uint32_t folds,
+/* The COUNT values are in the folds FOLD_OF, 0 to FOLDS - 1; for each the mixture of the others, which begins
+ * at MIXTURE, the one of all of them in SAMPLE, and has as many components. NaNs where a fold leaves too
+ * little. WEIGHTS may be NULL. 0 or -ENOMEM. */
+int held_out_score(const double *values, const double *weights, const double *fold_of, size_t count,
+                   const struct sample *sample, const struct mixture *mixture, double floor, uint32_t folds,
                    struct held_out *ret);
 
 #endif

@@ -348,7 +348,7 @@ static int piecewise_finish(struct fit *fit, const struct fit_writer *writer,
     (void)message; /* whatever fails here is memory, or the writer, who knows */
     const struct plugin_factor factor = {.name = fit->asked.over, .power = 1};
     const struct plugin_term terms[] = {{"1", NULL, 0}, {fit->asked.over, &factor, 1}};
-    const struct fit_formula formula = {sizeof formula, "piecewise", terms, 2, fit->asked.over};
+    const struct fit_formula formula = {sizeof formula, "piecewise", terms, 2, fit->asked.over, NULL};
     uint32_t greatest = 1;
     for (size_t i = 0; i < fit->group_count; i++)
         greatest = fit->groups[i].count > greatest ? fit->groups[i].count : greatest;

@@ -70,6 +70,24 @@ void line_fit(const struct point *points, size_t count, bool raw, struct line *r
     line_judge(ret);
 }
 
+void line_estimate(const struct point *points, size_t count, struct line *ret) {
+    double weight = 0, x = 0, y = 0, xx = 0, xy = 0;
+    for (size_t i = 0; i < count; i++) {
+        weight += points[i].weight;
+        x += points[i].weight * points[i].x;
+        y += points[i].weight * points[i].y;
+    }
+    x /= weight;
+    y /= weight;
+    for (size_t i = 0; i < count; i++) {
+        double distance = points[i].x - x;
+        xx += points[i].weight * distance * distance;
+        xy += points[i].weight * distance * (points[i].y - y);
+    }
+    ret->estimates[1].estimate = xy / xx;
+    ret->estimates[0].estimate = y - xy / xx * x;
+}
+
 double line_at(const struct line *line, double x) {
     return line->estimates[0].estimate + line->estimates[1].estimate * x;
 }

@@ -2,8 +2,8 @@
 #ifndef ASSAY_FIT_PIECEWISE_LINE_H
 #define ASSAY_FIT_PIECEWISE_LINE_H
 
-#include "plugins/fit-piecewise/points.h"
 #include "plugins/interface/fit.h"
+#include "plugins/numerics/points.h"
 
 struct line {
     struct fit_estimate estimates[2]; /* intercept, slope */
@@ -15,6 +15,9 @@ struct line {
 
 /* POINTS: COUNT, at least 2, of different sizes. RAW: every row counts, not every point. */
 void line_fit(const struct point *points, size_t count, bool raw, struct line *ret);
+
+/* Intercept and slope alone, in 16 digits: a step on the way to where line_fit is asked. */
+void line_estimate(const struct point *points, size_t count, struct line *ret);
 
 /* Standard errors, t and p of ESTIMATES from their COVARIANCE and degrees of freedom. */
 void line_judge(struct line *line);

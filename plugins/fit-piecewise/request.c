@@ -1,5 +1,7 @@
 #include "plugins/fit-piecewise/request.h"
 
+#include "plugins/numerics/points.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -8,7 +10,7 @@
 #include <string.h>
 
 static const char *const criteria[] = {"bic", "aic", "relative", "log", "rss", NULL};
-static const char *const equals[] = {"averaged", "weighted", "raw", NULL};
+static const char *const equals[] = {"averaged", "weighted", "raw", "inverse-variance", NULL};
 static const char *const noes[] = {"no", "yes", NULL};
 
 enum parameter { CRITERION, PER_BREAK, SEGMENTS, MOST, MINIMUM, EQUAL, CONTINUOUS, BETWEEN, CONFIDENCE };
@@ -43,7 +45,9 @@ const struct plugin_parameter request_parameters[REQUEST_PARAMETERS] = {
                  .help = "different sizes that a segment has at least"},
     [EQUAL] = {.name = "equal",
                .words = equals,
-               .help = "rows of one size: averaged first, weighted by how many they are, or raw"},
+               .help =
+                   "rows of one size: averaged first, weighted by how many they are, raw, or weighted by the "
+                   "inverse variance of their mean"},
     [CONTINUOUS] = {.name = "continuous", .words = noes, .help = "whether lines meet at the breaks"},
     [BETWEEN] = {.name = "between",
                  .words = noes,
@@ -269,5 +273,16 @@ int request_read(const struct plugin_host *host, const struct fit_request *from,
         r = check_column(host, from, from->sizes[0], strlen(from->sizes[0]), &ret->over, message);
     if (r >= 0 && !ret->over)
         r = choose_column(from, &ret->over, message);
+    if (r >= 0 && ret->equal == POINTS_PRECISE && from->weights) {
+        snprintf(
+            message->text, sizeof message->text,
+            "equal=inverse-variance makes weights of how the rows of a size scatter; expected no --weights");
+        return -EINVAL;
+    }
+    /* Relative and log errors weigh by 1 / y^2 already: what counts besides is the variance of y over that.
+     */
+    bool relative = ret->criterion == CRITERION_RELATIVE || ret->criterion == CRITERION_LOG;
+    if (ret->equal == POINTS_PRECISE && relative)
+        ret->equal = POINTS_PRECISE_RELATIVE;
     return r < 0 ? r : check(ret, message);
 }

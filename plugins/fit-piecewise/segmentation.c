@@ -1,7 +1,7 @@
 #include "plugins/fit-piecewise/segmentation.h"
 
-#include "plugins/fit-piecewise/frontier.h"
 #include "plugins/fit-piecewise/joined.h"
+#include "plugins/numerics/frontier.h"
 
 #include <errno.h>
 #include <gsl/gsl_cdf.h>
@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Gauss-Newton steps of the log error. */
+enum { LOG_STEPS_QUICK = 20, LOG_STEPS_MOST = 200 };
 
 struct work {
     const struct request *request;
@@ -133,12 +136,16 @@ static int find_knots(struct work *work, const struct partition **ret, char *rea
     const struct segmentation *result = work->result;
     size_t points = result->point_count, most = frontier_most(work->frontier) + 1;
     size_t limit = most < JOINED_SEGMENTS_MOST ? most : JOINED_SEGMENTS_MOST;
-    if (points > JOINED_POINTS_MOST || request->segments > limit) {
+    if (points > JOINED_POINTS_MOST) {
         snprintf(reason, SEGMENTATION_REASON_SIZE,
-                 "lines that meet are looked for over at most %d values of %.100s and %zu segments; there "
-                 "are %zu and "
-                 "%zu",
-                 JOINED_POINTS_MOST, request->over, limit, points, request->segments);
+                 "%zu values of %.100s, and lines that meet are looked for over at most %d; expected breaks "
+                 "in --terms, fewer values, or continuous=no",
+                 points, request->over, JOINED_POINTS_MOST);
+        return SEGMENTATION_SKIPPED;
+    }
+    if (request->segments > limit) {
+        snprintf(reason, SEGMENTATION_REASON_SIZE, "%zu segments that meet; expected at most %zu",
+                 request->segments, limit);
         return SEGMENTATION_SKIPPED;
     }
     free(work->knots.breaks);
@@ -246,8 +253,8 @@ static int fit_lines(struct work *work, char *reason) {
 
 /* ---- The log error */
 
-/* Lines about which to bend next; whether they moved by more than rounding. */
-static bool take_lines(struct work *work) {
+/* Lines about which to bend next; whether they moved by more than that share of themselves anywhere. */
+static bool take_lines(struct work *work, double share) {
     struct segmentation *result = work->result;
     bool moved = false;
     result->below_zero = 0;
@@ -256,7 +263,7 @@ static bool take_lines(struct work *work) {
             double value = line_at(&result->segments[i].line, result->points[k].x);
             bool above = value > 0;
             result->below_zero += !above;
-            if (above != !isnan(work->about[k]) || (above && fabs(value - work->about[k]) > 1e-13 * value))
+            if (above != !isnan(work->about[k]) || (above && fabs(value - work->about[k]) > share * value))
                 moved = true;
             work->about[k] = above ? value : NAN;
         }
@@ -268,10 +275,21 @@ static void bend(struct work *work) {
                        work->about, work->result->points);
 }
 
-/* Gauss-Newton: lines and what they are bent about until they are the same; the breaks stay. */
-static int converge(struct work *work, int steps, char *reason) {
+/* Gauss-Newton: lines and what they are bent about until they are the same; the breaks stay. In 16 digits
+ * as far as these go. */
+static int converge(struct work *work, char *reason) {
+    struct segmentation *result = work->result;
     int r = 0;
-    for (int i = 0; i < steps && r == 0 && take_lines(work); i++) {
+    for (int i = 0; i < LOG_STEPS_QUICK && !work->request->continuous && take_lines(work, 1e-11); i++) {
+        bend(work);
+        for (size_t k = 0; k < result->segment_count; k++) {
+            struct segment *segment = &result->segments[k];
+            line_estimate(result->points + segment->first, segment->end - segment->first, &segment->line);
+        }
+    }
+    for (int i = 0; i < LOG_STEPS_MOST && r == 0; i++) {
+        if (!take_lines(work, 1e-13) && i > 0)
+            break;
         bend(work);
         r = fit_lines(work, reason);
     }
@@ -325,7 +343,7 @@ static int keep_best(struct work *work, struct kept *kept) {
 }
 
 /* The breaks that are best about the lines, the lines that are best for the breaks, and again, until nothing
- * moves. At first neither is more exact than it takes to get there. */
+ * moves. The first are those of the relative error, which need not be proven. */
 static int log_rounds(struct work *work, struct kept *kept, char *reason) {
     struct segmentation *result = work->result;
     int r = 0;
@@ -344,10 +362,10 @@ static int log_rounds(struct work *work, struct kept *kept, char *reason) {
         if (!same)
             r = set_segments(work, partition);
         r = r < 0 ? r : fit_lines(work, reason);
-        work->guessing = work->guessing && !same && result->rounds < SEGMENTATION_GUESSES_MOST;
-        r = r != 0 ? r : converge(work, work->guessing ? 2 : 200, reason);
+        r = r != 0 ? r : converge(work, reason);
         if (r == 0 && !work->guessing)
             r = keep_best(work, kept);
+        work->guessing = false;
     }
     return r;
 }
@@ -393,9 +411,7 @@ static void find_interval(const struct work *work, size_t i) {
     double cut = -2 * log1p(-sqrt(work->request->confidence)), all = sum_rss(result);
     double most = rest + cut * all / result->observations;
     for (size_t at = left->first + minimum; at + minimum <= right->end; at++) {
-        double there = frontier_segment(work->frontier, left->first, at) +
-                       frontier_segment(work->frontier, at, right->end);
-        if (there > most)
+        if (frontier_leaves_more(work->frontier, left->first, at, right->end, most))
             continue;
         low = at < low ? at : low;
         high = at > high ? at : high;

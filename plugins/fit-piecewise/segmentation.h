@@ -10,7 +10,6 @@ enum {
     SEGMENTATION_REASON_SIZE = 256,
     SEGMENTATION_POINTS_MOST = 1 << 20, /* different sizes of a group */
     SEGMENTATION_ROUNDS_MOST = 30,      /* of the log error */
-    SEGMENTATION_GUESSES_MOST = 5,      /* of these, before all is exact */
 };
 
 struct segment {

@@ -1,5 +1,6 @@
 /* The plugin fit-population: see README.md for what it computes. */
 #include "plugins/fit-population/components.h"
+#include "plugins/fit-population/distances.h"
 #include "plugins/fit-population/machines.h"
 #include "plugins/interface/fit.h"
 #include "plugins/numerics/grouped-rows.h"
@@ -13,7 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTES_MOST = 6, NOTE_SIZE = 320, VALUES_MOST = 12, NAME_SIZE = 32, PARTS_MOST = POPULATIONS_MOST + 1 };
+enum {
+    NOTES_MOST = 6,
+    NOTE_SIZE = 320,
+    VALUES_MOST = 12,
+    NAME_SIZE = 256,
+    PARTS_MOST = POPULATIONS_MOST + 1
+};
 
 enum parameter { COMPONENTS, SHAPE, BETWEEN, DAYS, STARTS, PARAMETER_COUNT };
 
@@ -55,6 +62,7 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT] = {
 };
 
 struct fit {
+    const struct plugin_host *host;
     const struct fit_request *request;
     struct terms terms;
     struct machines machines;
@@ -64,6 +72,8 @@ struct fit {
     uint64_t row_count;
     uint32_t *sorted; /* machines with rows, group by group */
     size_t *starts;   /* of each group in it */
+    char **names;     /* of the machines, for people; NULL where there are too many of them */
+    struct distances distances;
 };
 
 /* ---- Beginning */
@@ -71,11 +81,15 @@ struct fit {
 static void population_close(struct fit *fit) {
     if (!fit)
         return;
-    machines_clear(&fit->machines);
     grouped_rows_clear(&fit->rows);
     free(fit->left_out);
     free(fit->sorted);
     free(fit->starts);
+    for (uint32_t i = 0; fit->names && i < fit->machines.count; i++)
+        free(fit->names[i]);
+    free(fit->names);
+    machines_clear(&fit->machines);
+    distances_clear(&fit->distances);
     free(fit);
 }
 
@@ -91,6 +105,7 @@ static int population_open(const struct plugin_host *host, const struct fit_requ
     struct fit *fit = calloc(1, sizeof *fit);
     if (!fit)
         return -ENOMEM;
+    fit->host = host;
     fit->request = request;
     int r = terms_read(host, request, &fit->terms, message);
     if (r < 0) {
@@ -99,6 +114,7 @@ static int population_open(const struct plugin_host *host, const struct fit_requ
     }
     machines_init(&fit->machines, fit->terms.machine_count);
     grouped_rows_init(&fit->rows, fit->terms.coefficient_count);
+    fit->rows.numbered = true;
     *ret = fit;
     *ret_needs = (struct fit_needs){.size = sizeof *ret_needs,
                                     .columns = fit->terms.coefficients,
@@ -166,6 +182,33 @@ static int sort_machines(struct fit *fit, uint32_t group_count) {
     return 0;
 }
 
+/* "node 3, cpu 0" */
+static char *name_machine(const struct fit *fit, uint32_t machine, const struct plugin_levels *levels) {
+    char name[NAME_SIZE] = "";
+    const uint32_t *codes = fit->machines.keys + (size_t)machine * (fit->machines.columns + 1) + 1;
+    size_t length = 0;
+    for (size_t j = 0; j < fit->terms.machine_count && length < sizeof name - 1; j++) {
+        int written = snprintf(name + length, sizeof name - length, "%s%.40s %.60s", j ? ", " : "",
+                               fit->terms.machines[j], levels[j].texts[codes[j]]);
+        length += written > 0 ? (size_t)written : 0;
+    }
+    return strdup(name);
+}
+
+static int name_machines(struct fit *fit) {
+    struct plugin_levels levels[MACHINE_COLUMNS_MOST];
+    int r = 0;
+    if (fit->machines.count > FIT_DISTANCES_MOST)
+        return 0;
+    for (size_t j = 0; r == 0 && j < fit->terms.machine_count; j++)
+        r = fit->host->levels(fit->host->context, j, &levels[j]);
+    fit->names = r == 0 ? calloc((size_t)fit->machines.count + 1, sizeof *fit->names) : NULL;
+    bool good = r < 0 || fit->names != NULL;
+    for (uint32_t i = 0; fit->names && i < fit->machines.count; i++)
+        good = (fit->names[i] = name_machine(fit, i, levels)) != NULL && good;
+    return r < 0 ? r : good ? 0 : -ENOMEM;
+}
+
 /* ---- Results */
 
 struct notes {
@@ -184,7 +227,7 @@ __attribute__((format(printf, 2, 3))) static void add_note(struct notes *notes, 
 }
 
 struct part {
-    char name[NAME_SIZE];
+    const char *name;
     struct fit_estimate estimates[COEFFICIENTS_MOST];
     struct fit_value values[VALUES_MOST];
     size_t value_count;
@@ -192,25 +235,21 @@ struct part {
 
 /* "typical" for the most of the machines; those that take longer are "slow", "slow-2" ... away from it, the
  * others "fast". */
-static void name_components(const struct components *components, struct part *parts) {
+static void name_components(const struct components *components, const char *ret[static POPULATIONS_MOST]) {
+    static const char *const slow[POPULATIONS_MOST] = {"typical", "slow", "slow-2", "slow-3"};
+    static const char *const fast[POPULATIONS_MOST] = {"typical", "fast", "fast-2", "fast-3"};
     size_t typical = 0;
     for (size_t k = 1; k < components->count; k++)
         if (components->of[k].weight > components->of[typical].weight)
             typical = k;
-    for (size_t k = 0; k < components->count; k++) {
-        size_t away = k > typical ? k - typical : typical - k;
-        const char *word = k == typical ? "typical" : k > typical ? "slow" : "fast";
-        if (away < 2)
-            snprintf(parts[k].name, NAME_SIZE, "%s", word);
-        else
-            snprintf(parts[k].name, NAME_SIZE, "%s-%zu", word, away);
-    }
+    for (size_t k = 0; k < components->count; k++)
+        ret[k] = k > typical ? slow[k - typical] : fast[typical - k];
 }
 
-static double slow_share(const struct components *components, const struct part *parts) {
+static double slow_share(const struct components *components, const char *const *names) {
     double share = 0;
     for (size_t k = 0; k < components->count; k++)
-        if (strncmp(parts[k].name, "slow", 4) == 0)
+        if (strncmp(names[k], "slow", 4) == 0)
             share += components->of[k].weight;
     return share;
 }
@@ -223,10 +262,12 @@ static void tell_components(const struct moments *moments, const struct componen
                             const double *sampled, struct part *parts, uint64_t left_out) {
     size_t p = moments->p;
     double machines = (double)moments->machines;
-    name_components(components, parts);
+    const char *names[POPULATIONS_MOST];
+    name_components(components, names);
     for (size_t k = 0; k < components->count; k++) {
         const struct component *component = &components->of[k];
         struct part *part = &parts[k];
+        part->name = names[k];
         for (size_t i = 0; i < p; i++) /* a mean of machines' means, which scatter as they were seen */
             part->estimates[i] =
                 (struct fit_estimate){component->mu[i],
@@ -236,7 +277,7 @@ static void tell_components(const struct moments *moments, const struct componen
         add_value(part, "weight", component->weight);
         add_value(part, "machines", machines);
         add_value(part, "components", (double)components->count);
-        add_value(part, "slow_share", slow_share(components, parts));
+        add_value(part, "slow_share", slow_share(components, names));
         add_value(part, "heterogeneity", sqrt(component->sigma[0]) / component->mu[0]);
         add_value(part, "log_likelihood", components->log_likelihood);
         add_value(part, "aic", -2 * components->log_likelihood + 2 * components->parameters);
@@ -246,7 +287,7 @@ static void tell_components(const struct moments *moments, const struct componen
 }
 
 static void tell_days(const struct moments *moments, struct part *part) {
-    snprintf(part->name, NAME_SIZE, "days");
+    part->name = "days";
     for (size_t i = 0; i < moments->p; i++)
         part->estimates[i] = (struct fit_estimate){0, NAN, NAN, NAN, false};
     add_value(part, "days", (double)moments->rows / (double)moments->machines);
@@ -361,7 +402,24 @@ static int skip_beyond(const struct fit_writer *writer, uint32_t code, const str
                            "the values go beyond what a double can hold when they are squared");
 }
 
-static int finish_group(const struct fit *fit, const struct fit_writer *writer, uint32_t code) {
+/* Of the machines' means, before what the days put into them is taken off: they scatter with it. */
+static int measure(struct fit *fit, uint32_t code, const struct moments *moments,
+                   const struct components *components) {
+    if (!fit->names)
+        return 0;
+    const char *parts[POPULATIONS_MOST];
+    name_components(components, parts);
+    const struct distances_rows rows = {
+        .columns = (const double *const *)fit->rows.values,
+        .numbers = fit->rows.numbers,
+        .starts = fit->rows.starts,
+        .codes = fit->sorted + fit->starts[code],
+        .names = (const char *const *)fit->names,
+    };
+    return distances_add(&fit->distances, moments, components, parts, &rows);
+}
+
+static int finish_group(struct fit *fit, const struct fit_writer *writer, uint32_t code) {
     const double *asked = fit->request->parameters;
     size_t first = fit->starts[code], machines = fit->starts[code + 1] - first;
     struct moments moments;
@@ -388,7 +446,8 @@ static int finish_group(const struct fit *fit, const struct fit_writer *writer, 
         } else if (r == 0 && !can_be_told(&moments, &components)) {
             r = skip_beyond(writer, code, &moments);
         } else if (r == 0) {
-            r = write_group(fit, writer, code, &moments, &components);
+            r = measure(fit, code, &moments, &components);
+            r = r < 0 ? r : write_group(fit, writer, code, &moments, &components);
         }
     }
     moments_clear(&moments);
@@ -405,12 +464,20 @@ static int population_finish(struct fit *fit, const struct fit_writer *writer,
         terms[i] = (struct plugin_term){fit->terms.coefficients[i], &factors[i], 1};
     }
     const struct fit_formula formula = {sizeof formula, "population", terms, fit->terms.coefficient_count,
-                                        NULL};
+                                        NULL,           NULL};
     int r = sort_machines(fit, writer->group_count);
+    r = r < 0 ? r : name_machines(fit);
     r = r < 0 ? r : writer->formula(writer->context, &formula);
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++)
         r = finish_group(fit, writer, writer->order[i]);
     return r;
+}
+
+static bool population_distances(const struct fit *fit, size_t set, struct fit_distances *ret) {
+    if (set >= DISTANCES_SETS || !fit->names)
+        return false;
+    distances_tell(&fit->distances, (enum distances_set)set, fit->terms.coefficient_count, ret);
+    return true;
 }
 
 static const struct fit_operations operations = {
@@ -422,6 +489,7 @@ static const struct fit_operations operations = {
     .end_of_pass = population_end_of_pass,
     .finish = population_finish,
     .close = population_close,
+    .distances = population_distances,
 };
 
 ASSAY_PLUGIN_EXPORT extern const struct assay_plugin assay_plugin;

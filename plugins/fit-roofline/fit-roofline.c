@@ -495,8 +495,12 @@ static int write_formula(const struct fit *fit, const struct fit_writer *writer,
         {fit->names[0], &flops, 1}, {fit->names[1], &bytes, 1}, {"1", NULL, 0}};
     const struct plugin_term rates[] = {{"1", NULL, 0}, {ratio, intensity, 2}, {fit->names[0], &flops, 1}};
     static const char *const kinds[2][2] = {{"linear", "maximum"}, {"harmonic", "minimum"}};
-    const struct fit_formula formula = {sizeof formula, kinds[fit->rate][fit->classical],
-                                        fit->rate ? rates : times, fit->overhead ? 3 : 2, NULL};
+    const struct fit_formula formula = {sizeof formula,
+                                        kinds[fit->rate][fit->classical],
+                                        fit->rate ? rates : times,
+                                        fit->overhead ? 3 : 2,
+                                        NULL,
+                                        NULL};
     return writer->formula(writer->context, &formula);
 }
 

@@ -7,6 +7,7 @@
 
 #include "plugins/fit-smpi/trim.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { CALLS_MOST = 1 << 24 }; /* rows */
@@ -54,5 +55,16 @@ int calls_sort(struct calls *calls, uint32_t group_count, const enum operation *
  * A group with no PingPong may be raw data of both ends: there a Send whose next row is a Recv of the same
  * size is a ping-pong that took both durations together, and its Recv is none for itself. */
 void calls_of_group(struct calls *calls, uint32_t group, struct group_calls *ret);
+
+/* What one row is by itself, or as the end of a ping-pong. */
+struct call_at {
+    enum operation operation;
+    bool paired;    /* it is the Recv of a pair */
+    uint64_t send;  /* the row of its Send; the row itself where it is none */
+    double sending; /* what that took, or 0 */
+};
+
+/* Of the ROW-th that was added; after calls_sort. False where it counts for nothing. */
+bool calls_at(const struct calls *calls, uint64_t row, struct call_at *ret);
 
 #endif

@@ -1,4 +1,5 @@
 /* The plugin fit-smpi: see README.md for what it computes. */
+#include "plugins/fit-smpi/breaks.h"
 #include "plugins/fit-smpi/calls.h"
 #include "plugins/fit-smpi/tables.h"
 #include "plugins/interface/fit.h"
@@ -31,13 +32,16 @@ enum parameter {
     PARAMETER_BLOCK,
     PARAMETER_QUANTILE,
     PARAMETER_CALLS,
+    PARAMETER_BREAKS,
     PARAMETER_COUNT,
 };
 
 struct fit {
     const struct plugin_host *host;
     const struct fit_request *request;
-    struct tables_settings settings;
+    struct tables_settings settings; /* the breaks are those of the group in hand */
+    struct breaks breaks;
+    char operation[BREAKS_COLUMN_SIZE]; /* the column that the terms name, or "" */
     struct calls *calls;
     enum operation operations[LEVELS_MOST]; /* of the levels */
     const char *needs[2];                   /* size and duration */
@@ -108,10 +112,11 @@ static int choose_columns(struct fit *fit, struct plugin_message *message) {
                  size->name, size->unit);
         return -EINVAL;
     }
+    given = fit->operation[0] ? fit->operation : NULL;
     const struct fit_column *operation =
-        choose_column(request, request->terms, operations, "the operation", "--terms", message);
+        choose_column(request, given, operations, "the operation", "--terms", message);
     if (!operation)
-        return missing_column(fit->host, request, request->terms, message);
+        return missing_column(fit->host, request, given, message);
     fit->needs[0] = size->name;
     fit->needs[1] = request->response;
     fit->category = operation->name;
@@ -137,27 +142,6 @@ static int read_unit(struct fit *fit, struct plugin_message *message) {
     return -EINVAL;
 }
 
-static int read_breaks(struct fit *fit, struct plugin_message *message) {
-    const double *breaks = fit->request->parameters + PARAMETER_BREAK;
-    struct tables_settings *settings = &fit->settings;
-    for (size_t i = 0; i < TABLES_BREAKS_MOST; i++) {
-        if (isnan(breaks[i]))
-            continue;
-        if (i > settings->break_count) {
-            snprintf(message->text, sizeof message->text, "break%zu is set and break%zu is not", i + 1, i);
-            return -EINVAL;
-        }
-        if (i > 0 && breaks[i] <= breaks[i - 1]) {
-            snprintf(message->text, sizeof message->text,
-                     "break%zu is %.15g byte, break%zu %.15g; expected one that is larger", i, breaks[i - 1],
-                     i + 1, breaks[i]);
-            return -EINVAL;
-        }
-        settings->breaks[settings->break_count++] = breaks[i];
-    }
-    return 0;
-}
-
 static int read_parameters(struct fit *fit, struct plugin_message *message) {
     const double *parameters = fit->request->parameters;
     struct tables_settings *settings = &fit->settings;
@@ -177,7 +161,8 @@ static int read_parameters(struct fit *fit, struct plugin_message *message) {
                  isnan(settings->latency) ? "latency=1us" : "bandwidth=10GB/s");
         return -EINVAL;
     }
-    return read_breaks(fit, message);
+    return breaks_choose(fit->request, (enum breaks_choice)parameters[PARAMETER_BREAKS],
+                         parameters + PARAMETER_BREAK, &fit->breaks, message);
 }
 
 static void smpi_close(struct fit *fit) {
@@ -201,6 +186,7 @@ static int smpi_open(const struct plugin_host *host, const struct fit_request *r
         snprintf(message->text, sizeof message->text, "weights are not used by this method");
         r = -EINVAL;
     }
+    r = r < 0 ? r : breaks_read_terms(request, fit->operation, &fit->breaks, message);
     r = r < 0 ? r : choose_columns(fit, message);
     r = r < 0 ? r : read_unit(fit, message);
     r = r < 0 ? r : read_parameters(fit, message);
@@ -288,7 +274,8 @@ struct parts {
     struct plugin_range domains[PARTS_MOST];
     struct plugin_noise noises[PARTS_MOST];
     size_t count;
-    const char *notes[TABLES_NOTES_MOST];
+    const char *notes[TABLES_NOTES_MOST + 1];
+    char breaks[BREAKS_NOTE_SIZE];
 };
 
 static const struct fit_estimate dropped = {
@@ -360,6 +347,25 @@ static void add_line(const struct fit *fit, const struct tables *tables, enum op
     part->noise = &parts->noises[i];
 }
 
+/* What a call costs whatever its size. */
+static void add_cost(const struct tables *tables, enum operation operation, struct parts *parts) {
+    struct fit_part *part = add_part(parts, "whole", operation_names[operation]);
+    size_t i = parts->count - 1;
+    double sigma = tables->cost_sigmas[operation];
+    parts->estimates[i][0] = (struct fit_estimate){
+        .estimate = tables->costs[operation], .standard_error = NAN, .t = NAN, .p = NAN};
+    add_value(parts, "rows", (double)tables->cost_rows[operation], 0);
+    add_value(parts, "sigma", sigma, 1);
+    if (isnan(sigma))
+        return;
+    parts->noises[i] = (struct plugin_noise){.size = sizeof parts->noises[i],
+                                             .kind = "N-1",
+                                             .distribution = "normal",
+                                             .method = "least-squares",
+                                             .constant = sigma};
+    part->noise = &parts->noises[i];
+}
+
 static void make_parts(const struct fit *fit, const struct tables *tables, struct parts *parts) {
     const struct tables_settings *settings = &fit->settings;
     parts->count = 0;
@@ -367,14 +373,9 @@ static void make_parts(const struct fit *fit, const struct tables *tables, struc
         for (size_t s = 0; s <= settings->break_count; s++)
             if (tables->lines[o][s].fitted)
                 add_line(fit, tables, (enum operation)o, s, parts);
-    for (size_t o = 0; o < OPERATION_COUNT; o++) {
-        if (!(tables->cost_rows[o] > 0))
-            continue;
-        add_part(parts, "whole", operation_names[o]);
-        parts->estimates[parts->count - 1][0] =
-            (struct fit_estimate){.estimate = tables->costs[o], .standard_error = NAN, .t = NAN, .p = NAN};
-        add_value(parts, "rows", (double)tables->cost_rows[o], 0);
-    }
+    for (size_t o = 0; o < OPERATION_COUNT; o++)
+        if (tables->cost_rows[o] > 0)
+            add_cost(tables, (enum operation)o, parts);
     add_part(parts, "protocol", "protocol");
     add_value(parts, "latency", settings->latency, 0);
     add_value(parts, "bandwidth", settings->bandwidth, 0);
@@ -385,8 +386,9 @@ static void make_parts(const struct fit *fit, const struct tables *tables, struc
 static int write_group(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
                        const struct tables *tables, struct parts *parts) {
     make_parts(fit, tables, parts);
+    parts->notes[0] = parts->breaks;
     for (size_t i = 0; i < tables->note_count; i++)
-        parts->notes[i] = tables->notes[i];
+        parts->notes[i + 1] = tables->notes[i];
     const struct fit_group written = {
         .size = sizeof written,
         .code = group,
@@ -394,7 +396,7 @@ static int write_group(const struct fit *fit, const struct fit_writer *writer, u
         .parts = parts->parts,
         .part_count = parts->count,
         .notes = parts->notes,
-        .note_count = tables->note_count,
+        .note_count = tables->note_count + 1,
     };
     return writer->group(writer->context, &written);
 }
@@ -409,7 +411,12 @@ static uint64_t usable_rows(const struct group_calls *calls) {
 static int write_formula(const struct fit *fit, const struct fit_writer *writer) {
     const struct plugin_factor size = {.name = fit->needs[0], .power = 1};
     const struct plugin_term terms[TERMS] = {{"1", NULL, 0}, {fit->needs[0], &size, 1}};
-    const struct fit_formula formula = {sizeof formula, "smpi", terms, TERMS, fit->needs[0]};
+    const struct fit_formula formula = {.size = sizeof formula,
+                                        .kind = "smpi",
+                                        .terms = terms,
+                                        .term_count = TERMS,
+                                        .over = fit->needs[0],
+                                        .named_by = fit->category};
     return writer->formula(writer->context, &formula);
 }
 
@@ -422,6 +429,10 @@ static int write_groups(struct fit *fit, const struct fit_writer *writer, double
         char reason[TABLES_REASON_SIZE];
         calls_of_group(fit->calls, group, &calls);
         uint64_t usable = usable_rows(&calls);
+        r = breaks_of_group(&fit->breaks, calls.calls[OPERATION_PING_PONG], calls.counts[OPERATION_PING_PONG],
+                            &fit->settings, parts->breaks);
+        if (r < 0)
+            return r;
         if (tables_fit(&fit->settings, &calls, scratch, tables, reason))
             r = write_group(fit, writer, group, tables, parts);
         else
@@ -444,6 +455,20 @@ static int smpi_finish(struct fit *fit, const struct fit_writer *writer, struct 
     return r;
 }
 
+/* The Recv of a pair says with its Send what a PingPong would; a Wtime row is many calls. */
+static void smpi_compare(const struct fit *fit, uint64_t row, struct fit_comparison *ret) {
+    struct call_at at;
+    ret->none = !calls_at(fit->calls, row, &at);
+    if (ret->none)
+        return;
+    ret->first = at.send;
+    ret->plus = at.sending;
+    if (at.paired)
+        ret->as = operation_names[OPERATION_PING_PONG];
+    if (at.operation == OPERATION_WTIME)
+        ret->divisor = fit->settings.wtime_calls;
+}
+
 /* ---- What the user may set */
 
 #define BREAK(number, next)                                                                                  \
@@ -452,6 +477,7 @@ static int smpi_finish(struct fit *fit, const struct fit_writer *writer, struct 
         .whole = true, .help = "size from which on segment " #next " holds"                                  \
     }
 
+static const char *const breaks_words[] = {"auto", "found", "none", NULL};
 static const char *const per_words[] = {"auto", "rows", "size", NULL};
 static const char *const quantile_words[] = {"exact", "old-r", NULL};
 
@@ -520,6 +546,12 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT] = {
                          .minimum = 1,
                          .maximum = 1e15,
                          .help = "calls of MPI_Wtime that one Wtime row timed together"},
+    [PARAMETER_BREAKS] = {.name = "breaks",
+                          .words = breaks_words,
+                          .fallback = BREAKS_AUTO,
+                          .help =
+                              "auto: as they are given (break1 ..., terms, --breaks, the archive's), else "
+                              "found in PingPong; found: always; none: one segment"},
 };
 
 static const struct fit_operations operations = {
@@ -531,6 +563,8 @@ static const struct fit_operations operations = {
     .end_of_pass = smpi_end_of_pass,
     .finish = smpi_finish,
     .close = smpi_close,
+    .compare = smpi_compare,
+    .takes = FIT_TAKES_BREAKS,
 };
 
 ASSAY_PLUGIN_EXPORT extern const struct assay_plugin assay_plugin;

@@ -132,14 +132,15 @@ static void make_costs(const struct tables_settings *settings, const struct grou
     for (size_t o = 0; o < OPERATION_COUNT; o++) {
         size_t count = calls->counts[o];
         bool cost = o == OPERATION_IPROBE || o == OPERATION_TEST || o == OPERATION_WTIME;
-        tables->costs[o] = NAN;
+        tables->costs[o] = tables->cost_sigmas[o] = NAN;
         if (!cost || count == 0)
             continue;
         tables->cost_rows[o] = count;
         tables->rows += count;
-        tables->costs[o] = o == OPERATION_WTIME
-                               ? trim_mean(calls->calls[o], count, 0, scratch) / settings->wtime_calls
-                               : trim_mean(calls->calls[o], count, settings->trim, scratch);
+        double share = o == OPERATION_WTIME ? 0 : settings->trim;
+        double together = o == OPERATION_WTIME ? settings->wtime_calls : 1;
+        tables->costs[o] = trim_mean(calls->calls[o], count, share, scratch) / together;
+        tables->cost_sigmas[o] = trim_deviation(calls->calls[o], count, share, scratch) / together;
     }
 }
 

@@ -48,6 +48,8 @@ struct tables {
     double latency_factors[TABLES_SEGMENTS_MOST], bandwidth_factors[TABLES_SEGMENTS_MOST];
     double latency_errors[TABLES_SEGMENTS_MOST], bandwidth_errors[TABLES_SEGMENTS_MOST]; /* standard */
     double costs[OPERATION_COUNT]; /* a call of Iprobe, Test, Wtime; NaN: there is none */
+    double
+        cost_sigmas[OPERATION_COUNT]; /* standard deviation of what the mean is of; NaN with fewer than 2 */
     uint64_t cost_rows[OPERATION_COUNT];
     char notes[TABLES_NOTES_MOST][TABLES_NOTE_SIZE];
     size_t note_count;

@@ -78,13 +78,28 @@ size_t trim_mixed_blocks(const struct call *calls, size_t count, size_t block) {
     return mixed;
 }
 
-double trim_mean(const struct call *calls, size_t count, double share, double *scratch) {
+/* The durations without the floor(SHARE COUNT) shortest and as many longest, from SCRATCH[first] on. */
+static size_t keep_middle(const struct call *calls, size_t count, double share, double *scratch,
+                          size_t *ret_first) {
     for (size_t i = 0; i < count; i++)
         scratch[i] = calls[i].duration;
     qsort(scratch, count, sizeof *scratch, compare_doubles);
-    size_t cut = (size_t)floor((double)count * share);
+    *ret_first = (size_t)floor((double)count * share);
+    return count - 2 * *ret_first;
+}
+
+double trim_mean(const struct call *calls, size_t count, double share, double *scratch) {
+    size_t first, kept = keep_middle(calls, count, share, scratch, &first);
     struct dd sum = {0, 0};
-    for (size_t i = cut; i < count - cut; i++)
-        sum = dd_add(sum, dd_from(scratch[i]));
-    return dd_to_double(dd_divide(sum, dd_from((double)(count - 2 * cut))));
+    for (size_t i = 0; i < kept; i++)
+        sum = dd_add(sum, dd_from(scratch[first + i]));
+    return dd_to_double(dd_divide(sum, dd_from((double)kept)));
+}
+
+double trim_deviation(const struct call *calls, size_t count, double share, double *scratch) {
+    double mean = trim_mean(calls, count, share, scratch), squares = 0;
+    size_t first = (size_t)floor((double)count * share), kept = count - 2 * first;
+    for (size_t i = 0; i < kept; i++)
+        squares += (scratch[first + i] - mean) * (scratch[first + i] - mean);
+    return kept > 1 ? sqrt(squares / (double)(kept - 1)) : NAN;
 }

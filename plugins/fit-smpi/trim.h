@@ -35,5 +35,7 @@ size_t trim_mixed_blocks(const struct call *calls, size_t count, size_t block);
 /* The mean duration without the floor(SHARE count) shortest and as many longest: R's mean(x, trim = SHARE).
  * COUNT > 0, SHARE below 0.5. */
 double trim_mean(const struct call *calls, size_t count, double share, double *scratch);
+/* The standard deviation of the same; NaN where that is fewer than 2. */
+double trim_deviation(const struct call *calls, size_t count, double share, double *scratch);
 
 #endif

@@ -471,7 +471,8 @@ static int transfer_finish_all(struct fit *fit, const struct fit_writer *writer,
     (void)message; /* whatever fails here is memory, or the writer, who knows */
     const struct plugin_factor factor = {.name = fit->size, .power = 1};
     const struct plugin_term terms[] = {{"1", NULL, 0}, {fit->size, &factor, 1}};
-    const struct fit_formula formula = {sizeof formula, fit->rate ? "harmonic" : "linear", terms, 2, NULL};
+    const struct fit_formula formula = {
+        sizeof formula, fit->rate ? "harmonic" : "linear", terms, 2, NULL, NULL};
     int r = writer->formula(writer->context, &formula);
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++) {
         struct transfer_fit result;

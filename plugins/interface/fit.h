@@ -40,7 +40,14 @@ struct fit_request {
     size_t column_count;
     uint64_t seed;  /* of whatever the plugin draws: the same table, request and seed give the same model */
     bool suggested; /* the terms are not the user's: an archive suggested them, or there are none */
+    const char *other_method, *other_terms; /* what the archive suggests for another method; NULL: nothing */
+    /* Where segments begin by another model; of a plugin that FIT_TAKES_BREAKS. */
+    const double *breaks;
+    size_t break_count;
+    const char *breaks_from; /* which model, for people; NULL: none was given */
 };
+
+enum { FIT_TAKES_BREAKS = 1 }; /* bits of fit_operations.takes */
 
 /* The columns that the plugin wants as numbers, in the order in which blocks shall carry them. Names without
  * duplicates, each one of request->columns. The plugin's memory, valid until close. */
@@ -69,6 +76,10 @@ struct fit_block {
     /* One array of codes for each needed category: 0, 1, 2 ... in order of first appearance
      * (plugin_host.levels has their texts). */
     const uint32_t *const *categories;
+    /* The fold of each row, 0 to the value of the plugin's parameter called `folds` less 1, for the plugin's
+     * own cross-validation: the host knows which rows belong together. NULL where there is no such parameter
+     * or it is below 2. */
+    const uint8_t *folds;
 };
 
 enum fit_pass {
@@ -125,12 +136,25 @@ struct fit_formula {
     uint32_t size;
     /* Of the model; decides how the parts are to be read (MODEL.md): "linear" and "piecewise" (a part's mean
      * is the sum of its terms), "maximum" and "minimum" (the greatest and the least of its terms), "harmonic"
-     * (the reciprocal of the sum of its terms' reciprocals), or a kind of its plugin's own, which cannot be
-     * evaluated row by row ("population", "smpi"). */
+     * (the reciprocal of the sum of its terms' reciprocals), "smpi" (as piecewise, of the parts that
+     * `named_by` chooses), or a kind of its plugin's own, which cannot be evaluated row by row
+     * ("population"). */
     const char *kind;
     const struct plugin_term *terms;
     size_t term_count;
     const char *over; /* the column that tells which segment a row is in; NULL where there are none */
+    /* The category whose text is the name of the parts that a row is of; NULL: all parts are for all rows. */
+    const char *named_by;
+};
+
+/* How a row is compared with the model where it says something only together with others. */
+struct fit_comparison {
+    uint32_t size;
+    bool none;      /* it says nothing */
+    const char *as; /* its text in fit_formula.named_by; NULL: that of the table */
+    double plus;    /* added to its response, and then */
+    double divisor; /* this many together took that */
+    uint64_t first; /* the first of the rows that are one observation: they are left out of a fit together */
 };
 
 /* The host's ear. What is passed is copied or written before the call returns. Each returns 0 or a negative
@@ -147,6 +171,34 @@ struct fit_writer {
     int (*skipped)(void *context, uint32_t code, uint64_t rows, const char *reason);
 };
 
+/* ---- Distances
+ *
+ * Of a model that is of the rows' values together and says nothing of one of them (a population): how far
+ * each of what it is of is from the others. */
+struct fit_distance {
+    uint64_t row;     /* where it is, or where it is seen first */
+    const char *name; /* of what it is, for people: "node 3, cpu 0" */
+    const char *part; /* of the model that it was compared with: "slow" */
+    double value;     /* of the response */
+    double expected;  /* and what that part says of it */
+    double square;    /* of the distance, in standard deviations in all directions (Mahalanobis) */
+    double quantile;  /* that of chi-squared for the rank of this square in its group */
+    double p;         /* that chi-squared is greater than the square */
+};
+
+struct fit_distances {
+    uint32_t size;
+    const char *what; /* "machine": what one of them is called, and of whom more */
+    const char *whats;
+    const char *from;                 /* what the distances are from: "their population's mean" */
+    uint32_t freedom;                 /* of chi-squared */
+    uint64_t left_out;                /* that have none */
+    const struct fit_distance *items; /* the plugin's, valid until close; group by group */
+    size_t count;
+};
+
+enum { FIT_DISTANCES_MOST = 1 << 18 }; /* of a kind: of more none are told */
+
 struct fit_operations {
     uint32_t size;
     uint32_t parameter_count;
@@ -158,6 +210,12 @@ struct fit_operations {
     int (*end_of_pass)(struct fit *fit, struct plugin_message *message);
     int (*finish)(struct fit *fit, const struct fit_writer *writer, struct plugin_message *message);
     void (*close)(struct fit *fit); /* NULL is fine */
+    /* After the last pass: how ROW (0, 1, ... as in fit_block) is compared. *RET is as for a row that stands
+     * for itself. NULL: they all do. */
+    void (*compare)(const struct fit *fit, uint64_t row, struct fit_comparison *ret);
+    /* After finish: the SET-th kind of distances; false: there are no more. NULL: none. */
+    bool (*distances)(const struct fit *fit, size_t set, struct fit_distances *ret);
+    uint32_t takes; /* what of the request it knows of that not every plugin does */
 };
 
 #endif

@@ -74,6 +74,7 @@ struct predict_model {
     const struct predict_levels *levels; /* of the categories, where they are known */
     size_t level_count;
     const struct predict_hull *hull; /* NULL where it is not known */
+    const char *named_by; /* the column whose text is the name of the parts that a row is of; or NULL */
 };
 
 /* A column of the prediction. */

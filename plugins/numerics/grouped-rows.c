@@ -16,6 +16,7 @@ void grouped_rows_clear(struct grouped_rows *rows) {
     free(rows->groups);
     free(rows->left_out);
     free(rows->starts);
+    free(rows->numbers);
     *rows = (struct grouped_rows){0};
 }
 
@@ -37,6 +38,10 @@ static int grow(struct grouped_rows *rows, size_t needed) {
     if (!groups)
         return -ENOMEM;
     rows->groups = groups;
+    uint64_t *numbers = rows->numbered ? realloc(rows->numbers, capacity * sizeof *numbers) : NULL;
+    if (rows->numbered && !numbers)
+        return -ENOMEM;
+    rows->numbers = numbers;
     rows->capacity = capacity;
     return 0;
 }
@@ -63,18 +68,39 @@ int grouped_rows_add(struct grouped_rows *rows, size_t count, const double *cons
     r = r < 0 ? r : grow_groups(rows, group_count);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++, rows->seen++) {
         bool finite = true;
         for (size_t c = 0; c < rows->columns; c++) {
             rows->values[c][rows->count] = columns[c][i];
             finite = finite && isfinite(columns[c][i]);
         }
-        if (finite)
-            rows->groups[rows->count++] = groups[i];
-        else
+        if (!finite) {
             rows->left_out[groups[i]]++;
+            continue;
+        }
+        if (rows->numbered)
+            rows->numbers[rows->count] = rows->seen;
+        rows->groups[rows->count++] = groups[i];
     }
     return 0;
+}
+
+/* After the values, by where the groups now begin. */
+static int sort_numbers(struct grouped_rows *rows) {
+    uint64_t *sorted = malloc((rows->count + 1) * sizeof *sorted);
+    size_t *next = malloc(((size_t)rows->group_count + 1) * sizeof *next);
+    if (sorted && next) {
+        memcpy(next, rows->starts, ((size_t)rows->group_count + 1) * sizeof *next);
+        for (size_t i = 0; i < rows->count; i++)
+            sorted[next[rows->groups[i]]++] = rows->numbers[i];
+        free(rows->numbers);
+        rows->numbers = sorted;
+        sorted = NULL;
+    }
+    bool good = next && !sorted;
+    free(sorted);
+    free(next);
+    return good ? 0 : -ENOMEM;
 }
 
 int grouped_rows_sort(struct grouped_rows *rows) {
@@ -103,5 +129,5 @@ int grouped_rows_sort(struct grouped_rows *rows) {
         }
     }
     free(sorted);
-    return 0;
+    return rows->numbered ? sort_numbers(rows) : 0;
 }

@@ -5,6 +5,7 @@
 #ifndef ASSAY_NUMERICS_GROUPED_ROWS_H
 #define ASSAY_NUMERICS_GROUPED_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,10 @@ struct grouped_rows {
     uint32_t group_count;
     uint64_t *left_out; /* rows of each group that had a value which is empty or not finite */
     size_t left_out_capacity;
-    size_t *starts; /* after sorting: the rows of group G are from starts[G] to before starts[G + 1] */
+    size_t *starts;    /* after sorting: the rows of group G are from starts[G] to before starts[G + 1] */
+    bool numbered;     /* set before the first row: numbers are kept, 8 bytes a row */
+    uint64_t seen;     /* rows, those that were left out too */
+    uint64_t *numbers; /* of each row how many came before it; in the order of the values */
 };
 
 void grouped_rows_init(struct grouped_rows *rows, size_t columns);

@@ -66,7 +66,7 @@ static int passes_end_of_pass(struct fit *fit, struct plugin_message *message) {
 static int passes_finish(struct fit *fit, const struct fit_writer *writer, struct plugin_message *message) {
     (void)message;
     const struct plugin_term term = {"1", NULL, 0};
-    const struct fit_formula formula = {sizeof formula, "linear", &term, 1, NULL};
+    const struct fit_formula formula = {sizeof formula, "linear", &term, 1, NULL, NULL};
     int r = writer->formula(writer->context, &formula);
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++) {
         uint32_t g = writer->order[i];

@@ -354,9 +354,24 @@ static int write_no_turbo(struct kernel *kernel, struct kernel_file *file, char 
     return kernel_store(file, number > 0 ? "1" : "0");
 }
 
+/* That of all: those of the policies, where they have one, follow. */
 static int write_boost(struct kernel *kernel, struct kernel_file *file, char *value) {
-    (void)kernel;
-    return is_listed(value, "0 1", " ") ? kernel_store(file, value) : -EINVAL;
+    if (!is_listed(value, "0 1", " "))
+        return -EINVAL;
+    for (uint32_t at = kernel->files[file->parent].first; at != 0; at = kernel->files[at].next) {
+        struct kernel_file *policy = kernel_child(kernel, at, "boost");
+        if (policy != NULL && kernel_store(policy, value) < 0)
+            return -ENOMEM;
+    }
+    return kernel_store(file, value);
+}
+
+/* That of a policy takes nothing while that of all is off. */
+static int write_policy_boost(struct kernel *kernel, struct kernel_file *file, char *value) {
+    const struct kernel_file *all = kernel_find(kernel, CPU "/cpufreq/boost");
+    if (!is_listed(value, "0 1", " ") || (all != NULL && kernel_stored(all)[0] == '0'))
+        return -EINVAL;
+    return kernel_store(file, value);
 }
 
 static int write_percent(struct kernel *kernel, struct kernel_file *file, char *value, bool is_max) {
@@ -494,6 +509,7 @@ static const struct kernel_rule rules[] = {
     {"governor", write_governor, NULL},
     {"no-turbo", write_no_turbo, NULL},
     {"boost", write_boost, NULL},
+    {"policy-boost", write_policy_boost, NULL},
     {"max-percent", write_max_percent, NULL},
     {"min-percent", write_min_percent, NULL},
     {"epp", write_epp, show_epp},

@@ -12,7 +12,7 @@
 
 #define INTEL LAYOUT_CPU "/intel_pstate"
 
-enum { TABLE_SIZE = 4096 };
+enum { TABLE_SIZE = 4096, PSTATE_KHZ = 100000 };
 
 static struct hertz_words words_of(const struct layout *layout, const struct policy *policy) {
     return (struct hertz_words){.min = layout_number(layout, policy->folder, "cpuinfo_min_freq"),
@@ -24,6 +24,42 @@ static bool has_limits(const struct layout *layout, const struct policy *policy)
     return layout_has(layout, policy->folder, "scaling_max_freq") &&
            layout_has(layout, policy->folder, "scaling_min_freq");
 }
+
+/* ---- intel_pstate's limits of all PUs, in per cent of the highest frequency with turbo. They hold beside
+ * those of the policies, which do not show them */
+
+/* What is not a whole one becomes the next P-state. */
+static uint64_t of_percent(uint64_t highest, uint64_t percent) {
+    uint64_t khz = (highest * percent / 100 + PSTATE_KHZ - 1) / PSTATE_KHZ * PSTATE_KHZ;
+    return khz > highest ? highest : khz;
+}
+
+void frequency_read_window(const struct layout *layout, struct frequency_window *ret) {
+    *ret = (struct frequency_window){.max = 100};
+    struct hertz_words words = {0};
+    if (layout->policy_count && layout_answers(layout, INTEL, "max_perf_pct"))
+        words = words_of(layout, &layout->policies[0]);
+    if (words.max == 0)
+        return;
+    ret->min = layout_number(layout, INTEL, "min_perf_pct");
+    ret->max = layout_number(layout, INTEL, "max_perf_pct");
+    ret->binds = ret->max < 100 || ret->min > (words.min * 100 + words.max - 1) / words.max;
+}
+
+void frequency_find_limits(const struct layout *layout, const struct policy *policy,
+                           const struct frequency_window *window, uint64_t *ret_min, uint64_t *ret_max) {
+    *ret_min = layout_number(layout, policy->folder, "scaling_min_freq");
+    *ret_max = layout_number(layout, policy->folder, "scaling_max_freq");
+    uint64_t highest = window->binds ? layout_number(layout, policy->folder, "cpuinfo_max_freq") : 0;
+    if (highest == 0 || *ret_max == 0)
+        return;
+    uint64_t least = of_percent(highest, window->min), most = of_percent(highest, window->max);
+    *ret_max = most && most < *ret_max ? most : *ret_max;
+    *ret_min = least > *ret_min ? least : *ret_min;
+    *ret_min = *ret_min > *ret_max ? *ret_max : *ret_min; /* the upper is heard */
+}
+
+/* ---- how they stand */
 
 /* The table of a driver that has one, then the range and its words. */
 static int put_possible(const struct layout *layout, const struct policy *policy, struct text *ret) {
@@ -64,6 +100,8 @@ static int look_at_percent(const struct layout *layout, struct control_look *ret
 
 static int look(const struct layout *layout, struct control_look *ret) {
     cleanup(values_clear) struct values values = {0};
+    struct frequency_window window;
+    frequency_read_window(layout, &window);
     control_note_driver(layout, ret);
     int r = 0;
     for (size_t i = 0; i < layout->policy_count && r == 0; i++) {
@@ -74,12 +112,10 @@ static int look(const struct layout *layout, struct control_look *ret) {
         control_note_path(ret, policy->folder, "scaling_max_freq");
         if (values.count == 0)
             r = put_possible(layout, policy, &ret->possible);
+        uint64_t min, max;
+        frequency_find_limits(layout, policy, &window, &min, &max);
         if (r == 0)
-            r = values_add(&values,
-                           hertz_format_range(layout_number(layout, policy->folder, "scaling_min_freq"),
-                                              layout_number(layout, policy->folder, "scaling_max_freq"),
-                                              text),
-                           &policy->pus);
+            r = values_add(&values, hertz_format_range(min, max, text), &policy->pus);
     }
     if (r < 0)
         return r;
@@ -118,31 +154,58 @@ static int plan_percent(const struct layout *layout, const char *asked, struct p
                                                                                  : failure_memory(failure);
 }
 
+/* What they must be so as not to matter beside limits of LIMITS' min to max. */
+static int plan_window(const struct layout *layout, const struct hertz_words *limits, struct plan *ret) {
+    if (!layout_answers(layout, INTEL, "max_perf_pct"))
+        return 0;
+    struct hertz_words words = words_of(layout, &layout->policies[0]);
+    if (words.max == 0)
+        return 0;
+    struct plan_write *upper =
+        plan_limits(ret, -1, INTEL, "min_perf_pct", "max_perf_pct", words.min * 100 / words.max, 100);
+    if (!upper)
+        return -ENOMEM;
+    upper[-1].least = 0; /* the kernel raises what is below its lowest P-state */
+    upper[-1].most = (limits->min * 100 + words.max - 1) / words.max;
+    upper->least = limits->max * 100 / words.max;
+    upper->least += limits->max * 100 % words.max > 0 && upper->least < 100;
+    return 0;
+}
+
+static int plan_policy(const struct layout *layout, const struct policy *policy, const char *asked,
+                       struct hertz_words *limits, struct plan *ret, struct failure *failure) {
+    struct hertz_words words = words_of(layout, policy);
+    uint64_t min, max;
+    int r = hertz_parse_range(asked, &words, &min, &max, failure);
+    if (r < 0)
+        return r;
+    struct plan_write *upper = plan_limits(ret, (int)pu_set_first(&policy->pus), policy->folder,
+                                           "scaling_min_freq", "scaling_max_freq", min, max);
+    if (!upper)
+        return failure_memory(failure);
+    limits->min = limits->min == 0 || min < limits->min ? min : limits->min;
+    limits->max = max > limits->max ? max : limits->max;
+    /* Without turbo some drivers name the turbo frequency all the same, and give the base for it: that is all
+     * that there is. */
+    if (words.base == 0 || max != words.max || words.base >= max || layout_turbo(layout) != 0)
+        return 0;
+    upper->least = words.base;
+    if (min == max)
+        upper[-1].least = words.base;
+    return 0;
+}
+
 static int plan(const struct layout *layout, const char *asked, struct plan *ret, struct failure *failure) {
-    bool capped = layout_turbo(layout) == 0, any = false;
+    struct hertz_words limits = {0};
     for (size_t i = 0; i < layout->policy_count; i++) {
         const struct policy *policy = &layout->policies[i];
-        if (!has_limits(layout, policy))
-            continue;
-        any = true;
-        struct hertz_words words = words_of(layout, policy);
-        uint64_t min, max;
-        int r = hertz_parse_range(asked, &words, &min, &max, failure);
+        int r = has_limits(layout, policy) ? plan_policy(layout, policy, asked, &limits, ret, failure) : 0;
         if (r < 0)
             return r;
-        struct plan_write *upper = plan_limits(ret, (int)pu_set_first(&policy->pus), policy->folder,
-                                               "scaling_min_freq", "scaling_max_freq", min, max);
-        if (!upper)
-            return failure_memory(failure);
-        /* Without turbo some drivers name the turbo frequency all the same, and give the base for it: that
-         * is all that there is. */
-        if (capped && words.base && max == words.max && words.base < max) {
-            upper->least = words.base;
-            if (min == max)
-                upper[-1].least = words.base;
-        }
     }
-    return any ? 0 : plan_percent(layout, asked, ret, failure);
+    if (ret->count == 0)
+        return plan_percent(layout, asked, ret, failure);
+    return plan_window(layout, &limits, ret) < 0 ? failure_memory(failure) : 0;
 }
 
 int frequency_plan_lowest(const struct layout *layout, struct plan *ret) {

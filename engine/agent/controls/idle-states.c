@@ -16,7 +16,8 @@ struct states {
     char folders[STATES][FOLDER_SIZE];
 };
 
-/* Their folders, in the kernel's order: shallow before deep. None if the PU has no folder of them. */
+/* Their folders, in the kernel's order: shallow before deep. None if the PU has no folder of them, or if they
+ * cannot be switched off, in which those of a PU do not differ. */
 static int read_states(const struct layout *layout, unsigned pu, struct states *ret) {
     cleanup(machine_names_clear) struct machine_names names = {0};
     char folder[FOLDER_SIZE];
@@ -27,34 +28,33 @@ static int read_states(const struct layout *layout, unsigned pu, struct states *
         return r == -ENOMEM ? r : 0;
     for (size_t i = 0; i < names.count && ret->count < STATES; i++) {
         char *state = ret->folders[ret->count];
-        if (snprintf(state, FOLDER_SIZE, "%s/%s", folder, names.items[i]) < FOLDER_SIZE &&
-            layout_has(layout, state, "disable"))
-            ret->count++;
+        if (snprintf(state, FOLDER_SIZE, "%s/%s", folder, names.items[i]) >= FOLDER_SIZE)
+            continue;
+        if (ret->count == 0 && !layout_has(layout, state, "disable"))
+            break;
+        ret->count++;
     }
     return 0;
 }
 
 /* What is off is told as the deepest that is on, if it is all of those below. */
 static int describe(const struct layout *layout, const struct states *states, struct text *ret) {
-    size_t first_off = states->count, off = 0;
-    char name[64], list[STATES * 66] = "";
-    size_t length = 0;
-    for (size_t i = 0; i < states->count; i++) {
-        char value[32];
-        if (layout_value(layout, states->folders[i], "disable", value, sizeof value) < 0 ||
-            strcmp(value, "0") == 0)
-            continue;
-        if (off++ == 0)
-            first_off = i;
-        if (layout_value(layout, states->folders[i], "name", name, sizeof name) == 0)
-            length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", length ? " " : "", name);
-    }
-    if (off == 0)
+    size_t off[STATES], count = 0;
+    char name[64], value[32];
+    for (size_t i = 0; i < states->count; i++)
+        if (layout_value(layout, states->folders[i], "disable", value, sizeof value) == 0 &&
+            strcmp(value, "0") != 0)
+            off[count++] = i;
+    if (count == 0)
         return text_append_string(ret, "all");
-    if (off == states->count - first_off && first_off > 0 &&
-        layout_value(layout, states->folders[first_off - 1], "name", name, sizeof name) == 0)
+    if (count == states->count - off[0] && off[0] > 0 &&
+        layout_value(layout, states->folders[off[0] - 1], "name", name, sizeof name) == 0)
         return text_append_string(ret, name);
-    return text_printf(ret, "all but %s", list);
+    int r = text_append_string(ret, "all but");
+    for (size_t i = 0; i < count && r == 0; i++)
+        if (layout_value(layout, states->folders[off[i]], "name", name, sizeof name) == 0)
+            r = text_printf(ret, " %s", name);
+    return r;
 }
 
 static int look(const struct layout *layout, struct control_look *ret) {

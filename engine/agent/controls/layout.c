@@ -166,16 +166,28 @@ uint64_t layout_base_khz(const struct layout *layout, const struct policy *polic
     return khz ? khz : layout->name_khz;
 }
 
-int layout_turbo(const struct layout *layout) {
+int layout_common_turbo(const struct layout *layout) {
     char value[SHORT];
     if (layout_value(layout, LAYOUT_CPU "/intel_pstate", "no_turbo", value, sizeof value) == 0)
         return strcmp(value, "0") == 0;
     if (layout_value(layout, LAYOUT_CPU "/cpufreq", "boost", value, sizeof value) == 0)
         return strcmp(value, "0") != 0;
-    int turbo = -1;
-    for (size_t i = 0; i < layout->policy_count; i++)
-        if (layout_value(layout, layout->policies[i].folder, "boost", value, sizeof value) == 0)
-            turbo = turbo == 1 || strcmp(value, "0") != 0;
+    return -1;
+}
+
+int layout_policy_turbo(const struct layout *layout, const struct policy *policy, int common) {
+    char value[SHORT];
+    if (common == 0 || layout_value(layout, policy->folder, "boost", value, sizeof value) < 0)
+        return common;
+    return strcmp(value, "0") != 0;
+}
+
+int layout_turbo(const struct layout *layout) {
+    int common = layout_common_turbo(layout), turbo = layout->policy_count ? -1 : common;
+    for (size_t i = 0; i < layout->policy_count && turbo < 1; i++) {
+        int policy = layout_policy_turbo(layout, &layout->policies[i], common);
+        turbo = policy > turbo ? policy : turbo;
+    }
     return turbo;
 }
 

@@ -47,7 +47,10 @@ bool layout_answers(const struct layout *layout, const char *folder, const char 
 
 /* The frequency that a policy's PUs are sold with, in kHz: what can be kept without turbo. 0: not known. */
 uint64_t layout_base_khz(const struct layout *layout, const struct policy *policy);
-/* Whether turbo is on: 1, 0; -1: there is none to switch. */
+/* Whether turbo is on: 1, 0; -1: there is none to switch. By the switch of all; of a policy, which has it
+ * where neither that, which is COMMON, nor its own is off; and of any policy. */
+int layout_common_turbo(const struct layout *layout);
+int layout_policy_turbo(const struct layout *layout, const struct policy *policy, int common);
 int layout_turbo(const struct layout *layout);
 
 #endif

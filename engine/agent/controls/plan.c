@@ -155,16 +155,23 @@ void plan_carry_out(struct plan *plan, struct hand *hand) {
     }
 }
 
-size_t plan_check(struct plan *plan, const struct machine *machine) {
-    size_t wrong = 0;
-    for (size_t i = 0; i < plan->count; i++) {
-        struct plan_write *write = &plan->writes[i];
-        int error = write->error;
-        look_at(write, machine);
-        bool holds = write->error == 0 && plan_holds(write);
-        wrong += !holds;
-        if (!holds && write->error == 0)
-            write->error = error; /* why it could not be written is what is told */
-    }
-    return wrong;
+static bool check_one(struct plan_write *write, const struct machine *machine) {
+    int error = write->error;
+    look_at(write, machine);
+    bool holds = write->error == 0 && plan_holds(write);
+    if (!holds && write->error == 0)
+        write->error = error; /* why it could not be written is what is told */
+    return holds;
+}
+
+bool plan_is_due(struct plan *plan, const struct machine *machine) {
+    size_t i = 0;
+    while (i < plan->count && check_one(&plan->writes[i], machine))
+        i++;
+    return i < plan->count;
+}
+
+void plan_check(struct plan *plan, const struct machine *machine) {
+    for (size_t i = 0; i < plan->count; i++)
+        (void)check_one(&plan->writes[i], machine);
 }

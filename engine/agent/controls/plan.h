@@ -74,8 +74,10 @@ int hand_write(struct hand *hand, const char *path, const char *before, const ch
 
 /* Carries out what differs. Of a pair of limits that is written first which keeps them in order. */
 void plan_carry_out(struct plan *plan, struct hand *hand);
-/* Reads all of it again. The number of writes that are not as wanted. */
-size_t plan_check(struct plan *plan, const struct machine *machine);
+/* Whether something is not as wanted: reads until that is known. */
+bool plan_is_due(struct plan *plan, const struct machine *machine);
+/* Reads all of it again. */
+void plan_check(struct plan *plan, const struct machine *machine);
 /* Whether a write's file, as `after` has it, is as wanted. */
 bool plan_holds(const struct plan_write *write);
 

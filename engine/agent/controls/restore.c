@@ -24,6 +24,8 @@ struct put_back {
     struct text now; /* what the file holds that was looked at last */
     int unreadable;  /* or why it is not known; 0 */
     bool *written;   /* one a file */
+    bool *back;      /* was so when it was looked at last */
+    bool settled;    /* nothing was written since */
     int *errors;     /* of its last write */
 };
 
@@ -33,11 +35,12 @@ struct put_back {
 static bool is_back(struct put_back *work, size_t i) {
     const struct kept_file *file = &work->snapshot->files[i];
     work->unreadable = machine_read_bytes(work->machine, file->path, &work->now);
-    if (work->unreadable < 0) {
+    if (work->unreadable < 0)
         text_reset(&work->now);
-        return file->late;
-    }
-    return work->now.length == file->length && memcmp(work->now.bytes, file->content, file->length) == 0;
+    work->back[i] = work->unreadable < 0 ? file->late
+                                         : work->now.length == file->length &&
+                                               memcmp(work->now.bytes, file->content, file->length) == 0;
+    return work->back[i];
 }
 
 static void write_file(struct put_back *work, size_t i, const char *bytes, size_t length) {
@@ -194,7 +197,8 @@ static void put_back_all(struct put_back *work) {
         for (unsigned index = 0; index < CONTROL_COUNT; index++)
             if (work->controls >> index & 1)
                 put_back_control(work, (enum control_index)index);
-        if (work->hand.changed == changed)
+        work->settled = work->hand.changed == changed;
+        if (work->settled)
             return;
     }
 }
@@ -206,7 +210,7 @@ static void tell_different(struct put_back *work, struct restored *ret) {
         if (!(work->controls >> file->control & 1))
             continue;
         ret->written += work->written[i];
-        if (is_back(work, i))
+        if ((work->settled && work->back[i]) || is_back(work, i))
             continue;
         ret->different++;
         snprintf(path, sizeof path, "/%s", file->path);
@@ -256,14 +260,16 @@ int restore_snapshot(const struct machine *machine, const struct snapshot *snaps
     if (snapshot->touched == 0)
         return 0;
     cleanup_free bool *written = calloc(snapshot->count + 1, sizeof *written);
+    cleanup_free bool *back = calloc(snapshot->count + 1, sizeof *back);
     cleanup_free int *errors = calloc(snapshot->count + 1, sizeof *errors);
-    if (!written || !errors)
+    if (!written || !back || !errors)
         return -ENOMEM;
     struct put_back work = {.machine = machine,
                             .snapshot = snapshot,
                             .controls = control_closure(snapshot->touched),
                             .hand = {.machine = machine, .lines = lines, .patience_ns = PATIENCE_NS},
                             .written = written,
+                            .back = back,
                             .errors = errors};
     text_init(&work.now, MACHINE_FILE_LIMIT);
     put_back_all(&work);

@@ -23,6 +23,7 @@ struct wish {
     char *before;
     struct plan plan;
     unsigned planned_at; /* hand.changed then */
+    bool holds;          /* all of the plan was as wanted when that was last looked at */
     struct outcome outcome;
 };
 
@@ -34,6 +35,7 @@ struct setting {
     struct hand hand;
     struct wish wishes[CONTROL_COUNT];
     enum daemon_state daemons[DAEMON_COUNT];
+    bool repeated; /* something was set once more */
     struct failure *failure;
 };
 
@@ -136,7 +138,7 @@ static bool is_due(struct setting *setting, enum control_index index) {
     if (!wish->asked || wish->outcome.state != OUTCOME_PENDING)
         return false;
     if (index != CONTROL_DAEMONS)
-        return plan_check(&wish->plan, setting->machine) > 0;
+        return plan_is_due(&wish->plan, setting->machine);
     for (int i = 0; i < DAEMON_COUNT; i++)
         if (is_daemon_due(setting, i))
             return true;
@@ -179,7 +181,7 @@ static void set_daemons(struct setting *setting) {
 
 /* What a plan's files hold now becomes what it wants, so that it can be put back. */
 static void reverse(struct plan *plan, const struct machine *machine) {
-    (void)plan_check(plan, machine);
+    plan_check(plan, machine);
     for (size_t i = 0; i < plan->count; i++) {
         struct plan_write *write = &plan->writes[i];
         uint64_t now;
@@ -290,8 +292,11 @@ static int set_all(struct setting *setting) {
         struct wish *wish = &setting->wishes[index];
         setting->hand.control = control_at((enum control_index)index)->name;
         setting->hand.patience_ns = PATIENCE_NS;
-        if (!is_due(setting, (enum control_index)index))
+        if (!is_due(setting, (enum control_index)index)) {
+            wish->holds = true;
             continue;
+        }
+        setting->repeated = true;
         r = touch(setting, 1u << index);
         if (r == 0)
             r = keep_late(setting, (enum control_index)index, &wish->plan);
@@ -308,7 +313,8 @@ static int tell_one(struct setting *setting, enum control_index index, bool *all
     if (control_look_at(control_at(index), &setting->layout, &look) < 0)
         return failure_memory(setting->failure);
     if (wish->outcome.state == OUTCOME_PENDING) {
-        (void)plan_check(&wish->plan, setting->machine);
+        if (setting->repeated || !wish->holds)
+            plan_check(&wish->plan, setting->machine);
         outcome_of_plan(&wish->outcome, index, &wish->plan, &setting->layout.online);
     }
     if (wish->outcome.state == OUTCOME_UNCHANGED && strcmp(wish->before, look.value.bytes) != 0)
@@ -320,11 +326,12 @@ static int tell_one(struct setting *setting, enum control_index index, bool *all
     return 0;
 }
 
-/* What its files hold now, whatever was asked. */
+/* What its files were seen to hold at the end, whatever was asked. */
 static void tell_expected(struct setting *setting, const struct plan *plan) {
     for (size_t i = 0; i < plan->count; i++) {
         char path[PLAN_PATH_SIZE + 1], value[PLAN_VALUE_SIZE];
-        if (machine_read_value(setting->machine, plan->writes[i].path, value, sizeof value) < 0)
+        snprintf(value, sizeof value, "%s", plan->writes[i].after);
+        if (!value[0]) /* it could not be read */
             continue;
         if (plan->writes[i].kind == PLAN_CHOICE)
             plan_choose(value);

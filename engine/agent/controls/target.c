@@ -1,5 +1,7 @@
 #include "engine/agent/controls/target.h"
 
+#include "engine/agent/controls/frequency.h"
+
 #include <string.h>
 
 enum { LIST_SIZE = 4096 };
@@ -14,10 +16,11 @@ struct range {
  * depends on how many others are busy. A driver with a table names turbo by one frequency for all of it, so
  * that where it ends is not known.
  */
-static struct range range_of(const struct layout *layout, const struct policy *policy, int turbo) {
+static struct range range_of(const struct layout *layout, const struct policy *policy,
+                             const struct frequency_window *window, int turbo) {
     char governor[64], list[LIST_SIZE];
-    struct range range = {.min = layout_number(layout, policy->folder, "scaling_min_freq"),
-                          .max = layout_number(layout, policy->folder, "scaling_max_freq")};
+    struct range range;
+    frequency_find_limits(layout, policy, window, &range.min, &range.max);
     uint64_t base = layout_base_khz(layout, policy);
     if (range.max == 0)
         return (struct range){0};
@@ -47,9 +50,12 @@ static struct range range_of(const struct layout *layout, const struct policy *p
 void target_find(const struct layout *layout, uint64_t *ret_min_khz, uint64_t *ret_max_khz) {
     struct range all = {0};
     bool open = false;
-    int turbo = layout_turbo(layout);
+    int common = layout_common_turbo(layout);
+    struct frequency_window window;
+    frequency_read_window(layout, &window);
     for (size_t i = 0; i < layout->policy_count; i++) {
-        struct range range = range_of(layout, &layout->policies[i], turbo);
+        const struct policy *policy = &layout->policies[i];
+        struct range range = range_of(layout, policy, &window, layout_policy_turbo(layout, policy, common));
         open = open || range.max == 0;
         if (range.min && (all.min == 0 || range.min < all.min))
             all.min = range.min;

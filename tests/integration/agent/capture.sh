@@ -1,4 +1,5 @@
 # A machine's files as a tar: what comes out of it serves as --root, for us and for any tar.
+[ -w /dev/shm ] && TMPDIR=/dev/shm # a machine is thousands of small files
 . "$(dirname "$0")/../tap.sh"
 agent=$ASSAY_BUILD/libexec/assay/assay-agent
 machine=$scratch/machine copy=$scratch/copy

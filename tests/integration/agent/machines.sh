@@ -2,6 +2,7 @@
 # The agent's tools on each made-up machine of tests/machines: they find what is there, say why the rest is not, change nothing, and
 # a capture of it is the same machine.
 [ ! -w /dev/shm ] || export TMPDIR=/dev/shm # thousands of small files: not on a disk
+[ -w /dev/shm ] && TMPDIR=/dev/shm # a machine is thousands of small files
 . "$(dirname "$0")/../tap.sh"
 agent=$ASSAY_BUILD/libexec/assay/assay-agent make=$ASSAY_BUILD/tests/machines/machine-tree
 tab=$(printf '\t')

@@ -18,7 +18,7 @@ report $(output '^ +\+2 s \|[-:.o@ ]+$' && output '^  +\+8 s \|' && ! LC_ALL=C g
 report $(output 'predicted y \(log\)'; echo $?) "its scale is logarithmic where two decades are not enough"
 report $([ "$(grep -A1 '^the rows that are furthest off:$' .out | grep -cE '^  line.csv line 42, x 160: 512[0-9.]* observed, 48[0-9.]* predicted, \+[0-9.]+ sigma$')" -eq 1 ]; echo $?) \
     "the worst row first, with its line, behind a record of two lines"
-report $(output '^  on rows left out \(5 folds\): error [0-9.]+, [0-9.]+ % of the mean'; echo $?) "the error on rows left out"
+report $(output '^  on settings left out \(5 folds\): error [0-9.]+, [0-9.]+ % of the mean'; echo $?) "the error on settings left out"
 check "in a UTF-8 locale" env LC_ALL=C.UTF-8 "$ASSAY" fit line.csv --response y --terms 1+x
 report $(grep -q '+2 σ │' .out && grep -q '⠈\|⠐\|⠠\|⡀\|⠁\|⠂\|⠄' .out; echo $?) "it is of dots"
 check "--brief" "$ASSAY" fit line.csv --response y --terms 1+x --brief

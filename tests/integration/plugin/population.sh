@@ -54,6 +54,17 @@ told() {
         ! grep -qE '^  mnk +0 ' .out
 }
 report $(told; echo $?) "means, their errors, and what machines and days differ by are printed"
+check "distances are drawn" "$ASSAY" fit population days.csv -y mnk --terms 'intercept + mnk_residual | node, cpu' --by none --plot one.svg
+furthest() {
+    output "^distances of 40 machines from their population's mean: 2 beyond the 97.5 % point of chi-squared \(3\), 1 expected" &&
+        output "^distances of 200 runs from their machine's mean: " &&
+        output "^  node 0, cpu 0, days.csv line 2: mnk 8.47[0-9]+e-11, 7.17651e-11 expected of 'typical', distance 3.3" &&
+        output '^  node 4, cpu 0, days.csv line 45: mnk 8.30[0-9]+e-11, 8.32[0-9]+e-11 expected, distance 4.1' && ! output '^slow:'
+}
+report $(furthest; echo $?) "the machines and the runs that are furthest off are named, with their lines"
+report $(contains one.svg '>40 machines<' && contains one.svg '>200 runs<' && ! grep -q '>-0<' one.svg; echo $?) "and in the plot"
+check "brief" "$ASSAY" fit population days.csv -y mnk --terms 'intercept + mnk_residual | node, cpu' --by none --brief
+report $(! output distances; echo $?) "says nothing of them"
 check "it is shown" "$ASSAY" model show one.json
 report $(told; echo $?) "the same way"
 awk 'BEGIN { print "node,a"; for (i = 0; i < 10; i++) print i "," (i % 2 ? "" : "-") "1e300" }' >huge.csv
@@ -61,6 +72,8 @@ refuse "squares beyond a double" 2 "beyond what a double can hold" "$ASSAY" fit 
 report $([ ! -e huge.json ]; echo $?) "no model of them"
 check "with slow nodes" "$ASSAY" fit population days.csv -y mnk --terms 'intercept + mnk_residual' --by none \
     --set components=0 -o slow.json
+report $(output '^slow: node 0, cpu 0; node 4, cpu 0; node 8, cpu 0; node 12, cpu 0; node 16, cpu 0 \(5 of 40 machines\)$'; echo $?) \
+    "the slow ones by name"
 report $(contains slow.json '"name": "typical".*"weight": 0\.875.*"name": "slow".*"weight": 0\.125'; echo $?) "one in eight"
 check "both are good models" "$ASSAY" model check one.json slow.json
 

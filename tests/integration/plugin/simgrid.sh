@@ -334,6 +334,7 @@ done
 sed 's/^node,core/node,cpu/' dgemm.csv >cpus.csv
 "$ASSAY" fit cpus.csv --terms m*n*k+m*n --by node,cpu -o cpus.json >cpus.txt
 check "HPL's dgemm" "$ASSAY" export hpl-smpi cpus.json -o dgemm_model.c
+report $(contains dgemm_model.c '^/\* The body of dgemm_time\(M, N, K\) of HPL on SMPI, in its src/blas/dgemm_model.c: seconds'; echo $?) "says where it goes"
 "$ASSAY" export hpl-smpi --no-noise cpus.json -o plain_model.c
 noise='"noise": {"kind": "N-1", "distribution": "half-normal", "method": "rule", "sigma": [{"name": "1", "unit": null, "estimate": 0.001}]}'
 sed "s/, \"noise\": {[^}]*}[^}]*}//; s/\"notes\": \[/$noise, &/" cpus.json >noisy.json
@@ -342,11 +343,18 @@ cat >hpl.c <<'EOF'
 #include <math.h>
 #include <stdio.h>
 static int cpu;
-static int get_cpuid(void) { return cpu; }
+int get_cpuid(void) { return cpu; }
 double random_normal(void) { return 0; }
 double random_halfnormal_shifted(double a, double b) { return a + 2 * b; }
-static double dgemm_time(double M, double N, double K) {
+/* As src/blas/HPL_dgemm.c has it, with what goes before and after the file. */
+double dgemm_time(double M, double N, double K) {
+    double mnk = M*N*K;
+    double mn = M*N;
+    double mk = M*K;
+    double nk = N*K;
+    (void)mnk, (void)mn, (void)mk, (void)nk;
 #include MODEL
+    return 0;
 }
 static int near(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
 int main(void) {
@@ -386,6 +394,10 @@ done
 refuse "cpus that HPL does not know" 2 "the group 'dahu-1.site/2' has no number for HPL" sh -c "
     sed 's/^\(dahu-1.site\),1,/\1,2,/' cpus.csv >three.csv
     '$ASSAY' fit three.csv --terms m*n*k --by node,cpu -o three.json >three.txt; '$ASSAY' export hpl-smpi three.json"
+sed 's/"kind": "linear"/"kind": "population"/' cpus.json >population.json
+refuse "a population as dgemm" 2 "a model of kind 'population' is none of dgemm; .*generate cluster --model" "$ASSAY" export hpl-smpi population.json
+refuse "a population as hosts" 2 "a population tells no hosts by name" "$ASSAY" export simgrid smpi.json population.json
+refuse "SMPI's tables as dgemm" 2 "a model of kind 'smpi' is none of dgemm" "$ASSAY" export hpl-smpi smpi.json
 refuse "groups that HPL does not know" 2 "the groups are not by node" "$ASSAY" export hpl-smpi dgemm.json
 refuse "terms that HPL does not know" 2 "'log2\(size\)\^2' is not a product of m, n and k" sh -c "
     sed 's/\"by\": \[\]/\"by\": [\"node\"]/; s/\"labels\": {}/\"labels\": {\"node\": \"a1\"}/; s/\"kind\": \"maximum\"/\"kind\": \"linear\"/' maximum.json >log.json

@@ -16,7 +16,7 @@ RANDOM=${ASSAY_SEED:-4711}
 export ASSAY_PATH=$scratch
 write_tick "$scratch"
 # With probes rows wait for samples before they are written; in every other run they do not.
-testbed='{hosts: "node-[1-8]", lease: 2 s}'
+testbed='{hosts: "node-[1-8]", lease: 20 s}'
 tick_campaign "$scratch/campaign-0" 250 8000 "$testbed" 'probes: 100ms'
 tick_campaign "$scratch/campaign-1" 250 8000 "$testbed" 'probes: none'
 
@@ -84,7 +84,7 @@ kill -TERM "$engine"
 wait "$shell_job"
 check "a run that was asked to end is partial" test $? -eq 6
 folder=$(find "$scratch/ended" -mindepth 1 -maxdepth 1 -type d)
-sleep 3 # its agents were told to leave, and their lease is over
+sleep 2 # they were told to leave
 resume_to_end "... and can be resumed when its agents are long gone" "$folder"
 check "... each unit is there once, with its answer" check_rows "$folder/results/results.csv" 250 8
 check "... in an archive of its own" "$ASSAY" archive verify "$folder-2.zip"
@@ -98,7 +98,7 @@ bed down
 
 # ---- nodes whose controls were set when it was killed, one run a list of phases in which it is
 if [ "$kills" -gt 0 ] && bed up 2 --machine intel-pstate --names 'node-%' && bed can kernel-files; then
-    tick_campaign "$scratch/state" 100 10000 '{hosts: "node-[1-2]", lease: 2 s}' 'probes: 100ms' \
+    tick_campaign "$scratch/state" 100 10000 '{hosts: "node-[1-2]", lease: 20 s}' 'probes: 100ms' \
         'controls: {turbo: off, hyperthreads: off, governor: performance, frequency: base, numa-balancing: off, transparent-huge-pages: never, proof: 100ms}'
     for node in 1 2; do bed files $node | sort >"$scratch/before-$node"; done
     files_are_as_before() {

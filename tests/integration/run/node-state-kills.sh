@@ -36,13 +36,14 @@ are_as_before_within() { # SECONDS
         done
     done
 }
-# Long enough that none ends before it is disturbed, on a busy machine too.
+# Long enough that none ends before it is disturbed, on a busy machine too; and none goes on with the nodes that are left.
 sed 's/repetitions: 30/repetitions: 1000/' "$scratch/campaign.yaml" >"$scratch/long.yaml"
+echo 'node-loss: abort' >>"$scratch/long.yaml"
 start() { bed run "$ASSAY" run "$scratch/long.yaml" -o "$scratch/runs" >"$scratch/out" 2>"$scratch/err" & engine=$!; }
 # The engine is a child of `bed run`'s process, or that process itself.
 engine_process() { pgrep -o -f -- "$scratch/long.yaml -o $scratch/runs"; } # its resolver of names has the same words
 wait_for() { # wait_for LINE: of the engine's stderr
-    for _ in $(seq 300); do grep -q "$1" "$scratch/err" && return; sleep 0.05; done
+    for _ in $(seq 1200); do grep -q "$1" "$scratch/err" && return; sleep 0.05; done
     sed 's/^/# /' "$scratch/err" >&2
     return 1
 }
@@ -71,9 +72,9 @@ for i in $(seq "$kills"); do
     sleep $((delay / 1000)).$(printf %03d $((delay % 1000)))
     kill -KILL "$(engine_process)" 2>/dev/null
     wait $engine 2>/dev/null
-    check "engine killed $delay ms after its control phase began: all files as before within the lease" are_as_before_within 12
+    check "engine killed $delay ms after its control phase began: all files as before within the lease" are_as_before_within 60
     # The next one is not to meet agents that are still leaving.
-    for _ in $(seq 50); do bed on 1 pgrep agent >/dev/null || break; sleep 0.1; done
+    for _ in $(seq 300); do bed on 1 pgrep agent >/dev/null || break; sleep 0.1; done
 done
 
 # ---- the agent is killed: the worker, then both of its processes
@@ -86,7 +87,7 @@ wait_for '^measure' && sleep 0.2
 bed on 2 kill -KILL "$(worker_of 2)"
 wait $engine
 check "a run whose agent is killed fails" test $? -ne 0
-check "... and its guardian put the node back" are_as_before_within 5
+check "... and its guardian put the node back" are_as_before_within 30
 
 start
 wait_for '^measure' && sleep 0.2
@@ -102,11 +103,11 @@ check "... to the byte" are_as_before_within 1
 start
 wait_for '^measure' && sleep 0.2
 bed cut 3
-check "a node that is cut off puts itself back when its lease is over" eval 'for _ in $(seq 100); do is_as_before 3 && break; sleep 0.1; done; is_as_before 3'
+check "a node that is cut off puts itself back when its lease is over" eval 'for _ in $(seq 600); do is_as_before 3 && break; sleep 0.1; done; is_as_before 3'
 bed mend 3
 wait $engine
 check "... the run fails" test $? -ne 0
-check "... and the others are as they were" are_as_before_within 5
+check "... and the others are as they were" are_as_before_within 30
 
 # ---- a restart
 start

@@ -55,6 +55,7 @@ check "controls.json has what each block set" test "$(cat_of "$archive" nodes/no
 check "datapackage.json calls them factors" grep -A8 '"control.turbo"' <(cat_of "$archive" datapackage.json) | grep -q '"factor"'
 check "all is as it was" are_as_before
 check "PUs that come and go have files of their own" cat_of "$archive" nodes/node-1/probes/frequency-2.csv
+check "... and where the sampler began anew is told" test "$(cat_of "$archive" nodes/node-1/probes/events.csv | grep -c ',begin,')" -ge 8
 check "the archive verifies" "$ASSAY" archive verify "$archive"
 check "its states can be fitted apart" "$ASSAY" fit linear "$archive" --response took --terms 1 --by control.turbo -o "$scratch/model.json"
 
@@ -138,12 +139,13 @@ campaign throttled <<'EOF'
 name: throttled
 probes: 100ms
 gates: {throttle: repeat, repeats: 2, load: none, temperature: none}
-design: {repetitions: 8}
+design: {repetitions: 4}
 EOF
-# The counter of a package moves once, while the first units are measured.
-(for _ in $(seq 200); do grep -q '^measure' "$scratch/err" 2>/dev/null && break; sleep 0.05; done; sleep 0.4
-    bed set 1 "$cpu/cpu0/thermal_throttle/package_throttle_count" 7) &
-: >"$scratch/err"
+# The counter of a package moves once, while the first unit waits for that.
+sed -i "s|^  run: .*|  run: sh -c 'touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.05; done; sleep 0.2; echo took 1'|" "$scratch/throttled.yaml"
+(for _ in $(seq 1200); do bed on 1 test -e /tmp/begun && break; sleep 0.05; done
+    bed set 1 "$cpu/cpu0/thermal_throttle/package_throttle_count" 7
+    for node in 1 2; do bed on $node touch /tmp/go; done) &
 run throttled
 wait
 check "units during which the processor was slowed down are flagged" column state.flags | grep -qx throttle
@@ -159,9 +161,8 @@ probes: 100ms
 gates: {unwatched: stop, load: none, temperature: none}
 design: {repetitions: 100}
 EOF
-(for _ in $(seq 200); do grep -q '^measure' "$scratch/err" 2>/dev/null && break; sleep 0.05; done; sleep 1
+(for _ in $(seq 1200); do [ "$(cat "$scratch"/runs/ended-*/journal.jsonl 2>/dev/null | grep -c '"event":"unit",')" -ge 3 ] && break; sleep 0.05; done
     kill -TERM "$(pgrep -o -f -- "$scratch/ended.yaml -o $scratch/runs")") &
-: >"$scratch/err"
 run ended 6
 wait
 check "a run that is asked to end is partial, whatever its gates" test $status -eq 6
@@ -174,7 +175,7 @@ probes: {period: 100ms, drift: 100ms}
 gates: {drift: stop, load: none}
 design: {repetitions: 100}
 EOF
-(for _ in $(seq 200); do grep -q '^measure' "$scratch/err" 2>/dev/null && break; sleep 0.05; done; sleep 0.3
+(for _ in $(seq 1200); do grep -q '^measure' "$scratch/err" 2>/dev/null && break; sleep 0.05; done; sleep 0.3
     bed set 2 "$cpu/intel_pstate/no_turbo" 0) &
 : >"$scratch/err"
 run drift 3

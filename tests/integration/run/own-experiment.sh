@@ -112,4 +112,38 @@ sed 's/repetitions: 4/repetitions: 200000/' "$scratch/git.yaml" >"$scratch/many.
 refuse "more units than an archive has room for are refused" 2 "200000 units would keep their output in more files than" \
     "$ASSAY" run "$scratch/many.yaml" -o "$scratch/failed"
 check "... before anything is prepared" test "$("$ASSAY" archive cat "$scratch"/failed/*.zip journal.jsonl | grep -c '"event":"command"')" -eq 0
+
+# Going on with what was built: a branch moves on meanwhile, a folder is edited. Units fail until $scratch/go is there.
+git init -q "$scratch/moving"
+commit() { echo "version $1" >"$scratch/moving/version"; git -C "$scratch/moving" add -A; git -C "$scratch/moving" -c user.name=t -c user.email=t@localhost commit -qm "$1"; }
+commit 1
+git -C "$scratch/moving" branch -q -f trunk
+cat >"$scratch/moving.yaml" <<E2
+experiment:
+  name: moving
+  source: {git: 'file://$scratch/moving', at: trunk}
+  run: [sh, -c, 'test -e $scratch/go && cat version']
+  responses: {version: {pattern: '^version ([0-9]+)'}}
+design: {repetitions: 4}
+probes: none
+E2
+refuse "a run that fails" 3 "3 units in a row failed" "$ASSAY" run "$scratch/moving.yaml" -q -o "$scratch/moved"
+commit 2
+git -C "$scratch/moving" branch -q -f trunk
+touch "$scratch/go"
+archive=$("$ASSAY" resume "$scratch"/moved/*.zip -q 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+check "... is resumed with the commit that it began with, although the branch has moved" \
+    test "$("$ASSAY" archive cat "${archive:-none}" results/results.csv | awk -F, 'NR > 1 {print $10}' | sort | uniq -c | xargs)" = "4 1"
+check "... and that is recorded" \
+    test "$("$ASSAY" archive cat "${archive:-none}" software/source-commit.txt)" = "$(git -C "$scratch/moving" rev-parse trunk~1)"
+rm -rf "$scratch/go" "$scratch/moved"
+sed "s,{git: .*},{folder: '$scratch/moving'}," "$scratch/moving.yaml" >"$scratch/edited.yaml"
+"$ASSAY" run "$scratch/edited.yaml" -q -o "$scratch/moved" >"$scratch/out" 2>"$scratch/err"
+touch "$scratch/go" "$scratch/moving/more"
+commit 3
+refuse "a folder that was edited since is refused, with a file that is another" 2 \
+    "the experiment's source '.*/moving' has changed since the run began: 'more' is new; expected" \
+    "$ASSAY" resume "$scratch"/moved/*.zip -q
+rm "$scratch/moving/more"
+refuse "... or has other words" 2 "began: 'version' has changed; expected" "$ASSAY" resume "$(cat "$scratch/out")" -q
 finish

@@ -156,7 +156,9 @@ echo '/* another */' >>"$scratch/experiments/tick/tick.c"
 check "a run whose campaign was edited meanwhile is refused" test $? -eq 2
 check "... with the line of the campaign" grep -q "tick.yaml' has changed at line [0-9]*: .*a word more" "$scratch/err"
 check "... and of the experiment" grep -q "experiments/tick/tick.c' has changed at line [0-9]*: .*another" "$scratch/err"
-check "... and the design's file" grep -q "the design's file .*tick.csv' has changed" "$scratch/err"
+check "... and of the design's file" grep -q "the design's file .*tick.csv' has changed at line 8: was '7,5000', is '700,5000'" "$scratch/err"
+refuse "... so it is by 'run --resume'" 2 "has changed at line [0-9]*: .*a word more" \
+    "$ASSAY" run "$scratch/tick.yaml" --resume -o "$scratch/changed" -q
 "$ASSAY" resume "$folder" --as-recorded >"$scratch/out" 2>"$scratch/err"
 report $? "... and with --as-recorded resumed as it was"
 is_whole "an edited campaign" "$folder" 2

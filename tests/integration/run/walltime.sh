@@ -27,8 +27,8 @@ EOF
 limited() {
     local name=$1 began=$SECONDS; shift
     rm -rf "${scratch:?}/$name"
-    timeout 60 "$ASSAY" run "$scratch/$name.yaml" -o "$scratch/$name" "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$? seconds=$((SECONDS - began + 1)) archive=$(cat "$scratch/out")
+    timeout 200 "$ASSAY" run "$scratch/$name.yaml" -o "$scratch/$name" "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$? seconds=$((SECONDS - began + 1)) archive=$(tail -1 "$scratch/out")
 }
 # A machine that is busy with other things is late: what is asked of the clock is asked again with twice the time.
 # punctual MS CONDITION NAME [OPTION]...: limited with a limit of MS, and again until the condition holds. Sets $limit (ms).
@@ -180,7 +180,8 @@ beats short 1000 3 'probes: none'
 limited short
 lanes=$(($(lines_of results/results.csv) / 3))
 beats stream 10000 3000 'walltime: {limit: 5000ms, margin: 2 s}' 'probes: 500ms'
-punctual 5000 '[ $seconds -le $((limit / 1000 + 1)) ] && grep -q "no further unit would end in time" "$scratch/err"' stream
+punctual 5000 '[ $seconds -le $((limit / 1000 + 1)) ] && [ "$(lines_of results/results.csv)" -ge $((10 * lanes)) ] &&
+    grep -q "no further unit would end in time" "$scratch/err"' stream
 check "a kernel of 30 s with a walltime of $limit ms ends in time (after $seconds s at most)" test $seconds -le $((limit / 1000 + 1))
 check "... having measured something" test "$(lines_of results/results.csv)" -ge $((10 * lanes))
 is_partial "$lanes" 3000 deadline
@@ -193,12 +194,11 @@ check "rows of 0.8 s are sent one by one, as long as they fit: up to $((limit / 
 is_partial "$lanes" 20 deadline
 
 # ---- In a new reservation
-naps again 0.1 60 'walltime: {limit: 4 s, margin: 300ms}'
-limited again --resubmit
+naps again 0.1 80 'walltime: {limit: 4000ms, margin: 300ms}'
+punctual 4000 '[ $status -eq 0 ]' again --resubmit
 check "what the time did not allow is done in further reservations (exit code $status)" test $status -eq 0
-archive=$(tail -1 "$scratch/out")
 check "... there were some" test "$(events run-resumed | wc -l)" -ge 1
-check "... each unit was done, once" test "$(member results/results.csv | awk -F, 'NR > 1 {print $1}' | sort -n | uniq | wc -l) $(lines_of results/results.csv)" = "60 60"
+check "... each unit was done, once" test "$(member results/results.csv | awk -F, 'NR > 1 {print $1}' | sort -n | uniq | wc -l) $(lines_of results/results.csv)" = "80 80"
 check "... and nothing is missing any more" test -z "$("$ASSAY" archive list "$archive" | grep missing.csv)"
 
 # ---- Asked to end

@@ -171,6 +171,10 @@ bed down
 bed up 1 --machine amd-pstate
 put 1 $policy/boost 0
 check "boost of one policy lowers its limits" test "$(get 1 $policy/cpuinfo_max_freq),$(get 1 $policy/scaling_max_freq),$(get 1 $cpu/cpufreq/policy3/scaling_max_freq)" = 2450000,2450000,3500000
+put 1 $cpu/cpufreq/boost 0
+check "that of all takes them along, which take nothing then" test "$(put 1 $policy/boost 1),$(get 1 $cpu/cpufreq/policy3/boost)" = 'Invalid argument,0'
+put 1 $cpu/cpufreq/boost 1
+check "and gives it back to all" test "$(get 1 $policy/boost),$(get 1 $policy/cpuinfo_max_freq)" = 1,3500000
 bed down
 bed up 1 --machine virtual
 check "a machine without SMT" test "$(put 1 $cpu/smt/control off)" = 'No such device'

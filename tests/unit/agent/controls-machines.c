@@ -227,6 +227,55 @@ static void limits_stay_in_order(void **state) {
     machine_expect(POLICY "0/scaling_min_freq", "1000000\n");
 }
 
+/* The switch of all and those of the policies: turbo is on where none of them is off. */
+static void boost_of_a_policy_may_differ(void **state) {
+    (void)state;
+    machine_make("amd-pstate");
+    machine_put(POLICY "3/boost", "0\n");
+    struct text before = machine_state();
+    assert_int_equal(TOOL("--controls"), 0);
+    assert_string_equal(told_of("control", "turbo", 3), "mixed: on (0-2,4-15), off (3)");
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "turbo=on"), 0);
+    assert_string_equal(told_of("set", "turbo", 5), "done");
+    assert_string_equal(told_of("set", "turbo", 4), "on");
+    assert_int_equal(count_told("write\t"), 1);
+    machine_expect(POLICY "3/boost", "1\n");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    machine_is_as(&before);
+    /* Off is off for all by one write: a kernel refuses the others then. */
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    assert_string_equal(told_of("set", "turbo", 4), "off");
+    assert_int_equal(count_told("write\t"), 1);
+    machine_expect("sys/devices/system/cpu/cpufreq/boost", "0\n");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
+/* intel_pstate's limits of all, which those of the policies do not show: tuned leaves them so, for one. */
+static void limits_of_all_hold_too(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    machine_put("sys/devices/system/cpu/intel_pstate/min_perf_pct", "40\n");
+    machine_put("sys/devices/system/cpu/intel_pstate/max_perf_pct", "50\n");
+    struct text before = machine_state();
+    assert_int_equal(TOOL("--controls"), 0);
+    assert_string_equal(told_of("control", "frequency", 3), "1.4GHz..1.8GHz");
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "governor=performance"), 0);
+    assert_string_equal(told("target"), "target\t1800000000\t1800000000");
+    assert_int_equal(TOOL("--set-controls", "frequency=1GHz..base"), 0);
+    assert_string_equal(told_of("set", "frequency", 4), "1GHz..2.1GHz");
+    assert_string_equal(told_of("set", "frequency", 6), "");
+    machine_expect("sys/devices/system/cpu/intel_pstate/min_perf_pct", "22\n");
+    machine_expect("sys/devices/system/cpu/intel_pstate/max_perf_pct", "100\n");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
 /* Frequency goes down before hardware threads go, and up again after: and comes back with the rest. */
 static void threads_go_at_the_lowest(void **state) {
     (void)state;
@@ -385,6 +434,8 @@ int main(void) {
         MACHINE_TEST(values_are_understood),
         MACHINE_TEST(mixed_values_are_told),
         MACHINE_TEST(limits_stay_in_order),
+        MACHINE_TEST(boost_of_a_policy_may_differ),
+        MACHINE_TEST(limits_of_all_hold_too),
         MACHINE_TEST(threads_go_at_the_lowest),
         MACHINE_TEST(others_changes_stay),
         MACHINE_TEST(a_driver_that_is_off_is_passed_by),

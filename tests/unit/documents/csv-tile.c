@@ -247,6 +247,30 @@ static void test_what_is_no_number(void **state) {
         }
 }
 
+/* Numbers with an exponent, that are read by fours, and among them what only looks like one. */
+static void test_scientific_numbers(void **state) {
+    (void)state;
+    static const char *const odd[] = {
+        "1.5e-0x",  "1.5e-:1", "1.5e-1:",  "1.5e-/1", "1.5e/01", "1.5f-01",           "1.5e*01",
+        "1.5e001",  "1x5e-01", "x.5e-01",  "1.xe-01", ":.5e-01", "-1.5e-01",          "12.5e-01",
+        "1.e-01",   "1.5e-1",  "1.5e-001", "15e-01",  "1.5E+01", "9.9999999999e+99",  "1.0e+22",
+        "1.0e+23",  "1.0e+24", "1.0e-21",  "1.0e-22", "1.0e-23", "1.00000000000e-01", "0.0e+00",
+        "1.5e-01 ", "7"};
+    char usual[9][32];
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        for (size_t at = 0; at < 9; at++) {
+            const char *texts[9];
+            for (size_t row = 0; row < 9; row++) {
+                int digits = (int)(draw() % 12), exponent = (int)(draw() % 60) - 30;
+                snprintf(usual[row], sizeof usual[row], "%.*fe%+03d", digits,
+                         (double)(draw() % 1000) * 0.0099, exponent);
+                texts[row] = row == at ? odd[i] : usual[row];
+            }
+            check_numbers(texts, 9, false, at % 2);
+            check_numbers(texts, 9, true, (at + 1) % 2);
+        }
+}
+
 static void test_random_numbers(void **state) {
     (void)state;
     for (int round = 0; round < 3000; round++) {
@@ -284,6 +308,7 @@ int main(void) {
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_missing_numbers),
         cmocka_unit_test(test_what_is_no_number),
+        cmocka_unit_test(test_scientific_numbers),
         cmocka_unit_test(test_random_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

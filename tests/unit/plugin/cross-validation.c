@@ -9,6 +9,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/plugin/cross-validation.h"
+#include "engine/plugin/folds.h"
 #include "engine/plugin/residuals.h"
 
 #include <math.h>
@@ -94,7 +95,7 @@ static void note(void *context, const char *sentence) {
 static double mean_without(int group, int fold) {
     double sum = 0, count = 0;
     for (int i = group; i < ROWS; i += GROUPS)
-        if (refit_fold((uint64_t)i, SEED, FOLDS) != fold) {
+        if (folds_of_key((uint64_t)i, SEED, FOLDS) != fold) {
             sum += responses[i];
             count++;
         }
@@ -118,7 +119,7 @@ static void fit(size_t kept_rows, uint32_t folds, struct heard *heard, char *sai
         fail_msg("%s", failure.text);
     const struct fitting_listener listener = {heard, hear_formula, hear_group, hear_skipped};
     const struct fitting_listener *const listeners[] = {&listener, fitted_model_listener(model)};
-    const struct cross_validation_options validated = {folds, true, note, said};
+    const struct cross_validation_options validated = {folds, note, said};
     assert_int_equal(cross_validation_new(fitting, &validated, listeners, 2, &validation, &failure), 0);
     const struct fitting_listener *first = cross_validation_listener(validation);
     if (fitting_finish(fitting, &first, 1, &failure) < 0)
@@ -142,7 +143,7 @@ static void by_hand(void **state) {
     for (int g = 0; g < GROUPS; g++) {
         double squares = 0, sum = 0, count = 0;
         for (int i = g; i < ROWS; i += GROUPS) {
-            double error = responses[i] - mean_without(g, refit_fold((uint64_t)i, SEED, FOLDS));
+            double error = responses[i] - mean_without(g, folds_of_key((uint64_t)i, SEED, FOLDS));
             squares += error * error;
             sum += responses[i];
             count++;
@@ -191,10 +192,10 @@ static void folds(void **state) {
     (void)state;
     size_t counts[5] = {0}, moved = 0;
     for (uint64_t row = 0; row < 100000; row++) {
-        uint8_t fold = refit_fold(row, 1, 5);
+        uint8_t fold = folds_of_key(row, 1, 5);
         assert_true(fold < 5);
         counts[fold]++;
-        moved += fold != refit_fold(row, 2, 5);
+        moved += fold != folds_of_key(row, 2, 5);
     }
     for (size_t i = 0; i < 5; i++)
         assert_in_range(counts[i], 19500, 20500);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
@@ -314,9 +315,103 @@ static void hull(void **state) {
     evaluation_free(evaluation);
 }
 
+/* Parts by the text of a column, each name with segments of its own. */
+static void named_parts(void **state) {
+    (void)state;
+    static const struct plugin_factor by_n[] = {{"n", 1, NULL, NULL}};
+    static const struct plugin_term terms_of_n[] = {{"1", NULL, 0}, {"n", by_n, 1}};
+    static const struct plugin_range low = {"n", 1, 9}, high = {"n", 12, 90};
+    const double few[] = {1, 2}, many[] = {3, 4}, other[] = {5, 6}, cost[] = {7, 0};
+    const bool constant[] = {false, true};
+    const struct predict_part parts[] = {
+        {.kind = "segment",
+         .name = "Send",
+         .from = 0,
+         .to = 10,
+         .estimates = few,
+         .domain = &low,
+         .domain_count = 1},
+        {.kind = "segment",
+         .name = "Send",
+         .from = 10,
+         .to = INFINITY,
+         .estimates = many,
+         .domain = &high,
+         .domain_count = 1},
+        {.kind = "segment",
+         .name = "Recv",
+         .from = 0,
+         .to = INFINITY,
+         .estimates = other,
+         .domain = &low,
+         .domain_count = 1},
+        {.kind = "whole",
+         .name = "Test",
+         .from = -INFINITY,
+         .to = INFINITY,
+         .estimates = cost,
+         .dropped = constant},
+        {.kind = "protocol", .name = "protocol", .from = -INFINITY, .to = INFINITY, .estimates = cost},
+    };
+    struct predict_group group = {"all", 9, parts, LENGTH(parts)};
+    struct predict_model model = {.size = sizeof model,
+                                  .name = "m.json",
+                                  .kind = "smpi",
+                                  .response = "y",
+                                  .terms = terms_of_n,
+                                  .term_count = 2,
+                                  .groups = &group,
+                                  .group_count = 1,
+                                  .over = "n",
+                                  .named_by = "kind"};
+    struct evaluation *evaluation = make(&model, columns, LENGTH(columns));
+    const char **names = NULL;
+    size_t count = 0;
+    assert_int_equal(evaluation_columns(&model, &names, &count, NULL), 0);
+    assert_int_equal(count, 2);
+    assert_string_equal(names[1], "kind");
+    free(names);
+    assert_true(evaluation_uses_text(evaluation, 2));
+    static const struct {
+        const char *text;
+        double n, mean, left;
+    } rows[] = {{"Send", 5, 11, 1},         {"mpi_send", 10, 43, 1}, {"Send", 180, 723, 2},
+                {"RECV", 10, 65, 10.0 / 9}, {"MPI_Recv", 9, 59, 1},  {"Test", 1e9, 7, 1},
+                {"Send", 0.5, 2, 2}};
+    struct evaluation_value value;
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        const double values[] = {0, rows[i].n, 0, 0};
+        const char *const texts[] = {NULL, NULL, rows[i].text, NULL};
+        assert_int_equal(evaluation_row(evaluation, 0, values, texts, &value), 0);
+        assert_true(value.mean == rows[i].mean && fabs(value.left - rows[i].left) < 1e-12);
+        bool segment = strcmp(rows[i].text, "Test") != 0;
+        assert_true(evaluation_is_of_row(evaluation, evaluation_part(evaluation, 0, values, texts)) ==
+                    segment);
+    }
+    static const char *const strangers[] = {"Bcast", "protocol", "", NULL};
+    for (size_t i = 0; i < LENGTH(strangers); i++) {
+        const double values[] = {0, 5, 0, 0};
+        const char *const texts[] = {NULL, NULL, strangers[i], NULL};
+        assert_int_equal(evaluation_row(evaluation, 0, values, texts, &value), -EDOM);
+        assert_true(isnan(value.mean) && !evaluation_part(evaluation, 0, values, texts));
+        assert_true(isnan(evaluation_standard_error(evaluation, 0, values, texts)));
+    }
+    evaluation_free(evaluation);
+    model.named_by = NULL;
+    assert_false(evaluation_is_possible(&model));
+    expect_refusal(&model, columns, LENGTH(columns), "does not tell which column names the operation");
+    model.named_by = "operation";
+    expect_refusal(&model, columns, LENGTH(columns), "the column 'operation', which is not there");
+    model.named_by = "kind";
+    const struct predict_part crossed[] = {parts[1], parts[0]};
+    group.parts = crossed;
+    group.part_count = 2;
+    expect_refusal(&model, columns, LENGTH(columns), "expected segments in order");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(linear), cmocka_unit_test(piecewise),
-                                       cmocka_unit_test(maximum), cmocka_unit_test(rates),
-                                       cmocka_unit_test(hull)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(linear),    cmocka_unit_test(named_parts),
+                                       cmocka_unit_test(piecewise), cmocka_unit_test(maximum),
+                                       cmocka_unit_test(rates),     cmocka_unit_test(hull)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

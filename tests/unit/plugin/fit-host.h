@@ -18,7 +18,9 @@ enum {
     HOST_BLOCK = 37,
     HOST_PARTS = 32,
     HOST_COVARIANCE = 12,
-    HOST_SETTINGS = 64
+    HOST_SETTINGS = 64,
+    HOST_COMPARISONS = 256,
+    HOST_DISTANCES = 640,
 };
 
 struct host_table {
@@ -33,6 +35,9 @@ struct host_table {
     size_t size_count;
     bool suggested;
     uint64_t seed;
+    const char *other_method, *other_terms, *breaks_from;
+    double breaks[8];
+    size_t break_count;
     /* Columns of texts: codes of each row, and the texts in natural order by code. */
     const char *category_names[HOST_COLUMNS];
     const uint32_t *categories[HOST_COLUMNS];
@@ -76,6 +81,13 @@ struct host_group {
     size_t part_count;
 };
 
+/* What a model tells in place of residuals; names are copies. */
+struct host_distances {
+    struct fit_distances told;
+    struct fit_distance items[HOST_DISTANCES];
+    char names[HOST_DISTANCES][32], parts[HOST_DISTANCES][16];
+};
+
 struct host_result {
     int code; /* of the first call that failed, or 0 */
     struct plugin_message message;
@@ -85,6 +97,8 @@ struct host_result {
     const struct fit_needs *needs;
     uint32_t orders[HOST_COLUMNS][HOST_TERMS];
     struct host_group groups[HOST_GROUPS];
+    struct fit_comparison comparisons[HOST_COMPARISONS]; /* of the first rows */
+    struct host_distances distances[2];
 };
 
 static int host_formula(void *context, const struct fit_formula *formula) {
@@ -177,8 +191,16 @@ static const char *host_place(void *context, uint64_t row, char *buffer, size_t 
     return buffer;
 }
 
+/* The fold that this host puts a row in. */
+static inline uint8_t host_fold_of(uint64_t row, uint64_t seed, uint32_t folds) { /* splitmix64 */
+    uint64_t z = row * UINT64_C(0x9e3779b97f4a7c15) + seed;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (uint8_t)((((z ^ z >> 31) >> 32) * folds) >> 32);
+}
+
 static int host_stream(const struct fit_operations *fit, struct fit *instance, const struct fit_needs *needs,
-                       const struct host_table *table, const uint32_t *groups,
+                       const struct host_table *table, const uint32_t *groups, double folds,
                        struct plugin_message *message) {
     int r = 0;
     for (size_t start = 0; r >= 0 && start < table->rows; start += HOST_BLOCK) {
@@ -193,12 +215,33 @@ static int host_stream(const struct fit_operations *fit, struct fit *instance, c
                 if (strcmp(table->category_names[c], needs->categories[i]) == 0)
                     categories[i] = table->categories[c] + start;
         size_t rows = table->rows - start < HOST_BLOCK ? table->rows - start : HOST_BLOCK;
+        uint8_t fold_of[HOST_BLOCK];
+        for (size_t i = 0; i < rows; i++)
+            fold_of[i] = host_fold_of(start + i, table->seed, (uint32_t)folds);
         const struct fit_block block = {
-            sizeof block, rows,      columns, groups + start, table->groups ? table->group_count : 1,
-            start,        categories};
+            .size = sizeof block,
+            .rows = rows,
+            .columns = columns,
+            .groups = groups + start,
+            .group_count = table->groups ? table->group_count : 1,
+            .first_row = start,
+            .categories = categories,
+            .folds = folds >= 2 ? fold_of : NULL,
+        };
         r = fit->block(instance, &block, message);
     }
     return r < 0 ? r : fit->end_of_pass(instance, message);
+}
+
+static void host_keep_distances(const struct fit_operations *fit, const struct fit *instance,
+                                struct host_distances ret[static 2]) {
+    for (size_t set = 0; set < 2 && fit->distances && fit->distances(instance, set, &ret[set].told); set++)
+        for (size_t i = 0; i < ret[set].told.count && i < HOST_DISTANCES; i++) {
+            const struct fit_distance *item = &ret[set].told.items[i];
+            ret[set].items[i] = *item;
+            snprintf(ret[set].names[i], sizeof *ret->names, "%s", item->name);
+            snprintf(ret[set].parts[i], sizeof *ret->parts, "%s", item->part ? item->part : "");
+        }
 }
 
 static void host_fit(const struct fit_operations *fit, const struct host_table *table,
@@ -207,12 +250,14 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
     *ret = (struct host_result){0};
     uint32_t *zero = calloc(table->rows + 1, sizeof *zero);
     struct fit_column columns[2 * HOST_COLUMNS];
-    double parameters[HOST_SETTINGS];
+    double parameters[HOST_SETTINGS], folds = 0;
     for (size_t i = 0; i < fit->parameter_count; i++) {
         parameters[i] = fit->parameters[i].fallback;
         for (size_t s = 0; s < table->setting_count; s++)
             if (strcmp(table->settings[s], fit->parameters[i].name) == 0)
                 parameters[i] = table->values[s];
+        if (strcmp(fit->parameters[i].name, "folds") == 0)
+            folds = parameters[i];
     }
     for (size_t i = 0; i < table->category_count; i++)
         columns[table->column_count + i] = (struct fit_column){table->category_names[i], NULL, "string"};
@@ -233,6 +278,11 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
         .column_count = table->column_count + table->category_count,
         .seed = table->seed,
         .suggested = table->suggested,
+        .other_method = table->other_method,
+        .other_terms = table->other_terms,
+        .breaks = table->breaks,
+        .break_count = table->break_count,
+        .breaks_from = table->breaks_from,
     };
     struct fit *instance = NULL;
     struct fit_needs needs = {0};
@@ -241,13 +291,21 @@ static void host_fit(const struct fit_operations *fit, const struct host_table *
     ret->code = fit->open(&host, &request, &instance, &needs, &ret->message);
     int r = ret->code < 0 ? ret->code : FIT_AGAIN;
     while (r == FIT_AGAIN)
-        r = host_stream(fit, instance, &needs, table, table->groups ? table->groups : zero, &ret->message);
+        r = host_stream(fit, instance, &needs, table, table->groups ? table->groups : zero, folds,
+                        &ret->message);
     ret->code = r;
     const struct fit_writer writer = {
         sizeof writer, ret,        order,       table->groups ? table->group_count : 1,
         host_formula,  host_group, host_skipped};
     if (ret->code >= 0)
         ret->code = fit->finish(instance, &writer, &ret->message);
+    for (size_t i = 0; ret->code >= 0 && fit->compare && i < table->rows && i < HOST_COMPARISONS; i++) {
+        ret->comparisons[i] =
+            (struct fit_comparison){.size = sizeof *ret->comparisons, .divisor = 1, .first = i};
+        fit->compare(instance, i, &ret->comparisons[i]);
+    }
+    if (ret->code >= 0)
+        host_keep_distances(fit, instance, ret->distances);
     fit->close(instance);
     free(zero);
 }

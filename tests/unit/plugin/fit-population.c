@@ -82,6 +82,52 @@ static void far_from_zero(void **state) {
     }
 }
 
+/* Squares of distances by hand: of three machines in two directions all are (P - 1)^2 / P; those of runs are
+ * (x - mean)' Sigma_T^-1 (x - mean) n / (n - 1), and there are none of the machine that was seen once. */
+static void distances(void **state) {
+    (void)state;
+    struct host_table table = small_table();
+    fit_library_fit(&table);
+    const struct host_distances *of = &result.distances[0], *runs = &result.distances[1];
+    assert_int_equal(of->told.count, 3);
+    assert_int_equal(of->told.left_out, 0);
+    assert_int_equal(of->told.freedom, 2);
+    for (size_t i = 0; i < 3; i++) {
+        assert_close(of->items[i].square, 4.0 / 3, 1e-12, "square");
+        assert_close(of->items[i].p, exp(-2.0 / 3), 1e-12, "p");
+        assert_string_equal(of->parts[i], "typical");
+        assert_close(of->items[i].expected, 6, 1e-14, "mu");
+    }
+    assert_string_equal(of->names[1], "node b");
+    assert_int_equal(of->items[1].row, 1);
+    assert_close(of->items[1].value, 5, 1e-14, "mean");
+    assert_int_equal(runs->told.count, 5);
+    assert_int_equal(runs->told.left_out, 1);
+    static const struct {
+        uint64_t row;
+        double square;
+    } expected[] = {{0, 12.0 / 7}, {4, 12.0 / 7}, {1, 18.0 / 7}, {3, 18.0 / 7}, {5, 9.0 / 7}};
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(runs->items[i].row, expected[i].row);
+        assert_close(runs->items[i].square, expected[i].square, 1e-12, "square of a run");
+    }
+    /* The least square has the quantile of the first of five: 1 - exp(-q / 2) = 0.1. */
+    assert_close(runs->items[4].quantile, -2 * log(0.9), 1e-12, "quantile");
+    /* What is the same everywhere has no distance. */
+    static double same[] = {3, 3, 3, 3, 3, 3};
+    table.columns[1] = same;
+    fit_library_fit(&table);
+    assert_int_equal(result.distances[0].told.count, 0);
+    assert_int_equal(result.distances[0].told.left_out, 3);
+    assert_int_equal(result.distances[1].told.left_out, 6);
+    /* A row that is left out is one all the same when rows are counted. */
+    double gap[] = {NAN, 4, 11, 5, 3, 6};
+    table = small_table();
+    table.columns[0] = gap;
+    fit_library_fit(&table);
+    assert_int_equal(result.distances[1].items[0].row, 1);
+}
+
 /* The other estimators: the mean of each machine's covariance; Sigma_S less what the days put into it, whose
  * mean of 1 / days is (1/2 + 1/3 + 1) / 3 = 11/18. */
 static void other_estimators(void **state) {
@@ -158,6 +204,12 @@ static void slow_nodes(void **state) {
     assert_string_equal(group->parts[0].name, "typical");
     assert_string_equal(group->parts[1].name, "slow");
     assert_close(fit_library_value(&group->parts[1], "weight"), 0.1, 1e-6, "slow share");
+    assert_int_equal(result.distances[0].told.count, MACHINES);
+    for (size_t i = 0; i < MACHINES; i++) {
+        const char *name = result.distances[0].names[i];
+        bool slow = name[strlen(name) - 1] == '0';
+        assert_string_equal(result.distances[0].parts[i], slow ? "slow" : "typical");
+    }
     assert_close(fit_library_value(&group->parts[0], "slow_share"), 0.1, 1e-6, "slow share");
     assert_close(group->parts[0].estimates[0].estimate, 7e-11, 0.01, "mu");
     assert_close(group->parts[1].estimates[0].estimate, 9e-11, 0.01, "mu");
@@ -283,9 +335,9 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(far_from_zero), cmocka_unit_test(by_hand),    cmocka_unit_test(other_estimators),
-        cmocka_unit_test(slow_nodes),    cmocka_unit_test(likelihood), cmocka_unit_test(odd_rows),
-        cmocka_unit_test(groups),        cmocka_unit_test(refusals),
+        cmocka_unit_test(by_hand),    cmocka_unit_test(far_from_zero), cmocka_unit_test(distances),
+        cmocka_unit_test(slow_nodes), cmocka_unit_test(likelihood),    cmocka_unit_test(other_estimators),
+        cmocka_unit_test(groups),     cmocka_unit_test(refusals),      cmocka_unit_test(odd_rows),
     };
     return cmocka_run_group_tests(tests, set_up, fit_library_close);
 }

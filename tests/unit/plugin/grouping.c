@@ -71,6 +71,32 @@ static void three_labels(void **state) {
     grouping_free(grouping);
 }
 
+/* Labels that grow until no table takes their pairs, and that come back when others did. */
+static void many_labels(void **state) {
+    (void)state;
+    enum { BLOCKS = 12, ROWS = 500 };
+    struct grouping *grouping;
+    assert_int_equal(grouping_new(2, &grouping, NULL), 0);
+    static uint32_t codes[2][ROWS], first[BLOCKS][ROWS];
+    const uint32_t *labels[2] = {codes[0], codes[1]}, *groups;
+    for (uint32_t round = 0; round < 2; round++)
+        for (uint32_t step = 0; step < BLOCKS; step++) {
+            uint32_t block = round == 0 ? step : BLOCKS - 1 - step;
+            for (uint32_t r = 0; r < ROWS; r++) {
+                codes[0][r] = (r * 7) % (1 << block);
+                codes[1][r] = (r * 13) % (block % 3 ? 11 : 400);
+            }
+            assert_int_equal(grouping_assign(grouping, ROWS, labels, &groups, NULL), 0);
+            if (round == 0)
+                memcpy(first[block], groups, sizeof first[block]);
+            assert_memory_equal(groups, first[block], sizeof first[block]);
+            for (uint32_t r = 0; r < ROWS; r++)
+                for (size_t j = 0; j < 2; j++)
+                    assert_int_equal(grouping_label(grouping, groups[r], j), codes[j][r]);
+        }
+    grouping_free(grouping);
+}
+
 static void labels(void **state) {
     (void)state;
     struct label_set set = {0};
@@ -110,8 +136,8 @@ static void natural(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_labels), cmocka_unit_test(one_label), cmocka_unit_test(three_labels),
-        cmocka_unit_test(labels),    cmocka_unit_test(natural),
+        cmocka_unit_test(no_labels),   cmocka_unit_test(one_label), cmocka_unit_test(three_labels),
+        cmocka_unit_test(many_labels), cmocka_unit_test(labels),    cmocka_unit_test(natural),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void errors(void **state) {
     double scores = 0;
     for (int i = 1; i <= 4; i++) {
         double error = i % 2 ? i : -i;
-        const struct row_value value = {10.0 * i, 1, 10.0 * i - error, 2, &noise};
+        const struct row_value value = {10.0 * i, 1, 10.0 * i - error, 2, &noise, NULL};
         held_out_add(&halves[i % 2], &value);
         scores += noise_log_density(&noise, 0, 2, error);
     }
@@ -94,7 +94,7 @@ static void errors(void **state) {
     assert_true(isnan(held_out_rmse(&all)) && isnan(held_out_score(&all)));
     struct held_out none = {0};
     assert_true(isnan(held_out_rmse(&none)) && isnan(held_out_relative(&none)));
-    const struct row_value silent = {1, 1, 0, NAN, NULL};
+    const struct row_value silent = {1, 1, 0, NAN, NULL, NULL};
     held_out_add(&none, &silent);
     assert_true(held_out_rmse(&none) == 1 && isnan(held_out_score(&none)));
 }

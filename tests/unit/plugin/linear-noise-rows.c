@@ -151,9 +151,9 @@ static void assert_near(double value, double expected, double size) {
 
 /* Every sum, row by row, in the order of the rows. */
 static void check_kernel(size_t width, size_t count, bool weighted) {
-    enum { WIDTH = 6, COUNT = 700 };
+    enum { WIDTH = 6, COUNT = 704 };
     static double z[WIDTH * COUNT], y[COUNT], v[COUNT];
-    static double scratch[(WIDTH + 2 + NOISE_GRAMS_MOST) * NOISE_KERNEL_TILE] __attribute__((aligned(32)));
+    static double scratch[(WIDTH + 2 + NOISE_GRAMS_MOST) * NOISE_KERNEL_TILE] __attribute__((aligned(64)));
     double b[WIDTH], c[WIDTH];
     for (size_t q = 0; q < width; q++) {
         b[q] = random_number() - 0.5;
@@ -166,7 +166,7 @@ static void check_kernel(size_t width, size_t count, bool weighted) {
         y[r] = real ? random_number() : 0;
         v[r] = real ? 0.5 + random_number() : 0;
     }
-    const struct noise_columns piece = {width, (count + 3) / 4 * 4, COUNT, count, z, y, weighted ? v : NULL};
+    const struct noise_columns piece = {width, (count + 7) / 8 * 8, COUNT, count, z, y, weighted ? v : NULL};
     struct noise_sums *sums = NULL;
     assert_int_equal(noise_sums_new(width, &sums), 0);
     noise_kernel_add(&piece, b, c, true, 15, scratch, sums);

@@ -327,7 +327,7 @@ static void test_log_score(void **state) {
         for (size_t r = 0; r < ROWS; r++) {
             for (size_t i = 0; i < 4; i++)
                 kept[i][count] = whole[i][r];
-            count += moments_fold_of(r, 3, FOLDS) != f;
+            count += host_fold_of(r, 3, FOLDS) != f;
         }
         struct host_table train = table;
         train.rows = count;
@@ -338,7 +338,7 @@ static void test_log_score(void **state) {
             double error =
                 whole[3][r] - part->estimates[0].estimate - part->estimates[1].estimate * whole[0][r];
             double t = error / part->noise.constant;
-            if (moments_fold_of(r, 3, FOLDS) == f)
+            if (host_fold_of(r, 3, FOLDS) == f)
                 expected -= 0.5 * log(2 * M_PI) + log(part->noise.constant) + t * t / 2;
         }
     }
@@ -363,7 +363,7 @@ static void test_log_score_of_n2(void **state) {
         for (size_t r = 0; r < ROWS; r++) {
             for (size_t i = 0; i < 4; i++)
                 columns[i][count] = whole[i][r];
-            count += moments_fold_of(r, 3, FOLDS) != f;
+            count += host_fold_of(r, 3, FOLDS) != f;
         }
         table.rows = count;
         const struct host_part *part = fit_table(&table);
@@ -375,10 +375,10 @@ static void test_log_score_of_n2(void **state) {
         size_t held_out = 0;
         for (size_t r = 0; r < ROWS; r++) {
             double error = whole[3][r] - b[0] - b[1] * whole[0][r] * whole[1][r] - b[2] * whole[0][r];
-            squares += moments_fold_of(r, 3, FOLDS) == f ? error * error : 0;
+            squares += host_fold_of(r, 3, FOLDS) == f ? error * error : 0;
             for (size_t i = 0; i < 4; i++)
                 columns[i][held_out] = whole[i][r];
-            held_out += moments_fold_of(r, 3, FOLDS) == f;
+            held_out += host_fold_of(r, 3, FOLDS) == f;
         }
         expected += log_likelihood(held_out, b, c);
     }
@@ -587,8 +587,11 @@ static void run_rule(const struct host_table *table, enum noise_rule rule, uint3
         for (size_t c = 0; c < 4; c++)
             if (strcmp(table->names[c], needs.columns[i]) == 0)
                 needed[i] = table->columns[c];
-    const struct fit_block block = {sizeof block,       table->rows, needed, table->groups,
-                                    table->group_count, 0,           NULL};
+    const struct fit_block block = {.size = sizeof block,
+                                    .rows = table->rows,
+                                    .columns = needed,
+                                    .groups = table->groups,
+                                    .group_count = table->group_count};
     assert_int_equal(fit->block(instance, &block, &message), 0);
     assert_int_equal(fit->end_of_pass(instance, &message), FIT_DONE);
     for (size_t i = 0; i < instance->input_count; i++)

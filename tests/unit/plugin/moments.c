@@ -53,7 +53,7 @@ static struct moments *sum(const struct formula *formula, bool weighted, enum mo
         part[formula->column_count] = columns[3] + start;
         part[formula->column_count + 1] = columns[4] + start;
         size_t row;
-        assert_int_equal(moments_add(moments, start, count, part, groups + start, group_count, &row), 0);
+        assert_int_equal(moments_add(moments, count, part, groups + start, group_count, NULL, &row), 0);
     }
     return moments;
 }
@@ -87,8 +87,8 @@ static void compare_kernels(const char *terms, bool weighted, bool whole) {
                 assert_same_bits(x.low, y.low);
             }
             double minimum[2] = {INFINITY, INFINITY}, maximum[2] = {-INFINITY, -INFINITY};
-            moments_widen(best, g, 0, a, &minimum[0], &maximum[0]);
-            moments_widen(plain, g, 0, a, &minimum[1], &maximum[1]);
+            moments_widen(best, g, a, &minimum[0], &maximum[0]);
+            moments_widen(plain, g, a, &minimum[1], &maximum[1]);
             assert_true(minimum[0] == minimum[1] && maximum[0] == maximum[1]);
         }
     }

@@ -6,122 +6,11 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/plugin/fit-host.h"
+#include "tests/unit/plugin/piecewise-host.h"
 
-enum { POINTS = 40, SEGMENTS = 20, BIC = 0, AIC, RELATIVE, LOG, RSS, AVERAGED = 0, WEIGHTED, RAW };
+enum { POINTS = 40, SEGMENTS = 20, AVERAGED = 0, WEIGHTED, RAW };
 
-static struct plugin_library *library;
-static const struct fit_operations *fit;
-static struct host_result result, other; /* large */
-
-/* ---- Numbers at random */
-
-static uint64_t state_of_random = 1;
-
-static double random_number(void) { /* splitmix64; in (0, 1) */
-    uint64_t z = (state_of_random += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
-
-static size_t random_below(size_t limit) {
-    return (size_t)(random_number() * (double)limit);
-}
-
-/* ---- The plain way: every partition there is */
-
-struct plain {
-    size_t n;
-    double x[POINTS], y[POINTS], weight[POINTS];
-    long double cost[POINTS + 1][POINTS + 1];    /* of a line over a <= i < b */
-    long double least[SEGMENTS + 1][POINTS + 1]; /* by segments, of the points before */
-    size_t minimum, first_of_zone[POINTS + 1];   /* where the zone of a point begins */
-};
-
-static long double line_rss(const struct plain *plain, size_t a, size_t b) {
-    long double w = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
-    for (size_t i = a; i < b; i++) {
-        w += plain->weight[i];
-        x += (long double)plain->weight[i] * plain->x[i];
-        y += (long double)plain->weight[i] * plain->y[i];
-    }
-    x /= w;
-    y /= w;
-    for (size_t i = a; i < b; i++) {
-        long double dx = plain->x[i] - x, dy = plain->y[i] - y;
-        xx += plain->weight[i] * dx * dx;
-        xy += plain->weight[i] * dx * dy;
-        yy += plain->weight[i] * dy * dy;
-    }
-    return b - a <= 2 ? 0 : yy - xy * xy / xx;
-}
-
-/* Each least cost of exactly so many segments. Costs are filled in. */
-static void search_plainly(struct plain *plain) {
-    for (size_t s = 0; s <= plain->n; s++)
-        plain->least[0][s] = s == 0 ? 0 : INFINITY;
-    for (size_t k = 1; k <= SEGMENTS; k++)
-        for (size_t s = 0; s <= plain->n; s++) {
-            plain->least[k][s] = INFINITY;
-            for (size_t t = 0; t + plain->minimum <= s; t++)
-                if (plain->first_of_zone[s - 1] <= t ||
-                    plain->first_of_zone[s - 1] == plain->first_of_zone[t])
-                    if (plain->least[k - 1][t] + plain->cost[t][s] < plain->least[k][s])
-                        plain->least[k][s] = plain->least[k - 1][t] + plain->cost[t][s];
-        }
-}
-
-static void fill_costs(struct plain *plain) {
-    for (size_t a = 0; a < plain->n; a++)
-        for (size_t b = a + 1; b <= plain->n; b++)
-            plain->cost[a][b] = line_rss(plain, a, b);
-}
-
-/* Steps and bends at random places, noise of a random size. */
-static void make_plain(struct plain *plain, bool wide) {
-    *plain = (struct plain){.n = 10 + random_below(POINTS - 10), .minimum = 2 + random_below(3)};
-    double x = random_number(), level = 2, slope = 1, noise = pow(10, -4 * random_number());
-    for (size_t i = 0; i < plain->n; i++) {
-        if (random_below(8) == 0) {
-            level = 1 + 3 * random_number();
-            slope = 2 * random_number();
-        }
-        x = wide ? x * (1.1 + random_number()) : x + 0.1 + random_number();
-        plain->x[i] = x;
-        plain->y[i] = level + slope * (wide ? log(x) : x) + noise * (random_number() - 0.5);
-        plain->weight[i] = 1;
-    }
-}
-
-/* ---- Asking the plugin */
-
-static struct host_table table_of(const double *x, const double *y, size_t rows) {
-    return (struct host_table){
-        .names = {"size", "time"}, .columns = {x, y}, .column_count = 2, .rows = rows, .response = "time"};
-}
-
-static void set(struct host_table *table, const char *name, double value) {
-    table->settings[table->setting_count] = name;
-    table->values[table->setting_count++] = value;
-}
-
-static void ask(const struct host_table *table) {
-    host_fit(fit, table, &result);
-    if (result.code < 0)
-        fail_msg("%s", result.message.text);
-    if (!result.groups[0].fitted)
-        fail_msg("%s", result.groups[0].reason);
-}
-
-static double total(void) {
-    return host_value(&result.groups[0], "total_rss");
-}
-
-static void assert_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance * fabs(expected)))
-        fail_msg("%.17g; expected %.17g", found, expected);
-}
+static struct host_result other; /* large */
 
 /* ---- Optima */
 
@@ -154,7 +43,7 @@ static void exactly_so_many(void **state) {
     (void)state;
     static struct plain plain;
     for (int trial = 0; trial < 40; trial++) {
-        make_plain(&plain, trial % 2);
+        make_plain(&plain, trial % 2, POINTS);
         for (size_t i = 0; trial % 3 == 0 && i < plain.n; i++)
             plain.weight[i] = 0.01 + random_number();
         fill_costs(&plain);
@@ -167,7 +56,7 @@ static void relative(void **state) {
     (void)state;
     static struct plain plain;
     for (int trial = 0; trial < 10; trial++) {
-        make_plain(&plain, trial % 2);
+        make_plain(&plain, trial % 2, POINTS);
         for (size_t i = 0; i < plain.n; i++)
             plain.weight[i] = 1 / (plain.y[i] * plain.y[i]);
         fill_costs(&plain);
@@ -181,7 +70,7 @@ static void chosen_numbers(void **state) {
     (void)state;
     static struct plain plain;
     for (int trial = 0; trial < 60; trial++) {
-        make_plain(&plain, trial % 2);
+        make_plain(&plain, trial % 2, POINTS);
         plain.minimum = 3;
         fill_costs(&plain);
         search_plainly(&plain);
@@ -205,7 +94,7 @@ static void given_breaks(void **state) {
     (void)state;
     static struct plain plain;
     for (int trial = 0; trial < 20; trial++) {
-        make_plain(&plain, false);
+        make_plain(&plain, false, POINTS);
         plain.minimum = 2;
         size_t border = 3 + random_below(plain.n - 6);
         for (size_t i = border; i < plain.n; i++)
@@ -296,7 +185,7 @@ static void lines_that_meet(void **state) {
     (void)state;
     static struct plain plain;
     for (int trial = 0; trial < 12; trial++) {
-        make_plain(&plain, trial % 2);
+        make_plain(&plain, trial % 2, POINTS);
         for (size_t segments = 2; segments <= 3; segments++) {
             struct host_table table = table_of(plain.x, plain.y, plain.n);
             set(&table, "criterion", RSS);
@@ -314,6 +203,33 @@ static void lines_that_meet(void **state) {
             }
         }
     }
+}
+
+/* What cannot be looked for is said, and what to do; breaks that are given have no such limit. */
+static void many_that_meet(void **state) {
+    (void)state;
+    enum { N = 1100 };
+    static double x[N], y[N];
+    for (size_t i = 0; i < N; i++) {
+        x[i] = (double)i;
+        y[i] = 1 + fabs((double)i - 500) + (double)(i * 7919 % 101) / 101;
+    }
+    struct host_table table = table_of(x, y, N);
+    set(&table, "continuous", 1);
+    host_fit(fit, &table, &result);
+    assert_false(result.groups[0].fitted);
+    assert_string_equal(result.groups[0].reason,
+                        "1100 values of size, and lines that meet are looked for over at most 1024; expected "
+                        "breaks in --terms, fewer values, or continuous=no");
+    table.terms = "size | 500";
+    ask(&table);
+    assert_int_equal(result.groups[0].part_count, 2);
+    table = table_of(x, y, 100);
+    set(&table, "continuous", 1);
+    set(&table, "segments", 65);
+    host_fit(fit, &table, &result);
+    assert_false(result.groups[0].fitted);
+    assert_string_equal(result.groups[0].reason, "65 segments that meet; expected at most 33");
 }
 
 /* ---- Log error */
@@ -756,37 +672,18 @@ static void groups(void **state) {
     assert_true(result.groups[0].rows == 10 && result.groups[2].rows == 1);
 }
 
-static int set_up(void **state) {
-    (void)state;
-    const char *build = getenv("ASSAY_BUILD");
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/fit-piecewise.so", build ? build : "build");
-    if (plugin_library_load(path, ASSAY_PLUGIN_FIT, &library, &failure) < 0) {
-        fprintf(stderr, "%s\n", failure.text);
-        return -1;
-    }
-    fit = plugin_library_fit(library);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    plugin_library_close(library);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exactly_so_many),  cmocka_unit_test(relative),
         cmocka_unit_test(chosen_numbers),   cmocka_unit_test(given_breaks),
-        cmocka_unit_test(lines_that_meet),  cmocka_unit_test(log_error),
-        cmocka_unit_test(equal_sizes),      cmocka_unit_test(any_order),
-        cmocka_unit_test(intervals),        cmocka_unit_test(lines_and_noise),
-        cmocka_unit_test(without_noise),    cmocka_unit_test(wide_scales),
-        cmocka_unit_test(bad_rows),         cmocka_unit_test(bad_requests),
-        cmocka_unit_test(groups),           cmocka_unit_test(noise_of_one_row),
-        cmocka_unit_test(noise_where_told), cmocka_unit_test(sunken_lines),
+        cmocka_unit_test(lines_that_meet),  cmocka_unit_test(many_that_meet),
+        cmocka_unit_test(log_error),        cmocka_unit_test(equal_sizes),
+        cmocka_unit_test(any_order),        cmocka_unit_test(intervals),
+        cmocka_unit_test(lines_and_noise),  cmocka_unit_test(without_noise),
+        cmocka_unit_test(wide_scales),      cmocka_unit_test(bad_rows),
+        cmocka_unit_test(bad_requests),     cmocka_unit_test(groups),
+        cmocka_unit_test(noise_of_one_row), cmocka_unit_test(noise_where_told),
+        cmocka_unit_test(sunken_lines),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, load_piecewise, close_piecewise);
 }

@@ -150,7 +150,7 @@ static void factors(void **state) {
     assert_true(part_of(0, "Wtime", 0)->estimates[1].dropped);
     assert_true(value_of(part_of(0, "protocol", 0), "async_small_thresh") == 512);
     assert_true(value_of(part_of(0, "protocol", 0), "send_is_detached_thresh") == 1000);
-    assert_string_equal(result.groups[0].notes, "");
+    assert_string_equal(result.groups[0].notes, "breaks: 1000; set by break1 ...|");
     /* One byte more, and the receive is charged too; the ping-pong loses it. */
     table.values[3] = 1001;
     host_fit(fit, &table, &result);
@@ -187,6 +187,29 @@ static void pairs_and_groups(void **state) {
     assert_near(value_of(part_of(0, "PingPong", 0), "lat_factor"), 3e-6 / 2 / 1e-5);
     assert_near(value_of(part_of(0, "PingPong", 1000), "bw_factor"), 1 / (1e9 * 4e-9 / 2));
     assert_non_null(strstr(result.groups[0].notes, "no Isend: smpi/ois is not known|"));
+    /* The Recv of a pair stands for both; its Send for itself too. Rows 0 and 2 are the first pair. */
+    assert_true(!result.comparisons[0].none && !result.comparisons[0].as && result.comparisons[0].plus == 0);
+    assert_string_equal(result.comparisons[2].as, "PingPong");
+    assert_int_equal(result.comparisons[2].first, 0);
+    assert_near(result.comparisons[2].plus, 1e-6 + 1e-9 * 200);
+    assert_true(!result.comparisons[180].as && result.comparisons[180].first == 180);
+}
+
+/* What rows stand for by themselves. */
+static void comparisons(void **state) {
+    (void)state;
+    struct host_table table = begin();
+    set(&table, "wtime-calls", 1e6);
+    add(WTIME, 0, 0.5);
+    add(OTHER, 10, 1);
+    add(PING, -1, 1);
+    add_all();
+    table.rows = rows;
+    host_fit(fit, &table, &result);
+    assert_true(result.comparisons[0].divisor == 1e6 && !result.comparisons[0].none);
+    assert_true(result.comparisons[1].none && result.comparisons[2].none && !result.comparisons[3].none);
+    assert_true(result.comparisons[3].divisor == 1 && result.comparisons[3].first == 3);
+    assert_true(part_of(0, "Iprobe", 0)->noisy && part_of(0, "Test", 0)->noise.constant > 0);
 }
 
 /* A duration x for which (1-h)x + hx is one bit above x, as the 0.1-quantile, cuts all that are x. */
@@ -231,6 +254,67 @@ static void random_order(void **state) {
     host_fit(fit, &table, &result);
     assert_non_null(strstr(result.groups[0].notes, "hold several sizes"));
     assert_true(value_of(part_of(0, "Isend", 0), "rows") < 9 * 18);
+}
+
+/* Where lines that are known change: found, given in every way that there is, or not wanted. */
+static void breaks(void **state) {
+    (void)state;
+    struct host_table table = begin();
+    static const double some[] = {1,    8,    64,   200,  600,  1000,  1500,  2000,
+                                  2600, 3000, 3500, 4000, 5000, 20000, 40000, 70000};
+    for (size_t i = 0; i < 16; i++)
+        for (int k = 0; k < 4; k++) {
+            double s = some[i], t = s < 1000 ? 2e-5 + 1e-9 * s : s < 3000 ? 9e-5 + 5e-9 * s : 4e-4 + 1e-9 * s;
+            add(PING, s, t * (1 + 1e-3 * sin(12.9898 * (double)rows)));
+        }
+    table.rows = rows;
+    table.settings[2] = "trim"; /* no breaks are set */
+    table.values[2] = 0;
+    table.values[3] = 5000; /* the threshold of detached sends */
+    host_fit(fit, &table, &result);
+    assert_int_equal(result.code, 0);
+    assert_non_null(strstr(
+        result.groups[0].notes,
+        "breaks: 1000, 3000, 5000; found in PingPong's 16 sizes (best segments by BIC of relative errors; "
+        "send-is-detached-thresh 5000 is one)"));
+    assert_true(part_of(0, "PingPong", 1000)->to == 3000 && part_of(0, "PingPong", 5000)->to == INFINITY);
+    /* Without the threshold, which no line needs. */
+    table.values[3] = 0;
+    host_fit(fit, &table, &result);
+    assert_non_null(strstr(result.groups[0].notes, "breaks: 1000, 3000; found"));
+    table.terms = "operation | 700 eager | 2500";
+    host_fit(fit, &table, &result);
+    assert_non_null(strstr(result.groups[0].notes, "breaks: 700, 2500; in the terms|"));
+    table.suggested = true;
+    host_fit(fit, &table, &result);
+    assert_non_null(strstr(result.groups[0].notes, "breaks: 700, 2500; told by the archive|"));
+    table.terms = NULL;
+    table.other_method = "piecewise";
+    table.other_terms = "size asynchronous | 1420 detached | 4000 synchronous";
+    host_fit(fit, &table, &result);
+    assert_non_null(strstr(result.groups[0].notes, "breaks: 1420, 4000; thresholds that the archive tells|"));
+    table.breaks_from = "network.json, group PingPong";
+    table.breaks[0] = 900;
+    table.break_count = 1;
+    host_fit(fit, &table, &result);
+    assert_non_null(strstr(result.groups[0].notes, "breaks: 900; those of network.json, group PingPong|"));
+    set(&table, "breaks", 1);
+    assert_refused(&table, "breaks are given, and breaks=found");
+    table.breaks_from = NULL;
+    host_fit(fit, &table, &result);
+    assert_non_null(strstr(result.groups[0].notes, "breaks: 1000, 3000; found"));
+    table.values[table.setting_count - 1] = 2;
+    host_fit(fit, &table, &result);
+    assert_non_null(strstr(result.groups[0].notes, "breaks: none; breaks=none|"));
+    table.setting_count--;
+    table.suggested = false;
+    table.terms = "operation | many";
+    assert_refused(&table, "the terms: '| many' is no break");
+    table.terms = "operation | 9 | 8";
+    assert_refused(&table, "the break 8 comes after 9");
+    table.terms = "operation | 9";
+    set(&table, "break1", 7);
+    assert_refused(&table, "breaks come from more than one of break1 ..., the terms and --breaks");
 }
 
 static void bad_rows(void **state) {
@@ -338,6 +422,7 @@ int main(void) {
         cmocka_unit_test(quantile_trap), cmocka_unit_test(random_order),
         cmocka_unit_test(bad_rows),      cmocka_unit_test(scales_and_falls),
         cmocka_unit_test(too_little),    cmocka_unit_test(refusals),
+        cmocka_unit_test(comparisons),   cmocka_unit_test(breaks),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -19,7 +19,7 @@ static int bind(const char *text, struct node_loss_settings *ret, struct failure
         .document = document, .node = document_get(document->root, "testbed"), .folder = "/"};
     int r = testbed_bind(&written, &testbed, failure);
     if (r == 0)
-        r = node_loss_settings_bind(document, document_get(document->root, "node-loss"), &testbed, ret,
+        r = node_loss_settings_bind(document, document_get(document->root, "node-loss"), &testbed, false, ret,
                                     failure);
     testbed_choice_clear(&testbed);
     document_free(document);

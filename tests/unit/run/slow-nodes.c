@@ -27,7 +27,7 @@ static void test_scores_by_hand(void **state) {
     static const double off[NODES] = {-0.01, 0, 0.01, 0.02, 0.5};
     struct slow_node_score scores[NODES];
     struct slow_nodes *slow = measure(NODES, 5, off);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     /* The median of every row is the third node's; the deviations are -0.02 -0.01 0 0.01 0.49 in every row,
      * and so are the scores. Their median is 0, their absolute deviations 0 0.01 0.01 0.02 0.49. */
     static const double expected[NODES] = {-0.02, -0.01, 0, 0.01, 0.49};
@@ -46,18 +46,18 @@ static void test_limit_is_three_and_a_half_spreads(void **state) {
     double off[NODES] = {-0.1, -0.05, 0, 0.05, 0.2594};
     struct slow_node_score scores[NODES];
     struct slow_nodes *slow = measure(NODES, 6, off);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_false(scores[4].slow);
     slow_nodes_free(slow);
     off[4] = 0.2595;
     slow = measure(NODES, 6, off);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_true(scores[4].slow);
     /* A node that is faster by as much is not named. */
     slow_nodes_free(slow);
     off[4] = -0.9;
     slow = measure(NODES, 6, off);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     for (size_t i = 0; i < NODES; i++)
         assert_false(scores[i].slow);
     slow_nodes_free(slow);
@@ -68,13 +68,13 @@ static void test_without_spread_two_percent_count(void **state) {
     double off[4] = {0, 0, 0, 0.0199};
     struct slow_node_score scores[4];
     struct slow_nodes *slow = measure(4, 5, off);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_float_equal(scores[3].spread, 0, 1e-12);
     assert_false(scores[3].slow);
     slow_nodes_free(slow);
     off[3] = 0.0201;
     slow = measure(4, 5, off);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_true(scores[3].slow);
     slow_nodes_free(slow);
 }
@@ -86,11 +86,38 @@ static void test_even_number_of_nodes(void **state) {
     static const double off[4] = {-0.01, 0, 0.02, 0.06};
     struct slow_node_score scores[4];
     struct slow_nodes *slow = measure(4, 7, off);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_float_equal(scores[0].score, -0.02, 1e-12);
     assert_float_equal(scores[3].score, 0.05, 1e-12);
     assert_float_equal(scores[3].spread, 1.4826 * 0.015, 1e-12);
     assert_false(scores[3].slow); /* 0.05 is less than 3.5 * 0.022239 = 0.0778 */
+    slow_nodes_free(slow);
+}
+
+/* Two clusters, of which one is 40 % slower, and in each one node that is 20 % slower than its cluster. */
+static void test_kinds_are_compared_with_themselves(void **state) {
+    (void)state;
+    static const double off[9] = {0, 0.4, 0.001, 0.2, 0.401, 0.002, 0.402, 0.003, 0.6};
+    static const size_t kinds[9] = {0, 1, 0, 0, 1, 0, 1, 0, 1};
+    struct slow_node_score scores[9];
+    struct slow_nodes *slow = measure(9, 6, off);
+    assert_int_equal(slow_nodes_score(slow, kinds, scores), 0);
+    for (size_t i = 0; i < 9; i++) {
+        assert_int_equal(scores[i].slow, i == 3 || i == 8);
+        assert_int_equal(scores[i].nodes, kinds[i] ? 4 : 5);
+    }
+    assert_float_equal(scores[3].score, 0.198, 1e-12);
+    assert_float_equal(scores[8].score, 0.1985, 1e-12);
+    /* As one kind, nobody stands out. */
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
+    for (size_t i = 0; i < 9; i++)
+        assert_false(scores[i].slow);
+    /* Three of a kind are too few to say anything of. */
+    static const size_t few[9] = {0, 1, 0, 0, 1, 0, 1, 0, 8};
+    assert_int_equal(slow_nodes_score(slow, few, scores), 0);
+    assert_true(scores[3].slow);
+    assert_float_equal(scores[1].score, 0, 0);
+    assert_float_equal(scores[8].score, 0, 0);
     slow_nodes_free(slow);
 }
 
@@ -99,7 +126,7 @@ static void test_too_little_says_nothing(void **state) {
     static const double off[NODES] = {0, 0.001, 0.002, 0.9, 0.003};
     struct slow_node_score scores[NODES];
     struct slow_nodes *slow = measure(NODES, 4, off); /* rows */
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     for (size_t i = 0; i < NODES; i++) {
         assert_false(scores[i].slow);
         assert_float_equal(scores[i].score, 0, 0);
@@ -107,7 +134,7 @@ static void test_too_little_says_nothing(void **state) {
     slow_nodes_free(slow);
     static const double three[3] = {0, 0.001, 0.9};
     slow = measure(3, 20, three); /* nodes */
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     for (size_t i = 0; i < 3; i++)
         assert_false(scores[i].slow);
     slow_nodes_free(slow);
@@ -124,7 +151,7 @@ static void test_means_over_cores_and_medians_over_rows(void **state) {
         }
     for (size_t row = 0; row < 2; row++) /* in two rows of five somebody disturbed the first */
         slow_nodes_add(slow, 0, row, 1e6);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_float_equal(scores[0].score, -0.02, 1e-12);
     assert_float_equal(scores[4].score, 0.02, 1e-12);
     for (size_t i = 0; i < NODES; i++)
@@ -143,16 +170,16 @@ static void test_nodes_come_and_go(void **state) {
     slow_nodes_add(slow, 0, 0, -1);
     slow_nodes_add(slow, 0, 0, NAN);
     slow_nodes_add(slow, 0, 0, INFINITY);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_true(scores[4].slow);
     assert_float_equal(scores[0].score, -0.02, 1e-12);
     slow_nodes_forget(slow, 4);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_int_equal(scores[4].rows, 0);
     assert_false(scores[4].slow);
     assert_int_equal(scores[3].rows, 5); /* four are left, which is enough */
     slow_nodes_forget(slow, 3);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_int_equal(scores[0].rows, 0); /* and three are not */
     slow_nodes_free(slow);
 }
@@ -166,7 +193,7 @@ static void test_memory_is_bounded(void **state) {
     for (size_t i = 0; i < 4; i++)
         for (size_t row = 4091; row < 4100; row++)
             slow_nodes_add(slow, i, row, 1);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_int_equal(scores[0].rows, 5);
     slow_nodes_free(slow);
     slow = slow_nodes_new(16384, 1000000);
@@ -174,7 +201,7 @@ static void test_memory_is_bounded(void **state) {
     for (size_t i = 0; i < 4; i++)
         for (size_t row = 250; row < 300; row++)
             slow_nodes_add(slow, i, row, 1);
-    assert_int_equal(slow_nodes_score(slow, scores), 0);
+    assert_int_equal(slow_nodes_score(slow, NULL, scores), 0);
     assert_int_equal(scores[0].rows, 6);
     slow_nodes_free(slow);
     slow_nodes_free(NULL);
@@ -187,6 +214,7 @@ int main(void) {
         cmocka_unit_test(test_limit_is_three_and_a_half_spreads),
         cmocka_unit_test(test_without_spread_two_percent_count),
         cmocka_unit_test(test_even_number_of_nodes),
+        cmocka_unit_test(test_kinds_are_compared_with_themselves),
         cmocka_unit_test(test_too_little_says_nothing),
         cmocka_unit_test(test_means_over_cores_and_medians_over_rows),
         cmocka_unit_test(test_nodes_come_and_go),

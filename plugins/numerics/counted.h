@@ -2,10 +2,10 @@
  * Partitions of points that are parted into zones, which nothing crosses; and the best of exactly so many
  * segments.
  */
-#ifndef ASSAY_FIT_PIECEWISE_COUNTED_H
-#define ASSAY_FIT_PIECEWISE_COUNTED_H
+#ifndef ASSAY_NUMERICS_COUNTED_H
+#define ASSAY_NUMERICS_COUNTED_H
 
-#include "plugins/fit-piecewise/partition.h"
+#include "plugins/numerics/partition.h"
 
 enum { ZONES_ARCS_MOST = 1 << 24 };
 
@@ -20,14 +20,22 @@ struct zones {
  */
 size_t zones_minimum(const struct zones *zones, size_t z);
 
-/* The least rss + PENALTY x breaks over all zones; their borders are among the breaks. 0 or -ENOMEM. */
+/* What is found for the places of all zones, one zone after the other: so many. */
+size_t zones_places(const struct zones *zones);
+
+/* The least rss + PENALTY x breaks over all zones; their borders are among the breaks. BELOW, ABOVE and
+ * PLACES as partition_penalised has them, of all zones. 0 or -ENOMEM. */
 int zones_penalised(const struct sums *sums, const struct zones *zones, double penalty,
-                    struct partition *ret);
+                    const struct partition_places *below, const struct partition_places *above,
+                    struct partition_places *places, struct partition *ret);
+
+/* No partition leaves less than this. */
+double zones_floor(const struct sums *sums, const struct zones *zones);
 
 /*
  * The least rss of exactly BREAKS breaks. FEWER and MORE are partitions with fewer and more breaks, both of
- * which have the least rss + PENALTY x breaks; MORE is NULL, and the penalty 0, where there is none with
- * more.
+ * which have the least rss + PENALTY x breaks, for which PLACES were found; MORE is NULL, and the penalty 0,
+ * where there is none with more.
  *
  * Let F(t) and B(t) be the least cost of the points before t and from t on. What has a segment from t to s
  * among its segments costs F(t) + P + C(t, s) + P + B(s) or more. A known partition of BREAKS breaks costs so
@@ -36,7 +44,7 @@ int zones_penalised(const struct sums *sums, const struct zones *zones, double p
  * segments are left, or the rss of none of them is a number.
  */
 int zones_counted(const struct sums *sums, const struct zones *zones, double penalty,
-                  const struct partition *fewer, const struct partition *more, size_t breaks,
-                  struct partition *ret);
+                  const struct partition_places *places, const struct partition *fewer,
+                  const struct partition *more, size_t breaks, struct partition *ret);
 
 #endif

@@ -1,4 +1,4 @@
-#include "plugins/fit-piecewise/sums.h"
+#include "plugins/numerics/sums.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +12,20 @@ static int exponent_of(double greatest) {
     if (greatest > 0)
         frexp(greatest, &exponent);
     return exponent;
+}
+
+/* A power of two to multiply by: the same as ldexp, many times as fast where it is a double itself. */
+struct power {
+    double factor; /* 0: it is none */
+    int exponent;
+};
+
+static struct power power_of(int exponent) {
+    return (struct power){abs(exponent) < 1000 ? ldexp(1, exponent) : 0, exponent};
+}
+
+static double scale(double value, struct power power) {
+    return power.factor != 0 ? value * power.factor : ldexp(value, power.exponent);
 }
 
 static void put(struct sums_row *row, size_t moment, struct dd value) {
@@ -95,13 +109,15 @@ int sums_init(struct sums *sums, const struct point *points, size_t count) {
     int size_exponent = exponent_of(size) + 1;
     sums->response_exponent = exponent_of(response) + 1;
     sums->weight_exponent = exponent_of(weight);
+    struct power by_size = power_of(-size_exponent), by_response = power_of(-sums->response_exponent);
+    struct power by_weight = power_of(-sums->weight_exponent);
+    struct power by_within = power_of(-sums->weight_exponent - 2 * sums->response_exponent);
+    double x0 = scale(points[0].x, by_size), y0 = scale(points[0].y, by_response);
     for (size_t i = 0; i < count; i++) {
         const struct point *point = &points[i];
-        struct dd x = dd_two_sum(ldexp(point->x, -size_exponent), -ldexp(points[0].x, -size_exponent));
-        struct dd y = dd_two_sum(ldexp(point->y, -sums->response_exponent),
-                                 -ldexp(points[0].y, -sums->response_exponent));
-        put_terms(&sums->rows[i + 1], x, y, ldexp(point->weight, -sums->weight_exponent),
-                  ldexp(point->within, -sums->weight_exponent - 2 * sums->response_exponent));
+        put_terms(&sums->rows[i + 1], dd_two_sum(scale(point->x, by_size), -x0),
+                  dd_two_sum(scale(point->y, by_response), -y0), scale(point->weight, by_weight),
+                  scale(point->within, by_within));
     }
     for (size_t k = 0; k < SUMS_MOMENTS / 2; k++)
         run_up(sums, k);
@@ -211,27 +227,27 @@ EXACT_INLINE lanes lanes_load(const double *values) {
 }
 
 EXACT_INLINE lanes lanes_difference(const struct sums *sums, const struct sums_row *fixed, size_t place,
-                                    size_t moment, double sign) {
+                                    size_t moment) {
     const double *values = &fixed->high.w;
     lanes high = lanes_load(sums->columns[moment] + place) - values[moment];
     lanes low =
         lanes_load(sums->columns[moment + SUMS_MOMENTS / 2] + place) - values[moment + SUMS_MOMENTS / 2];
-    return (high + low) * sign;
+    return high + low;
 }
 
-/* As sums_bounds, of four. All ones for those that are not told closely enough. */
-EXACT_INLINE lanes_bits bounds_of_lanes(const struct sums *sums, size_t fixed, size_t place, double *lower,
-                                        double *upper) {
+/* As sums_bounds, of four. SIGN: -1 where places are below the fixed one, and so all sums are negative; their
+ * products are not. All ones for those that are not told closely enough. */
+EXACT_INLINE lanes_bits bounds_of_lanes(const struct sums *sums, size_t fixed, size_t place, double sign,
+                                        double *lower, double *upper) {
     const struct sums_row *row = &sums->rows[fixed];
-    double sign = place < fixed ? -1 : 1;
-    lanes w = lanes_difference(sums, row, place, 0, sign), x = lanes_difference(sums, row, place, 1, sign);
-    lanes y = lanes_difference(sums, row, place, 2, sign), xx = lanes_difference(sums, row, place, 3, sign);
-    lanes xy = lanes_difference(sums, row, place, 4, sign), yy = lanes_difference(sums, row, place, 5, sign);
-    lanes sxx = w * xx - x * x, sxy = w * xy - x * y, syy = w * yy - y * y;
-    lanes both = 1 / (sxx * w), inverse = both * w;
-    lanes rss = (syy - sxy * sxy * inverse) * (both * sxx);
-    lanes error = SUMS_ERROR * (yy + xx * syy * inverse);
-    lanes_bits fine = (error <= sums->tolerance) & (sxx > 0x1p-30 * w * xx);
+    lanes w = lanes_difference(sums, row, place, 0), x = lanes_difference(sums, row, place, 1);
+    lanes y = lanes_difference(sums, row, place, 2), xx = lanes_difference(sums, row, place, 3);
+    lanes xy = lanes_difference(sums, row, place, 4), yy = lanes_difference(sums, row, place, 5);
+    lanes wxx = w * xx, sxx = wxx - x * x, sxy = w * xy - x * y, syy = w * yy - y * y;
+    lanes both = sign / (sxx * w), inverse = both * w;
+    lanes rss = (syy - sxy * sxy * (inverse * sign)) * (both * sxx);
+    lanes error = SUMS_ERROR * (yy * sign + xx * syy * inverse);
+    lanes_bits fine = (error <= sums->tolerance) & (sxx > 0x1p-30 * wxx);
     lanes least = rss - error, greatest = rss + error;
     memcpy(lower, &least, sizeof least);
     memcpy(upper, &greatest, sizeof greatest);
@@ -245,33 +261,51 @@ static void bound_exactly(const struct sums *sums, size_t fixed, size_t place, d
     *upper = bounds.upper;
 }
 
-EXACT_INLINE void bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count,
-                              double *lower, double *upper) {
+EXACT_INLINE bool any(lanes_bits bits) {
+    return (bits[0] | bits[1] | bits[2] | bits[3]) != 0;
+}
+
+/* PLUS may be NULL: then the answer is no. */
+EXACT_INLINE bool bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count,
+                              const double *plus, double most, double *lower, double *upper) {
+    lanes_bits below = {0};
+    const double sign = first < fixed ? -1 : 1;
     for (size_t i = 0; i < count; i += SUMS_LANES) {
-        lanes_bits open = bounds_of_lanes(sums, fixed, first + i, lower + i, upper + i);
-        if ((open[0] | open[1] | open[2] | open[3]) == 0)
+        lanes_bits open = bounds_of_lanes(sums, fixed, first + i, sign, lower + i, upper + i);
+        if (plus)
+            below |= open | (lanes_load(plus + i) + lanes_load(lower + i) <= most);
+        if (!any(open))
             continue;
         for (size_t k = i; k < i + SUMS_LANES && k < count; k++)
             if (open[k - i])
                 bound_exactly(sums, fixed, first + k, lower + k, upper + k);
     }
+    return plus && any(below);
 }
 
 #if defined __x86_64__
-__attribute__((target("avx2"))) static void bounds_many_wide(const struct sums *sums, size_t fixed,
-                                                             size_t first, size_t count, double *lower,
-                                                             double *upper) {
-    bounds_many(sums, fixed, first, count, lower, upper);
+__attribute__((target("avx2"))) static bool bounds_many_wide(const struct sums *sums, size_t fixed,
+                                                             size_t first, size_t count, const double *plus,
+                                                             double most, double *lower, double *upper) {
+    return bounds_many(sums, fixed, first, count, plus, most, lower, upper);
 }
 #endif
+
+static bool bounds_wide_or_not(const struct sums *sums, size_t fixed, size_t first, size_t count,
+                               const double *plus, double most, double *lower, double *upper) {
+#if defined __x86_64__
+    if (sums->fused)
+        return bounds_many_wide(sums, fixed, first, count, plus, most, lower, upper);
+#endif
+    return bounds_many(sums, fixed, first, count, plus, most, lower, upper);
+}
 
 void sums_bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count, double *lower,
                       double *upper) {
-#if defined __x86_64__
-    if (sums->fused) {
-        bounds_many_wide(sums, fixed, first, count, lower, upper);
-        return;
-    }
-#endif
-    bounds_many(sums, fixed, first, count, lower, upper);
+    bounds_wide_or_not(sums, fixed, first, count, NULL, 0, lower, upper);
+}
+
+bool sums_bounds_below(const struct sums *sums, size_t fixed, size_t first, size_t count, const double *plus,
+                       double most, double *lower, double *upper) {
+    return bounds_wide_or_not(sums, fixed, first, count, plus, most, lower, upper);
 }

@@ -1,4 +1,4 @@
-#include "plugins/fit-piecewise/counted.h"
+#include "plugins/numerics/counted.h"
 
 #include "plugins/numerics/growth.h"
 
@@ -16,29 +16,61 @@ static struct partition_run run_of(const struct sums *sums, const struct zones *
     return (struct partition_run){sums, zones->borders[z], zones->borders[z + 1], zones_minimum(zones, z)};
 }
 
+size_t zones_places(const struct zones *zones) {
+    return zones->borders[zones->count] + zones->count;
+}
+
+/* Those of zone Z. */
+static struct partition_places places_of(const struct partition_places *places, const struct zones *zones,
+                                         size_t z) {
+    return partition_places_from(places, zones->borders[z] + z);
+}
+
+static int append(struct partition *all, const struct partition *one) {
+    size_t *breaks = realloc(all->breaks, (all->count + one->count + 2) * sizeof *breaks);
+    if (!breaks)
+        return -ENOMEM;
+    all->breaks = breaks;
+    memcpy(all->breaks + all->count, one->breaks, one->count * sizeof *breaks);
+    all->count += one->count;
+    all->rss = dd_add(all->rss, one->rss);
+    return 0;
+}
+
 int zones_penalised(const struct sums *sums, const struct zones *zones, double penalty,
-                    struct partition *ret) {
+                    const struct partition_places *below, const struct partition_places *above,
+                    struct partition_places *places, struct partition *ret) {
     struct partition all = {0};
-    for (size_t z = 0; z < zones->count; z++) {
+    int r = 0;
+    for (size_t z = 0; r >= 0 && z < zones->count; z++) {
         struct partition_run run = run_of(sums, zones, z);
-        struct partition one = {0};
-        int r = partition_penalised(&run, penalty, NULL, &one);
-        size_t *breaks = r < 0 ? NULL : realloc(all.breaks, (all.count + one.count + 2) * sizeof *breaks);
-        if (!breaks) {
-            partition_clear(&one);
-            partition_clear(&all);
-            return -ENOMEM;
+        struct partition_places own = places_of(places, zones, z), own_below = {0}, own_above = {0};
+        if (below && above) {
+            own_below = places_of(below, zones, z);
+            own_above = places_of(above, zones, z);
         }
-        all.breaks = breaks;
-        memcpy(all.breaks + all.count, one.breaks, one.count * sizeof *breaks);
-        all.count += one.count;
-        all.rss = dd_add(all.rss, one.rss);
-        if (z + 1 < zones->count)
+        bool known = below && above;
+        struct partition one = {0};
+        r = partition_penalised(&run, penalty, known ? &own_below : NULL, known ? &own_above : NULL, &own,
+                                &one);
+        r = r < 0 ? r : append(&all, &one);
+        if (r >= 0 && z + 1 < zones->count)
             all.breaks[all.count++] = run.end;
         partition_clear(&one);
     }
+    if (r < 0)
+        partition_clear(&all);
     *ret = all;
-    return 0;
+    return r;
+}
+
+double zones_floor(const struct sums *sums, const struct zones *zones) {
+    double sum = 0;
+    for (size_t z = 0; z < zones->count; z++) {
+        struct partition_run run = run_of(sums, zones, z);
+        sum += partition_floor(&run);
+    }
+    return sum * (1 - 1e-12);
 }
 
 /* ---- A way that is known */
@@ -116,8 +148,10 @@ static int add_arc(struct arcs *arcs, struct arc arc) {
  */
 static int costs_to_end(const struct partition_run *run, double penalty, double *ret) {
     size_t count = run->end - run->first;
-    struct sums turned = {
-        .rows = malloc((count + 1) * sizeof *turned.rows), .count = count, .tolerance = run->sums->tolerance};
+    struct sums turned = {.rows = malloc((count + 1) * sizeof *turned.rows),
+                          .count = count,
+                          .fused = run->sums->fused,
+                          .tolerance = run->sums->tolerance};
     turned.within = run->sums->within ? malloc((count + 1) * sizeof *turned.within) : NULL;
     if (!turned.rows || (run->sums->within && !turned.within)) {
         sums_clear(&turned);
@@ -136,27 +170,28 @@ static int costs_to_end(const struct partition_run *run, double penalty, double 
     }
     struct partition_run back = {&turned, 0, count, run->minimum};
     struct partition best = {0};
-    int r = sums_finish(&turned);
-    r = r < 0 ? r : partition_penalised(&back, penalty, ret, &best);
+    struct partition_places places;
+    int r = partition_places_init(&places, count + 1);
+    r = r < 0 ? r : sums_finish(&turned);
+    r = r < 0 ? r : partition_penalised(&back, penalty, NULL, NULL, &places, &best);
+    for (size_t i = 0; r >= 0 && i <= count; i++)
+        ret[i] = places.values[count - i].high;
+    partition_places_clear(&places);
     partition_clear(&best);
     sums_clear(&turned);
-    for (size_t i = 0; r >= 0 && i < (count + 1) / 2; i++) {
-        double value = ret[i];
-        ret[i] = ret[count - i];
-        ret[count - i] = value;
-    }
     return r;
 }
 
-/* All arcs of a zone on which something can lie that costs at most SLACK more than the best. */
-static int find_arcs(const struct partition_run *run, double penalty, double slack, struct arcs *arcs) {
+/* All arcs of a zone on which something can lie that costs at most SLACK more than the best. FOUND: for that
+ * penalty. */
+static int find_arcs(const struct partition_run *run, double penalty, const struct partition_places *found,
+                     double slack, struct arcs *arcs) {
     size_t count = run->end - run->first, places = 0;
     double *before = malloc((count + 1) * sizeof *before), *after = malloc((count + 1) * sizeof *after);
     uint32_t *kept = malloc((count + 1) * sizeof *kept);
-    struct partition best = {0};
-    int r = before && after && kept ? partition_penalised(run, penalty, before, &best) : -ENOMEM;
-    r = r < 0 ? r : costs_to_end(run, penalty, after);
-    partition_clear(&best);
+    int r = before && after && kept ? costs_to_end(run, penalty, after) : -ENOMEM;
+    for (size_t i = 0; r >= 0 && i <= count; i++)
+        before[i] = found->values[i].high;
     double most = r < 0 ? 0 : before[count] + slack + 1e-12 * (fabs(before[count]) + penalty);
     for (size_t s = 0; r >= 0 && s <= count; s++) {
         if (!(before[s] + penalty + after[s] <= most))
@@ -255,13 +290,15 @@ static int count_arcs(struct arcs *arcs, size_t points, size_t segments, struct 
 }
 
 /* As count_arcs, on the arcs within SLACK of the best. */
-static int count_within(const struct sums *sums, const struct zones *zones, double penalty, double slack,
-                        size_t breaks, struct partition *ret) {
+static int count_within(const struct sums *sums, const struct zones *zones,
+                        const struct partition_places *places, double penalty, double slack, size_t breaks,
+                        struct partition *ret) {
     struct arcs arcs = {0};
     int r = 0;
     for (size_t z = 0; r >= 0 && z < zones->count; z++) {
         struct partition_run run = run_of(sums, zones, z);
-        r = find_arcs(&run, penalty, slack, &arcs);
+        struct partition_places found = places_of(places, zones, z);
+        r = find_arcs(&run, penalty, &found, slack, &arcs);
     }
     r = r < 0 ? r : count_arcs(&arcs, sums->count, breaks + 1, ret);
     free(arcs.arcs);
@@ -269,8 +306,8 @@ static int count_within(const struct sums *sums, const struct zones *zones, doub
 }
 
 int zones_counted(const struct sums *sums, const struct zones *zones, double penalty,
-                  const struct partition *fewer, const struct partition *more, size_t breaks,
-                  struct partition *ret) {
+                  const struct partition_places *places, const struct partition *fewer,
+                  const struct partition *more, size_t breaks, struct partition *ret) {
     double slack = INFINITY, known;
     int r = 0;
     if (more) {
@@ -278,10 +315,10 @@ int zones_counted(const struct sums *sums, const struct zones *zones, double pen
         double best = fewer->rss.high + penalty * (double)fewer->count;
         slack = fmax(known + penalty * (double)breaks - best, 0) + 1e-9 * known;
     }
-    r = r < 0 ? r : count_within(sums, zones, penalty, slack, breaks, ret);
+    r = r < 0 ? r : count_within(sums, zones, places, penalty, slack, breaks, ret);
     /* Where weights are so far apart that 32 digits do not hold them the slack is rounding, and not even the
      * known way may be within it. */
     if (r == 0)
-        r = count_within(sums, zones, penalty, INFINITY, breaks, ret);
+        r = count_within(sums, zones, places, penalty, INFINITY, breaks, ret);
     return r < 0 ? r : r == 0 ? -E2BIG : 0;
 }

@@ -6,8 +6,8 @@
  *
  * Points are in ascending order of size, whatever order the rows came in.
  */
-#ifndef ASSAY_FIT_PIECEWISE_POINTS_H
-#define ASSAY_FIT_PIECEWISE_POINTS_H
+#ifndef ASSAY_NUMERICS_POINTS_H
+#define ASSAY_NUMERICS_POINTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +28,10 @@ enum points_equal {
     POINTS_AVERAGED, /* the mean of the rows of one size counts as one measurement */
     POINTS_WEIGHTED, /* the mean counts as often as there are rows (or as their weights add up to) */
     POINTS_RAW,      /* every row counts on its own: the same lines, but the scatter within a size counts */
+    POINTS_PRECISE,  /* as weighted, times the variance of the rows of all sizes over that of the size's own:
+                        the  inverse variance of the mean. A size of one row, or whose rows are equal, has the
+                        variance of all; where no size has any they are weighted */
+    POINTS_PRECISE_RELATIVE, /* the same of variances over squared means */
 };
 
 enum points_error {

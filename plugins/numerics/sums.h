@@ -11,11 +11,11 @@
  * The property that all pruning rests on: more points never leave less, and two lines never more than one:
  *     rss(a, c) >= rss(a, b) + rss(b, c)    for a <= b <= c.
  */
-#ifndef ASSAY_FIT_PIECEWISE_SUMS_H
-#define ASSAY_FIT_PIECEWISE_SUMS_H
+#ifndef ASSAY_NUMERICS_SUMS_H
+#define ASSAY_NUMERICS_SUMS_H
 
-#include "plugins/fit-piecewise/points.h"
 #include "plugins/numerics/double-double.h"
+#include "plugins/numerics/points.h"
 
 struct sums_moment {
     double w, x, y, xx, xy, yy;
@@ -91,5 +91,10 @@ static inline struct sums_bounds sums_bounds(const struct sums *sums, size_t a, 
  * which is below all of them or above. Arrays have room for SUMS_LANES - 1 more. */
 void sums_bounds_many(const struct sums *sums, size_t fixed, size_t first, size_t count, double *lower,
                       double *upper);
+
+/* The same, and whether PLUS + lower bound may be at or below MOST anywhere; where it is not, bounds need not
+ * be looked at. PLUS, too, has room for SUMS_LANES - 1 more. */
+bool sums_bounds_below(const struct sums *sums, size_t fixed, size_t first, size_t count, const double *plus,
+                       double most, double *lower, double *upper);
 
 #endif

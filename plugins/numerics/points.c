@@ -1,4 +1,4 @@
-#include "plugins/fit-piecewise/points.h"
+#include "plugins/numerics/points.h"
 
 #include "plugins/numerics/double-double.h"
 
@@ -52,8 +52,39 @@ static struct mean average(const struct point_row *rows, size_t count, enum poin
     return (struct mean){dd_to_double(weight), dd_to_double(mean), dd_to_double(within)};
 }
 
+/* Scatter of less than this share of the mean's square is the rounding of equal rows. */
+static const double equal_rows = 0x1p-98;
+
+static double variance_of(const struct mean *mean, size_t count, bool relative) {
+    double square = mean->mean * mean->mean;
+    if (count < 2 || !(mean->within > equal_rows * mean->weight * square))
+        return 0;
+    double variance = mean->within / (double)(count - 1);
+    return relative ? variance / square : variance;
+}
+
+static size_t end_of_size(const struct point_row *rows, size_t count, size_t first) {
+    size_t end = first + 1;
+    while (end < count && rows[end].x == rows[first].x)
+        end++;
+    return end;
+}
+
+/* Of all rows about the means of their sizes. 0: nothing scatters. */
+static double pooled_variance(const struct point_row *rows, size_t count, bool relative) {
+    double sum = 0, degrees = 0;
+    for (size_t first = 0, end; first < count; first = end) {
+        end = end_of_size(rows, count, first);
+        struct mean mean = average(rows + first, end - first, POINTS_PLAIN, NAN);
+        sum += variance_of(&mean, end - first, relative) * (double)(end - first - 1);
+        degrees += (double)(end - first - 1);
+    }
+    return degrees > 0 ? sum / degrees : 0;
+}
+
+/* POOLED: the variance of all rows, where it is asked for. */
 static struct point make_point(const struct point_row *rows, size_t count, enum points_equal equal,
-                               enum points_error error, double about) {
+                               double pooled, enum points_error error, double about) {
     struct point point = {.x = rows->x, .rows = count};
     struct mean mean;
     if (equal == POINTS_RAW) {
@@ -62,6 +93,10 @@ static struct point make_point(const struct point_row *rows, size_t count, enum 
     } else {
         mean = average(rows, count, POINTS_PLAIN, NAN);
         double weight = equal == POINTS_AVERAGED ? mean.weight / (double)count : mean.weight;
+        if (pooled > 0) {
+            double own = variance_of(&mean, count, equal == POINTS_PRECISE_RELATIVE);
+            weight *= own > 0 ? pooled / own : 1;
+        }
         struct point_row row = bent((struct point_row){rows->x, mean.mean, weight}, error, about);
         mean = (struct mean){row.weight, row.y, 0};
     }
@@ -73,11 +108,13 @@ static struct point make_point(const struct point_row *rows, size_t count, enum 
 size_t points_make_sorted(const struct point_row *rows, size_t count, enum points_equal equal,
                           enum points_error error, const double *about, struct point *ret) {
     size_t made = 0;
+    double pooled = equal == POINTS_PRECISE || equal == POINTS_PRECISE_RELATIVE
+                        ? pooled_variance(rows, count, equal == POINTS_PRECISE_RELATIVE)
+                        : 0;
     for (size_t first = 0, next; first < count; first = next) {
-        for (next = first + 1; next < count && rows[next].x == rows[first].x; next++)
-            ;
+        next = end_of_size(rows, count, first);
         double line = about ? about[made] : NAN;
-        ret[made++] = make_point(rows + first, next - first, equal, error, line);
+        ret[made++] = make_point(rows + first, next - first, equal, pooled, error, line);
     }
     return made;
 }

@@ -1,6 +1,6 @@
-#include "plugins/fit-piecewise/frontier.h"
+#include "plugins/numerics/frontier.h"
 
-#include "plugins/fit-piecewise/counted.h"
+#include "plugins/numerics/counted.h"
 #include "plugins/numerics/growth.h"
 
 #include <errno.h>
@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_SIZES = 9, BLOCK_OF_NOISE = 16 };
+enum {
+    BLOCK_SIZES = 9,
+    BLOCK_OF_NOISE = 16,
+    KEPT_MOST = 16,        /* runs whose places are kept */
+    KEPT_PLACES = 1 << 21, /* and places of them altogether, but for three runs */
+    STEPS_MOST = 6,        /* towards an exact number */
+};
 
 static const size_t block_sizes[BLOCK_SIZES] = {4, 5, 6, 8, 10, 12, 16, 24, 32};
 
@@ -26,14 +32,22 @@ struct corner {
     bool edge;                          /* nothing is below the line to the next corner */
 };
 
+/* What a run found on its way. */
+struct kept_run {
+    double penalty;
+    struct partition_places places;
+};
+
 struct frontier {
     struct sums sums;
     struct zones zones;
     size_t most;
-    bool proving;           /* all blocks are made */
-    double floor;           /* rss below this is as good as none */
-    double noise;           /* about its variance: what short blocks leave, but the worst tenth */
-    double *blocks;         /* by number of breaks: a bound of R from below; most + 1 */
+    bool proving;   /* all blocks are made */
+    double floor;   /* rss below this is as good as none */
+    double noise;   /* about its variance: what short blocks leave, but the worst tenth */
+    double *blocks; /* by number of breaks: a bound of R from below; most + 1 */
+    struct kept_run kept[KEPT_MOST];
+    size_t kept_count;
     struct corner *corners; /* by number of breaks */
     size_t count, capacity;
     struct partition *exact; /* numbers that are no corners */
@@ -79,6 +93,9 @@ static int make_blocks(struct frontier *frontier, bool proving) {
     for (size_t i = 0; r >= 0 && i < BLOCK_SIZES; i++)
         if ((block_sizes[i] == BLOCK_OF_NOISE) != proving)
             bound_by_blocks(frontier, block_sizes[i], blocks);
+    double least = r >= 0 && proving ? zones_floor(&frontier->sums, &frontier->zones) : 0;
+    for (size_t m = 0; r >= 0 && m <= frontier->most; m++)
+        frontier->blocks[m] = fmax(frontier->blocks[m], least);
     frontier->proving = proving;
     free(blocks);
     return r;
@@ -130,6 +147,8 @@ void frontier_free(struct frontier *frontier) {
         partition_clear(&frontier->corners[i].partition);
     for (size_t i = 0; i < frontier->exact_count; i++)
         partition_clear(&frontier->exact[i]);
+    for (size_t i = 0; i < frontier->kept_count; i++)
+        partition_places_clear(&frontier->kept[i].places);
     free(frontier->exact);
     free(frontier->corners);
     free(frontier->blocks);
@@ -148,6 +167,16 @@ double frontier_rss(const struct frontier *frontier, const struct partition *par
 
 double frontier_segment(const struct frontier *frontier, size_t a, size_t b) {
     return sums_unscale(&frontier->sums, dd_to_double(sums_rss(&frontier->sums, a, b)));
+}
+
+static double lower(const struct frontier *frontier, size_t a, size_t b) {
+    return b - a <= 2 ? 0 : sums_bounds(&frontier->sums, a, b).lower;
+}
+
+bool frontier_leaves_more(const struct frontier *frontier, size_t a, size_t at, size_t b, double most) {
+    double least = lower(frontier, a, at) + lower(frontier, at, b);
+    return sums_unscale(&frontier->sums, least) * (1 - 0x1p-50) > most ||
+           frontier_segment(frontier, a, at) + frontier_segment(frontier, at, b) > most;
 }
 
 /* ---- Corners */
@@ -176,11 +205,48 @@ static int insert(struct frontier *frontier, struct partition *partition, size_t
     return 0;
 }
 
+/* The kept run next to PENALTY on one side. Where breaks cost nothing many ways are equal: that tells nothing
+ * of others. */
+static const struct partition_places *find_kept(const struct frontier *frontier, double penalty, bool above) {
+    const struct kept_run *near = NULL;
+    for (size_t i = 0; i < frontier->kept_count; i++) {
+        const struct kept_run *kept = &frontier->kept[i];
+        if (kept->penalty == 0 || (above ? kept->penalty < penalty : kept->penalty > penalty))
+            continue;
+        if (!near || fabs(kept->penalty - penalty) < fabs(near->penalty - penalty))
+            near = kept;
+    }
+    return near ? &near->places : NULL;
+}
+
+static void keep(struct frontier *frontier, double penalty, struct partition_places *places) {
+    size_t most = KEPT_PLACES / zones_places(&frontier->zones), farthest = 0;
+    most = most < 3 ? 3 : most > KEPT_MOST ? KEPT_MOST : most;
+    if (frontier->kept_count < most) {
+        frontier->kept[frontier->kept_count++] = (struct kept_run){penalty, *places};
+        return;
+    }
+    for (size_t i = 1; i < frontier->kept_count; i++)
+        if (fabs(frontier->kept[i].penalty - penalty) > fabs(frontier->kept[farthest].penalty - penalty))
+            farthest = i;
+    partition_places_clear(&frontier->kept[farthest].places);
+    frontier->kept[farthest] = (struct kept_run){penalty, *places};
+}
+
 /* What is best for PENALTY, as a corner. */
 static int run(struct frontier *frontier, double penalty, size_t *ret_at) {
     struct partition all = {0};
+    struct partition_places places;
     frontier->sums.tolerance = fmax(penalty / 32, frontier->floor * 0x1p-20);
-    int r = zones_penalised(&frontier->sums, &frontier->zones, penalty, &all);
+    int r = partition_places_init(&places, zones_places(&frontier->zones));
+    r = r < 0
+            ? r
+            : zones_penalised(&frontier->sums, &frontier->zones, penalty, find_kept(frontier, penalty, false),
+                              find_kept(frontier, penalty, true), &places, &all);
+    if (r < 0)
+        partition_places_clear(&places);
+    else
+        keep(frontier, penalty, &places);
     r = r < 0 ? r : insert(frontier, &all, ret_at);
     if (r < 0)
         return r;
@@ -367,28 +433,37 @@ static int settle(struct frontier *frontier, const struct choice *choice, const 
     return r;
 }
 
-/* At the best number of breaks the penalty is cost x R / n: from the noise to there by repetition, which goes
- * ahead of itself once two steps tell how fast it closes in. Where it leads is only where the proof begins.
+/*
+ * At the best number of breaks the penalty is cost x R / n: from the noise to there by repetition, which goes
+ * ahead of itself: by how fast breaks that fit noise grow in number (see penalty_of_noise) at first, by how
+ * fast it closes in once two steps tell. Noise alone hardly gains 2 log n times its variance: where breaks
+ * cost more, seven tenths of the penalty find the same and prove at once that more are no better. Where it
+ * leads is only where the proof begins.
  */
 static int begin_choice(struct frontier *frontier, const struct choice *choice) {
     int r = 0;
-    double least = choice->cost * frontier->floor / choice->n, last_step = 0;
-    double penalty = choice->cost * frontier->noise;
+    const bool clear = 0.7 * choice->cost > 2 * log((double)frontier->sums.count);
+    const double share = clear ? 0.7 : 1, least = choice->cost * frontier->floor / choice->n;
+    double last_step = 0, penalty = share * choice->cost * frontier->noise;
     for (int i = 0; r >= 0 && i < 8; i++) {
         size_t at;
         penalty = fmax(penalty, least);
         r = run(frontier, penalty, &at);
         if (r < 0)
             break;
-        double step = choice->cost * frontier->corners[at].rss / choice->n - penalty;
-        if (fabs(step) < (frontier->corners[at].partition.count < 20 ? 0.01 : 0.002) * penalty)
+        double count = (double)frontier->corners[at].partition.count;
+        double step = share * choice->cost * frontier->corners[at].rss / choice->n - penalty;
+        /* Few breaks are the same few for a penalty near by. */
+        if (fabs(step) < (count >= 20 ? 0.005 : clear ? 0.15 : 0.02) * penalty)
             break;
         double rate = last_step != 0 ? step / last_step : 0;
         bool closes = rate > 0.1 && rate < 0.8;
-        penalty += closes ? step / (1 - rate) : step;
-        last_step = closes ? 0 : step;
-        /* Few breaks are the same few for a penalty near by. */
-        if (fabs(step) < 0.1 * penalty && rate == 0 && frontier->corners[at].partition.count < 20)
+        if (last_step == 0 && count >= 20)
+            rate = fmin(0.65 * choice->cost * choice->cost * count / choice->n, 0.7);
+        bool ahead = closes || (last_step == 0 && count >= 20);
+        penalty += ahead ? step / (1 - rate) : step;
+        last_step = ahead ? 0 : step;
+        if (fabs(step) < 0.1 * penalty && rate == 0 && count < 20)
             break;
     }
     return r;
@@ -432,37 +507,94 @@ int frontier_choose(struct frontier *frontier, double n, double cost, size_t mos
 
 /* ---- Exactly so many */
 
+static const struct partition_places *find_run(const struct frontier *frontier, double penalty) {
+    for (size_t i = 0; i < frontier->kept_count; i++)
+        if (frontier->kept[i].penalty == penalty)
+            return &frontier->kept[i].places;
+    return NULL;
+}
+
 static int find_counted(struct frontier *frontier, double penalty, size_t left, size_t breaks,
                         const struct partition **ret) {
     struct partition *exact = realloc(frontier->exact, (frontier->exact_count + 1) * sizeof *frontier->exact);
     if (!exact)
         return -ENOMEM;
     frontier->exact = exact;
+    size_t at;
+    const struct partition_places *places = find_run(frontier, penalty);
+    int r = places ? 0 : run(frontier, penalty, &at);
+    if (r < 0)
+        return r;
     const struct corner *a = &frontier->corners[left];
     const struct partition *more = left + 1 < frontier->count ? &a[1].partition : NULL;
-    int r = zones_counted(&frontier->sums, &frontier->zones, penalty, &a->partition, more, breaks,
-                          &exact[frontier->exact_count]);
+    r = zones_counted(&frontier->sums, &frontier->zones, penalty, find_run(frontier, penalty), &a->partition,
+                      more, breaks, &exact[frontier->exact_count]);
     if (r >= 0)
         *ret = &exact[frontier->exact_count++];
+    return r;
+}
+
+/* The last corner with fewer breaks; that of so many, if there is one, is the next. */
+static size_t find_fewer(const struct frontier *frontier, size_t breaks) {
+    size_t left = 0;
+    while (left + 1 < frontier->count && frontier->corners[left + 1].partition.count < breaks)
+        left++;
+    return left;
+}
+
+/*
+ * Breaks that fit noise alone grow in number with the e-th power of the penalty over the noise's variance,
+ * about as n exp(0.35 - 0.65 penalty / variance): so noise tells where a number beyond the natural one is
+ * found, in few steps. Where that leads is only where the exact search begins.
+ */
+static double penalty_of_noise(double extra, double variance, double n) {
+    return variance * fmax(log(n / extra) + 0.35, 0) / 0.65;
+}
+
+/* Nearer to BREAKS from both sides until the corners beside are near enough to look between them. */
+static int approach(struct frontier *frontier, size_t breaks) {
+    size_t at;
+    const double n = (double)frontier->sums.count;
+    if (!(frontier->noise > frontier->floor))
+        return 0;
+    int r = run(frontier, 4 * log(n) * frontier->noise, &at);
+    if (r < 0 || frontier->corners[at].partition.count >= breaks)
+        return r;
+    const size_t natural = frontier->corners[at].partition.count;
+    const double variance = frontier->corners[at].rss / n, extra = (double)(breaks - natural);
+    double penalty = penalty_of_noise(extra, variance, n);
+    for (int i = 0; r >= 0 && i < STEPS_MOST; i++) {
+        size_t left = find_fewer(frontier, breaks);
+        const struct corner *a = &frontier->corners[left];
+        const struct corner *b = left + 1 < frontier->count ? a + 1 : NULL;
+        double most = a->penalty_least, least = b ? fmax(b->penalty_most, 0) : 0;
+        bool near = b && b->partition.count - a->partition.count <= 2 + breaks / 8;
+        if ((b && b->partition.count == breaks) || near || !(penalty > least && penalty < most))
+            break;
+        r = run(frontier, penalty, &at);
+        if (r < 0 || frontier->corners[at].partition.count <= natural)
+            break;
+        double found = (double)(frontier->corners[at].partition.count - natural);
+        penalty += variance * log(found / extra) / 0.65;
+    }
     return r;
 }
 
 int frontier_exactly(struct frontier *frontier, size_t breaks, const struct partition **ret) {
     int r = run_fewest(frontier);
     size_t at;
+    if (r >= 0 && frontier->count == 1 && frontier->corners[0].partition.count < breaks)
+        r = approach(frontier, breaks);
     if (r >= 0 && frontier->corners[frontier->count - 1].partition.count < breaks)
         r = run(frontier, 0, &at);
     while (r >= 0) {
-        size_t right = 0;
-        while (right < frontier->count && frontier->corners[right].partition.count < breaks)
-            right++;
-        if ((right < frontier->count && frontier->corners[right].partition.count == breaks) ||
+        size_t left = find_fewer(frontier, breaks), count = frontier->count;
+        const struct corner *a = &frontier->corners[left], *b = a + 1;
+        if (a->partition.count == breaks || (left + 1 < count && b->partition.count == breaks) ||
             find_exact(frontier, breaks))
             return give(frontier, breaks, ret);
-        size_t left = right - 1, count = frontier->count;
-        if (right == count)
+        if (left + 1 == count)
             return find_counted(frontier, 0, left, breaks, ret);
-        const struct corner *a = &frontier->corners[left], *b = a + 1;
         double run_length = (double)(b->partition.count - a->partition.count);
         double penalty = fmax((a->rss - b->rss) / run_length, 0);
         if (a->edge)

@@ -14,10 +14,10 @@
  *
  * Fixed breaks part the points into zones; nothing crosses their borders, which count as breaks.
  */
-#ifndef ASSAY_FIT_PIECEWISE_FRONTIER_H
-#define ASSAY_FIT_PIECEWISE_FRONTIER_H
+#ifndef ASSAY_NUMERICS_FRONTIER_H
+#define ASSAY_NUMERICS_FRONTIER_H
 
-#include "plugins/fit-piecewise/partition.h"
+#include "plugins/numerics/partition.h"
 
 struct frontier;
 
@@ -53,5 +53,8 @@ double frontier_bound(const struct frontier *frontier, size_t breaks);
 
 /* The rss of one line over the points a <= i < b, in the points' own units. */
 double frontier_segment(const struct frontier *frontier, size_t a, size_t b);
+
+/* Whether two lines, over a <= i < AT and AT <= i < b, leave more than MOST; in the points' own units. */
+bool frontier_leaves_more(const struct frontier *frontier, size_t a, size_t at, size_t b, double most);
 
 #endif

@@ -1,0 +1,134 @@
+#include "engine/plugin/folds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SLOTS = 2 * FOLDS_DEALT_MOST, /* a power of two */
+    PIECE = 512,                  /* rows */
+};
+
+struct folds {
+    uint32_t count;
+    uint64_t seed;
+    size_t dealt;              /* units so far */
+    uint8_t round[FOLDS_MOST]; /* the folds in the order in which this round deals them */
+    uint64_t keys[SLOTS];      /* of units; 0: a free slot */
+    uint8_t folds[SLOTS];
+};
+
+/* ---- Hashes */
+
+static uint64_t mix(uint64_t z) { /* splitmix64 */
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static uint32_t scale(uint64_t hash, uint32_t count) {
+    return (uint32_t)(((hash >> 32) * count) >> 32);
+}
+
+uint8_t folds_of_key(uint64_t key, uint64_t seed, uint32_t count) {
+    return (uint8_t)scale(mix(key * UINT64_C(0x9e3779b97f4a7c15) + seed), count);
+}
+
+static uint64_t join(uint64_t key, uint64_t value) {
+    key = (key ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return key ^ key >> 32;
+}
+
+/* What stands for each unit: equal numbers and texts have equal keys, others have not but by a chance of
+ * 2^-64. */
+static void make_keys(const struct folds_columns *columns, size_t start, size_t rows, uint64_t *ret) {
+    for (size_t r = 0; r < rows; r++)
+        ret[r] = 1;
+    for (size_t i = 0; i < columns->number_count; i++)
+        for (size_t r = 0; r < rows; r++) {
+            double value = columns->numbers[i][start + r] + 0.0; /* -0 is 0 */
+            uint64_t bits;
+            memcpy(&bits, &value, sizeof bits);
+            ret[r] = join(ret[r], bits);
+        }
+    for (size_t i = 0; i < columns->code_count; i++)
+        for (size_t r = 0; r < rows; r++)
+            ret[r] = join(ret[r], columns->codes[i][start + r]);
+    for (size_t r = 0; r < rows; r++) {
+        ret[r] = mix(ret[r]);
+        ret[r] += ret[r] == 0;
+    }
+}
+
+/* ---- Dealing */
+
+static void shuffle(struct folds *folds) {
+    uint64_t round = folds->dealt / folds->count;
+    for (uint32_t i = 0; i < folds->count; i++)
+        folds->round[i] = (uint8_t)i;
+    for (uint32_t left = folds->count; left > 1; left--) {
+        uint64_t draw = mix((round << 8 | left) * UINT64_C(0x9e3779b97f4a7c15) + folds->seed);
+        uint32_t at = scale(draw, left);
+        uint8_t last = folds->round[left - 1];
+        folds->round[left - 1] = folds->round[at];
+        folds->round[at] = last;
+    }
+}
+
+static uint8_t deal(struct folds *folds, size_t slot, uint64_t key) {
+    if (folds->dealt % folds->count == 0)
+        shuffle(folds);
+    folds->keys[slot] = key;
+    folds->folds[slot] = folds->round[folds->dealt++ % folds->count];
+    return folds->folds[slot];
+}
+
+static uint8_t fold_of_unit(struct folds *folds, uint64_t key) {
+    size_t slot = key & (SLOTS - 1);
+    while (folds->keys[slot] != 0 && folds->keys[slot] != key)
+        slot = (slot + 1) & (SLOTS - 1);
+    if (folds->keys[slot] == key)
+        return folds->folds[slot];
+    return folds->dealt < FOLDS_DEALT_MOST ? deal(folds, slot, key)
+                                           : folds_of_key(key, folds->seed, folds->count);
+}
+
+void folds_assign(struct folds *folds, uint64_t first, uint64_t stride, size_t rows,
+                  const struct folds_columns *columns, uint8_t *ret) {
+    if (columns->number_count + columns->code_count == 0) {
+        for (size_t r = 0; r < rows; r++)
+            ret[r] = folds_of_key(first + r * stride, folds->seed, folds->count);
+        return;
+    }
+    for (size_t start = 0; start < rows; start += PIECE) {
+        uint64_t keys[PIECE];
+        size_t count = rows - start < PIECE ? rows - start : PIECE;
+        make_keys(columns, start, count, keys);
+        for (size_t r = 0; r < count; r++)
+            ret[start + r] = fold_of_unit(folds, keys[r]);
+    }
+}
+
+const char *folds_unit_word(enum folds_unit unit) {
+    static const char *const words[] = {
+        [FOLDS_BY_SETTING] = "setting", [FOLDS_BY_ROW] = "row", [FOLDS_BY_COLUMNS] = "columns"};
+    return words[unit];
+}
+
+/* ---- Life */
+
+struct folds *folds_new(uint32_t count, uint64_t seed) {
+    struct folds *folds = calloc(1, sizeof *folds);
+    if (!folds)
+        return NULL;
+    folds->count = count;
+    folds->seed = seed;
+    return folds;
+}
+
+void folds_free(struct folds *folds) {
+    free(folds);
+}
+
+void folds_cleanup(struct folds **folds) {
+    folds_free(*folds);
+}

@@ -1,0 +1,61 @@
+#!/bin/bash
+# A run whose nodes came from a list in a file goes on when that is gone, and from another folder; a node that is gone for
+# good is replaced by one that whoever resumes the run names, and later parts know of that.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+. "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
+command -v cc >/dev/null || plan_skip "no C compiler"
+bed up 4 --names 'node-%' || plan_skip "no test bed"
+bed can nodes || plan_skip "nodes of their own need root"
+export ASSAY_PATH=$scratch
+write_tick "$scratch"
+rows=120
+tick_campaign "$scratch/tick" $rows 20000 '{hosts: {file: hosts.txt}, lease: 2 s, timeout: 3 s}' 'probes: none' 'node-loss: continue'
+echo 'node-[1-2] # and no more' >"$scratch/hosts.txt"
+
+start_engine "$scratch/part" run "$scratch/tick.yaml" --json -o "$scratch/runs"
+wait_for_units "$scratch/part" 20
+bed power-off 2
+wait "$shell_job"
+check "a run loses a node: it is partial" test $? -eq 6
+folder=$(find "$scratch/runs" -mindepth 1 -maxdepth 1 -type d)
+units_of() { awk -F, -v node="$1" 'NR > 1 && $6 == node' "$folder/results/results.csv" | wc -l; }
+check "... the other has all its rows" test "$(units_of node-1)" -eq $rows
+
+check "... and what to do is said" grep -q 'units are left; --spares names others for nodes that are gone for good' \
+    <("$ASSAY" status "$folder")
+
+echo 'node-[1,3]' >"$scratch/hosts.txt"
+refuse "a list of hosts that was edited is refused" 2 "the list of hosts '.*/hosts.txt' has changed: it has node-3 now; expected" \
+    bed run "$ASSAY" resume "$folder" -q
+echo 'node-1' >"$scratch/hosts.txt"
+refuse "... or that lacks one" 2 "hosts.txt' has changed: it lacks node-2 now" bed run "$ASSAY" resume "$folder" -q
+rm "$scratch/hosts.txt"
+refuse "a spare that is one of the nodes is refused" 2 "--spares: the spare 'node-1' is one of the hosts too" \
+    bed run "$ASSAY" resume "$folder" --spares node-1 -q
+refuse "... so is a list that is none" 2 "the spares: expected a number in the bracket, at column 7" bed run "$ASSAY" resume "$folder" --spares 'node-[' -q
+start_engine "$scratch/part" resume "$folder" --json --spares 'node-[3-4]'
+wait_for_units "$scratch/part" $((rows + $(units_of node-2) + 20))
+check "resumed without the list, a spare that was named takes its place" test "$(units_of node-3)" -gt 0
+kill_engine
+bed power-on 2
+bed run timeout 60 "$ASSAY" resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
+status=$?
+sed 's/^/# /' "$scratch/err"
+report $status "killed and resumed, the run knows of its spares: it is whole"
+check "... with the whole share of the node that was lost" test "$(units_of node-3)" -eq $rows
+check "... in an archive that verifies" "$ASSAY" archive verify "$(cat "$scratch/out")"
+tick_campaign "$scratch/local" 2 0 local
+refuse "spares are for nodes that ssh reaches" 2 "^assay: --spares .*'local'" "$ASSAY" run "$scratch/local.yaml" --spares node-1 --dry-run
+check "they can be named from the beginning, over what the campaign says" \
+    grep -q 'spares  *1: node-4' <("$ASSAY" run "$scratch/tick.yaml" --nodes 'node-[1-2]' --spares node-4 --dry-run)
+# A list that the command line has from a file of the folder that one was in then.
+mkdir "$scratch/here"
+cd "$scratch/here" || exit 1
+echo node-4 >list
+start_engine "$scratch/part" run "$scratch/tick.yaml" --json -o "$scratch/given" --nodes @list
+wait_for_units "$scratch/part" 10
+kill_engine
+cd / && rm "$scratch/here/list" || exit 1
+resume_to_end "a run on --nodes @FILE is resumed from another folder, without the file" "$scratch"/given/tick-*
+finish
