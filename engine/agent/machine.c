@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PIECE = 4096 };
+enum { PIECE = 4096, TRIES = 10000 };
 
 int machine_open(const char *root, struct machine *ret, struct failure *failure) {
     const char *path = root ? root : "/";
@@ -52,7 +52,11 @@ int machine_open_file(const struct machine *machine, const char *path, int flags
     flags |= flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY;
     if (machine->captured) {
         struct how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_AS_ROOT};
-        int descriptor = (int)syscall(SYS_openat2, machine->root, path, &how, sizeof how);
+        int descriptor, tries = 0;
+        /* While anybody renames or mounts, the kernel may not be sure where ".." in a link leads. */
+        do
+            descriptor = (int)syscall(SYS_openat2, machine->root, path, &how, sizeof how);
+        while (descriptor < 0 && errno == EAGAIN && ++tries < TRIES);
         return descriptor < 0 ? -errno : descriptor;
     }
     int descriptor = openat(machine->root, path, flags);

@@ -131,7 +131,7 @@ static int print_people(const struct alternatives *alternatives, const struct fi
     const struct kept_rows *kept = fitting_kept_rows(fitting);
     const char *unit = fitting_unit(fitting, options->response);
     char count[FIT_PRINT_COUNT_MOST];
-    printf("%s of %s rows", shown(options->response).text, fit_print_count(kept->count, count));
+    printf("%s of %s", shown(options->response).text, fit_print_rows(kept->count, count));
     if (kept->stride > 1)
         printf(" (1 in %" PRIu64 ")", kept->stride);
     printf(", judged on ");

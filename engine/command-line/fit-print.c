@@ -81,6 +81,13 @@ const char *fit_print_count(uint64_t value, char buffer[static FIT_PRINT_COUNT_M
     return buffer;
 }
 
+const char *fit_print_rows(uint64_t rows, char buffer[static FIT_PRINT_COUNT_MOST]) {
+    fit_print_count(rows, buffer);
+    size_t length = strlen(buffer); /* 26 at most */
+    memcpy(buffer + length, rows == 1 ? " row" : " rows", rows == 1 ? 5 : 6);
+    return buffer;
+}
+
 void fit_print_number(FILE *stream, int width, int digits, double value) {
     if (isnan(value))
         fprintf(stream, "%*s", width, "-");
@@ -148,7 +155,7 @@ void fit_print_head(FILE *stream, const struct fit_print *print) {
         fprintf(stream, "%s%s", j ? ", " : "; by ", shown(options->by[j]).text);
     if (options->weights)
         fprintf(stream, "; weights %s", shown(options->weights).text);
-    fprintf(stream, "\n%s rows from", fit_print_count(fitting_rows(fitting), count));
+    fprintf(stream, "\n%s from", fit_print_rows(fitting_rows(fitting), count));
     size_t inputs = table_input_count(fitting_table(fitting));
     for (size_t i = 0; i < inputs && i < 3; i++)
         fprintf(stream, "%s %s", i ? "," : "", shown(table_input(fitting_table(fitting), i)->path).text);
@@ -367,8 +374,8 @@ static void print_cross_validated(FILE *stream, const struct fit_print *print,
 
 void fit_print_group(FILE *stream, const struct fit_print *print, const struct fit_group *group) {
     char name[FIT_PRINT_NAME_MOST], count[FIT_PRINT_COUNT_MOST];
-    fprintf(stream, "\n%s: %s rows", fit_print_name(print->fitting, group->code, name),
-            fit_print_count(group->rows, count));
+    fprintf(stream, "\n%s: %s", fit_print_name(print->fitting, group->code, name),
+            fit_print_rows(group->rows, count));
     print_quality(stream, print, group);
     print_cross_validated(stream, print, group);
     if (group->part_count == 1) {

@@ -275,7 +275,7 @@ static void print_worst(struct fit_report *report) {
         if (!isnan(group->sigma))
             fprintf(report->stream, "sigma %.4g%s%s, ", group->sigma, report->print.response_unit ? " " : "",
                     report->print.response_unit ? shown(report->print.response_unit).text : "");
-        fprintf(report->stream, "%s rows\n", fit_print_count(group->rows, count));
+        fprintf(report->stream, "%s\n", fit_print_rows(group->rows, count));
     }
 }
 

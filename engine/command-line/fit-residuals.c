@@ -20,7 +20,7 @@ enum {
 static const double significant = 1e-3, least_p = 1e-300;
 
 static void print_head(FILE *stream, const struct fitting *fitting, const struct residuals *residuals) {
-    fprintf(stream, "\nresiduals of %zu rows", residuals->count);
+    fprintf(stream, "\nresiduals of %zu row%s", residuals->count, residuals->count == 1 ? "" : "s");
     if (residuals->stride > 1)
         fprintf(stream, " (1 in %" PRIu64 ")", residuals->stride);
     if (residuals->left_out > 0)

@@ -164,9 +164,11 @@ static int print_data(const struct model *model, const struct model_comparison *
     if (count > GROUPS_SHOWN)
         printf("  the %d of %zu groups that are worst\n", GROUPS_SHOWN, count);
     if (comparison->strangers)
-        printf("  %llu rows are in no group of the model\n", (unsigned long long)comparison->strangers);
+        printf("  %llu row%s in no group of the model\n", (unsigned long long)comparison->strangers,
+               comparison->strangers == 1 ? " is" : "s are");
     if (comparison->incomplete)
-        printf("  %llu rows are incomplete\n", (unsigned long long)comparison->incomplete);
+        printf("  %llu row%s incomplete\n", (unsigned long long)comparison->incomplete,
+               comparison->incomplete == 1 ? " is" : "s are");
     char sentence[EVALUATION_SENTENCE_SIZE];
     if (evaluation_tally_describe(&comparison->all.tally, sentence))
         fprintf(stderr, "assay: warning: %s\n", shown(sentence).text);

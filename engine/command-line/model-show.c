@@ -111,7 +111,8 @@ static void print_origin(const struct show *show) {
     if (text_at(origin, "created"))
         printf(" on %s", shown(text_at(origin, "created")).text);
     if (text_at(origin, "rows"))
-        printf("; %s rows", shown(text_at(origin, "rows")).text);
+        printf("; %s row%s", shown(text_at(origin, "rows")).text,
+               strcmp(text_at(origin, "rows"), "1") == 0 ? "" : "s");
     print_settings(origin);
     size_t count = count_at(origin, "inputs");
     for (size_t i = 0; i < count && i < INPUTS_SHOWN; i++) {
@@ -264,7 +265,7 @@ static int print_group(const struct show *show, size_t g, struct failure *failur
                                *notes = document_get(node, "notes");
     printf("\n");
     print_group_name(show, g);
-    printf(": %llu rows\n", (unsigned long long)group->rows);
+    printf(": %llu row%s\n", (unsigned long long)group->rows, group->rows == 1 ? "" : "s");
     int r = 0;
     if (document_get(node, "parts")) {
         r = print_parts(show, group, node, failure);

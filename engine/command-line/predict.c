@@ -264,7 +264,10 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 static const struct verb_option options[] = {
     {"--scenario", 's', "FILE",
      "A CSV table of scenarios: a column a parameter, a row a scenario; '-' for standard input.", false},
-    {"--set", 0, "NAME=VALUE", "A parameter for all scenarios, with its unit: --set latency=1.5us.", true},
+    {"--set", 0, "NAME=VALUE",
+     "A parameter for all scenarios, with its unit: --set latency=1.5us. (It has no short form here: -s is "
+     "--scenario.)",
+     true},
     {"--output", 'o', "FILE",
      "Write the prediction as CSV, and its columns' units into FILE.datapackage.json.", false},
     {"--json", 0, NULL, "Print the prediction as JSON instead of a table.", false},

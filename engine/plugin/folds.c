@@ -1,19 +1,21 @@
 #include "engine/plugin/folds.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    SLOTS = 2 * FOLDS_DEALT_MOST, /* a power of two */
-    PIECE = 512,                  /* rows */
+    SLOTS = 16 * FOLDS_DEALT_MOST, /* a power of two */
+    PIECE = 512,                   /* rows */
 };
 
 struct folds {
     uint32_t count;
     uint64_t seed;
-    size_t dealt;              /* units so far */
-    uint8_t round[FOLDS_MOST]; /* the folds in the order in which this round deals them */
-    uint64_t keys[SLOTS];      /* of units; 0: a free slot */
+    size_t dealt;               /* units so far */
+    uint8_t round[FOLDS_MOST];  /* the folds in the order in which this round deals them */
+    uint64_t taken[SLOTS / 64]; /* a bit a slot: all that is touched for most units that are not dealt */
+    uint64_t keys[SLOTS];       /* of units */
     uint8_t folds[SLOTS];
 };
 
@@ -40,9 +42,10 @@ static uint64_t join(uint64_t key, uint64_t value) {
 
 /* What stands for each unit: equal numbers and texts have equal keys, others have not but by a chance of
  * 2^-64. */
-static void make_keys(const struct folds_columns *columns, size_t start, size_t rows, uint64_t *ret) {
+static void make_keys(const struct folds_columns *columns, uint64_t seed, size_t start, size_t rows,
+                      uint64_t *ret) {
     for (size_t r = 0; r < rows; r++)
-        ret[r] = 1;
+        ret[r] = seed;
     for (size_t i = 0; i < columns->number_count; i++)
         for (size_t r = 0; r < rows; r++) {
             double value = columns->numbers[i][start + r] + 0.0; /* -0 is 0 */
@@ -53,10 +56,8 @@ static void make_keys(const struct folds_columns *columns, size_t start, size_t 
     for (size_t i = 0; i < columns->code_count; i++)
         for (size_t r = 0; r < rows; r++)
             ret[r] = join(ret[r], columns->codes[i][start + r]);
-    for (size_t r = 0; r < rows; r++) {
+    for (size_t r = 0; r < rows; r++)
         ret[r] = mix(ret[r]);
-        ret[r] += ret[r] == 0;
-    }
 }
 
 /* ---- Dealing */
@@ -77,19 +78,24 @@ static void shuffle(struct folds *folds) {
 static uint8_t deal(struct folds *folds, size_t slot, uint64_t key) {
     if (folds->dealt % folds->count == 0)
         shuffle(folds);
+    folds->taken[slot / 64] |= UINT64_C(1) << slot % 64;
     folds->keys[slot] = key;
     folds->folds[slot] = folds->round[folds->dealt++ % folds->count];
     return folds->folds[slot];
 }
 
+static bool is_taken(const struct folds *folds, size_t slot) {
+    return folds->taken[slot / 64] >> slot % 64 & 1;
+}
+
+/* The slot is told by the key's low bits, the fold of what is not dealt by its high ones. */
 static uint8_t fold_of_unit(struct folds *folds, uint64_t key) {
     size_t slot = key & (SLOTS - 1);
-    while (folds->keys[slot] != 0 && folds->keys[slot] != key)
+    while (is_taken(folds, slot) && folds->keys[slot] != key)
         slot = (slot + 1) & (SLOTS - 1);
-    if (folds->keys[slot] == key)
+    if (is_taken(folds, slot))
         return folds->folds[slot];
-    return folds->dealt < FOLDS_DEALT_MOST ? deal(folds, slot, key)
-                                           : folds_of_key(key, folds->seed, folds->count);
+    return folds->dealt < FOLDS_DEALT_MOST ? deal(folds, slot, key) : (uint8_t)scale(key, folds->count);
 }
 
 void folds_assign(struct folds *folds, uint64_t first, uint64_t stride, size_t rows,
@@ -102,7 +108,7 @@ void folds_assign(struct folds *folds, uint64_t first, uint64_t stride, size_t r
     for (size_t start = 0; start < rows; start += PIECE) {
         uint64_t keys[PIECE];
         size_t count = rows - start < PIECE ? rows - start : PIECE;
-        make_keys(columns, start, count, keys);
+        make_keys(columns, folds->seed, start, count, keys);
         for (size_t r = 0; r < count; r++)
             ret[start + r] = fold_of_unit(folds, keys[r]);
     }

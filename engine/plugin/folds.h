@@ -19,7 +19,7 @@
 enum {
     FOLDS_MOST = 255,
     FOLDS_NONE = 255, /* of a row that is in no fold */
-    FOLDS_DEALT_MOST = 4096,
+    FOLDS_DEALT_MOST = 1024,
 };
 
 enum folds_unit { FOLDS_BY_SETTING, FOLDS_BY_ROW, FOLDS_BY_COLUMNS };

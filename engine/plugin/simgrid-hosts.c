@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
+#include "engine/plugin/label-set.h"
 #include "engine/plugin/model-fit.h"
 
 #include <math.h>
@@ -57,17 +58,21 @@ static int find_column(const struct model_fit *fit, const char *name, size_t *re
                          nearest ? nearest : fit->by[0], nearest ? "?" : "");
 }
 
-static struct simgrid_host *find_host(struct simgrid_hosts *hosts, const char *name) {
-    /* Groups come in the order of their labels: a host's are mostly the last one's. */
-    for (size_t i = hosts->count; i-- > 0;)
-        if (strcmp(hosts->hosts[i].name, name) == 0)
-            return &hosts->hosts[i];
-    hosts->hosts[hosts->count] = (struct simgrid_host){.name = name};
-    return &hosts->hosts[hosts->count++];
+static int find_host(struct simgrid_hosts *hosts, struct label_set *names, const char *name,
+                     struct simgrid_host **ret) {
+    uint32_t code;
+    int r = label_set_code(names, name, &code);
+    if (r < 0)
+        return r;
+    if (code == hosts->count)
+        hosts->hosts[hosts->count++] = (struct simgrid_host){.name = name};
+    *ret = &hosts->hosts[code];
+    return 0;
 }
 
 static int add_groups(const struct model_fit *fit, size_t column, size_t term, double scale,
                       struct simgrid_hosts *ret, struct failure *failure) {
+    cleanup(label_set_clear) struct label_set names = {0};
     for (size_t g = 0; g < fit->view->group_count; g++) {
         const struct predict_group *group = &fit->view->groups[g];
         double seconds = group->parts[0].estimates[term] * scale;
@@ -75,7 +80,9 @@ static int add_groups(const struct model_fit *fit, size_t column, size_t term, d
             return failure_input(failure, fit->view->name, 0, 0,
                                  "the group '%.128s' takes %g s for a unit of %.64s; expected more than 0",
                                  group->name, seconds, fit->view->terms[term].name);
-        struct simgrid_host *host = find_host(ret, fit->groups[g].labels[column]);
+        struct simgrid_host *host;
+        if (find_host(ret, &names, fit->groups[g].labels[column], &host) < 0)
+            return failure_memory(failure);
         host->seconds += seconds;
         host->groups++;
     }
@@ -98,12 +105,17 @@ int simgrid_hosts_read(const struct model *model, const char *column, double flo
     r = r < 0 ? r : find_column(fit, column, &by, failure);
     if (r < 0)
         return r;
-    ret->hosts = calloc(view->group_count, sizeof *ret->hosts);
-    if (!ret->hosts)
+    struct simgrid_hosts hosts = {.term = view->terms[term].name};
+    hosts.hosts = calloc(view->group_count, sizeof *hosts.hosts);
+    if (!hosts.hosts)
         return failure_memory(failure);
-    r = add_groups(fit, by, term, seconds, ret, failure);
-    for (size_t i = 0; r == 0 && i < ret->count; i++)
-        ret->hosts[i].speed = flop / (ret->hosts[i].seconds / (double)ret->hosts[i].groups);
-    ret->term = view->terms[term].name;
-    return r;
+    r = add_groups(fit, by, term, seconds, &hosts, failure);
+    if (r < 0) {
+        simgrid_hosts_clear(&hosts);
+        return r;
+    }
+    for (size_t i = 0; i < hosts.count; i++)
+        hosts.hosts[i].speed = flop / (hosts.hosts[i].seconds / (double)hosts.hosts[i].groups);
+    *ret = hosts;
+    return 0;
 }

@@ -128,6 +128,16 @@ static int multiply(struct parser *parser, struct draft *draft, const char *name
     return 0;
 }
 
+/* It may be a slip of the finger. */
+static void note_repeated(const struct parser *parser, const char *word) {
+    char note[128];
+    snprintf(
+        note, sizeof note,
+        "'%.32s' is no column and is read as the product of its letters; '*' and '^' say so without doubt",
+        word);
+    parser->host->note(parser->host->context, note);
+}
+
 /* A word that is no column: the product of its letters where each is one. */
 static int multiply_letters(struct parser *parser, struct draft *draft, const char *start, const char *word,
                             size_t length) {
@@ -137,11 +147,15 @@ static int multiply_letters(struct parser *parser, struct draft *draft, const ch
     if (*parser->at == '^')
         return refuse(parser, "a power after '%s' could mean the last letter or the whole; write it with '*'",
                       word);
+    bool repeats = false;
     for (size_t i = 0; i < length; i++) {
         int r = multiply(parser, draft, find_column(parser->request, word + i, 1), false, 1);
         if (r < 0)
             return r;
+        repeats = repeats || memchr(word, word[i], i);
     }
+    if (repeats)
+        note_repeated(parser, word);
     return 0;
 }
 

@@ -57,6 +57,10 @@ void noise_sums_add(struct noise_sums *to, const struct noise_sums *other, doubl
 void noise_kernel_add(const struct noise_columns *columns, const double *b, const double *c, bool gradient,
                       unsigned grams, double *scratch, struct noise_sums *sums);
 
+/* The same by AVX-512, for noise_kernel_add. */
+void noise_kernel_add_wide(const struct noise_columns *columns, const double *b, const double *c,
+                           bool gradient, unsigned grams, double *scratch, struct noise_sums *sums);
+
 /* t and s of up to NOISE_KERNEL_TILE rows from row FIRST on, into RET_T and RET_S. */
 void noise_kernel_rows(const struct noise_columns *columns, size_t first, size_t rows, const double *b,
                        const double *c, double *ret_t, double *ret_s);

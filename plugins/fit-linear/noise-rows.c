@@ -166,25 +166,32 @@ static int reserve_chain(struct noise_rows *rows, size_t chain) {
     return 0;
 }
 
-/* Appends a row of VALUES to one of the place's chains. */
-static int append(struct noise_rows *rows, size_t place, const double *values) {
-    bool wide = false;
+/* Whether a row needs more than floats, for COUNT rows. */
+static void find_wide(const struct noise_rows *rows, size_t first, size_t count, const double *const *columns,
+                      uint8_t *ret) {
+    memset(ret, 0, count);
     for (size_t i = 0; i < rows->inputs; i++)
-        wide |= (double)(float)values[i] != values[i];
+        for (size_t r = 0; r < count; r++)
+            ret[r] |= (double)(float)columns[i][first + r] != columns[i][first + r];
+}
+
+/* Appends row R to one of the place's chains. */
+static int append(struct noise_rows *rows, size_t place, const double *const *columns, size_t r, bool wide) {
     struct chain *chain = &rows->chains[place + wide];
     if (chain->left == 0) {
-        int r = add_chunk(rows, chain, wide);
-        if (r < 0)
-            return r;
+        int e = add_chunk(rows, chain, wide);
+        if (e < 0)
+            return e;
     }
     char *at = chain->at;
-    for (size_t i = 0; !wide && i < rows->inputs; i++, at += sizeof(float)) {
-        float narrow = (float)values[i];
+    size_t i = 0;
+    for (; !wide && i < rows->inputs; i++, at += sizeof(float)) {
+        float narrow = (float)columns[i][r];
         memcpy(at, &narrow, sizeof narrow);
     }
-    size_t done = wide ? 0 : rows->inputs;
-    memcpy(at, values + done, (rows->inputs + rows->others - done) * sizeof *values);
-    chain->at += row_bytes(rows, wide);
+    for (; i < rows->inputs + rows->others; i++, at += sizeof(double))
+        memcpy(at, &columns[i][r], sizeof(double));
+    chain->at = at;
     chain->left--;
     return 0;
 }
@@ -192,7 +199,7 @@ static int append(struct noise_rows *rows, size_t place, const double *values) {
 int noise_rows_add(struct noise_rows *rows, size_t count, const double *const *columns, const uint32_t *cells,
                    const uint32_t *folds) {
     /* Where rows go is all over the place: it is fetched before it is needed. */
-    enum { AHEAD = 24, NEAR = 12 };
+    enum { AHEAD = 24, NEAR = 12, SOME = 128 };
     for (size_t r = 0; r < count; r++) {
         if (folds[r] == NOISE_ROWS_NONE)
             continue;
@@ -200,17 +207,17 @@ int noise_rows_add(struct noise_rows *rows, size_t count, const double *const *c
         if (e < 0)
             return e;
     }
+    uint8_t wide[SOME];
     for (size_t r = 0; r < count; r++) {
+        if (r % SOME == 0)
+            find_wide(rows, r, count - r < SOME ? count - r : SOME, columns, wide);
         if (r + AHEAD < count && folds[r + AHEAD] != NOISE_ROWS_NONE)
             __builtin_prefetch(&rows->chains[chain_of(rows, cells[r + AHEAD], folds[r + AHEAD])], 1);
         if (r + NEAR < count && folds[r + NEAR] != NOISE_ROWS_NONE)
             __builtin_prefetch(rows->chains[chain_of(rows, cells[r + NEAR], folds[r + NEAR])].at, 1);
         if (folds[r] == NOISE_ROWS_NONE)
             continue;
-        double values[NOISE_ROWS_COLUMNS_MOST];
-        for (size_t i = 0; i < rows->inputs + rows->others; i++)
-            values[i] = columns[i][r];
-        int e = append(rows, chain_of(rows, cells[r], folds[r]), values);
+        int e = append(rows, chain_of(rows, cells[r], folds[r]), columns, r, wide[r % SOME]);
         if (e < 0)
             return e;
     }

@@ -1,7 +1,6 @@
 #include "plugins/fit-linear/noise-search.h"
 
 #include <errno.h>
-#include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,7 @@ struct noise_search {
     double floor[SUMS_COLUMNS_MOST];
     bool bound[SUMS_COLUMNS_MOST], fixed[SUMS_COLUMNS_MOST];
     struct noise_sums *sums, *trial, *folds[MOMENTS_FOLDS_MOST];
+    bool at_maximum; /* folds, and sums of all of them, are those at the maximum that was run last */
     double *curvature, *solved, *mean_factor; /* capacity * capacity */
     double *factor;
     double db[SUMS_COLUMNS_MOST], dc[SUMS_COLUMNS_MOST], gradient[SUMS_COLUMNS_MOST];
@@ -78,6 +78,7 @@ static int take_up(struct noise_search *search, struct noise_design *design) {
         search->width = width;
     }
     search->design = design;
+    search->at_maximum = false;
     search->first = design->intercept ? 0 : 1;
     for (size_t q = 0; q < width; q++) {
         search->floor[q] = 0;
@@ -103,19 +104,32 @@ static bool factorise(const double *matrix, size_t width, const size_t *list, si
         for (size_t j = 0; j <= i; j++) {
             size_t a = list[i] > list[j] ? list[i] : list[j], b = list[i] > list[j] ? list[j] : list[i];
             double value = matrix[a * width + b];
-            factor[i * count + j] = factor[j * count + i] = i == j ? value * (1 + 1e-13) : value;
+            factor[i * count + j] = i == j ? value * (1 + 1e-13) : value;
         }
     for (size_t i = 0; i < count; i++)
-        if (!(factor[i * count + i] > 0) || !isfinite(factor[i * count + i]))
-            return false;
-    gsl_matrix_view view = gsl_matrix_view_array(factor, count, count);
-    return gsl_linalg_cholesky_decomp1(&view.matrix) == 0;
+        for (size_t j = 0; j <= i; j++) {
+            double sum = factor[i * count + j];
+            for (size_t k = 0; k < j; k++)
+                sum -= factor[i * count + k] * factor[j * count + k];
+            if (i == j && !(sum > 0 && isfinite(sum)))
+                return false;
+            factor[i * count + j] = i == j ? sqrt(sum) : sum / factor[j * count + j];
+        }
+    return true;
 }
 
+/* The matrices are as small as the formula: what a library does before it begins is more than the work. */
 static void solve(const double *factor, size_t count, double *right) {
-    gsl_matrix_const_view view = gsl_matrix_const_view_array(factor, count, count);
-    gsl_vector_view vector = gsl_vector_view_array(right, count);
-    gsl_linalg_cholesky_svx(&view.matrix, &vector.vector);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < i; k++)
+            right[i] -= factor[i * count + k] * right[k];
+        right[i] /= factor[i * count + i];
+    }
+    for (size_t i = count; i-- > 0;) {
+        for (size_t k = i + 1; k < count; k++)
+            right[i] -= factor[k * count + i] * right[k];
+        right[i] /= factor[i * count + i];
+    }
 }
 
 static double element(const double *lower, size_t width, size_t a, size_t b) {
@@ -440,10 +454,22 @@ size_t noise_search_free_count(const struct noise_search *search, const struct n
     return count;
 }
 
+/* The sums of every fold at the maximum, and of all. */
+static void sum_maximum(struct noise_search *search, const struct noise_point *maximum) {
+    if (search->at_maximum)
+        return;
+    struct noise_point point = *maximum;
+    noise_sums_clear(search->sums);
+    for (uint32_t f = 0; f < search->design->folds; f++) {
+        evaluate(search, UINT32_C(1) << f, true, &point, search->folds[f]);
+        noise_sums_add(search->sums, search->folds[f], 1);
+    }
+    search->at_maximum = true;
+}
+
 bool noise_search_covariance(struct noise_search *search, const struct noise_point *point, double *ret) {
     size_t width = search->width, list[SUMS_COLUMNS_MOST], count = list_mean(search, list);
-    noise_design_sum(search->design, every_fold(search), point->b, point->c, true,
-                     needed_grams(search, regression_grams), search->sums);
+    sum_maximum(search, point);
     memset(ret, 0, width * width * sizeof *ret);
     if (!factorise_mean(search, search->sums))
         return false;
@@ -489,12 +515,8 @@ static int leave_out(struct noise_search *search, const struct noise_point *maxi
 int noise_search_leave_out(struct noise_search *search, const struct noise_point *maximum,
                            noise_search_function each, void *context) {
     const struct noise_design *design = search->design;
-    struct noise_point point = *maximum;
-    noise_sums_clear(search->sums);
-    for (uint32_t f = 0; f < design->folds; f++) {
-        evaluate(search, UINT32_C(1) << f, true, &point, search->folds[f]);
-        noise_sums_add(search->sums, search->folds[f], 1);
-    }
+    struct noise_point point;
+    sum_maximum(search, maximum);
     int r = 0;
     for (uint32_t f = 0; r == 0 && f < design->folds; f++) {
         if (design->fold_counts[f] == 0)

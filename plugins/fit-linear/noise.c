@@ -220,13 +220,33 @@ struct errors {
 
 static void add_errors(void *context, const struct noise_columns *columns) {
     struct errors *errors = context;
-    for (size_t r = 0; r < columns->count; r++) {
-        double error = columns->y[r], v = columns->v ? columns->v[r] : 1;
-        for (size_t q = 0; q < columns->width; q++)
-            error -= errors->point->b[q] * columns->z[q * columns->stride + r];
-        errors->squares += v * v * error * error;
-        errors->weights += v * v;
+    double error[NOISE_KERNEL_TILE], squares[NOISE_KERNEL_LANES] = {0}, weights[NOISE_KERNEL_LANES] = {0};
+    for (size_t first = 0; first < columns->rows; first += NOISE_KERNEL_TILE) {
+        size_t rows = columns->rows - first < NOISE_KERNEL_TILE ? columns->rows - first : NOISE_KERNEL_TILE;
+        size_t real = columns->count - first < rows ? columns->count - first : rows;
+        memcpy(error, columns->y + first, rows * sizeof *error);
+        for (size_t q = 0; q < columns->width; q++) {
+            const double *z = columns->z + q * columns->stride + first;
+            double b = errors->point->b[q];
+            for (size_t r = 0; r < rows; r++)
+                error[r] -= b * z[r];
+        }
+        for (size_t r = 0; columns->v && r < rows; r++)
+            error[r] *= columns->v[first + r];
+        for (size_t r = real; r < rows; r++)
+            error[r] = 0;
+        for (size_t r = 0; r < rows; r += NOISE_KERNEL_LANES)
+            for (size_t i = 0; i < NOISE_KERNEL_LANES; i++)
+                squares[i] += error[r + i] * error[r + i];
+        for (size_t r = 0; columns->v && r < rows; r += NOISE_KERNEL_LANES)
+            for (size_t i = 0; i < NOISE_KERNEL_LANES; i++)
+                weights[i] += columns->v[first + r + i] * columns->v[first + r + i];
     }
+    for (size_t i = 0; i < NOISE_KERNEL_LANES; i++) {
+        errors->squares += squares[i];
+        errors->weights += weights[i];
+    }
+    errors->weights += columns->v ? 0 : (double)columns->count;
 }
 
 /* ---- One group */

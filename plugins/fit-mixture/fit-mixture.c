@@ -3,6 +3,7 @@
 #include "plugins/fit-mixture/search.h"
 #include "plugins/interface/fit.h"
 #include "plugins/numerics/grouped-rows.h"
+#include "plugins/numerics/notes.h"
 
 #include <errno.h>
 #include <gsl/gsl_errno.h>
@@ -17,8 +18,6 @@ enum {
     BREAKS_MOST = 8,
     PARTS_MOST = BREAKS_MOST + 1,
     NEEDS_MOST = 3, /* the response, what the segments are of, the weights */
-    NOTES_MOST = 2 + 4 * PARTS_MOST,
-    NOTE_SIZE = 320,
     REASON_SIZE = 320,
     PIECE = 1024, /* rows */
     VALUES_MOST = 16,
@@ -246,7 +245,7 @@ static int mixture_block(struct fit *fit, const struct fit_block *block, struct 
     if (r == -EFBIG) {
         snprintf(message->text, sizeof message->text, "there are more than %d rows, the most that are kept",
                  (int)GROUPED_ROWS_MOST);
-        return -EFBIG;
+        return -EINVAL;
     }
     return r;
 }
@@ -269,21 +268,6 @@ struct part {
     struct plugin_noise noise;
     struct plugin_range domain;
 };
-
-struct notes {
-    char texts[NOTES_MOST][NOTE_SIZE];
-    const char *pointers[NOTES_MOST];
-    size_t count;
-};
-
-__attribute__((format(printf, 2, 3))) static void add_note(struct notes *notes, const char *format, ...) {
-    char *text = notes->texts[notes->count];
-    notes->pointers[notes->count++] = text;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, NOTE_SIZE, format, arguments);
-    va_end(arguments);
-}
 
 static double bic_of(const struct mixture *mixture, double log_likelihood, double weight) {
     return -2 * log_likelihood + (3 * (double)mixture->count - 1) * log(weight);
@@ -481,17 +465,17 @@ static void note_part(const struct fit *fit, const struct part *part, const char
     const char *before = fit->over ? place : "", *colon = fit->over ? ": " : "";
     size_t most = (size_t)fit->request->parameters[MOST];
     if (fit->request->parameters[COMPONENTS] == 0 && most > 1 && part->noise.component_count == most)
-        add_note(notes, "%s%s%zu components, the most that BIC was asked about: more were not tried%s",
-                 before, colon, most, most < COMPONENTS_MOST ? " (most=N)" : "");
+        notes_add(notes, "%s%s%zu components, the most that BIC was asked about: more were not tried%s",
+                  before, colon, most, most < COMPONENTS_MOST ? " (most=N)" : "");
     if (part->rows == 1)
-        add_note(notes, "%s%sone value: it has no deviation", before, colon);
+        notes_add(notes, "%s%sone value: it has no deviation", before, colon);
     else if (part->noise.component_count == 1 && part->components[0].sigma == 0)
-        add_note(notes, "%s%sall values are equal: the likelihood has no bound", before, colon);
+        notes_add(notes, "%s%sall values are equal: the likelihood has no bound", before, colon);
     else if (part->floored > 0)
-        add_note(notes,
-                 "%s%s%zu of %zu components are as narrow as the floor lets them: their deviations are not "
-                 "those of the values",
-                 before, colon, part->floored, part->noise.component_count);
+        notes_add(notes,
+                  "%s%s%zu of %zu components are as narrow as the floor lets them: their deviations are not "
+                  "those of the values",
+                  before, colon, part->floored, part->noise.component_count);
 }
 
 /* Every segment that has values. RET_REASON empty, or why the group is skipped. */
@@ -499,12 +483,12 @@ static int fit_parts(const struct fit *fit, struct group *group, struct part *pa
                      struct notes *notes, char ret_reason[static REASON_SIZE]) {
     size_t count = 0;
     for (size_t s = 0; s <= fit->break_count; s++) {
-        char place[NOTE_SIZE / 2] = "", reason[REASON_SIZE] = "";
+        char place[160] = "", reason[REASON_SIZE] = "";
         if (fit->over)
             describe_segment(fit, s, place, sizeof place);
         size_t first = group->starts[s], rows = group->starts[s + 1] - first;
         if (rows == 0) {
-            add_note(notes, "there are no rows in %s", place);
+            notes_add(notes, "there are no rows in %s", place);
             continue;
         }
         struct part *part = &parts[count++];
@@ -534,9 +518,7 @@ static int fit_parts(const struct fit *fit, struct group *group, struct part *pa
 static int write_group(const struct fit *fit, const struct fit_writer *writer, uint32_t code,
                        const struct group *group, struct part *parts, size_t count, struct notes *notes) {
     uint64_t left_out = fit->rows.left_out[code];
-    if (left_out > 0)
-        add_note(notes, "%" PRIu64 " row%s left out: a value is empty or not finite", left_out,
-                 left_out == 1 ? "" : "s");
+    notes_add_left_out(notes, left_out, "a value is empty or not finite");
     struct fit_part written[PARTS_MOST];
     for (size_t i = 0; i < count; i++) {
         struct part *part = &parts[i];

@@ -4,6 +4,7 @@
 #include "plugins/fit-population/machines.h"
 #include "plugins/interface/fit.h"
 #include "plugins/numerics/grouped-rows.h"
+#include "plugins/numerics/notes.h"
 
 #include <errno.h>
 #include <gsl/gsl_errno.h>
@@ -14,13 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    NOTES_MOST = 6,
-    NOTE_SIZE = 320,
-    VALUES_MOST = 12,
-    NAME_SIZE = 256,
-    PARTS_MOST = POPULATIONS_MOST + 1
-};
+enum { CONSTANTS_NAMED = 5, VALUES_MOST = 12, NAME_SIZE = 256, PARTS_MOST = POPULATIONS_MOST + 1 };
 
 enum parameter { COMPONENTS, SHAPE, BETWEEN, DAYS, STARTS, PARAMETER_COUNT };
 
@@ -148,7 +143,7 @@ static int population_block(struct fit *fit, const struct fit_block *block, stru
                      "there are more than %d rows or %d machines, the most that are kept",
                      (int)GROUPED_ROWS_MOST, (int)MACHINES_MOST);
         if (r < 0)
-            return r;
+            return r == -EFBIG ? -EINVAL : r;
     }
     return 0;
 }
@@ -210,21 +205,6 @@ static int name_machines(struct fit *fit) {
 }
 
 /* ---- Results */
-
-struct notes {
-    char texts[NOTES_MOST][NOTE_SIZE];
-    const char *pointers[NOTES_MOST];
-    size_t count;
-};
-
-__attribute__((format(printf, 2, 3))) static void add_note(struct notes *notes, const char *format, ...) {
-    char *text = notes->texts[notes->count];
-    notes->pointers[notes->count++] = text;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, NOTE_SIZE, format, arguments);
-    va_end(arguments);
-}
 
 struct part {
     const char *name;
@@ -307,23 +287,21 @@ static void correct(const struct moments *moments, struct components *components
         changed += moments_make_definite(p, sigma, scale, 0);
     }
     if (changed)
-        add_note(notes, "the days alone explain more than the machines' means differ by in some direction: "
-                        "Sigma_S was raised to 0 there");
+        notes_add(notes, "the days alone explain more than the machines' means differ by in some direction: "
+                         "Sigma_S was raised to 0 there");
 }
 
 static void note_group(const struct fit *fit, const struct moments *moments,
                        const struct components *components, uint64_t left_out, struct notes *notes) {
-    if (left_out > 0)
-        add_note(notes, "%" PRIu64 " row%s left out: a value is empty or not finite", left_out,
-                 left_out == 1 ? "" : "s");
+    notes_add_left_out(notes, left_out, "a value is empty or not finite");
     if (moments->repeated == 0)
-        add_note(notes, "every machine has one row: Sigma_T is not known, and part of Sigma_S");
+        notes_add(notes, "every machine has one row: Sigma_T is not known, and part of Sigma_S");
     if (moments->machines <= moments->p)
-        add_note(notes, "%zu machines for %zu coefficients: Sigma_S is singular", moments->machines,
-                 moments->p);
-    for (size_t i = 0; i < moments->p && notes->count < NOTES_MOST - 1; i++)
+        notes_add(notes, "%zu machines for %zu coefficients: Sigma_S is singular", moments->machines,
+                  moments->p);
+    for (size_t i = 0; i < moments->p && notes->count < CONSTANTS_NAMED; i++)
         if (components->of[0].sigma[i * moments->p + i] == 0) {
-            add_note(notes, "%s is the same on all machines", fit->terms.coefficients[i]);
+            notes_add(notes, "%s is the same on all machines", fit->terms.coefficients[i]);
             break;
         }
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NOTES_MOST = 8, NOTE_SIZE = 512 };
+enum { NOTES_MOST = 40, NOTE_SIZE = 512 };
 
 struct notes {
     char texts[NOTES_MOST][NOTE_SIZE];
@@ -13,7 +13,7 @@ struct notes {
     size_t count;
 };
 
-/* Appends a sentence; what is too long is cut, and a ninth one left out. */
+/* Appends a sentence; what is too long is cut, and those beyond NOTES_MOST are left out. */
 void notes_add(struct notes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "3 rows left out: WHY"; nothing for 0 rows. */
 void notes_add_left_out(struct notes *notes, uint64_t rows, const char *why);

@@ -114,7 +114,7 @@ refuse "a short row" 2 "short.csv:3" "$ASSAY" fit short.csv --terms 1+a
 printf 'name,a,duration\n"two\nlines",1,2\n"x ""y""",2,3\nplain,3,5\n' >quoted.csv
 check "quotes and newlines inside fields" "$ASSAY" fit quoted.csv --terms 1+a
 check "also in labels" "$ASSAY" fit quoted.csv --terms 1 --by name
-report $(output '^name two.x0alines: 1 rows'; echo $?) "a label's newline does not break the table"
+report $(output '^name two.x0alines: 1 row'; echo $?) "a label's newline does not break the table"
 printf 'a,duration\n1,2x\n' >junk.csv
 refuse "a number with trailing junk" 2 "junk.csv:2:3.*2x" "$ASSAY" fit junk.csv --terms 1+a
 printf 'a,a,duration\n1,1,2\n' >twice.csv

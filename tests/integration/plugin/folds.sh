@@ -58,6 +58,13 @@ report $(output '^  on rows left out \(5 folds\): '; echo $?) "are not"
 check "two settings and noise that grows" "$ASSAY" fit two.csv --response y --terms 1+x --set noise=N-2
 report $(output 'left out: not defined' && ! grep -q 'log score' .out; echo $?) "have no score either"
 
+# Words that may be slips; one row.
+check "a letter twice" "$ASSAY" fit two.csv --response y --terms 1+xx --brief --folds-by row
+report $(contains .err "note: 'xx' is no column and is read as the product of its letters" && output '^  x\^2 '; echo $?) "is the square, which is said"
+printf 'x,y\n1,2\n' >one.csv
+check "one row" "$ASSAY" fit one.csv --response y --terms 1 --brief
+report $(output '^1 row from one.csv; 1 group$' && output '^all rows: 1 row,'; echo $?) "is one row"
+
 check "the model holds together" "$ASSAY" model check size.json
 check "and is shown" "$ASSAY" model show size.json
 report $(output '; seed 1; folds by columns \(size\);'; echo $?) "with its folds"

@@ -2,6 +2,13 @@
 #ifndef ASSAY_TESTS_PIECEWISE_HOST_H
 #define ASSAY_TESTS_PIECEWISE_HOST_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include "tests/unit/plugin/fit-host.h"
 
 enum { PLAIN_POINTS = 120, PLAIN_SEGMENTS = 40, BIC = 0, AIC, RELATIVE, LOG, RSS };
