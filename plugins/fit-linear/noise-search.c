@@ -9,8 +9,8 @@ enum {
     STEPS_MOST = 200,
     HALVINGS_MOST = 40,
     REGRESSIONS = 5,
-    GUIDE_ROWS = 30,    /* of a fold, by column */
-    SEVERAL_ROWS = 200, /* of all, by column: with fewer the likelihood has several maxima */
+    GUIDE_ROWS = 30,   /* of a fold, by column */
+    SEVERAL_ROWS = 40, /* of all, by column: with fewer the likelihood has several maxima */
 };
 
 /* A step that would raise log L by no more is the last. Newton's then leaves about its square: 1e-5 standard
