@@ -79,4 +79,6 @@ report $(output 'rows were left out of them by different columns, which --folds-
 refuse "the groups' own column" 2 "--folds-by host: each group has one value of it" \
     "$ASSAY" fit sizes.csv --response y --terms 1+size --by host --folds-by host
 refuse "a column that there is not" 2 "there is no fold column 'hots'" "$ASSAY" fit sizes.csv --response y --terms 1+size --folds-by hots
+refuse "a column again and again" 2 "the fold column 'host' is given twice" \
+    "$ASSAY" fit sizes.csv --response y --terms 1+size --folds-by host$(printf ',host%.0s' {1..63})
 finish
