@@ -567,9 +567,12 @@ static void tell_groups(struct fitting *fitting) {
 
 static int hear_formula(void *context, const struct fit_formula *formula) {
     struct fitting *fitting = context;
+    struct fit_formula whole = {0}; /* what an older plugin does not know is zero */
+    memcpy(&whole, formula, formula->size < sizeof whole ? formula->size : sizeof whole);
+    whole.size = sizeof whole;
     int r = 0;
     for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
-        r = fitting->listeners[i]->formula(fitting->listeners[i]->context, formula, fitting->failure);
+        r = fitting->listeners[i]->formula(fitting->listeners[i]->context, &whole, fitting->failure);
     return r;
 }
 
