@@ -37,6 +37,10 @@ static void add_row(const struct row_evaluation *evaluation, const struct fitted
         held_out_add(group, &value);
     else if (fitted_model_group(model, refit->groups[i]) == SIZE_MAX)
         group->missing++;
+    else
+        return;
+    group->folds += group->last_fold != refit->left_out + 1U;
+    group->last_fold = refit->left_out + 1U;
 }
 
 static int run_fold(const struct refit *refit, struct held_out *groups, struct failure *failure) {
@@ -170,7 +174,7 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
     values[count++] = (struct fit_value){"cv_rmse", held_out_rmse(held_out), 1};
     values[count++] = (struct fit_value){"cv_relative", held_out_relative(held_out), 0};
     values[count++] = (struct fit_value){"cv_log_score", held_out_score(held_out), 0};
-    values[count++] = (struct fit_value){"folds", validation->options.folds, 0};
+    values[count++] = (struct fit_value){"folds", held_out->folds, 0};
     struct fit_group more = *group;
     more.values = values;
     more.value_count = count;

@@ -6,7 +6,7 @@
  *     cv_rmse       root of the mean squared error on rows that were left out, in the response's unit
  *     cv_relative   cv_rmse / mean |response| of these rows
  *     cv_log_score  mean logarithm of the density that the noise gives them
- *     folds         K
+ *     folds         how many of the K had rows of the group
  *
  * each NaN where it is not defined: a fold's instance could not fit the group, or tells no noise. It is done
  * for tables whose rows are all kept (KEPT_ROWS_MOST), of at most CROSS_VALIDATION_GROUPS_MOST groups: what

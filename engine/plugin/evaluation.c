@@ -249,13 +249,17 @@ static bool same_name(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* Whether the part at P is for other rows than the one before it. */
+static bool begins_run(const struct predict_model *model, const struct predict_group *group, size_t p) {
+    return p == 0 || (model->named_by && !same_name(group->parts[p].name, group->parts[p - 1].name));
+}
+
 /* The parts that are for the same rows as the one at FIRST: what lies between two of them is the nearer
  * one's. */
 static struct run run_from(const struct predict_model *model, const struct predict_group *group,
                            size_t first) {
     struct run run = {first, first + 1};
-    while (run.end < group->part_count &&
-           (!model->named_by || same_name(group->parts[run.end].name, group->parts[first].name)))
+    while (run.end < group->part_count && !begins_run(model, group, run.end))
         run.end++;
     return run;
 }
@@ -270,7 +274,7 @@ static int check_segments(const struct predict_model *model, const struct predic
                              group->name, group->part_count);
     for (size_t i = 0; model->over && i < group->part_count; i++) {
         const struct predict_part *part = &group->parts[i];
-        bool first = i == 0 || run_from(model, group, i - 1).end == i;
+        bool first = begins_run(model, group, i);
         if (!(part->from < part->to) || (!first && part->from < part[-1].to))
             return failure_input(
                 failure, model->name, 0, 0,
@@ -352,8 +356,11 @@ static int prepare_parts(struct evaluation *evaluation, const struct columns *co
         for (size_t p = 0; p < model->groups[g].part_count; p++) {
             const struct predict_part *part = &model->groups[g].parts[p];
             bool mixture = part->noise && part->noise->components;
-            evaluation->parts[parts++] = (struct prepared_part){
-                ranges, mixture ? mixture_sigma(part->noise) : NAN, run_bounds(model, &model->groups[g], p)};
+            evaluation->parts[parts] = (struct prepared_part){
+                .first_range = ranges, .mixture = mixture ? mixture_sigma(part->noise) : NAN};
+            if (begins_run(model, &model->groups[g], p))
+                evaluation->parts[parts].bounds = run_bounds(model, &model->groups[g], p);
+            parts++;
             find_sources(evaluation, columns, part, &evaluation->sources[ranges], like, like_sources);
             like = part;
             like_sources = &evaluation->sources[ranges];

@@ -115,22 +115,29 @@ static const char *pass_place(void *context, uint64_t row, char *buffer, size_t 
     return buffer;
 }
 
+/* Each is a column, and given once. */
+static int check_columns(const struct fitting *fitting, const char *what, const char *const *names,
+                         size_t count, struct failure *failure) {
+    size_t column;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = table_find(fitting->table, what, names[i], &column, failure);
+        for (size_t j = 0; r == 0 && j < i; j++)
+            if (strcmp(names[i], names[j]) == 0)
+                r = failure_input(failure, NULL, 0, 0, "the %s column '%s' is given twice", what, names[i]);
+    }
+    return r;
+}
+
 static int check_options(const struct fitting *fitting, struct failure *failure) {
     const struct fitting_options *options = &fitting->options;
     size_t column;
     int r = table_find(fitting->table, "response", options->response, &column, failure);
     if (r == 0 && options->weights)
         r = table_find(fitting->table, "weights", options->weights, &column, failure);
-    for (size_t i = 0; r == 0 && i < options->by_count; i++) {
-        r = table_find(fitting->table, "group", options->by[i], &column, failure);
-        for (size_t j = 0; r == 0 && j < i; j++)
-            if (strcmp(options->by[i], options->by[j]) == 0)
-                r = failure_input(failure, NULL, 0, 0, "the group column '%s' is given twice",
-                                  options->by[i]);
-    }
-    for (size_t i = 0; r == 0 && i < options->fold_column_count; i++)
-        r = table_find(fitting->table, "fold", options->fold_columns[i], &column, failure);
-    return r;
+    r = r < 0 ? r : check_columns(fitting, "group", options->by, options->by_count, failure);
+    return r < 0 ? r
+                 : check_columns(fitting, "fold", options->fold_columns, options->fold_column_count, failure);
 }
 
 /* What was asked of every method that knows of it. */
@@ -560,9 +567,12 @@ static void tell_groups(struct fitting *fitting) {
 
 static int hear_formula(void *context, const struct fit_formula *formula) {
     struct fitting *fitting = context;
+    struct fit_formula whole = {0}; /* what an older plugin does not know is zero */
+    memcpy(&whole, formula, formula->size < sizeof whole ? formula->size : sizeof whole);
+    whole.size = sizeof whole;
     int r = 0;
     for (size_t i = 0; r >= 0 && i < fitting->listener_count; i++)
-        r = fitting->listeners[i]->formula(fitting->listeners[i]->context, formula, fitting->failure);
+        r = fitting->listeners[i]->formula(fitting->listeners[i]->context, &whole, fitting->failure);
     return r;
 }
 

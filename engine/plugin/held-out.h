@@ -14,6 +14,7 @@ struct held_out {
     uint64_t scored;                     /* rows with a density; 0 or all of them */
     double weights, squares, magnitudes; /* of the response */
     double fourths, scores, scores_squared; /* for the standard errors */
+    uint32_t folds, last_fold; /* of a cross-validation: how many had rows, and 1 + the last of these */
 };
 
 void held_out_add(struct held_out *held_out, const struct row_value *value);

@@ -408,20 +408,27 @@ int row_fit_run(struct row_fit *row_fit, uint32_t group, const struct sums_cell 
     return r;
 }
 
+/* How many rows that count the fold has. */
+static size_t count_fold(const struct row_fit *row_fit, uint32_t fold) {
+    size_t count = 0;
+    for (size_t i = 0; i < row_fit->rows; i++)
+        count += row_fit->folds[i] == fold && row_fit->given[i] > 0;
+    return count;
+}
+
 int row_fit_validate(struct row_fit *row_fit, const struct sums *all, uint32_t folds,
                      struct validation *ret) {
     *ret = (struct validation){.rmse = NAN, .relative = NAN, .log_score = NAN};
     row_fit->reason = ret->reason;
+    for (uint32_t f = 0; f < folds; f++)
+        ret->folds += count_fold(row_fit, f) > 0;
     double squares = 0;
     for (uint32_t f = 0; f < folds; f++) {
-        size_t held_out = 0;
-        for (size_t i = 0; i < row_fit->rows; i++) {
-            bool inside = row_fit->folds[i] == f;
-            row_fit->base[i] = inside ? 0 : row_fit->given[i];
-            held_out += inside && row_fit->given[i] > 0;
-        }
-        ret->folds += held_out > 0;
-        int r = held_out == 0 ? 1 : run(row_fit, NULL, row_fit->result);
+        if (count_fold(row_fit, f) == 0)
+            continue;
+        for (size_t i = 0; i < row_fit->rows; i++)
+            row_fit->base[i] = row_fit->folds[i] == f ? 0 : row_fit->given[i];
+        int r = run(row_fit, NULL, row_fit->result);
         if (r <= 0)
             return r;
         for (size_t i = 0; i < row_fit->rows; i++) {

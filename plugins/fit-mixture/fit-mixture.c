@@ -346,7 +346,7 @@ static int tell_held_out(const struct fit *fit, const struct column *column, con
     const struct fit_value told[] = {{"cv_rmse", held_out.rmse, 1},
                                      {"cv_relative", held_out.relative, 0},
                                      {"cv_log_score", held_out.log_score, 0},
-                                     {"folds", asked[FOLDS], 0}};
+                                     {"folds", held_out.folds, 0}};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         part->values[part->value_count++] = told[i];
     return 0;

@@ -55,10 +55,21 @@ static bool add_fold(const struct sample *training, const struct mixture *refitt
     return isfinite(totals->log_densities);
 }
 
+static uint32_t count_folds(const double *fold_of, size_t count, uint32_t folds) {
+    uint32_t found = 0;
+    for (uint32_t fold = 0; fold < folds; fold++)
+        for (size_t i = 0; i < count; i++)
+            if (fold_of[i] == fold) {
+                found++;
+                break;
+            }
+    return found;
+}
+
 int held_out_score(const double *values, const double *weights, const double *fold_of, size_t count,
                    const struct sample *sample, const struct mixture *mixture, double floor, uint32_t folds,
                    struct held_out *ret) {
-    *ret = (struct held_out){NAN, NAN, NAN};
+    *ret = (struct held_out){NAN, NAN, NAN, count_folds(fold_of, count, folds)};
     double *others = malloc((2 * count + 1) * sizeof *others);
     if (!others)
         return -ENOMEM;

@@ -10,6 +10,7 @@ struct held_out {
     double rmse;      /* root of the mean squared distance from the mean of the others */
     double relative;  /* that, relative to the mean of |value| */
     double log_score; /* mean logarithm of the density that the mixture of the others gives */
+    uint32_t folds;   /* that have values */
 };
 
 /* The COUNT values are in the folds FOLD_OF, 0 to FOLDS - 1; for each the mixture of the others, which begins

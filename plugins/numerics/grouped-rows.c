@@ -89,16 +89,16 @@ int grouped_rows_add(struct grouped_rows *rows, size_t count, const double *cons
 static int sort_numbers(struct grouped_rows *rows) {
     uint64_t *sorted = malloc((rows->count + 1) * sizeof *sorted);
     size_t *next = malloc(((size_t)rows->group_count + 1) * sizeof *next);
-    if (sorted && next) {
+    bool good = sorted && next;
+    if (good) {
         memcpy(next, rows->starts, ((size_t)rows->group_count + 1) * sizeof *next);
         for (size_t i = 0; i < rows->count; i++)
             sorted[next[rows->groups[i]]++] = rows->numbers[i];
         free(rows->numbers);
         rows->numbers = sorted;
-        sorted = NULL;
+    } else {
+        free(sorted);
     }
-    bool good = next && !sorted;
-    free(sorted);
     free(next);
     return good ? 0 : -ENOMEM;
 }

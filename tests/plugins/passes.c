@@ -3,6 +3,7 @@
 #include "plugins/interface/fit.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -66,7 +67,9 @@ static int passes_end_of_pass(struct fit *fit, struct plugin_message *message) {
 static int passes_finish(struct fit *fit, const struct fit_writer *writer, struct plugin_message *message) {
     (void)message;
     const struct plugin_term term = {"1", NULL, 0};
-    const struct fit_formula formula = {sizeof formula, "linear", &term, 1, NULL, NULL};
+    /* As a plugin that was built before there was named_by: what is behind is no part of it. */
+    const struct fit_formula formula = {
+        offsetof(struct fit_formula, named_by), "linear", &term, 1, NULL, (const char *)&fit->pass};
     int r = writer->formula(writer->context, &formula);
     for (uint32_t i = 0; r >= 0 && i < writer->group_count; i++) {
         uint32_t g = writer->order[i];

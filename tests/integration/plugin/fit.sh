@@ -72,6 +72,7 @@ report $(output 'g 39: R2 '; echo $?) "the worst ones"
 report $(output "'-o MODEL.json' keeps all of it"; echo $?) "where the whole is"
 check "a plugin may read the rows twice" "$ASSAY" fit passes many.csv --by g --json
 report $(grep -q 'assay: note: once more' .err; echo $?) "what a plugin notes is passed on"
+report $(! grep -q named_by .out; echo $?) "what was not yet told when it was built is not told of it"
 awk -F, '$1 == "0" {n++; s += $3; v[n] = $3} END {for (i in v) q += (v[i] - s / n) ^ 2
     printf "\"estimate\": %.12g\n\"squares\": %.12g\n", s / n, q}' many.csv >1
 grep '{"g": "0"}' .out | grep -oE '"(estimate|squares)": [0-9.]*' | awk '{printf "%s %.12g\n", $1, $2}' >2

@@ -49,6 +49,15 @@ check "alternatives" "$ASSAY" fit alternatives sizes.csv --response y --sizes si
 report $(output 'judged on values of host left out of the fit' && output '^\* M-1 +\(pooled\)'; echo $?) \
     "only a model of all hosts says something of another one"
 
+# Three sizes are in three folds at most, whoever counts them.
+awk 'BEGIN {print "x,y"; for (i = 0; i < 60; i++) print i % 3 "," i % 3 + i % 7}' >three.csv
+for way in "linear --terms 1+x" "linear --terms 1+x --set robust=huber" "linear --terms 1+x+x^2 --set robust=huber" \
+    "mixture --set components=1 --folds-by x" "piecewise --terms x" "piecewise --terms x --folds 255"; do
+    # shellcheck disable=SC2086 # words
+    check "$way" "$ASSAY" fit $way three.csv --response y -o three.json
+    report $(contains three.json '"folds": 3[,}]'; echo $?) "has three folds"
+done
+
 # Two sizes: without one of them there is no line.
 awk 'BEGIN {print "x,y"; for (i = 0; i < 40; i++) print i % 2 "," i % 2 + i % 7}' >two.csv
 check "two settings" "$ASSAY" fit two.csv --response y --terms 1+x
@@ -79,4 +88,6 @@ report $(output 'rows were left out of them by different columns, which --folds-
 refuse "the groups' own column" 2 "--folds-by host: each group has one value of it" \
     "$ASSAY" fit sizes.csv --response y --terms 1+size --by host --folds-by host
 refuse "a column that there is not" 2 "there is no fold column 'hots'" "$ASSAY" fit sizes.csv --response y --terms 1+size --folds-by hots
+refuse "a column again and again" 2 "the fold column 'host' is given twice" \
+    "$ASSAY" fit sizes.csv --response y --terms 1+size --folds-by host$(printf ',host%.0s' {1..63})
 finish
