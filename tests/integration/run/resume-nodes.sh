@@ -13,6 +13,7 @@ rows=120
 tick_campaign "$scratch/tick" $rows 20000 '{hosts: {file: hosts.txt}, lease: 2 s, timeout: 3 s}' 'probes: none' 'node-loss: continue'
 echo 'node-[1-2] # and no more' >"$scratch/hosts.txt"
 
+bed on 2 touch /tmp/doomed
 start_engine "$scratch/part" run "$scratch/tick.yaml" --json -o "$scratch/runs"
 wait_for_units "$scratch/part" 20
 bed power-off 2
@@ -51,8 +52,9 @@ check "they can be named from the beginning, over what the campaign says" \
     grep -q 'spares  *1: node-4' <("$ASSAY" run "$scratch/tick.yaml" --nodes 'node-[1-2]' --spares node-4 --dry-run)
 # Begun before their names were kept: the campaign's own spare has measured, and stays known beside one more.
 tick_campaign "$scratch/old" $rows 20000 '{hosts: node-1, spares: node-2, lease: 2 s, timeout: 3 s}' 'probes: none'
+bed on 1 touch /tmp/doomed
 start_engine "$scratch/part" run "$scratch/old.yaml" --json -o "$scratch/before"
-wait_for_units "$scratch/part" 10
+wait_for_units "$scratch/part" 2
 bed power-off 1
 folder=$(find "$scratch/before" -mindepth 1 -maxdepth 1 -type d)
 for _ in $(seq 1200); do [ "$(units_of node-2)" -gt 0 ] && break; sleep 0.05; done
