@@ -42,6 +42,18 @@ int execution_read_campaign(const struct inputs *inputs, const struct installati
     return path ? campaign_read(path, installation, &overrides, ret, failure) : failure_memory(failure);
 }
 
+int execution_add_spares(struct inputs *inputs, const struct installation *installation,
+                         const char *const *lists, size_t count, struct failure *failure) {
+    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
+    if (count == 0)
+        return 0;
+    /* Else they would stand for the spares of the campaign, of which some may have measured. */
+    int r = execution_read_campaign(inputs, installation, &campaign, failure);
+    if (r == 0)
+        r = inputs_take_names(inputs, campaign, failure);
+    return r < 0 ? r : inputs_add_spares(inputs, lists, count, failure);
+}
+
 int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure) {
     cleanup(text_clear) struct text differences;
     text_init(&differences, 1 << 20);

@@ -41,11 +41,12 @@ static int find_folder(const char *run, char **ret, struct failure *failure) {
     return 0;
 }
 
-static int add_spares(const struct verb_arguments *arguments, struct inputs *inputs,
-                      struct failure *failure) {
+static int add_spares(const struct verb_arguments *arguments, const struct installation *installation,
+                      struct inputs *inputs, struct failure *failure) {
     size_t count = 0;
     cleanup_free const char **lists = verb_values(arguments, "--spares", &count);
-    return lists ? inputs_add_spares(inputs, lists, count, failure) : failure_memory(failure);
+    return lists ? execution_add_spares(inputs, installation, lists, count, failure)
+                 : failure_memory(failure);
 }
 
 static int resume(const struct verb_arguments *arguments, struct failure *failure) {
@@ -61,7 +62,7 @@ static int resume(const struct verb_arguments *arguments, struct failure *failur
     if (r == 0)
         r = execution_check_changes(&inputs, verb_switch(arguments, "--as-recorded"), failure);
     if (r == 0)
-        r = add_spares(arguments, &inputs, failure);
+        r = add_spares(arguments, &installation, &inputs, failure);
     if (r == 0)
         r = execution_read_campaign(&inputs, &installation, &campaign, failure);
     if (r < 0)
@@ -82,7 +83,8 @@ const struct verb verb_resume = {
         "is left follows in the order that it would have had, as another part of the same run, with block "
         "numbers of its own. Units that had failed are tried again. Whatever an earlier part has left on the "
         "nodes is ended and put back first, and the nodes must be the same machines.\n\n"
-        "A run whose campaign, design or experiment has changed since is refused with the difference; "
+        "A run whose campaign, design, experiment or list of hosts has changed since is refused with the "
+        "difference; "
         "--as-recorded goes on with the copies in the run's folder. Two programs cannot work on one run: the "
         "second is told who has it.\n\n"
         "A node that is gone for good can be replaced: --spares names others, of the same cores, and one of "

@@ -22,7 +22,9 @@ static const struct verb_option options[] = {
      "dahu-[1-32].grenoble, or @FILE with a list of them; the campaign's other keys of 'hosts' count",
      true},
     {"--spares", 0, "LIST",
-     "likewise, nodes that take the places of such as are lost, whatever the campaign says", true},
+     "likewise, nodes that take the places of such as are lost, whatever the campaign says; with --resume, "
+     "beside those that the run has",
+     true},
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
     {"--resume", 0, NULL,
@@ -66,21 +68,26 @@ static int dry_run(const struct campaign *campaign, bool json, struct failure *f
 }
 
 /* This is a new run; whoever wanted to go on with another one is told of that. */
-static int tell_of(const struct inputs *inputs, struct failure *failure) {
+static void tell_of(const struct inputs *inputs) {
     cleanup(text_clear) struct text differences;
+    struct failure why = {0};
     text_init(&differences, 1 << 20);
-    int r = inputs_compare(inputs, &differences, failure);
-    if (r == 0 && differences.length > 0)
+    int r = inputs_compare(inputs, &differences, &why);
+    if (r < 0) /* that run may be damaged, and this one has no need of it */
+        fprintf(stderr,
+                "a run of this campaign is not complete, '%s', and cannot be gone on with: %.900s; this is a "
+                "new run\n",
+                inputs->run_folder, why.text);
+    else if (differences.length > 0)
         fprintf(stderr,
                 "a run of this campaign is not complete, and %.900s; 'assay resume --as-recorded %s' goes on "
                 "with it as it was; this is a new run\n",
                 differences.bytes, inputs->run_folder);
-    else if (r == 0)
+    else
         fprintf(stderr,
                 "a run of this campaign is not complete: 'assay resume %s' goes on with it, as would "
                 "--resume here; this is a new run\n",
                 inputs->run_folder);
-    return r;
 }
 
 /* A run of this campaign that did not end, in the same folder: it is gone on with, or told of. */
@@ -97,12 +104,13 @@ static int begin_or_go_on(const struct execution *execution, struct failure *fai
         fprintf(stderr, "no run of this campaign in '%s' is there to go on with; this is a new one\n",
                 execution->folder);
     if (found != UNFINISHED_NONE && !wanted)
-        r = tell_of(&inputs, failure);
-    if (r < 0)
-        return r;
+        tell_of(&inputs);
     if (found == UNFINISHED_NONE || !wanted)
         return execution_carry_out(execution, failure);
     r = execution_check_changes(&inputs, false, failure);
+    if (r == 0) /* the run has those that it began with */
+        r = execution_add_spares(&inputs, execution->installation, execution->overrides->spares,
+                                 execution->overrides->spare_count, failure);
     if (r == 0)
         r = execution_read_campaign(&inputs, execution->installation, &campaign, failure);
     if (r < 0)

@@ -201,7 +201,9 @@ static int take_texts(const struct document_node *node, const char *key, char **
     char **texts = calloc(list->count + 1, sizeof *texts);
     *ret = texts;
     for (size_t i = 0; texts && i < list->count; i++) {
-        if (!list->items[i]->text || !(texts[i] = strdup(list->items[i]->text)))
+        if (!list->items[i]->text)
+            return -EINVAL;
+        if (!(texts[i] = strdup(list->items[i]->text)))
             return -ENOMEM;
         *ret_count = i + 1;
     }
@@ -252,15 +254,15 @@ int inputs_read(const char *run_folder, struct inputs *ret, struct failure *fail
     int r = document_read_json(path, &document, failure);
     if (r < 0)
         return r;
-    r = take_members(&inputs, document->root) < 0 ? failure_memory(failure) : 0;
+    r = take_members(&inputs, document->root);
     document_free(document);
-    if (r < 0)
-        return r;
-    if (!inputs.campaign || !inputs.folder || !inputs.seed || !inputs.table_sha256[0] ||
+    if (r == -ENOMEM)
+        return failure_memory(failure);
+    if (r < 0 || !inputs.campaign || !inputs.folder || !inputs.seed || !inputs.table_sha256[0] ||
         !inputs.order_sha256[0])
         return failure_input(failure, path, 0, 0,
                              "this does not say what the run was made from; expected campaign, folder, seed "
-                             "and hashes");
+                             "and hashes, and texts in its lists");
     *ret = inputs;
     inputs = (struct inputs){0};
     return 0;
@@ -297,6 +299,15 @@ static bool is_among(const char *name, char *const *names, size_t count) {
 
 /* ---- Spares ----------------------------------------------------------------------------------------------
  */
+
+int inputs_take_names(struct inputs *inputs, const struct campaign *campaign, struct failure *failure) {
+    if (inputs->host_count > 0)
+        return 0;
+    free_texts(take_pointer(inputs->hosts), inputs->host_count);
+    free_texts(take_pointer(inputs->spares), inputs->spare_count);
+    inputs->host_count = inputs->spare_count = 0;
+    return take_testbed(inputs, &campaign->testbed) < 0 ? failure_memory(failure) : 0;
+}
 
 int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count,
                       struct failure *failure) {

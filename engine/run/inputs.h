@@ -43,6 +43,9 @@ void inputs_clear(struct inputs *inputs);
 /* Appends a sentence for each original that is there and is not what it was, parted by "; ". Nothing when all
  * are the same, or gone. */
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure);
+/* The names of nodes and spares, of a run that was begun before they were kept; CAMPAIGN: its own, as it was.
+ */
+int inputs_take_names(struct inputs *inputs, const struct campaign *campaign, struct failure *failure);
 /* More spares, by LISTS of nodes, or @FILE; those that are there already are skipped. run_resume() keeps
  * them.
  */

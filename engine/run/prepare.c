@@ -270,13 +270,21 @@ static int read_commit(const struct run *run, char ret[static COMMIT_SIZE], stru
     ret[0] = '\0';
     if (!path)
         return failure_memory(failure);
-    int r = file_exists(path) ? file_read(path, &bytes, failure) : 0;
+    if (!file_exists(path))
+        return 0;
+    int r = file_read(path, &bytes, failure);
+    if (r < 0)
+        return r;
     size_t length = strspn(bytes.bytes, "0123456789abcdef");
-    if (r == 0 && length >= 40 && length < COMMIT_SIZE) {
-        memcpy(ret, bytes.bytes, length);
-        ret[length] = '\0';
-    }
-    return r;
+    if (length < 40 || length >= COMMIT_SIZE || strcmp(bytes.bytes + length, "\n") != 0)
+        return failure_set_kind(
+            failure, FAILURE_VERIFICATION, -EBADMSG,
+            "'%s' does not have the commit that this run has built; expected its 40 or 64 "
+            "hexadecimal digits",
+            path);
+    memcpy(ret, bytes.bytes, length);
+    ret[length] = '\0';
+    return 0;
 }
 
 /* All nodes have built one commit: COMMIT, or, if that is empty, the one that is kept now. */

@@ -154,26 +154,31 @@ static int plan_percent(const struct layout *layout, const char *asked, struct p
                                                                                  : failure_memory(failure);
 }
 
-/* What they must be so as not to matter beside limits of LIMITS' min to max. */
-static int plan_window(const struct layout *layout, const struct hertz_words *limits, struct plan *ret) {
+static uint64_t percent_of(uint64_t khz, uint64_t highest) {
+    uint64_t percent = highest ? (khz * 100 + highest - 1) / highest : 0;
+    return percent > 100 ? 100 : percent;
+}
+
+/* What they must be so as not to matter beside those of the policies: at most and at least NEEDED, which are
+ * of each policy's own highest frequency. Cores of one processor can differ in that. */
+static int plan_window(const struct layout *layout, const struct frequency_window *needed, struct plan *ret) {
     if (!layout_answers(layout, INTEL, "max_perf_pct"))
         return 0;
     struct hertz_words words = words_of(layout, &layout->policies[0]);
     if (words.max == 0)
         return 0;
-    struct plan_write *upper =
-        plan_limits(ret, -1, INTEL, "min_perf_pct", "max_perf_pct", words.min * 100 / words.max, 100);
+    uint64_t lowest = words.min * 100 / words.max;
+    struct plan_write *upper = plan_limits(ret, -1, INTEL, "min_perf_pct", "max_perf_pct", lowest, 100);
     if (!upper)
         return -ENOMEM;
     upper[-1].least = 0; /* the kernel raises what is below its lowest P-state */
-    upper[-1].most = (limits->min * 100 + words.max - 1) / words.max;
-    upper->least = limits->max * 100 / words.max;
-    upper->least += limits->max * 100 % words.max > 0 && upper->least < 100;
+    upper[-1].most = needed->min > lowest ? needed->min : lowest;
+    upper->least = needed->max;
     return 0;
 }
 
 static int plan_policy(const struct layout *layout, const struct policy *policy, const char *asked,
-                       struct hertz_words *limits, struct plan *ret, struct failure *failure) {
+                       struct frequency_window *needed, struct plan *ret, struct failure *failure) {
     struct hertz_words words = words_of(layout, policy);
     uint64_t min, max;
     int r = hertz_parse_range(asked, &words, &min, &max, failure);
@@ -183,8 +188,9 @@ static int plan_policy(const struct layout *layout, const struct policy *policy,
                                            "scaling_min_freq", "scaling_max_freq", min, max);
     if (!upper)
         return failure_memory(failure);
-    limits->min = limits->min == 0 || min < limits->min ? min : limits->min;
-    limits->max = max > limits->max ? max : limits->max;
+    uint64_t least = percent_of(min, words.max), most = percent_of(max, words.max);
+    needed->min = least < needed->min ? least : needed->min;
+    needed->max = most > needed->max ? most : needed->max;
     /* Without turbo some drivers name the turbo frequency all the same, and give the base for it: that is all
      * that there is. */
     if (words.base == 0 || max != words.max || words.base >= max || layout_turbo(layout) != 0)
@@ -196,16 +202,16 @@ static int plan_policy(const struct layout *layout, const struct policy *policy,
 }
 
 static int plan(const struct layout *layout, const char *asked, struct plan *ret, struct failure *failure) {
-    struct hertz_words limits = {0};
+    struct frequency_window needed = {.min = 100};
     for (size_t i = 0; i < layout->policy_count; i++) {
         const struct policy *policy = &layout->policies[i];
-        int r = has_limits(layout, policy) ? plan_policy(layout, policy, asked, &limits, ret, failure) : 0;
+        int r = has_limits(layout, policy) ? plan_policy(layout, policy, asked, &needed, ret, failure) : 0;
         if (r < 0)
             return r;
     }
     if (ret->count == 0)
         return plan_percent(layout, asked, ret, failure);
-    return plan_window(layout, &limits, ret) < 0 ? failure_memory(failure) : 0;
+    return plan_window(layout, &needed, ret) < 0 ? failure_memory(failure) : 0;
 }
 
 int frequency_plan_lowest(const struct layout *layout, struct plan *ret) {

@@ -128,6 +128,7 @@ design: {repetitions: 4}
 probes: none
 E2
 refuse "a run that fails" 3 "3 units in a row failed" "$ASSAY" run "$scratch/moving.yaml" -q -o "$scratch/moved"
+cp -r "$scratch/moved" "$scratch/torn"
 commit 2
 git -C "$scratch/moving" branch -q -f trunk
 touch "$scratch/go"
@@ -136,6 +137,9 @@ check "... is resumed with the commit that it began with, although the branch ha
     test "$("$ASSAY" archive cat "${archive:-none}" results/results.csv | awk -F, 'NR > 1 {print $10}' | sort | uniq -c | xargs)" = "4 1"
 check "... and that is recorded" \
     test "$("$ASSAY" archive cat "${archive:-none}" software/source-commit.txt)" = "$(git -C "$scratch/moving" rev-parse trunk~1)"
+truncate -s 0 "$scratch"/torn/*/software/source-commit.txt
+refuse "... or, when it is not known any more, refused" 5 "source-commit.txt' does not have the commit that this run has built" \
+    "$ASSAY" resume "$scratch"/torn/*/ -q
 rm -rf "$scratch/go" "$scratch/moved"
 sed "s,{git: .*},{folder: '$scratch/moving'}," "$scratch/moving.yaml" >"$scratch/edited.yaml"
 "$ASSAY" run "$scratch/edited.yaml" -q -o "$scratch/moved" >"$scratch/out" 2>"$scratch/err"

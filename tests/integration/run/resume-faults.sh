@@ -159,6 +159,18 @@ check "... and of the experiment" grep -q "experiments/tick/tick.c' has changed 
 check "... and of the design's file" grep -q "the design's file .*tick.csv' has changed at line 8: was '7,5000', is '700,5000'" "$scratch/err"
 refuse "... so it is by 'run --resume'" 2 "has changed at line [0-9]*: .*a word more" \
     "$ASSAY" run "$scratch/tick.yaml" --resume -o "$scratch/changed" -q
+cp "$folder/inputs.json" "$scratch/aside"
+sed -i 's/"set": \[\]/"set": [{}]/' "$folder/inputs.json"
+refuse "... a list of texts with others in it, too" 2 "inputs.json: this does not say what the run was made from" \
+    "$ASSAY" resume "$folder" -q
+mv "$scratch/aside" "$folder/inputs.json"
+mv "$folder/campaign.yaml" "$scratch/aside"
+"$ASSAY" run "$scratch/tick.yaml" -q -o "$scratch/changed" >"$scratch/out" 2>"$scratch/err"
+report $? "... and no damage of it keeps another run from its end"
+check "... which tells of it" \
+    grep -q "cannot be gone on with: cannot open '.*/campaign.yaml'.*; this is a new run" "$scratch/err"
+rm -rf "$(sed 's/\.zip$//' "$scratch/out")"*
+mv "$scratch/aside" "$folder/campaign.yaml"
 "$ASSAY" resume "$folder" --as-recorded >"$scratch/out" 2>"$scratch/err"
 report $? "... and with --as-recorded resumed as it was"
 is_whole "an edited campaign" "$folder" 2

@@ -13,6 +13,7 @@ rows=120
 tick_campaign "$scratch/tick" $rows 20000 '{hosts: {file: hosts.txt}, lease: 2 s, timeout: 3 s}' 'probes: none' 'node-loss: continue'
 echo 'node-[1-2] # and no more' >"$scratch/hosts.txt"
 
+bed on 2 touch /tmp/doomed
 start_engine "$scratch/part" run "$scratch/tick.yaml" --json -o "$scratch/runs"
 wait_for_units "$scratch/part" 20
 bed power-off 2
@@ -49,6 +50,25 @@ tick_campaign "$scratch/local" 2 0 local
 refuse "spares are for nodes that ssh reaches" 2 "^assay: --spares .*'local'" "$ASSAY" run "$scratch/local.yaml" --spares node-1 --dry-run
 check "they can be named from the beginning, over what the campaign says" \
     grep -q 'spares  *1: node-4' <("$ASSAY" run "$scratch/tick.yaml" --nodes 'node-[1-2]' --spares node-4 --dry-run)
+# Begun before their names were kept: the campaign's own spare has measured, and stays known beside one more.
+tick_campaign "$scratch/old" $rows 20000 '{hosts: node-1, spares: node-2, lease: 2 s, timeout: 3 s}' 'probes: none'
+bed on 1 touch /tmp/doomed
+start_engine "$scratch/part" run "$scratch/old.yaml" --json -o "$scratch/before"
+wait_for_units "$scratch/part" 2
+bed power-off 1
+folder=$(find "$scratch/before" -mindepth 1 -maxdepth 1 -type d)
+for _ in $(seq 1200); do [ "$(units_of node-2)" -gt 0 ] && break; sleep 0.05; done
+kill_engine
+sed -zi 's/,\n *"hosts": \[.*\]//' "$folder/inputs.json"
+check "a run from before names were kept has none" sh -c "! grep -q node- '$folder/inputs.json'"
+bed run timeout 60 "$ASSAY" run "$scratch/old.yaml" --resume --spares node-3 -o "$scratch/before" -q >"$scratch/out" 2>"$scratch/err"
+status=$?
+sed 's/^/# /' "$scratch/err"
+report $status "... 'run --resume --spares' adds one to those of its campaign: it is whole"
+check "... with the whole share of the node that was lost" test "$(units_of node-2)" -eq $rows
+check "... and knows of them from now on" \
+    test "$(grep -o 'node-[0-9]' "$folder/inputs.json" | xargs)" = "node-1 node-2 node-3"
+
 # A list that the command line has from a file of the folder that one was in then.
 mkdir "$scratch/here"
 cd "$scratch/here" || exit 1

@@ -276,6 +276,30 @@ static void limits_of_all_hold_too(void **state) {
     text_clear(&before);
 }
 
+/* Cores that are better than the first ones, or less: the per cent are of each one's own highest frequency.
+ */
+static void limits_of_all_are_of_each_core(void **state) {
+    (void)state;
+    machine_make("intel-pstate");
+    machine_put(POLICY "3/cpuinfo_max_freq", "3700000\n");
+    machine_put(POLICY "3/scaling_max_freq", "3700000\n");
+    machine_put(POLICY "2/cpuinfo_max_freq", "2500000\n");
+    machine_put(POLICY "2/scaling_max_freq", "2500000\n");
+    struct text before = machine_state();
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "frequency=max"), 0);
+    assert_string_equal(told_of("set", "frequency", 6), "");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    machine_is_as(&before);
+    machine_put("sys/devices/system/cpu/intel_pstate/max_perf_pct", "60\n"); /* 1.5 GHz of the third's */
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", "frequency=1GHz..base"), 0);
+    assert_string_equal(told_of("set", "frequency", 4), "1GHz..2.1GHz");
+    machine_expect("sys/devices/system/cpu/intel_pstate/max_perf_pct", "100\n");
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    text_clear(&before);
+}
+
 /* Frequency goes down before hardware threads go, and up again after: and comes back with the rest. */
 static void threads_go_at_the_lowest(void **state) {
     (void)state;
@@ -436,6 +460,7 @@ int main(void) {
         MACHINE_TEST(limits_stay_in_order),
         MACHINE_TEST(boost_of_a_policy_may_differ),
         MACHINE_TEST(limits_of_all_hold_too),
+        MACHINE_TEST(limits_of_all_are_of_each_core),
         MACHINE_TEST(threads_go_at_the_lowest),
         MACHINE_TEST(others_changes_stay),
         MACHINE_TEST(a_driver_that_is_off_is_passed_by),
