@@ -96,6 +96,7 @@ check "is a good model" "$ASSAY" model check nodes.json
 report $([ $(grep -c '"labels": {"node": "node-' nodes.json) -eq 16 ]; echo $?) "with a group for each node"
 check "that predictors take" "$ASSAY" predict hpl nodes.json --set N=4096 --set NB=64 --set P=4 --set Q=4 \
     --set latency=1us --set bandwidth=10GB/s --set speed=slowest
+report $(output '^note: the model tells no domain'; echo $?) "which were never measured, and that is said"
 report $(output "as slow as 'node-[0-9]+', the slowest of 16 groups"; echo $?) "by the slowest"
 
 refuse "a model of another kind" 2 "is of the kind 'linear'; expected 'population'" "$ASSAY" generate cluster modes.json --nodes 2
