@@ -74,6 +74,7 @@ check "with slow nodes" "$ASSAY" fit population days.csv -y mnk --terms 'interce
     --set components=0 -o slow.json
 report $(output '^slow: node 0, cpu 0; node 4, cpu 0; node 8, cpu 0; node 12, cpu 0; node 16, cpu 0 \(5 of 40 machines\)$'; echo $?) \
     "the slow ones by name"
+report $(output '^  note: 2 populations among 40 machines: among so few BIC may see'; echo $?) "and a word on how sure that is"
 report $(contains slow.json '"name": "typical".*"weight": 0\.875.*"name": "slow".*"weight": 0\.125'; echo $?) "one in eight"
 check "both are good models" "$ASSAY" model check one.json slow.json
 
