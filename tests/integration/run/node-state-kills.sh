@@ -16,7 +16,7 @@ experiment:
   name: slow
   run: sh -c 'sleep 0.05; echo took 1'
   responses: {took: {pattern: 'took ([0-9]+)', unit: s}}
-testbed: {hosts: 'node-[1-3]', lease: 2 s}
+testbed: {hosts: 'node-[1-3]', lease: 4 s}
 controls: {turbo: off, hyperthreads: off, governor: performance, frequency: base, energy-preference: performance,
   idle-states: C1, uncore-frequency: min, numa-balancing: off, transparent-huge-pages: never, proof: 200ms}
 probes: 100ms
@@ -39,7 +39,14 @@ are_as_before_within() { # SECONDS
 # Long enough that none ends before it is disturbed, on a busy machine too; and none goes on with the nodes that are left.
 sed 's/repetitions: 30/repetitions: 1000/' "$scratch/campaign.yaml" >"$scratch/long.yaml"
 echo 'node-loss: abort' >>"$scratch/long.yaml"
-start() { bed run "$ASSAY" run "$scratch/long.yaml" -o "$scratch/runs" >"$scratch/out" 2>"$scratch/err" & engine=$!; }
+# Agents of the run before, which may be leaving yet, are not to be met, or taken for the new ones.
+agents_have_left() {
+    local node
+    for node in 1 2 3; do
+        for _ in $(seq 600); do bed on $node pgrep agent >/dev/null || break; sleep 0.1; done
+    done
+}
+start() { agents_have_left; bed run "$ASSAY" run "$scratch/long.yaml" -o "$scratch/runs" >"$scratch/out" 2>"$scratch/err" & engine=$!; }
 # The engine is a child of `bed run`'s process, or that process itself.
 engine_process() { pgrep -o -f -- "$scratch/long.yaml -o $scratch/runs"; } # its resolver of names has the same words
 wait_for() { # wait_for LINE: of the engine's stderr
@@ -73,8 +80,6 @@ for i in $(seq "$kills"); do
     kill -KILL "$(engine_process)" 2>/dev/null
     wait $engine 2>/dev/null
     check "engine killed $delay ms after its control phase began: all files as before within the lease" are_as_before_within 60
-    # The next one is not to meet agents that are still leaving.
-    for _ in $(seq 300); do bed on 1 pgrep agent >/dev/null || break; sleep 0.1; done
 done
 
 # ---- the agent is killed: the worker, then both of its processes

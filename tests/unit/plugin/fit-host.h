@@ -21,6 +21,7 @@ enum {
     HOST_SETTINGS = 64,
     HOST_COMPARISONS = 256,
     HOST_DISTANCES = 640,
+    HOST_LEVELS = 256,
 };
 
 struct host_table {
@@ -95,7 +96,7 @@ struct host_result {
     char terms[HOST_TERMS][128], kind[32], over[64];
     const struct host_table *table;
     const struct fit_needs *needs;
-    uint32_t orders[HOST_COLUMNS][HOST_TERMS];
+    uint32_t orders[HOST_COLUMNS][HOST_LEVELS];
     struct host_group groups[HOST_GROUPS];
     struct fit_comparison comparisons[HOST_COMPARISONS]; /* of the first rows */
     struct host_distances distances[2];
