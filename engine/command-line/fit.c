@@ -243,7 +243,7 @@ static const struct verb_option options[] = {
     {"--response", 'y', "COLUMN", "The column to be explained.", false},
     {"--terms", 't', "TERMS",
      "What explains it: M-0, M-1, M-2, or a sum of products such as 1+m*n*k+n*p^-1+log2(p); a column of "
-     "texts counts as a category, category(COLUMN) makes any column one.",
+     "texts of an archive counts as a category, category(COLUMN) makes any column one, as a CSV needs.",
      false},
     {"--sizes", 0, "COLUMNS", "The columns that M-1 and M-2 are over (m,n,k).", false},
     {"--by", 'b', "COLUMNS", "One fit for each combination of these columns' values; 'none' for one in all.",

@@ -167,8 +167,8 @@ static int print_data(const struct model *model, const struct model_comparison *
         printf("  %llu row%s in no group of the model\n", (unsigned long long)comparison->strangers,
                comparison->strangers == 1 ? " is" : "s are");
     if (comparison->incomplete)
-        printf("  %llu row%s incomplete\n", (unsigned long long)comparison->incomplete,
-               comparison->incomplete == 1 ? " is" : "s are");
+        printf("  %llu row%s incomplete, or not told of row by row\n",
+               (unsigned long long)comparison->incomplete, comparison->incomplete == 1 ? " is" : "s are");
     char sentence[EVALUATION_SENTENCE_SIZE];
     if (evaluation_tally_describe(&comparison->all.tally, sentence))
         fprintf(stderr, "assay: warning: %s\n", shown(sentence).text);

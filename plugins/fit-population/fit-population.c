@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* With fewer machines BIC sees several populations in more than one in twenty draws from one. */
+enum { MACHINES_FEW = 64 };
 enum { CONSTANTS_NAMED = 5, VALUES_MOST = 12, NAME_SIZE = 256, PARTS_MOST = POPULATIONS_MOST + 1 };
 
 enum parameter { COMPONENTS, SHAPE, BETWEEN, DAYS, STARTS, PARAMETER_COUNT };
@@ -299,6 +301,12 @@ static void note_group(const struct fit *fit, const struct moments *moments,
     if (moments->machines <= moments->p)
         notes_add(notes, "%zu machines for %zu coefficients: Sigma_S is singular", moments->machines,
                   moments->p);
+    if (fit->request->parameters[COMPONENTS] == 0 && components->count > 1 &&
+        moments->machines < MACHINES_FEW)
+        notes_add(notes,
+                  "%zu populations among %zu machines: among so few BIC may see some where all are "
+                  "alike; components=1 is one",
+                  components->count, moments->machines);
     for (size_t i = 0; i < moments->p && notes->count < CONSTANTS_NAMED; i++)
         if (components->of[0].sigma[i * moments->p + i] == 0) {
             notes_add(notes, "%s is the same on all machines", fit->terms.coefficients[i]);

@@ -305,6 +305,9 @@ __attribute__((format(printf, 3, 4))) static void remark(const struct predict_re
 static const double noteworthy = 0.01;
 
 static void warn_of_domain(const struct watch *watch, const struct predict_remarks *remarks) {
+    if (watch->domain_count == 0)
+        remark(remarks, PREDICT_NOTE,
+               "the model tells no domain, so nothing says whether it was calibrated for these sizes");
     for (size_t i = 0; i < watch->domain_count; i++) {
         const struct plugin_range *range = &watch->domain[i];
         if (watch->greatest[i] > range->maximum)

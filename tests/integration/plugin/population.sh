@@ -74,6 +74,7 @@ check "with slow nodes" "$ASSAY" fit population days.csv -y mnk --terms 'interce
     --set components=0 -o slow.json
 report $(output '^slow: node 0, cpu 0; node 4, cpu 0; node 8, cpu 0; node 12, cpu 0; node 16, cpu 0 \(5 of 40 machines\)$'; echo $?) \
     "the slow ones by name"
+report $(output '^  note: 2 populations among 40 machines: among so few BIC may see'; echo $?) "and a word on how sure that is"
 report $(contains slow.json '"name": "typical".*"weight": 0\.875.*"name": "slow".*"weight": 0\.125'; echo $?) "one in eight"
 check "both are good models" "$ASSAY" model check one.json slow.json
 
@@ -96,6 +97,7 @@ check "is a good model" "$ASSAY" model check nodes.json
 report $([ $(grep -c '"labels": {"node": "node-' nodes.json) -eq 16 ]; echo $?) "with a group for each node"
 check "that predictors take" "$ASSAY" predict hpl nodes.json --set N=4096 --set NB=64 --set P=4 --set Q=4 \
     --set latency=1us --set bandwidth=10GB/s --set speed=slowest
+report $(output '^note: the model tells no domain'; echo $?) "which were never measured, and that is said"
 report $(output "as slow as 'node-[0-9]+', the slowest of 16 groups"; echo $?) "by the slowest"
 
 refuse "a model of another kind" 2 "is of the kind 'linear'; expected 'population'" "$ASSAY" generate cluster modes.json --nodes 2
