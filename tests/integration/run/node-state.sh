@@ -130,7 +130,10 @@ name: never
 warm-up: {until: steady, window: 1 s, at-most: 3 s, temperature-spread: 0.001 Cel, temperature-slope: 0.001 Cel}
 probes: 100ms
 EOF
+(while [ ! -e "$scratch/ended" ]; do for load in 0 100; do bed load all $load; sleep 0.3; done; done) &
 run never
+touch "$scratch/ended"
+wait
 check "one that does not settle is measured after the cap, and that is said" grep -q "not steady after 3 s" "$scratch/err"
 bed load all auto
 
