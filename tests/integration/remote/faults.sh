@@ -20,6 +20,8 @@ soon() { # soon SECONDS COMMAND...: it succeeds within so long
     local until=$((SECONDS + $1)); shift
     until "$@"; do [ $SECONDS -lt $until ] || return 1; sleep 0.2; done
 }
+# begun NODE NAME: the command that makes /tmp/NAME on it runs there; connecting takes a busy machine long.
+begun() { for _ in $(seq 600); do bed on "$1" test -e "/tmp/$2" && return; sleep 0.1; done; }
 numbers() { cmp -s <(seq "$2") "$1" || { echo "# $1: $(wc -l <"$1") lines of $2"; return 1; }; } # numbers FILE N
 
 check "the bed answers" nodes run -w 'node[1-4]' -- true
@@ -33,10 +35,10 @@ start_outage() {
     name=$scratch/cut$seconds
     mkdir "$name"
     nodes run -w "node[$((node - 1))-$node]" -o "$name" -- sh -c \
-        "i=0; while [ \$i -lt $((10 * (seconds + 8))) ]; do i=\$((i+1)); echo \$i; sleep 0.1; done" \
+        "touch /tmp/cut$seconds; i=0; while [ \$i -lt $((10 * (seconds + 8))) ]; do i=\$((i+1)); echo \$i; sleep 0.1; done" \
         >"$name/out" 2>"$name/err" &
     outage[seconds]=$!
-    { sleep 3; bed cut "$node"; sleep "$seconds"; bed mend "$node"; } &
+    { begun "$node" "cut$seconds"; sleep 1; bed cut "$node"; sleep "$seconds"; bed mend "$node"; } &
 }
 end_outage() { # end_outage SECONDS NODE
     local seconds=$1 node
@@ -57,16 +59,16 @@ fi
 # ---- nodes
 
 if bed can freeze; then
-    nodes run -w 'node[1-3]' --json -- sh -c 'sleep 2; echo there' >"$scratch/out" 2>"$scratch/err" &
+    nodes run -w 'node[1-3]' --json -- sh -c 'touch /tmp/thaws; sleep 2; echo there' >"$scratch/out" 2>"$scratch/err" &
     pid=$!
-    sleep 1; bed freeze 3; sleep 25; bed thaw 3
+    begun 3 thaws; bed freeze 3; sleep 25; bed thaw 3
     wait $pid
     report $? "a node that was frozen for 25 s: all commands end well"
     check "nothing is left on the nodes" soon 10 clean_nodes 1 2 3
 
-    nodes run -w 'node[1-3]' --lease 8s -- sh -c 'sleep 2; echo there' >"$scratch/out" 2>"$scratch/err" &
+    nodes run -w 'node[1-3]' --lease 8s -- sh -c 'touch /tmp/freezes; sleep 2; echo there' >"$scratch/out" 2>"$scratch/err" &
     pid=$!
-    sleep 1; bed freeze 3
+    begun 3 freezes; bed freeze 3
     before=$SECONDS
     wait $pid; status=$?
     [ $status -eq 1 ] && grep -q 'node3' "$scratch/err" && [ $((SECONDS - before)) -lt 60 ]
@@ -77,9 +79,9 @@ if bed can freeze; then
     check "its agent has left once it can" soon 30 clean_nodes 1 2 3
 fi
 if bed can crash; then
-    nodes run -w 'node[1-3]' -- sh -c 'sleep 4; echo there' >"$scratch/out" 2>"$scratch/err" &
+    nodes run -w 'node[1-3]' -- sh -c 'touch /tmp/dies; sleep 4; echo there' >"$scratch/out" 2>"$scratch/err" &
     pid=$!
-    sleep 1.5; bed reboot 3
+    begun 3 dies; bed reboot 3
     wait $pid; status=$?
     [ $status -eq 1 ] && grep -q 'node3' "$scratch/err" && grep -q there "$scratch/out"
     report $? "a node that dies and comes back without its agent is told at once"
