@@ -101,10 +101,7 @@ static int form_groups(struct comparison *comparison, size_t by_count, struct fa
     const struct kept_rows *kept = fitting_kept_rows(comparison->fitting);
     cleanup(grouping_cleanup) struct grouping *grouping = NULL;
     const uint32_t *codes;
-    int r = grouping_new(by_count, &grouping, failure);
-    r = r < 0
-            ? r
-            : grouping_assign(grouping, kept->count, (const uint32_t *const *)kept->labels, &codes, failure);
+    int r = kept_rows_group(kept, by_count, &grouping, &codes, failure);
     return r < 0 ? r : number_groups(comparison, codes, grouping_count(grouping), failure);
 }
 

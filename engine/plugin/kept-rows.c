@@ -1,5 +1,7 @@
 #include "engine/plugin/kept-rows.h"
 
+#include "engine/foundation/cleanup.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -89,6 +91,18 @@ void kept_rows_add(struct kept_rows *kept, size_t rows, const double *const *col
         done += taken;
         kept->rows += taken;
     }
+}
+
+int kept_rows_group(const struct kept_rows *kept, size_t by_count, struct grouping **ret,
+                    const uint32_t **ret_codes, struct failure *failure) {
+    cleanup(grouping_cleanup) struct grouping *grouping = NULL;
+    int r = grouping_new(by_count, &grouping, failure);
+    r = r < 0 ? r
+              : grouping_assign(grouping, kept->count, (const uint32_t *const *)kept->labels, ret_codes,
+                                failure);
+    if (r >= 0)
+        *ret = take_pointer(grouping);
+    return r;
 }
 
 void kept_rows_clear(struct kept_rows *kept) {

@@ -6,6 +6,9 @@
 #ifndef ASSAY_PLUGIN_KEPT_ROWS_H
 #define ASSAY_PLUGIN_KEPT_ROWS_H
 
+#include "engine/foundation/failure.h"
+#include "engine/plugin/grouping.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +29,10 @@ int kept_rows_init(struct kept_rows *kept, size_t column_count, size_t label_cou
 /* The next ROWS rows. */
 void kept_rows_add(struct kept_rows *kept, size_t rows, const double *const *columns,
                    const uint32_t *const *labels, const uint32_t *groups);
+/* The groups of the rows that are here by their first BY_COUNT labels: RET, which the caller frees, and of
+ * each row the group's code, in RET's memory. 0 or a negative errno. */
+int kept_rows_group(const struct kept_rows *kept, size_t by_count, struct grouping **ret,
+                    const uint32_t **ret_codes, struct failure *failure);
 void kept_rows_clear(struct kept_rows *kept);
 
 #endif

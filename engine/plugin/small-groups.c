@@ -61,10 +61,7 @@ static int count_groups(struct search *search, size_t by_count, struct failure *
     const struct kept_rows *kept = fitting_kept_rows(search->fitting);
     cleanup(grouping_cleanup) struct grouping *grouping = NULL;
     const uint32_t *codes;
-    int r = grouping_new(by_count, &grouping, failure);
-    r = r < 0
-            ? r
-            : grouping_assign(grouping, kept->count, (const uint32_t *const *)kept->labels, &codes, failure);
+    int r = kept_rows_group(kept, by_count, &grouping, &codes, failure);
     if (r < 0)
         return r;
     search->by_count = by_count;
