@@ -10,7 +10,7 @@ sshd=/usr/sbin/sshd
 [ -x "$sshd" ] && command -v ssh-keygen >/dev/null || plan_skip "there is no OpenSSH server"
 me=$(id -un)
 servers=""
-trap 'sshd_stop_all; rm -rf "$scratch"' EXIT
+cleanup() { sshd_stop_all; }
 [ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd
 chmod 755 "$scratch"
 key() { ssh-keygen -q -t "${2:-ed25519}" ${4:+-b "$4"} -N "${3:-}" -C "$1" -f "$scratch/$1" </dev/null; }

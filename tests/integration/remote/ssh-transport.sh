@@ -13,7 +13,7 @@ there="SetEnv=HOME=$home XDG_CACHE_HOME= TMPDIR=$home/tmp"
 put_agent() { mkdir -p "${usual%/*}"; chmod 700 "${usual%/*}"; rm -f "$usual"; cp "${1:-$agent}" "$usual"; chmod 700 "$usual"; }
 agents() { "$agent" --list | awk -F '\t' -v label="$label" '$9 == label' | cut -f"${1:-1}"; }
 end_agents() { for session in $(agents); do "$agent" --end "$session" >/dev/null 2>&1; done; }
-trap 'end_agents; sshd_stop_all; rm -rf "$scratch"' EXIT
+cleanup() { end_agents; sshd_stop_all; }
 sshd_start node "$there" || exit 1
 to=$me@127.0.0.1:$port_node
 run() { timeout 120 "$try" --prefix "$ASSAY_BUILD" --known-hosts "$scratch/known" --identity "$scratch/id" --label "$label" "$@" \
