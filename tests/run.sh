@@ -41,7 +41,7 @@ build() { # build TYPE FOLDER TARGETS [CMAKE OPTIONS]
 
 if [ -n "$only" ]; then
     # What all tests start; a unit test's own program is built beside it.
-    programs="engine/all plugins/all experiments/all tests/machines/all tests/test-bed/all tests/faults/all tests/plugins/all"
+    programs="engine/all plugins/all experiments/all tests/machines/all tests/simulation/all tests/test-bed/all tests/faults/all tests/plugins/all"
     test=$only check=''
     case $only in unit-* | integration-* | fuzz-* | rules* | simulation*) ;; *)
         check=$only

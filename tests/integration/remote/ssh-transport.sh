@@ -128,7 +128,7 @@ end_agents
 sshd_start gate
 stop="do:kill -STOP \$(ps -o pid= --ppid $(cat "$scratch/gate.pid"))"
 says "a gateway that is gone is noticed" "^closed ETIMEDOUT node $to: gateway '$me@127.0.0.1:$port_gate': it does not answer any more$" \
-    run --timeout 1 --jump "$me@127.0.0.1:$port_gate" "$to" open "$stop" -renew renew
+    run --timeout 5 --jump "$me@127.0.0.1:$port_gate" "$to" open "$stop" -renew renew
 check "and replaced" test "$(cut -d' ' -f1 "$scratch/said" | tr '\n' ' ')" = "open closed open "
 end_agents
 finish
