@@ -24,17 +24,22 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down) {
     group[1] = tear_down;
 }
 
-int test_run(const char *pattern) {
+int test_run(void) {
     for (size_t i = 0; i < test_count; i++) {
         tests[i].setup_func = each[0];
         tests[i].teardown_func = each[1];
     }
-    cmocka_set_test_filter(pattern);
     return _cmocka_run_group_tests(program_invocation_short_name, tests, test_count, group[0], group[1]);
 }
 
-__attribute__((weak)) int main(int count, char **arguments) {
-    return test_run(count > 1 ? arguments[1] : NULL);
+__attribute__((weak)) int main(void) {
+    return test_run();
+}
+
+__attribute__((constructor)) static void run_one_function(void) {
+    const char *name = getenv("ASSAY_TEST_ONLY");
+    if (name && *name)
+        cmocka_set_test_filter(name);
 }
 
 void test_close(const char *file, int line, double found, double expected, double tolerance,

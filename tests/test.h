@@ -4,9 +4,8 @@
  *   TEST_EACH(set_up, tear_down)     what runs before and after each test of the file; either may be NULL
  *   TEST_GROUP(set_up, tear_down)    what runs before the first and after the last
  *
- * The program runs its tests in the order in which they are written, or those whose names match the pattern
- * that is its argument: test-run-settling 'bad_*'. A program that needs a main of its own ends it with
- * test_run(). */
+ * The program runs its tests in the order in which they are written, or with ASSAY_TEST_ONLY=NAME that one
+ * alone (tests/run.sh --only). A program that needs a main of its own ends it with test_run(). */
 #ifndef ASSAY_TESTS_TEST_H
 #define ASSAY_TESTS_TEST_H
 
@@ -42,8 +41,8 @@ void test_add(const char *name, CMUnitTestFunction function);
 void test_set_each(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
-/* Runs the tests whose names match PATTERN, or all if it is NULL; the exit status of the program. */
-int test_run(const char *pattern);
+/* Runs the tests; the exit status of the program. */
+int test_run(void);
 
 /* Fails unless FOUND, which is called WHAT, is EXPECTED to a relative error of TOLERANCE (absolute where zero
  * is expected). */

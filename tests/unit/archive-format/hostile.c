@@ -598,5 +598,5 @@ TEST_GROUP(make_scratch, remove_scratch)
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
         return write_samples(argv[2]);
-    return test_run(NULL);
+    return test_run();
 }

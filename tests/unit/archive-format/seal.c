@@ -522,5 +522,5 @@ TEST_GROUP(make_scratch, remove_scratch)
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
         return write_sample(argv[2]);
-    return test_run(NULL);
+    return test_run();
 }

@@ -369,5 +369,5 @@ int main(int argc, char **argv) {
         make_archive("joule.zip", &energy, false);
         return 0;
     }
-    return test_run(NULL);
+    return test_run();
 }

@@ -757,5 +757,5 @@ int main(void) {
         fprintf(stderr, "SKIPPED: needs ASSAY_BUILD and ASSAY_SOURCE\n");
         return 77;
     }
-    return test_run(NULL);
+    return test_run();
 }

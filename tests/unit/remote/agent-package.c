@@ -324,5 +324,5 @@ TEST_EACH(set_up, tear_down)
 
 int main(void) {
     signal(SIGPIPE, SIG_IGN);
-    return test_run(NULL);
+    return test_run();
 }
