@@ -3,21 +3,39 @@
 #   plan_skip REASON        print why and exit 77
 #   check NAME COMMAND...   ok if the command succeeds
 #   refuse NAME CODE PATTERN COMMAND...  ok if it exits with CODE and its stderr matches PATTERN (grep -E)
+#   is NAME FOUND EXPECTED  ok if the two texts are equal; prints both if they are not
+#   eventually COMMAND...   wait until the command succeeds: 120 s at most, then its last output is printed; the one
+#                           way to wait, and never a check of how long something takes
+#   advance SECONDSs        time passes for the programs of $ASSAY_BUILD/tests/moved: tests/README.md
 #   finish                  print the plan; exit 1 if anything failed
 #
-# $scratch is a fresh folder that is removed at the end. $ASSAY is the program under test.
+# $scratch is a fresh folder. It is removed at the end, but kept if a check failed: the logs and journals of the runs
+# are there. $ASSAY is the program under test. ASSAY_TEST_ONLY=NAME stops after the check of that name, the only one
+# that is reported: tests/run.sh --only.
 set -u
 : "${ASSAY:?the program under test}" "${ASSAY_SOURCE:?the source tree}" "${ASSAY_BUILD:?the build tree}"
 tests_run=0 tests_failed=0
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-test.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
+test_script=$(cd "$(dirname "$0")" && pwd)/$(basename "$0" .sh)
+cleanup() { :; } # a script that starts what must be stopped defines its own
+test_ended() {
+    cleanup
+    [ $tests_failed -gt 0 ] || { rm -rf "$scratch"; return; }
+    echo "# kept: $scratch; alone: tests/run.sh --only integration-$(basename "$(dirname "$test_script")")-${test_script##*/}"
+    find "$scratch" -name engine.log -size +0 2>/dev/null | head -3 | while read -r log; do
+        tail -n 5 "$log" | sed "s|^|# ${log#"$scratch"/}: |"
+    done
+}
+trap test_ended EXIT
 data=${ASSAY_TEST_DATA:-$ASSAY_SOURCE/../shared/data}
 
 plan_skip() { echo "1..0 # SKIP $*"; exit 77; }
 report() { # report STATUS NAME
+    [ "${ASSAY_TEST_ONLY:-$2}" = "$2" ] || return 0
     tests_run=$((tests_run + 1))
     if [ "$1" -eq 0 ]; then echo "ok $tests_run - $2"
     else tests_failed=$((tests_failed + 1)); echo "not ok $tests_run - $2"; fi
+    [ -z "${ASSAY_TEST_ONLY:-}" ] || finish
 }
 skip() { tests_run=$((tests_run + 1)); echo "ok $tests_run - $1 # SKIP $2"; }
 check() {
@@ -36,4 +54,17 @@ refuse() {
         report 1 "$name"
     fi
 }
+is() {
+    [ "$2" = "$3" ]; local status=$?
+    [ $status -eq 0 ] || printf '%s\n' "found: $2" "expected: $3" | sed 's/^/# /'
+    report $status "$1"
+}
+eventually() {
+    local until=$((SECONDS + 120)) last
+    until last=$("$@" 2>&1); do
+        [ $SECONDS -lt $until ] || { echo "# not within 120 s: $*"; sed 's/^/# /' <<<"$last" | tail -20; return 1; }
+        sleep 0.05
+    done
+}
+advance() { truncate -s "+$((${1%s} * 1000))" "$ASSAY_TEST_CLOCK"; }
 finish() { echo "1..$tests_run"; [ $tests_failed -eq 0 ] && [ $tests_run -gt 0 ]; exit; }
