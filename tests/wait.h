@@ -1,12 +1,11 @@
 /*
  * The one way in which a C test waits for what no call waits for: until it is so, for at most 120 s, which is
- * more than any machine needs; what was seen last is printed then. And a clock that a test sets forward.
+ * more than any machine needs; what was seen last is printed then.
  */
 #ifndef ASSAY_TESTS_WAIT_H
 #define ASSAY_TESTS_WAIT_H
 
 #include "engine/event-loop/event-loop.h"
-#include "engine/foundation/clock.h"
 
 #include <poll.h>
 #include <setjmp.h>
@@ -19,9 +18,10 @@
 
 enum { WAIT_LIMIT_MS = 120000 };
 
-static inline int64_t wait_read_clock(clockid_t id) {
+/* The time that passes for everyone: the test may have another clock. */
+static inline int64_t wait_now_ns(void) {
     struct timespec now;
-    clock_gettime(id, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -37,30 +37,12 @@ static inline void wait_a_little(struct event_loop *loop) {
  * a printf format and its arguments: the state that is printed if it never does. */
 #define wait_until(loop, condition, ...)                                                                     \
     do {                                                                                                     \
-        int64_t wait_end = wait_read_clock(CLOCK_MONOTONIC) + WAIT_LIMIT_MS * EVENT_MILLISECOND;             \
+        int64_t wait_end = wait_now_ns() + WAIT_LIMIT_MS * EVENT_MILLISECOND;                                \
         for (; !(condition); wait_a_little(loop))                                                            \
-            if (wait_read_clock(CLOCK_MONOTONIC) > wait_end) {                                               \
+            if (wait_now_ns() > wait_end) {                                                                  \
                 print_error("last seen: " __VA_ARGS__);                                                      \
                 fail_msg("; not within %d ms: %s", WAIT_LIMIT_MS, #condition);                               \
             }                                                                                                \
     } while (0)
-
-/* ---- a clock that is WAIT_AHEAD_NS ahead of the system's: clock_use(&wait_clock), and deadlines are there
- * when the test adds to that. For this process only. */
-
-static int64_t wait_ahead_ns;
-
-static inline int64_t wait_wall_ns(void *context) {
-    (void)context;
-    return wait_read_clock(CLOCK_REALTIME) + wait_ahead_ns;
-}
-
-static inline int64_t wait_monotonic_ns(void *context) {
-    (void)context;
-    return wait_read_clock(CLOCK_MONOTONIC) + wait_ahead_ns;
-}
-
-static const struct clock_source wait_clock = {
-    .wall_ns = wait_wall_ns, .monotonic_ns = wait_monotonic_ns, .look_again_ns = 5 * EVENT_MILLISECOND};
 
 #endif
