@@ -6,6 +6,7 @@
 #   is NAME FOUND EXPECTED  ok if the two texts are equal; prints both if they are not
 #   eventually COMMAND...   wait until the command succeeds: 120 s at most, then its last output is printed; the one
 #                           way to wait, and never a check of how long something takes
+#   advance SECONDSs        time passes for the programs of $ASSAY_BUILD/tests/moved: tests/README.md
 #   finish                  print the plan; exit 1 if anything failed
 #
 # $scratch is a fresh folder. It is removed at the end, but kept if a check failed: the logs and journals of the runs
@@ -65,4 +66,5 @@ eventually() {
         sleep 0.05
     done
 }
+advance() { truncate -s "+$((${1%s} * 1000))" "$ASSAY_TEST_CLOCK"; }
 finish() { echo "1..$tests_run"; [ $tests_failed -eq 0 ] && [ $tests_run -gt 0 ]; exit; }
