@@ -6,28 +6,20 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static bool have_namespaces;
 
@@ -208,7 +200,7 @@ static size_t children(pid_t *pids, size_t most) {
 
 /* ---- tests */
 
-static void test_addresses_need_no_child(void **state) {
+TEST(addresses_need_no_child) {
     struct fixture *fixture = *state;
     expect(fixture, "127.0.0.1", "127.0.0.1");
     expect(fixture, "10.1.2.3", "10.1.2.3");
@@ -218,7 +210,7 @@ static void test_addresses_need_no_child(void **state) {
     assert_int_equal(children(pids, 8), 0);
 }
 
-static void test_names_of_the_hosts_file(void **state) {
+TEST(names_of_the_hosts_file) {
     struct fixture *fixture = *state;
     if (have_namespaces) {
         expect(fixture, "localhost", "127.0.0.1");
@@ -234,7 +226,7 @@ static void test_names_of_the_hosts_file(void **state) {
     print_message("SKIPPED: names of a hosts file of our own need root\n");
 }
 
-static void test_bad_names(void **state) {
+TEST(bad_names) {
     struct fixture *fixture = *state;
     struct result result = {0};
     char longest[300];
@@ -250,7 +242,7 @@ static void test_bad_names(void **state) {
     }
 }
 
-static void test_no_such_name(void **state) {
+TEST(no_such_name) {
     struct fixture *fixture = *state;
     require_namespaces();
     struct result result;
@@ -265,7 +257,7 @@ static void test_no_such_name(void **state) {
     assert_true(fixture->server.questions > questions);
 }
 
-static void test_few_names_are_asked_for_once(void **state) {
+TEST(few_names_are_asked_for_once) {
     struct fixture *fixture = *state;
     require_namespaces();
     enum { QUERIES = 1000, NAMES = 5 };
@@ -285,7 +277,7 @@ static void test_few_names_are_asked_for_once(void **state) {
     assert_in_range(children(pids, 8), 1, 4);
 }
 
-static void test_many_names(void **state) {
+TEST(many_names) {
     struct fixture *fixture = *state;
     require_namespaces();
     enum { NAMES = 500 };
@@ -304,7 +296,7 @@ static void test_many_names(void **state) {
     print_message("%d names in %.3f s\n", (int)NAMES, (double)(clock_monotonic_ns() - start) * 1e-9);
 }
 
-static void test_hanging_names_do_not_stop_others(void **state) {
+TEST(hanging_names_do_not_stop_others) {
     struct fixture *fixture = *state;
     require_namespaces();
     static struct result hanging[8];
@@ -325,7 +317,7 @@ static void test_hanging_names_do_not_stop_others(void **state) {
     assert_int_equal(children(pids, 8), 4);
 }
 
-static void test_cancel(void **state) {
+TEST(cancel) {
     struct fixture *fixture = *state;
     require_namespaces();
     static struct result results[12];
@@ -354,7 +346,7 @@ static void test_cancel(void **state) {
 }
 
 /* Freed with questions in every state: the leak checker and tear_down() judge. */
-static void test_free_while_busy(void **state) {
+TEST(free_while_busy) {
     struct fixture *fixture = *state;
     static struct result results[10];
     for (size_t i = 0; i < 10; i++) {
@@ -380,7 +372,7 @@ static void ask_again(const struct name_address *addresses, size_t count, const 
     ask(again->fixture, "127.0.0.9", EVENT_SECOND, &again->inner);
 }
 
-static void test_ask_and_cancel_in_a_callback(void **state) {
+TEST(ask_and_cancel_in_a_callback) {
     struct fixture *fixture = *state;
     struct result other;
     struct again again = {.fixture = fixture, .other = &other};
@@ -424,7 +416,7 @@ static void on_signal(struct event_source *self, int number, void *context) {
     ++*(unsigned *)context;
 }
 
-static void test_children_have_nothing_of_ours(void **state) {
+TEST(children_have_nothing_of_ours) {
     struct fixture *fixture = *state;
     unsigned interrupts = 0;
     struct event_source *source = event_loop_add_signal(fixture->loop, SIGINT, on_signal, &interrupts);
@@ -457,7 +449,7 @@ static void test_children_have_nothing_of_ours(void **state) {
     assert_true(clock_monotonic_ns() - start < EVENT_SECOND);
 }
 
-static void test_a_child_that_dies(void **state) {
+TEST(a_child_that_dies) {
     struct fixture *fixture = *state;
     struct result result;
     ask(fixture, "localhost", 20 * EVENT_SECOND, &result);
@@ -484,7 +476,7 @@ static void test_a_child_that_dies(void **state) {
 }
 
 /* An engine that is killed leaves no child: seen from a grandparent that adopts orphans. */
-static void test_children_die_with_the_engine(void **state) {
+TEST(children_die_with_the_engine) {
     struct fixture *fixture = *state;
     require_namespaces();
     int ends[2];
@@ -545,7 +537,6 @@ static void raise_loopback(void) {
 static char scratch[] = "/tmp/assay-name-resolver.XXXXXX";
 
 static int enter_world(void **state) {
-    (void)state;
     if (geteuid() != 0 || unshare(CLONE_NEWNS | CLONE_NEWNET) < 0)
         return 0;
     assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
@@ -561,25 +552,8 @@ static int enter_world(void **state) {
 }
 
 static int leave_world(void **state) {
-    (void)state;
     return have_namespaces ? file_remove_tree(scratch, NULL) : 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_addresses_need_no_child, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_names_of_the_hosts_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_names, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_such_name, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_few_names_are_asked_for_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_names, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_hanging_names_do_not_stop_others, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cancel, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_free_while_busy, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_ask_and_cancel_in_a_callback, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_children_have_nothing_of_ours, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_child_that_dies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_children_die_with_the_engine, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, enter_world, leave_world);
-}
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(enter_world, leave_world)

@@ -6,28 +6,19 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
-#include <setjmp.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 static char scratch[64];
 
 static int set_up(void **state) {
-    (void)state;
     snprintf(scratch, sizeof scratch, "/tmp/assay-ssh-config.XXXXXX");
     assert_non_null(mkdtemp(scratch));
     assert_int_equal(setenv("HOME", scratch, 1), 0);
@@ -35,7 +26,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     return file_remove_tree(scratch, NULL);
 }
 
@@ -82,8 +72,7 @@ static void expect_refused(const char *content, unsigned line, const char *sente
         fail_msg("\"%s\" does not say \"%s\"", failure.text, sentence);
 }
 
-static void test_all_keywords(void **state) {
-    (void)state;
+TEST(all_keywords) {
     cleanup(ssh_host_clear) struct ssh_host host = {0};
     look_up("# a comment\n"
             "HOST node-*\n"
@@ -119,8 +108,7 @@ static void test_all_keywords(void **state) {
     assert_int_equal(host.connect_timeout, 90);
 }
 
-static void test_nothing_said(void **state) {
-    (void)state;
+TEST(nothing_said) {
     static const char *const paths[] = {"none", ""};
     for (size_t i = 0; i < 2; i++) {
         cleanup(free_config) struct ssh_config *config = NULL;
@@ -135,8 +123,7 @@ static void test_nothing_said(void **state) {
     }
 }
 
-static void test_first_value_counts(void **state) {
-    (void)state;
+TEST(first_value_counts) {
     cleanup(ssh_host_clear) struct ssh_host host = {0};
     look_up(
         "User before\nIdentityFile /a\n"
@@ -157,8 +144,7 @@ static void test_first_value_counts(void **state) {
     assert_string_equal(host.user, "x");
 }
 
-static void test_proxies(void **state) {
-    (void)state;
+TEST(proxies) {
     cleanup(ssh_host_clear) struct ssh_host host = {0};
     look_up("ProxyCommand ssh -W %h:%p gw\nProxyJump gw\n", "node", &host);
     assert_string_equal(host.proxy_command, "ssh -W %h:%p gw");
@@ -169,8 +155,7 @@ static void test_proxies(void **state) {
     assert_null(host.proxy_command);
 }
 
-static void test_match(void **state) {
-    (void)state;
+TEST(match) {
     cleanup(ssh_host_clear) struct ssh_host host = {0};
     look_up("HostName %h.example\n"
             "Match exec \"touch /tmp/no\" host *\nUser exec\n"
@@ -185,8 +170,7 @@ static void test_match(void **state) {
     assert_int_equal(host.port, 2);
 }
 
-static void test_include(void **state) {
-    (void)state;
+TEST(include) {
     cleanup_free char *a = put(".ssh/conf.d/10-a", "User a\nHost x\nPort 10\nInclude deeper\n");
     cleanup_free char *b = put(".ssh/conf.d/20-b", "Port 20\n");
     cleanup_free char *deeper = put(".ssh/deeper", "HostKeyAlias deep\n");
@@ -229,8 +213,7 @@ static void test_include(void **state) {
     assert_non_null(strstr(failure.text, "more than 1024 files"));
 }
 
-static void test_usual_files(void **state) {
-    (void)state;
+TEST(usual_files) {
     free(put(".ssh/config", "Host usual\nPort 4242\n"));
     cleanup(free_config) struct ssh_config *config = NULL;
     cleanup(ssh_host_clear) struct ssh_host host = {0};
@@ -245,8 +228,7 @@ static void test_usual_files(void **state) {
     ssh_config_free(none);
 }
 
-static void test_agent_variable(void **state) {
-    (void)state;
+TEST(agent_variable) {
     cleanup(ssh_host_clear) struct ssh_host host = {0};
     assert_int_equal(setenv("MY_AGENT", "/run/mine", 1), 0);
     look_up("IdentityAgent $MY_AGENT\n", "n", &host);
@@ -260,8 +242,7 @@ static void test_agent_variable(void **state) {
     assert_string_equal(host.identity_agent, "SSH_AUTH_SOCK");
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     expect_refused("\nPort\n", 2, "Port has no value");
     expect_refused("Host n\n  User = # nobody\n", 2, "User has no value");
     expect_refused("Port 22 23\n", 1, "more than one value");
@@ -380,8 +361,7 @@ static void require_ssh(void) {
     skip();
 }
 
-static void test_as_openssh_reads_them(void **state) {
-    (void)state;
+TEST(as_openssh_reads_them) {
     require_ssh();
     static const char *const files[] = {
         "",
@@ -461,8 +441,7 @@ static void append_random_lines(struct text *text, uint64_t *seed, unsigned coun
     }
 }
 
-static void test_random_files_as_openssh_reads_them(void **state) {
-    (void)state;
+TEST(random_files_as_openssh_reads_them) {
     require_ssh();
     uint64_t seed = 7;
     static const char *const hosts[] = {"node", "a", "other"};
@@ -492,8 +471,7 @@ static void expect_destination(const char *destination, const char *user, const 
         assert_string_equal(its_user, user);
 }
 
-static void test_destinations(void **state) {
-    (void)state;
+TEST(destinations) {
     expect_destination("node", NULL, "node", 0);
     expect_destination("alice@node_1.site:2222", "alice", "node_1.site", 2222);
     expect_destination("ssh://alice@node:22", "alice", "node", 22);
@@ -547,20 +525,4 @@ static void test_destinations(void **state) {
     assert_true(ssh_destination_parse(longest, &user, &host, &port, NULL) < 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_keywords),
-        cmocka_unit_test(test_nothing_said),
-        cmocka_unit_test(test_first_value_counts),
-        cmocka_unit_test(test_proxies),
-        cmocka_unit_test(test_match),
-        cmocka_unit_test(test_include),
-        cmocka_unit_test(test_usual_files),
-        cmocka_unit_test(test_agent_variable),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_as_openssh_reads_them),
-        cmocka_unit_test(test_random_files_as_openssh_reads_them),
-        cmocka_unit_test(test_destinations),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)
