@@ -537,7 +537,7 @@ int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, stru
                                 "this version of assay puts the units of '%s' in another order than the one "
                                 "that the run began with; expected the version that run.json names",
                                 inputs->run_folder);
-    return check_source(inputs, failure);
+    return 0;
 }
 
 static bool same_texts(char *const *a, size_t a_count, const char *const *b, size_t b_count) {
