@@ -9,6 +9,7 @@ static const struct {
     {"campaign.yaml", "what was asked for, byte for byte"},
     {"campaign.resolved.json", "the same with every default filled in"},
     {"experiment", "the experiment's own files"},
+    {"source.tar", "what was built"},
     {"design.csv", "the planned rows in the order in which they were to run"},
     {"datapackage.json", "type, unit and role of every column of every table"},
     {"results/results.csv", "one row for each unit that was done"},

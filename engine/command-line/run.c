@@ -45,7 +45,7 @@ static int check_model(const struct plan *plan, struct failure *failure) {
     return seconds ? unit_prediction_make(NULL, plan, seconds, failure) : failure_memory(failure);
 }
 
-static int dry_run(const struct campaign *campaign, bool json, struct failure *failure) {
+static int dry_run(const struct campaign *campaign, const char *runs, bool json, struct failure *failure) {
     cleanup(plan_cleanup) struct plan *plan = NULL;
     int r = plan_new(campaign, &plan, failure);
     if (r == 0 && campaign->walltime.model)
@@ -60,7 +60,7 @@ static int dry_run(const struct campaign *campaign, bool json, struct failure *f
         cJSON_Delete(object);
         r = r < 0 || text_append_character(&description, '\n') < 0 ? failure_memory(failure) : 0;
     } else {
-        r = plan_describe(plan, &description, failure);
+        r = plan_describe(plan, runs, &description, failure);
     }
     if (r == 0)
         fputs(description.bytes, stdout);
@@ -147,14 +147,15 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     r = campaign_read(arguments->operands[0], &installation, &overrides, &campaign, failure);
     if (r < 0)
         return r;
-    if (verb_switch(arguments, "--dry-run"))
-        return dry_run(campaign, verb_switch(arguments, "--json"), failure);
     const char *folder = verb_value(arguments, "--output");
+    folder = folder ? folder : "runs";
+    if (verb_switch(arguments, "--dry-run"))
+        return dry_run(campaign, folder, verb_switch(arguments, "--json"), failure);
     struct execution execution = {.arguments = arguments,
                                   .installation = &installation,
                                   .campaign = campaign,
                                   .overrides = &overrides,
-                                  .folder = folder ? folder : "runs"};
+                                  .folder = folder};
     return begin_or_go_on(&execution, failure);
 }
 

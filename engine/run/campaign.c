@@ -239,6 +239,8 @@ static int bind(struct campaign *campaign, struct written *written, const struct
         r = bind_mapping(document, document->root, "campaign", fields, FIELD_COUNT, written, failure);
     if (r == 0)
         r = bind_experiment(campaign, written->experiment, installation, overrides, failure);
+    if (r == 0 && !(overrides && overrides->recorded))
+        r = experiment_check_source(campaign->experiment, failure);
     if (r == 0)
         r = set_options(campaign, written->options, overrides, failure);
     if (r == 0)

@@ -5,6 +5,8 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/host-list.h"
+#include "engine/run/run-state.h"
+#include "engine/run/source-files.h"
 #include "engine/run/tree-difference.h"
 
 #include <endian.h>
@@ -69,6 +71,8 @@ int inputs_save(const struct inputs *inputs, struct failure *failure) {
     add_file(object, "campaign", inputs->campaign, inputs->campaign_sha256);
     json_add_string(object, "folder", inputs->folder);
     json_add_string(object, "experiment", inputs->experiment);
+    if (inputs->source_sha256[0])
+        add_file(object, "source", inputs->source, inputs->source_sha256);
     if (inputs->design)
         add_file(object, "design", inputs->design, inputs->design_sha256);
     json_add_string(object, "seed", inputs->seed);
@@ -163,6 +167,13 @@ static int take_plan(struct inputs *inputs, const struct plan *plan,
     return r < 0 ? r : take_testbed(inputs, &campaign->testbed);
 }
 
+static int take_source(struct inputs *inputs, const char *folder, struct failure *failure) {
+    cleanup_free char *tar = file_join(inputs->run_folder, RUN_SOURCE_TAR);
+    inputs->source = strdup(folder);
+    return tar && inputs->source ? hash_file(tar, inputs->source_sha256, NULL, failure)
+                                 : failure_memory(failure);
+}
+
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
                  struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
@@ -175,6 +186,8 @@ int inputs_write(const char *run_folder, const struct plan *plan, const struct c
         r = take_file(campaign->design->file, &inputs.design, inputs.design_sha256, failure);
     if (r == 0 && inputs.design)
         r = keep_design(run_folder, inputs.design, failure);
+    if (r == 0 && campaign->experiment->source.folder)
+        r = take_source(&inputs, campaign->experiment->source.folder, failure);
     if (r == 0)
         r = hash_table(plan, inputs.table_sha256, failure);
     return r < 0 ? r : inputs_save(&inputs, failure);
@@ -212,12 +225,14 @@ static int take_texts(const struct document_node *node, const char *key, char **
 
 static int take_members(struct inputs *inputs, const struct document_node *root) {
     const struct document_node *campaign = document_get(root, "campaign"),
-                               *design = document_get(root, "design"),
+                               *design = document_get(root, "design"), *source = document_get(root, "source"),
                                *columns = document_get(root, "columns");
     inputs->campaign = take_text(campaign, "path");
     take_hash(campaign, "sha256", inputs->campaign_sha256);
     inputs->folder = take_text(root, "folder");
     inputs->experiment = take_text(root, "experiment");
+    inputs->source = take_text(source, "path");
+    take_hash(source, "sha256", inputs->source_sha256);
     inputs->design = take_text(design, "path");
     take_hash(design, "sha256", inputs->design_sha256);
     take_hash(root, "table_sha256", inputs->table_sha256);
@@ -280,6 +295,7 @@ void inputs_clear(struct inputs *inputs) {
     free(inputs->folder);
     free(inputs->experiment);
     free(inputs->copied_experiment);
+    free(inputs->source);
     free(inputs->design);
     free(inputs->table);
     free(inputs->seed);
@@ -404,6 +420,20 @@ static int compare_hosts(const struct inputs *inputs, const char *campaign, stru
     return r;
 }
 
+static int compare_source(const struct inputs *inputs, struct text *ret, struct failure *failure) {
+    cleanup_free char *manifest = file_join(inputs->run_folder, RUN_SOURCE_MANIFEST), *differs = NULL;
+    if (!manifest)
+        return failure_memory(failure);
+    if (!inputs->source || !file_is_folder(inputs->source))
+        return 0;
+    int r = source_files_difference(manifest, inputs->source, &differs, failure);
+    if (r < 0 || !differs)
+        return r;
+    cleanup_free char *sentence = text_format(
+        "the experiment's source '%s' has changed since the run began: %s", inputs->source, differs);
+    return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
+}
+
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure) {
     cleanup_free char *sentence = NULL, *copy = file_join(inputs->run_folder, "campaign.yaml");
     if (!copy)
@@ -422,14 +452,10 @@ int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure
         r = tree_difference(inputs->copied_experiment, inputs->experiment, &differs, failure);
     if (r == 0 && differs && add_sentence(ret, differs) < 0)
         r = failure_memory(failure);
-    return r;
+    return r < 0 ? r : compare_source(inputs, ret, failure);
 }
 
 void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret) {
-    cleanup_free char *differs = NULL;
-    bool same = inputs->experiment && file_is_folder(inputs->experiment) &&
-                tree_difference(inputs->copied_experiment, inputs->experiment, &differs, NULL) == 0 &&
-                !differs;
     bool known = inputs->host_count > 0; /* a run that was begun before they were kept has none */
     *ret = (struct campaign_overrides){
         .options = (const char *const *)inputs->settings,
@@ -440,9 +466,21 @@ void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *re
         .spares = (const char *const *)inputs->spares,
         .spare_count = inputs->spare_count,
         .folder = inputs->folder,
-        .experiment_folder = same ? inputs->experiment : inputs->copied_experiment,
+        .recorded = inputs->run_folder,
+        .experiment_folder = inputs->copied_experiment,
         .table = inputs->table,
     };
+}
+
+static int check_source(const struct inputs *inputs, struct failure *failure) {
+    char hex[HASH_HEX_SIZE];
+    cleanup_free char *tar = file_join(inputs->run_folder, RUN_SOURCE_TAR);
+    if (!tar)
+        return failure_memory(failure);
+    int r = inputs->source_sha256[0] ? hash_file(tar, hex, NULL, failure) : 0;
+    if (r < 0 || !inputs->source_sha256[0] || strcmp(hex, inputs->source_sha256) == 0)
+        return r;
+    return failure_verification(failure, tar, "this is not the source that the run began with");
 }
 
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure) {
@@ -461,7 +499,7 @@ int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, stru
                                 "this version of assay puts the units of '%s' in another order than the one "
                                 "that the run began with; expected the version that run.json names",
                                 inputs->run_folder);
-    return 0;
+    return check_source(inputs, failure);
 }
 
 static bool same_texts(char *const *a, size_t a_count, const char *const *b, size_t b_count) {

@@ -33,9 +33,9 @@ bed_program() {
 bed() {
     [ -n "${bed_command:-}" ] || bed_command=$(bed_program) || return 1
     case ${1:-} in
-    up) # $$ is the script, in a subshell too
+    up) # $$ is the script, in a subshell too; each node has a clock of its own, if the test moves clocks
         shift
-        BED=$("$bed_command" up "$@" --owner "$$") || return
+        BED=$("$bed_command" up "$@" --owner "$$" ${ASSAY_TEST_CLOCK:+--sshd "SetEnv ASSAY_TEST_CLOCK=/run/clock"}) || return
         export BED ;;
     *) "$bed_command" "$@" ;;
     esac
