@@ -247,6 +247,8 @@ static int bind(struct campaign *campaign, struct written *written, const struct
         r = bind_mapping(document, document->root, "campaign", fields, FIELD_COUNT, written, failure);
     if (r == 0)
         r = bind_experiment(campaign, written->experiment, installation, overrides, failure);
+    if (r == 0 && !(overrides && overrides->recorded))
+        r = experiment_check_source(campaign->experiment, failure);
     if (r == 0)
         r = take_recorded(campaign->experiment, overrides, failure);
     if (r == 0)
