@@ -45,7 +45,7 @@ if [ -n "$only" ]; then
     test=$only check=''
     case $only in unit-* | integration-* | fuzz-* | rules* | simulation*) ;; *)
         check=$only
-        if file=$(grep -rlwF --include="*.c" -- "$only" tests/unit); then test=unit
+        if file=$(grep -rlE --include="*.c" "(TEST|cmocka_unit_test[a-z_]*)\($only[,)]" tests/unit); then test=unit
         elif file=$(grep -rlF -- "\"$only\"" tests/integration); then test=integration
         else echo "no test, function or check has the name '$only'" >&2; exit 2; fi
         file=$(head -n 1 <<<"$file")

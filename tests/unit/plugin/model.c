@@ -1,15 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/plugin/model.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/test.h"
 
 static const char good[] =
     "{\"assay_model\": 1, \"kind\": \"linear\", \"response\": {\"name\": \"y\", \"unit\": \"s\"}, "
@@ -24,8 +14,7 @@ static const char good[] =
     "\"maximum\": 2.5}]}],\n"
     " \"skipped\": [{}, {}]}";
 
-static void read_good(void **state) {
-    (void)state;
+TEST(read_good) {
     struct model *model;
     struct failure failure = {0};
     if (model_parse("x.json", good, strlen(good), &model, &failure) < 0)
@@ -54,8 +43,7 @@ static void read_good(void **state) {
 }
 
 /* Each replaces a piece of the good file by one that must be refused. */
-static void read_bad(void **state) {
-    (void)state;
+TEST(read_bad) {
     static const struct {
         const char *piece, *instead, *reason;
     } cases[] = {
@@ -123,8 +111,7 @@ static const char rich[] =
     "\"mean\": "
     "-3, \"sigma\": 1}, {\"weight\": 0.75, \"mean\": 1, \"sigma\": 0}]}}]}]}";
 
-static void read_rich(void **state) {
-    (void)state;
+TEST(read_rich) {
     struct model *model;
     struct failure failure = {0};
     if (model_parse("x.json", rich, strlen(rich), &model, &failure) < 0)
@@ -154,8 +141,7 @@ static void read_rich(void **state) {
     model_free(model);
 }
 
-static void read_bad_parts(void **state) {
-    (void)state;
+TEST(read_bad_parts) {
     static const struct {
         const char *piece, *instead, *reason;
     } cases[] = {
@@ -195,10 +181,4 @@ static void read_bad_parts(void **state) {
             fail_msg("case %zu: %d %s: '%s'; expected '%s'", i, r, failure.place, failure.text,
                      cases[i].reason);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(read_good), cmocka_unit_test(read_bad),
-                                       cmocka_unit_test(read_rich), cmocka_unit_test(read_bad_parts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
