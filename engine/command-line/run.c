@@ -1,5 +1,6 @@
 /* assay run: executes a campaign, or shows what it would do. */
 #include "engine/command-line/execution.h"
+#include "engine/command-line/recorded-run.h"
 #include "engine/command-line/unit-prediction.h"
 #include "engine/command-line/verb.h"
 
@@ -143,8 +144,13 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
                                            .node_count = node_count,
                                            .spares = spares,
                                            .spare_count = spare_count};
+    cleanup(recorded_run_close) struct recorded_run recorded = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
-    r = campaign_read(arguments->operands[0], &installation, &overrides, &campaign, failure);
+    r = recorded_run_open(arguments->operands[0], &recorded, failure);
+    if (r == 0)
+        r = recorded_run_override(&recorded, &overrides, failure);
+    if (r == 0)
+        r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
     if (r < 0)
         return r;
     const char *folder = verb_value(arguments, "--output");
@@ -162,7 +168,8 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
-    .synopsis = "assay run CAMPAIGN.yaml [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] [--nodes LIST]... "
+    .synopsis = "assay run CAMPAIGN.yaml|ARCHIVE.zip [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] "
+                "[--nodes LIST]... "
                 "[--spares LIST]... "
                 "[--until WHEN] [--resubmit] [--resume] [--dry-run]",
     .description =
@@ -187,6 +194,11 @@ const struct verb verb_run = {
         "begins a new one; with --resume it goes on with it instead, or refuses with the difference where "
         "the "
         "campaign was changed since.\n\n"
+        "An archive is run again: its campaign, with the experiment, the source, the design and the seed "
+        "that "
+        "it has, on the nodes that it names; --set, --seed and --nodes count over what it was run with. So "
+        "is "
+        "the campaign.yaml of an archive that was extracted, or of a run's folder, unless it was edited.\n\n"
         "Without a seed, in the campaign or by --seed, one is drawn from the system; it is "
         "printed and recorded, and "
         "giving it again gives the same design in the same order.\n\n"
@@ -206,7 +218,8 @@ const struct verb verb_run = {
         "  assay run examples/quickstart.yaml --nodes 'dahu-[1-32].grenoble'\n"
         "  assay run examples/quickstart.yaml --set blas=reference --seed 42\n"
         "  assay run examples/quickstart.yaml --until 18:30\n"
-        "  assay run examples/quickstart.yaml --dry-run",
+        "  assay run examples/quickstart.yaml --dry-run\n"
+        "  assay run runs/quickstart-20261122T120000-1a2b3c4d.zip",
     .options = options,
     .operands_least = 1,
     .operands_most = 1,

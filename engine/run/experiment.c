@@ -309,7 +309,7 @@ static int bind_source(struct experiment *experiment, const struct document *doc
 
 int experiment_check_source(const struct experiment *experiment, struct failure *failure) {
     const struct experiment_source *source = &experiment->source;
-    if (!source->folder || file_is_folder(source->folder))
+    if (!source->folder || source->recorded || file_is_folder(source->folder))
         return 0;
     return failure_input(failure, experiment->file, source->line, source->column,
                          "'%s' is not a folder that is there", source->folder);
@@ -483,6 +483,7 @@ void experiment_free(struct experiment *experiment) {
         free(experiment->packages.items[i]);
     free(experiment->packages.items);
     bind_clear(source_fields, SOURCE_FIELD_COUNT, &experiment->source);
+    free(experiment->source.recorded);
     experiment_commands_free(experiment->setup, experiment->setup_count);
     experiment_commands_free(experiment->teardown, experiment->teardown_count);
     experiment_command_clear(&experiment->run);

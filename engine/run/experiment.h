@@ -51,6 +51,7 @@ struct experiment_source {
     char *at;                 /* tag, branch or commit; NULL: the remote's default */
     char *folder;             /* absolute path of a folder on this machine, or NULL */
     struct bind_texts ignore; /* source-files.h */
+    char *recorded;           /* the folder of a run that has a copy of it; NULL: there is none yet */
     uint32_t line, column;    /* of the folder, in the experiment's file */
 };
 
@@ -124,7 +125,7 @@ int experiment_set_option(struct experiment *experiment, const char *name, const
 /* After the options are set: resolves what depends on them (placement). */
 int experiment_resolve(struct experiment *experiment, struct failure *failure);
 
-/* Refuses a source that is a folder which is not there: only a run that has a copy of it can do without. */
+/* Refuses a source that is a folder which is not there, unless there is a copy of it. */
 int experiment_check_source(const struct experiment *experiment, struct failure *failure);
 
 /* The value of an option, or NULL. */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char inputs_file[] = "inputs.json";
 /* The design's file as it was, to say what has changed. Hidden: the archive has the same values in
@@ -83,6 +84,7 @@ int inputs_save(const struct inputs *inputs, struct failure *failure) {
     add_texts(object, "nodes", inputs->nodes, inputs->node_count);
     add_texts(object, "hosts", inputs->hosts, inputs->host_count);
     add_texts(object, "spares", inputs->spares, inputs->spare_count);
+    add_texts(object, "executables", inputs->executables, inputs->executable_count);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, FILE_MOST);
     if (json_print(object, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
@@ -167,11 +169,29 @@ static int take_plan(struct inputs *inputs, const struct plan *plan,
     return r < 0 ? r : take_testbed(inputs, &campaign->testbed);
 }
 
-static int take_source(struct inputs *inputs, const char *folder, struct failure *failure) {
+/* A copy of a copy has no original that could be edited. */
+static int take_source(struct inputs *inputs, const struct experiment_source *source,
+                       struct failure *failure) {
     cleanup_free char *tar = file_join(inputs->run_folder, RUN_SOURCE_TAR);
-    inputs->source = strdup(folder);
-    return tar && inputs->source ? hash_file(tar, inputs->source_sha256, NULL, failure)
-                                 : failure_memory(failure);
+    inputs->source = source->recorded ? NULL : strdup(source->folder);
+    return tar && (inputs->source || source->recorded) ? hash_file(tar, inputs->source_sha256, NULL, failure)
+                                                       : failure_memory(failure);
+}
+
+static int take_executables(struct inputs *inputs, struct failure *failure) {
+    cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
+    cleanup_free char *copy = file_join(inputs->run_folder, RUN_EXPERIMENT_FOLDER);
+    int r = copy ? local_tree_read(&tree, copy, NULL, failure) : failure_memory(failure);
+    if (r < 0)
+        return r;
+    cleanup_free const char **names = calloc(tree.count + 1, sizeof *names);
+    size_t count = 0;
+    for (size_t i = 0; names && i < tree.count; i++)
+        if (!tree.entries[i].is_folder && (tree.entries[i].mode & 0100))
+            names[count++] = tree.entries[i].relative;
+    return names && copy_texts(names, count, &inputs->executables, &inputs->executable_count) == 0
+               ? 0
+               : failure_memory(failure);
 }
 
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
@@ -182,12 +202,14 @@ int inputs_write(const char *run_folder, const struct plan *plan, const struct c
     if (!inputs.run_folder || take_plan(&inputs, plan, overrides ? overrides : &none) < 0)
         return failure_memory(failure);
     int r = take_file(campaign->document->file, &inputs.campaign, inputs.campaign_sha256, failure);
-    if (r == 0 && has_file(campaign->design))
+    if (r == 0 && has_file(campaign->design) && !(overrides && overrides->table))
         r = take_file(campaign->design->file, &inputs.design, inputs.design_sha256, failure);
     if (r == 0 && inputs.design)
         r = keep_design(run_folder, inputs.design, failure);
     if (r == 0 && campaign->experiment->source.folder)
-        r = take_source(&inputs, campaign->experiment->source.folder, failure);
+        r = take_source(&inputs, &campaign->experiment->source, failure);
+    if (r == 0 && inputs.experiment)
+        r = take_executables(&inputs, failure);
     if (r == 0)
         r = hash_table(plan, inputs.table_sha256, failure);
     return r < 0 ? r : inputs_save(&inputs, failure);
@@ -248,7 +270,9 @@ static int take_members(struct inputs *inputs, const struct document_node *root)
         r = take_texts(root, "nodes", &inputs->nodes, &inputs->node_count);
     if (r == 0)
         r = take_texts(root, "hosts", &inputs->hosts, &inputs->host_count);
-    return r < 0 ? r : take_texts(root, "spares", &inputs->spares, &inputs->spare_count);
+    if (r == 0)
+        r = take_texts(root, "spares", &inputs->spares, &inputs->spare_count);
+    return r < 0 ? r : take_texts(root, "executables", &inputs->executables, &inputs->executable_count);
 }
 
 int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure) {
@@ -303,6 +327,7 @@ void inputs_clear(struct inputs *inputs) {
     free_texts(inputs->nodes, inputs->node_count);
     free_texts(inputs->hosts, inputs->host_count);
     free_texts(inputs->spares, inputs->spare_count);
+    free_texts(inputs->executables, inputs->executable_count);
     *inputs = (struct inputs){0};
 }
 
@@ -311,6 +336,19 @@ static bool is_among(const char *name, char *const *names, size_t count) {
         if (strcmp(names[i], name) == 0)
             return true;
     return false;
+}
+
+int inputs_restore_executables(const struct inputs *inputs, struct failure *failure) {
+    cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
+    int r = inputs->executable_count ? local_tree_read(&tree, inputs->copied_experiment, NULL, failure) : 0;
+    for (size_t i = 0; r == 0 && i < tree.count; i++) {
+        const struct local_entry *entry = &tree.entries[i];
+        if (!(entry->mode & 0100) &&
+            is_among(entry->relative, inputs->executables, inputs->executable_count) &&
+            chmod(entry->path, entry->mode | 0100 | (entry->mode & 0044) >> 2) < 0)
+            r = failure_set(failure, -errno, "cannot make '%s' executable: %s", entry->path, strerror(errno));
+    }
+    return r;
 }
 
 /* ---- Spares ----------------------------------------------------------------------------------------------
@@ -472,7 +510,7 @@ void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *re
     };
 }
 
-static int check_source(const struct inputs *inputs, struct failure *failure) {
+int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
     char hex[HASH_HEX_SIZE];
     cleanup_free char *tar = file_join(inputs->run_folder, RUN_SOURCE_TAR);
     if (!tar)
@@ -499,7 +537,7 @@ int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, stru
                                 "this version of assay puts the units of '%s' in another order than the one "
                                 "that the run began with; expected the version that run.json names",
                                 inputs->run_folder);
-    return check_source(inputs, failure);
+    return 0;
 }
 
 static bool same_texts(char *const *a, size_t a_count, const char *const *b, size_t b_count) {

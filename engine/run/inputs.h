@@ -32,6 +32,8 @@ struct inputs {
     size_t setting_count, node_count;
     char **hosts, **spares; /* of a testbed of hosts: their names, since lists in files may be gone */
     size_t host_count, spare_count;
+    char **executables; /* files of the copied experiment: members of archives have no permission bits */
+    size_t executable_count;
     bool has_more_spares; /* than inputs.json says */
 };
 
@@ -58,8 +60,11 @@ int inputs_save(const struct inputs *inputs, struct failure *failure);
 /* What campaign_read() needs to make of the run's own campaign.yaml, and of the copies beside it, the
  * campaign that it was. RET borrows from INPUTS. */
 void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret);
-/* Refuses a plan that has another design or another order than the run began with, and a damaged copy of the
- * source. */
+/* Of a run whose folder came out of an archive: makes those files executable again. */
+int inputs_restore_executables(const struct inputs *inputs, struct failure *failure);
+/* Refuses a copy of the source that is not what it was. */
+int inputs_check_source(const struct inputs *inputs, struct failure *failure);
+/* Refuses a plan that has another design or another order than the run began with. */
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure);
 
 enum inputs_kinship {

@@ -1,6 +1,7 @@
 #include "engine/run/plan-describe.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/run/experiment-command.h"
 #include "engine/run/settling.h"
@@ -60,7 +61,9 @@ static int append_preparation(const struct experiment *experiment, const char *r
                     experiment->source.at ? experiment->source.at : "");
     else
         text_append_string(ret, experiment->source.folder ? "    source: " : "    files of ");
-    if (experiment->source.folder)
+    if (experiment->source.folder && experiment->source.recorded)
+        text_printf(ret, "as recorded in %s\n", file_base_name(experiment->source.recorded));
+    else if (experiment->source.folder)
         r = append_files(&(struct source_choice){.folder = experiment->source.folder,
                                                  .ignore = &experiment->source.ignore,
                                                  .runs = runs},

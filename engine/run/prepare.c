@@ -257,14 +257,12 @@ static int prepare_packages(struct run *run, struct failure *failure) {
 /* ---- Files and source -----------------------------------------------------------------------------------
  */
 
-static const char commit_file[] = "software/source-commit.txt";
-
 enum { COMMIT_SIZE = 72 }; /* hexadecimal digits of SHA-1 or SHA-256, and their NUL */
 
 /* The commit that this run has built already, in an earlier part or on other nodes; "": none. A branch goes
  * on while a run does not. */
 static int read_commit(const struct run *run, char ret[static COMMIT_SIZE], struct failure *failure) {
-    cleanup_free char *path = run_path(run, commit_file);
+    cleanup_free char *path = run_path(run, RUN_SOURCE_COMMIT);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 4096);
     ret[0] = '\0';
@@ -306,7 +304,7 @@ static int check_commits(struct run *run, const struct node_result *told, char c
                 run->nodes[i].name, (int)(length < COMMIT_SIZE ? length : COMMIT_SIZE), own,
                 run->experiment->source.git, commit);
     }
-    cleanup_free char *path = run_path(run, commit_file), *line = text_format("%s\n", commit);
+    cleanup_free char *path = run_path(run, RUN_SOURCE_COMMIT), *line = text_format("%s\n", commit);
     if (!path || !line)
         return failure_memory(failure);
     return known || !commit[0] ? 0 : file_replace(path, line, strlen(line), 0666, failure);

@@ -99,6 +99,7 @@ struct run_node {
 #define RUN_EXPERIMENT_FOLDER "experiment"
 #define RUN_SOURCE_TAR "source.tar"
 #define RUN_SOURCE_MANIFEST "software/source-sha256.txt"
+#define RUN_SOURCE_COMMIT "software/source-commit.txt"
 
 struct run {
     const struct run_request *request;

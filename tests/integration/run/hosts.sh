@@ -101,11 +101,6 @@ start_there() { # start_there NAME ROWS [LINE...]: in the background, until unit
 told() { grep -q "$1" "$scratch/part.json"; }
 ended() { ! kill -0 "$engine" 2>/dev/null; }
 sealed() { sed -n 's/.*"event":"sealed","text":"\([^"]*\)".*/\1/p' "$scratch/part.json"; }
-is_reachable() { bed run ssh -F "$BED/ssh_config" "$1" true; }
-# Two seconds pass for the engine whenever its other nodes have let somebody in: they are never silent for long.
-there='node-1 node-3'
-or_passes_slowly() { "$@" || { for node in $there; do is_reachable "$node"; done; advance 2s; return 1; }; }
-passing() { eventually or_passes_slowly "$@"; }
 
 printf 'node-[1,3]   # two of them\n' >"$scratch/list"
 tick_campaign "$scratch/tick" 5 0 local 'probes: none'
@@ -117,12 +112,12 @@ check "... where the agent is found, and not delivered again" test "$(grep -c '"
 # ---- a link is cut for longer than it may be silent ----------------------------------------------------------------
 start_there cut 150
 bed cut 2
-check "a link that is silent is told to be broken" passing told "node node-2: the link broke"
+check "a link that is silent is told to be broken" hurry_beside 'node-1 node-3' told "node node-2: the link broke"
 bed on 2 rm /tmp/doomed
 check "... its node measures all of its share while nobody hears it" eventually bed on 2 sh -c '! pgrep -x tick'
 bed mend 2
 for node in 1 3; do bed on $node rm /tmp/doomed; done
-passing told "node node-2: the link is there again after"
+hurry_beside 'node-1 node-3' told "node node-2: the link is there again after"
 wait $shell_job
 report $? "... the run outlives that"
 archive=$(sealed)
@@ -154,11 +149,10 @@ check "... sealed with what there is" test "$(cat_of "$(sealed)" results/results
 check "... and nothing is left on the nodes" eventually are_clean 1 2 3
 start_there unreached 3000
 bed cut 2
-passing told "node node-2: the link broke"
+hurry_beside 'node-1 node-3' told "node node-2: the link broke"
 bed cut 3
-there=node-1
 kill -INT "$engine"
-passing ended; wait $shell_job; status=$?
+hurry_beside node-1 ended; wait $shell_job; status=$?
 bed mend 2-3
 check "so it does when nodes are out of reach, whose lease is not waited for (it was $status)" test $status -eq 4
 check "... which is said" told "node node-2: out of reach, and not waited for"

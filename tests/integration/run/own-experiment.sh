@@ -159,6 +159,9 @@ check "... is resumed with the commit that it began with, although the branch ha
     test "$("$ASSAY" archive cat "${archive:-none}" results/results.csv | awk -F, 'NR > 1 {print $10}' | sort | uniq -c | xargs)" = "4 1"
 check "... and that is recorded" \
     test "$("$ASSAY" archive cat "${archive:-none}" software/source-commit.txt)" = "$(git -C "$scratch/moving" rev-parse trunk~1)"
+again=$("$ASSAY" run "${archive:-none}" -q -o "$scratch/again" 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+is "... and built again when the archive is run again" \
+    "$("$ASSAY" archive cat "${again:-none}" software/source-commit.txt)" "$(git -C "$scratch/moving" rev-parse trunk~1)"
 truncate -s 0 "$scratch"/torn/*/software/source-commit.txt
 refuse "... or, when it is not known any more, refused" 5 "source-commit.txt' does not have the commit that this run has built" \
     "$ASSAY" resume "$scratch"/torn/*/ -q

@@ -71,7 +71,43 @@ archive=$("$ASSAY" resume runs/*/ -q 2>"$scratch/err")
 report $? "a run that was killed is resumed, although its folder and other files are new beside its source"
 is "... with what it had built" "$(values "${archive:-none}")" "4 3"
 
+# An archive is run again with what it has, wherever that came from, in the same order.
+rows() { "$ASSAY" archive cat "$1" results/results.csv | cut -d, -f1-3,"$2"; }
+again=$("$ASSAY" run "$archive" -q -o "$scratch/again" 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+is "an archive is run again with its source, not with what that is by now" "$(values "${again:-none}")" "4 3"
+mv "$scratch/triad" "$scratch/moved"
+cd "$scratch/moved" || exit
+"$ASSAY" archive extract "$scratch"/again/*.zip -C "$scratch/extracted"
+check "... extracted too, when the source is gone" "$ASSAY" run "$scratch/extracted/campaign.yaml" -q -o "$scratch/third"
+is "... with one source in all of them" \
+    "$(for i in "$scratch"/{moved/runs,again,third}/*/source.tar; do sha256sum <"$i"; done | sort -u | wc -l)" 1
+sed -i 's/repetitions: 4/repetitions: 3/' "$scratch/extracted/campaign.yaml"
+refuse "a campaign that was edited there is one like any other, with the folder that it names" 3 "build.sh: not found" \
+    "$ASSAY" run "$scratch/extracted/campaign.yaml" -q -o "$scratch/third"
+
+mkdir -p "$scratch/experiments/beat"
+cat >"$scratch/experiments/beat/experiment.yaml" <<'E2'
+name: beat
+factors: {n: {type: integer}}
+options: {by: {type: integer, default: 1}}
+run: ./beat.sh
+responses: {y: {pattern: '^y ([0-9]+)'}}
+design: {generate: factorial, factors: {n: [1, 2, 3, 4, 5]}}
+E2
+printf '#!/bin/sh\necho y $((n * by))\n' >"$scratch/experiments/beat/beat.sh"
+chmod +x "$scratch/experiments/beat/beat.sh"
+printf 'experiment: beat\nprobes: none\n' >beat.yaml
+export ASSAY_PATH=$scratch
+first=$("$ASSAY" run beat.yaml -q -o "$scratch/first" --set by=2 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+sed -i s/y/z/ "$scratch/experiments/beat/beat.sh"
+again=$("$ASSAY" run "${first:-none}" -q -o "$scratch/second" 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+is "an archive is run again with its experiment, options, rows and order" "$(rows "${again:-none}" 10,11)" "$(rows "${first:-none}" 10,11)"
+again=$("$ASSAY" run "${first:-none}" -q -o "$scratch/second" --set by=3 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+check "... or with another option" awk -F, 'NR > 1 && $11 != 3 * $10 {bad = 1} END {exit bad || NR != 6}' \
+    <("$ASSAY" archive cat "${again:-none}" results/results.csv)
+
 # More than an archive should have.
+cd "$scratch/moved" || exit
 truncate -s 1200M large
 refuse "a source of more than 1 GiB is refused" 2 \
     "'$PWD' has 1.17 GiB in [0-9]+ files, which each archive would have; expected at most 1 GiB \('ignore'" "$ASSAY" run triad.yaml -o none

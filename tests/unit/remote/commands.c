@@ -1,4 +1,5 @@
 /* Programs on a node, through the real agent. */
+#include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
 #include "engine/foundation/hash.h"
@@ -8,13 +9,11 @@
 static struct fixture f;
 
 static int set_up(void **state) {
-    (void)state;
     fixture_open(&f, NULL);
     return 0;
 }
 
 static int tear_down(void **state) {
-    (void)state;
     fixture_close(&f);
     return 0;
 }
@@ -40,8 +39,7 @@ static void turn_until_answered(void) {
     remote_result_clear(&result);
 }
 
-static void streams_and_status_come_back(void **state) {
-    (void)state;
+TEST(streams_and_status_come_back) {
     struct remote_result result = run(SHELL("cat; echo err >&2; exit 3"), "hello\n");
     assert_string_equal(result.output, "hello\n");
     assert_string_equal(result.error, "err\n");
@@ -67,8 +65,7 @@ static void streams_and_status_come_back(void **state) {
     remote_result_clear(&result);
 }
 
-static void without_input_stdin_is_empty(void **state) {
-    (void)state;
+TEST(without_input_stdin_is_empty) {
     struct remote_result result = run((const char *const[]){"cat", NULL}, NULL);
     assert_int_equal(result.exit.code, 0);
     assert_int_equal(result.output_length, 0);
@@ -83,8 +80,7 @@ static void count_started(struct remote_command *command, const struct remote_st
 
 /* Each takes three descriptors of the agent's, which begins with the usual soft limit; programs keep that
  * one. */
-static void descriptors_are_enough_for_many_programs(void **state) {
-    (void)state;
+TEST(descriptors_are_enough_for_many_programs) {
     enum { MANY = 500 };
     struct rlimit limit, low;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -112,16 +108,14 @@ static void descriptors_are_enough_for_many_programs(void **state) {
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-static void arguments_are_never_a_shell_line(void **state) {
-    (void)state;
+TEST(arguments_are_never_a_shell_line) {
     const char *const arguments[] = {"printf", "%s|", "a b", "$(id)", "*", "'\"", "", "x\ny", NULL};
     struct remote_result result = run(arguments, NULL);
     assert_string_equal(result.output, "a b|$(id)|*|'\"||x\ny|");
     remote_result_clear(&result);
 }
 
-static void the_environment_is_added_to(void **state) {
-    (void)state;
+TEST(the_environment_is_added_to) {
     setenv("ASSAY_TEST_GONE", "1", 1);
     fixture_close(&f);
     fixture_open(&f, NULL); /* an agent that has the variable */
@@ -134,8 +128,7 @@ static void the_environment_is_added_to(void **state) {
     unsetenv("ASSAY_TEST_GONE");
 }
 
-static void the_folder_is_below_the_run_directory(void **state) {
-    (void)state;
+TEST(the_folder_is_below_the_run_directory) {
     assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b", &f.failure));
     struct remote_result result = RUN_AS(.arguments = SHELL("pwd"), .folder = "a/b");
     result.output[result.output_length - 1] = '\0';
@@ -156,8 +149,7 @@ static void refused(const struct remote_command_specification *specification, in
     }
 }
 
-static void what_cannot_start_says_why(void **state) {
-    (void)state;
+TEST(what_cannot_start_says_why) {
     refused(
         &(struct remote_command_specification){.arguments = (const char *const[]){"no-such-program", NULL}},
         -ENOENT, "cannot run 'no-such-program': No such file or directory; PATH is '");
@@ -197,8 +189,7 @@ static void what_cannot_start_says_why(void **state) {
 }
 
 /* What is wrong with the command from what is wrong with the node: by the kind of the failure. */
-static void a_dead_link_is_told_from_a_command_that_cannot_start(void **state) {
-    (void)state;
+TEST(a_dead_link_is_told_from_a_command_that_cannot_start) {
     struct remote_command_specification good = {.arguments = SHELL("kill -KILL $PPID; sleep 62")};
     struct remote_command_specification bad = {.arguments = (const char *const[]){"./nothing", NULL}};
     struct remote_result result;
@@ -211,8 +202,7 @@ static void a_dead_link_is_told_from_a_command_that_cannot_start(void **state) {
     assert_int_equal(f.failure.kind, FAILURE_SYSTEM);
 }
 
-static void a_program_is_pinned(void **state) {
-    (void)state;
+TEST(a_program_is_pinned) {
     struct node_facts *facts;
     assert_done(&f, agent_link_inspect_and_wait(f.link, &facts, &f.failure));
     for (size_t i = 0; i < facts->pu_count; i++) {
@@ -229,8 +219,7 @@ static void a_program_is_pinned(void **state) {
     node_facts_free(facts);
 }
 
-static void signals_and_streams_are_as_a_program_expects(void **state) {
-    (void)state;
+TEST(signals_and_streams_are_as_a_program_expects) {
     struct remote_result result =
         run(SHELL("grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd | wc -l; "
                   "[ $(ps -o sid= -p $$) = $$ ] && echo leader"),
@@ -264,8 +253,7 @@ static struct remote_result run_past_limit(const char *script, uint32_t grace_ms
     }
 }
 
-static void a_time_limit_ends_it(void **state) {
-    (void)state;
+TEST(a_time_limit_ends_it) {
     struct remote_result result = run_past_limit("echo set; exec sleep 60", 60000);
     assert_true(result.exit.signalled);
     assert_int_equal(result.exit.code, SIGTERM);
@@ -275,15 +263,13 @@ static void a_time_limit_ends_it(void **state) {
     remote_result_clear(&result);
 }
 
-static void who_ignores_sigterm_gets_sigkill_after_the_grace(void **state) {
-    (void)state;
+TEST(who_ignores_sigterm_gets_sigkill_after_the_grace) {
     struct remote_result result = run_past_limit("trap '' TERM; echo set; exec sleep 60", 50);
     assert_int_equal(result.exit.code, SIGKILL);
     remote_result_clear(&result);
 }
 
-static void what_is_left_of_a_group_is_ended(void **state) {
-    (void)state;
+TEST(what_is_left_of_a_group_is_ended) {
     struct remote_result result =
         RUN_AS(.arguments =
                    SHELL("trap '' TERM; (sleep 61 & echo $!; trap '' TERM; sleep 62 & echo $!) ; exit 5"),
@@ -297,8 +283,7 @@ static void what_is_left_of_a_group_is_ended(void **state) {
     remote_result_clear(&result);
 }
 
-static void late_writers_of_a_group_finish_what_they_write(void **state) {
-    (void)state;
+TEST(late_writers_of_a_group_finish_what_they_write) {
     /* The shell ends before the other side of its pipe has written everything down. */
     struct remote_result result =
         RUN_AS(.arguments =
@@ -308,8 +293,7 @@ static void late_writers_of_a_group_finish_what_they_write(void **state) {
     remote_result_clear(&result);
 }
 
-static void who_left_the_group_does_not_hold_its_end_up(void **state) {
-    (void)state;
+TEST(who_left_the_group_does_not_hold_its_end_up) {
     struct remote_result result =
         run(SHELL("mkfifo up; setsid sh -c 'echo $$ >up; exec sleep 300' & cat up"), NULL);
     assert_int_equal(result.exit.code, 0);
@@ -383,8 +367,7 @@ static void watch_clear(struct watch *watch) {
     text_clear(&watch->output);
 }
 
-static void kill_reaches_the_whole_group(void **state) {
-    (void)state;
+TEST(kill_reaches_the_whole_group) {
     struct watch watch;
     watch_start(&watch, &(struct remote_command_specification){
                             .arguments = SHELL("sleep 63 & (sleep 64 & echo $!; wait) & echo $!; wait")});
@@ -402,8 +385,7 @@ static void kill_reaches_the_whole_group(void **state) {
     watch_clear(&watch);
 }
 
-static void a_kill_before_it_has_started_is_not_lost(void **state) {
-    (void)state;
+TEST(a_kill_before_it_has_started_is_not_lost) {
     for (int i = 0; i < 20; i++) {
         struct watch watch;
         watch_start(&watch, &(struct remote_command_specification){.arguments = SHELL("sleep 65")});
@@ -415,8 +397,7 @@ static void a_kill_before_it_has_started_is_not_lost(void **state) {
 }
 
 /* The gentle way: SIGTERM, and on_exit when it has gone; the command is freed only then. */
-static void sigterm_leaves_time_for_an_orderly_end(void **state) {
-    (void)state;
+TEST(sigterm_leaves_time_for_an_orderly_end) {
     struct watch watch;
     watch_start(&watch, &(struct remote_command_specification){
                             .arguments = SHELL("trap 'sleep 0.01; echo tidy; exit 4' TERM; echo set; "
@@ -433,8 +414,7 @@ static void sigterm_leaves_time_for_an_orderly_end(void **state) {
     watch_clear(&watch);
 }
 
-static void a_freed_command_is_killed_and_silent(void **state) {
-    (void)state;
+TEST(a_freed_command_is_killed_and_silent) {
     struct watch watch;
     watch_start(&watch, &(struct remote_command_specification){.arguments = SHELL("sleep 66")});
     watch_until(&watch.started);
@@ -447,12 +427,9 @@ static void a_freed_command_is_killed_and_silent(void **state) {
     watch_clear(&watch);
 }
 
-static void a_command_may_be_freed_in_each_of_its_callbacks(void **state);
-
 /* ---- output */
 
-static void output_over_its_limit_is_counted_and_dropped(void **state) {
-    (void)state;
+TEST(output_over_its_limit_is_counted_and_dropped) {
     struct remote_result result = RUN_AS(.arguments = SHELL("head -c 1000000 /dev/zero; printf abc >&2"),
                                          .output_limit = 1000, .error_limit = 3);
     assert_int_equal(result.output_length, 1000);
@@ -464,8 +441,7 @@ static void output_over_its_limit_is_counted_and_dropped(void **state) {
 }
 
 /* Lines of eight bytes, so that what is left of them is known. */
-static void without_a_limit_the_beginning_and_the_end_are_kept(void **state) {
-    (void)state;
+TEST(without_a_limit_the_beginning_and_the_end_are_kept) {
     static const size_t kept = REMOTE_RESULT_HEAD + REMOTE_RESULT_TAIL;
     struct remote_result result =
         run(SHELL("seq 1000000 2179647; seq 1000000 2310719 >&2; echo why >&2"), NULL);
@@ -493,8 +469,7 @@ static void without_a_limit_the_beginning_and_the_end_are_kept(void **state) {
     remote_result_clear(&result);
 }
 
-static void streams_can_be_merged_and_dropped(void **state) {
-    (void)state;
+TEST(streams_can_be_merged_and_dropped) {
     static const char script[] = "echo one; echo two >&2; echo three";
     struct remote_result result = RUN_AS(.arguments = SHELL(script), .error = REMOTE_OUTPUT_MERGE);
     assert_string_equal(result.output, "one\ntwo\nthree\n");
@@ -506,8 +481,7 @@ static void streams_can_be_merged_and_dropped(void **state) {
     remote_result_clear(&result);
 }
 
-static void coalescing_keeps_order_and_loses_nothing(void **state) {
-    (void)state;
+TEST(coalescing_keeps_order_and_loses_nothing) {
     /* In bursts, slowly, and faster than any pipe, with an end in the middle of a wait. */
     struct remote_result result =
         RUN_AS(.arguments = SHELL("seq 1 20000; for i in 20001 20002 20003; do echo $i; sleep 0.03; done; "
@@ -525,8 +499,7 @@ static void coalescing_keeps_order_and_loses_nothing(void **state) {
 }
 
 /* A few times in the time that is waited, however long the program takes, and not for every line of it. */
-static void coalescing_wakes_the_agent_seldom(void **state) {
-    (void)state;
+TEST(coalescing_wakes_the_agent_seldom) {
     struct agent_statistics before, after;
     assert_done(&f, agent_link_statistics_and_wait(f.link, &before, &f.failure));
     struct remote_result result =
@@ -542,8 +515,7 @@ static void coalescing_wakes_the_agent_seldom(void **state) {
 
 /* ---- input */
 
-static void fifty_megabytes_go_through_a_program_unchanged(void **state) {
-    (void)state;
+TEST(fifty_megabytes_go_through_a_program_unchanged) {
     enum { SIZE = 50 << 20 };
     char *bytes = malloc(SIZE);
     uint64_t seed = 12345;
@@ -573,8 +545,7 @@ static void fifty_megabytes_go_through_a_program_unchanged(void **state) {
     print_message("agent's peak %.1f MiB\n", (double)statistics.rss_peak_bytes / 1048576);
 }
 
-static void a_program_that_does_not_read_blocks_nobody(void **state) {
-    (void)state;
+TEST(a_program_that_does_not_read_blocks_nobody) {
     static char bytes[8 << 20];
     struct watch idle;
     watch_start(&idle, &(struct remote_command_specification){.arguments = SHELL("sleep 67"),
@@ -596,8 +567,7 @@ static void a_program_that_does_not_read_blocks_nobody(void **state) {
     watch_clear(&idle);
 }
 
-static void a_program_that_closes_its_stdin_loses_nothing_else(void **state) {
-    (void)state;
+TEST(a_program_that_closes_its_stdin_loses_nothing_else) {
     static char bytes[4 << 20];
     struct remote_result result =
         run_as(&(struct remote_command_specification){.arguments = SHELL("exec <&-; echo done")}, bytes,
@@ -643,8 +613,7 @@ static void on_exit_free(struct remote_command *command, const struct remote_exi
     free_when(command, 3);
 }
 
-static void a_command_may_be_freed_in_each_of_its_callbacks(void **state) {
-    (void)state;
+TEST(a_command_may_be_freed_in_each_of_its_callbacks) {
     static const struct remote_command_callbacks callbacks = {
         .on_started = on_started_free, .on_output = on_output_free, .on_exit = on_exit_free};
     for (free_at = 1; free_at <= 3; free_at++) {
@@ -660,38 +629,4 @@ static void a_command_may_be_freed_in_each_of_its_callbacks(void **state) {
     }
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(streams_and_status_come_back),
-        TEST(without_input_stdin_is_empty),
-        TEST(descriptors_are_enough_for_many_programs),
-        TEST(arguments_are_never_a_shell_line),
-        TEST(the_environment_is_added_to),
-        TEST(the_folder_is_below_the_run_directory),
-        TEST(what_cannot_start_says_why),
-        TEST(a_dead_link_is_told_from_a_command_that_cannot_start),
-        TEST(a_program_is_pinned),
-        TEST(signals_and_streams_are_as_a_program_expects),
-        TEST(a_time_limit_ends_it),
-        TEST(who_ignores_sigterm_gets_sigkill_after_the_grace),
-        TEST(what_is_left_of_a_group_is_ended),
-        TEST(late_writers_of_a_group_finish_what_they_write),
-        TEST(who_left_the_group_does_not_hold_its_end_up),
-        TEST(kill_reaches_the_whole_group),
-        TEST(a_kill_before_it_has_started_is_not_lost),
-        TEST(sigterm_leaves_time_for_an_orderly_end),
-        TEST(a_freed_command_is_killed_and_silent),
-        TEST(a_command_may_be_freed_in_each_of_its_callbacks),
-        TEST(output_over_its_limit_is_counted_and_dropped),
-        TEST(without_a_limit_the_beginning_and_the_end_are_kept),
-        TEST(streams_can_be_merged_and_dropped),
-        TEST(coalescing_keeps_order_and_loses_nothing),
-        TEST(coalescing_wakes_the_agent_seldom),
-        TEST(fifty_megabytes_go_through_a_program_unchanged),
-        TEST(a_program_that_does_not_read_blocks_nobody),
-        TEST(a_program_that_closes_its_stdin_loses_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -1,4 +1,5 @@
 /* Commands on many agents: ends, output kept, filed and cut, folding, input, and what goes wrong. */
+#include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 
 #include "engine/foundation/hash.h"
@@ -55,8 +56,7 @@ static void assert_hash(const struct node_stream *stream, const char *bytes, siz
 
 /* ---- ends */
 
-static void test_all_answer(void **state) {
-    (void)state;
+TEST(all_answer) {
     struct group_fixture fixture;
     group_open(&fixture, NODES);
     assert_int_equal(node_group_count(fixture.group), NODES);
@@ -82,8 +82,7 @@ static void test_all_answer(void **state) {
     group_close(&fixture);
 }
 
-static void test_statuses_and_signals_are_told(void **state) {
-    (void)state;
+TEST(statuses_and_signals_are_told) {
     struct group_fixture fixture;
     group_open(&fixture, NODES);
     struct node_result *results =
@@ -103,8 +102,7 @@ static void test_statuses_and_signals_are_told(void **state) {
     group_close(&fixture);
 }
 
-static void test_a_program_that_is_not_there(void **state) {
-    (void)state;
+TEST(a_program_that_is_not_there) {
     struct group_fixture fixture;
     group_open(&fixture, 3);
     const char *arguments[] = {"/nowhere/at/all", NULL};
@@ -122,8 +120,7 @@ static void test_a_program_that_is_not_there(void **state) {
     group_close(&fixture);
 }
 
-static void test_specify_can_refuse_one(void **state) {
-    (void)state;
+TEST(specify_can_refuse_one) {
     struct group_fixture fixture;
     group_open(&fixture, 4);
     struct numbered numbered = {.script = "echo $NUMBER", .refused = 2};
@@ -136,8 +133,7 @@ static void test_specify_can_refuse_one(void **state) {
     group_close(&fixture);
 }
 
-static void test_only_some_are_asked(void **state) {
-    (void)state;
+TEST(only_some_are_asked) {
     struct group_fixture fixture;
     group_open(&fixture, 4);
     struct numbered numbered = {.script = "test $NUMBER != 4", .refused = SIZE_MAX};
@@ -158,8 +154,7 @@ static void test_only_some_are_asked(void **state) {
     group_close(&fixture);
 }
 
-static void test_time_limit(void **state) {
-    (void)state;
+TEST(time_limit) {
     struct group_fixture fixture;
     group_open(&fixture, 2);
     struct numbered numbered = {
@@ -193,8 +188,7 @@ static void test_time_limit(void **state) {
 
 /* ---- folding */
 
-static void test_equal_answers_are_folded(void **state) {
-    (void)state;
+TEST(equal_answers_are_folded) {
     struct group_fixture fixture;
     group_open(&fixture, NODES);
     struct node_result *results = run_script(
@@ -217,8 +211,7 @@ static void test_equal_answers_are_folded(void **state) {
 }
 
 /* A difference beyond what is kept is a difference. */
-static void test_answers_differ_beyond_what_is_kept(void **state) {
-    (void)state;
+TEST(answers_differ_beyond_what_is_kept) {
     struct group_fixture fixture;
     group_open(&fixture, 3);
     struct node_result *results =
@@ -237,8 +230,7 @@ static void test_answers_differ_beyond_what_is_kept(void **state) {
 }
 
 /* What each says of itself by its own name is one sentence. */
-static void test_own_names_do_not_keep_sentences_apart(void **state) {
-    (void)state;
+TEST(own_names_do_not_keep_sentences_apart) {
     struct group_fixture fixture;
     group_open(&fixture, 4);
     struct node_result *results =
@@ -266,8 +258,7 @@ static void test_own_names_do_not_keep_sentences_apart(void **state) {
 }
 
 /* However many ways there are to fail, the sentence has an end that says how many are not told. */
-static void test_a_sentence_has_an_end(void **state) {
-    (void)state;
+TEST(a_sentence_has_an_end) {
     struct group_fixture fixture;
     group_open(&fixture, 16);
     struct node_result *results = run_script(&fixture, "printf '%0150d' $NUMBER >&2; exit 1");
@@ -289,8 +280,7 @@ static void assert_file(const char *path, const char *expected, size_t length) {
     text_clear(&text);
 }
 
-static void test_output_goes_to_files(void **state) {
-    (void)state;
+TEST(output_goes_to_files) {
     struct group_fixture fixture;
     group_open(&fixture, 3);
     const char *folder = group_path(&fixture, "outputs");
@@ -325,8 +315,7 @@ static void test_output_goes_to_files(void **state) {
     group_close(&fixture);
 }
 
-static void test_output_is_cut_at_the_limit(void **state) {
-    (void)state;
+TEST(output_is_cut_at_the_limit) {
     struct group_fixture fixture;
     group_open(&fixture, 2);
     const char *folder = group_path(&fixture, "outputs");
@@ -349,8 +338,7 @@ static void test_output_is_cut_at_the_limit(void **state) {
     group_close(&fixture);
 }
 
-static void test_a_folder_that_cannot_be_written(void **state) {
-    (void)state;
+TEST(a_folder_that_cannot_be_written) {
     struct group_fixture fixture;
     group_open(&fixture, 3);
     struct numbered numbered = {.script = "echo x", .refused = SIZE_MAX};
@@ -374,8 +362,7 @@ static void test_a_folder_that_cannot_be_written(void **state) {
 
 /* ---- input */
 
-static void test_input_reaches_all(void **state) {
-    (void)state;
+TEST(input_reaches_all) {
     struct group_fixture fixture;
     group_open(&fixture, NODES);
     enum { SIZE = 3 << 20 };
@@ -422,13 +409,14 @@ static void kill_what_has_begun(struct event_source *self, void *context) {
     (void)self;
     const struct awaited *awaited = context;
     struct stat status;
-    if (stat(group_path(awaited->fixture, "outputs/n2.out"), &status) == 0 && status.st_size > 0)
+    char path[128]; /* group_path() has few, which the test needs meanwhile */
+    snprintf(path, sizeof path, "%s/outputs/n2.out", awaited->fixture->folder);
+    if (stat(path, &status) == 0 && status.st_size > 0)
         kill(awaited->pid, SIGKILL);
 }
 
 /* One is killed; the others end when that one is gone. */
-static void test_an_agent_dies_in_mid_command(void **state) {
-    (void)state;
+TEST(an_agent_dies_in_mid_command) {
     struct group_fixture fixture;
     group_open(&fixture, 4);
     struct awaited awaited = {&fixture, agent_link_greeting(node_group_link(fixture.group, 1))->pid, 0};
@@ -470,17 +458,16 @@ static void stop_it(struct event_source *self, void *context) {
     (void)self;
     struct awaited *awaited = context;
     for (size_t i = 0; i < 4; i++) {
-        char name[16];
+        char path[128];
         struct stat status;
-        snprintf(name, sizeof name, "n%zu/pid", i + 1);
-        if (stat(group_path(awaited->fixture, name), &status) < 0 || status.st_size == 0)
+        snprintf(path, sizeof path, "%s/n%zu/pid", awaited->fixture->folder, i + 1);
+        if (stat(path, &status) < 0 || status.st_size == 0)
             return;
     }
     event_loop_stop(awaited->fixture->loop);
 }
 
-static void test_an_interruption_kills_the_commands(void **state) {
-    (void)state;
+TEST(an_interruption_kills_the_commands) {
     struct group_fixture fixture;
     group_open(&fixture, 4);
     struct awaited awaited = {.fixture = &fixture};
@@ -514,8 +501,7 @@ static void run_within(struct event_source *self, void *context) {
     awaited->r = node_group_run(awaited->fixture->group, &command, &results, &awaited->fixture->failure);
 }
 
-static void test_one_wait_at_a_time(void **state) {
-    (void)state;
+TEST(one_wait_at_a_time) {
     struct group_fixture fixture;
     group_open(&fixture, 2);
     struct awaited awaited = {.fixture = &fixture};
@@ -525,27 +511,4 @@ static void test_one_wait_at_a_time(void **state) {
     event_source_remove(timer);
     node_results_free(fixture.group, results);
     group_close(&fixture);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_answer),
-        cmocka_unit_test(test_statuses_and_signals_are_told),
-        cmocka_unit_test(test_a_program_that_is_not_there),
-        cmocka_unit_test(test_specify_can_refuse_one),
-        cmocka_unit_test(test_only_some_are_asked),
-        cmocka_unit_test(test_time_limit),
-        cmocka_unit_test(test_equal_answers_are_folded),
-        cmocka_unit_test(test_answers_differ_beyond_what_is_kept),
-        cmocka_unit_test(test_own_names_do_not_keep_sentences_apart),
-        cmocka_unit_test(test_a_sentence_has_an_end),
-        cmocka_unit_test(test_output_goes_to_files),
-        cmocka_unit_test(test_output_is_cut_at_the_limit),
-        cmocka_unit_test(test_a_folder_that_cannot_be_written),
-        cmocka_unit_test(test_input_reaches_all),
-        cmocka_unit_test(test_an_agent_dies_in_mid_command),
-        cmocka_unit_test(test_an_interruption_kills_the_commands),
-        cmocka_unit_test(test_one_wait_at_a_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

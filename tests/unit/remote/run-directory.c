@@ -59,7 +59,7 @@ static pid_t make_mess(struct remote_command **ret) {
                     f.link, &(struct remote_command_specification){.arguments = SHELL(mess), .grace_ms = 200},
                     &callbacks, &ready, ret, &f.failure));
     while (!ready)
-        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) >= 0);
     struct text text;
     text_init(&text, 100);
     assert_int_equal(file_read(fixture_path(&f, "pid"), &text, NULL), 0);
@@ -67,17 +67,6 @@ static pid_t make_mess(struct remote_command **ret) {
     text_clear(&text);
     assert_true(process_lives(pid));
     return pid;
-}
-
-/* Waits for it: up to eight seconds, the guardian's patience included. */
-static bool is_gone(const char *path) {
-    struct stat status;
-    for (int i = 0; i < 800; i++) {
-        if (lstat(path, &status) < 0)
-            return errno == ENOENT;
-        usleep(10000);
-    }
-    return false;
 }
 
 static void put(const char *path) {
@@ -97,7 +86,7 @@ TEST(a_normal_end_removes_it) {
     connect_with(f.folder, true);
     struct remote_command *command;
     pid_t pid = make_mess(&command);
-    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    assert_done(&f, agent_link_close_and_wait(f.link, WAIT_LIMIT_MS * EVENT_MILLISECOND, &f.failure));
     /* The agent has ended, so all is done. */
     assert_false(process_lives(pid));
     assert_false(file_exists(f.folder));
@@ -134,7 +123,7 @@ TEST(a_killed_engine_leaves_nothing) {
     assert_true(file_exists(f.folder));
     kill(engine, SIGKILL);
     assert_int_equal(waitpid(engine, NULL, 0), engine);
-    assert_true(is_gone(f.folder));
+    wait_until(NULL, !file_exists(f.folder), "it is there");
     assert_false(process_lives(pid)); /* before the folder */
     assert_true(file_exists(in(outside, "kept")));
 }
@@ -144,7 +133,7 @@ TEST(a_killed_worker_leaves_nothing) {
     struct remote_command *command;
     pid_t pid = make_mess(&command);
     kill(agent_link_greeting(f.link)->pid, SIGKILL);
-    assert_true(is_gone(f.folder));
+    wait_until(NULL, !file_exists(f.folder), "it is there");
     assert_false(process_lives(pid));
     remote_command_free(command);
 }
