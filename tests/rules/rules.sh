@@ -119,6 +119,7 @@ libraries() {
             home("^<yaml[.]h>", "engine/documents/", "libyaml")
             home("^<cjson/", "engine/documents/", "cJSON")
             home("^<sqlite3[.]h>", "engine/history/", "SQLite")
+            home("^<tre/", "engine/run/", "TRE")
             home("^<gsl/", "plugins/", "GSL")
             home("^<(cblas|lapacke)[^/]*[.]h>", "plugins/", "LAPACK")
             home("^<openssl/", "engine/foundation/hash.c", "libcrypto")

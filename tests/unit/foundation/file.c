@@ -24,6 +24,11 @@ static char *in_root(const char *name) {
     return file_join(root, name);
 }
 
+/* The name beside NAME that its bytes have first. */
+static char *staged_for(const char *name) {
+    return text_format("%s/.%s.%ld.part", root, name, (long)getpid());
+}
+
 static void put(const char *name, const char *content) {
     cleanup_free char *path = in_root(name);
     struct failure failure = {0};
@@ -44,7 +49,7 @@ TEST(read_and_replace) {
     assert_int_equal(file_size(path, &size, &failure), 0);
     assert_int_equal(size, 3);
     /* Nothing is left beside it. */
-    cleanup_free char *beside = text_format("%s.%ld.part", path, (long)getpid());
+    cleanup_free char *beside = staged_for("a");
     assert_false(file_exists(beside));
     text_clear(&text);
 }
@@ -123,7 +128,7 @@ TEST(replace_fails_whole) {
     assert_int_equal(file_make_folders(folder, &failure), 0);
     cleanup_free char *taken = in_root("folder");
     assert_true(file_replace(taken, "x", 1, 0644, &failure) < 0);
-    cleanup_free char *beside = text_format("%s.%ld.part", taken, (long)getpid());
+    cleanup_free char *beside = staged_for("folder");
     assert_false(file_exists(beside));
     assert_true(file_is_folder(folder));
 }
@@ -167,7 +172,7 @@ TEST(output_through_links) {
 TEST(output_is_whole) {
     struct failure failure = {0};
     put("whole", "old");
-    cleanup_free char *path = in_root("whole"), *beside = text_format("%s.%ld.part", path, (long)getpid());
+    cleanup_free char *path = in_root("whole"), *beside = staged_for("whole");
     struct file_output output = FILE_OUTPUT_NONE;
     assert_int_equal(file_output_open(path, 0666, &output, &failure), 0);
     assert_true(file_output_is_file(&output));

@@ -53,29 +53,18 @@ TEST(put_a_tree) {
     group_open(&fixture, NODES);
     make(&fixture, "src/a/b");
     make(&fixture, "src/empty");
-    make(&fixture, "src/.git");
-    make(&fixture, "src/runs/old");
     write_file(&fixture, "src/a/b/deep", "deep\n");
     write_file(&fixture, "src/a.c", "int a;\n");
     write_file(&fixture, "src/nothing", "");
     write_file(&fixture, "src/.hidden", "hidden\n");
-    write_file(&fixture, "src/.git/config", "x");
-    write_file(&fixture, "src/runs/old/x", "x");
     write_file(&fixture, "src/tool", "#!/bin/sh\n");
     assert_int_equal(chmod(group_path(&fixture, "src/tool"), 0755), 0);
     assert_int_equal(symlink("a.c", group_path(&fixture, "src/link")), 0);
     assert_int_equal(mkfifo(group_path(&fixture, "src/fifo"), 0600), 0);
-    struct text manifest;
-    text_init(&manifest, 1 << 20);
     size_t left_out = 0;
-    char source[128], runs[128];
+    char source[128];
     snprintf(source, sizeof source, "%s", group_path(&fixture, "src"));
-    snprintf(runs, sizeof runs, "%s", group_path(&fixture, "src/runs"));
-    struct node_put what = {.local = source,
-                            .remote = "there/it",
-                            .skip_version_control = true,
-                            .skip_folder = runs,
-                            .manifest = &manifest};
+    struct node_put what = {.local = source, .remote = "there/it"};
     assert_all_well(&fixture, put(&fixture, &what, &left_out));
     assert_int_equal(left_out, 2);
     for (size_t i = 0; i < NODES; i++) {
@@ -84,34 +73,14 @@ TEST(put_a_tree) {
         assert_content(on_node(&fixture, i, "there/it/nothing"), "", 0);
         assert_content(on_node(&fixture, i, "there/it/.hidden"), "hidden\n", 7);
         assert_true(file_is_folder(on_node(&fixture, i, "there/it/empty")));
-        assert_false(file_exists(on_node(&fixture, i, "there/it/.git")));
-        assert_false(file_exists(on_node(&fixture, i, "there/it/runs")));
         assert_false(file_exists(on_node(&fixture, i, "there/it/link")));
         assert_int_equal(stat(on_node(&fixture, i, "there/it/tool"), &status), 0);
         assert_int_equal(status.st_mode & 0777, 0755);
     }
-    /* "sha256  path", by path. */
-    char expected[1024], hex[HASH_HEX_SIZE];
-    static const char *const files[][2] = {{".hidden", "hidden\n"},
-                                           {"a.c", "int a;\n"},
-                                           {"a/b/deep", "deep\n"},
-                                           {"nothing", ""},
-                                           {"tool", "#!/bin/sh\n"}};
-    expected[0] = '\0';
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        assert_int_equal(hash_bytes(files[i][1], strlen(files[i][1]), hex), 0);
-        size_t used = strlen(expected);
-        snprintf(expected + used, sizeof expected - used, "%s  %s\n", hex, files[i][0]);
-    }
-    assert_string_equal(manifest.bytes, expected);
-    text_clear(&manifest);
-    /* Without what is hidden, into the run directory itself. */
+    /* Into the run directory itself. */
     what.remote = ".";
-    what.skip_hidden = true;
-    what.manifest = NULL;
     assert_all_well(&fixture, put(&fixture, &what, NULL));
     assert_content(on_node(&fixture, 3, "a.c"), "int a;\n", 7);
-    assert_false(file_exists(on_node(&fixture, 3, ".hidden")));
     group_close(&fixture);
 }
 
@@ -119,17 +88,12 @@ TEST(put_one_file) {
     struct group_fixture fixture;
     group_open(&fixture, NODES);
     write_file(&fixture, "one", "one\n");
-    struct text manifest;
-    text_init(&manifest, 1024);
     char one[128];
     snprintf(one, sizeof one, "%s", group_path(&fixture, "one"));
-    struct node_put what = {.local = one, .remote = "new/folder/called", .manifest = &manifest};
+    struct node_put what = {.local = one, .remote = "new/folder/called"};
     assert_all_well(&fixture, put(&fixture, &what, NULL));
     for (size_t i = 0; i < NODES; i++)
         assert_content(on_node(&fixture, i, "new/folder/called"), "one\n", 4);
-    assert_string_equal(manifest.bytes + 64, "  one\n");
-    text_clear(&manifest);
-    what.manifest = NULL;
     /* Again, over what is there. */
     write_file(&fixture, "one", "another\n");
     assert_all_well(&fixture, put(&fixture, &what, NULL));
@@ -153,10 +117,6 @@ TEST(put_refuses_what_is_wrong_here) {
         what.remote = folders[i];
         assert_int_equal(node_group_put(fixture.group, &what, &failures, NULL, &fixture.failure), -EISDIR);
     }
-    make(&fixture, "src");
-    what = (struct node_put){
-        .local = group_path(&fixture, "src"), .remote = "x", .skip_folder = group_path(&fixture, "src")};
-    assert_int_equal(node_group_put(fixture.group, &what, &failures, NULL, &fixture.failure), -EINVAL);
     assert_null(failures);
     group_close(&fixture);
 }
