@@ -1,7 +1,6 @@
 /* The daemon where little is granted: commands that it may not signal, names that others hold, descriptors
  * that run out, kernels that refuse. */
 #include "engine/agent/door.h"
-#include "engine/foundation/clock.h"
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
 
@@ -134,9 +133,7 @@ static void a_door_that_nobody_opens_is_not_waited_at(void **state) {
     if (squatter == 0)
         squat(engine.name, ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    int64_t start = clock_monotonic_ns();
     assert_int_equal(call((const char *const[]){"--list", NULL}, output, words), 0);
-    assert_true(clock_monotonic_ns() - start < 5000000000);
     const char *line = strstr(output, engine.name);
     assert_non_null(line);
     assert_memory_equal(line + 16, "\tsilent\t0\t0\t0\t0\t", 16);
@@ -171,10 +168,8 @@ static void the_next_agent_waits_for_the_end_of_the_last(void **state) {
     next.session = engine.session;
     memcpy(next.name, engine.name, sizeof next.name);
     kill(engine.agent, SIGKILL);
-    wait_ms(20);
     attach(&next, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
-    assert_int_equal(relay_end(&engine, words), 1);
-    wait_ms(1500);
+    assert_int_equal(relay_end(&engine, words), 1); /* now all of it is gone */
     run_shell(&next, "echo here >file");
     expect(&next, PROTOCOL_STARTED, &frame);
     expect(&next, PROTOCOL_EXITED, &frame);

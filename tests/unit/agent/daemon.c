@@ -53,8 +53,7 @@ static void it_outlives_its_link(void **state) {
     assert_int_equal(relay_end(&engine, words), 0);
     assert_string_equal(words, "");
     close(open(below("run/broken"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    for (int i = 0; !file_exists(below("run/ended")) && i < PATIENCE_MS / 10; i++)
-        wait_ms(10);
+    wait_until(NULL, file_exists(below("run/ended")), "run/ended");
     assert_true(is_alive(agent));
     resume(&engine);
     assert_int_equal(engine.agent, agent);
@@ -223,9 +222,9 @@ static void at_rest_it_is_small_and_quiet(void **state) {
     const pid_t all[3] = {engine.agent, (pid_t)status_of(engine.agent, "PPid:"), engine.relay};
     /* On a busy machine it takes its time to come to rest; what wakes now and then never does. */
     long before = -1, after = switches_of(all);
-    for (int i = 0; i < 20 && before != after; i++) {
+    for (int i = 0; i < WAIT_LIMIT_MS / 1500 && before != after; i++) {
         before = after;
-        wait_ms(1500);
+        clock_sleep_ns(1500 * EVENT_MILLISECOND);
         after = switches_of(all);
     }
     assert_int_equal(before, after);
@@ -275,9 +274,7 @@ static void the_lease_runs_out(bool linked) {
     hurry_until_gone(command);
     if (linked)
         assert_int_equal(relay_end(&engine, words), 0);
-    for (int i = 0; file_exists(below("run")) && i < PATIENCE_MS / 10; i++)
-        wait_ms(10);
-    assert_false(file_exists(below("run")));
+    wait_until(NULL, !file_exists(below("run")), "run");
     engine_clear(&engine);
 }
 

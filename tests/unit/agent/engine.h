@@ -6,6 +6,7 @@
 #include "engine/agent/mailbox.h"
 #include "engine/foundation/file.h"
 #include "tests/simulation/moved-clock.h"
+#include "tests/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +27,6 @@
 
 static char program[4096], folder[64];
 
-enum { PATIENCE_MS = 120000 }; /* for what comes in no time, or never */
-
 /* ---- an engine: what it has of a session, and the relay of its link */
 
 struct engine {
@@ -43,10 +42,6 @@ struct engine {
 
 static struct protocol_writer writer;
 static struct failure failure;
-
-static inline void wait_ms(int ms) {
-    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
-}
 
 static inline void engine_init(struct engine *engine) {
     memset(engine, 0, sizeof *engine);
@@ -73,7 +68,7 @@ static inline int relay_end(struct engine *engine, char words[static 1024]) {
     struct pollfd wait = {.fd = engine->words, .events = POLLIN};
     ssize_t got;
     do {
-        if (poll(&wait, 1, PATIENCE_MS) != 1) {
+        if (poll(&wait, 1, WAIT_LIMIT_MS) != 1) {
             kill(engine->relay, SIGKILL);
             break;
         }
@@ -134,7 +129,7 @@ static inline bool read_line(struct engine *engine) {
     int size = snprintf(expected, sizeof expected, "\nASSAY-AGENT ATTACHED %s\n", engine->name);
     while (length < (size_t)size) {
         struct pollfd wait = {.fd = engine->from, .events = POLLIN};
-        assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+        assert_int_equal(poll(&wait, 1, WAIT_LIMIT_MS), 1);
         ssize_t got = read(engine->from, line + length, (size_t)size - length);
         if (got <= 0)
             return false;
@@ -183,7 +178,7 @@ static inline bool receive(struct engine *engine, struct protocol_frame *frame) 
         if (r > 0)
             return true;
         struct pollfd wait = {.fd = engine->from, .events = POLLIN};
-        assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+        assert_int_equal(poll(&wait, 1, WAIT_LIMIT_MS), 1);
         char *space;
         size_t size;
         assert_int_equal(inbox_reserve(&engine->inbox, &space, &size), 0);
@@ -319,18 +314,12 @@ static inline bool is_alive(pid_t pid) {
 }
 
 static inline void wait_until_gone(pid_t pid) {
-    for (int i = 0; is_alive(pid) && i < PATIENCE_MS / 10; i++)
-        wait_ms(10);
-    assert_false(is_alive(pid));
+    wait_until(NULL, !is_alive(pid), "process %ld is there", (long)pid);
 }
 
 /* For who sees time pass (MOVED_TEST): whatever PID waits for comes soon. */
 static inline void hurry_until_gone(pid_t pid) {
-    for (int i = 0; is_alive(pid) && i < PATIENCE_MS / 10; i++) {
-        moved_clock_advance(200);
-        wait_ms(10);
-    }
-    assert_false(is_alive(pid));
+    wait_until(NULL, (moved_clock_advance(100), !is_alive(pid)), "process %ld is there", (long)pid);
 }
 
 static inline const char *below(const char *name) {

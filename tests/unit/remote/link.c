@@ -111,13 +111,10 @@ static void freeing_a_link_gives_commands_their_grace(void **state) {
                                                  .arguments = SHELL(scripts[i]), .grace_ms = 800},
                                              &callbacks, &ready, &commands[i], &f.failure));
     while (ready < 2)
-        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        assert_true(event_loop_run_once(f.loop, WAIT_LIMIT_MS * EVENT_MILLISECOND, NULL) > 0);
     pid_t stubborn = remote_command_pid(commands[1]);
-    int64_t start = clock_monotonic_ns();
     agent_link_free(f.link);
     f.link = NULL;
-    int64_t passed = (clock_monotonic_ns() - start) / EVENT_MILLISECOND;
-    assert_true(passed >= 800 && passed < 4000);
     assert_false(process_lives(stubborn));
     assert_true(file_exists(fixture_path(&f, "tidy")));
     assert_true(file_exists(fixture_path(&f, "told")));
@@ -165,11 +162,13 @@ static void on_exit_of(struct remote_command *command, const struct remote_exit 
     ends->exits++;
 }
 
-/* What was killed takes a moment to go. */
-static void assert_gone(const char *command, size_t length) {
-    for (int tries = 0; tries < 200 && count_processes(command, length) > 0; tries++)
-        usleep(50000);
-    assert_int_equal(count_processes(command, length), 0);
+/* COUNT processes of this name, which nobody else has: now, or soon. */
+static void wait_for_sleepers(const char *seconds, int count) {
+    char arguments[64];
+    size_t length =
+        (size_t)snprintf(arguments, sizeof arguments, "sleep%c%s.%ld", 0, seconds, (long)getpid()) + 1;
+    wait_until(NULL, count_processes(arguments, length) == count, "%d of them",
+               count_processes(arguments, length));
 }
 
 static void a_killed_agent_fails_all_that_is_pending(void **state) {
@@ -177,17 +176,19 @@ static void a_killed_agent_fails_all_that_is_pending(void **state) {
     struct ends ends = {0};
     struct remote_command *commands[3];
     static const struct remote_command_callbacks callbacks = {.on_exit = on_exit_of};
+    char script[128];
+    long pid = getpid();
+    snprintf(script, sizeof script, "(setsid sleep 73.%ld &) ; sleep 74.%ld & sleep 75.%ld", pid, pid, pid);
     for (int i = 0; i < 3; i++)
-        assert_done(&f,
-                    remote_command_start(f.link,
-                                         &(struct remote_command_specification){
-                                             .arguments = SHELL("(setsid sleep 73 &) ; sleep 74 & sleep 75")},
-                                         &callbacks, &ends, &commands[i], &f.failure));
+        assert_done(&f, remote_command_start(
+                            f.link, &(struct remote_command_specification){.arguments = SHELL(script)},
+                            &callbacks, &ends, &commands[i], &f.failure));
     while (!remote_command_pid(commands[0]) || !remote_command_pid(commands[1]) ||
            !remote_command_pid(commands[2]))
         event_loop_run_once(f.loop, -1, NULL);
-    fixture_turn(&f, 100);
-    assert_int_equal(count_processes("sleep\00073", 9), 3);
+    wait_for_sleepers("73", 3);
+    wait_for_sleepers("74", 3);
+    wait_for_sleepers("75", 3);
     pid_t agent = agent_link_greeting(f.link)->pid;
     kill(agent, SIGSTOP); /* so that the requests cannot be answered first */
     assert_done(&f, agent_link_inspect(f.link, on_facts, &ends, &f.failure));
@@ -196,7 +197,7 @@ static void a_killed_agent_fails_all_that_is_pending(void **state) {
     fixture_turn(&f, 20);
     kill(agent, SIGKILL);
     while (agent_link_state(f.link) != AGENT_LINK_CLOSED)
-        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        assert_true(event_loop_run_once(f.loop, WAIT_LIMIT_MS * EVENT_MILLISECOND, NULL) > 0);
     assert_int_equal(ends.facts + ends.done + ends.bytes, 3);
     assert_int_equal(ends.exits, 3);
     assert_string_equal(ends.why.place, "node testnode");
@@ -212,9 +213,9 @@ static void a_killed_agent_fails_all_that_is_pending(void **state) {
     /* Nothing of its family is left: the guardian has seen to it. */
     agent_link_free(f.link);
     f.link = NULL;
-    assert_gone("sleep\00073", 9);
-    assert_gone("sleep\00074", 9);
-    assert_gone("sleep\00075", 9);
+    wait_for_sleepers("73", 0);
+    wait_for_sleepers("74", 0);
+    wait_for_sleepers("75", 0);
 }
 
 static void a_killed_agent_without_family_is_told_by_its_signal(void **state) {
@@ -259,29 +260,29 @@ static int start_false_agent(const char *script, int64_t timeout_ns) {
 
 static void what_is_no_agent_is_told_from_one(void **state) {
     (void)state;
-    assert_failure(-ECONNRESET, start_false_agent("echo 'no disk' >&2; exit 3", 5 * EVENT_SECOND),
+    assert_failure(-ECONNRESET,
+                   start_false_agent("echo 'no disk' >&2; exit 3", WAIT_LIMIT_MS * EVENT_MILLISECOND),
                    "the agent ended with exit status 3: no disk");
     assert_string_equal(f.failure.place, "node testnode");
     assert_failure(-EPROTO,
-                   start_false_agent("echo 'Welcome to this machine, enjoy'; sleep 1", 5 * EVENT_SECOND),
+                   start_false_agent("echo 'Welcome to this machine, enjoy'; sleep 1",
+                                     WAIT_LIMIT_MS * EVENT_MILLISECOND),
                    "the agent broke the protocol: a frame of ");
-    int64_t start = clock_monotonic_ns();
     assert_failure(-ETIMEDOUT, start_false_agent("exec sleep 3", EVENT_SECOND / 5),
                    "the agent did not answer within 0.2 s");
-    assert_true(clock_monotonic_ns() - start < 2 * EVENT_SECOND);
     /* A header that says HELLO, version 77. */
     assert_failure(
         -EPROTO,
         start_false_agent("printf '\\006\\0\\0\\0\\001\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0"
                           "\\0ASAYM\\0'; cat >/dev/null",
-                          5 * EVENT_SECOND),
+                          WAIT_LIMIT_MS * EVENT_MILLISECOND),
         "the agent speaks protocol 77");
     /* REFUSE, "sorry". */
     assert_failure(
         -ECONNREFUSED,
         start_false_agent("printf '\\012\\0\\0\\0\\002\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0"
                           "\\0\\005\\0\\0\\0sorry\\0'; cat >/dev/null",
-                          5 * EVENT_SECOND),
+                          WAIT_LIMIT_MS * EVENT_MILLISECOND),
         "sorry");
 }
 
@@ -397,7 +398,7 @@ static void a_file_that_shrinks_is_refused(void **state) {
     assert_done(&f, agent_link_send_file(f.link, "copy", local, 0600, on_shrunk, &shrinking, &f.failure));
     assert_int_equal(truncate(local, 4), 0);
     while (!shrinking.done)
-        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        assert_true(event_loop_run_once(f.loop, WAIT_LIMIT_MS * EVENT_MILLISECOND, NULL) > 0);
     assert_string_equal(shrinking.failure.text, "cannot write 'copy': 4 of its 10 bytes came");
     assert_false(file_exists(fixture_path(&f, "copy")));
 }
@@ -429,7 +430,7 @@ static void many_files_at_once(void **state) {
                         agent_link_send_file(f.link, name, local, 0600, on_written, &written, &f.failure));
     }
     while (written < FILES)
-        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        assert_true(event_loop_run_once(f.loop, WAIT_LIMIT_MS * EVENT_MILLISECOND, NULL) > 0);
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "file-%d", i);
         snprintf(bytes, sizeof bytes, "bytes of %d", i);
@@ -454,7 +455,7 @@ static void a_file_that_goes_while_it_waits_is_told(void **state) {
     assert_done(&f, agent_link_send_file(f.link, "late", local, 0600, on_shrunk, &late, &f.failure));
     assert_int_equal(unlink(local), 0);
     while (written < PROTOCOL_WRITE_LIMIT || !late.done)
-        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        assert_true(event_loop_run_once(f.loop, WAIT_LIMIT_MS * EVENT_MILLISECOND, NULL) > 0);
     assert_string_equal(strrchr(late.failure.text, ':'), ": No such file or directory");
 }
 
@@ -467,7 +468,7 @@ static void no_more_than_the_limit_may_wait(void **state) {
     assert_int_equal(accepted, 64 + 65536);
     assert_int_equal(f.failure.code, -EBUSY);
     while (ends.bytes < accepted)
-        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        assert_true(event_loop_run_once(f.loop, WAIT_LIMIT_MS * EVENT_MILLISECOND, NULL) > 0);
 }
 
 static void folders_are_made_and_removed(void **state) {
