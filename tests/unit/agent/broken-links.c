@@ -55,8 +55,7 @@ static void in_a_small_file_system(void) {
 }
 
 /* The disk is full: the program waits in its write, and nothing is lost. */
-static void a_full_disk_holds_programs_up(void **state) {
-    (void)state;
+TEST(a_full_disk_holds_programs_up) {
     if (geteuid() != 0)
         skip();
     struct engine engine;
@@ -88,8 +87,7 @@ static void a_full_disk_holds_programs_up(void **state) {
 
 /* ---- greetings */
 
-static void another_engine_is_refused(void **state) {
-    (void)state;
+TEST(another_engine_is_refused) {
     struct engine engine, other;
     struct protocol_frame frame;
     char words[1024], expected[256];
@@ -150,8 +148,7 @@ static void another_engine_is_refused(void **state) {
     engine_clear(&engine);
 }
 
-static void a_violation_ends_the_agent(void **state) {
-    (void)state;
+TEST(a_violation_ends_the_agent) {
     struct engine engine;
     char words[1024];
     engine_init(&engine);
@@ -163,14 +160,4 @@ static void a_violation_ends_the_agent(void **state) {
     assert_int_equal(relay_end(&engine, words), 0);
     assert_false(file_exists(below("run")));
     engine_clear(&engine);
-}
-
-int main(void) {
-    find_program();
-    const struct CMUnitTest tests[] = {
-        ENGINE_TEST(a_full_disk_holds_programs_up),
-        ENGINE_TEST(another_engine_is_refused),
-        ENGINE_TEST(a_violation_ends_the_agent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

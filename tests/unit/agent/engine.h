@@ -6,24 +6,18 @@
 #include "engine/agent/mailbox.h"
 #include "engine/foundation/file.h"
 #include "tests/simulation/moved-clock.h"
+#include "tests/test.h"
 #include "tests/wait.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char program[4096], folder[64];
 
@@ -317,11 +311,6 @@ static inline void wait_until_gone(pid_t pid) {
     wait_until(NULL, !is_alive(pid), "process %ld is there", (long)pid);
 }
 
-/* For who sees time pass (MOVED_TEST): whatever PID waits for comes soon. */
-static inline void hurry_until_gone(pid_t pid) {
-    wait_until(NULL, (moved_clock_advance(100), !is_alive(pid)), "process %ld is there", (long)pid);
-}
-
 static inline const char *below(const char *name) {
     static char paths[4][256];
     static unsigned next;
@@ -332,29 +321,44 @@ static inline const char *below(const char *name) {
 
 static inline int set_up(void **state) {
     (void)state;
+    const char *given = getenv("ASSAY_AGENT");
+    snprintf(program, sizeof program, "%s%s", given ? given : test_build(),
+             given ? "" : "/libexec/assay/assay-agent");
+    signal(SIGPIPE, SIG_IGN);
+    umask(022);
     snprintf(folder, sizeof folder, "/tmp/assay-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static inline void find_program(void) {
-    const char *given = getenv("ASSAY_AGENT"), *build = getenv("ASSAY_BUILD");
-    snprintf(program, sizeof program, "%s%s", given ? given : build,
-             given ? "" : "/libexec/assay/assay-agent");
-    signal(SIGPIPE, SIG_IGN);
-    umask(022);
+/* The agent is one that goes by a clock that the test moves. */
+static inline void move_clock(void) {
+    snprintf(program, sizeof program, "%s/tests/moved/libexec/assay/assay-agent", test_build());
+    moved_clock_use(below("clock"));
 }
 
-/* The agent is one that goes by a clock that the test moves. */
-static inline int set_up_moved(void **state) {
-    int r = set_up(state);
-    snprintf(program, sizeof program, "%s/tests/moved/libexec/assay/assay-agent", getenv("ASSAY_BUILD"));
-    moved_clock_use(below("clock"));
-    return r;
+/* From here on time passes quickly for who sees it move (move_clock()); leases too, so that they are to be
+ * long. */
+static pid_t hurrier;
+static inline void hurry(void) {
+    hurrier = fork();
+    if (hurrier != 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;; (void)poll(NULL, 0, 5))
+        moved_clock_advance(100);
+}
+
+static inline void hurry_end(void) {
+    if (hurrier <= 0)
+        return;
+    kill(hurrier, SIGKILL);
+    waitpid(hurrier, NULL, 0);
+    hurrier = 0;
 }
 
 static inline int tear_down(void **state) {
     (void)state;
-    find_program();
+    hurry_end();
     return file_remove_tree(folder, NULL);
 }
 
@@ -398,7 +402,6 @@ static inline void refused(struct engine *engine, const char *sentence) {
     assert_false(receive(engine, &frame));
 }
 
-#define ENGINE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define MOVED_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_moved, tear_down)
+TEST_EACH(set_up, tear_down)
 
 #endif
