@@ -90,10 +90,14 @@ order_of() { awk -F, -v node="$2" 'NR > 1 && (!node || $6 == node)' "$1" | cut -
 cat_of "$(cat "$scratch/local.out")" results/results.csv >"$scratch/local.csv"
 check "... with the same units in the same order" cmp <(order_of "$scratch/results.csv" node-1) <(order_of "$scratch/local.csv" "")
 printf 'node-[1,3]   # two of them\n' >"$scratch/list"
-run_there "$scratch/campaign.yaml" --nodes "@$scratch/list" -q -o "$scratch/again" >"$scratch/out" 2>"$scratch/err"
+bed on 3 sh -c 'cd ~/.cache/assay && chmod g+w agent-*'
+run_there "$scratch/campaign.yaml" --nodes "@$scratch/list" -o "$scratch/again" >"$scratch/out" 2>"$scratch/err"
 report $? "and once more on two nodes, which a file names"
-cat_of "$(cat "$scratch/out")" journal.jsonl >"$scratch/journal"
-check "... where the agent is found, and not delivered again" test "$(grep -c '"event":"agent",.*"how":"there"' "$scratch/journal")" -eq 2
+damage='/.*/agent-[0-9a-f]{64}: others could write to it \(-rwx-w----\)'
+check "... where an agent that others could write to is replaced, aloud" grep -qE "node node-3: $damage; a new agent was delivered" "$scratch/err"
+cat_of "$(tail -n 1 "$scratch/out")" journal.jsonl >"$scratch/journal"
+check "... and in the journal" grep -qE "\"event\":\"agent\",\"node\":\"node-3\",.*\"how\":\"delivered\",\"damage\":\"$damage\"" "$scratch/journal"
+check "... and the other is found" test "$(grep -c '"event":"agent",.*"how":"there"' "$scratch/journal")" -eq 1
 
 # ---- a kernel by the streamed protocol that takes as long as it is told -------------------------------------------
 mkdir -p "$scratch/experiments/beat"
