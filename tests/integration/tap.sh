@@ -6,7 +6,9 @@
 #   is NAME FOUND EXPECTED  ok if the two texts are equal; prints both if they are not
 #   eventually COMMAND...   wait until the command succeeds: 120 s at most, then its last output is printed; the one
 #                           way to wait, and never a check of how long something takes
-#   advance SECONDSs        time passes for the programs of $ASSAY_BUILD/tests/moved: tests/README.md
+#   move_clock              from here on the program under test and its agents go by a clock that the test moves
+#   advance SECONDSs [NODE...]  time passes for them: here, or on those nodes of the test bed (tests/README.md)
+#   hurry COMMAND...        eventually, and a second passes here after each time that the command fails
 #   finish                  print the plan; exit 1 if anything failed
 #
 # $scratch is a fresh folder. It is removed at the end, but kept if a check failed: the logs and journals of the runs
@@ -41,7 +43,7 @@ skip() { tests_run=$((tests_run + 1)); echo "ok $tests_run - $1 # SKIP $2"; }
 check() {
     local name=$1; shift
     "$@" >"$scratch/.out" 2>"$scratch/.err"; local status=$?
-    [ $status -eq 0 ] || { echo "# exit $status"; cat "$scratch/.err" "$scratch/.out" | sed 's/^/# /' | head -20; }
+    [ $status -eq 0 ] || { echo "# exit $status of ${*@Q}"; cat "$scratch/.err" "$scratch/.out" | sed 's/^/# /' | head -20; }
     report $status "$name"
 }
 refuse() {
@@ -66,5 +68,12 @@ eventually() {
         sleep 0.05
     done
 }
-advance() { truncate -s "+$((${1%s} * 1000))" "$ASSAY_TEST_CLOCK"; }
+move_clock() { export ASSAY=$ASSAY_BUILD/tests/moved/bin/assay ASSAY_TEST_CLOCK=$scratch/clock; }
+advance() {
+    local by="+$((${1%s} * 1000))" node; shift
+    [ $# -gt 0 ] || truncate -s "$by" "$ASSAY_TEST_CLOCK"
+    for node; do bed on "$node" truncate -s "$by" /run/clock; done
+}
+or_passes() { "$@" || { advance 1s; return 1; }; }
+hurry() { eventually or_passes "$@"; }
 finish() { echo "1..$tests_run"; [ $tests_failed -eq 0 ] && [ $tests_run -gt 0 ]; exit; }

