@@ -1,51 +1,90 @@
 #!/bin/bash
-# All tests: installs what is missing (Debian), builds with warnings as errors, as Release and with the address and
-# undefined-behaviour sanitizers, and runs everything under one ctest, whose summary comes last.
+# The tests: installs what is missing (Debian), builds with warnings as errors, as Release and with the address and
+# undefined-behaviour sanitizers, and runs everything under one ctest, whose summary comes last. tests/README.md says more.
 #
-#   tests/run.sh [--quick] [--jobs N] [CTEST OPTIONS]
-#     --quick    without the sanitizers
-#     --jobs N   compile and test N at a time; default: one a processor
+#   tests/run.sh [--all | --quick | --only NAME] [--jobs N] [CTEST OPTIONS]
+#     --all        those too that take long: random kills, long outages, every script under the sanitizers
+#     --quick      without the sanitizers
+#     --only NAME  one test (as ctest names it), one function of a unit test, or one check of a script; builds what
+#                  that needs, installs nothing
+#     --jobs N     compile and test N at a time; default: one a processor
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
-quick=no jobs=$(nproc)
+tier=ci only='' jobs=$(nproc)
 while [ $# -gt 0 ]; do
     case $1 in
-    --quick) quick=yes ;;
+    --all) tier=all ;;
+    --quick) tier=quick ;;
+    --only) only=${2:?--only needs a name}; shift ;;
     --jobs) jobs=${2:?--jobs needs a number}; shift ;;
-    --help | -h) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit ;;
+    --help | -h) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit ;;
     *) break ;; # for ctest
     esac
     shift
 done
 
-started=$SECONDS
-step() { printf '\n== %s (%d s)\n' "$*" $((SECONDS - started)); }
+step() { printf '\n== %s (%d s)\n' "$*" $SECONDS; }
+
+# Folders of their own: a developer's build keeps its settings.
+build() { # build TYPE FOLDER TARGETS [CMAKE OPTIONS]
+    local type=$1 folder=$2 targets=$3
+    shift 3
+    step "Build: $type"
+    mkdir -p "$folder"
+    cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE="$type" -DASSAY_WARNINGS_AS_ERRORS=ON \
+        -DASSAY_BUILD_TESTS=ON "$@" >"$folder.log" 2>&1 || { tail -40 "$folder.log" >&2; return 1; }
+    # shellcheck disable=SC2086 # several words
+    cmake --build "$folder" -j "$jobs" -t $targets -- --quiet
+}
+
+if [ -n "$only" ]; then
+    # What all tests start; a unit test's own program is built beside it.
+    programs="engine/all plugins/all experiments/all tests/machines/all tests/simulation/all tests/test-bed/all tests/faults/all tests/plugins/all"
+    test=$only check=''
+    case $only in unit-* | integration-* | fuzz-* | rules* | simulation*) ;; *)
+        check=$only
+        if file=$(grep -rlE --include="*.c" "(TEST|cmocka_unit_test[a-z_]*)\($only[,)]" tests/unit); then test=unit
+        elif file=$(grep -rlF -- "\"$only\"" tests/integration); then test=integration
+        else echo "no test, function or check has the name '$only'" >&2; exit 2; fi
+        file=$(head -n 1 <<<"$file")
+        test=$test-$(basename "$(dirname "$file")")-$(basename "${file%.*}") ;;
+    esac
+    case $test in
+    unit-*) programs="$programs test-${test#unit-}" ;;
+    fuzz-*) programs="$test" ;;
+    simulation*) programs=tests/simulation/all ;;
+    integration-*) programs="$programs integration-programs" ;;
+    esac
+    build Release build/tests/release "$programs"
+    ASSAY_TEST_ONLY=$check exec ctest --test-dir build/tests/release -V --no-tests=error -R "^$test\$" "$@"
+fi
 
 step "Packages"
 examples/install-packages.sh examples/packages.txt tests/packages.txt
-
-# Folders of their own: a developer's build keeps its settings.
-build() { # build TYPE FOLDER [CMAKE OPTIONS]
-    local type=$1 folder=$2
-    shift 2
-    step "Build: $type"
-    cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE="$type" -DASSAY_WARNINGS_AS_ERRORS=ON \
-        -DASSAY_BUILD_TESTS=ON "$@" >"$folder.log" 2>&1 || { tail -40 "$folder.log" >&2; return 1; }
-    cmake --build "$folder" -j "$jobs" -- --quiet
-}
-mkdir -p build/tests
-build Release build/tests/release
+build Release build/tests/release all
 folders="\"$root/build/tests/release\""
-if [ $quick = no ]; then
-    build Sanitize build/tests/sanitize -DASSAY_TEST_PREFIX=sanitize-
+if [ $tier != quick ]; then
+    build Sanitize build/tests/sanitize all -DASSAY_TEST_PREFIX=sanitize-
     folders="$folders \"$root/build/tests/sanitize\""
 fi
 
 step "Tests"
 echo "subdirs($folders)" >build/tests/CTestTestfile.cmake
-status=0
+labels=(-LE long)
+[ $tier != all ] || labels=()
 # Thirds of a processor, of which a test that computes takes three, and four seats for those that wait: tests/CMakeLists.txt.
-ctest --test-dir build/tests -j $((3 * jobs + 2)) --output-on-failure --no-tests=error "$@" || status=$?
-exit $status
+export ASSAY_TEST_ALL
+ASSAY_TEST_ALL=$([ $tier != all ] || echo yes)
+status=0
+ctest --test-dir build/tests -j $((3 * jobs + 2)) --output-on-failure --no-tests=error "${labels[@]}" "$@" || status=$?
+[ $status -ne 0 ] || exit 0
+
+# A failure stands, unless every test that failed is one of those whose bounds are in seconds and passes by itself.
+failed=build/tests/Testing/Temporary/LastTestsFailed.log
+cp "$failed" build/tests/first-failures
+step "A second time, one by one: $(cut -d: -f2 build/tests/first-failures | tr '\n' ' ')"
+bound=$(ctest --test-dir build/tests -N -L bounds | sed -n 's/^ *Test *#[0-9]*: //p')
+cut -d: -f2 build/tests/first-failures | grep -vxF "$bound" && exit $status
+exec ctest --test-dir build/tests --rerun-failed --output-on-failure --no-tests=error

@@ -1,6 +1,7 @@
 #include "engine/agent/door.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SESSION_DIGITS = 16, WAITING_LIMIT = 16, ROUND_MS = 20 };
@@ -54,14 +54,15 @@ int door_listen(uint64_t session) {
 /* Anybody can listen by any name, and let nobody in: so it is asked again, and not waited for. */
 static int connect_patiently(int descriptor, const struct sockaddr_un *address, socklen_t length,
                              int patience_ms) {
-    for (;; patience_ms -= ROUND_MS) {
+    int64_t end_ns = clock_monotonic_ns() + patience_ms * INT64_C(1000000);
+    for (;;) {
         if (connect(descriptor, (const struct sockaddr *)address, length) == 0)
             return 0;
         if (errno == EINTR)
             continue;
-        if (errno != EAGAIN || patience_ms <= 0)
+        if (errno != EAGAIN || clock_monotonic_ns() >= end_ns)
             return -errno;
-        nanosleep(&(struct timespec){.tv_nsec = ROUND_MS * 1000000L}, NULL);
+        clock_sleep_ns(ROUND_MS * INT64_C(1000000));
     }
 }
 

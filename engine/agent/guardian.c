@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -84,7 +83,7 @@ static void sweep(void) {
         if (passed > GIVE_UP_MS)
             return; /* the kernel itself does not let go of them */
         quiet = signal_children(passed < GRACE_MS ? SIGTERM : SIGKILL) ? 0 : quiet + 1;
-        nanosleep(&(struct timespec){.tv_nsec = ROUND_MS * 1000000L}, NULL);
+        clock_sleep_ns(ROUND_MS * INT64_C(1000000));
     }
 }
 

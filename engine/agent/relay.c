@@ -6,7 +6,6 @@
 #include "engine/foundation/clock.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +39,8 @@ int relay_wait_for_end(int life, int patience_ms) {
             int64_t left = patience_ms - (clock_monotonic_ns() - start) / 1000000;
             if (patience_ms >= 0 && left <= 0)
                 return -ETIMEDOUT;
-            (void)poll(&(struct pollfd){.fd = life, .events = POLLIN}, 1, patience_ms < 0 ? -1 : (int)left);
+            (void)clock_poll(&(struct pollfd){.fd = life, .events = POLLIN},
+                             patience_ms < 0 ? -1 : left * INT64_C(1000000));
             continue;
         }
         if (got < 0 && errno == EINTR)

@@ -9,7 +9,6 @@
 #include "engine/foundation/text.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +100,8 @@ static int ask(uint64_t session, enum door_kind kind, struct door_message *ret, 
         return -ETIMEDOUT;
     if (connection < 0 || door_send(connection, kind, NULL, NULL, 0) < 0)
         return 0;
-    int ready = poll(&(struct pollfd){.fd = connection, .events = POLLIN}, 1, ANSWER_PATIENCE_MS);
+    int ready = clock_poll(&(struct pollfd){.fd = connection, .events = POLLIN},
+                           ANSWER_PATIENCE_MS * INT64_C(1000000));
     if (ready == 0)
         return -ETIMEDOUT;
     return door_receive(connection, ret) > 0;

@@ -267,16 +267,19 @@ static int wait_for_reports(struct event_loop *loop, struct epoll_event *reports
     return count >= 0 ? count : errno == EINTR ? 0 : -errno;
 }
 
-static int64_t time_to_sleep(const struct event_loop *loop, int64_t timeout) {
+/* Until something is reported, TIMEOUT is over, or a timer is due. */
+static int wait_for_anything(struct event_loop *loop, struct epoll_event *reports, int64_t timeout) {
     if (timeout == 0 || loop->deferred)
-        return 0;
-    int64_t earliest = timer_earliest(loop);
-    if (earliest == INT64_MAX)
-        return timeout;
-    int64_t left = earliest - clock_monotonic_ns();
-    if (left < 0)
-        left = 0;
-    return timeout >= 0 && timeout < left ? timeout : left;
+        return wait_for_reports(loop, reports, 0);
+    int64_t earliest = timer_earliest(loop), deadline;
+    if (timeout < 0 || __builtin_add_overflow(clock_monotonic_ns(), timeout, &deadline) ||
+        earliest < deadline)
+        deadline = earliest;
+    int count;
+    do
+        count = wait_for_reports(loop, reports, clock_wait_ns(deadline));
+    while (count == 0 && clock_waits_again(deadline));
+    return count;
 }
 
 static unsigned serve_report(struct event_source *source, uint32_t events, uint64_t turn) {
@@ -291,7 +294,7 @@ int event_loop_run_once(struct event_loop *loop, int64_t timeout_ns, struct fail
     if (loop->stopped)
         return 0;
     struct epoll_event reports[REPORTS_A_TURN];
-    int count = wait_for_reports(loop, reports, time_to_sleep(loop, timeout_ns));
+    int count = wait_for_anything(loop, reports, timeout_ns);
     if (count < 0)
         return failure_set(failure, count, "the event loop cannot wait: %s", strerror(-count));
     uint64_t turn = ++loop->turn;

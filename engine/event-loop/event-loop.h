@@ -58,7 +58,7 @@ void event_loop_stop(struct event_loop *loop);
 void event_loop_resume(struct event_loop *loop);
 bool event_loop_is_stopped(const struct event_loop *loop);
 
-/* CLOCK_MONOTONIC in nanoseconds as of the start of this turn: one system call a turn, however many ask. */
+/* clock_monotonic_ns() as of the start of this turn: one system call a turn, however many ask. */
 int64_t event_loop_now(const struct event_loop *loop);
 
 /* NULL is fine. */

@@ -1,7 +1,14 @@
 #include "engine/foundation/clock.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <time.h>
+
+static const struct clock_source *used; /* NULL: the system's clocks */
+
+void clock_use(const struct clock_source *source) {
+    used = source;
+}
 
 static int64_t read_clock(clockid_t id) {
     struct timespec now;
@@ -10,11 +17,46 @@ static int64_t read_clock(clockid_t id) {
 }
 
 int64_t clock_wall_ns(void) {
-    return read_clock(CLOCK_REALTIME);
+    return used ? used->wall_ns(used->context) : read_clock(CLOCK_REALTIME);
 }
 
 int64_t clock_monotonic_ns(void) {
-    return read_clock(CLOCK_MONOTONIC);
+    return used ? used->monotonic_ns(used->context) : read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t clock_wait_ns(int64_t deadline_ns) {
+    if (used && used->pass)
+        return 0;
+    int64_t left = deadline_ns == INT64_MAX ? -1 : deadline_ns - clock_monotonic_ns();
+    if (left < 0 && deadline_ns != INT64_MAX)
+        left = 0;
+    return used && (left < 0 || left > used->look_again_ns) ? used->look_again_ns : left;
+}
+
+bool clock_waits_again(int64_t deadline_ns) {
+    if (!used || clock_monotonic_ns() >= deadline_ns)
+        return false;
+    if (used->pass)
+        used->pass(used->context, deadline_ns);
+    return true;
+}
+
+int clock_poll(struct pollfd *item, int64_t limit_ns) {
+    int64_t deadline_ns;
+    if (limit_ns < 0 || __builtin_add_overflow(clock_monotonic_ns(), limit_ns, &deadline_ns))
+        deadline_ns = INT64_MAX;
+    int r;
+    do {
+        int64_t wait_ns = clock_wait_ns(deadline_ns);
+        struct timespec span = {.tv_sec = (time_t)(wait_ns / 1000000000),
+                                .tv_nsec = (long)(wait_ns % 1000000000)};
+        r = ppoll(item, 1, wait_ns < 0 ? NULL : &span, NULL);
+    } while (r == 0 && clock_waits_again(deadline_ns));
+    return r;
+}
+
+void clock_sleep_ns(int64_t duration_ns) {
+    (void)clock_poll(&(struct pollfd){.fd = -1}, duration_ns > 0 ? duration_ns : 0);
 }
 
 static struct tm broken_down(int64_t wall_ns, int *ret_milliseconds) {

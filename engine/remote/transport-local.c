@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -277,11 +276,12 @@ static void local_close(struct transport *transport) {
 /* Closing the stream tells the agent to go; its exit is waited for, so that nothing of it is left when we
  * return. */
 static void wait_for_end(pid_t pid) {
-    for (int waited = 0; waited < FREE_PATIENCE_MS; waited += FREE_ROUND_MS) {
+    int64_t end_ns = clock_monotonic_ns() + FREE_PATIENCE_MS * EVENT_MILLISECOND;
+    while (clock_monotonic_ns() < end_ns) {
         pid_t got = waitpid(pid, NULL, WNOHANG);
         if (got == pid || (got < 0 && errno != EINTR))
             return;
-        nanosleep(&(struct timespec){.tv_nsec = FREE_ROUND_MS * 1000000L}, NULL);
+        clock_sleep_ns(FREE_ROUND_MS * EVENT_MILLISECOND);
     }
     kill(-pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)

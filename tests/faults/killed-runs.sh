@@ -68,16 +68,11 @@ journalled() { grep -aoE '"event":"unit",.*"status":"done".*\}$' "$1/journal.jso
 # The number that the engine has last shown as done, of the events in a file.
 shown() { sed -n 's/.*"units_done":\([0-9]*\).*/\1/p' "$1" 2>/dev/null | tail -1; }
 
+has_shown() { local shown; shown=$(shown "$1.json"); [ "${shown:-0}" -ge "$2" ]; }
+has_shown_or_ended() { has_shown "$@" || ! kill -0 "$engine" 2>/dev/null; }
 wait_for_units() { # wait_for_units OUTPUT COUNT: shown as done
-    local shown
-    for _ in $(seq 600); do
-        shown=$(shown "$1.json")
-        [ "${shown:-0}" -ge "$2" ] && return
-        kill -0 "$engine" 2>/dev/null || break
-        sleep 0.05
-    done
-    sed 's/^/# /' "$1.err"
-    return 1
+    eventually has_shown_or_ended "$@"
+    has_shown "$@" || { sed 's/^/# /' "$1.err"; return 1; }
 }
 
 # What is on disk when the engine has been killed must stay: keep_rows FOLDER NAME, then rows_are_kept. What is kept are
@@ -119,7 +114,7 @@ check_journal() { # check_journal JOURNAL PARTS
 }
 
 resume_to_end() { # resume_to_end NAME FOLDER
-    bed run timeout 100 "$ASSAY" resume "$2" -q >"$scratch/out" 2>"$scratch/err"
+    bed run "$ASSAY" resume "$2" -q >"$scratch/out" 2>"$scratch/err"
     local status=$?
     [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
     report $status "$1"

@@ -10,7 +10,7 @@ sshd=/usr/sbin/sshd
 [ -x "$sshd" ] && command -v ssh-keygen >/dev/null || plan_skip "there is no OpenSSH server"
 me=$(id -un)
 servers=""
-trap 'sshd_stop_all; rm -rf "$scratch"' EXIT
+cleanup() { sshd_stop_all; }
 [ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd
 chmod 755 "$scratch"
 key() { ssh-keygen -q -t "${2:-ed25519}" ${4:+-b "$4"} -N "${3:-}" -C "$1" -f "$scratch/$1" </dev/null; }
@@ -29,7 +29,8 @@ sshd_start() {
         if "$sshd" -f /dev/null -o MaxStartups=200 "${options[@]}" -h "$scratch/host" -o ListenAddress=127.0.0.1:$port -E "$scratch/$name.log" \
             -o PidFile="$scratch/$name.pid" -o UsePAM=no -o StrictModes=no -o LogLevel=VERBOSE \
             -o AuthorizedKeysFile="$scratch/authorized" -o PermitRootLogin=prohibit-password 2>>"$scratch/sshd.err"; then
-            for _ in $(seq 100); do [ -s "$scratch/$name.pid" ] && break; sleep 0.02; done
+            # It binds its port after it has left for the background.
+            eventually eval "[ -s '$scratch/$name.pid' ] || grep -q 'Cannot bind any address' '$scratch/$name.log'"
             if [ -s "$scratch/$name.pid" ]; then
                 servers="$servers $name"
                 printf -v "port_$name" %s $port

@@ -33,12 +33,24 @@ bed_program() {
 bed() {
     [ -n "${bed_command:-}" ] || bed_command=$(bed_program) || return 1
     case ${1:-} in
-    up) # $$ is the script, in a subshell too
+    up) # $$ is the script, in a subshell too; each node has a clock of its own, if the test moves clocks
         shift
-        BED=$("$bed_command" up "$@" --owner "$$") || return
+        BED=$("$bed_command" up "$@" --owner "$$" ${ASSAY_TEST_CLOCK:+--sshd "SetEnv ASSAY_TEST_CLOCK=/run/clock"}) || return
         export BED ;;
     *) "$bed_command" "$@" ;;
     esac
+}
+
+is_reachable() { bed run ssh -F "$BED/ssh_config" "$1" true; }
+# hurry_beside "NODE..." COMMAND...: hurry (tap.sh), but two seconds pass whenever these nodes have let somebody in: they
+# are not silent for long to the program whose time passes.
+hurry_beside() { eventually or_passes_beside "$@"; }
+or_passes_beside() {
+    local nodes=$1 node; shift
+    "$@" && return
+    for node in $nodes; do is_reachable "$node"; done
+    advance 2s
+    return 1
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then

@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LOOK_MS = 10000, SET_MS = 60000, OUTPUT_SIZE = 4096, ARGUMENTS = 12 };
+#define ROUND_NS INT64_C(10000000)
 
 const char *const daemon_names[DAEMON_COUNT] = {"tuned", "thermald", "power-profiles-daemon", "irqbalance"};
 const char *const daemon_state_names[] = {[DAEMON_ABSENT] = "absent",
@@ -121,7 +121,7 @@ static int collect(pid_t child, int from, int64_t deadline_ns, char bytes[static
             return -ETIMEDOUT;
         }
         struct pollfd wait = {.fd = open ? from : -1, .events = POLLIN};
-        if (poll(&wait, 1, 10) > 0 && (open = take_output(from, &output)))
+        if (clock_poll(&wait, ROUND_NS) > 0 && (open = take_output(from, &output)))
             continue; /* all that it has said before it is asked after */
         ended = waitpid(child, ret_status, WNOHANG);
     }

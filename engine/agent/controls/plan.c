@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct plan_write *plan_add(struct plan *plan, int pu, const char *folder, const char *name,
                             const char *wanted) {
@@ -78,7 +77,7 @@ bool plan_holds(const struct plan_write *write) {
 static bool wait_a_little(struct hand *hand, int64_t *pause_ns) {
     if (hand->patience_ns < *pause_ns)
         return false;
-    nanosleep(&(struct timespec){.tv_nsec = (long)*pause_ns}, NULL);
+    clock_sleep_ns(*pause_ns);
     hand->patience_ns -= *pause_ns;
     *pause_ns *= 2;
     return true;

@@ -14,7 +14,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Whoever has it may be starting daemons, which takes a minute each at worst. */
@@ -211,7 +210,7 @@ static int lock(struct shelf *shelf, struct failure *failure) {
         if (clock_monotonic_ns() > end_ns)
             return failure_set(failure, -ETIMEDOUT, "another process has had the snapshot in '%s' for %d s",
                                shelf->path, LOCK_MS / 1000);
-        nanosleep(&(struct timespec){.tv_nsec = ROUND_MS * 1000000L}, NULL);
+        clock_sleep_ns(ROUND_MS * INT64_C(1000000));
     }
     return is_named(shelf, name) ? 0 : 1;
 }

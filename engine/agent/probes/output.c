@@ -1,8 +1,9 @@
 #include "engine/agent/probes/output.h"
 
+#include "engine/foundation/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,7 +62,7 @@ void output_flush(struct output *output) {
 bool output_drain(struct output *output, int limit_ms) {
     while (output_flush(output), output_waiting(output) > 0 && !output->broken) {
         struct pollfd ready = {.fd = output->descriptor, .events = POLLOUT};
-        int r = poll(&ready, 1, limit_ms);
+        int r = clock_poll(&ready, limit_ms * INT64_C(1000000));
         if (r == 0 || (r < 0 && errno != EINTR))
             return false;
     }

@@ -63,10 +63,13 @@ static void watch_signals(void) {
 }
 
 static void sleep_until(int64_t time_ns) {
-    deadline = (struct timespec){.tv_sec = time_ns / PROBE_SECOND, .tv_nsec = time_ns % PROBE_SECOND};
-    atomic_signal_fence(memory_order_seq_cst);
-    if (!ending)
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
+    do {
+        int64_t wait_ns = clock_wait_ns(time_ns);
+        deadline = (struct timespec){.tv_sec = wait_ns / PROBE_SECOND, .tv_nsec = wait_ns % PROBE_SECOND};
+        atomic_signal_fence(memory_order_seq_cst);
+        if (!ending)
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &deadline, NULL);
+    } while (!ending && clock_waits_again(time_ns));
 }
 
 /* Not in real time: such a process is woken where it ran before, although a computation runs there and

@@ -2,6 +2,7 @@
 # assay nodes show: what sixteen nodes are, and who differs. assay nodes clean: agents that are left over.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+move_clock
 bed up 16 --names 'taurus-%' || plan_skip "no test bed"
 bed can nodes || plan_skip "nodes of their own need root"
 all='taurus-[1-16]'
@@ -45,29 +46,21 @@ check "and says so" said '^nothing is left over$'
 sleeps() { # sleeps NODE: how many
     bed on "$1" pgrep -c -x sleep
 }
-wait_for() { # wait_for NODE COUNT
-    local _
-    for _ in $(seq 150); do
-        [ "$(sleeps "$1")" = "$2" ] && return
-        sleep 0.1
-    done
-    return 1
-}
+has_sleeps() { [ "$(sleeps "$1")" = "$2" ]; } # has_sleeps NODE COUNT
 engine() { pgrep -o -f "^$ASSAY nodes run .* -- sleep $1\$"; } # not its resolver of names, whose number may be lower
 bed run "$ASSAY" nodes run -w 'taurus-[1-4]' -- sleep 1001 >/dev/null 2>&1 &
-for node in 1 2 3 4; do wait_for $node 1; done
+for node in 1 2 3 4; do eventually has_sleeps $node 1; done
 kill -9 "$(engine 1001)"
 wait $!
 bed run "$ASSAY" nodes run -w 'taurus-[4-5]' -- sleep 1002 >/dev/null 2>&1 &
 used=$!
-wait_for 4 2
-wait_for 5 1
+eventually has_sleeps 4 2
+eventually has_sleeps 5 1
 
 # An engine whose link broke a moment ago may be back.
 check "what is alone for a moment is not ended" nodes clean -w 'taurus-[1-3]'
 check "... which is said" times 3 ': left alone: .*, alone for .*; its engine may come back, --force ends it$'
 check "... and it goes on" [ "$(sleeps 1)" = 1 ]
-alone_since=$(date +%s)
 if bed can nodes; then
     # One that does not answer: stopped.
     bed on 1 pkill -STOP -f -- '--attach'
@@ -76,7 +69,7 @@ if bed can nodes; then
         said '^taurus-1: left alone: the agent of session [0-9a-f]{16}, process [0-9]+, which does not answer; --force tries to end it$'
     bed on 1 pkill -CONT -f -- '--attach'
 fi
-sleep $((alone_since + 34 - $(date +%s)))
+advance 34s 1 2 3 4
 check "lists what is left over" nodes clean -w "$all" --dry-run
 sed 's/^/# /' "$scratch/out"
 check "who it was" said '^taurus-1: left over: nodes@[^ ]+:[0-9]+, in /.*assay-nodes-[0-9a-f]+-taurus-1, since 20[0-9-]+T[0-9:]+Z, 1 command, alone for .*, would leave in '

@@ -117,14 +117,19 @@ refuse "a file that there is not is named" 1 "no file '/sys/no/such'" bed fault 
 refuse "so is a fault" 1 "'melted' is no fault" bed fault 1 melted $policy/scaling_governor
 
 # ---- Values that move
-bed load 1 0; sleep 0.1
-low=$(get 1 /sys/class/hwmon/hwmon1/temp1_input)
-bed load 1 100; sleep 1
-high=$(get 1 /sys/class/hwmon/hwmon1/temp1_input)
-check "a busy machine is warmer" test "$high" -gt $((low + 10000)) -a "$high" -le 75000
+sensor=/sys/class/hwmon/hwmon1/temp1_input
+warm() { local now; now=$(get 1 $sensor); echo "$now"; test "$now" -gt $((low + 10000)) -a "$now" -le 75000; }
+cool() { local now; now=$(get 1 $sensor); echo "$now"; test "$now" -le "$low"; }
+low=$(get 1 $sensor) # it has never been busy
+bed load 1 100
+check "a busy machine is warmer" eventually warm
+bed load 1 0
+check "an idle one is not" eventually cool
 bed load 1 auto
-bed on 1 bash -c 'trap "kill %1" EXIT; while :; do :; done & sleep 2; cat /sys/class/hwmon/hwmon1/temp1_input; sleep 0.2; cat /sys/class/hwmon/hwmon1/temp1_input' >"$scratch/busy"
-check "so is one whose processes run" test "$(tail -1 "$scratch/busy")" -gt $((low + 10000))
+bed on 1 bash -c 'while [ ! -e /run/enough ]; do :; done' &
+check "so is one whose processes run" eventually warm
+bed on 1 touch /run/enough
+wait
 bed set 1 /sys/class/hwmon/hwmon1/temp1_input 91000
 check "a sensor shows what a test wants" test "$(get 1 /sys/class/hwmon/hwmon1/temp1_input)" = 91000
 bed unset 1 /sys/class/hwmon/hwmon1/temp1_input
@@ -136,10 +141,11 @@ check "a processor is slower than it may be" test "$(get 1 $cpu/cpufreq/policy0/
 bed set 1 $cpu/smt/control off
 check "a control changes by itself" test "$(get 1 $cpu/online)" = 0-3
 check "which is no write" test -z "$(bed writes 1 | grep -v none | tail -1 | grep smt)"
-first=$(get 1 /sys/class/powercap/intel-rapl:0/energy_uj); sleep 0.2
-second=$(get 1 /sys/class/powercap/intel-rapl:0/energy_uj)
-check "energy is used" test "$second" -gt "$first"
-check "some watts of it" test $(((second - first) / 1000000)) -lt 1000
+energy() { get 1 /sys/class/powercap/intel-rapl:0/energy_uj; }
+since=$(date +%s%N) first=$(energy)
+more() { second=$(energy); test "$second" -gt "$first"; }
+check "energy is used" eventually more
+check "some watts of it" awk "BEGIN { exit !(($(energy) - $first) / ($(date +%s%N) - $since) * 1000 < 1000) }"
 
 # ---- Whose it is
 check "another node is as it was" diff "$scratch/at-first" <(bed files 2)
@@ -185,16 +191,12 @@ check "a plain bed says that it has plain files" bed up 1
 refuse "when it is asked" 3 'plain files' bed can kernel-files
 bed down
 
-start=$(date +%s%N); bed up 64 --machine two-sockets; up=$((($(date +%s%N) - start) / 1000000))
+bed up 64 --machine two-sockets
 servers=$(pgrep -P "$(<"$BED/keeper")" bed-kernel)
 check "each of 64 nodes has a process for its files" test "$(wc -w <<<"$servers")" -eq 64
 size=$(for process in $servers; do sed -n 's/^Pss: *\([0-9]*\) kB/\1/p' "/proc/$process/smaps_rollup"; done | awk '{ sum += $1 } END { print int(sum / NR) }')
-echo "# 64 nodes: up in $up ms; $size kB of memory a node's files"
-check "that is small" test "$size" -lt 2000
-check "they are up within 10 s" test $up -lt 10000
-start=$(date +%s%N)
+check "that is small ($size kB of memory a node's files)" test "$size" -lt 2000
 bed on 64 sh -c "cd $cpu/cpufreq; for p in policy*; do echo performance >\$p/scaling_governor; echo 1500000 >\$p/scaling_max_freq; done; cat policy*/scaling_max_freq" >"$scratch/many"
-echo "# 96 writes and reads in $((($(date +%s%N) - start) / 1000)) us"
 check "all is as written" test "$(sort -u "$scratch/many")" = 1500000
 bed down
 left() { for process in $servers; do [ ! -e "/proc/$process" ] || return 1; done; }

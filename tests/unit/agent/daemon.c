@@ -46,13 +46,15 @@ static void it_outlives_its_link(void **state) {
     char words[1024];
     engine_init(&engine);
     attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
-    run_shell(&engine, "sleep 0.3; echo done");
+    run_shell(&engine, "until [ -e broken ]; do sleep 0.01; done; echo done; touch ended");
     expect(&engine, PROTOCOL_STARTED, &frame);
     pid_t agent = engine.agent;
     break_stream(&engine);
     assert_int_equal(relay_end(&engine, words), 0);
     assert_string_equal(words, "");
-    wait_ms(500);
+    close(open(below("run/broken"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    for (int i = 0; !file_exists(below("run/ended")) && i < PATIENCE_MS / 10; i++)
+        wait_ms(10);
     assert_true(is_alive(agent));
     resume(&engine);
     assert_int_equal(engine.agent, agent);
@@ -239,57 +241,54 @@ static void at_rest_it_is_small_and_quiet(void **state) {
 
 /* ---- the lease */
 
-static void the_lease_runs_out(void **state) {
-    (void)state;
+/* The agent gives no sign for 30 s, its engine none for longer: see tests/simulation for what happens then in
+ * all the ways that a link can fail. Here it is that all of it goes, the guardian's part too. */
+static void the_lease_runs_out(bool linked) {
     struct engine engine;
     struct protocol_frame frame;
     char words[1024];
     engine_init(&engine);
     attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
-    set_lease(&engine, 400);
+    set_lease(&engine, 30000);
     run_shell(&engine, "trap '' TERM; echo $$; while :; do sleep 1; done");
     expect(&engine, PROTOCOL_STARTED, &frame);
     expect(&engine, PROTOCOL_OUTPUT, &frame);
     pid_t command = printed_pid(&frame), agent = engine.agent;
-    int64_t start = clock_monotonic_ns();
-    /* As long as it is heard, whatever it says, the agent stays. */
-    while (clock_monotonic_ns() - start < 1000000000) {
-        wait_ms(100);
-        assert_int_equal(outbox_put_acknowledgement(&engine.outbox), 0);
-        flush(&engine);
+    for (int i = 0; i < 4; i++) { /* as long as it is heard, the agent stays */
+        moved_clock_advance(20000);
+        exchange(&engine);
     }
-    assert_true(is_alive(agent));
-    /* A link that is up and silent is no better than none. */
-    refused(&engine, "the lease has run out: nothing was heard of the engine for 0 s");
-    assert_int_equal(relay_end(&engine, words), 0);
-    assert_false(is_alive(agent));
-    assert_false(is_alive(command));
+    assert_true(is_alive(agent) && is_alive(command));
+    if (!linked) {
+        break_stream(&engine);
+        assert_int_equal(relay_end(&engine, words), 0);
+    }
+    moved_clock_advance(30000);
+    const char *told;
+    if (linked) { /* a link that is up and silent is no better than none */
+        assert_true(receive(&engine, &frame));
+        assert_int_equal(protocol_get_refuse(&frame, &told, &failure), 0);
+        assert_non_null(strstr(told, "the lease has run out: nothing was heard of the engine for 3"));
+        assert_false(receive(&engine, &frame));
+    }
+    hurry_until_gone(agent);
+    hurry_until_gone(command);
+    if (linked)
+        assert_int_equal(relay_end(&engine, words), 0);
+    for (int i = 0; file_exists(below("run")) && i < PATIENCE_MS / 10; i++)
+        wait_ms(10);
     assert_false(file_exists(below("run")));
     engine_clear(&engine);
 }
 
+static void the_lease_of_a_silent_engine_runs_out(void **state) {
+    (void)state;
+    the_lease_runs_out(true);
+}
+
 static void the_lease_runs_out_alone(void **state) {
     (void)state;
-    struct engine engine;
-    struct protocol_frame frame;
-    char words[1024];
-    engine_init(&engine);
-    attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
-    set_lease(&engine, 700);
-    run_shell(&engine, "echo $$; sleep 1000");
-    expect(&engine, PROTOCOL_STARTED, &frame);
-    expect(&engine, PROTOCOL_OUTPUT, &frame);
-    pid_t command = printed_pid(&frame), agent = engine.agent;
-    break_stream(&engine);
-    assert_int_equal(relay_end(&engine, words), 0);
-    wait_ms(300);
-    assert_true(is_alive(agent) && is_alive(command));
-    wait_until_gone(agent);
-    assert_false(is_alive(command));
-    for (int i = 0; file_exists(below("run")) && i < 300; i++)
-        wait_ms(10);
-    assert_false(file_exists(below("run")));
-    engine_clear(&engine);
+    the_lease_runs_out(false);
 }
 
 /* ---- who may */
@@ -398,6 +397,7 @@ static void daemons_are_listed(void **state) {
     struct engine engine;
     struct protocol_frame frame;
     char words[1024], *fields[9], pid[32];
+    time_t begun = time(NULL);
     engine_init(&engine);
     attach(&engine, (const char *const[]){"--folder", "a b\tc", "--workspace", folder, "--label",
                                           "ada@login:42", NULL});
@@ -407,11 +407,10 @@ static void daemons_are_listed(void **state) {
     assert_true(find_line(&engine, fields));
     snprintf(pid, sizeof pid, "%ld", (long)engine.agent);
     assert_string_equal(fields[1], "attached");
-    assert_true(strtol(fields[2], NULL, 10) < 5);
     assert_string_equal(fields[3], "77");
     assert_string_equal(fields[4], "1");
     assert_string_equal(fields[5], pid);
-    assert_true(llabs(strtoll(fields[6], NULL, 10) - time(NULL)) < 10);
+    assert_in_range(strtoll(fields[6], NULL, 10), begun, time(NULL));
     assert_string_equal(fields[7], below("a b?c"));
     assert_string_equal(fields[8], "ada@login:42");
     break_stream(&engine);
@@ -619,8 +618,8 @@ int main(void) {
         ENGINE_TEST(sessions_do_not_meet),
         ENGINE_TEST(a_new_link_replaces_a_stale_one),
         ENGINE_TEST(at_rest_it_is_small_and_quiet),
-        ENGINE_TEST(the_lease_runs_out),
-        ENGINE_TEST(the_lease_runs_out_alone),
+        MOVED_TEST(the_lease_of_a_silent_engine_runs_out),
+        MOVED_TEST(the_lease_runs_out_alone),
         ENGINE_TEST(other_users_are_not_served),
         ENGINE_TEST(a_squatter_gets_nothing),
         ENGINE_TEST(daemons_are_listed),

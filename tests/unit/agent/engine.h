@@ -5,6 +5,7 @@
 
 #include "engine/agent/mailbox.h"
 #include "engine/foundation/file.h"
+#include "tests/simulation/moved-clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,8 @@
 #include <cmocka.h>
 
 static char program[4096], folder[64];
+
+enum { PATIENCE_MS = 120000 }; /* for what comes in no time, or never */
 
 /* ---- an engine: what it has of a session, and the relay of its link */
 
@@ -64,13 +67,13 @@ static inline void close_stream(struct engine *engine) {
     engine->to = engine->from = -1;
 }
 
-/* The exit status of the relay, which has 10 s; what it said on stderr in WORDS. */
+/* The exit status of the relay; what it said on stderr in WORDS. */
 static inline int relay_end(struct engine *engine, char words[static 1024]) {
     size_t length = 0;
     struct pollfd wait = {.fd = engine->words, .events = POLLIN};
     ssize_t got;
     do {
-        if (poll(&wait, 1, 10000) != 1) {
+        if (poll(&wait, 1, PATIENCE_MS) != 1) {
             kill(engine->relay, SIGKILL);
             break;
         }
@@ -131,7 +134,7 @@ static inline bool read_line(struct engine *engine) {
     int size = snprintf(expected, sizeof expected, "\nASSAY-AGENT ATTACHED %s\n", engine->name);
     while (length < (size_t)size) {
         struct pollfd wait = {.fd = engine->from, .events = POLLIN};
-        assert_int_equal(poll(&wait, 1, 10000), 1);
+        assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
         ssize_t got = read(engine->from, line + length, (size_t)size - length);
         if (got <= 0)
             return false;
@@ -180,7 +183,7 @@ static inline bool receive(struct engine *engine, struct protocol_frame *frame) 
         if (r > 0)
             return true;
         struct pollfd wait = {.fd = engine->from, .events = POLLIN};
-        assert_int_equal(poll(&wait, 1, 20000), 1);
+        assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
         char *space;
         size_t size;
         assert_int_equal(inbox_reserve(&engine->inbox, &space, &size), 0);
@@ -278,6 +281,15 @@ static inline pid_t printed_pid(const struct protocol_frame *frame) {
     return pid;
 }
 
+/* Something is asked and answered: what was sent before has been received. */
+static inline void exchange(struct engine *engine) {
+    struct protocol_frame frame;
+    begin(engine, PROTOCOL_CLOCK);
+    protocol_put_number(&writer, engine->next++);
+    end(engine);
+    expect(engine, PROTOCOL_CLOCK_REPLY, &frame);
+}
+
 static inline void set_lease(struct engine *engine, uint64_t ms) {
     begin(engine, PROTOCOL_LEASE);
     protocol_put_lease(&writer, ms);
@@ -307,8 +319,17 @@ static inline bool is_alive(pid_t pid) {
 }
 
 static inline void wait_until_gone(pid_t pid) {
-    for (int i = 0; is_alive(pid) && i < 1000; i++)
+    for (int i = 0; is_alive(pid) && i < PATIENCE_MS / 10; i++)
         wait_ms(10);
+    assert_false(is_alive(pid));
+}
+
+/* For who sees time pass (MOVED_TEST): whatever PID waits for comes soon. */
+static inline void hurry_until_gone(pid_t pid) {
+    for (int i = 0; is_alive(pid) && i < PATIENCE_MS / 10; i++) {
+        moved_clock_advance(200);
+        wait_ms(10);
+    }
     assert_false(is_alive(pid));
 }
 
@@ -326,8 +347,25 @@ static inline int set_up(void **state) {
     return mkdtemp(folder) ? 0 : -1;
 }
 
+static inline void find_program(void) {
+    const char *given = getenv("ASSAY_AGENT"), *build = getenv("ASSAY_BUILD");
+    snprintf(program, sizeof program, "%s%s", given ? given : build,
+             given ? "" : "/libexec/assay/assay-agent");
+    signal(SIGPIPE, SIG_IGN);
+    umask(022);
+}
+
+/* The agent is one that goes by a clock that the test moves. */
+static inline int set_up_moved(void **state) {
+    int r = set_up(state);
+    snprintf(program, sizeof program, "%s/tests/moved/libexec/assay/assay-agent", getenv("ASSAY_BUILD"));
+    moved_clock_use(below("clock"));
+    return r;
+}
+
 static inline int tear_down(void **state) {
     (void)state;
+    find_program();
     return file_remove_tree(folder, NULL);
 }
 
@@ -372,13 +410,6 @@ static inline void refused(struct engine *engine, const char *sentence) {
 }
 
 #define ENGINE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-static inline void find_program(void) {
-    const char *given = getenv("ASSAY_AGENT"), *build = getenv("ASSAY_BUILD");
-    snprintf(program, sizeof program, "%s%s", given ? given : build,
-             given ? "" : "/libexec/assay/assay-agent");
-    signal(SIGPIPE, SIG_IGN);
-    umask(022);
-}
+#define MOVED_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_moved, tear_down)
 
 #endif

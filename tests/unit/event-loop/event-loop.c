@@ -1,10 +1,11 @@
 /* The event loop: order, removal at every moment, timers, signals, children by pidfd and by SIGCHLD. */
 #include "engine/event-loop/event-loop.h"
 
-#include "engine/foundation/clock.h"
+#include "tests/simulation/virtual-clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -27,6 +28,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     event_loop_free(loop);
+    clock_use(NULL);
     return 0;
 }
 
@@ -45,6 +47,12 @@ static int clear_record(void **state) {
     return set_up(state);
 }
 
+/* Where nothing comes from outside: time is what the test says. */
+static int use_virtual_clock(void **state) {
+    clock_use(&virtual_clock);
+    return clear_record(state);
+}
+
 struct named {
     char letter;
     struct event_source *source, *victim;
@@ -61,19 +69,19 @@ static void on_named_timer(struct event_source *self, void *context) {
 
 static void timers_fire_in_order_of_deadline_then_of_arming(void **state) {
     (void)state;
-    struct named timers[] = {{'c', 0, 0}, {'a', 0, 0}, {'b', 0, 0}, {'d', 0, 0}};
-    const int64_t delays[] = {30, 10, 20, 30};
+    struct named timers[] = {{'b', 0, 0}, {'a', 0, 0}, {'c', 0, 0}, {'d', 0, 0}};
+    const int64_t delays[] = {20, 10, 20, 30};
     for (int i = 0; i < 4; i++)
         timers[i].source =
             event_loop_add_timer(loop, delays[i] * EVENT_MILLISECOND, 0, on_named_timer, &timers[i]);
     int64_t start = clock_monotonic_ns();
     assert_int_equal(event_loop_run(loop, NULL), 0);
-    int64_t passed = clock_monotonic_ns() - start;
     assert_string_equal(record, "abcd");
-    assert_true(passed >= 30 * EVENT_MILLISECOND);
+    assert_int_equal(clock_monotonic_ns() - start, 30 * EVENT_MILLISECOND);
     assert_false(event_source_timer_is_armed(timers[0].source));
 }
 
+/* The one that asks the kernel how long it waits. */
 static void a_timer_never_fires_early(void **state) {
     (void)state;
     for (int i = 1; i <= 20; i++) {
@@ -87,21 +95,35 @@ static void a_timer_never_fires_early(void **state) {
     assert_int_equal(strlen(record), 20);
 }
 
+static int64_t last_deadline;
+
+static void on_ordered_timer(struct event_source *self, void *context) {
+    (void)self;
+    const int64_t *deadline = context;
+    assert_int_equal(*deadline, clock_monotonic_ns());
+    assert_true(*deadline >= last_deadline);
+    last_deadline = *deadline;
+    note('.');
+}
+
 static void many_timers_stay_ordered(void **state) {
     (void)state;
     enum { COUNT = 500 };
     static struct event_source *sources[COUNT];
-    static struct named names[COUNT];
+    static int64_t deadlines[COUNT];
     /* Armed, removed and armed anew at random, then all that are left fire in order: the heap is exercised.
      */
     srand(7);
+    last_deadline = 0;
     for (int i = 0; i < COUNT; i++) {
-        names[i].letter = '.';
-        sources[i] = names[i].source =
-            event_loop_add_timer(loop, (rand() % 1000) * 1000, 0, on_named_timer, &names[i]);
+        deadlines[i] = clock_monotonic_ns() + rand() % 1000;
+        sources[i] = event_loop_add_timer(loop, deadlines[i] - clock_monotonic_ns(), 0, on_ordered_timer,
+                                          &deadlines[i]);
     }
-    for (int i = 0; i < COUNT; i += 3)
-        event_source_set_timer(sources[i], (rand() % 1000) * 1000, 0);
+    for (int i = 0; i < COUNT; i += 3) {
+        deadlines[i] = clock_monotonic_ns() + rand() % 1000;
+        event_source_set_timer(sources[i], deadlines[i] - clock_monotonic_ns(), 0);
+    }
     int left = COUNT;
     for (int i = 0; i < COUNT; i++)
         if (i % 5 != 0 || i >= 5 * 100) {
@@ -126,25 +148,26 @@ static void a_periodic_timer_repeats_until_it_removes_itself(void **state) {
     event_loop_add_timer(loop, 2 * EVENT_MILLISECOND, 3 * EVENT_MILLISECOND, on_periodic, &count);
     assert_int_equal(event_loop_run(loop, NULL), 0);
     assert_int_equal(count, 5);
-    assert_true(clock_monotonic_ns() - start >= 14 * EVENT_MILLISECOND);
+    assert_int_equal(clock_monotonic_ns() - start, 14 * EVENT_MILLISECOND);
 }
 
 static void on_sleepy(struct event_source *self, void *context) {
     int *count = context;
     if (++*count == 1)
-        usleep(25000);
-    else
+        virtual_now_ns += 25 * EVENT_MILLISECOND;
+    else if (*count == 3)
         event_source_remove(self);
 }
 
 static void a_late_periodic_timer_skips_what_it_missed(void **state) {
     (void)state;
     int count = 0;
+    int64_t start = clock_monotonic_ns();
     event_loop_add_timer(loop, 0, 5 * EVENT_MILLISECOND, on_sleepy, &count);
-    assert_int_equal(event_loop_run_once(loop, -1, NULL), 1);
-    assert_int_equal(count, 1);
     assert_int_equal(event_loop_run(loop, NULL), 0);
-    assert_int_equal(count, 2);
+    /* At 0, at 25 for all that were due before, and at 30. */
+    assert_int_equal(count, 3);
+    assert_int_equal(clock_monotonic_ns() - start, 30 * EVENT_MILLISECOND);
 }
 
 static void on_again(struct event_source *self, void *context) {
@@ -168,7 +191,6 @@ static void a_timer_removes_one_that_is_due_in_the_same_turn(void **state) {
     struct named first = {'a', 0, 0}, second = {'b', 0, 0};
     first.source = event_loop_add_timer(loop, 0, 0, on_named_timer, &first);
     second.source = first.victim = event_loop_add_timer(loop, 0, 0, on_named_timer, &second);
-    usleep(1000);
     assert_int_equal(event_loop_run(loop, NULL), 0);
     assert_string_equal(record, "a");
 }
@@ -370,7 +392,7 @@ static void stop_ends_run_and_holds_until_resume(void **state) {
     late.source = event_loop_add_timer(loop, EVENT_MILLISECOND, 0, on_named_timer, &late);
     assert_int_equal(event_loop_run(loop, NULL), 0);
     assert_true(event_loop_is_stopped(loop));
-    usleep(2000);
+    virtual_now_ns += 2 * EVENT_MILLISECOND;
     assert_int_equal(event_loop_run_once(loop, -1, NULL), 0);
     assert_string_equal(record, "");
     event_loop_resume(loop);
@@ -438,13 +460,12 @@ static void on_exit_of(struct event_source *self, const struct event_child_exit 
     assert_int_equal(kill(exit->pid, 0), 0);
 }
 
-static pid_t fork_child(int status, int signal_number, int milliseconds) {
+static pid_t fork_child(int status, int signal_number) {
     pid_t pid = fork();
     if (pid == 0) {
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        usleep((unsigned)milliseconds * 1000);
         if (signal_number)
             raise(signal_number);
         _exit(status);
@@ -453,9 +474,14 @@ static pid_t fork_child(int status, int signal_number, int milliseconds) {
     return pid;
 }
 
+static void wait_until_zombie(pid_t pid) {
+    siginfo_t end;
+    assert_int_equal(waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT), 0);
+}
+
 static void children_are_told_and_reaped(void) {
     exits = 0;
-    pid_t pid = fork_child(7, 0, 5);
+    pid_t pid = fork_child(7, 0);
     assert_non_null(event_loop_add_child(loop, pid, on_exit_of, NULL));
     assert_int_equal(event_loop_run(loop, NULL), 0);
     assert_int_equal(exits, 1);
@@ -465,8 +491,8 @@ static void children_are_told_and_reaped(void) {
     assert_true(last_exit.usage.ru_maxrss > 0);
     assert_int_equal(kill(pid, 0), -1);
 
-    pid = fork_child(0, SIGTERM, 0);
-    usleep(20000); /* ended before it is watched */
+    pid = fork_child(0, SIGTERM);
+    wait_until_zombie(pid); /* before it is watched */
     assert_non_null(event_loop_add_child(loop, pid, on_exit_of, NULL));
     assert_int_equal(event_loop_run(loop, NULL), 0);
     assert_int_equal(exits, 2);
@@ -478,7 +504,7 @@ static void many_children_end_at_once(void) {
     enum { COUNT = 60 };
     exits = 0;
     for (int i = 0; i < COUNT; i++)
-        assert_non_null(event_loop_add_child(loop, fork_child(i, 0, 10), on_exit_of, NULL));
+        assert_non_null(event_loop_add_child(loop, fork_child(i, 0), on_exit_of, NULL));
     assert_int_equal(event_loop_run(loop, NULL), 0);
     assert_int_equal(exits, COUNT);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -500,9 +526,9 @@ static void children_by_sigchld(void **state) {
 static void a_removed_child_is_left_to_the_caller(void **state) {
     (void)state;
     exits = 0;
-    pid_t pid = fork_child(3, 0, 0);
+    pid_t pid = fork_child(3, 0);
     event_source_remove(event_loop_add_child(loop, pid, on_exit_of, NULL));
-    usleep(10000);
+    wait_until_zombie(pid);
     event_loop_run_once(loop, 0, NULL);
     assert_int_equal(exits, 0);
     int status;
@@ -532,14 +558,16 @@ static void orphans_are_adopted_and_reaped(void **state) {
     assert_int_equal(event_loop_reap_orphans(loop, on_orphan, NULL), 0);
     pid_t pid = fork();
     if (pid == 0) {
+        pid_t parent = getpid();
         if (fork() == 0) {
-            usleep(20000);
+            while (getppid() == parent)
+                sched_yield();
             _exit(0);
         }
         _exit(4);
     }
     assert_non_null(event_loop_add_child(loop, pid, on_exit_of, NULL));
-    event_loop_add_timer(loop, 2 * EVENT_SECOND, 0, on_orphan_timeout, NULL);
+    event_loop_add_timer(loop, 120 * EVENT_SECOND, 0, on_orphan_timeout, NULL);
     while (orphans == 0 && !event_loop_is_stopped(loop))
         event_loop_run_once(loop, -1, NULL);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
@@ -550,17 +578,18 @@ static void orphans_are_adopted_and_reaped(void **state) {
     assert_int_equal(errno, ECHILD);
 }
 
+#define VIRTUAL_TEST(function) cmocka_unit_test_setup_teardown(function, use_virtual_clock, tear_down)
 #define TEST(function) cmocka_unit_test_setup_teardown(function, clear_record, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(timers_fire_in_order_of_deadline_then_of_arming),
+        VIRTUAL_TEST(timers_fire_in_order_of_deadline_then_of_arming),
         TEST(a_timer_never_fires_early),
-        TEST(many_timers_stay_ordered),
-        TEST(a_periodic_timer_repeats_until_it_removes_itself),
-        TEST(a_late_periodic_timer_skips_what_it_missed),
-        TEST(a_timer_of_no_delay_that_arms_itself_fires_once_a_turn),
-        TEST(a_timer_removes_one_that_is_due_in_the_same_turn),
+        VIRTUAL_TEST(many_timers_stay_ordered),
+        VIRTUAL_TEST(a_periodic_timer_repeats_until_it_removes_itself),
+        VIRTUAL_TEST(a_late_periodic_timer_skips_what_it_missed),
+        VIRTUAL_TEST(a_timer_of_no_delay_that_arms_itself_fires_once_a_turn),
+        VIRTUAL_TEST(a_timer_removes_one_that_is_due_in_the_same_turn),
         TEST(a_callback_removes_a_source_that_the_kernel_has_reported),
         TEST(a_callback_removes_itself),
         TEST(interest_decides_what_is_reported),
@@ -569,7 +598,7 @@ int main(void) {
         TEST(deferred_calls_come_once_and_in_order),
         TEST(a_deferred_call_that_defers_itself_waits_for_the_next_turn),
         TEST(a_turn_within_a_deferred_call_serves_those_behind_it),
-        TEST(stop_ends_run_and_holds_until_resume),
+        VIRTUAL_TEST(stop_ends_run_and_holds_until_resume),
         TEST(a_loop_with_nothing_returns_at_once),
         TEST(a_signal_reaches_all_who_want_it),
         TEST(a_signal_that_is_pending_at_the_end_kills_nobody),

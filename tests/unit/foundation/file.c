@@ -2,30 +2,20 @@
 #include "engine/foundation/file.h"
 
 #include "engine/foundation/cleanup.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char root[64];
 
 static int set_up(void **state) {
-    (void)state;
     snprintf(root, sizeof root, "/tmp/assay-file.XXXXXX");
     return mkdtemp(root) ? 0 : -1;
 }
 
 static int tear_down(void **state) {
-    (void)state;
     struct failure failure = {0};
     return file_remove_tree(root, &failure);
 }
@@ -45,8 +35,7 @@ static void put(const char *name, const char *content) {
     assert_int_equal(file_replace(path, content, strlen(content), 0644, &failure), 0);
 }
 
-static void test_read_and_replace(void **state) {
-    (void)state;
+TEST(read_and_replace) {
     cleanup_free char *path = in_root("a");
     struct failure failure = {0};
     struct text text;
@@ -65,8 +54,7 @@ static void test_read_and_replace(void **state) {
     text_clear(&text);
 }
 
-static void test_read_big_and_empty(void **state) {
-    (void)state;
+TEST(read_big_and_empty) {
     size_t length = 300000;
     cleanup_free char *content = malloc(length);
     for (size_t i = 0; i < length; i++)
@@ -90,8 +78,7 @@ static void test_read_big_and_empty(void **state) {
     text_clear(&text);
 }
 
-static void test_read_limit(void **state) {
-    (void)state;
+TEST(read_limit) {
     put("limit", "12345");
     cleanup_free char *path = in_root("limit");
     struct failure failure = {0};
@@ -106,8 +93,7 @@ static void test_read_limit(void **state) {
     text_clear(&text);
 }
 
-static void test_read_refusals(void **state) {
-    (void)state;
+TEST(read_refusals) {
     struct failure failure = {0};
     struct text text;
     text_init(&text, 100);
@@ -124,8 +110,7 @@ static void test_read_refusals(void **state) {
 }
 
 /* Files of /proc say that they are empty. */
-static void test_read_proc(void **state) {
-    (void)state;
+TEST(read_proc) {
     struct failure failure = {0};
     struct text text;
     text_init(&text, 1 << 20);
@@ -134,8 +119,7 @@ static void test_read_proc(void **state) {
     text_clear(&text);
 }
 
-static void test_replace_fails_whole(void **state) {
-    (void)state;
+TEST(replace_fails_whole) {
     struct failure failure = {0};
     cleanup_free char *path = in_root("no-folder/x");
     assert_int_equal(file_replace(path, "x", 1, 0644, &failure), -ENOENT);
@@ -159,8 +143,7 @@ static void expect(const char *name, const char *content) {
 }
 
 /* Links are followed, to a file and to nothing, and stay links. */
-static void test_output_through_links(void **state) {
-    (void)state;
+TEST(output_through_links) {
     struct failure failure = {0};
     struct stat status;
     put("linked", "old");
@@ -186,8 +169,7 @@ static void test_output_through_links(void **state) {
 }
 
 /* A file is untouched until commit. */
-static void test_output_is_whole(void **state) {
-    (void)state;
+TEST(output_is_whole) {
     struct failure failure = {0};
     put("whole", "old");
     cleanup_free char *path = in_root("whole"), *beside = staged_for("whole");
@@ -207,8 +189,7 @@ static void test_output_is_whole(void **state) {
 }
 
 /* A FIFO gets the bytes and stays a FIFO. */
-static void test_output_into_fifo(void **state) {
-    (void)state;
+TEST(output_into_fifo) {
     struct failure failure = {0};
     struct stat status;
     cleanup_free char *path = in_root("fifo");
@@ -223,8 +204,7 @@ static void test_output_into_fifo(void **state) {
     assert_false(file_is_same(path, path)); /* nothing to lose in it */
 }
 
-static void test_make_folders(void **state) {
-    (void)state;
+TEST(make_folders) {
     struct failure failure = {0};
     cleanup_free char *path = in_root("a1/b/c//d/");
     assert_int_equal(file_make_folders(path, &failure), 0);
@@ -238,8 +218,7 @@ static void test_make_folders(void **state) {
     assert_int_equal(file_make_folders(below, &failure), -ENOTDIR);
 }
 
-static void test_remove_tree_stays_inside(void **state) {
-    (void)state;
+TEST(remove_tree_stays_inside) {
     struct failure failure = {0};
     cleanup_free char *outside = in_root("outside"), *tree = in_root("tree"), *deep = in_root("tree/a/b/c");
     assert_int_equal(file_make_folders(outside, &failure), 0);
@@ -261,8 +240,7 @@ static void test_remove_tree_stays_inside(void **state) {
     assert_int_equal(file_remove_tree(tree, &failure), 0); /* missing is fine */
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(names) {
     static const char *const cases[][3] = {
         {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}, {"", "b", "/b"}};
     for (size_t i = 0; i < 4; i++) {
@@ -274,8 +252,7 @@ static void test_names(void **state) {
     assert_string_equal(file_base_name("a/"), "");
 }
 
-static void test_write_all_reports(void **state) {
-    (void)state;
+TEST(write_all_reports) {
     int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
     if (full < 0)
         skip();
@@ -285,19 +262,4 @@ static void test_write_all_reports(void **state) {
     assert_int_equal(file_write_all(-1, "", 0), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_read_and_replace),
-                                       cmocka_unit_test(test_read_big_and_empty),
-                                       cmocka_unit_test(test_read_limit),
-                                       cmocka_unit_test(test_read_refusals),
-                                       cmocka_unit_test(test_read_proc),
-                                       cmocka_unit_test(test_replace_fails_whole),
-                                       cmocka_unit_test(test_output_through_links),
-                                       cmocka_unit_test(test_output_is_whole),
-                                       cmocka_unit_test(test_output_into_fifo),
-                                       cmocka_unit_test(test_make_folders),
-                                       cmocka_unit_test(test_remove_tree_stays_inside),
-                                       cmocka_unit_test(test_names),
-                                       cmocka_unit_test(test_write_all_reports)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)
