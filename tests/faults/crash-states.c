@@ -114,8 +114,8 @@ static void name_it(struct object *folder, const char *name, struct object *obje
         die("too many names beside", name);
     for (; at > 0 && strcmp(names->items[at - 1].name, name) > 0; at--)
         names->items[at] = names->items[at - 1];
-    strcpy(names->items[at].name, name);
-    strcpy(object->name, name);
+    snprintf(names->items[at].name, sizeof names->items[at].name, "%s", name);
+    snprintf(object->name, sizeof object->name, "%s", name);
     names->items[at].object = object;
 }
 
