@@ -26,7 +26,8 @@ wait_for_units "$scratch/base" 80
 kill_engine
 base=$(folder_in "$scratch/base-runs")
 check "what was shown is on disk" test "$(journalled "$base")" -ge 80 -a "$(journalled "$base")" -lt $rows
-for _ in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1; done
+no_agent_is_left() { ! pgrep -f "$TMPDIR/assay-"; }
+eventually no_agent_is_left
 
 # torn NAME [FILE CUT ZEROS]...: a copy whose FILE has lost CUT bytes of its end and got ZEROS zeros; resumed.
 torn() {
@@ -169,6 +170,5 @@ is_whole "an edited campaign" "$folder" 2
 mv "$scratch/tick.csv.kept" "$scratch/tick.csv"
 
 # ---- nothing is left
-for _ in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1; done
-check "no process of any part is left" test -z "$(pgrep -f "$TMPDIR/assay-")"
+check "no process of any part is left" eventually no_agent_is_left
 finish
