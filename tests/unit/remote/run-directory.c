@@ -38,10 +38,10 @@ static void connect_with(const char *directory, bool remove) {
 }
 
 /* Files, a folder that cannot be written, a link out, and a process that has left everything, SIGTERM
- * included, and goes on writing. */
+ * included if the first argument says so, and goes on writing. */
 static const char mess[] =
     "mkdir -p a/b && echo x >a/b/file && chmod 0555 a/b && ln -s ../outside out && "
-    "(trap '' TERM; setsid sh -c 'echo $$ >pid; while :; do : >a/$$; sleep 0.01; done' &) "
+    "(eval \"$0\"; setsid sh -c 'echo $$ >pid; while :; do : >a/$$; sleep 0.01; done' &) "
     "&& while ! [ -s pid ]; do sleep 0.01; done && echo ready && exec sleep 91";
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
@@ -50,14 +50,15 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
 }
 
 /* Returns the process that goes on writing. */
-static pid_t make_mess(struct remote_command **ret) {
+static pid_t make_mess(struct remote_command **ret, bool stubborn) {
     static const struct remote_command_callbacks callbacks = {.on_output = on_output};
     static bool ready;
     ready = false;
-    assert_done(&f,
-                remote_command_start(
-                    f.link, &(struct remote_command_specification){.arguments = SHELL(mess), .grace_ms = 200},
-                    &callbacks, &ready, ret, &f.failure));
+    assert_done(&f, remote_command_start(
+                        f.link,
+                        &(struct remote_command_specification){
+                            .arguments = SHELL(mess, stubborn ? "trap '' TERM" : ":"), .grace_ms = 200},
+                        &callbacks, &ready, ret, &f.failure));
     while (!ready)
         assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) >= 0);
     struct text text;
@@ -85,7 +86,7 @@ TEST(a_normal_end_removes_it) {
     put(in(outside, "kept"));
     connect_with(f.folder, true);
     struct remote_command *command;
-    pid_t pid = make_mess(&command);
+    pid_t pid = make_mess(&command, false);
     assert_done(&f, agent_link_close_and_wait(f.link, WAIT_LIMIT_MS * EVENT_MILLISECOND, &f.failure));
     /* The agent has ended, so all is done. */
     assert_false(process_lives(pid));
@@ -97,7 +98,7 @@ TEST(a_normal_end_removes_it) {
 TEST(freeing_the_link_removes_it) {
     connect_with(f.folder, true);
     struct remote_command *command;
-    make_mess(&command);
+    make_mess(&command, false);
     let_go();
     assert_false(file_exists(f.folder));
     remote_command_free(command);
@@ -111,7 +112,7 @@ TEST(a_killed_engine_leaves_nothing) {
     if (engine == 0) {
         connect_with(f.folder, true);
         struct remote_command *command;
-        pid_t pid = make_mess(&command);
+        pid_t pid = make_mess(&command, true);
         (void)!write(ready[1], &pid, sizeof pid);
         for (;;)
             pause();
@@ -131,7 +132,7 @@ TEST(a_killed_engine_leaves_nothing) {
 TEST(a_killed_worker_leaves_nothing) {
     connect_with(f.folder, true);
     struct remote_command *command;
-    pid_t pid = make_mess(&command);
+    pid_t pid = make_mess(&command, false);
     kill(agent_link_greeting(f.link)->pid, SIGKILL);
     wait_until(NULL, !file_exists(f.folder), "it is there");
     assert_false(process_lives(pid));
