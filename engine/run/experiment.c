@@ -273,6 +273,11 @@ static int bind_source(struct experiment *experiment, const struct document *doc
         return failure_input(failure, document->file, node->line, node->column,
                              "'source' expects either 'git' (with 'at' if wanted) or 'folder' (with 'ignore' "
                              "if wanted)");
+    for (size_t i = 0; i < source->ignore.count; i++) { /* "build/", as for git, is a folder */
+        char *end = source->ignore.items[i] + strlen(source->ignore.items[i]);
+        if (end - source->ignore.items[i] > 1 && end[-1] == '/')
+            end[-1] = '\0';
+    }
     /* git would take these for options. */
     for (int i = 0; i < 2; i++) {
         const char *key = i == 0 ? "git" : "at", *value = i == 0 ? source->git : source->at;

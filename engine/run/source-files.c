@@ -48,7 +48,8 @@ static bool is_version_control(const char *name) {
 static bool is_ignored(const struct bind_texts *ignore, const char *relative) {
     for (size_t i = 0; ignore && i < ignore->count; i++) {
         const char *pattern = ignore->items[i];
-        if (fnmatch(pattern, strchr(pattern, '/') ? relative : file_base_name(relative), FNM_PATHNAME) == 0)
+        const char *subject = strchr(pattern, '/') ? relative : file_base_name(relative);
+        if (fnmatch(pattern + (*pattern == '/'), subject, FNM_PATHNAME) == 0)
             return true;
     }
     return false;
@@ -138,6 +139,8 @@ int source_files_pack(struct source_files *files, const char *path, struct text 
     int r = tar_create(path, &tar, failure);
     for (size_t i = 1; r == 0 && i < files->tree.count; i++) { /* the first is the folder itself */
         struct local_entry *entry = &files->tree.entries[i];
+        if (strchr(entry->relative, '\n'))
+            return failure_input(failure, entry->path, 0, 0, "a source cannot have a name with a line break");
         r = entry->is_folder ? tar_add_folder(tar, entry->relative, entry->mode, failure)
                              : tar_add_file(tar, entry->relative, entry->mode, entry->size, entry->path,
                                             entry->hash, failure);

@@ -30,7 +30,7 @@ enum source_left_out {
 
 struct source_choice {
     const char *folder;
-    /* Patterns of glob(7): of names, or, with a slash, of paths below the folder. NULL: none. */
+    /* Patterns of fnmatch(3): of names, or, with a slash, of paths below the folder. NULL: none. */
     const struct bind_texts *ignore;
     bool skip_hidden; /* leave out every name that begins with a dot */
     const char *runs; /* where runs are made: left out unless it is FOLDER itself. May be NULL. */

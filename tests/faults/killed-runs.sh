@@ -114,7 +114,7 @@ check_journal() { # check_journal JOURNAL PARTS
 }
 
 resume_to_end() { # resume_to_end NAME FOLDER
-    bed run timeout 100 "$ASSAY" resume "$2" -q >"$scratch/out" 2>"$scratch/err"
+    bed run "$ASSAY" resume "$2" -q >"$scratch/out" 2>"$scratch/err"
     local status=$?
     [ $status -eq 0 ] || sed 's/^/# /' "$scratch/err"
     report $status "$1"

@@ -48,7 +48,7 @@ for load in stress stress-ng; do
     check "a warm-up by $load" grep -q "\"packages\": *{\"$load\"" <(cat_of software/versions.json | tr -d ' \n')
     check "... keeps every processor busy" grep -qx "$scratch/bin/$load --cpu $(nproc --all)" "$scratch/loads"
     printf '#!/bin/sh\nexit 7\n' >"$scratch/bin/$load"
-    campaign <<<"warm-up: {time: 1 h, load: $load}"
+    campaign <<<"warm-up: {time: 1 min, load: $load}"
     refuse "... and its failure is named" 3 "the load exited with status 7" "$ASSAY" run "$scratch/campaign.yaml" -q -o "$scratch/failed"
     rm "$scratch/bin/$load"
 done

@@ -9,16 +9,17 @@ bed up 4 --names 'node-%' || plan_skip "no test bed"
 bed can nodes || plan_skip "nodes of their own need root"
 export ASSAY_PATH=$scratch
 write_tick "$scratch"
-rows=120
-tick_campaign "$scratch/tick" $rows 20000 '{hosts: {file: hosts.txt}, lease: 2 s, timeout: 3 s}' 'probes: none' 'node-loss: continue'
+rows=60
+tick_campaign "$scratch/tick" $rows 20000 '{hosts: {file: hosts.txt}, lease: 1h, timeout: 1min}' 'probes: none' 'node-loss: continue'
 echo 'node-[1-2] # and no more' >"$scratch/hosts.txt"
 
-bed on 2 touch /tmp/doomed
+for node in 2 3 4; do bed on $node touch /tmp/doomed; done # until they are no longer to be slow
 start_engine "$scratch/part" run "$scratch/tick.yaml" --json -o "$scratch/runs"
 wait_for_units "$scratch/part" 20
-bed power-off 2
+bed reboot 2
 wait "$shell_job"
 check "a run loses a node: it is partial" test $? -eq 6
+bed refuse-logins 2 # and for good
 folder=$(find "$scratch/runs" -mindepth 1 -maxdepth 1 -type d)
 units_of() { awk -F, -v node="$1" 'NR > 1 && $6 == node' "$folder/results/results.csv" | wc -l; }
 check "... the other has all its rows" test "$(units_of node-1)" -eq $rows
@@ -36,11 +37,12 @@ refuse "a spare that is one of the nodes is refused" 2 "--spares: the spare 'nod
     bed run "$ASSAY" resume "$folder" --spares node-1 -q
 refuse "... so is a list that is none" 2 "the spares: expected a number in the bracket, at column 7" bed run "$ASSAY" resume "$folder" --spares 'node-[' -q
 start_engine "$scratch/part" resume "$folder" --json --spares 'node-[3-4]'
-wait_for_units "$scratch/part" $((rows + $(units_of node-2) + 20))
+wait_for_units "$scratch/part" $((rows + $(units_of node-2) + 5))
 check "resumed without the list, a spare that was named takes its place" test "$(units_of node-3)" -gt 0
 kill_engine
-bed power-on 2
-bed run timeout 60 "$ASSAY" resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
+bed accept-logins 2
+bed on 3 rm /tmp/doomed
+bed run "$ASSAY" resume "$folder" -q >"$scratch/out" 2>"$scratch/err"
 status=$?
 sed 's/^/# /' "$scratch/err"
 report $status "killed and resumed, the run knows of its spares: it is whole"
@@ -51,17 +53,20 @@ refuse "spares are for nodes that ssh reaches" 2 "^assay: --spares .*'local'" "$
 check "they can be named from the beginning, over what the campaign says" \
     grep -q 'spares  *1: node-4' <("$ASSAY" run "$scratch/tick.yaml" --nodes 'node-[1-2]' --spares node-4 --dry-run)
 # Begun before their names were kept: the campaign's own spare has measured, and stays known beside one more.
-tick_campaign "$scratch/old" $rows 20000 '{hosts: node-1, spares: node-2, lease: 2 s, timeout: 3 s}' 'probes: none'
-bed on 1 touch /tmp/doomed
+tick_campaign "$scratch/old" $rows 20000 '{hosts: node-1, spares: node-2, lease: 1h, timeout: 1min}' 'probes: none'
+for node in 1 2; do bed on $node touch /tmp/doomed; done
 start_engine "$scratch/part" run "$scratch/old.yaml" --json -o "$scratch/before"
 wait_for_units "$scratch/part" 2
-bed power-off 1
+bed reboot 1
 folder=$(find "$scratch/before" -mindepth 1 -maxdepth 1 -type d)
-for _ in $(seq 1200); do [ "$(units_of node-2)" -gt 0 ] && break; sleep 0.05; done
+has_units() { [ "$(units_of "$1")" -gt 0 ]; }
+eventually has_units node-2
+bed refuse-logins 1
 kill_engine
+bed on 2 rm /tmp/doomed
 sed -zi 's/,\n *"hosts": \[.*\]//' "$folder/inputs.json"
 check "a run from before names were kept has none" sh -c "! grep -q node- '$folder/inputs.json'"
-bed run timeout 60 "$ASSAY" run "$scratch/old.yaml" --resume --spares node-3 -o "$scratch/before" -q >"$scratch/out" 2>"$scratch/err"
+bed run "$ASSAY" run "$scratch/old.yaml" --resume --spares node-3 -o "$scratch/before" -q >"$scratch/out" 2>"$scratch/err"
 status=$?
 sed 's/^/# /' "$scratch/err"
 report $status "... 'run --resume --spares' adds one to those of its campaign: it is whole"
@@ -74,8 +79,9 @@ mkdir "$scratch/here"
 cd "$scratch/here" || exit 1
 echo node-4 >list
 start_engine "$scratch/part" run "$scratch/tick.yaml" --json -o "$scratch/given" --nodes @list
-wait_for_units "$scratch/part" 10
+wait_for_units "$scratch/part" 3
 kill_engine
+bed on 4 rm /tmp/doomed
 cd / && rm "$scratch/here/list" || exit 1
 resume_to_end "a run on --nodes @FILE is resumed from another folder, without the file" "$scratch"/given/tick-*
 finish

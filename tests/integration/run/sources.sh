@@ -5,7 +5,7 @@
 command -v cc >/dev/null || plan_skip "no C compiler"
 
 # In the folder of its own sources, as one begins: each unit prints what was built, and fails until $scratch/go is there.
-mkdir -p "$scratch/triad/.git" "$scratch/triad/data"
+mkdir -p "$scratch/triad/.git" "$scratch/triad/data/old" "$scratch/triad/build"
 cd "$scratch/triad" || exit
 touch .git/config data/notes.log
 echo '#define X 1' >'x + 1.h'
@@ -15,7 +15,7 @@ chmod +x build.sh
 cat >triad.yaml <<E2
 experiment:
   name: triad
-  source: {folder: ., ignore: ['*.log', /data/none]}
+  source: {folder: ., ignore: ['*.log', build/, /data/old]}
   setup: [./build.sh]
   run: [sh, -c, 'test -e $scratch/go && ./triad']
   responses: {x: {pattern: '^x ([0-9]+)'}}
@@ -28,12 +28,12 @@ values() { "$ASSAY" archive cat "$1" results/results.csv | awk -F, 'NR > 1 {prin
 everything() { find runs | sort; }
 
 check "a dry run says how much the source is, and what is left out" \
-    grep -qE "source: $PWD \(4 files, [0-9]+ B; left out: 1 by 'ignore', 1 of version control\)" <("$ASSAY" run triad.yaml --dry-run)
+    grep -qE "source: $PWD \(4 files, [0-9]+ B; left out: 3 by 'ignore', 1 of version control\)" <("$ASSAY" run triad.yaml --dry-run)
 refuse "a run beside its source that fails" 3 "1 units in a row failed" "$ASSAY" run triad.yaml -q
 "$ASSAY" run triad.yaml -q >out.txt 2>err.txt
 archive=$(<out.txt)
 check "a second one says that the first is left out, and the files that it writes itself" \
-    grep -q "source '$PWD': 4 files, [0-9]* B; left out: 1 of runs, 1 by 'ignore', 1 of version control, 2 written by this" \
+    grep -q "source '$PWD': 4 files, [0-9]* B; left out: 1 of runs, 3 by 'ignore', 1 of version control, 2 written by this" \
     <("$ASSAY" archive cat "$archive" logs/engine.log)
 is "its archive has what was built" "$(listing "$archive")" "build.sh data/ triad.c triad.yaml x + 1.h"
 "$ASSAY" run triad.yaml -q -o elsewhere >"$scratch/out" 2>"$scratch/err"
@@ -53,6 +53,17 @@ cp -r "${archive%.zip}" "$scratch/torn"
 echo >>"$scratch/torn/source.tar"
 refuse "a copy that was damaged is refused" 5 "source.tar: this is not the source that the run began with" \
     "$ASSAY" resume "$scratch/torn" --as-recorded -q
+for evil in link ../evil; do
+    rm -rf "$scratch/torn"
+    cp -r "${archive%.zip}" "$scratch/torn"
+    ln -sf /etc link
+    touch ../evil
+    tar -P -cf "$scratch/torn/source.tar" "$evil"
+    sed -i "/\"source\"/,/}/s/\"sha256\": .*/\"sha256\": \"$(sha256sum <"$scratch/torn/source.tar" | cut -c1-64)\"/" "$scratch/torn/inputs.json"
+    refuse "... and one that has '$evil', from anybody" 5 "source.tar: '$evil' in it is no file or folder below its top" \
+        "$ASSAY" resume "$scratch/torn" --as-recorded -q
+    rm link
+done
 touch "$scratch/go"
 archive=$("$ASSAY" resume "$archive" --as-recorded -q 2>"$scratch/err")
 is "--as-recorded builds the copy" "$(values "$archive")" "4 1"
@@ -73,6 +84,7 @@ is "... with what it had built" "$(values "${archive:-none}")" "4 3"
 
 # An archive is run again with what it has, wherever that came from, in the same order.
 rows() { "$ASSAY" archive cat "$1" results/results.csv | cut -d, -f1-3,"$2"; }
+echo '#define X 4' >'x + 1.h'
 again=$("$ASSAY" run "$archive" -q -o "$scratch/again" 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
 is "an archive is run again with its source, not with what that is by now" "$(values "${again:-none}")" "4 3"
 mv "$scratch/triad" "$scratch/moved"

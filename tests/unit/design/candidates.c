@@ -3,8 +3,6 @@
 #include "tests/test.h"
 
 static bool everything(void *context, const double *values) {
-    (void)context;
-    (void)values;
     return true;
 }
 

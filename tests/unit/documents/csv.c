@@ -222,7 +222,6 @@ TEST(row_and_column_limits) {
 /* ---- Opening and asking -------------------------------------------------------------------------- */
 
 static int64_t fail_to_read(void *context, char *buffer, size_t room) {
-    (void)room;
     int *calls = context;
     if ((*calls)++ > 0)
         return -EIO;

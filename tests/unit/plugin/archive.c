@@ -167,7 +167,6 @@ struct heard {
 };
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)failure;
     struct heard *heard = context;
     heard->terms = formula->term_count;
     for (size_t t = 0; t < formula->term_count; t++) {
@@ -180,7 +179,6 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)failure;
     struct heard *heard = context;
     snprintf(heard->groups[heard->group_count], sizeof heard->groups[0], "%s",
              fitting_options(heard->fitting)->by_count ? fitting_label(heard->fitting, group->code, 0)
@@ -191,7 +189,6 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t group, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)context, (void)group, (void)rows, (void)failure;
     fail_msg("skipped: %s", reason);
     return 0;
 }

@@ -46,12 +46,10 @@ struct heard {
 };
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)context, (void)formula, (void)failure;
     return 0;
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)failure;
     struct heard *heard = context;
     heard->groups++;
     for (size_t i = 0; i < group->value_count; i++) {
@@ -69,7 +67,6 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)context, (void)code, (void)rows, (void)failure;
     fail_msg("skipped: %s", reason);
     return 0;
 }

@@ -36,6 +36,14 @@ static inline const struct host_group *fit_library_fit(const struct host_table *
     return &result.groups[0];
 }
 
+/* The same, of a table of one group, which must be fitted. */
+static inline const struct host_group *fit_table(const struct host_table *table) {
+    fit_library_fit(table);
+    if (!result.groups[0].fitted)
+        fail_msg("skipped: %s", result.groups[0].reason);
+    return &result.groups[0];
+}
+
 static inline double fit_library_value(const struct host_part *part, const char *name) {
     for (size_t i = 0; i < part->value_count; i++)
         if (strcmp(part->values[i].name, name) == 0)

@@ -1,37 +1,26 @@
 /* The plugin fit-transfer: what is least is checked by its derivatives in long double, not by the plugin's
  * own way to it. */
 #include "tests/test.h"
-#include "tests/unit/plugin/fit-host.h"
+#include "tests/unit/plugin/fit-library.h"
 
 enum { ROWS_MOST = 400 };
 
-static struct plugin_library *library, *linear_library;
-static const struct fit_operations *fit, *linear;
-static struct host_result result, other; /* large */
+static struct plugin_library *linear_library;
+static const struct fit_operations *linear;
+static struct host_result other; /* large */
 static double sizes[ROWS_MOST], durations[ROWS_MOST], weights[ROWS_MOST];
 
-static int load(const char *name, struct plugin_library **ret) {
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/%s.so", test_build(), name);
-    int r = plugin_library_load(path, ASSAY_PLUGIN_FIT, ret, &failure);
-    if (r < 0)
-        fprintf(stderr, "%s\n", failure.text);
-    return r;
-}
-
 static int set_up(void **state) {
-    if (load("fit-transfer", &library) < 0 || load("fit-linear", &linear_library) < 0)
+    if (fit_library_open("fit-linear") < 0)
         return -1;
-    fit = plugin_library_fit(library);
-    linear = plugin_library_fit(linear_library);
-    return 0;
+    linear = fit;
+    linear_library = library;
+    return fit_library_open("fit-transfer");
 }
 
 static int tear_down(void **state) {
-    plugin_library_close(library);
     plugin_library_close(linear_library);
-    return 0;
+    return fit_library_close(state);
 }
 
 enum criterion { TIME, BANDWIDTH, LOG };
@@ -49,27 +38,11 @@ static struct host_table table_of(size_t rows, enum criterion criterion) {
     };
 }
 
-static const struct host_group *fit_table(const struct host_table *table) {
-    host_fit(fit, table, &result);
-    if (result.code != 0)
-        fail_msg("%s", result.message.text);
-    if (!result.groups[0].fitted)
-        fail_msg("skipped: %s", result.groups[0].reason);
-    return &result.groups[0];
-}
-
-static uint64_t random_state;
-
-static double uniform(void) {
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return ((double)(random_state >> 11) + 0.5) * 0x1p-53;
-}
-
 /* Sizes over nine decades; durations about a latency of 3 us and 4 GB/s. */
 static void make_rows(size_t rows, double scatter) {
     for (size_t i = 0; i < rows; i++) {
-        sizes[i] = floor(pow(10, 9 * uniform())) + 1;
-        double noise = scatter * (uniform() + uniform() + uniform() - 1.5);
+        sizes[i] = floor(pow(10, 9 * test_random())) + 1;
+        double noise = scatter * (test_random() + test_random() + test_random() - 1.5);
         durations[i] = (3e-6 + sizes[i] / 4e9) * exp(noise);
         weights[i] = i % 7 == 3 ? 0 : 1 + (double)(i % 4);
     }
@@ -125,7 +98,7 @@ TEST(what_is_least) {
     for (unsigned seed = 0; seed < 20; seed++)
         for (enum criterion criterion = TIME; criterion <= LOG; criterion++)
             for (int weighted = 0; weighted < 2; weighted++) {
-                random_state = seed;
+                test_seed = seed;
                 make_rows(200, 0.1 + 0.05 * seed);
                 struct host_table table = table_of(200, criterion);
                 table.weights = weighted ? "w" : NULL;
@@ -138,7 +111,7 @@ TEST(what_is_least) {
 
 /* The criterion `time` is what fit-linear does. */
 TEST(time_is_linear) {
-    random_state = 3;
+    test_seed = 3;
     make_rows(300, 0.4);
     struct host_table table = table_of(300, TIME);
     table.weights = "w";
@@ -161,7 +134,7 @@ TEST(time_is_linear) {
 
 /* What is told for people, by its definition. */
 TEST(what_is_told) {
-    random_state = 5;
+    test_seed = 5;
     make_rows(100, 0.3);
     struct host_table table = table_of(100, LOG);
     const struct host_group *group = fit_table(&table);
@@ -196,7 +169,7 @@ TEST(what_is_told) {
 /* The same transfers in other units, and as bandwidths: what is told is in SI units and does not change. */
 TEST(units) {
     static double small[ROWS_MOST], milli[ROWS_MOST], rates[ROWS_MOST], bytes[ROWS_MOST];
-    random_state = 7;
+    test_seed = 7;
     make_rows(150, 0.3);
     for (size_t i = 0; i < 150; i++) {
         small[i] = sizes[i] / 1024;
@@ -336,7 +309,7 @@ TEST(too_little) {
 }
 
 TEST(what_is_left_out) {
-    random_state = 11;
+    test_seed = 11;
     make_rows(50, 0.2);
     sizes[1] = NAN, durations[2] = INFINITY, sizes[3] = -5, durations[4] = 0, durations[5] = -1e-3;
     sizes[6] = 0;

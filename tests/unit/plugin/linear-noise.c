@@ -7,9 +7,8 @@
 #include "plugins/fit-linear/noise.h"
 #include "tests/test.h"
 #include "tests/unit/plugin/fit-host.h"
+#include "tests/unit/plugin/gzip-file.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROWS_MOST = 40000 };
@@ -480,26 +479,13 @@ TEST(refusals) {
 
 static const char *data;
 
-/* gzip -dc FROM > TO */
-static int decompress(const char *from, const char *to) {
-    pid_t child = fork();
-    if (child == 0) {
-        int output = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        if (output >= 0 && dup2(output, STDOUT_FILENO) >= 0)
-            execlp("gzip", "gzip", "-dc", from, (char *)NULL);
-        _exit(127);
-    }
-    int status;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /* m, n, k and the duration of all rows; groups "jobid/cpu" by first appearance, their names in NAMES. */
 static size_t read_measurements(char names[HOST_GROUPS][64], uint32_t *ret_groups) {
     char path[8192], folder[] = "/tmp/assay-noise-XXXXXX", copy[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/dgemm/dahu5_method_raw.csv.gz", data);
     snprintf(copy, sizeof copy, "%s/rows.csv", folder);
-    assert_int_equal(decompress(path, copy), 0);
+    assert_int_equal(gzip_file_read(path, copy), 0);
     struct csv_reader *reader = NULL;
     const struct csv_field *fields;
     struct failure failure = {0};

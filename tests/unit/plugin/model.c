@@ -42,7 +42,22 @@ TEST(read_good) {
     model_free(NULL);
 }
 
-/* Each replaces a piece of the good file by one that must be refused. */
+/* The file GOOD with PIECE replaced by INSTEAD is refused. */
+static void expect_refusal(const char *good_file, const char *piece, const char *instead,
+                           const char *reason) {
+    char bad[4096];
+    const char *at = strstr(good_file, piece);
+    assert_non_null(at);
+    snprintf(bad, sizeof bad, "%.*s%s%s", (int)(at - good_file), good_file, instead, at + strlen(piece));
+    struct model *model = NULL;
+    struct failure failure = {0};
+    int r = model_parse("x.json", bad, strlen(bad), &model, &failure);
+    if (r == 0 || !strstr(failure.text, reason) || strncmp(failure.place, "x.json:", 7) != 0)
+        fail_msg("%s: %d %s: '%s'; expected '%s'", instead, r, failure.place, failure.text, reason);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_null(model);
+}
+
 TEST(read_bad) {
     static const struct {
         const char *piece, *instead, *reason;
@@ -68,21 +83,8 @@ TEST(read_bad) {
         {"\"labels\": {", "\"label\": {", "'labels' is missing"},
         {"\"skipped\": [{}, {}]}", "\"skipped\": [", ""},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char bad[2048];
-        const char *at = strstr(good, cases[i].piece);
-        assert_non_null(at);
-        snprintf(bad, sizeof bad, "%.*s%s%s", (int)(at - good), good, cases[i].instead,
-                 at + strlen(cases[i].piece));
-        struct model *model = NULL;
-        struct failure failure = {0};
-        int r = model_parse("x.json", bad, strlen(bad), &model, &failure);
-        if (r == 0 || !strstr(failure.text, cases[i].reason) || strncmp(failure.place, "x.json:", 7) != 0)
-            fail_msg("case %zu: %d %s: '%s'; expected '%s'", i, r, failure.place, failure.text,
-                     cases[i].reason);
-        assert_int_equal(failure.kind, FAILURE_INPUT);
-        assert_null(model);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_refusal(good, cases[i].piece, cases[i].instead, cases[i].reason);
 }
 
 /* Everything that a file can have, as the fuzz corpus has it. */
@@ -168,17 +170,6 @@ TEST(read_bad_parts) {
         {"\"sigma\": 0}", "\"sigma\": -1}", "'sigma' is not 0 or more"},
         {"\"r2\": 0.5", "\"r2\": 1e400", "'r2' is missing or is not a number that a double can hold"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char bad[4096];
-        const char *at = strstr(rich, cases[i].piece);
-        assert_non_null(at);
-        snprintf(bad, sizeof bad, "%.*s%s%s", (int)(at - rich), rich, cases[i].instead,
-                 at + strlen(cases[i].piece));
-        struct model *model = NULL;
-        struct failure failure = {0};
-        int r = model_parse("x.json", bad, strlen(bad), &model, &failure);
-        if (r == 0 || !strstr(failure.text, cases[i].reason) || strncmp(failure.place, "x.json:", 7) != 0)
-            fail_msg("case %zu: %d %s: '%s'; expected '%s'", i, r, failure.place, failure.text,
-                     cases[i].reason);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_refusal(rich, cases[i].piece, cases[i].instead, cases[i].reason);
 }

@@ -87,7 +87,6 @@ static const char *group_name(const struct listening *listening, uint32_t code, 
 }
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)failure;
     struct listening *listening = context;
     listening->term_count = formula->term_count;
     for (size_t t = 0; t < formula->term_count; t++) {
@@ -108,7 +107,6 @@ static double value_of(const struct fit_part *part, const char *name) {
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)failure;
     struct listening *listening = context;
     const struct fit_part *part = &group->parts[0];
     char text[256];
@@ -138,7 +136,6 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)failure;
     struct listening *listening = context;
     char text[256];
     const char *name = group_name(listening, code, text);

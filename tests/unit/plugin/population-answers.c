@@ -55,8 +55,6 @@ static void assert_matrix(const double *found, const struct document_node *rows,
 }
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)context;
-    (void)failure;
     const struct document_node *names =
         document_get(document_get(answers->root, "dgemm_calibration"), "variables");
     assert_int_equal(formula->term_count, names->count);
@@ -66,7 +64,6 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)failure;
     const char *days = context;
     const struct document_node *answer = document_get(answers->root, "dgemm_calibration");
     assert_int_equal(group->part_count, 2);
@@ -80,10 +77,6 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)context;
-    (void)code;
-    (void)rows;
-    (void)failure;
     fail_msg("skipped: %s", reason);
     return 0;
 }

@@ -71,15 +71,11 @@ static int tear_down(void **state) {
 /* ---- Fitting */
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)context;
-    (void)failure;
     assert_string_equal(formula->kind, "smpi");
     return 0;
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)context;
-    (void)failure;
     assert_true(group->part_count <= PARTS_MOST);
     part_count = group->part_count;
     for (size_t i = 0; i < part_count; i++) {
@@ -102,10 +98,6 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)context;
-    (void)code;
-    (void)rows;
-    (void)failure;
     fail_msg("skipped: %s", reason);
     return 0;
 }

@@ -65,7 +65,6 @@ struct listening {
 };
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)context, (void)failure;
     assert_string_equal(formula->kind, "linear");
     return 0;
 }
@@ -85,7 +84,6 @@ static void compare(double found, double expected, const char *what, const struc
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)failure;
     struct listening *listening = context;
     char name[128];
     snprintf(name, sizeof name, "pycewise_data:%s/%s", fitting_label(listening->fitting, group->code, 0),
@@ -108,7 +106,6 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)context, (void)code, (void)rows, (void)failure;
     fail_msg("skipped: %s", reason);
     return 0;
 }

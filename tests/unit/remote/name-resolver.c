@@ -45,8 +45,6 @@ static size_t read_name(const unsigned char *bytes, size_t length, char *name, s
 }
 
 static void on_question(struct event_source *self, int descriptor, unsigned events, void *context) {
-    (void)self;
-    (void)events;
     struct server *server = context;
     unsigned char bytes[600];
     struct sockaddr_in from;
@@ -357,8 +355,6 @@ struct again {
 
 static void ask_again(const struct name_address *addresses, size_t count, const struct failure *failure,
                       void *context) {
-    (void)addresses;
-    (void)failure;
     struct again *again = context;
     assert_int_equal(count, 1);
     name_query_cancel(again->other->query);
@@ -404,8 +400,6 @@ static unsigned long long status_field(pid_t pid, const char *field) {
 }
 
 static void on_signal(struct event_source *self, int number, void *context) {
-    (void)self;
-    (void)number;
     ++*(unsigned *)context;
 }
 

@@ -46,10 +46,6 @@ static const char mess[] =
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                       size_t length, void *context) {
-    (void)command;
-    (void)stream;
-    (void)bytes;
-    (void)length;
     *(bool *)context = true;
 }
 

@@ -139,7 +139,6 @@ struct seen {
 };
 
 static int take(const struct journal_entry *entry, void *context, struct failure *failure) {
-    (void)failure;
     struct seen *seen = context;
     assert_int_equal(entry->sequence, ++seen->count);
     assert_true(entry->wall_ns > 0 && entry->monotonic_ns > 0);
@@ -248,7 +247,6 @@ static struct journal_end replay_text(struct text *text, journal_taker *taker, v
 
 /* What others may write with a right checksum: escapes of every kind, nesting, no JSON at all. */
 static int take_foreign(const struct journal_entry *entry, void *context, struct failure *failure) {
-    (void)failure;
     static const char *const expected[] = {"\b\f\n\r\t/\\\" e\xc3\xa9 \xf0\x9f\x98\x80",
                                            "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
                                            "dc0x\xef\xbf\xbd",
@@ -345,7 +343,6 @@ TEST(an_entry_that_is_too_long_is_not_kept) {
 }
 
 static int refuse_second(const struct journal_entry *entry, void *context, struct failure *failure) {
-    (void)context;
     return entry->sequence == 2 ? failure_set(failure, -EDOM, "the second") : 0;
 }
 
