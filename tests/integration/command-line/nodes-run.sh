@@ -138,6 +138,7 @@ refuse "none at all" 1 '^assay: 2 of 2 nodes cannot be reached: dahu-\[5-6\].gre
 refuse "one alone" 1 '^assay: node dahu-5.grenoble: ' hurried run --timeout 1h -w dahu-5.grenoble -- true
 bed accept-logins 5-6
 bed mend 7
+eventually is_reachable dahu-7.grenoble
 
 # A wire that is cut for a while in mid-command is none of its business.
 (for node in 2 3; do eventually bed on $node test -e /tmp/before; done
