@@ -9,6 +9,7 @@ static const struct {
     {"campaign.yaml", "what was asked for, byte for byte"},
     {"campaign.resolved.json", "the same with every default filled in"},
     {"experiment", "the experiment's own files"},
+    {"source.tar", "what was built"},
     {"design.csv", "the planned rows in the order in which they were to run"},
     {"datapackage.json", "type, unit and role of every column of every table"},
     {"results/results.csv", "one row for each unit that was done"},
@@ -36,10 +37,10 @@ static const char how_to_use[] =
     "## Use it\n\n"
     "    assay fit ARCHIVE.zip\n\n"
     "## Run it again\n\n"
-    "    assay archive extract ARCHIVE.zip -C FOLDER\n"
-    "    assay run FOLDER/campaign.yaml\n\n"
-    "The order of the rows follows from `seed` in run.json: `assay run --seed SEED` takes the rows in the "
-    "same order.\n\n";
+    "    assay run ARCHIVE.zip\n\n"
+    "It takes the experiment, the source, the rows and the seed, hence the order, from the archive, and the "
+    "nodes that the campaign names. To change something, extract "
+    "it, and edit `campaign.yaml`: with `experiment: ./experiment` it has the archive's.\n\n";
 
 int readme_print(const struct staging *staging, const struct archive_description *description,
                  struct text *ret) {

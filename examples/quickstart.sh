@@ -2,40 +2,61 @@
 # The main job, end to end, on the machine at hand: installs what is missing (Debian), builds assay, calibrates dgemm on
 # every core, checks the sealed archive, fits a model and predicts HPL with it. Takes a few minutes.
 #
-#   examples/quickstart.sh [FOLDER]      FOLDER receives the run; default: runs/quickstart
+#   examples/quickstart.sh [--small] [--assay PROGRAM] [FOLDER]
+#     --small          fewer and smaller matrices: seconds instead of minutes, and a model that is not worth much
+#     --assay PROGRAM  with an assay that is built already: nothing is installed or built
+#     FOLDER           receives the run; default: runs/quickstart
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-case ${1-} in
--*) sed -n '2,5s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] || [ "$1" = -h ]; exit ;;
-esac
-folder=$(realpath -m -- "${1:-runs/quickstart}")
+small=no assay='' folder=runs/quickstart
+while [ $# -gt 0 ]; do
+    case $1 in
+    --small) small=yes ;;
+    --assay) assay=$(realpath -- "${2:?--assay needs a program}"); shift ;;
+    --help | -h) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit ;;
+    -*) echo "quickstart: there is no option '$1'; see --help" >&2; exit 2 ;;
+    *) folder=$1 ;;
+    esac
+    shift
+done
+folder=$(realpath -m -- "$folder")
 cd "$root"
-build=build/release
-assay=$build/bin/assay
 
 step() { printf '\n== %s\n' "$*"; }
 show() { printf '$ %s\n' "$*"; "$@"; }
 
-step "What is needed"
-examples/install-packages.sh examples/packages.txt
-echo "all packages are installed"
+if [ -z "$assay" ]; then
+    build=build/release
+    assay=$build/bin/assay
+    step "What is needed"
+    examples/install-packages.sh examples/packages.txt
+    echo "all packages are installed"
 
-step "Build"
-# The tests need more packages and time, and tests/run.sh builds its own; a build that is there keeps its settings.
-fresh=(-DASSAY_BUILD_TESTS=OFF)
-[ ! -e $build/CMakeCache.txt ] || fresh=()
-mkdir -p build
-log=build/quickstart.log
-if ! { cmake --preset release "${fresh[@]}" && cmake --build --preset release; } >"$log" 2>&1; then
-    tail -40 "$log" >&2
-    echo "quickstart: the build failed; all of it is in $root/$log" >&2
-    exit 1
+    step "Build"
+    # The tests need more packages and time, and tests/run.sh builds its own; a build that is there keeps its settings.
+    fresh=(-DASSAY_BUILD_TESTS=OFF)
+    [ ! -e $build/CMakeCache.txt ] || fresh=()
+    mkdir -p build
+    log=build/quickstart.log
+    if ! { cmake --preset release "${fresh[@]}" && cmake --build --preset release; } >"$log" 2>&1; then
+        tail -40 "$log" >&2
+        echo "quickstart: the build failed; all of it is in $root/$log" >&2
+        exit 1
+    fi
 fi
 show "$assay" --version
 
 step "Calibrate: every physical core runs dgemm, in randomised order"
-printf '$ %s\n' "$assay run examples/quickstart.yaml -o $folder"
-archive=$("$assay" run examples/quickstart.yaml -o "$folder" | tail -n 1)
+campaign=examples/quickstart.yaml
+if [ $small = yes ]; then
+    mkdir -p "$folder"
+    sed 's/max-product: .*/max-product: 4e7/; s/max-size: .*/max-size: 1000/; s/repetitions: .*/repetitions: 2/; $a\
+  products: 10\
+  batch: 2' $campaign >"$folder/small.yaml"
+    campaign=$folder/small.yaml
+fi
+printf '$ %s\n' "$assay run $campaign -o $folder"
+archive=$("$assay" run "$campaign" -o "$folder" | tail -n 1)
 [ -f "$archive" ] || { echo "quickstart: the run printed no archive: '$archive'" >&2; exit 1; }
 
 step "Is the archive whole?"
@@ -63,8 +84,8 @@ show "$assay" predict hpl "$model" --scenario "$scenarios" -o "$prediction"
 
 step "Where everything is"
 cat <<END
-  program      $root/$assay
-  campaign     $root/examples/quickstart.yaml
+  program      $(realpath "$assay")
+  campaign     $(realpath "$campaign")
   archive      $archive
   model        $model
   scenarios    $scenarios

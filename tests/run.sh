@@ -41,11 +41,11 @@ build() { # build TYPE FOLDER TARGETS [CMAKE OPTIONS]
 
 if [ -n "$only" ]; then
     # What all tests start; a unit test's own program is built beside it.
-    programs="engine/all plugins/all experiments/all tests/machines/all tests/test-bed/all tests/faults/all tests/plugins/all"
+    programs="engine/all plugins/all experiments/all tests/machines/all tests/simulation/all tests/test-bed/all tests/faults/all tests/plugins/all"
     test=$only check=''
     case $only in unit-* | integration-* | fuzz-* | rules* | simulation*) ;; *)
         check=$only
-        if file=$(grep -rlwF --include="*.c" -- "$only" tests/unit); then test=unit
+        if file=$(grep -rlE --include="*.c" "(TEST|cmocka_unit_test[a-z_]*)\($only[,)]" tests/unit); then test=unit
         elif file=$(grep -rlF -- "\"$only\"" tests/integration); then test=integration
         else echo "no test, function or check has the name '$only'" >&2; exit 2; fi
         file=$(head -n 1 <<<"$file")

@@ -73,8 +73,11 @@ void agent_leave(struct agent *agent, const char *sentence) {
 static void on_lease(struct event_source *self, void *context) {
     struct agent *agent = context;
     int64_t silence = event_loop_now(agent->loop) - agent->heard_ns;
-    if (silence < agent->lease_ns) {
-        event_source_set_timer(self, agent->lease_ns - silence, 0);
+    bool was_over = agent->lease_over;
+    agent->lease_over = silence >= agent->lease_ns;
+    /* If it is us who were away (stopped, or starved), what has come meanwhile is read in this turn. */
+    if (!agent->lease_over || !was_over) {
+        event_source_set_timer(self, agent->lease_over ? 0 : agent->lease_ns - silence, 0);
         return;
     }
     struct failure why;
@@ -85,6 +88,7 @@ static void on_lease(struct event_source *self, void *context) {
 
 static void set_lease(struct agent *agent, int64_t lease_ns) {
     agent->lease_ns = lease_ns;
+    agent->lease_over = false;
     agent->heard_ns = event_loop_now(agent->loop);
     event_source_set_timer(agent->lease, lease_ns > 0 ? lease_ns : -1, 0);
 }

@@ -72,6 +72,7 @@ struct agent {
     struct spool spool;         /* goes before what is in the outbox */
     struct event_source *lease; /* timer */
     int64_t lease_ns;           /* 0: for ever */
+    bool lease_over;            /* as of the last turn; the next one decides */
     int64_t heard_ns;           /* when the engine was last heard, on the loop's clock */
 
     struct event_source *flush;  /* deferred: give the stream what is in the outbox */

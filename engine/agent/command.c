@@ -48,7 +48,7 @@ static struct command *find(struct agent *agent, uint32_t number) {
 
 static void send_signal(struct command *command, int number) {
     if (command->state != COMMAND_DRAINING)
-        kill(-command->pid, number);
+        (void)spawn_signal(command->pid, number);
 }
 
 /* SIGTERM now, SIGKILL after the grace. */
@@ -98,7 +98,7 @@ static void settle(struct command *command) {
     }
     if (command->state != COMMAND_LINGERING)
         return;
-    if (kill(-command->pid, 0) < 0 && errno == ESRCH) {
+    if (spawn_signal(command->pid, 0) == -ESRCH) {
         drain(command);
         return;
     }
@@ -205,7 +205,7 @@ static int set_up(struct command *command, const struct protocol_run *run, struc
     if (r < 0)
         return r;
     command->pid = spawned.pid;
-    command->child_source = event_loop_add_child(loop, command->pid, on_exit_of, command);
+    command->child_source = spawn_watch(loop, command->pid, on_exit_of, command);
     r = command->child_source ? 0 : -errno;
     if (r == 0)
         r = command_open_streams(command, &spawned);
@@ -213,7 +213,7 @@ static int set_up(struct command *command, const struct protocol_run *run, struc
         tell_started(command, &spawned);
     spawned_clear(&spawned); /* what was not taken over */
     if (r < 0) {
-        kill(command->pid, SIGKILL); /* reaped as an orphan */
+        (void)spawn_signal(command->pid, SIGKILL); /* reaped as an orphan */
         return failure_set(failure, r, "cannot watch '%.64s': %s", run->arguments[0], strerror(-r));
     }
     if (run->timeout_ms > 0)

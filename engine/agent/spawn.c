@@ -307,6 +307,15 @@ static int start_child(struct child *child, const struct spawn_folders *folders,
     return 1;
 }
 
+struct event_source *spawn_watch(struct event_loop *loop, pid_t pid, event_child_callback *callback,
+                                 void *context) {
+    return event_loop_add_child(loop, pid, callback, context);
+}
+
+int spawn_signal(pid_t pid, int number) {
+    return kill(-pid, number) < 0 ? -errno : 0;
+}
+
 int spawn(const struct protocol_run *run, const struct spawn_folders *folders, struct spawned *ret,
           struct failure *failure) {
     struct child child = {.folder = -1, .streams = {-1, -1, -1}, .parent = getpid()};

@@ -12,6 +12,7 @@
 #define ASSAY_AGENT_SPAWN_H
 
 #include "engine/agent/protocol.h"
+#include "engine/event-loop/event-loop.h"
 
 #include <sys/types.h>
 
@@ -33,6 +34,12 @@ void spawned_clear(struct spawned *spawned);
 /* 0: it runs. A negative errno and a sentence: it does not, and there is no child. */
 int spawn(const struct protocol_run *run, const struct spawn_folders *folders, struct spawned *ret,
           struct failure *failure);
+
+/* As event_loop_add_child() and kill(2), for a program that spawn() has started: its end, and a signal to its
+ * whole group, with 0 or a negative errno. Tests run made-up programs in place of these three. */
+struct event_source *spawn_watch(struct event_loop *loop, pid_t pid, event_child_callback *callback,
+                                 void *context);
+int spawn_signal(pid_t pid, int number);
 
 /* Each program takes up to three descriptors of the agent's, and the usual soft limit is 1,024: it is raised
  * to what PROTOCOL_COMMAND_LIMIT programs need, as far as the hard limit lets. Programs get the limit that

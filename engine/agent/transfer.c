@@ -36,17 +36,10 @@ static void reading_free(struct reading *reading) {
 int reading_open(struct agent *agent, const struct protocol_path_request *request, struct failure *failure) {
     const char *path = request->path;
     int flags = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
-    cleanup_close int file = -1;
-    if (path[0] == '/') {
-        path += strspn(path, "/");
-        file = openat(agent->machine.root, *path ? path : ".", flags);
-        if (file < 0)
-            return failure_set(failure, -errno, "cannot read '%.256s': %s", request->path, strerror(errno));
-    } else {
-        file = beneath_open(agent->directory, path, flags, 0, failure);
-        if (file < 0)
-            return file;
-    }
+    cleanup_close int file = path[0] == '/' ? anywhere_open(agent->machine.root, path, flags, failure)
+                                            : beneath_open(agent->directory, path, flags, 0, failure);
+    if (file < 0)
+        return file;
     struct stat status;
     if (fstat(file, &status) < 0)
         return failure_set(failure, -errno, "cannot read '%.256s': %s", request->path, strerror(errno));

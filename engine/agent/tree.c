@@ -1,6 +1,7 @@
 /* LIST_TREE: what is below a folder. Walked a slice a turn, then sorted, then sent as far as the window
  * allows. One listing at a time, so that memory is bounded; the others wait. */
 #include "engine/agent/agent.h"
+#include "engine/agent/anywhere.h"
 #include "engine/agent/beneath.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
@@ -138,17 +139,10 @@ static int push(struct listing *listing, int folder, struct failure *failure) {
 static int start(struct agent *agent, struct listing *listing, struct failure *failure) {
     listing->started = true;
     const char *path = listing->path;
-    cleanup_close int top = -1;
-    if (path[0] == '/') {
-        path += strspn(path, "/");
-        top = openat(agent->machine.root, *path ? path : ".", O_PATH | O_CLOEXEC);
-        if (top < 0)
-            return complain(listing, -errno, failure);
-    } else {
-        top = beneath_open(agent->directory, path, O_PATH, 0, failure);
-        if (top < 0)
-            return top;
-    }
+    cleanup_close int top = path[0] == '/' ? anywhere_open(agent->machine.root, path, O_PATH, failure)
+                                           : beneath_open(agent->directory, path, O_PATH, 0, failure);
+    if (top < 0)
+        return top;
     struct stat status;
     if (fstat(top, &status) < 0)
         return complain(listing, -errno, failure);

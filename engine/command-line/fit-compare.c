@@ -1,5 +1,6 @@
 /* assay fit compare: models side by side, also on rows that they have not seen. */
 #include "engine/command-line/fit-print.h"
+#include "engine/command-line/fit-request.h"
 #include "engine/command-line/fit-verbs.h"
 #include "engine/command-line/shown.h"
 #include "engine/documents/json.h"
@@ -97,6 +98,8 @@ static int try_models(const struct verb_arguments *arguments, struct comparison 
     if (count == 0)
         return 0;
     int r = table_open(inputs, count, false, &table, failure);
+    if (r == 0)
+        fitting_request_notes(table);
     r = r < 0 ? r
               : model_trial_run((const struct model *const *)comparison->models, comparison->summaries,
                                 comparison->count, table, &comparison->trial, failure);

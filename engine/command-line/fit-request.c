@@ -220,3 +220,8 @@ void fitting_request_note(void *context, const char *sentence) {
     (void)context;
     fprintf(stderr, "assay: note: %s\n", shown(sentence).text);
 }
+
+void fitting_request_notes(const struct table *table) {
+    for (const char *note = NULL; (note = table_note_after(table, note));)
+        fitting_request_note(NULL, note);
+}

@@ -39,5 +39,7 @@ void fitting_request_clear(struct fitting_request *request);
 
 /* A fitting_note: to stderr. */
 void fitting_request_note(void *context, const char *sentence);
+/* Those of a table that was just opened. */
+void fitting_request_notes(const struct table *table);
 
 #endif

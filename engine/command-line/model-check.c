@@ -1,6 +1,7 @@
 /* assay model check: whether model files hold together, and whether they hold for new measurements. */
 #include "engine/command-line/model-command.h"
 
+#include "engine/command-line/fit-request.h"
 #include "engine/command-line/shown.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
@@ -30,6 +31,7 @@ struct checking {
     double most;         /* errors over what the noise says */
     const char **inputs; /* owned: to compare with */
     size_t input_count;
+    bool noted;          /* which of them are left out was said */
     const char *verdict; /* on the data; NULL: nothing is wrong, or there are none */
     char reason[FAILURE_TEXT_SIZE];
 };
@@ -204,7 +206,12 @@ static bool add_data(cJSON *root, const struct model *model, const struct model_
 static int compare(struct checking *checking, const struct model *model, cJSON *root,
                    struct failure *failure) {
     cleanup(model_comparison_clear) struct model_comparison comparison = {0};
-    int r = model_compare(model, checking->inputs, checking->input_count, &comparison, failure);
+    cleanup(table_cleanup) struct table *table = NULL;
+    int r = table_open(checking->inputs, checking->input_count, false, &table, failure);
+    if (r == 0 && !checking->noted)
+        fitting_request_notes(table);
+    checking->noted = true;
+    r = r < 0 ? r : model_compare(model, table, &comparison, failure);
     if (r < 0)
         return r;
     judge(checking, &comparison);

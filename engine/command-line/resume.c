@@ -15,7 +15,8 @@ static const struct verb_option options[] = {
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
     {"--as-recorded", 0, NULL,
-     "goes on with the run's own copies of campaign, design and experiment, although the originals have "
+     "goes on with the run's own copies of campaign, design, experiment and source, although the originals "
+     "have "
      "changed since",
      false},
     {"--spares", 0, "LIST",
@@ -83,8 +84,9 @@ const struct verb verb_resume = {
         "is left follows in the order that it would have had, as another part of the same run, with block "
         "numbers of its own. Units that had failed are tried again. Whatever an earlier part has left on the "
         "nodes is ended and put back first, and the nodes must be the same machines.\n\n"
-        "A run whose campaign, design, experiment or list of hosts has changed since is refused with the "
-        "difference; "
+        "A run whose campaign, design, experiment, source or list of hosts has changed since is refused with "
+        "the "
+        "difference, and stays as it is; files that are new do not matter. "
         "--as-recorded goes on with the copies in the run's folder. Two programs cannot work on one run: the "
         "second is told who has it.\n\n"
         "A node that is gone for good can be replaced: --spares names others, of the same cores, and one of "

@@ -1,5 +1,6 @@
 /* assay run: executes a campaign, or shows what it would do. */
 #include "engine/command-line/execution.h"
+#include "engine/command-line/recorded-run.h"
 #include "engine/command-line/unit-prediction.h"
 #include "engine/command-line/verb.h"
 
@@ -45,7 +46,7 @@ static int check_model(const struct plan *plan, struct failure *failure) {
     return seconds ? unit_prediction_make(NULL, plan, seconds, failure) : failure_memory(failure);
 }
 
-static int dry_run(const struct campaign *campaign, bool json, struct failure *failure) {
+static int dry_run(const struct campaign *campaign, const char *runs, bool json, struct failure *failure) {
     cleanup(plan_cleanup) struct plan *plan = NULL;
     int r = plan_new(campaign, &plan, failure);
     if (r == 0 && campaign->walltime.model)
@@ -60,7 +61,7 @@ static int dry_run(const struct campaign *campaign, bool json, struct failure *f
         cJSON_Delete(object);
         r = r < 0 || text_append_character(&description, '\n') < 0 ? failure_memory(failure) : 0;
     } else {
-        r = plan_describe(plan, &description, failure);
+        r = plan_describe(plan, runs, &description, failure);
     }
     if (r == 0)
         fputs(description.bytes, stdout);
@@ -143,25 +144,32 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
                                            .node_count = node_count,
                                            .spares = spares,
                                            .spare_count = spare_count};
+    cleanup(recorded_run_close) struct recorded_run recorded = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
-    r = campaign_read(arguments->operands[0], &installation, &overrides, &campaign, failure);
+    r = recorded_run_open(arguments->operands[0], &recorded, failure);
+    if (r == 0)
+        r = recorded_run_override(&recorded, &overrides, failure);
+    if (r == 0)
+        r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
     if (r < 0)
         return r;
-    if (verb_switch(arguments, "--dry-run"))
-        return dry_run(campaign, verb_switch(arguments, "--json"), failure);
     const char *folder = verb_value(arguments, "--output");
+    folder = folder ? folder : "runs";
+    if (verb_switch(arguments, "--dry-run"))
+        return dry_run(campaign, folder, verb_switch(arguments, "--json"), failure);
     struct execution execution = {.arguments = arguments,
                                   .installation = &installation,
                                   .campaign = campaign,
                                   .overrides = &overrides,
-                                  .folder = folder ? folder : "runs"};
+                                  .folder = folder};
     return begin_or_go_on(&execution, failure);
 }
 
 const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
-    .synopsis = "assay run CAMPAIGN.yaml [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] [--nodes LIST]... "
+    .synopsis = "assay run CAMPAIGN.yaml|ARCHIVE.zip [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] "
+                "[--nodes LIST]... "
                 "[--spares LIST]... "
                 "[--until WHEN] [--resubmit] [--resume] [--dry-run]",
     .description =
@@ -186,6 +194,11 @@ const struct verb verb_run = {
         "begins a new one; with --resume it goes on with it instead, or refuses with the difference where "
         "the "
         "campaign was changed since.\n\n"
+        "An archive is run again: its campaign, with the experiment, the source, the design and the seed "
+        "that "
+        "it has, on the nodes that it names; --set, --seed and --nodes count over what it was run with. So "
+        "is "
+        "the campaign.yaml of an archive that was extracted, or of a run's folder, unless it was edited.\n\n"
         "Without a seed, in the campaign or by --seed, one is drawn from the system; it is "
         "printed and recorded, and "
         "giving it again gives the same design in the same order.\n\n"
@@ -205,7 +218,8 @@ const struct verb verb_run = {
         "  assay run examples/quickstart.yaml --nodes 'dahu-[1-32].grenoble'\n"
         "  assay run examples/quickstart.yaml --set blas=reference --seed 42\n"
         "  assay run examples/quickstart.yaml --until 18:30\n"
-        "  assay run examples/quickstart.yaml --dry-run",
+        "  assay run examples/quickstart.yaml --dry-run\n"
+        "  assay run runs/quickstart-20261122T120000-1a2b3c4d.zip",
     .options = options,
     .operands_least = 1,
     .operands_most = 1,

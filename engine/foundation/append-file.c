@@ -54,7 +54,8 @@ static int cut(struct append_file *file, uint64_t keep, struct failure *failure)
         return failure_set(failure, -ESPIPE, "'%s' has %jd bytes, and %" PRIu64 " were written", file->path,
                            (intmax_t)status.st_size, keep);
     bool longer = (uint64_t)status.st_size > keep;
-    if ((longer && (ftruncate(file->descriptor, (off_t)keep) < 0 || fsync(file->descriptor) < 0)) ||
+    /* Synced even if nothing is cut: a writer that was killed may not have synced what it had written. */
+    if ((longer && ftruncate(file->descriptor, (off_t)keep) < 0) || fsync(file->descriptor) < 0 ||
         lseek(file->descriptor, (off_t)keep, SEEK_SET) < 0)
         return failure_set(failure, -errno, "cannot write '%s': %s", file->path, strerror(errno));
     file->committed = keep;

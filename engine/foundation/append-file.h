@@ -25,8 +25,8 @@ struct append_file {
 
 /* Creates PATH, which must not exist, and syncs its folder, so that the name survives too. */
 int append_file_create(const char *path, struct append_file **ret, struct failure *failure);
-/* Opens PATH, a file of ours and not a link, cuts it to its first KEEP_BYTES, durably, and goes on behind
- * them. A file that is shorter is refused: what was committed there is gone. */
+/* Opens PATH, a file of ours and not a link, cuts it to its first KEEP_BYTES, syncs these, and continues
+ * behind them. A file that is shorter is refused: what was committed there is gone. */
 int append_file_open(const char *path, uint64_t keep_bytes, struct append_file **ret,
                      struct failure *failure);
 /* Does not commit. NULL is fine. */

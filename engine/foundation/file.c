@@ -94,9 +94,12 @@ static int output_failure(const struct file_output *output, int code, struct fai
     return failure_set(failure, code, "cannot write '%s': %s", output->path, strerror(-code));
 }
 
-/* The target gets its bytes under a name beside it. */
+/* The target gets its bytes under a name beside it: a hidden one, so that what a crash leaves there is not
+ * sealed into an archive. */
 static int stage(struct file_output *output, unsigned mode, struct failure *failure) {
-    output->staged = text_format("%s.%ld.part", output->target, (long)getpid());
+    const char *name = file_base_name(output->target);
+    output->staged =
+        text_format("%.*s.%s.%ld.part", (int)(name - output->target), output->target, name, (long)getpid());
     if (!output->staged)
         return failure_memory(failure);
     output->descriptor =

@@ -22,7 +22,7 @@ static const double tail = 0.025;
 struct comparing {
     const struct model *model;
     const struct predict_model *view;
-    struct table *table;
+    struct table *table; /* the caller's */
     struct evaluation *evaluation;
     struct grouping *grouping;
     const char **labels; /* by, then the categories */
@@ -45,7 +45,6 @@ struct comparing {
 static void comparing_clear(struct comparing *comparing) {
     evaluation_free(comparing->evaluation);
     grouping_free(comparing->grouping);
-    table_close(comparing->table);
     free(comparing->labels);
     free(comparing->numbers);
     free(comparing->multiply);
@@ -244,13 +243,12 @@ static void finish(struct comparison *comparison) {
     comparison->coverage /= rows;
 }
 
-int model_compare(const struct model *model, const char *const *inputs, size_t input_count,
-                  struct model_comparison *ret, struct failure *failure) {
+int model_compare(const struct model *model, struct table *table, struct model_comparison *ret,
+                  struct failure *failure) {
     cleanup(model_comparison_clear) struct model_comparison comparison = {0};
     cleanup(comparing_clear) struct comparing comparing = {
-        .model = model, .view = model_view(model), .ret = &comparison};
-    int r = table_open(inputs, input_count, false, &comparing.table, failure);
-    r = r < 0 ? r : allocate(&comparing, failure);
+        .model = model, .view = model_view(model), .table = table, .ret = &comparison};
+    int r = allocate(&comparing, failure);
     if (r < 0)
         return r;
     r = evaluation_new(comparing.view, comparing.columns, comparing.column_count, &comparing.evaluation,

@@ -8,6 +8,7 @@
 #include "engine/foundation/failure.h"
 #include "engine/plugin/evaluation.h"
 #include "engine/plugin/model.h"
+#include "engine/plugin/table.h"
 
 #include <stdint.h>
 
@@ -31,8 +32,8 @@ struct model_comparison {
 };
 
 /* A model of a kind that is not evaluated row by row is refused by name, and inputs that lack a column. */
-int model_compare(const struct model *model, const char *const *inputs, size_t input_count,
-                  struct model_comparison *ret, struct failure *failure);
+int model_compare(const struct model *model, struct table *table, struct model_comparison *ret,
+                  struct failure *failure);
 void model_comparison_clear(struct model_comparison *comparison); /* fine on zeroed memory */
 
 #endif

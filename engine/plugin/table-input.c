@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- Plain files */
@@ -34,6 +36,12 @@ static int open_plain(struct table_source *source, bool hash, struct failure *fa
     if (source->descriptor < 0)
         return failure_set_kind(failure, errno == ENOENT || errno == ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM,
                                 -errno, "cannot open '%s': %s", path, strerror(errno));
+    struct stat status;
+    if (fstat(source->descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+        source->is_regular = true;
+        source->device = status.st_dev;
+        source->inode = status.st_ino;
+    }
     if (hash && !(source->hash = hash_new()))
         return failure_memory(failure);
     return csv_open_function(source->is_standard_input ? "standard input" : path, read_plain, source,
@@ -135,6 +143,12 @@ static int read_run(struct table_source *source, struct failure *failure) {
     if ((run_id && !(source->input.run_id = strdup(run_id))) ||
         (experiment && !(source->input.experiment = strdup(experiment))))
         return failure_memory(failure);
+    size_t journal;
+    if (archive_find(source->archive, TABLE_ARCHIVE_JOURNAL, &journal)) {
+        source->journal_bytes = archive_member_size(source->archive, journal);
+        snprintf(source->journal_sha256, sizeof source->journal_sha256, "%s",
+                 archive_member_sha256(source->archive, journal));
+    }
     const struct document_node *model = document_get(archive_run(source->archive)->root, "model");
     if (!model || model->kind != DOCUMENT_MAPPING)
         return 0;

@@ -9,12 +9,21 @@
 #include "engine/documents/csv.h"
 #include "engine/plugin/table.h"
 
+#include <sys/types.h>
+
+#define TABLE_ARCHIVE_JOURNAL "journal.jsonl"
+
 struct table_source {
     struct table_input input;     /* path, name and run_id are owned */
     struct table_column *columns; /* owned, names and units too */
     size_t column_count;
     struct table_suggestion suggestion; /* owned */
     bool suggests;
+    uint64_t journal_bytes; /* of an archive; 0: it has none */
+    char journal_sha256[HASH_HEX_SIZE];
+    bool is_regular; /* a file that its device and inode identify */
+    dev_t device;
+    ino_t inode;
 
     /* While its rows are read. Standard input stays open from the first look to the end. */
     struct archive_reader *archive;

@@ -7,13 +7,14 @@
 #include "engine/plugin/label-set.h"
 #include "engine/plugin/row-places.h"
 #include "engine/plugin/table-input.h"
+#include "engine/plugin/table-repeats.h"
 #include "engine/plugin/table-unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTES_BYTES_MOST = 1 << 16 };
+enum { NOTES_BYTES_MOST = 1 << 20 };
 
 /* A label column over all inputs. */
 struct table_labels {
@@ -43,8 +44,10 @@ struct table {
     struct table_labels label_columns[TABLE_LABELS_MOST];
     const uint32_t *block_labels[TABLE_LABELS_MOST];
 
+    struct text notes;    /* a NUL after each */
+    size_t opening_notes; /* bytes of those that are about inputs that were left out; then the pass's */
+
     /* Units of the pass. */
-    struct text notes;                    /* a NUL after each */
     struct table_conversion *conversions; /* of the current source: one for each number */
     const double **block_numbers;         /* one for each number */
     double *converted;                    /* their numbers, one column after the other */
@@ -65,6 +68,30 @@ static int name_columns(struct table *table, struct failure *failure) {
     return 0;
 }
 
+/* Looks at every input once. Standard input comes last, since it stays open and cannot be moved from then on.
+ */
+static int look(struct table *table, const char *const *paths, size_t count, struct failure *failure) {
+    bool standard_input = false;
+    for (size_t i = 0; i < count; i++) {
+        struct table_source *source = &table->sources[table->source_count++];
+        *source = (struct table_source){.descriptor = -1};
+        bool is_standard_input = strcmp(paths[i], "-") == 0;
+        if (standard_input && is_standard_input)
+            return failure_input(failure, NULL, 0, 0, "standard input ('-') is given twice");
+        standard_input |= is_standard_input;
+        int r = is_standard_input ? 0 : table_source_look(source, paths[i], table->hash, failure);
+        if (r < 0)
+            return r;
+    }
+    int r = table_leave_repeats_out(table->sources, &table->source_count, &table->notes, failure);
+    table->opening_notes = table->notes.length;
+    for (size_t i = 0; r == 0 && i < table->source_count; i++)
+        if (!table->sources[i].input.path)
+            r = table_source_look(&table->sources[i], "-", table->hash, failure);
+    table->current = table->source_count;
+    return r;
+}
+
 int table_open(const char *const *paths, size_t count, bool hash, struct table **ret,
                struct failure *failure) {
     if (count == 0 || count > TABLE_INPUTS_MOST)
@@ -78,18 +105,8 @@ int table_open(const char *const *paths, size_t count, bool hash, struct table *
     table->sources = calloc(count, sizeof *table->sources);
     if (!table->sources)
         return failure_memory(failure);
-    bool standard_input = false;
-    for (size_t i = 0; i < count; i++) {
-        if (standard_input && strcmp(paths[i], "-") == 0)
-            return failure_input(failure, NULL, 0, 0, "standard input ('-') is given twice");
-        standard_input |= strcmp(paths[i], "-") == 0;
-        table->source_count = i + 1;
-        int r = table_source_look(&table->sources[i], paths[i], hash, failure);
-        if (r < 0)
-            return r;
-    }
-    table->current = table->source_count;
-    int r = name_columns(table, failure);
+    int r = look(table, paths, count, failure);
+    r = r < 0 ? r : name_columns(table, failure);
     if (r == 0)
         *ret = take_pointer(table);
     return r;
@@ -187,7 +204,7 @@ const struct table_suggestion *table_suggestion(const struct table *table) {
 /* ---- Passes */
 
 static int check_columns(struct table *table, struct failure *failure) {
-    text_clear(&table->notes);
+    table->notes.length = table->opening_notes;
     for (size_t i = 0; i < table->number_count + table->label_count; i++) {
         bool number = i < table->number_count;
         const char *name = number ? table->numbers[i] : table->labels[i - table->number_count];

@@ -59,8 +59,10 @@ struct table_block {
     const uint32_t *const *labels; /* codes from 0 in order of first appearance, the same in all inputs */
 };
 
-/* Opens every input once, to see its columns. HASH: plain CSV files are hashed while they are read first. "-"
- * is standard input, which can be read once only. */
+/* Opens every input once, to see its columns. A file that is given twice, and earlier parts of a run whose
+ * later part is given too, are left out, and noted; archives of one run that were resumed apart from each
+ * other are refused. HASH: plain CSV files are hashed while they are read first. "-" is standard input, which
+ * can be read once only. */
 int table_open(const char *const *paths, size_t count, bool hash, struct table **ret,
                struct failure *failure);
 void table_close(struct table *table);
@@ -82,8 +84,9 @@ const struct table_suggestion *table_suggestion(const struct table *table);
  * LABELS must be the same in every pass over a table. */
 int table_begin(struct table *table, const char *const *numbers, size_t number_count,
                 const char *const *labels, size_t label_count, struct failure *failure);
-/* What the user should know of the pass's units, after table_begin: the sentence that follows PREVIOUS, the
- * first for NULL; NULL after the last. Where inputs are converted, or have no unit beside others that do. */
+/* What the user should know: the sentence that follows PREVIOUS, the first for NULL; NULL after the last.
+ * After table_open, which inputs are left out; after table_begin also of the pass's units: where inputs are
+ * converted, or have no unit beside others that do. */
 const char *table_note_after(const struct table *table, const char *previous);
 /* 1 and the next block (valid until the next call), 0 at the end, or negative. */
 int table_next(struct table *table, struct table_block *ret, struct failure *failure);

@@ -114,8 +114,7 @@ void link_fail(struct agent_link *link, const struct failure *why) {
 
 /* The end of the stream, and of the link unless that outlives it. */
 static void lose_stream(struct agent_link *link, const struct failure *why) {
-    bool asked = link->state == AGENT_LINK_CLOSING && (!link->session.number || link->session.told);
-    if (asked)
+    if (link->state == AGENT_LINK_CLOSING && session_is_over(link, why))
         link_set_state(link, AGENT_LINK_CLOSED, NULL);
     else if (!session_outlives(link, why) && why)
         link_fail(link, why);

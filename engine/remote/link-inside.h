@@ -160,6 +160,8 @@ void session_note_heard(struct agent_link *link);
 bool session_takes_clock(struct agent_link *link, uint32_t number);
 /* Is a new stream being opened or greeted on? */
 bool session_is_seeking(const struct agent_link *link);
+/* CLOSING, and the stream has ended, in order if WHY is NULL: is there nobody left to be told to leave? */
+bool session_is_over(struct agent_link *link, const struct failure *why);
 /* The stream has ended: true if the link goes on, or looks after its own end. WHY may be NULL. */
 bool session_outlives(struct agent_link *link, const struct failure *why);
 /* The link is about to be CLOSING: true if the agent is being told to leave; then session_tell() closes the

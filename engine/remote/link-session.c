@@ -317,6 +317,15 @@ void session_ready(struct agent_link *link) {
         set_watch(link, now(link) + link->policy.heartbeat_ns);
 }
 
+bool session_is_over(struct agent_link *link, const struct failure *why) {
+    struct link_session *session = &link->session;
+    if (!is_session(link))
+        return true;
+    if (session->told && !why)
+        session->left = false;
+    return session->told && !session->left;
+}
+
 bool session_outlives(struct agent_link *link, const struct failure *why) {
     struct link_session *session = &link->session;
     struct failure end;
@@ -339,6 +348,8 @@ bool session_outlives(struct agent_link *link, const struct failure *why) {
             fail_attempt(link, why);
         } else {
             session->farewell = true;
+            session->told = false; /* or LEAVE was lost with the stream */
+            set_watch(link, now(link) + session->farewell_ns);
             event_source_set_timer(session->retry, 0, 0);
         }
         return true;
@@ -374,7 +385,6 @@ void session_tell(struct agent_link *link) {
         link->outbox.held || outbox_unsent(&link->outbox, &length))
         return;
     link->session.told = true;
-    link->session.left = false;
     transport_close(link->transport);
 }
 

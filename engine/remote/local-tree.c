@@ -20,10 +20,7 @@ enum {
 
 struct reading {
     struct local_tree *tree;
-    const struct local_tree_options *options;
-    bool skips; /* the folder that these name */
-    dev_t device;
-    ino_t inode;
+    const struct local_tree_filter *filter; /* or NULL */
 };
 
 void local_tree_clear(struct local_tree *tree) {
@@ -73,10 +70,6 @@ static int add(struct reading *reading, const char *path, const char *relative, 
     return 0;
 }
 
-static bool is_version_control(const char *name) {
-    return strcmp(name, ".git") == 0 || strcmp(name, ".hg") == 0 || strcmp(name, ".svn") == 0;
-}
-
 static int not_dots(const struct dirent *entry) {
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
@@ -90,9 +83,6 @@ static int read_folder(struct reading *reading, const char *path, const char *re
 
 static int read_entry(struct reading *reading, const char *folder, const char *relative, const char *name,
                       int depth, struct failure *failure) {
-    if ((reading->options->skip_hidden && name[0] == '.') ||
-        (reading->options->skip_version_control && is_version_control(name)))
-        return 0;
     cleanup_free char *path = file_join(folder, name);
     cleanup_free char *below = relative[0] ? file_join(relative, name) : strdup(name);
     struct stat status;
@@ -100,14 +90,15 @@ static int read_entry(struct reading *reading, const char *folder, const char *r
         return failure_memory(failure);
     if (lstat(path, &status) < 0)
         return complain(failure, -errno, "look at", path);
+    const struct local_tree_filter *filter = reading->filter;
+    if (filter && filter->leaves_out(filter->context, path, below, &status))
+        return 0;
     if (S_ISREG(status.st_mode))
         return add(reading, path, below, &status, failure);
     if (!S_ISDIR(status.st_mode)) {
         reading->tree->left_out++;
         return 0;
     }
-    if (reading->skips && status.st_dev == reading->device && status.st_ino == reading->inode)
-        return 0;
     int r = add(reading, path, below, &status, failure);
     return r < 0 ? r : read_folder(reading, path, below, depth + 1, failure);
 }
@@ -138,22 +129,14 @@ static int read_top(struct reading *reading, const char *path, const struct stat
         return add(reading, path, file_base_name(path), top, failure);
     if (!S_ISDIR(top->st_mode))
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s' is neither a file nor a folder", path);
-    if (reading->skips && top->st_dev == reading->device && top->st_ino == reading->inode)
-        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s' is the folder that is to be left out",
-                                path);
     int r = add(reading, path, "", top, failure);
     return r < 0 ? r : read_folder(reading, path, "", 0, failure);
 }
 
-int local_tree_read(struct local_tree *tree, const char *path, const struct local_tree_options *options,
+int local_tree_read(struct local_tree *tree, const char *path, const struct local_tree_filter *filter,
                     struct failure *failure) {
-    struct reading reading = {.tree = tree, .options = options};
+    struct reading reading = {.tree = tree, .filter = filter};
     struct stat status;
-    if (options->skip_folder && stat(options->skip_folder, &status) == 0) {
-        reading.skips = true;
-        reading.device = status.st_dev;
-        reading.inode = status.st_ino;
-    }
     if (stat(path, &status) < 0)
         return complain(failure, -errno, "read", path);
     return read_top(&reading, path, &status, failure);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 enum { LOCAL_TREE_FILES_MOST = 200000, LOCAL_TREE_DEPTH_MOST = 64 };
 
@@ -36,15 +37,16 @@ struct local_tree {
 
 #define LOCAL_TREE_NONE ((struct local_tree){.file = -1})
 
-struct local_tree_options {
-    bool skip_hidden;          /* every name below the top that begins with a dot */
-    bool skip_version_control; /* .git, .hg and .svn below the top */
-    const char *skip_folder;   /* this folder, wherever it lies; NULL: none. It cannot be the top. */
+/* Whether what lies at PATH, called RELATIVE below the top, is left out, with all that is in it. */
+struct local_tree_filter {
+    bool (*leaves_out)(void *context, const char *path, const char *relative, const struct stat *status);
+    void *context;
 };
 
-/* PATH itself may be a link. FAILURE_INPUT for what is neither a file nor a folder, is not there, cannot be
- * read or is beyond the limits. TREE is LOCAL_TREE_NONE before, and to be cleared after failures too. */
-int local_tree_read(struct local_tree *tree, const char *path, const struct local_tree_options *options,
+/* PATH itself may be a link. FILTER: NULL: everything is taken. FAILURE_INPUT for what is neither a file nor
+ * a folder, is not there, cannot be read or is beyond the limits. TREE is LOCAL_TREE_NONE before, and to be
+ * cleared after failures too. */
+int local_tree_read(struct local_tree *tree, const char *path, const struct local_tree_filter *filter,
                     struct failure *failure);
 void local_tree_clear(struct local_tree *tree);
 

@@ -321,10 +321,7 @@ static int prepare(struct put *put, const struct node_put *asked, struct failure
         return failure_memory(failure);
     for (size_t i = 0; i < group->count; i++)
         put->nodes[i].failure = &failures[i];
-    struct local_tree_options options = {.skip_hidden = asked->skip_hidden,
-                                         .skip_version_control = asked->skip_version_control,
-                                         .skip_folder = asked->skip_folder};
-    int r = local_tree_read(&put->tree, asked->local, &options, failure);
+    int r = local_tree_read(&put->tree, asked->local, NULL, failure);
     if (r < 0)
         return r;
     put->whole = !put->tree.entries[0].is_folder;
@@ -334,18 +331,6 @@ static int prepare(struct put *put, const struct node_put *asked, struct failure
                                 "'%s' names a folder; expected the name that the file '%s' is to have",
                                 asked->remote, asked->local);
     return 0;
-}
-
-/* All nodes may have failed before all files were hashed. */
-static int append_manifest(struct put *put, struct text *manifest, struct failure *failure) {
-    int more = 1;
-    while (more > 0) {
-        more = local_tree_hash(&put->tree, failure);
-        int r = more > 0 ? event_loop_run_once(put->round.group->loop, 0, failure) : more;
-        if (r < 0)
-            return r;
-    }
-    return local_tree_manifest(&put->tree, manifest) < 0 ? failure_memory(failure) : 0;
 }
 
 int node_group_put(struct node_group *group, const struct node_put *asked, struct failure **ret_failures,
@@ -359,8 +344,6 @@ int node_group_put(struct node_group *group, const struct node_put *asked, struc
     int r = prepare(&put, asked, failures, failure);
     if (r == 0)
         r = node_round_run(&put.round, failure);
-    if (r == 0 && asked->manifest)
-        r = append_manifest(&put, asked->manifest, failure);
     if (r < 0)
         return r;
     if (ret_left_out)

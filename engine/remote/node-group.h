@@ -155,9 +155,6 @@ struct node_put {
     const char *local; /* a file or a folder of the engine's machine */
     const char
         *remote; /* what it is called there: below the run directory, or absolute where the agent may */
-    bool skip_hidden, skip_version_control; /* in a folder: what begins with a dot; .git and its kind */
-    const char *skip_folder;                /* a folder that is left out wherever it lies; NULL: none */
-    struct text *manifest; /* when not NULL: a line "sha256  path" a file, sorted, is appended */
 };
 /* To all nodes at once; each file is hashed once, before any node gets it, and memory is bounded. The folder
  * that it goes into is made. Links and special files are left out and counted. RET_FAILURES: one a node, code

@@ -82,6 +82,7 @@ bool ssh_connection_is_choked(const struct ssh_connection *connection) {
 /* ---- the end */
 
 static void drop_session(struct ssh_connection *connection) {
+    ssh_agent_stop(connection);
     event_source_remove(connection->source);
     connection->source = NULL;
     if (connection->session) {
@@ -203,6 +204,7 @@ static int refuse_message(ssh_session session, ssh_message message, void *contex
 }
 
 static void become_ready(struct ssh_connection *connection) {
+    ssh_agent_stop(connection);
     event_source_set_timer(connection->patience, -1, 0);
     ssh_client_leave(connection->client, connection);
     ssh_set_message_callback(connection->session, refuse_message, NULL);
@@ -224,14 +226,14 @@ static void become_ready(struct ssh_connection *connection) {
 
 /* ---- key exchange and login */
 
-static void step_login(struct ssh_connection *connection) {
+void ssh_connection_step_login(struct ssh_connection *connection) {
     struct failure why;
     int r = ssh_login_step(connection, &why);
     if (r < 0)
         ssh_connection_fail(connection, &why);
     else if (r == 1)
         become_ready(connection);
-    else
+    else if (!ssh_agent_is_asked(connection))
         watch(connection);
 }
 
@@ -290,7 +292,7 @@ static void step_exchange(struct ssh_connection *connection) {
     }
     connection->state = CONNECTION_AUTHENTICATING;
     event_source_set_timer(connection->patience, connection->target.timeout_ns, 0);
-    step_login(connection);
+    ssh_connection_step_login(connection);
 }
 
 static void on_descriptor(struct event_source *self, int descriptor, unsigned events, void *context) {
@@ -301,7 +303,7 @@ static void on_descriptor(struct event_source *self, int descriptor, unsigned ev
     if (connection->state == CONNECTION_EXCHANGING)
         step_exchange(connection);
     else if (connection->state == CONNECTION_AUTHENTICATING)
-        step_login(connection);
+        ssh_connection_step_login(connection);
     else if (connection->state == CONNECTION_READY)
         take_turn(connection, true);
 }
@@ -331,7 +333,8 @@ static bool set_options(struct ssh_connection *connection, const char *host_keys
            set_option(session, SSH_OPTIONS_CIPHERS_C_S, ciphers) &&
            set_option(session, SSH_OPTIONS_CIPHERS_S_C, ciphers) &&
            set_option(session, SSH_OPTIONS_HOSTKEYS, host_keys) &&
-           (!target->agent || set_option(session, SSH_OPTIONS_IDENTITY_AGENT, target->agent));
+           /* libssh is given its socket; that of the environment is none of its business. */
+           set_option(session, SSH_OPTIONS_IDENTITY_AGENT, "/dev/null");
 }
 
 static int open_session(struct ssh_connection *connection, struct failure *failure) {
@@ -381,7 +384,9 @@ static void on_patience(struct event_source *self, void *context) {
         return;
     }
     const char *what = "";
-    if (connection->state == CONNECTION_AUTHENTICATING)
+    if (ssh_agent_is_asked(connection))
+        what = "ssh-agent did not answer";
+    else if (connection->state == CONNECTION_AUTHENTICATING)
         what = "the server did not decide about the login";
     else if (ssh_get_serverbanner(connection->session))
         what = "the key exchange did not end";

@@ -146,6 +146,7 @@ struct ssh_connection {
     size_t identity_at; /* the next one to try */
     bool signing;       /* the server would take it: now it is signed with */
     bool agent_done;
+    struct ssh_agent_call *agent_call; /* NULL: none was made */
 
     struct ssh_stream *streams, **streams_end;
     struct ssh_stream *cursor;  /* the next to be served */
@@ -176,6 +177,8 @@ bool ssh_connection_is_choked(const struct ssh_connection *connection);
 bool ssh_connection_is_broken(const struct ssh_connection *connection);
 /* libssh may have read or written: watches for what it waits for, and has the streams served. */
 void ssh_connection_look(struct ssh_connection *connection);
+/* The login goes on: the server or ssh-agent has said something. */
+void ssh_connection_step_login(struct ssh_connection *connection);
 /* Lets go of the socket, the session, and its places: only memory is left. */
 void ssh_connection_release(struct ssh_connection *connection);
 
@@ -191,6 +194,16 @@ void ssh_dial_expired(struct ssh_connection *connection);
 int ssh_login_check_host(struct ssh_connection *connection, struct failure *failure);
 /* 1 logged in, 0 not yet, or negative. To be called again when there is something to read. */
 int ssh_login_step(struct ssh_connection *connection, struct failure *failure);
+
+/* ---- ssh-agent (ssh-agent.c) */
+
+/* As ssh_userauth_agent(), but never waits: SSH_AUTH_AGAIN while the agent is asked, and then the login is
+ * stepped again. */
+int ssh_agent_try(struct ssh_connection *connection);
+/* While it is, nothing else may be done with the session. */
+bool ssh_agent_is_asked(const struct ssh_connection *connection);
+/* Its answer is not waited for any more. */
+void ssh_agent_stop(struct ssh_connection *connection);
 
 /* ---- gateways (ssh-gateway.c) */
 

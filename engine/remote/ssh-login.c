@@ -141,10 +141,8 @@ static int refuse_login(const struct ssh_connection *connection, const char *how
 
 /* The calls below are repeated until they give something other than SSH_AUTH_AGAIN. */
 
-/* libssh talks to ssh-agent with calls that wait: the agent is on this machine and answers in less than a
- * millisecond, but one that hangs hangs us. */
 static int try_agent(struct ssh_connection *connection) {
-    int r = connection->target.agent ? ssh_userauth_agent(connection->session, NULL) : SSH_AUTH_DENIED;
+    int r = connection->target.agent ? ssh_agent_try(connection) : SSH_AUTH_DENIED;
     connection->agent_done = r != SSH_AUTH_AGAIN;
     return r;
 }
@@ -190,7 +188,7 @@ int ssh_login_step(struct ssh_connection *connection, struct failure *failure) {
     case SSH_AUTH_SUCCESS:
         return 1;
     case SSH_AUTH_AGAIN:
-        if (!ssh_connection_is_broken(connection))
+        if (ssh_agent_is_asked(connection) || !ssh_connection_is_broken(connection))
             return 0;
         break;
     case SSH_AUTH_DENIED:

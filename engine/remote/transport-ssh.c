@@ -78,8 +78,7 @@ static void on_closed(struct event_source *self, void *context) {
     (void)self;
     struct transport_ssh *ssh = context;
     let_go(ssh);
-    bool asked = ssh->head.state == TRANSPORT_CLOSING;
-    transport_set_state(&ssh->head, TRANSPORT_CLOSED, ssh->failed && !asked ? &ssh->failure : NULL);
+    transport_set_state(&ssh->head, TRANSPORT_CLOSED, ssh->failed ? &ssh->failure : NULL);
 }
 
 /* WHY: NULL when it went as it should. The first reason counts. */
@@ -410,7 +409,7 @@ static void on_patience(struct event_source *self, void *context) {
     (void)self;
     struct transport_ssh *ssh = context;
     if (ssh->head.state == TRANSPORT_CLOSING) {
-        end(ssh, NULL); /* it is left to its lease */
+        end_with(ssh, -ETIMEDOUT, "the agent was told to leave, and its stream does not end");
         return;
     }
     const char *words = last_words(ssh);
@@ -483,7 +482,7 @@ static void transport_ssh_close(struct transport *transport) {
     event_source_set_timer(ssh->patience, CLOSE_PATIENCE, 0);
     (void)ssh_stream_want(ssh->stream, EVENT_READ);
     if (ssh_stream_end_input(ssh->stream) < 0)
-        end(ssh, NULL);
+        end_with(ssh, -EPIPE, "the stream to the agent has broken");
 }
 
 static void transport_ssh_free(struct transport *transport) {

@@ -86,7 +86,8 @@ int transport_want(struct transport *transport, unsigned events);
 
 /* Ends the stream in order: the agent sees its end, cleans up and leaves; then on_state(CLOSED, NULL). An
  * agent of a session is told to leave by the last bytes that were written: until it has gone, what still
- * comes is dropped. Also called on a stream that is dead and is to be replaced. */
+ * comes is dropped; when the stream breaks before that, or nothing moves, it is on_state(CLOSED, why). Also
+ * called on a stream that is dead and is to be replaced. */
 void transport_close(struct transport *transport);
 
 /* A new transport to the same agent; -ENOTSUP where there is no such thing. OLD may be in any state but idle,

@@ -63,6 +63,7 @@ struct campaign_overrides {
     size_t spare_count;
     /* Of a run that goes on; each NULL: as the campaign says. */
     const char *folder;            /* that the campaign's paths are relative to */
+    const char *recorded;          /* the folder of the run, which has copies of experiment and source */
     const char *experiment_folder; /* the experiment, as it was copied */
     const char *table;             /* the design's, as it was made */
 };

@@ -4,8 +4,9 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
+#include "engine/run/pattern.h"
 
-#include <regex.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,22 +111,18 @@ static const struct bind_field response_fields[] = {
     {.key = "pattern", .type = BIND_TEXT, .offset = offsetof(struct experiment_response, pattern)},
 };
 
-/* A pattern must compile and have a group: the number. */
 static int check_pattern(const struct document *document, const struct document_node *node,
-                         const char *pattern, struct failure *failure) {
+                         const struct experiment_response *response, struct failure *failure) {
     regex_t compiled;
-    int code = regcomp(&compiled, pattern, REG_EXTENDED | REG_NEWLINE);
-    if (code != 0) {
-        char reason[256];
-        regerror(code, &compiled, reason, sizeof reason);
+    char reason[PATTERN_REASON_SIZE];
+    int r = pattern_compile(response->pattern, &compiled, reason);
+    if (r == -EINVAL)
         return failure_input(failure, document->file, node->line, node->column,
-                             "'%s' is not an extended regular expression: %s", pattern, reason);
-    }
-    size_t groups = compiled.re_nsub;
-    regfree(&compiled);
-    if (groups < 1)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "pattern '%s' has no group, expected parentheses around the number", pattern);
+                             "the pattern of '%s', '%.100s%s', %s", response->name, response->pattern,
+                             strlen(response->pattern) > 100 ? "..." : "", reason);
+    if (r < 0)
+        return failure_memory(failure);
+    tre_regfree(&compiled);
     return 0;
 }
 
@@ -161,7 +158,7 @@ int experiment_bind_responses(struct experiment *experiment, const struct docume
                               response->name);
         }
         if (r == 0 && response->pattern)
-            r = check_pattern(document, document_get(value, "pattern"), response->pattern, failure);
+            r = check_pattern(document, document_get(value, "pattern"), response, failure);
         if (r == 0 && !response->pattern && !experiment->streamed)
             r = failure_input(
                 failure, document->file, value->line, value->column,

@@ -243,7 +243,9 @@ static const struct bind_field source_fields[] = {
     {.key = "git", .type = BIND_TEXT, .offset = offsetof(struct experiment_source, git)},
     {.key = "at", .type = BIND_TEXT, .offset = offsetof(struct experiment_source, at)},
     {.key = "folder", .type = BIND_TEXT, .offset = offsetof(struct experiment_source, folder)},
+    {.key = "ignore", .type = BIND_TEXTS, .offset = offsetof(struct experiment_source, ignore)},
 };
+enum { SOURCE_FIELD_COUNT = sizeof source_fields / sizeof *source_fields };
 
 /* "https://name:token@host/...", "https://token@host/...": the campaign goes into the archive byte for byte,
  * and secrets never do. In ssh URLs the part before the @ is a user's name. */
@@ -263,12 +265,19 @@ static int bind_source(struct experiment *experiment, const struct document *doc
     if (!node)
         return 0;
     struct experiment_source *source = &experiment->source;
-    int r = bind_mapping(document, node, "source", source_fields, 3, source, failure);
+    int r = bind_mapping(document, node, "source", source_fields, SOURCE_FIELD_COUNT, source, failure);
     if (r < 0)
         return r;
-    if (!source->git == !source->folder || (source->at && !source->git))
+    if (!source->git == !source->folder || (source->at && !source->git) ||
+        (source->ignore.count && !source->folder))
         return failure_input(failure, document->file, node->line, node->column,
-                             "'source' expects either 'git' (with 'at' if wanted) or 'folder'");
+                             "'source' expects either 'git' (with 'at' if wanted) or 'folder' (with 'ignore' "
+                             "if wanted)");
+    for (size_t i = 0; i < source->ignore.count; i++) { /* "build/", as for git, is a folder */
+        char *end = source->ignore.items[i] + strlen(source->ignore.items[i]);
+        if (end - source->ignore.items[i] > 1 && end[-1] == '/')
+            end[-1] = '\0';
+    }
     /* git would take these for options. */
     for (int i = 0; i < 2; i++) {
         const char *key = i == 0 ? "git" : "at", *value = i == 0 ? source->git : source->at;
@@ -289,14 +298,26 @@ static int bind_source(struct experiment *experiment, const struct document *doc
         if (!absolute)
             return failure_memory(failure);
         free(source->folder);
-        source->folder = absolute;
+        source->folder = realpath(absolute, NULL);
+        if (source->folder)
+            free(absolute);
+        else
+            source->folder = absolute;
     }
-    if (source->folder && !file_is_folder(source->folder)) {
+    if (source->folder) {
         const struct document_node *at = document_get(node, "folder");
-        return failure_input(failure, document->file, at->line, at->column,
-                             "'%s' is not a folder that is there", source->folder);
+        source->line = at->line;
+        source->column = at->column;
     }
     return 0;
+}
+
+int experiment_check_source(const struct experiment *experiment, struct failure *failure) {
+    const struct experiment_source *source = &experiment->source;
+    if (!source->folder || source->recorded || file_is_folder(source->folder))
+        return 0;
+    return failure_input(failure, experiment->file, source->line, source->column,
+                         "'%s' is not a folder that is there", source->folder);
 }
 
 static const struct bind_field model_fields[] = {
@@ -466,7 +487,8 @@ void experiment_free(struct experiment *experiment) {
     for (size_t i = 0; i < experiment->packages.count; i++)
         free(experiment->packages.items[i]);
     free(experiment->packages.items);
-    bind_clear(source_fields, 3, &experiment->source);
+    bind_clear(source_fields, SOURCE_FIELD_COUNT, &experiment->source);
+    free(experiment->source.recorded);
     experiment_commands_free(experiment->setup, experiment->setup_count);
     experiment_commands_free(experiment->teardown, experiment->teardown_count);
     experiment_command_clear(&experiment->run);

@@ -47,9 +47,12 @@ struct experiment_response {
 
 /* Where the working folder of setup and run comes from, when not from the experiment's own folder. */
 struct experiment_source {
-    char *git;    /* URL, or NULL */
-    char *at;     /* tag, branch or commit; NULL: the remote's default */
-    char *folder; /* absolute path of a folder on this machine, or NULL */
+    char *git;                /* URL, or NULL */
+    char *at;                 /* tag, branch or commit; NULL: the remote's default */
+    char *folder;             /* absolute path of a folder on this machine, or NULL */
+    struct bind_texts ignore; /* source-files.h */
+    char *recorded;           /* the folder of a run that has a copy of it; NULL: there is none yet */
+    uint32_t line, column;    /* of the folder, in the experiment's file */
 };
 
 /* A named expression whose largest value over the design commands may use. */
@@ -121,6 +124,9 @@ int experiment_set_option(struct experiment *experiment, const char *name, const
                           const char *file, size_t line, size_t column, struct failure *failure);
 /* After the options are set: resolves what depends on them (placement). */
 int experiment_resolve(struct experiment *experiment, struct failure *failure);
+
+/* Refuses a source that is a folder which is not there, unless there is a copy of it. */
+int experiment_check_source(const struct experiment *experiment, struct failure *failure);
 
 /* The value of an option, or NULL. */
 const char *experiment_option_value(const struct experiment *experiment, const char *name);

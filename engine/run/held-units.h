@@ -19,9 +19,10 @@ struct measured_unit {
     size_t position;  /* in the plan's order */
     unsigned attempt; /* from 1 */
     struct unit_start start;
-    int64_t begun_ns; /* monotonic, worked out where it was not told; negative: not known */
-    int64_t end_ns;   /* monotonic; negative: not known yet */
-    int64_t held_ns;  /* monotonic, of the engine: since when it waits */
+    int64_t begun_ns;                   /* monotonic, worked out where it was not told; negative: not known */
+    int64_t end_ns;                     /* monotonic; negative: not known yet */
+    uint64_t output_bytes, error_bytes; /* of a command: all that it wrote, also what was not kept */
+    int64_t held_ns;                    /* monotonic, of the engine: since when it waits */
 };
 
 /* Zeroed memory is an empty queue. */

@@ -5,12 +5,15 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/host-list.h"
+#include "engine/run/run-state.h"
+#include "engine/run/source-files.h"
 #include "engine/run/tree-difference.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char inputs_file[] = "inputs.json";
 /* The design's file as it was, to say what has changed. Hidden: the archive has the same values in
@@ -69,6 +72,8 @@ int inputs_save(const struct inputs *inputs, struct failure *failure) {
     add_file(object, "campaign", inputs->campaign, inputs->campaign_sha256);
     json_add_string(object, "folder", inputs->folder);
     json_add_string(object, "experiment", inputs->experiment);
+    if (inputs->source_sha256[0])
+        add_file(object, "source", inputs->source, inputs->source_sha256);
     if (inputs->design)
         add_file(object, "design", inputs->design, inputs->design_sha256);
     json_add_string(object, "seed", inputs->seed);
@@ -79,6 +84,7 @@ int inputs_save(const struct inputs *inputs, struct failure *failure) {
     add_texts(object, "nodes", inputs->nodes, inputs->node_count);
     add_texts(object, "hosts", inputs->hosts, inputs->host_count);
     add_texts(object, "spares", inputs->spares, inputs->spare_count);
+    add_texts(object, "executables", inputs->executables, inputs->executable_count);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, FILE_MOST);
     if (json_print(object, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
@@ -163,6 +169,31 @@ static int take_plan(struct inputs *inputs, const struct plan *plan,
     return r < 0 ? r : take_testbed(inputs, &campaign->testbed);
 }
 
+/* A copy of a copy has no original that could be edited. */
+static int take_source(struct inputs *inputs, const struct experiment_source *source,
+                       struct failure *failure) {
+    cleanup_free char *tar = file_join(inputs->run_folder, RUN_SOURCE_TAR);
+    inputs->source = source->recorded ? NULL : strdup(source->folder);
+    return tar && (inputs->source || source->recorded) ? hash_file(tar, inputs->source_sha256, NULL, failure)
+                                                       : failure_memory(failure);
+}
+
+static int take_executables(struct inputs *inputs, struct failure *failure) {
+    cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
+    cleanup_free char *copy = file_join(inputs->run_folder, RUN_EXPERIMENT_FOLDER);
+    int r = copy ? local_tree_read(&tree, copy, NULL, failure) : failure_memory(failure);
+    if (r < 0)
+        return r;
+    cleanup_free const char **names = calloc(tree.count + 1, sizeof *names);
+    size_t count = 0;
+    for (size_t i = 0; names && i < tree.count; i++)
+        if (!tree.entries[i].is_folder && (tree.entries[i].mode & 0100))
+            names[count++] = tree.entries[i].relative;
+    return names && copy_texts(names, count, &inputs->executables, &inputs->executable_count) == 0
+               ? 0
+               : failure_memory(failure);
+}
+
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
                  struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
@@ -171,10 +202,14 @@ int inputs_write(const char *run_folder, const struct plan *plan, const struct c
     if (!inputs.run_folder || take_plan(&inputs, plan, overrides ? overrides : &none) < 0)
         return failure_memory(failure);
     int r = take_file(campaign->document->file, &inputs.campaign, inputs.campaign_sha256, failure);
-    if (r == 0 && has_file(campaign->design))
+    if (r == 0 && has_file(campaign->design) && !(overrides && overrides->table))
         r = take_file(campaign->design->file, &inputs.design, inputs.design_sha256, failure);
     if (r == 0 && inputs.design)
         r = keep_design(run_folder, inputs.design, failure);
+    if (r == 0 && campaign->experiment->source.folder)
+        r = take_source(&inputs, &campaign->experiment->source, failure);
+    if (r == 0 && inputs.experiment)
+        r = take_executables(&inputs, failure);
     if (r == 0)
         r = hash_table(plan, inputs.table_sha256, failure);
     return r < 0 ? r : inputs_save(&inputs, failure);
@@ -212,12 +247,14 @@ static int take_texts(const struct document_node *node, const char *key, char **
 
 static int take_members(struct inputs *inputs, const struct document_node *root) {
     const struct document_node *campaign = document_get(root, "campaign"),
-                               *design = document_get(root, "design"),
+                               *design = document_get(root, "design"), *source = document_get(root, "source"),
                                *columns = document_get(root, "columns");
     inputs->campaign = take_text(campaign, "path");
     take_hash(campaign, "sha256", inputs->campaign_sha256);
     inputs->folder = take_text(root, "folder");
     inputs->experiment = take_text(root, "experiment");
+    inputs->source = take_text(source, "path");
+    take_hash(source, "sha256", inputs->source_sha256);
     inputs->design = take_text(design, "path");
     take_hash(design, "sha256", inputs->design_sha256);
     take_hash(root, "table_sha256", inputs->table_sha256);
@@ -233,7 +270,9 @@ static int take_members(struct inputs *inputs, const struct document_node *root)
         r = take_texts(root, "nodes", &inputs->nodes, &inputs->node_count);
     if (r == 0)
         r = take_texts(root, "hosts", &inputs->hosts, &inputs->host_count);
-    return r < 0 ? r : take_texts(root, "spares", &inputs->spares, &inputs->spare_count);
+    if (r == 0)
+        r = take_texts(root, "spares", &inputs->spares, &inputs->spare_count);
+    return r < 0 ? r : take_texts(root, "executables", &inputs->executables, &inputs->executable_count);
 }
 
 int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure) {
@@ -280,6 +319,7 @@ void inputs_clear(struct inputs *inputs) {
     free(inputs->folder);
     free(inputs->experiment);
     free(inputs->copied_experiment);
+    free(inputs->source);
     free(inputs->design);
     free(inputs->table);
     free(inputs->seed);
@@ -287,6 +327,7 @@ void inputs_clear(struct inputs *inputs) {
     free_texts(inputs->nodes, inputs->node_count);
     free_texts(inputs->hosts, inputs->host_count);
     free_texts(inputs->spares, inputs->spare_count);
+    free_texts(inputs->executables, inputs->executable_count);
     *inputs = (struct inputs){0};
 }
 
@@ -295,6 +336,19 @@ static bool is_among(const char *name, char *const *names, size_t count) {
         if (strcmp(names[i], name) == 0)
             return true;
     return false;
+}
+
+int inputs_restore_executables(const struct inputs *inputs, struct failure *failure) {
+    cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
+    int r = inputs->executable_count ? local_tree_read(&tree, inputs->copied_experiment, NULL, failure) : 0;
+    for (size_t i = 0; r == 0 && i < tree.count; i++) {
+        const struct local_entry *entry = &tree.entries[i];
+        if (!(entry->mode & 0100) &&
+            is_among(entry->relative, inputs->executables, inputs->executable_count) &&
+            chmod(entry->path, entry->mode | 0100 | (entry->mode & 0044) >> 2) < 0)
+            r = failure_set(failure, -errno, "cannot make '%s' executable: %s", entry->path, strerror(errno));
+    }
+    return r;
 }
 
 /* ---- Spares ----------------------------------------------------------------------------------------------
@@ -404,6 +458,20 @@ static int compare_hosts(const struct inputs *inputs, const char *campaign, stru
     return r;
 }
 
+static int compare_source(const struct inputs *inputs, struct text *ret, struct failure *failure) {
+    cleanup_free char *manifest = file_join(inputs->run_folder, RUN_SOURCE_MANIFEST), *differs = NULL;
+    if (!manifest)
+        return failure_memory(failure);
+    if (!inputs->source || !file_is_folder(inputs->source))
+        return 0;
+    int r = source_files_difference(manifest, inputs->source, &differs, failure);
+    if (r < 0 || !differs)
+        return r;
+    cleanup_free char *sentence = text_format(
+        "the experiment's source '%s' has changed since the run began: %s", inputs->source, differs);
+    return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
+}
+
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure) {
     cleanup_free char *sentence = NULL, *copy = file_join(inputs->run_folder, "campaign.yaml");
     if (!copy)
@@ -422,14 +490,10 @@ int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure
         r = tree_difference(inputs->copied_experiment, inputs->experiment, &differs, failure);
     if (r == 0 && differs && add_sentence(ret, differs) < 0)
         r = failure_memory(failure);
-    return r;
+    return r < 0 ? r : compare_source(inputs, ret, failure);
 }
 
 void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret) {
-    cleanup_free char *differs = NULL;
-    bool same = inputs->experiment && file_is_folder(inputs->experiment) &&
-                tree_difference(inputs->copied_experiment, inputs->experiment, &differs, NULL) == 0 &&
-                !differs;
     bool known = inputs->host_count > 0; /* a run that was begun before they were kept has none */
     *ret = (struct campaign_overrides){
         .options = (const char *const *)inputs->settings,
@@ -440,9 +504,21 @@ void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *re
         .spares = (const char *const *)inputs->spares,
         .spare_count = inputs->spare_count,
         .folder = inputs->folder,
-        .experiment_folder = same ? inputs->experiment : inputs->copied_experiment,
+        .recorded = inputs->run_folder,
+        .experiment_folder = inputs->copied_experiment,
         .table = inputs->table,
     };
+}
+
+int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
+    char hex[HASH_HEX_SIZE];
+    cleanup_free char *tar = file_join(inputs->run_folder, RUN_SOURCE_TAR);
+    if (!tar)
+        return failure_memory(failure);
+    int r = inputs->source_sha256[0] ? hash_file(tar, hex, NULL, failure) : 0;
+    if (r < 0 || !inputs->source_sha256[0] || strcmp(hex, inputs->source_sha256) == 0)
+        return r;
+    return failure_verification(failure, tar, "this is not the source that the run began with");
 }
 
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure) {

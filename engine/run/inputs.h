@@ -21,15 +21,19 @@ struct inputs {
     char *campaign, *folder; /* the campaign's file, and the folder that its paths are relative to */
     char *experiment;        /* the experiment's folder; NULL: written in the campaign */
     char *copied_experiment; /* the same in the run's folder */
+    char *source;            /* the folder that its source was copied from; NULL: it has none, or a clone */
     char *design;            /* the file that the design was read from; NULL: it was generated */
     char *table;             /* the whole design in the run's folder; NULL: it has no columns */
     char campaign_sha256[HASH_HEX_SIZE], design_sha256[HASH_HEX_SIZE];
     char table_sha256[HASH_HEX_SIZE], order_sha256[HASH_HEX_SIZE];
+    char source_sha256[HASH_HEX_SIZE]; /* of its copy, source.tar; "": there is none */
     char *seed;
     char **settings, **nodes; /* the command line's --set and --nodes */
     size_t setting_count, node_count;
     char **hosts, **spares; /* of a testbed of hosts: their names, since lists in files may be gone */
     size_t host_count, spare_count;
+    char **executables; /* files of the copied experiment: members of archives have no permission bits */
+    size_t executable_count;
     bool has_more_spares; /* than inputs.json says */
 };
 
@@ -41,7 +45,8 @@ int inputs_read(const char *run_folder, struct inputs *ret, struct failure *fail
 void inputs_clear(struct inputs *inputs);
 
 /* Appends a sentence for each original that is there and is not what it was, parted by "; ". Nothing when all
- * are the same, or gone. */
+ * are the same, or gone. Of folders the files count that were copied: new ones are no concern of the run's.
+ */
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure);
 /* The names of nodes and spares, of a run that was begun before they were kept; CAMPAIGN: its own, as it was.
  */
@@ -52,9 +57,13 @@ int inputs_take_names(struct inputs *inputs, const struct campaign *campaign, st
 int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count, struct failure *failure);
 /* Writes inputs.json as it is now. */
 int inputs_save(const struct inputs *inputs, struct failure *failure);
-/* What campaign_read() needs to make of the run's own campaign.yaml the campaign that it was. The experiment
- * is the original where it is there and unchanged, else the copy. RET borrows from INPUTS. */
+/* What campaign_read() needs to make of the run's own campaign.yaml, and of the copies beside it, the
+ * campaign that it was. RET borrows from INPUTS. */
 void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret);
+/* Of a run whose folder came out of an archive: makes those files executable again. */
+int inputs_restore_executables(const struct inputs *inputs, struct failure *failure);
+/* Refuses a copy of the source that is not what it was. */
+int inputs_check_source(const struct inputs *inputs, struct failure *failure);
 /* Refuses a plan that has another design or another order than the run began with. */
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure);
 

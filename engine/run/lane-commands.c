@@ -12,10 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ERRORS_KEPT = 64 << 10,
-};
-
 static int start_unit(struct lane *lane, struct failure *failure);
 
 /* "results/raw/12-dahu-3-all.out"; of a later attempt "results/raw/12-dahu-3-all-again-2.out". */
@@ -46,18 +42,19 @@ static int keep_output(struct lane *lane, struct failure *failure) {
     return r;
 }
 
-/* The first match of a pattern: its first group must be a number. */
-static bool read_response(const struct lane *lane, size_t i, double *ret, char why[static 512]) {
+/* The first match of a pattern: its first group must be a number. One that ends where the output was CUT may
+ * go on behind it. */
+static bool read_response(const struct lane *lane, size_t i, bool cut, double *ret, char why[static 512]) {
     const struct experiment_response *response = &lane->measurement->run->experiment->responses[i];
-    regmatch_t groups[2];
-    if (regexec(&lane->measurement->patterns[i], lane->output.bytes, 2, groups, 0) != 0 ||
-        groups[1].rm_so < 0) {
+    const char *text;
+    size_t length;
+    if (!pattern_find(&lane->measurement->patterns[i], lane->output.bytes, lane->output.length, &text,
+                      &length) ||
+        (cut && text + length == lane->output.bytes + lane->output.length)) {
         snprintf(why, 512, "nothing in the output matches the pattern of '%s', '%.200s'", response->name,
                  response->pattern);
         return false;
     }
-    const char *text = lane->output.bytes + groups[1].rm_so;
-    size_t length = (size_t)(groups[1].rm_eo - groups[1].rm_so);
     if (number_parse_double(text, length, ret))
         return true;
     snprintf(why, 512, "the pattern of '%s' found '%.*s', expected a number", response->name,
@@ -73,6 +70,26 @@ static const char *last_line(struct text *text) {
     return newline ? newline + 1 : text->bytes;
 }
 
+/* What is not kept may be what a pattern was to find, so that a unit that failed says so itself; of the
+ * others the first is noted, and all are in the journal. */
+static void note_cut(const struct lane *lane, const struct remote_exit *exit, bool good,
+                     char why[static 512]) {
+    struct measurement *measurement = lane->measurement;
+    char sentence[160];
+    if (!exit || !exit->output_cut)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "it printed %" PRIu64
+             " bytes, of which only the first %d MiB are kept and searched; have it print less",
+             exit->output_bytes, LANE_OUTPUT_MOST >> 20);
+    if (!good)
+        snprintf(why + strnlen(why, 340), 512 - strnlen(why, 340), "; %s", sentence);
+    else if (!measurement->cut_noted)
+        run_note(measurement->run, "unit %zu on node %s: %s", lane_position(lane, lane->next) + 1,
+                 lane->node->name, sentence);
+    measurement->cut_noted = true;
+}
+
 static void record_unit(struct lane *lane, const struct remote_exit *exit, const char *not_started) {
     struct measurement *measurement = lane->measurement;
     const struct experiment *experiment = measurement->run->experiment;
@@ -85,13 +102,16 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit, const
         snprintf(why, sizeof why, "the command %s%s%.300s", remote_exit_describe(exit, how, sizeof how),
                  lane->errors.length ? ": " : "", last_line(&lane->errors));
     for (size_t i = 0; good && i < experiment->response_count; i++)
-        good = read_response(lane, i, &responses[i], why);
+        good = read_response(lane, i, exit->output_cut, &responses[i], why);
+    note_cut(lane, exit, good, why);
     size_t position = lane_position(lane, lane->next);
     measurement_record(measurement, lane,
                        &(struct measured_unit){.position = position,
                                                .attempt = lane_attempt(lane, position),
                                                .start = lane->unit_start,
                                                .begun_ns = lane->unit_start.monotonic_ns,
+                                               .output_bytes = exit ? exit->output_bytes : 0,
+                                               .error_bytes = exit ? exit->error_bytes : 0,
                                                .end_ns = exit ? exit->monotonic_ns : -1},
                        good ? responses : NULL, good ? NULL : why);
     if (good)
@@ -162,7 +182,7 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     text_reset(&lane->errors);
     struct remote_command_specification specification = {
         .output_limit = LANE_OUTPUT_MOST,
-        .error_limit = ERRORS_KEPT,
+        .error_limit = LANE_ERRORS_MOST,
         .timeout_ms = (uint64_t)(run->experiment->timeout * 1e3),
     };
     struct remote_command_callbacks callbacks = {

@@ -10,7 +10,8 @@
 #include "engine/run/run-state.h"
 #include "engine/run/unit-state.h"
 
-enum { LANE_OUTPUT_MOST = 16 << 20 }; /* bytes of one unit's stdout; what is more is cut */
+/* Bytes of what one unit writes that are kept; what is more is counted, noted and dropped. */
+enum { LANE_OUTPUT_MOST = 16 << 20, LANE_ERRORS_MOST = 64 << 10 };
 
 struct measurement;
 

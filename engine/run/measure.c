@@ -100,6 +100,10 @@ static void journal_unit(struct measurement *measurement, const struct lane *lan
     }
     if (unit->begun_ns >= 0 && unit->end_ns > unit->begun_ns)
         journal_integer(run->journal, "took_ns", unit->end_ns - unit->begun_ns);
+    if (unit->output_bytes > LANE_OUTPUT_MOST)
+        journal_integer(run->journal, "output_bytes", (int64_t)unit->output_bytes);
+    if (unit->error_bytes > LANE_ERRORS_MOST)
+        journal_integer(run->journal, "error_bytes", (int64_t)unit->error_bytes);
     if (why)
         journal_string(run->journal, "sentence", why);
     journal_end(run->journal);
@@ -224,7 +228,7 @@ static void clear_measurement(struct measurement *measurement) {
     block_clear(measurement);
     if (measurement->patterns)
         for (size_t i = 0; i < measurement->run->experiment->response_count; i++)
-            regfree(&measurement->patterns[i]);
+            tre_regfree(&measurement->patterns[i]);
     free(measurement->patterns);
 }
 
@@ -238,9 +242,9 @@ static int compile_patterns(struct measurement *measurement, struct failure *fai
     measurement->patterns = calloc(experiment->response_count, sizeof *measurement->patterns);
     if (!measurement->patterns)
         return failure_memory(failure);
+    char reason[PATTERN_REASON_SIZE];
     for (size_t i = 0; i < experiment->response_count; i++)
-        if (regcomp(&measurement->patterns[i], experiment->responses[i].pattern,
-                    REG_EXTENDED | REG_NEWLINE) != 0)
+        if (pattern_compile(experiment->responses[i].pattern, &measurement->patterns[i], reason) < 0)
             return failure_memory(failure); /* it compiled when the experiment was read */
     return 0;
 }

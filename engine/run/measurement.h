@@ -7,10 +7,9 @@
 #define ASSAY_RUN_MEASUREMENT_H
 
 #include "engine/run/lane.h"
+#include "engine/run/pattern.h"
 #include "engine/run/slow-nodes.h"
 #include "engine/run/unit-state.h"
-
-#include <regex.h>
 
 struct measurement {
     struct run *run;
@@ -28,6 +27,7 @@ struct measurement {
     bool opened;                      /* the lanes are those of this block */
     bool noted;                       /* what there is to do was told */
     bool catching_up;                 /* the blocks are gone through again, for nodes that came late */
+    bool cut_noted;                   /* a unit printed more than is kept, and that was said */
     bool refused;                     /* a lane was over before its next position, for want of time */
 
     int64_t started_ns,

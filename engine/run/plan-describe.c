@@ -1,9 +1,11 @@
 #include "engine/run/plan-describe.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/run/experiment-command.h"
 #include "engine/run/settling.h"
+#include "engine/run/source-files.h"
 #include "engine/run/state-describe.h"
 
 #include <errno.h>
@@ -32,7 +34,21 @@ static int append_command(const struct plan *plan, const struct experiment_comma
     return r < 0 ? failure_memory(failure) : 0;
 }
 
-static void append_preparation(const struct experiment *experiment, struct text *ret) {
+/* "/home/me/triad (3 files, 12.1 KiB)" */
+static int append_files(const struct source_choice *choice, struct text *ret, struct failure *failure) {
+    cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
+    int r = source_files_read(choice, &files, failure);
+    if (r < 0)
+        return r;
+    text_printf(ret, "%s (", choice->folder);
+    source_files_describe(&files, ret);
+    return text_append_string(ret, ")\n") < 0 ? failure_memory(failure) : 0;
+}
+
+/* RUNS: the folder for them. */
+static int append_preparation(const struct experiment *experiment, const char *runs, struct text *ret,
+                              struct failure *failure) {
+    int r = 0;
     text_append_string(ret, "  prepare");
     if (experiment->packages.count) {
         text_append_string(ret, "    packages:");
@@ -43,10 +59,22 @@ static void append_preparation(const struct experiment *experiment, struct text 
     if (experiment->source.git)
         text_printf(ret, "    source: %s%s%s\n", experiment->source.git, experiment->source.at ? " at " : "",
                     experiment->source.at ? experiment->source.at : "");
-    else if (experiment->source.folder)
-        text_printf(ret, "    source: %s\n", experiment->source.folder);
     else
-        text_printf(ret, "    files of %s\n", experiment->folder ? experiment->folder : "the campaign");
+        text_append_string(ret, experiment->source.folder ? "    source: " : "    files of ");
+    if (experiment->source.folder && experiment->source.recorded)
+        text_printf(ret, "as recorded in %s\n", file_base_name(experiment->source.recorded));
+    else if (experiment->source.folder)
+        r = append_files(&(struct source_choice){.folder = experiment->source.folder,
+                                                 .ignore = &experiment->source.ignore,
+                                                 .runs = runs},
+                         ret, failure);
+    else if (!experiment->source.git && experiment->folder)
+        r = append_files(
+            &(struct source_choice){.folder = experiment->folder, .skip_hidden = true, .runs = runs}, ret,
+            failure);
+    else if (!experiment->source.git)
+        text_append_string(ret, "the campaign\n");
+    return r;
 }
 
 static void append_units(const struct plan *plan, struct text *ret) {
@@ -170,7 +198,7 @@ static void append_costs(const struct plan *plan, struct text *ret) {
         text_append_string(ret, "Time to measure: unknown; the experiment has no estimate.\n");
 }
 
-int plan_describe(const struct plan *plan, struct text *ret, struct failure *failure) {
+int plan_describe(const struct plan *plan, const char *runs, struct text *ret, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;
     struct plan_values values = {0};
@@ -200,7 +228,7 @@ int plan_describe(const struct plan *plan, struct text *ret, struct failure *fai
                        "\nPhases:\n\n  reserve    the nodes\n  deploy     the agent, where it is not yet\n"
                        "  connect    to the agents, and their clocks against ours\n"
                        "  inspect    what the nodes are, whether they differ, and whether the design fits\n");
-    append_preparation(experiment, ret);
+    r = append_preparation(experiment, runs, ret, failure);
     for (size_t i = 0; r == 0 && i < experiment->setup_count; i++)
         r = append_command(plan, &experiment->setup[i], &values, ret, failure);
     state_describe(campaign, plan_control_count(plan) > 0, ret);

@@ -7,8 +7,9 @@
 #include "engine/foundation/text.h"
 #include "engine/run/plan.h"
 
-/* Appends phases, units, commands as they will run, memory and time expected. */
-int plan_describe(const struct plan *plan, struct text *ret, struct failure *failure);
+/* Appends phases, units, commands as they will run, how much is copied, memory and time expected. RUNS: the
+ * folder in which the run would be made. */
+int plan_describe(const struct plan *plan, const char *runs, struct text *ret, struct failure *failure);
 
 /* campaign.resolved.json: every default filled in. The caller's; NULL when out of memory. */
 cJSON *plan_resolve(const struct plan *plan);

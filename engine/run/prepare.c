@@ -2,11 +2,11 @@
  */
 #include "engine/run/run-state.h"
 
+#include "archive-format/tar.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/run/answers.h"
-#include "engine/run/copy.h"
 #include "engine/run/node-command.h"
 #include "engine/run/node-kinds.h"
 #include "engine/run/node-out.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char experiment_folder[] = "experiment"; /* beside RUN_WORK_FOLDER, where there is a source */
+static const char unpacked_source[] = ".source"; /* hidden: no member of an archive */
 
 /* ---- Packages -------------------------------------------------------------------------------------------
  */
@@ -257,14 +257,12 @@ static int prepare_packages(struct run *run, struct failure *failure) {
 /* ---- Files and source -----------------------------------------------------------------------------------
  */
 
-static const char commit_file[] = "software/source-commit.txt";
-
 enum { COMMIT_SIZE = 72 }; /* hexadecimal digits of SHA-1 or SHA-256, and their NUL */
 
 /* The commit that this run has built already, in an earlier part or on other nodes; "": none. A branch goes
  * on while a run does not. */
 static int read_commit(const struct run *run, char ret[static COMMIT_SIZE], struct failure *failure) {
-    cleanup_free char *path = run_path(run, commit_file);
+    cleanup_free char *path = run_path(run, RUN_SOURCE_COMMIT);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 4096);
     ret[0] = '\0';
@@ -306,7 +304,7 @@ static int check_commits(struct run *run, const struct node_result *told, char c
                 run->nodes[i].name, (int)(length < COMMIT_SIZE ? length : COMMIT_SIZE), own,
                 run->experiment->source.git, commit);
     }
-    cleanup_free char *path = run_path(run, commit_file), *line = text_format("%s\n", commit);
+    cleanup_free char *path = run_path(run, RUN_SOURCE_COMMIT), *line = text_format("%s\n", commit);
     if (!path || !line)
         return failure_memory(failure);
     return known || !commit[0] ? 0 : file_replace(path, line, strlen(line), 0666, failure);
@@ -349,88 +347,34 @@ static int prepare_git(struct run *run, struct failure *failure) {
 }
 
 /* A folder of this machine to all nodes; what does not arrive whole on one of them fails the run. */
-static int put(struct run *run, const struct node_put *put, size_t *ret_left_out, struct failure *failure) {
+static int put(struct run *run, const struct node_put *put, struct failure *failure) {
     cleanup_free struct failure *failures = NULL;
     cleanup_free char *what = text_format("put '%s'", put->local);
-    int r =
-        what ? node_group_put(run->group, put, &failures, ret_left_out, failure) : failure_memory(failure);
+    int r = what ? node_group_put(run->group, put, &failures, NULL, failure) : failure_memory(failure);
     return r < 0 ? r : run_merge_failures(run, failures, what, failure);
 }
 
-/* The lines of manifests: "SHA-256  PATH", by path. */
-static const char *path_of(const char *line) {
-    size_t digits = strcspn(line, " \n");
-    return line[digits] == ' ' ? line + digits + strspn(line + digits, " ") : line + digits;
-}
-
-/* Of the first lines that differ the path that comes first: it is another, new or gone. */
-static char *find_difference(const char *before, const char *now) {
-    for (;;) {
-        size_t a = strcspn(before, "\n"), b = strcspn(now, "\n");
-        if (a == b && memcmp(before, now, a) == 0 && before[a] && now[b]) {
-            before += a + 1;
-            now += b + 1;
-            continue;
-        }
-        const char *old = path_of(before), *new = path_of(now);
-        size_t old_length = strcspn(old, "\n"), new_length = strcspn(new, "\n");
-        size_t least = old_length < new_length ? old_length : new_length;
-        int order = memcmp(old, new, least);
-        if (order == 0 && old_length == new_length)
-            return text_format("'%.*s' has changed", (int)new_length, new);
-        bool is_new = !*old || (*new && (order > 0 || (order == 0 && new_length < old_length)));
-        return is_new ? text_format("'%.*s' is new", (int)new_length, new)
-                      : text_format("'%.*s' is gone", (int)old_length, old);
-    }
-}
-
-/* What is built in a later part of a run, or on a spare, is what was built in the first. */
-static int check_source(const struct run *run, const char *path, const struct text *manifest,
-                        struct failure *failure) {
-    cleanup(text_clear) struct text before;
-    text_init(&before, 64 << 20);
-    int r = file_read(path, &before, failure);
-    if (r < 0 || (before.length == manifest->length &&
-                  (before.length == 0 || memcmp(before.bytes, manifest->bytes, before.length) == 0)))
-        return r;
-    cleanup_free char *what = find_difference(before.bytes, manifest->bytes);
-    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                            "the experiment's source '%s' has changed since the run began: %s; expected the "
-                            "files that '%s' has the "
-                            "hashes of",
-                            run->experiment->source.folder, what ? what : "files differ", path);
-}
-
+/* What every part and every node builds: the copy that the run took when it began. */
 static int prepare_local_source(struct run *run, struct failure *failure) {
-    const char *folder = run->experiment->source.folder;
-    cleanup(text_clear) struct text manifest;
-    text_init(&manifest, 64 << 20);
-    size_t left_out = 0;
-    int r = copy_check_skipped(folder, run->request->folder, failure);
+    cleanup_free char *tar = run_path(run, RUN_SOURCE_TAR), *folder = run_path(run, unpacked_source);
+    if (!tar || !folder)
+        return failure_memory(failure);
+    int r = file_remove_tree(folder, failure); /* a part that died may have left it */
     if (r == 0)
-        r = put(run,
-                &(struct node_put){.local = folder,
-                                   .remote = RUN_WORK_FOLDER,
-                                   .skip_version_control = true,
-                                   .skip_folder = run->request->folder,
-                                   .manifest = &manifest},
-                &left_out, failure);
+        r = tar_extract(tar, folder, failure);
+    if (r == 0)
+        r = put(run, &(struct node_put){.local = folder, .remote = RUN_WORK_FOLDER}, failure);
+    file_remove_tree(folder, NULL);
     if (r < 0)
         return r;
-    if (left_out > 0)
-        run_note(run, "%zu links and special files below '%s' were not copied", left_out, folder);
     for (size_t i = 0; i < run->node_count; i++) {
         if (!run_concerns(run, i))
             continue;
         cJSON *source = json_add_object(run->nodes[i].software, "source");
-        json_add_string(source, "folder", file_base_name(folder));
-        json_add_string(source, "files", "software/source-sha256.txt");
+        json_add_string(source, "folder", file_base_name(run->experiment->source.folder));
+        json_add_string(source, "files", RUN_SOURCE_MANIFEST);
     }
-    cleanup_free char *path = run_path(run, "software/source-sha256.txt");
-    if (path && file_exists(path))
-        return check_source(run, path, &manifest, failure);
-    return path ? file_replace(path, manifest.bytes, manifest.length, 0666, failure)
-                : failure_memory(failure);
+    return 0;
 }
 
 static void on_made(struct agent_link *link, const struct failure *failure, void *context) {
@@ -471,14 +415,14 @@ static int prepare_files(struct run *run, struct failure *failure) {
     else
         r = make_work_folders(run, failure);
     /* A source is left as it came: the experiment's own files lie beside it. */
-    if (r == 0 && experiment->folder)
-        r = put(run,
-                &(struct node_put){.local = experiment->folder,
-                                   .remote = source ? experiment_folder : RUN_WORK_FOLDER,
-                                   .skip_hidden = true,
-                                   .skip_folder = run->request->folder},
-                NULL, failure);
-    return r;
+    if (r < 0 || !experiment->folder)
+        return r;
+    cleanup_free char *copy = run_path(run, RUN_EXPERIMENT_FOLDER);
+    return copy ? put(run,
+                      &(struct node_put){.local = copy,
+                                         .remote = source ? RUN_EXPERIMENT_FOLDER : RUN_WORK_FOLDER},
+                      failure)
+                : failure_memory(failure);
 }
 
 /* ---- Commands -------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
-#include "engine/run/copy.h"
 #include "engine/run/node-out.h"
 #include "engine/run/plan-describe.h"
 
@@ -141,14 +140,8 @@ int run_record_inputs(struct run *run, struct failure *failure) {
             r = write_file(run, "design.csv", table.bytes, table.length, failure);
         text_clear(&table);
     }
-    if (r == 0 && run->experiment->folder) {
-        cleanup_free char *folder = run_path(run, "experiment");
-        struct copy_target target = {.folder = folder,
-                                     .archive_folder = "experiment",
-                                     .skip_hidden = true,
-                                     .skip_folder = run->request->folder};
-        r = folder ? copy_tree(run->experiment->folder, &target, NULL, failure) : failure_memory(failure);
-    }
+    if (r == 0)
+        r = run_make_copies(run, failure);
     if (r == 0)
         r = inputs_write(run->folder, run->plan, run->request->overrides, failure);
     if (r == 0)

@@ -95,6 +95,11 @@ struct run_node {
 
 /* Where setup and run commands work, below the agent's folder. */
 #define RUN_WORK_FOLDER "work"
+/* In the run's folder; the first also on the nodes, beside RUN_WORK_FOLDER, where there is a source. */
+#define RUN_EXPERIMENT_FOLDER "experiment"
+#define RUN_SOURCE_TAR "source.tar"
+#define RUN_SOURCE_MANIFEST "software/source-sha256.txt"
+#define RUN_SOURCE_COMMIT "software/source-commit.txt"
 
 struct run {
     const struct run_request *request;
@@ -276,6 +281,8 @@ int run_teardown(struct run *run, struct failure *failure);
 /* Writes campaign.yaml, campaign.resolved.json, design.csv, experiment/ and datapackage.json: all that is
  * known before a node is touched. */
 int run_record_inputs(struct run *run, struct failure *failure);
+/* Of the experiment's folder and of its source's, into the run's. */
+int run_make_copies(struct run *run, struct failure *failure);
 /* Asks the nodes what compiler, libc and libraries they have; part of collect, so that no measurement waits
  * for it. */
 int run_inspect_software(struct run *run, struct failure *failure);

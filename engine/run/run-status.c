@@ -8,6 +8,7 @@
 #include "engine/run/run-story.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -263,12 +264,21 @@ static int name_by_folder(struct run_status *status, struct failure *failure) {
     return 0;
 }
 
+/* What was read is shown, so it must survive a power cut: an engine has written its last entries before it
+ * syncs them. Where this fails (a read-only file system, say) there is nothing that could be done better. */
+static void sync_journal(const char *path) {
+    cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (file >= 0)
+        (void)fdatasync(file);
+}
+
 static int read_journal(struct run_status *status, struct run_story *story, const char *path,
                         struct failure *failure) {
     struct journal_end end;
     int r = journal_replay(path, run_story_take, story, &end, failure);
     if (r < 0)
         return failure_prefix(failure, "'%s' is no journal of a run", path);
+    sync_journal(path);
     if (end.entries == 0 && end.file_bytes > 0)
         return failure_input(failure, NULL, 0, 0, "'%s' is no journal of a run: its first line is not whole",
                              path);

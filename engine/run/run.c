@@ -397,6 +397,8 @@ int run_resume(const struct run_request *request, const struct inputs *inputs, c
     if (r == 0)
         r = inputs_check_plan(inputs, run.plan, failure);
     if (r == 0)
+        r = inputs_check_source(inputs, failure);
+    if (r == 0)
         r = run_go_on(&run, inputs, ret_archive, failure);
     if (r < 0 || *ret_archive)
         return r;

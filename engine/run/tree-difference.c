@@ -3,13 +3,9 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
-#include "engine/run/copy.h"
+#include "engine/remote/local-tree.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { FILE_BYTES_MOST = 1 << 30, LINE_SHOWN = 120 };
 
@@ -56,77 +52,19 @@ int file_difference(const char *before, const char *now, char **ret, struct fail
 /* ---- Folders ---------------------------------------------------------------------------------------------
  */
 
-/* What copies have: regular files and folders whose names are not hidden. */
-static int is_counted(const struct dirent *entry) {
-    return entry->d_name[0] != '.';
-}
-
-static int compare_names(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int compare_entries(const char *before, const char *now, int depth, char **ret,
-                           struct failure *failure);
-
-/* NAME is in BEFORE. */
-static int compare_entry(const char *before, const char *now, const char *name, int depth, char **ret,
-                         struct failure *failure) {
-    cleanup_free char *a = file_join(before, name), *b = file_join(now, name);
-    struct stat one, other;
-    if (!a || !b)
-        return failure_memory(failure);
-    if (lstat(a, &one) < 0)
-        return failure_set(failure, -errno, "cannot look at '%s': %s", a, strerror(errno));
-    if (lstat(b, &other) < 0 || (one.st_mode & S_IFMT) != (other.st_mode & S_IFMT)) {
-        *ret = text_format("'%s' is gone", b);
-        return *ret ? 0 : failure_memory(failure);
-    }
-    return S_ISDIR(one.st_mode)   ? compare_entries(a, b, depth + 1, ret, failure)
-           : S_ISREG(one.st_mode) ? file_difference(a, b, ret, failure)
-                                  : 0;
-}
-
-/* A file NAME that is in NOW and may not be in BEFORE. A new folder may be one of runs: its files would have
- * been copied if it had been there. */
-static int find_new(const char *before, const char *now, const char *name, char **ret,
-                    struct failure *failure) {
-    cleanup_free char *a = file_join(before, name), *b = file_join(now, name);
-    struct stat status;
-    if (!a || !b)
-        return failure_memory(failure);
-    if (lstat(b, &status) < 0 || !S_ISREG(status.st_mode) || lstat(a, &status) == 0)
-        return 0;
-    *ret = text_format("'%s' is new", b);
-    return *ret ? 0 : failure_memory(failure);
-}
-
-/* Calls STEP for each name in FOLDER, until a difference is found. */
-static int each_name(const char *folder, const char *before, const char *now, int depth, char **ret,
-                     struct failure *failure) {
-    struct dirent **entries;
-    int count = scandir(folder, &entries, is_counted, compare_names), r = 0;
-    if (count < 0)
-        return failure_set(failure, -errno, "cannot list '%s': %s", folder, strerror(errno));
-    for (int i = 0; i < count; i++) {
-        const char *name = entries[i]->d_name;
-        if (r == 0 && !*ret)
-            r = folder == before ? compare_entry(before, now, name, depth, ret, failure)
-                                 : find_new(before, now, name, ret, failure);
-        free(entries[i]);
-    }
-    free(entries);
-    return r;
-}
-
-static int compare_entries(const char *before, const char *now, int depth, char **ret,
-                           struct failure *failure) {
-    if (depth > COPY_DEPTH_MOST)
-        return 0;
-    int r = each_name(before, before, now, depth, ret, failure);
-    return r < 0 || *ret ? r : each_name(now, before, now, depth, ret, failure);
-}
-
 int tree_difference(const char *before, const char *now, char **ret, struct failure *failure) {
+    cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
     *ret = NULL;
-    return compare_entries(before, now, 0, ret, failure);
+    int r = local_tree_read(&tree, before, NULL, failure);
+    for (size_t i = 0; r == 0 && !*ret && i < tree.count; i++) {
+        const struct local_entry *entry = &tree.entries[i];
+        cleanup_free char *path = file_join(now, entry->relative);
+        if (!path)
+            return failure_memory(failure);
+        if (!file_exists(path) || file_is_folder(path) != entry->is_folder)
+            r = (*ret = text_format("'%s' is gone", path)) ? 0 : failure_memory(failure);
+        else if (!entry->is_folder)
+            r = file_difference(entry->path, path, ret, failure);
+    }
+    return r;
 }

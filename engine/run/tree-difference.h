@@ -7,8 +7,7 @@
 /* *RET is the caller's: "'NOW' has changed at line 7: was 'seed: 1', is 'seed: 2'"; NULL when they are the
  * same. BEFORE and NOW are files. */
 int file_difference(const char *before, const char *now, char **ret, struct failure *failure);
-/* The same for folders. What copy_tree() leaves out, hidden names, links and special files, does not count;
- * nor does a folder of runs inside NOW that BEFORE does not have. */
+/* The same for what is in the folder BEFORE, a copy of NOW; what NOW has besides does not count. */
 int tree_difference(const char *before, const char *now, char **ret, struct failure *failure);
 
 #endif

@@ -3,9 +3,8 @@
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "tests/fuzz/fuzz.h"
 
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 enum { READ_MOST = 4 << 20 };
@@ -17,6 +16,8 @@ static bool go_on(void *context, uint64_t done, uint64_t all) {
     return done < READ_MOST;
 }
 
+FUZZ_TARGET(12, 2000);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     cleanup(archive_columns_clear) struct archive_columns columns = {0};
@@ -26,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     if (archive_open_descriptor(descriptor, "fuzz.zip", &archive, &failure) < 0)
         return failure.text[0] == '\0' ? (abort(), 0) : 0; /* a failure always says why */
+    fuzz_passed++;
     (void)archive_verify(archive, go_on, NULL, &failure);
     (void)archive_run_text(archive, "experiment", "name", NULL);
     for (size_t i = 0; i < archive_member_count(archive); i++) {

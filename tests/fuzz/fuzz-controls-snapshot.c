@@ -2,11 +2,7 @@
  * The input are its lines; the checksum is made to fit, or nothing would get past it. */
 #include "engine/agent/controls/snapshot.h"
 #include "engine/agent/sha256.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static int append_digest(struct text *text) {
     struct sha256 hash;
@@ -20,16 +16,19 @@ static int append_digest(struct text *text) {
     return r == 0 ? text_append_character(text, '\n') : r;
 }
 
+FUZZ_TARGET(15, 2000);
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     struct text text, again;
     struct failure failure;
     struct snapshot snapshot;
     text_init(&text, 8 << 20);
     text_init(&again, 64 << 20);
-    if (text_append_string(&text, "assay-controls\t1\n") < 0 || text_append(&text, data, size) < 0 ||
+    if (text_append_string(&text, "assay-controls\t2\n") < 0 || text_append(&text, data, size) < 0 ||
         append_digest(&text) < 0)
         abort();
     if (snapshot_parse(text.bytes, text.length, &snapshot, &failure) == 0) {
+        fuzz_passed++;
         /* What was read can be written, and read again. */
         struct snapshot second;
         if (snapshot_format(&snapshot, &again) < 0 ||

@@ -1,12 +1,9 @@
 /* Any text as an expression: it is refused with a place inside it, or it is parsed and then has one value,
  * which parsing it again does not change. */
 #include "engine/design/expression.h"
+#include "tests/fuzz/fuzz.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+FUZZ_TARGET(12, 2000);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     static const char *const names[] = {"m", "n", "k", "lda", "size_of_block"};
@@ -30,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         if (column < 1 || column > strlen(text) + 1)
             abort();
     } else {
+        fuzz_passed++;
         double value = expression_value(expression, values);
         if (expression_parse(expression_text(expression), names, NAME_COUNT, NULL, 0, 0, &again, &failure) <
             0)

@@ -1,22 +1,13 @@
 /* Any text as a host list: it is refused, and the list is as before, or what it says can be folded and read
  * again, which gives the same names. */
 #include "engine/foundation/host-list.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void must(bool holds) {
-    if (!holds)
-        abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static int compare_names(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
+
+FUZZ_TARGET(30, 2000);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (length > 65536)
@@ -34,6 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (host_list_parse(&list, text, &failure) < 0) {
         must(failure.kind == FAILURE_INPUT && failure.text[0] && list.count == 1);
         must(text_invalid_utf8(failure.text, strlen(failure.text)) == strlen(failure.text));
+    } else {
+        fuzz_passed++;
     }
     for (size_t i = 0; i < list.count; i++)
         must(list.names[i][0] && strlen(list.names[i]) <= HOST_NAME_MOST);

@@ -11,8 +11,6 @@
 
 enum { CANDIDATES = 7, FACTORS_MOST = 20 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
 static void check_refused(int r, const struct failure *failure) {
     must(r < 0 && failure->kind != FAILURE_NONE && failure->text[0] != '\0');
 }
@@ -108,6 +106,8 @@ static void evaluate(const struct predict_model *view) {
         }
 }
 
+FUZZ_TARGET(13, 2000);
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     struct model *model = NULL;
     struct model_fit *fit = NULL;
@@ -119,6 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         check_refused(r, &failure);
         return 0;
     }
+    fuzz_passed++;
     evaluate(model_view(model));
     r = model_fit_read(model, &fit, &failure);
     if (r < 0) {

@@ -4,12 +4,7 @@
 #include "engine/agent/protocol.h"
 #include "engine/foundation/failure.h"
 #include "engine/remote/node-facts.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static struct protocol_writer writer;
 
@@ -169,6 +164,8 @@ static void through_exact(const struct protocol_frame *frame, struct text *out) 
     free(payload);
 }
 
+FUZZ_TARGET(50, 2000);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct inbox inbox;
     struct text out;
@@ -198,6 +195,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             through_exact(&frame, &out);
         }
     }
+    fuzz_passed += inbox.received > 0;
     inbox_clear(&inbox);
     text_clear(&out);
     return 0;

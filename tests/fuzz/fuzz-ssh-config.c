@@ -4,22 +4,12 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/remote/ssh-config.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void must(bool holds) {
-    if (!holds)
-        abort();
-}
 
 static void check_destination(const char *text) {
     char *user = NULL, *host = NULL, *same_user = NULL, *same_host = NULL;
@@ -60,6 +50,8 @@ static void check_host(const struct ssh_config *config, const char *destination)
     ssh_host_clear(&host);
 }
 
+FUZZ_TARGET(60, 2000);
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     static int descriptor = -1;
     static char path[64];
@@ -85,8 +77,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (ssh_config_read(path, &config, &failure) < 0) {
         must(failure.kind == FAILURE_INPUT && failure.text[0] &&
              strncmp(failure.place, path, strlen(path)) == 0);
-        must(text_invalid_utf8(failure.text, strlen(failure.text)) == strlen(failure.text) || length > 0);
+        must(text_invalid_utf8(failure.text, strlen(failure.text)) == strlen(failure.text) ||
+             text_invalid_utf8(text, length) < length);
     } else {
+        fuzz_passed++;
         check_host(config, "node");
         check_host(config, "a.site");
         ssh_config_free(config);

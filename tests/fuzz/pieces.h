@@ -2,15 +2,7 @@
 #ifndef ASSAY_TESTS_FUZZ_PIECES_H
 #define ASSAY_TESTS_FUZZ_PIECES_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void must(bool holds) {
-    if (!holds)
-        abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 struct pieces {
     const char *bytes;

@@ -3,33 +3,26 @@
  * mutations are the same every time, so that a failure can be repeated; the input that was being tried when
  * the target died is left in the working folder.
  *
- *     fuzz-NAME FOLDER|FILE...      ASSAY_FUZZ_MUTATIONS=N: so many for each file, however long it takes
- *
- * Without N every file gets 2000, or as many as its share of ten seconds has room for: what one file leaves
- * goes to those after it. The files themselves are all tried, whatever the time.
+ *     fuzz-NAME FOLDER|FILE...      ASSAY_FUZZ_MUTATIONS=N: so many for each file, not what the target says
  */
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/number.h"
+#include "tests/fuzz/fuzz.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 /* In a build with sanitizers only. */
 extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
-static const int64_t usual_ns = 10000000000;
-enum { INPUT_MOST = 1 << 20, FILES_MOST = 1 << 16, STEPS_MOST = 8 };
+enum { INPUT_MOST = 1 << 20, FILES_MOST = 1 << 16 };
 
 static uint8_t current[INPUT_MOST];
 static size_t current_length;
@@ -64,8 +57,24 @@ static size_t open_gap(size_t at, size_t length) {
     return length;
 }
 
-/* One small change of the current input: bits, whole bytes, what parsers trip over, and pieces gone, doubled
- * or moved. */
+/* Changes a byte where it stands: a bit, any byte, or the next letter or digit to another, which most readers
+ * take. */
+static void mutate_byte(uint64_t *state, size_t at) {
+    uint64_t choice = draw(state, 6);
+    if (choice == 0)
+        current[at] ^= (uint8_t)(1u << draw(state, 8));
+    if (choice == 1)
+        current[at] = (uint8_t)draw(state, 256);
+    if (choice < 2)
+        return;
+    while (at < current_length && !isalnum(current[at]))
+        at++;
+    if (at < current_length)
+        current[at] = (uint8_t)(isdigit(current[at]) ? '0' + draw(state, 10) : 'a' + draw(state, 26));
+}
+
+/* One small change of the current input: a byte, what parsers trip over, and pieces gone, doubled or moved.
+ */
 static void mutate(uint64_t *state) {
     static const char *const tokens[] = {
         "\"",    "\n",  ",",       ":",  "-",    "{",    "}",
@@ -74,41 +83,35 @@ static void mutate(uint64_t *state) {
     size_t at = (size_t)draw(state, current_length + 1);
     size_t left = current_length - at;
     size_t piece = (size_t)draw(state, (left < 64 ? left : 64) + 1);
-    switch (draw(state, 7)) {
+    switch (draw(state, 10)) {
     case 0:
-        if (left > 0)
-            current[at] ^= (uint8_t)(1u << draw(state, 8));
-        break;
-    case 1:
-        if (left > 0)
-            current[at] = (uint8_t)draw(state, 256);
-        break;
-    case 2:
         current_length = at;
         break;
-    case 3:
+    case 1:
         memmove(current + at, current + at + piece, left - piece);
         current_length -= piece;
         break;
-    case 4:
+    case 2:
         piece = open_gap(at, piece); /* what was there stands before the gap too */
         break;
-    case 5: {
+    case 3: {
         const char *token = tokens[draw(state, sizeof tokens / sizeof *tokens)];
         memcpy(current + at, token, open_gap(at, strlen(token)));
         break;
     }
-    default:
+    case 4:
         if (piece > 0) {
             size_t to = (size_t)draw(state, current_length - piece + 1);
             memmove(current + to, current + at, piece);
         }
         break;
+    default:
+        if (left > 0)
+            mutate_byte(state, at);
     }
 }
 
-/* UNTIL: on the monotonic clock. */
-static int replay_file(const char *path, uint64_t mutations, int64_t until, uint64_t *ret_runs) {
+static int replay_file(const char *path, uint64_t mutations, uint64_t *ret_runs) {
     struct failure failure = {0};
     cleanup(text_clear) struct text content;
     text_init(&content, INPUT_MOST);
@@ -119,17 +122,22 @@ static int replay_file(const char *path, uint64_t mutations, int64_t until, uint
     uint64_t state = content.length;
     for (const char *at = file_base_name(path); *at; at++)
         state = 31 * state + (unsigned char)*at;
-    for (uint64_t run = 0; run <= mutations && (run == 0 || clock_monotonic_ns() < until); run++) {
+    for (uint64_t run = 0; run <= mutations; run++) {
         memcpy(current, content.bytes, content.length);
         current_length = content.length;
-        for (uint64_t steps = run == 0 ? 0 : 1 + draw(&state, STEPS_MOST); steps > 0; steps--)
-            mutate(&state);
+        if (run > 0)
+            do
+                mutate(&state);
+            while (draw(&state, 2)); /* mostly few: what is changed much is refused at once */
         /* A copy of exactly this length, so that a read past the end is seen. */
         cleanup_free uint8_t *input = malloc(current_length ? current_length : 1);
         if (!input)
             return -1;
         memcpy(input, current, current_length);
+        uint64_t passed = fuzz_passed;
         LLVMFuzzerTestOneInput(input, current_length);
+        if (run == 0 && fuzz_passed == passed)
+            mutations /= 10; /* little of what is made of it gets further than it does */
         ++*ret_runs;
     }
     return 0;
@@ -169,7 +177,7 @@ static int add_paths(struct paths *paths, const char *path) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t mutations = 2000, runs = 0;
+    uint64_t mutations = fuzz_mutations, runs = 0;
     const char *wanted = getenv("ASSAY_FUZZ_MUTATIONS");
     if (wanted && !number_parse_uint64(wanted, strlen(wanted), &mutations)) {
         fprintf(stderr, "ASSAY_FUZZ_MUTATIONS is not a number: '%s'\n", wanted);
@@ -183,17 +191,18 @@ int main(int argc, char **argv) {
             signal((const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL}[i], on_signal);
     struct paths paths = {0};
     int status = 0;
-    int64_t end = clock_monotonic_ns() + usual_ns;
     for (int i = 1; i < argc && status == 0; i++)
         status = add_paths(&paths, argv[i]) < 0;
     if (paths.count > 0)
         qsort(paths.items, paths.count, sizeof *paths.items, compare_paths);
-    for (size_t i = 0; i < paths.count && status == 0; i++) {
-        int64_t now = clock_monotonic_ns(), left = end > now ? end - now : 0;
-        int64_t until = wanted ? INT64_MAX : now + left / (int64_t)(paths.count - i);
-        status = replay_file(paths.items[i], mutations, until, &runs) < 0;
+    for (size_t i = 0; i < paths.count && status == 0; i++)
+        status = replay_file(paths.items[i], mutations, &runs) < 0;
+    printf("%zu files, %llu inputs, %llu past the first check\n", paths.count, (unsigned long long)runs,
+           (unsigned long long)fuzz_passed);
+    if (fuzz_passed * 100 < runs * fuzz_least_percent) {
+        fprintf(stderr, "expected %llu of a hundred past it\n", (unsigned long long)fuzz_least_percent);
+        status = 1;
     }
-    printf("%zu files, %llu inputs\n", paths.count, (unsigned long long)runs);
     if (paths.count == 0)
         fprintf(stderr, "no corpus: a fuzz target that tries nothing finds nothing\n");
     for (size_t i = 0; i < paths.count; i++)

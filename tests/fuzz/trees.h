@@ -6,14 +6,7 @@
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-static inline void must(bool holds) {
-    if (!holds)
-        abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static inline void check_failure(const char *name, int r, const struct failure *failure) {
     must(r < 0 && failure->code == r && failure->kind != FAILURE_NONE);

@@ -44,7 +44,7 @@ skip() { tests_run=$((tests_run + 1)); echo "ok $tests_run - $1 # SKIP $2"; }
 check() {
     local name=$1; shift
     "$@" >"$scratch/.out" 2>"$scratch/.err"; local status=$?
-    [ $status -eq 0 ] || { echo "# exit $status"; cat "$scratch/.err" "$scratch/.out" | sed 's/^/# /' | head -20; }
+    [ $status -eq 0 ] || { echo "# exit $status of ${*@Q}"; cat "$scratch/.err" "$scratch/.out" | sed 's/^/# /' | head -20; }
     report $status "$name"
 }
 refuse() {

@@ -11,7 +11,7 @@ export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 source=${1:?usage: rules.sh SOURCE CC [RULE...]} cc=${2:?usage: rules.sh SOURCE CC [RULE...]}
 shift 2
-all="rooms libraries paths banned descriptors names guards headers length format"
+all="rooms libraries paths banned descriptors waits names guards headers length format"
 rules=${*:-$all}
 exceptions=${ASSAY_RULES_EXCEPTIONS:-$here/exceptions.txt}
 cd "$source" || exit 1
@@ -119,6 +119,7 @@ libraries() {
             home("^<yaml[.]h>", "engine/documents/", "libyaml")
             home("^<cjson/", "engine/documents/", "cJSON")
             home("^<sqlite3[.]h>", "engine/history/", "SQLite")
+            home("^<tre/", "engine/run/", "TRE")
             home("^<gsl/", "plugins/", "GSL")
             home("^<(cblas|lapacke)[^/]*[.]h>", "plugins/", "LAPACK")
             home("^<openssl/", "engine/foundation/hash.c", "libcrypto")
@@ -180,6 +181,22 @@ descriptors() {
         }'
     grep -v '^tests/' "$scratch/code-strings" | grep -E '[^A-Za-z0-9_.>]fopen *\(' | grep -vE '"[rwa][b+]*e"' |
         sed -E 's/^([^:]*:[0-9]+):.*/\1: fopen without "e" in its mode/'
+}
+
+# Outside foundation/clock.c and the event loop nothing sleeps, for a test replaces the clock; and no test sleeps, or
+# compares how long something took. What a script quotes is a workload's own business; loops until something are fine.
+waits() {
+    grep -vE '^(experiments|tests/benchmarks|tests/test-bed)/' "$scratch/code" |
+        sed -nE 's/^([^:]*:[0-9]+):(.*[^A-Za-z0-9_.>])?((u|nano|clock_nano)?sleep) *\(.*/\1: calls \3; expected clock_sleep_ns, or an event that is waited for/p'
+    grep -E '^tests/' "$scratch/code" |
+        sed -nE 's/^([^:]*:[0-9]+):.*assert_(true|in_range)\(.*(_ns\(\) - |passed|elapsed|took)[^=]*<.*/\1: asserts how long something took/p'
+    find tests -name '*.sh' -not -path 'tests/benchmarks/*' | sort | xargs awk '
+        {
+            text = $0
+            gsub(/\\./, "", text); gsub(/"[^"]*"/, "", text); gsub(/\047[^\047]*\047/, "", text); sub(/(^|[ \t])#.*/, "", text)
+            if (text !~ /(until|while) .*do sleep / && text ~ /(^|[;&|{(]|do|then|else)[ \t]*sleep[ \t]/) print FILENAME ":" FNR ": sleeps; expected eventually, or an event that is waited for"
+            if ($0 ~ /(\$?SECONDS|date \+%s|\$took)[^"]*-(lt|le|gt|ge) |-(lt|le|gt|ge) [^"]*(SECONDS|date \+%s)/) print FILENAME ":" FNR ": compares how long something took"
+        }'
 }
 
 # A name that says what is in a file says more than these.

@@ -203,7 +203,7 @@ static int end_sshd(void *argument) {
         return 0;
     kill((pid_t)process, SIGKILL);
     unlink("/run/sshd.pid");
-    for (int i = 0; i < 5000 && kill((pid_t)process, 0) == 0; i++)
+    for (int i = 0; i < 120000 && kill((pid_t)process, 0) == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     return 0;
 }

@@ -103,7 +103,7 @@ static int start_server(const struct bed *bed, struct failure *failure) {
         return failure_set(failure, -errno, "cannot fork: %s", strerror(errno));
     if (server.process == 0)
         exec_server(bed);
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 24000; i++) {
         if (access(path, F_OK) == 0)
             return 0;
         if (waitpid(server.process, NULL, WNOHANG) == server.process)

@@ -166,7 +166,7 @@ play '$agent --restore-controls --abandoned'
 check "the next one restores what an owner that died has left" said '^restored\t[0-9]+\t0\t00112233445566aa\tfirst$'
 check "all of it" as_before
 bed on 1 bash -c "$agent --snapshot-controls --session 00112233445566aa --label first >/dev/null; $agent --set-controls turbo=off >/dev/null; sleep 1000" & owner=$!
-for ((i = 0; i < 100; i++)); do [ "$(bed on 1 cat $cpu/intel_pstate/no_turbo)" = 1 ] && break; sleep 0.05; done
+eventually bed on 1 grep -qx 1 $cpu/intel_pstate/no_turbo
 play '$agent --restore-controls --abandoned'
 check "what an owner that lives has set stays" test $? -eq 1 -a "$(bed on 1 cat $cpu/intel_pstate/no_turbo)" = 1
 check "and it is said whose it is" said '^held\t00112233445566aa\tfirst\talive\t'

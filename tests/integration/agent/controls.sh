@@ -119,7 +119,7 @@ show)
     if [ -e "/root/active-$name" ]; then echo ActiveState=active; else echo ActiveState=inactive; fi ;;
 --no-ask-password)
     case $2 in
-    stop) [ -e /root/slow ] && { : >/root/began; sleep 2; }; [ ! -e /root/stubborn ] && rm -f "/root/active-$3" ;;
+    stop) [ -e /root/slow ] && { : >/root/began; until [ -e /root/go-on ]; do sleep 0.05; done; }; [ ! -e /root/stubborn ] && rm -f "/root/active-$3" ;;
     start)
         touch "/root/active-$3"
         [ -e /root/late ] && [ "$3" = irqbalance ] && rm /root/late /root/active-thermald ;;
@@ -171,15 +171,17 @@ comes_back "a daemon that has come since"
 bed on 1 sh -c 'cat >/root/set-killed && touch /root/slow' <<'END'
 /root/agent --snapshot-controls >/root/snapshot || exit 3
 setsid /root/agent --set-controls daemons=stopped >/dev/null &
-for i in $(seq 200); do [ -e /root/began ] && break; sleep 0.05; done
+until [ -e /root/began ]; do sleep 0.05; done
 kill -KILL -$!
 wait
 rm /root/slow
+touch /root/go-on
 /root/agent --restore-controls >/dev/null || exit 4
-sleep 3
 END
 check "a tool that is killed with its group" bed on 1 timeout 60 sh /root/set-killed
 check "had begun to stop one" bed on 1 test -e /root/began
+no_systemctl() { ! bed on 1 sh -c 'cat /proc/[0-9]*/cmdline' | tr '\0' ' ' | grep /usr/sbin/systemctl; }
+eventually no_systemctl
 check "stops none after all was put back" test "$(state)" = "active-irqbalance active-thermald "
 # The manager itself is late: it stops one while the others are started.
 bed on 1 sh -c 'cat >/root/set-late && touch /root/late' <<'END'

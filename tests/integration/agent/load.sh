@@ -7,31 +7,24 @@ pus=$(nproc)
 
 children() { ps -o pid= --ppid "$1" 2>/dev/null | wc -l; }
 busy() { awk '{print $14 + $15}' "/proc/$1/stat"; }
-until_gone() { # until_gone PID...: within 5 s
-    local i; for ((i = 0; i < 50; i++)); do
-        ps -o stat= -p "$(echo "$*" | tr ' ' ,)" 2>/dev/null | grep -qv '^Z' || return 0
-        sleep 0.1
-    done; return 1
-}
-
-patiently() { local i; for ((i = 0; i < 100; i++)); do "$@" && return; sleep 0.1; done; return 1; }
+gone() { ! ps -o stat=,args= -p "$(echo "$*" | tr ' ' ,)" 2>/dev/null | grep -v '^Z'; }
 has_children() { [ "$(children $pid)" -eq "$1" ]; }
 stress() { # stress COUNT ARGUMENT...: runs, with as many processes
     local count=$1; shift
     "$agent" --stress "$@" & pid=$!
-    patiently has_children "$count" || return 1
+    eventually has_children "$count" || return 1
     workers=$(ps -o pid= --ppid $pid | xargs)
 }
 first_is_busy() { [ "$(busy "${workers%% *}")" -gt 5 ]; }
 check "a process a PU" stress "$pus"
-check "which is busy" patiently first_is_busy
+check "which is busy" eventually first_is_busy
 bound() { taskset -cp "${workers%% *}" 2>/dev/null | grep -q ": $first$"; }
 check "and bound to it" bound
 ends() { kill -TERM $pid; wait $pid; }
 check "it ends with 0 at SIGTERM" ends
-check "and leaves none" until_gone $workers
+check "and leaves none" eventually gone $workers
 check "only where it was told to" stress 1 --pus "$first"
-killed() { kill -KILL $pid; { wait $pid; } 2>/dev/null; until_gone $workers; }
+killed() { kill -KILL $pid; { wait $pid; } 2>/dev/null; eventually gone $workers; }
 check "it is killed, and leaves none" killed
 stress 1 --pus "$first"
 lost() { kill -KILL "$workers"; wait $pid; [ $? -eq 1 ]; }

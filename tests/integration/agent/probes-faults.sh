@@ -18,9 +18,7 @@ begin() { # begin ARGUMENT...: the sampler, 20 times a second, into $scratch/out
     wait_for '^s0,'
 }
 wait_for() { # wait_for PATTERN: a line that there was not before
-    local i
-    for ((i = 0; i < 1000; i++)); do grep -qE -- "$1" "$scratch/out" && return; sleep 0.05; done
-    tail -n 5 "$scratch/out" "$scratch/errors" >&2; return 1
+    eventually grep -qE -- "$1" "$scratch/out"
 }
 # The sampler is the only child of its kind; bed on dies with a signal that it does not give on.
 end() {
@@ -37,8 +35,8 @@ begin --probe temperature
 check "all sensors are read" test -n "$(values package-0 | tail -1)" -a -n "$(values core-0-3 | tail -1)"
 bed fault 1 gone /sys/class/hwmon/hwmon1/temp3_input
 check "one that vanishes is told" wait_for "^event${tab}.*${tab}gone${tab}temperature core-0-1$"
-sleep 0.2
-check "it has no value, and no zero" test -z "$(values core-0-1 | tail -1)" -a -n "$(values core-0-0 | tail -1)"
+no_value() { test -z "$(values core-0-1 | tail -1)" -a -n "$(values core-0-0 | tail -1)"; }
+check "it has no value, and no zero" eventually no_value
 bed fault 1 none
 check "and when it is back" wait_for "^event${tab}.*${tab}back${tab}temperature core-0-1$"
 bed fault 1 gone /sys/class/hwmon/hwmon1
@@ -50,10 +48,10 @@ check "and has said what it cost" grep -q "^cost$tab" "$scratch/out"
 
 # ---- Energy
 begin --probe energy
-sleep 2
-end
 used() { values package-0 | awk -v range=10000000 '$1 < last { exit 1 } { last = $1 } END { exit !(last > 2 * range) }'; }
-check "energy adds up over wraps of the counter, and never falls" used
+check "energy adds up over wraps of the counter" eventually used
+end
+check "and never falls" used
 wraps() { grep '^s0,' "$scratch/out" | awk -F, -v at="$(column package-0)" \
     'NR == 1 { first = $at; begun = $3 } END { watts = ($at - first) * 1e3 / ($3 - begun); exit !(watts > 10 && watts < 400) }'; }
 check "it is some watts" wraps
@@ -87,9 +85,9 @@ end
 # ---- Load
 temperature() { bed on 1 cat /sys/class/hwmon/hwmon1/temp1_input; }
 before=$(temperature)
-bed on 1 timeout 30 "$agent" --stress & stress=$!
-gets_warm() { local i; for ((i = 0; i < 250; i++)); do [ "$(temperature)" -gt $((before + 5000)) ] && return; sleep 0.1; done; return 1; }
-check "a node whose processors are kept busy gets warm" gets_warm
+bed on 1 timeout 150 "$agent" --stress & stress=$!
+warm() { [ "$(temperature)" -gt $((before + 5000)) ]; }
+check "a node whose processors are kept busy gets warm" eventually warm
 bed on 1 pkill -TERM timeout
 wait $stress
 on_two=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')

@@ -20,18 +20,18 @@ echo 60001 >"$hot"
 echo power_meter >"$small/sys/class/hwmon/hwmon7/name"
 echo 215000000 >"$small/sys/class/hwmon/hwmon7/power1_average"
 
-sample() { # sample SECONDS OUT ARGUMENT...: so long after it has begun; its exit status
-    local seconds=$1 out=$2 status=0 i; shift 2
+sample() { # sample LINES OUT ARGUMENT...: until it has printed so many; its exit status
+    local lines=$1 out=$2 status=0; shift 2
     : >"$out"
-    "$agent" --sample "$@" >"$out" 2>"$scratch/words" & local pid=$!
-    for ((i = 0; i < 600; i++)); do grep -q ^begin "$out" && break; sleep 0.05; done
-    sleep "$seconds"; kill -TERM $pid; wait $pid || status=$?
+    "$agent" --sample --flush 0 "$@" >"$out" 2>"$scratch/words" & local pid=$!
+    has_lines() { test "$(wc -l <"$out")" -ge "$lines" && grep -q ^begin "$out"; }
+    eventually has_lines; kill -TERM $pid; wait $pid || status=$?
     return $status
 }
 
 # ---- what it prints
 
-check "it ends with 0 at SIGTERM" sample 0.5 "$scratch/out" --root "$small" --period 100000000 --flush 0
+check "it ends with 0 at SIGTERM" sample 50 "$scratch/out" --root "$small" --period 100000000
 cat >"$scratch/header" <<END
 probe${tab}0${tab}frequency${tab}100000000${tab}cpu0:Hz${tab}cpu1:Hz${tab}cpu2:Hz${tab}cpu3:Hz
 probe${tab}1${tab}temperature${tab}100000000${tab}package-0:Cel${tab}core-0-0:Cel${tab}package-1:Cel${tab}core-1-0:Cel
@@ -77,7 +77,7 @@ check "and those that a busy machine came too late for" missed 0
 
 # ---- when it samples
 
-check "periods of their own" sample 1 "$scratch/out" --root "$small" --probe frequency=20000000 --probe memory \
+check "periods of their own" sample 60 "$scratch/out" --root "$small" --probe frequency=20000000 --probe memory \
     --period 100000000
 punctual() { # due on whole multiples, but for the first and the last, which are not due
     awk -F, '/^s0/ {p = 20000000} /^s1/ {p = 100000000} /^s/ {line[++n] = $3 - $4; period[n] = p}
@@ -93,7 +93,7 @@ check "each is there or missed" none_lost
 both() { awk -F, '/^s/ {due[$1] += 1 + $5} END {exit !(due["s1"] >= 3 && due["s0"] > 2 * due["s1"])}' "$scratch/out"; }
 check "both were sampled, one of them more often" both
 seldom() { # read less often than asked: ten times a second
-    sample 1 "$scratch/out" --root "$small" --probe memory --period 10000000 &&
+    sample 80 "$scratch/out" --root "$small" --probe memory --period 10000000 &&
         awk -F, '/^s/ {if (!first) first = $3; last = $3; if ($6 == "") e++; else f++}
             END {exit !(e > 0 && f >= 2 && f <= (last - first) / 1e8 + 2)}' "$scratch/out" &&
         ! grep -q '^event' "$scratch/out"
@@ -102,7 +102,7 @@ check "what is dear is not read at each sample, and its values are not made up" 
 
 # ---- what happens meanwhile
 
-told() { local i; for ((i = 0; i < 200; i++)); do grep -q "$1" "$scratch/out" && return; sleep 0.1; done; return 1; }
+told() { eventually grep -q "$1" "$scratch/out"; }
 replace() { echo "$2" >"$scratch/new" && mv "$scratch/new" "$1"; } # never seen empty, as a file of the kernel is not
 happens() {
     : >"$scratch/out" # or what is there from before is taken for an answer
@@ -121,7 +121,7 @@ check "a sensor goes and comes back, a control drifts" test "$(events)" = \
 check "the value is empty meanwhile" grep -qE '^s0,.*,39\.000,38\.000,,38\.000$' "$scratch/out"
 check "and there again" grep -qE '^s0,.*,39\.000,38\.000,61\.000,38\.000$' "$scratch/out"
 
-nothing() { sample 0.3 "$scratch/out" --root "$scratch/empty" --period 100000000; }
+nothing() { sample 11 "$scratch/out" --root "$scratch/empty" --period 100000000; }
 check "no sources at all" nothing
 check "all of them are missing" test "$(grep -c ^missing "$scratch/out")" -eq 10
 check "and it ran on until told" grep -qE "^cost($tab[0-9]+){3}${tab}0$tab[0-9]+$tab[0-9]+$" "$scratch/out"
@@ -131,12 +131,13 @@ check "and it ran on until told" grep -qE "^cost($tab[0-9]+){3}${tab}0$tab[0-9]+
 stuck() { # 2.4 kB every 10 ms, more than 1 MiB in all, before anybody reads
     mkfifo "$scratch/pipe" && exec 7<>"$scratch/pipe"
     "$agent" --sample --root "$scratch/large" --period 10000000 --flush 0 >"$scratch/pipe" & local pid=$!
-    sleep 8
+    woken() { awk '$1 == "voluntary_ctxt_switches:" { print; exit $2 < 700 }' /proc/$pid/status; }
+    eventually woken # each time to sample
     memory=$(awk '/^VmRSS/ {print $2}' /proc/$pid/status)
     exec 8<"$scratch/pipe" 7<&-
     cat <&8 >"$scratch/out" & local reader=$!
     exec 8<&-
-    sleep 0.5; kill -TERM $pid; wait $pid || return 1
+    eventually test -s "$scratch/out"; kill -TERM $pid; wait $pid || return 1
     wait $reader
 }
 check "nobody reads for long" stuck

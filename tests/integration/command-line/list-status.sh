@@ -64,7 +64,7 @@ touch "$scratch/hold"
 campaign long 1 2 3 4 5
 "$ASSAY" run "$scratch/long.yaml" -q -o "$runs" >/dev/null 2>"$scratch/err" </dev/null &
 pid=$!
-for i in $(seq 200); do grep -qs '"event":"unit".*"order":2,' "$runs"/long-*/journal.jsonl && break; sleep 0.05; done
+eventually sh -c "grep -s '\"event\":\"unit\".*\"order\":2,' '$runs'/long-*/journal.jsonl"
 long=$(echo "$runs"/long-*)
 status "$long"
 check "a run that goes on is running" has status '"running"'
@@ -77,7 +77,7 @@ check "the newest run is shown without being named" sh -c "cd '$scratch' && '$AS
 check "... with a bar" sh -c "cd '$scratch' && '$ASSAY' status | grep -q '^units  *\\[################\\.\\.\\.*\\] 40.0 %\$'"
 "$ASSAY" status "$long" --follow --json >"$scratch/followed" 2>&1 </dev/null &
 follower=$!
-for i in $(seq 100); do [ -s "$scratch/followed" ] && break; sleep 0.05; done
+eventually test -s "$scratch/followed"
 kill -9 $pid; wait $pid 2>/dev/null
 status "$long"
 check "killed, it is stopped" has status '"stopped"'
@@ -111,5 +111,6 @@ mkdir "$scratch/none"
 check "a folder without runs has none" test -z "$("$ASSAY" list "$scratch/none" 2>&1 >/dev/null | grep -v 'no runs')"
 refuse "a folder that is not there is refused" 2 "cannot list '$scratch/nowhere'" "$ASSAY" list "$scratch/nowhere"
 
-for i in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1; done
+no_agents() { ! pgrep -af "$TMPDIR/assay-"; }
+eventually no_agents
 finish

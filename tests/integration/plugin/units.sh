@@ -9,7 +9,7 @@ said() { [ "$(grep -c '^assay: note: the column' .err)" -eq "$1" ]; }
 # The estimates and standard errors of a model, in ten digits.
 numbers() { grep -oE '"(estimate|standard_error)": [^,]*' "$1" | awk '{printf "%.10g\n", $2}'; }
 
-check "seconds twice" "$ASSAY" fit plain.zip plain.zip --terms '1+bytes+k' --by none -o seconds.json
+check "seconds twice" "$ASSAY" fit plain.zip dgemm.zip --terms '1+bytes+k' --by none -o seconds.json
 report $(said 0; echo $?) "nothing is said where nothing is to be said"
 check "seconds and milliseconds, bytes and KiB" "$ASSAY" fit plain.zip ms.zip --terms '1+bytes+k' --by none -o mixed.json
 report $(said 2; echo $?) "each column is spoken of once, whatever passes there are"
@@ -18,7 +18,7 @@ report $(grep -q "^assay: note: the column 'duration' of 'ms.zip' is converted t
 numbers seconds.json >1; numbers mixed.json >2
 report $([ -s 1 ] && cmp 1 2 >&2; echo $?) "the model is that of the same unit"
 report $(grep -q '"response": {"name": "duration", "unit": "s"}' mixed.json; echo $?) "it is in the first one's unit"
-check "the other way round" "$ASSAY" fit ms.zip plain.zip plain.zip --terms '1+bytes' --by none -o milli.json
+check "the other way round" "$ASSAY" fit ms.zip plain.zip dgemm.zip --terms '1+bytes' --by none -o milli.json
 report $(grep -q '"response": {"name": "duration", "unit": "ms"}' milli.json && said 2 &&
     grep -q "of 'plain.zip' and 1 more is converted to 'ms'" .err; echo $?) "the first one's unit is another"
 

@@ -70,12 +70,13 @@ refuse "a gateway that is not known" 1 "EKEYREJECTED node $node: gateway '$first
 refuse "a bad gateway" 2 "gateway '-x'" run --jump=-x "$node" -- true
 kill -STOP "$(cat "$scratch/second.pid")"
 refuse "a gateway that says nothing" 1 "ETIMEDOUT node $node: gateway '$second': the server took the connection and said nothing" \
-    run --timeout 0.5 --jump "$second" "$node" -- true
+    run --timeout 2 --jump "$second" "$node" -- true
 refuse "a node that says nothing" 1 "ETIMEDOUT node $second: the server took the connection and said nothing" \
-    run --timeout 0.5 --jump "$first" "$second" -- true
+    run --timeout 5 --jump "$first" "$second" -- true
 kill -CONT "$(cat "$scratch/second.pid")"
-(sleep 1; sshd_stop first) &
-run --jump "$first" --copies 5 "$node" -- 'sleep 20' 2>/dev/null
+five() { cat "$scratch/running"; test "$(wc -l <"$scratch/running")" -eq 5; }
+{ eventually five; sshd_stop first; } &
+run --jump "$first" --copies 5 "$node" -- "echo x >>'$scratch/running'; exec sleep 120" 2>/dev/null
 check "a gateway that dies" test "$(grep -cE "^failed $node ECONNRESET node $node: gateway '$first': the connection ended unexpectedly" "$scratch/said")" -eq 5
 wait
 finish

@@ -112,7 +112,7 @@ is "is tried four times more" "$(grep -c connection "$scratch/hangs-up")" 5
 # Connections that say nothing take all its places, until one of ours has been refused.
 sshd_start busy "$there" MaxStartups=4:100:4
 holders=()
-for _ in 1 2 3 4; do sleep 120 3<>/dev/tcp/127.0.0.1/$port_busy & holders+=($!); done
+for _ in 1 2 3 4; do cat <>/dev/tcp/127.0.0.1/$port_busy >/dev/null & holders+=($!); done
 { eventually grep -q "past MaxStartups" "$scratch/busy.log"; kill "${holders[@]}"; } &
 says "more at once than the server takes" "^open" run --copies 4 "$me@127.0.0.1:$port_busy" open close
 check "get in, all of them" test "$(grep -c '^open' "$scratch/said")" -eq 4
@@ -128,7 +128,7 @@ end_agents
 sshd_start gate
 stop="do:kill -STOP \$(ps -o pid= --ppid $(cat "$scratch/gate.pid"))"
 says "a gateway that is gone is noticed" "^closed ETIMEDOUT node $to: gateway '$me@127.0.0.1:$port_gate': it does not answer any more$" \
-    run --timeout 1 --jump "$me@127.0.0.1:$port_gate" "$to" open "$stop" -renew renew
+    run --timeout 5 --jump "$me@127.0.0.1:$port_gate" "$to" open "$stop" -renew renew
 check "and replaced" test "$(cut -d' ' -f1 "$scratch/said" | tr '\n' ' ')" = "open closed open "
 end_agents
 finish

@@ -78,6 +78,17 @@ check "a prediction comes out of the model" \
     "$ASSAY" predict hpl "$scratch/model.json" --set N=5000 --set NB=128 --set P=1 --set Q=2 --set latency=1us --set bandwidth=10GB/s -o "$scratch/prediction.csv"
 check "... with a time" awk -F, 'NR==1 {for (i=1;i<=NF;i++) if ($i=="time") t=i} NR==2 {exit !(t && $t>0)}' "$scratch/prediction.csv"
 
+# The script that the README begins with.
+check "examples/quickstart.sh says what it does" grep -q -- '--assay PROGRAM  with' <("$ASSAY_SOURCE/examples/quickstart.sh" --help)
+refuse "... refuses what it does not know" 2 "there is no option '--smal'" "$ASSAY_SOURCE/examples/quickstart.sh" --smal
+(cd "$scratch" && "$ASSAY_SOURCE/examples/quickstart.sh" --small --assay "$ASSAY" quick) >"$scratch/quickstart" 2>"$scratch/err" ||
+    tail -20 "$scratch/err" "$scratch/quickstart" | sed 's/^/# /'
+archive=$(sed -n 's/^  archive *//p' "$scratch/quickstart")
+check "... calibrates, and seals" "$ASSAY" archive verify "${archive:-none}"
+check "... fits" "$ASSAY" model check "$(sed -n 's/^  model *//p' "$scratch/quickstart")"
+check "... and predicts HPL of three sizes" \
+    awk -F, 'NR==1 {for (i=1;i<=NF;i++) if ($i=="time") t=i} NR>1 && $t>0 {n++} END {exit n!=3}' "$(sed -n 's/^  prediction *//p' "$scratch/quickstart")"
+
 "$ASSAY" run "$scratch/campaign.yaml" --json --set processes=node -o "$scratch/runs" >"$scratch/events" 2>"$scratch/err"
 report $? "one multi-threaded process runs too"
 check "... and --json prints one event a line" \

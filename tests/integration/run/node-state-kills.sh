@@ -110,7 +110,7 @@ start_measuring
 bed reboot 2
 wait $engine
 check "a run whose node restarts fails" test $? -ne 0
-check "... and there is nothing to put back, which is said" \
-    grep -qi "nothing\|restart" <(bed run "$ASSAY" nodes restore -w node-2 2>&1)
+is "... and there is nothing to put back, which is said" \
+    "$(bed run "$ASSAY" nodes restore -w node-2 2>&1)" "node-2: nothing to do: there is no snapshot here"
 check "... all files are as after a restart" eventually are_as_before
 finish

@@ -205,7 +205,7 @@ name: proof
 controls: {turbo: off, frequency: base, proof: 300ms}
 EOF
 run proof 3
-check "the proof under load finds it before anything is measured" grep -q "proving the controls failed on 1 of 2 nodes: node-1: .*1 of 4 PUs are off by more than 2 %\|PUs are off by more than 2 %" "$scratch/err"
+check "the proof under load finds it before anything is measured" grep -q "proving the controls failed on 1 of 2 nodes: node-1: .*1 of [0-9]* PUs are off by more than 2 %" "$scratch/err"
 check "... exit code 3" test $status -eq 3
 check "... and all is as it was" are_as_before
 bed unset 1 "$cpu/cpufreq/policy0/scaling_cur_freq"

@@ -113,6 +113,28 @@ refuse "more units than an archive has room for are refused" 2 "200000 units wou
     "$ASSAY" run "$scratch/many.yaml" -o "$scratch/failed"
 check "... before anything is prepared" test "$("$ASSAY" archive cat "$scratch"/failed/*.zip journal.jsonl | grep -c '"event":"command"')" -eq 0
 
+# Limits: of the pattern, and of what a unit prints.
+deep=$(printf '(%.0s' {1..14000})'[0-9]'$(printf ')%.0s' {1..14000})
+sed "s/'sums took .*', unit/'$deep', unit/" "$scratch/git.yaml" >"$scratch/deep.yaml"
+refuse "a pattern beyond a limit is refused, with its place" 2 "deep.yaml:8:21: the pattern of 'took', '\(+...', has 28005 bytes, expected at most 500" \
+    "$ASSAY" run "$scratch/deep.yaml" --dry-run
+cat >"$scratch/chatty.yaml" <<'E2'
+experiment:
+  name: chatty
+  run: [sh, -c, 'echo first 1; yes | head -c 17000000; echo last 2']
+  responses: {first: {pattern: '^first ([0-9]+)'}}
+design: {repetitions: 2}
+probes: none
+E2
+archive=$("$ASSAY" run "$scratch/chatty.yaml" -o "$scratch/chatty" 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+said='it printed 17000015 bytes, of which only the first 16 MiB are kept and searched'
+check "a unit that prints more than is kept is noted, once" test "$(grep -c "unit [12] on node .*: $said" "$scratch/err")" -eq 1
+check "... and in the journal each is" \
+    test "$("$ASSAY" archive cat "$archive" journal.jsonl | grep -c '"event":"unit".*"status":"done".*"output_bytes":17000015')" -eq 2
+sed "s/{first: .*/{last: {pattern: '^last ([0-9]+)'}}/" "$scratch/chatty.yaml" >"$scratch/late.yaml"
+refuse "a pattern that finds nothing in what is kept says how much was not" 3 "nothing in the output matches the pattern of 'last', .*; $said" \
+    "$ASSAY" run "$scratch/late.yaml" -o "$scratch/chatty"
+
 # Going on with what was built: a branch moves on meanwhile, a folder is edited. Units fail until $scratch/go is there.
 git init -q "$scratch/moving"
 commit() { echo "version $1" >"$scratch/moving/version"; git -C "$scratch/moving" add -A; git -C "$scratch/moving" -c user.name=t -c user.email=t@localhost commit -qm "$1"; }
@@ -137,17 +159,18 @@ check "... is resumed with the commit that it began with, although the branch ha
     test "$("$ASSAY" archive cat "${archive:-none}" results/results.csv | awk -F, 'NR > 1 {print $10}' | sort | uniq -c | xargs)" = "4 1"
 check "... and that is recorded" \
     test "$("$ASSAY" archive cat "${archive:-none}" software/source-commit.txt)" = "$(git -C "$scratch/moving" rev-parse trunk~1)"
+again=$("$ASSAY" run "${archive:-none}" -q -o "$scratch/again" 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+is "... and built again when the archive is run again" \
+    "$("$ASSAY" archive cat "${again:-none}" software/source-commit.txt)" "$(git -C "$scratch/moving" rev-parse trunk~1)"
 truncate -s 0 "$scratch"/torn/*/software/source-commit.txt
 refuse "... or, when it is not known any more, refused" 5 "source-commit.txt' does not have the commit that this run has built" \
     "$ASSAY" resume "$scratch"/torn/*/ -q
 rm -rf "$scratch/go" "$scratch/moved"
 sed "s,{git: .*},{folder: '$scratch/moving'}," "$scratch/moving.yaml" >"$scratch/edited.yaml"
 "$ASSAY" run "$scratch/edited.yaml" -q -o "$scratch/moved" >"$scratch/out" 2>"$scratch/err"
-touch "$scratch/go" "$scratch/moving/more"
+touch "$scratch/go"
 commit 3
-refuse "a folder that was edited since is refused, with a file that is another" 2 \
-    "the experiment's source '.*/moving' has changed since the run began: 'more' is new; expected" \
+refuse "a folder that was edited since is refused, with the file that is another" 2 \
+    "the experiment's source '.*/moving' has changed since the run began: 'version' has changed; expected" \
     "$ASSAY" resume "$scratch"/moved/*.zip -q
-rm "$scratch/moving/more"
-refuse "... or has other words" 2 "began: 'version' has changed; expected" "$ASSAY" resume "$(cat "$scratch/out")" -q
 finish

@@ -6,24 +6,15 @@
 bed up 4 --sshd 'MaxSessions 5' || exit 1
 bed can nodes || plan_skip "nodes of their own need root"
 on() { local node=$1; shift; bed run ssh -F "$BED/ssh_config" -o ConnectTimeout="${patience:-10}" "$node" "$@"; }
-milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 boot_id() { on "$1" cat /proc/sys/kernel/random/boot_id; }
 took() { # took LEAST MOST COMMAND...: succeeds and takes so many ms
     local start least=$1 most=$2 time; shift 2
-    start=$(milliseconds); "$@" || return; time=$(($(milliseconds) - start))
+    start=$(date +%s%N); "$@" || return; time=$((($(date +%s%N) - start) / 1000000))
     echo "$time ms; expected $least to $most" >&2
     [ $time -ge "$least" ] && [ $time -le "$most" ]
 }
-
-there() { # there FILE: soon, with something in it
-    local i
-    for ((i = 0; i < 100; i++)); do [ -s "$1" ] && return; sleep 0.1; done
-}
-quick() { # quick MOST COMMAND...: it can be done in so many ms, if not at once where the machine is busy
-    local i
-    for ((i = 0; i < 8; i++)); do took 0 "$@" && return; done
-    return 1
-}
+there() { eventually test -s "$1"; }
+quick() { eventually took 0 "$@"; } # if not at once, where the machine is busy
 
 # ---- A cut wire
 on node1 'for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.1; done' >"$scratch/numbers" & talking=$!
@@ -38,26 +29,26 @@ check "and has lost nothing" test "$(tr '\n' ' ' <"$scratch/numbers")" = "1 2 3 
 
 # ---- A frozen node
 on node2 'while :; do date +%s%N; sleep 0.02; done' >"$scratch/clock" & ticking=$!
-for ((i = 0; i < 100; i++)); do [ "$(wc -l <"$scratch/clock")" -gt 3 ] && break; sleep 0.1; done
+ticks_after() { test "$(wc -l <"$scratch/clock")" -gt "$1"; }
+check "a node's processes run" eventually ticks_after 3
 bed freeze 2
-sleep 0.2; ticks=$(wc -l <"$scratch/clock"); sleep 0.3
-check "a frozen node's processes do nothing" test "$(wc -l <"$scratch/clock")" -eq "$ticks"
-check "but did" test "$ticks" -gt 3
 patience=1 refuse "a frozen node lets nobody in" 255 'timed out' on node2 true
+ticks=$(wc -l <"$scratch/clock")
+patience=1 refuse "however long" 255 'timed out' on node2 true
+check "its processes do nothing" test "$(wc -l <"$scratch/clock")" -eq "$ticks"
 refuse "what needs a node that is up says so" 1 "'node2' is frozen; expected one that is up" bed refuse-logins 2
 bed thaw 2
 check "a thawed node lets logins in" on node2 true
-check "and its processes go on" test "$(wc -l <"$scratch/clock")" -gt "$ticks"
+check "and its processes go on" eventually ticks_after "$ticks"
 
 # ---- Death
 before=$(boot_id node2)
 on node2 'touch /root/kept /tmp/lost'
-start=$(milliseconds)
 bed crash 2
-wait $ticking; status=$?
-check "a crash closes connections at once" test $status -eq 255 -a $(($(milliseconds) - start)) -lt 5000
+wait $ticking
+is "a crash closes connections" $? 255
 refuse "and later ones are refused" 255 'Connection refused' on node2 true
-check "a reboot brings the node back" took 0 10000 bed reboot node2
+check "a reboot brings the node back" bed reboot node2
 after=$(boot_id node2)
 check "with another boot id" test -n "$before" -a -n "$after" -a "$before" != "$after"
 check "its disk as it was" on node2 test -e /root/kept
@@ -67,7 +58,6 @@ check "its uptime starts again" test "$(on node2 'cut -d. -f1 /proc/uptime')" -l
 bed run ssh -F "$BED/ssh_config" -o ServerAliveInterval=1 -o ServerAliveCountMax=20 node3 'echo begun; sleep 60' >"$scratch/sleeping" & sleeping=$!
 there "$scratch/sleeping"
 bed power-off 3
-sleep 0.3
 check "of a power failure a connection hears nothing" kill -0 $sleeping
 patience=1 refuse "and nobody is let in" 255 '(timed out|No route)' on node3 true
 check "the node is off" test "$(bed status | sed -n 3p | cut -f 4)" = off
@@ -79,7 +69,7 @@ refuse "power-on is for a node that is off" 1 "is up; expected one that is off" 
 
 # ---- Slow and lossy wires
 bed delay 4 100
-check "a delay of 100 ms makes a login take eight round trips or more" took 1600 20000 on node4 true
+check "a delay of 100 ms makes a login take eight round trips or more" took 1600 120000 on node4 true
 check "the others are as quick as before" quick 1500 on node1 true
 check "status tells it" grep -q 'delay 100 ms' <(bed status)
 bed delay 4 0
@@ -87,7 +77,7 @@ check "without the delay logins are quick again" quick 1500 on node4 true
 
 megabyte() { [ "$(on node4 head -c 1000000 /dev/zero | wc -c)" -eq 1000000 ]; }
 bed rate 4 2
-check "at 2 Mbit/s a megabyte takes 4 s" took 3500 20000 megabyte
+check "at 2 Mbit/s a megabyte takes 4 s" took 3500 120000 megabyte
 bed rate 4 0; bed loss 4 100
 patience=1 refuse "with all frames lost there is no login" 255 'timed out' on node4 true
 bed loss 4 5
@@ -109,12 +99,11 @@ check "with an sshd logins are accepted" on node1 true
 bed sshd 1 'MaxStartups 1' 'LoginGraceTime 20'
 export held=$scratch/held release=$scratch/release
 bed run bash -c 'exec 3<>/dev/tcp/node1/22; read -r _ <&3; echo >"$held"
-    for ((i = 0; i < 200; i++)); do [ -e "$release" ] && exit; sleep 0.1; done' & holder=$!
+    until [ -e "$release" ]; do sleep 0.1; done' & holder=$!
 there "$held"
 refuse "MaxStartups counts connections that have not logged in" 255 '(reset|closed) by' on node1 true
 touch "$release"; wait $holder
-again() { for ((i = 0; i < 50; i++)); do on node1 true && return; sleep 0.1; done; return 1; }
-check "when they are gone logins are accepted" again
+check "when they are gone logins are accepted" eventually on node1 true
 bed new-host-key 1
 refuse "another host key is noticed" 255 'HOST IDENTIFICATION HAS CHANGED' on node1 true
 

@@ -1,7 +1,9 @@
 /* Agents that set controls and end, in order or not: all comes back, and who finds something to do says so.
  */
+#include "tests/test.h"
 #include "tests/unit/agent/controls.h"
 #include "tests/unit/agent/engine.h"
+#include "tests/wait.h"
 
 #include "engine/agent/controls/shelf.h"
 #include "engine/remote/node-facts.h"
@@ -88,15 +90,12 @@ static pid_t parent_of(pid_t pid) {
 /* Gone, or dead and not reaped: where nobody reaps, that stays. */
 static void wait_until_dead(pid_t pid) {
     struct owner owner;
-    for (int i = 0; i < 2000 && owner_find(pid, &owner) == 0; i++)
-        wait_ms(5);
-    assert_int_equal(owner_find(pid, &owner), -ESRCH);
+    wait_until(NULL, owner_find(pid, &owner) == -ESRCH, "process %ld is there", (long)pid);
 }
 
 /* ---- in order */
 
-static void who_leaves_puts_back(void **state) {
-    (void)state;
+TEST(who_leaves_puts_back) {
     enum { LEAVE, LEASE, TERMINATE, WAYS };
     machine_make("intel-pstate");
     struct text before = machine_state();
@@ -126,8 +125,7 @@ static void who_leaves_puts_back(void **state) {
 }
 
 /* A command that sets, and is ended with the agent, does not set after the agent has put back. */
-static void commands_end_before(void **state) {
-    (void)state;
+TEST(commands_end_before) {
     machine_make("two-sockets");
     struct text before = machine_state();
     struct engine engine;
@@ -143,8 +141,7 @@ static void commands_end_before(void **state) {
 }
 
 /* Of session 0, on its stream. */
-static void the_stream_ends(void **state) {
-    (void)state;
+TEST(the_stream_ends) {
     machine_make("intel-pstate");
     struct text before = machine_state();
     struct engine engine;
@@ -195,8 +192,7 @@ static void kill_who(pid_t worker, pid_t guardian, enum who who) {
     }
 }
 
-static void the_guardian_puts_back(void **state) {
-    (void)state;
+TEST(the_guardian_puts_back) {
     machine_make("intel-pstate");
     struct text before = machine_state();
     struct engine engine;
@@ -214,8 +210,7 @@ static void the_guardian_puts_back(void **state) {
     text_clear(&before);
 }
 
-static void the_next_agent_puts_back(void **state) {
-    (void)state;
+TEST(the_next_agent_puts_back) {
     machine_make("intel-pstate");
     struct text before = machine_state();
     struct engine engine, next;
@@ -244,26 +239,66 @@ static void the_next_agent_puts_back(void **state) {
     text_clear(&before);
 }
 
+/* The files that SET_ALL changes, in that order, and what they had: the moments of a setting. */
+static struct { char path[256], before[256]; } steps[128];
+static unsigned step_count;
+
+static const char *content_of(const char *path) {
+    static char bytes[256];
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    bytes[fread(bytes, 1, sizeof bytes - 1, file)] = '\0';
+    fclose(file);
+    return bytes;
+}
+
+static bool is_set(unsigned step) {
+    return strcmp(content_of(steps[step].path), steps[step].before) != 0;
+}
+
+static void find_steps(void) {
+    struct text lines;
+    unsigned count = 0;
+    step_count = 0;
+    text_init(&lines, OUTPUT_MOST);
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(text_append(&lines, tool_output.bytes, tool_output.length), 0);
+    for (char *at = lines.bytes, *line; count < sizeof steps / sizeof *steps && (line = strsep(&at, "\n"));)
+        if (strncmp(line, "file\t", 5) == 0) {
+            snprintf(steps[count].path, sizeof steps[0].path, "%s%.180s", machine_root, field(line, 2));
+            snprintf(steps[count].before, sizeof steps[0].before, "%s", content_of(steps[count].path));
+            count++;
+        }
+    assert_int_equal(TOOL(SET_ALL), 0);
+    for (unsigned i = 0; i < count; i++)
+        if (is_set(i))
+            steps[step_count++] = steps[i];
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    assert_true(step_count > 3);
+    text_clear(&lines);
+}
+
 /* At any moment, whoever it is. */
-static void killed_at_any_moment(void **state) {
-    (void)state;
-    enum { ROUNDS = 60 };
+TEST(killed_at_any_moment) {
+    enum { MOMENTS = 12 };
     machine_make("intel-pstate");
+    find_steps();
+    file_remove_tree(on_machine("run"), NULL);
     struct text before = machine_state();
-    srandom(20261122);
     unsigned in_the_middle = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < 3 * MOMENTS; round++) {
         struct engine engine;
         struct protocol_frame frame;
         char words[1024];
-        enum who who = (enum who)(1 + random() % 3);
-        int pause_us = (int)(random() % 12000);
+        enum who who = (enum who)(1 + round % 3);
+        unsigned step = round / 3 * step_count / (MOMENTS - 1); /* so many have been set; or more */
         attach_to_machine(&engine);
         pid_t worker = engine.agent, guardian = parent_of(worker);
         keep(&engine);
         begin_tool(&engine, (const char *const[]){SET_ALL, NULL});
         expect(&engine, PROTOCOL_STARTED, &frame);
-        nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000L}, NULL);
+        if (step > 0)
+            wait_until(NULL, is_set(step - 1), "%s is not set", steps[step - 1].path);
         kill_who(worker, guardian, who);
         relay_end(&engine, words);
         engine_clear(&engine);
@@ -278,22 +313,23 @@ static void killed_at_any_moment(void **state) {
         machine_is_as(&before);
     }
     print_message("%u times something was left to put back\n", in_the_middle);
-    assert_true(in_the_middle > 0);
+    assert_true(in_the_middle >= MOMENTS - 1);
     text_clear(&before);
 }
 
 /* Whoever puts back can be killed, too. */
-static void killed_while_putting_back(void **state) {
-    (void)state;
+TEST(killed_while_putting_back) {
     machine_make("two-sockets");
+    find_steps();
+    file_remove_tree(on_machine("run"), NULL);
     struct text before = machine_state();
-    srandom(4);
-    for (int round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < 10; round++) {
         int from;
+        unsigned step = round * (step_count - 1) / 9;
         assert_int_equal(TOOL("--snapshot-controls"), 0);
         assert_int_equal(TOOL(SET_ALL), 0);
         pid_t child = tool_start((const char *const[]){"--restore-controls", NULL}, &from);
-        nanosleep(&(struct timespec){.tv_nsec = random() % 8000000}, NULL);
+        wait_until(NULL, !is_set(step), "%s is set", steps[step].path);
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         close(from);
@@ -306,8 +342,7 @@ static void killed_while_putting_back(void **state) {
 
 /* ---- whose it is */
 
-static void one_agent_holds_a_machine(void **state) {
-    (void)state;
+TEST(one_agent_holds_a_machine) {
     machine_make("intel-pstate");
     struct engine engine, other;
     char expected[128];
@@ -334,8 +369,7 @@ static void one_agent_holds_a_machine(void **state) {
 }
 
 /* What is left here by one that was killed is put back before another keeps what it finds. */
-static void the_next_snapshot_puts_back_first(void **state) {
-    (void)state;
+TEST(the_next_snapshot_puts_back_first) {
     machine_make("intel-pstate");
     struct text before = machine_state();
     int status;
@@ -356,8 +390,7 @@ static void the_next_snapshot_puts_back_first(void **state) {
     text_clear(&before);
 }
 
-static void many_start_at_once(void **state) {
-    (void)state;
+TEST(many_start_at_once) {
     enum { AGENTS = 8 };
     machine_make("two-sockets");
     struct text before = machine_state();
@@ -407,8 +440,7 @@ static void take_number(struct snapshot *snapshot) {
     snapshot->owner.start--;
 }
 
-static void a_number_may_go_to_another(void **state) {
-    (void)state;
+TEST(a_number_may_go_to_another) {
     machine_make("intel-pstate");
     struct text before = machine_state();
     assert_int_equal(TOOL("--snapshot-controls"), 0);
@@ -422,8 +454,7 @@ static void a_number_may_go_to_another(void **state) {
     text_clear(&before);
 }
 
-static void another_boot_is_another_machine(void **state) {
-    (void)state;
+TEST(another_boot_is_another_machine) {
     machine_make("intel-pstate");
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
@@ -442,8 +473,7 @@ static void another_boot_is_another_machine(void **state) {
 }
 
 /* A node gets another name while it runs, by DHCP say: it is the same machine. */
-static void another_name_is_the_same_machine(void **state) {
-    (void)state;
+TEST(another_name_is_the_same_machine) {
     machine_make("intel-pstate");
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
@@ -454,8 +484,7 @@ static void another_name_is_the_same_machine(void **state) {
     assert_false(file_exists(on_machine("run")));
 }
 
-static void a_boot_without_an_id_is_refused(void **state) {
-    (void)state;
+TEST(a_boot_without_an_id_is_refused) {
     machine_make("intel-pstate");
     assert_int_equal(unlink(on_machine("proc/sys/kernel/random/boot_id")), 0);
     assert_int_equal(TOOL("--snapshot-controls"), 1);
@@ -472,8 +501,7 @@ static void snapshot_path(char *path, size_t size) {
 }
 
 /* A torn one is never believed, and nothing is set on top of it. */
-static void a_torn_snapshot_is_known(void **state) {
-    (void)state;
+TEST(a_torn_snapshot_is_known) {
     machine_make("intel-pstate:cores=1");
     char path[1024];
     struct text whole;
@@ -515,8 +543,7 @@ static void a_torn_snapshot_is_known(void **state) {
 }
 
 /* An agent that starts does not wait for one that is at work here. */
-static void who_is_at_work_is_not_waited_for(void **state) {
-    (void)state;
+TEST(who_is_at_work_is_not_waited_for) {
     machine_make("virtual");
     struct machine machine;
     struct shelf shelf;
@@ -535,8 +562,7 @@ static void who_is_at_work_is_not_waited_for(void **state) {
     engine_clear(&other);
 }
 
-static void a_folder_of_others_is_refused(void **state) {
-    (void)state;
+TEST(a_folder_of_others_is_refused) {
     machine_make("virtual");
     assert_int_equal(mkdir(on_machine("run"), 0755), 0);
     assert_int_equal(mkdir(on_machine("run/assay"), 0755), 0);
@@ -552,6 +578,12 @@ static void a_folder_of_others_is_refused(void **state) {
     assert_string_equal(tool_output.bytes, "");
 }
 
+static int find_programs(void **state) {
+    find_program();
+    machine_find_program();
+    return 0;
+}
+
 static int begin_test(void **state) {
     return machine_setup(state) < 0 ? -1 : set_up(state);
 }
@@ -560,29 +592,5 @@ static int end_test(void **state) {
     return machine_teardown(state) < 0 ? -1 : tear_down(state);
 }
 
-#define KILL_TEST(name) cmocka_unit_test_setup_teardown(name, begin_test, end_test)
-
-int main(void) {
-    find_program();
-    machine_find_program();
-    const struct CMUnitTest tests[] = {
-        KILL_TEST(who_leaves_puts_back),
-        KILL_TEST(commands_end_before),
-        KILL_TEST(the_stream_ends),
-        KILL_TEST(the_guardian_puts_back),
-        KILL_TEST(the_next_agent_puts_back),
-        KILL_TEST(killed_at_any_moment),
-        KILL_TEST(killed_while_putting_back),
-        KILL_TEST(one_agent_holds_a_machine),
-        KILL_TEST(the_next_snapshot_puts_back_first),
-        KILL_TEST(many_start_at_once),
-        KILL_TEST(a_number_may_go_to_another),
-        KILL_TEST(another_boot_is_another_machine),
-        KILL_TEST(another_name_is_the_same_machine),
-        KILL_TEST(a_boot_without_an_id_is_refused),
-        KILL_TEST(a_torn_snapshot_is_known),
-        KILL_TEST(who_is_at_work_is_not_waited_for),
-        KILL_TEST(a_folder_of_others_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(begin_test, end_test)
+TEST_GROUP(find_programs, NULL)

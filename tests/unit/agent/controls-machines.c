@@ -1,7 +1,6 @@
 /* Every control of every made-up machine, set and put back to the byte. */
+#include "tests/test.h"
 #include "tests/unit/agent/controls.h"
-
-#include <sys/resource.h>
 
 static const char *const all_names[] = {
     "daemons",        "hyperthreads",           "governor",    "turbo",
@@ -29,8 +28,7 @@ static bool choose(const char *name, char *ret, size_t size) {
     return false;
 }
 
-static void lines_are_in_setting_order(void **state) {
-    (void)state;
+TEST(lines_are_in_setting_order) {
     for (size_t m = 0; m < MACHINES; m++) {
         machine_make(machines[m]);
         struct text before = machine_state();
@@ -49,8 +47,7 @@ static void lines_are_in_setting_order(void **state) {
     }
 }
 
-static void everything_comes_back(void **state) {
-    (void)state;
+TEST(everything_comes_back) {
     for (size_t m = 0; m < MACHINES; m++) {
         machine_make(machines[m]);
         struct text before = machine_state();
@@ -78,8 +75,7 @@ static void everything_comes_back(void **state) {
 }
 
 /* Each alone, so that none hides behind another. */
-static void each_comes_back(void **state) {
-    (void)state;
+TEST(each_comes_back) {
     for (size_t m = 0; m < MACHINES; m++) {
         machine_make(machines[m]);
         struct text before = machine_state();
@@ -113,8 +109,7 @@ struct value_case {
     const char *machine, *word, *state, *after, *sentence; /* AFTER NULL: as before */
 };
 
-static void values_are_understood(void **state) {
-    (void)state;
+TEST(values_are_understood) {
     static const struct value_case cases[] = {
         {"intel-pstate", "frequency=2.1GHz", "done", "2.1GHz", ""},
         {"intel-pstate", "frequency=2100 MHz..3500000kHz", "done", "2.1GHz..3.5GHz", ""},
@@ -160,11 +155,15 @@ static void values_are_understood(void **state) {
         {"acpi-cpufreq", "hyperthreads=off", "done", NULL, ""},
         {"offline-cores", "hyperthreads=off", "done", "off", ""},
     };
+    struct text before = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct value_case *one = &cases[i];
         char name[64], after[2048];
-        machine_make(one->machine);
-        struct text before = machine_state();
+        if (i == 0 || strcmp(one->machine, cases[i - 1].machine) != 0) {
+            text_clear(&before);
+            machine_make(one->machine);
+            before = machine_state();
+        }
         assert_int_equal(TOOL("--snapshot-controls"), 0);
         int status = TOOL("--set-controls", one->word);
         snprintf(name, sizeof name, "%.*s", (int)strcspn(one->word, "="), one->word);
@@ -185,14 +184,13 @@ static void values_are_understood(void **state) {
             assert_int_equal(count_told("write\t"), 0);
         assert_int_equal(TOOL("--restore-controls"), 0);
         machine_is_as(&before);
-        text_clear(&before);
     }
+    text_clear(&before);
 }
 
 #define POLICY "sys/devices/system/cpu/cpufreq/policy"
 
-static void mixed_values_are_told(void **state) {
-    (void)state;
+TEST(mixed_values_are_told) {
     machine_make("intel-pstate");
     machine_put(POLICY "2/scaling_governor", "performance\n");
     machine_put(POLICY "5/scaling_max_freq", "1000000\n");
@@ -212,8 +210,7 @@ static void mixed_values_are_told(void **state) {
 }
 
 /* The lines that a write left, in order: of a pair of limits the one first that keeps them apart. */
-static void limits_stay_in_order(void **state) {
-    (void)state;
+TEST(limits_stay_in_order) {
     machine_make("intel-pstate:cores=1,threads=1");
     machine_put(POLICY "0/scaling_min_freq", "1000000\n");
     machine_put(POLICY "0/scaling_max_freq", "1500000\n");
@@ -228,8 +225,7 @@ static void limits_stay_in_order(void **state) {
 }
 
 /* The switch of all and those of the policies: turbo is on where none of them is off. */
-static void boost_of_a_policy_may_differ(void **state) {
-    (void)state;
+TEST(boost_of_a_policy_may_differ) {
     machine_make("amd-pstate");
     machine_put(POLICY "3/boost", "0\n");
     struct text before = machine_state();
@@ -255,8 +251,7 @@ static void boost_of_a_policy_may_differ(void **state) {
 }
 
 /* intel_pstate's limits of all, which those of the policies do not show: tuned leaves them so, for one. */
-static void limits_of_all_hold_too(void **state) {
-    (void)state;
+TEST(limits_of_all_hold_too) {
     machine_make("intel-pstate");
     machine_put("sys/devices/system/cpu/intel_pstate/min_perf_pct", "40\n");
     machine_put("sys/devices/system/cpu/intel_pstate/max_perf_pct", "50\n");
@@ -278,8 +273,7 @@ static void limits_of_all_hold_too(void **state) {
 
 /* Cores that are better than the first ones, or less: the per cent are of each one's own highest frequency.
  */
-static void limits_of_all_are_of_each_core(void **state) {
-    (void)state;
+TEST(limits_of_all_are_of_each_core) {
     machine_make("intel-pstate");
     machine_put(POLICY "3/cpuinfo_max_freq", "3700000\n");
     machine_put(POLICY "3/scaling_max_freq", "3700000\n");
@@ -301,8 +295,7 @@ static void limits_of_all_are_of_each_core(void **state) {
 }
 
 /* Frequency goes down before hardware threads go, and up again after: and comes back with the rest. */
-static void threads_go_at_the_lowest(void **state) {
-    (void)state;
+TEST(threads_go_at_the_lowest) {
     machine_make("intel-pstate");
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     assert_int_equal(TOOL("--set-controls", "hyperthreads=off"), 0);
@@ -317,8 +310,7 @@ static void threads_go_at_the_lowest(void **state) {
 }
 
 /* What was not set is not ours to put back. */
-static void others_changes_stay(void **state) {
-    (void)state;
+TEST(others_changes_stay) {
     machine_make("intel-pstate");
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
@@ -332,8 +324,7 @@ static void others_changes_stay(void **state) {
 }
 
 /* Files of a driver that is switched off stay, and cannot be read. */
-static void a_driver_that_is_off_is_passed_by(void **state) {
-    (void)state;
+TEST(a_driver_that_is_off_is_passed_by) {
     machine_make("acpi-cpufreq");
     assert_int_equal(mkdir(on_machine("sys/devices/system/cpu/intel_pstate"), 0755), 0);
     /* Sockets, which are there and cannot be opened. */
@@ -356,8 +347,7 @@ static void a_driver_that_is_off_is_passed_by(void **state) {
 }
 
 /* Another governor takes with it what the first was set to. */
-static void a_governors_settings_come_back(void **state) {
-    (void)state;
+TEST(a_governors_settings_come_back) {
     machine_make("intel-cpufreq");
     machine_put(POLICY "0/scaling_governor", "userspace\n");
     machine_put(POLICY "0/scaling_setspeed", "1500000\n");
@@ -385,8 +375,7 @@ static void a_governors_settings_come_back(void **state) {
 }
 
 /* A content without a newline, or with blanks, comes back as it was. */
-static void bytes_come_back(void **state) {
-    (void)state;
+TEST(bytes_come_back) {
     machine_make("intel-pstate");
     machine_put("proc/sys/kernel/numa_balancing", "1");
     machine_put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never \n\n");
@@ -401,8 +390,7 @@ static void bytes_come_back(void **state) {
     text_clear(&before);
 }
 
-static void wrong_arguments_are_refused(void **state) {
-    (void)state;
+TEST(wrong_arguments_are_refused) {
     machine_make("virtual");
     assert_int_equal(TOOL("--set-controls"), 2);
     assert_int_equal(TOOL("--set-controls", "turbo"), 2);
@@ -420,54 +408,10 @@ static void wrong_arguments_are_refused(void **state) {
     assert_string_equal(tool_output.bytes, "nothing\tthere is no snapshot here\n");
 }
 
-static double children_ms(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_CHILDREN, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3 +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3;
-}
-
-/* 64 PUs: the CPU time is told, and bounded widely. */
-static void it_costs_little(void **state) {
-    (void)state;
-    machine_make("two-sockets:cores=16");
-    struct text before = machine_state();
-    double start = children_ms();
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    double kept = children_ms();
-    assert_int_equal(TOOL("--set-controls", "turbo=off", "hyperthreads=off", "governor=performance",
-                          "frequency=2GHz", "energy-preference=performance", "idle-states=C1",
-                          "uncore-frequency=2GHz", "numa-balancing=off", "transparent-huge-pages=never"),
-                     0);
-    double set = children_ms();
-    assert_int_equal(TOOL("--restore-controls"), 0);
-    double back = children_ms();
-    print_message("CPU: kept in %.1f ms, set in %.1f ms, put back in %.1f ms\n", kept - start, set - kept,
-                  back - set);
-    assert_true(back - start < 5000);
-    machine_is_as(&before);
-    text_clear(&before);
-}
-
-int main(void) {
+static int find_program(void **state) {
     machine_find_program();
-    const struct CMUnitTest tests[] = {
-        MACHINE_TEST(lines_are_in_setting_order),
-        MACHINE_TEST(everything_comes_back),
-        MACHINE_TEST(each_comes_back),
-        MACHINE_TEST(values_are_understood),
-        MACHINE_TEST(mixed_values_are_told),
-        MACHINE_TEST(limits_stay_in_order),
-        MACHINE_TEST(boost_of_a_policy_may_differ),
-        MACHINE_TEST(limits_of_all_hold_too),
-        MACHINE_TEST(limits_of_all_are_of_each_core),
-        MACHINE_TEST(threads_go_at_the_lowest),
-        MACHINE_TEST(others_changes_stay),
-        MACHINE_TEST(a_driver_that_is_off_is_passed_by),
-        MACHINE_TEST(a_governors_settings_come_back),
-        MACHINE_TEST(bytes_come_back),
-        MACHINE_TEST(wrong_arguments_are_refused),
-        MACHINE_TEST(it_costs_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_EACH(machine_setup, machine_teardown)
+TEST_GROUP(find_program, NULL)

@@ -94,6 +94,68 @@ static void it_writes_where_it_may(void **state) {
     engine_clear(&engine);
 }
 
+/* A folder like /tmp, in which another user has made links to what is ours. */
+static void links_of_others_are_no_way(void **state) {
+    (void)state;
+    static const struct {
+        enum protocol_type type;
+        const char *what, *path, *link;
+    } ways[] = {
+        {PROTOCOL_WRITE_BEGIN, "write", "all/file", "file"},
+        {PROTOCOL_WRITE_BEGIN, "write", "all/folder/new", "folder"},
+        {PROTOCOL_WRITE_BEGIN, "write", "all/own/../all/folder/secret", "folder"},
+        {PROTOCOL_READ_FILE, "read", "all/file", "file"},
+        {PROTOCOL_READ_FILE, "read", "all/folder/secret", "folder"},
+        {PROTOCOL_HASH_FILE, "read", "all/file", "file"},
+        {PROTOCOL_LIST_TREE, "read", "all/folder", "folder"},
+        {PROTOCOL_MAKE_FOLDER, "make folder", "all/folder/new", "folder"},
+        {PROTOCOL_REMOVE_TREE, "remove", "all/folder/secret", "folder"},
+    };
+    struct engine engine;
+    struct protocol_frame frame;
+    const uid_t other = 65534;
+    char path[256], sentence[512];
+    if (geteuid() != 0)
+        skip(); /* nobody else can be made to own a link */
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), "--write-anywhere", NULL});
+    request(&engine, PROTOCOL_MAKE_FOLDER, 0, below("ours"));
+    expect(&engine, PROTOCOL_DONE, &frame);
+    write_to(&engine, below("ours/secret"), "ours");
+    expect(&engine, PROTOCOL_DONE, &frame);
+    assert_int_equal(mkdir(below("all"), 0777) | chmod(below("all"), 01777), 0);
+    assert_int_equal(symlink("../ours/secret", below("all/file")), 0);
+    assert_int_equal(symlink(below("ours"), below("all/folder")), 0);
+    assert_int_equal(symlink(below("ours"), below("all/own")), 0);
+    assert_int_equal(lchown(below("all/file"), other, other) | lchown(below("all/folder"), other, other), 0);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        snprintf(path, sizeof path, "%s", below(ways[i].path));
+        if (ways[i].type == PROTOCOL_WRITE_BEGIN)
+            write_to(&engine, path, "theirs");
+        else
+            request(&engine, ways[i].type, 1000, path);
+        snprintf(sentence, sizeof sentence,
+                 "cannot %s '%s': the link '%s' on the way was made by another user in a folder where "
+                 "everybody may make one, and is not followed",
+                 ways[i].what, path, ways[i].link);
+        expect_error(&engine, -EXDEV, sentence);
+    }
+    check_content(below("ours/secret"), "ours");
+    assert_false(file_exists(below("ours/new")));
+    /* The link itself is the other's loss; one of our own is a way, and so is one of the folder's owner. */
+    request(&engine, PROTOCOL_REMOVE_TREE, 0, below("all/file"));
+    expect(&engine, PROTOCOL_DONE, &frame);
+    write_to(&engine, below("all/own/secret"), "new");
+    expect(&engine, PROTOCOL_DONE, &frame);
+    check_content(below("ours/secret"), "new");
+    assert_int_equal(chown(below("all"), other, other), 0);
+    write_to(&engine, below("all/folder/secret"), "newer");
+    expect(&engine, PROTOCOL_DONE, &frame);
+    check_content(below("ours/secret"), "newer");
+    leave(&engine);
+    engine_clear(&engine);
+}
+
 static void expect_hash(struct engine *engine, uint64_t size, const char *hex) {
     struct protocol_frame frame;
     struct protocol_hash hash;
@@ -259,9 +321,8 @@ static void clocks_and_places_are_told(void **state) {
 int main(void) {
     find_program();
     const struct CMUnitTest tests[] = {
-        ENGINE_TEST(it_writes_where_it_may),
-        ENGINE_TEST(files_are_hashed),
-        ENGINE_TEST(trees_are_listed),
+        ENGINE_TEST(it_writes_where_it_may),     ENGINE_TEST(links_of_others_are_no_way),
+        ENGINE_TEST(files_are_hashed),           ENGINE_TEST(trees_are_listed),
         ENGINE_TEST(clocks_and_places_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

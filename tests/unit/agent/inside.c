@@ -6,24 +6,16 @@
 #include "engine/agent/pu-set.h"
 #include "engine/foundation/file.h"
 #include "engine/remote/remote-command.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* As a kernel does that is older than the call, or a container that hides it (CODE). */
 static bool refuse_openat2(unsigned code) {
@@ -59,8 +51,7 @@ static int try_without_openat2(const char *folder, int code) {
 
 /* Whatever is renamed meanwhile, anywhere: the kernel gives up a path with ".." then, and asks to try again.
  */
-static void renames_elsewhere_do_not_disturb_a_captured_machine(void **state) {
-    (void)state;
+TEST(renames_elsewhere_do_not_disturb_a_captured_machine) {
     char folder[] = "/tmp/assay-inside-XXXXXX", a[64], b[64], link[64], value[64];
     assert_non_null(mkdtemp(folder));
     snprintf(a, sizeof a, "%s/a", folder);
@@ -90,8 +81,7 @@ static void renames_elsewhere_do_not_disturb_a_captured_machine(void **state) {
     assert_int_equal(file_remove_tree(folder, NULL), 0);
 }
 
-static void without_openat2_there_is_no_captured_machine(void **state) {
-    (void)state;
+TEST(without_openat2_there_is_no_captured_machine) {
     char folder[] = "/tmp/assay-test-XXXXXX", outside[] = "/tmp/assay-test-XXXXXX", link[64], value[64] = "";
     assert_non_null(mkdtemp(folder));
     int file = mkostemp(outside, O_CLOEXEC);
@@ -114,8 +104,7 @@ static void without_openat2_there_is_no_captured_machine(void **state) {
     assert_int_equal(file_remove_tree(folder, NULL), 0);
 }
 
-static void sets_are_read_and_written(void **state) {
-    (void)state;
+TEST(sets_are_read_and_written) {
     static const struct {
         const char *text, *again;
     } good[] = {
@@ -151,8 +140,7 @@ static void sets_are_read_and_written(void **state) {
     assert_memory_equal(text, "1,3,5,7,9,", 10);
 }
 
-static void the_environment_that_is_told(void **state) {
-    (void)state;
+TEST(the_environment_that_is_told) {
     static const char *const told[] = {"PATH=/bin",
                                        "LANG=C",
                                        "LC_ALL=C",
@@ -183,8 +171,7 @@ static void the_environment_that_is_told(void **state) {
             fail_msg("%s is told", kept[i]);
 }
 
-static void without_openat2_every_link_is_refused(void **state) {
-    (void)state;
+TEST(without_openat2_every_link_is_refused) {
     char folder[] = "/tmp/assay-test-XXXXXX", path[128];
     assert_non_null(mkdtemp(folder));
     int top = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -217,8 +204,7 @@ static void without_openat2_every_link_is_refused(void **state) {
 
 /* ---- how a command that could not be ended is told */
 
-static void who_is_given_up_is_described(void **state) {
-    (void)state;
+TEST(who_is_given_up_is_described) {
     char text[128];
     struct remote_exit exit = {.abandoned = true, .timed_out = true, .code = 255};
     assert_string_equal(
@@ -278,8 +264,7 @@ static int remove_stubborn(void) {
     return r;
 }
 
-static void folders_without_rights_are_removed(void **state) {
-    (void)state;
+TEST(folders_without_rights_are_removed) {
     pid_t child = fork();
     if (child == 0) {
         if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
@@ -294,17 +279,4 @@ static void folders_without_rights_are_removed(void **state) {
         skip();
     }
     assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_are_read_and_written),
-        cmocka_unit_test(the_environment_that_is_told),
-        cmocka_unit_test(without_openat2_every_link_is_refused),
-        cmocka_unit_test(renames_elsewhere_do_not_disturb_a_captured_machine),
-        cmocka_unit_test(without_openat2_there_is_no_captured_machine),
-        cmocka_unit_test(who_is_given_up_is_described),
-        cmocka_unit_test(folders_without_rights_are_removed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,18 +4,11 @@
 
 #include "engine/agent/probes/probe.h"
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct made_tree {
     char folder[64];
@@ -45,8 +38,6 @@ static inline int made_tree_teardown(void **state) {
     free(tree);
     return r;
 }
-
-#define TREE_TEST(function) cmocka_unit_test_setup_teardown(function, made_tree_setup, made_tree_teardown)
 
 /* CONTENT as it is into PATH, the folders above it made. */
 static inline void put(struct made_tree *tree, const char *path, const char *content) {

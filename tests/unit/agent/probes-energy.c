@@ -1,4 +1,5 @@
 /* RAPL: zones by name, counters that start anew, zones that cannot be read. */
+#include "tests/test.h"
 #include "tests/unit/agent/made-tree.h"
 
 static void make_zone(struct made_tree *tree, const char *entry, const char *name, const char *energy,
@@ -16,7 +17,7 @@ static void set(struct made_tree *tree, const char *entry, const char *energy) {
     make_zone(tree, entry, NULL, energy, NULL);
 }
 
-static void zones_are_told_by_name(void **state) {
+TEST(zones_are_told_by_name) {
     struct made_tree *tree = *state;
     make_zone(tree, "intel-rapl:0", "package-1\n", "1000\n", "262143328850\n");
     make_zone(tree, "intel-rapl:0:0", "dram\n", "2000\n", "65712999613\n");
@@ -36,7 +37,7 @@ static void zones_are_told_by_name(void **state) {
     expect_sample(tree, 2, ",0,0,2500,11,0,0");
 }
 
-static void a_counter_starts_anew(void **state) {
+TEST(a_counter_starts_anew) {
     struct made_tree *tree = *state;
     make_zone(tree, "intel-rapl:0", "package-0\n", "65712999000\n", "65712999613\n");
     assert_int_equal(begin(tree, "energy"), 0);
@@ -59,7 +60,7 @@ static void a_counter_starts_anew(void **state) {
     assert_true(total > 4 * UINT64_C(65712999613));
 }
 
-static void between_samples_it_is_kept_up(void **state) {
+TEST(between_samples_it_is_kept_up) {
     struct made_tree *tree = *state;
     make_zone(tree, "intel-rapl:0", "package-0\n", "0\n", "1000\n");
     assert_int_equal(begin(tree, "energy"), 0);
@@ -74,7 +75,7 @@ static void between_samples_it_is_kept_up(void **state) {
     expect_sample(tree, 60, ",3600");
 }
 
-static void what_was_not_read_for_long_is_not_made_up(void **state) {
+TEST(what_was_not_read_for_long_is_not_made_up) {
     struct made_tree *tree = *state;
     make_zone(tree, "intel-rapl:0", "package-0\n", "10\n", "1000\n");
     make_zone(tree, "intel-rapl:1", "package-1\n", "10\n", "1000\n");
@@ -93,7 +94,7 @@ static void what_was_not_read_for_long_is_not_made_up(void **state) {
     expect_events(tree, "");
 }
 
-static void what_only_root_may_read_is_said(void **state) {
+TEST(what_only_root_may_read_is_said) {
     struct made_tree *tree = *state;
     if (geteuid() == 0) { /* whom nothing is denied: a file that cannot be read otherwise */
         make_zone(tree, "intel-rapl:0", "package-0\n", NULL, "1000\n");
@@ -111,7 +112,7 @@ static void what_only_root_may_read_is_said(void **state) {
                         "denied (only root may read it)");
 }
 
-static void a_zone_without_a_range_is_left_out(void **state) {
+TEST(a_zone_without_a_range_is_left_out) {
     struct made_tree *tree = *state;
     make_zone(tree, "intel-rapl:0", "package-0\n", "10\n", "1000\n");
     make_zone(tree, "intel-rapl:1", "package-1\n", "10\n", "0\n");
@@ -121,11 +122,4 @@ static void a_zone_without_a_range_is_left_out(void **state) {
                         "package-1: /sys/class/powercap/intel-rapl:1/max_energy_range_uj: Invalid argument");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TREE_TEST(zones_are_told_by_name),          TREE_TEST(a_counter_starts_anew),
-        TREE_TEST(between_samples_it_is_kept_up),   TREE_TEST(what_was_not_read_for_long_is_not_made_up),
-        TREE_TEST(what_only_root_may_read_is_said), TREE_TEST(a_zone_without_a_range_is_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(made_tree_setup, made_tree_teardown)

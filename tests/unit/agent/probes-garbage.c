@@ -1,5 +1,6 @@
 /* Whatever files hold, values are numbers or empty, and there is one a column. */
 #include "tests/machines/machine-tree.h"
+#include "tests/test.h"
 #include "tests/unit/agent/made-tree.h"
 
 #include <dirent.h>
@@ -11,8 +12,6 @@ static char *files[FILES];
 static size_t file_count;
 
 static int note_file(const char *path, const struct stat *status, int type, struct FTW *walk) {
-    (void)status;
-    (void)walk;
     if (type == FTW_F && file_count < FILES && chmod(path, 0644) == 0)
         files[file_count++] = strdup(path);
     return 0;
@@ -81,7 +80,7 @@ static void a_round(struct made_tree *tree, unsigned round) {
     }
 }
 
-static void garbage_gives_empty_values(void **state) {
+TEST(garbage_gives_empty_values) {
     struct made_tree *tree = *state;
     char folder[128];
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -105,7 +104,4 @@ static void garbage_gives_empty_values(void **state) {
         free(files[i]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {TREE_TEST(garbage_gives_empty_values)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(made_tree_setup, made_tree_teardown)

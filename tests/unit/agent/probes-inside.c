@@ -7,9 +7,9 @@
 #include "engine/agent/probes/sampler.h"
 #include "engine/agent/probes/source.h"
 #include "engine/foundation/clock.h"
+#include "tests/test.h"
 #include "tests/unit/agent/made-tree.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -17,8 +17,7 @@
 
 /* ---- output */
 
-static void what_nobody_reads_is_bounded(void **state) {
-    (void)state;
+TEST(what_nobody_reads_is_bounded) {
     struct output output;
     int ends[2];
     static char line[1000], back[2 * OUTPUT_LIMIT];
@@ -60,8 +59,7 @@ static void what_nobody_reads_is_bounded(void **state) {
     output_clear(&output);
 }
 
-static void a_reader_that_has_gone_is_noticed(void **state) {
-    (void)state;
+TEST(a_reader_that_has_gone_is_noticed) {
     struct output output;
     int ends[2];
     signal(SIGPIPE, SIG_IGN);
@@ -76,8 +74,7 @@ static void a_reader_that_has_gone_is_noticed(void **state) {
     output_clear(&output);
 }
 
-static void fields_are_escaped(void **state) {
-    (void)state;
+TEST(fields_are_escaped) {
     char buffer[16];
     sampler_escape("a\tb\nc\\", buffer, sizeof buffer);
     assert_string_equal(buffer, "a\\tb\\nc\\\\");
@@ -87,7 +84,7 @@ static void fields_are_escaped(void **state) {
 
 /* ---- sources */
 
-static void a_file_is_read_whole_or_not_at_all(void **state) {
+TEST(a_file_is_read_whole_or_not_at_all) {
     struct made_tree *tree = *state;
     struct source source;
     char buffer[100], content[100];
@@ -110,7 +107,7 @@ static void a_file_is_read_whole_or_not_at_all(void **state) {
 }
 
 /* A file that opens and cannot be read (EBUSY of a PU that is offline, say) is not opened at every sample. */
-static void what_cannot_be_read_is_looked_for_once_a_second(void **state) {
+TEST(what_cannot_be_read_is_looked_for_once_a_second) {
     struct made_tree *tree = *state;
     struct source source;
     char buffer[8];
@@ -136,7 +133,7 @@ static void what_cannot_be_read_is_looked_for_once_a_second(void **state) {
     source_clear(&source);
 }
 
-static void of_lines_those_that_fit_are_read(void **state) {
+TEST(of_lines_those_that_fit_are_read) {
     struct made_tree *tree = *state;
     struct source source;
     char buffer[8];
@@ -151,7 +148,7 @@ static void of_lines_those_that_fit_are_read(void **state) {
     source_clear(&source);
 }
 
-static void columns_have_names_of_their_own(void **state) {
+TEST(columns_have_names_of_their_own) {
     struct made_tree *tree = *state;
     struct probing *probing = &tree->probing;
     probing->probe = probe_find("memory");
@@ -168,7 +165,7 @@ static void columns_have_names_of_their_own(void **state) {
     assert_string_equal(probing->why, "more than 1024 columns: the rest is left out");
 }
 
-static void more_pus_than_columns(void **state) {
+TEST(more_pus_than_columns) {
     struct made_tree *tree = *state;
     put(tree, "sys/devices/system/cpu/online", "0-1099\n");
     put(tree, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1000\n");
@@ -185,7 +182,7 @@ static void more_pus_than_columns(void **state) {
     assert_int_equal(tree->probing.length, PROBE_COLUMN_LIMIT * strlen(",1000000"));
 }
 
-static void decimals_are_exact(void **state) {
+TEST(decimals_are_exact) {
     struct made_tree *tree = *state;
     static const struct {
         int64_t value;
@@ -232,8 +229,7 @@ static void *start_from_thread(void *context) {
     return (void *)(intptr_t)start_burner(300, pipes[0], pipes[1]);
 }
 
-static void the_familys_time_has_children_of_threads_and_of_the_dead(void **state) {
-    (void)state;
+TEST(the_familys_time_has_children_of_threads_and_of_the_dead) {
     if (foreign_find_family() == 0)
         skip(); /* no CONFIG_PROC_CHILDREN */
     int pipes[2][2];
@@ -266,8 +262,7 @@ static void the_familys_time_has_children_of_threads_and_of_the_dead(void **stat
 
 /* ---- load */
 
-static void a_chain_takes_a_cycle_a_link(void **state) {
-    (void)state;
+TEST(a_chain_takes_a_cycle_a_link) {
     if (!cycles_spend(CYCLES_CHAIN))
         skip(); /* not for this processor */
     /* Twice as many take twice as long, and the speed is one that processors have. */
@@ -284,8 +279,7 @@ static void a_chain_takes_a_cycle_a_link(void **state) {
         fail_msg("%g Hz", hz);
 }
 
-static void counters_give_the_mean_while_awake(void **state) {
-    (void)state;
+TEST(counters_give_the_mean_while_awake) {
     /* half a second, asleep for half of it, at 3 GHz beside a time stamp of 2 GHz */
     struct cycles_counters from = {1000, 2000, 3000, 4000}, to = from;
     to.actual += 750000000;
@@ -303,8 +297,7 @@ static void counters_give_the_mean_while_awake(void **state) {
     assert_true(cycles_mean_hz(&from, &still) == 0);
 }
 
-static void pus_are_counted(void **state) {
-    (void)state;
+TEST(pus_are_counted) {
     struct pu_set set;
     assert_int_equal(pu_set_parse("0-3,8,8191", &set), 0);
     assert_int_equal(load_count_pus(&set), 6);
@@ -312,21 +305,4 @@ static void pus_are_counted(void **state) {
     assert_in_range(load_count_pus(&set), 1, sysconf(_SC_NPROCESSORS_CONF));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_nobody_reads_is_bounded),
-        cmocka_unit_test(a_reader_that_has_gone_is_noticed),
-        cmocka_unit_test(fields_are_escaped),
-        TREE_TEST(a_file_is_read_whole_or_not_at_all),
-        TREE_TEST(what_cannot_be_read_is_looked_for_once_a_second),
-        TREE_TEST(of_lines_those_that_fit_are_read),
-        TREE_TEST(columns_have_names_of_their_own),
-        TREE_TEST(more_pus_than_columns),
-        TREE_TEST(decimals_are_exact),
-        cmocka_unit_test(the_familys_time_has_children_of_threads_and_of_the_dead),
-        cmocka_unit_test(a_chain_takes_a_cycle_a_link),
-        cmocka_unit_test(counters_give_the_mean_while_awake),
-        cmocka_unit_test(pus_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(made_tree_setup, made_tree_teardown)

@@ -1,5 +1,6 @@
 /* What each probe finds on made-up machines, and what becomes of values that are garbage, that go and that
  * come back. */
+#include "tests/test.h"
 #include "tests/unit/agent/made-tree.h"
 
 /* ---- frequency */
@@ -14,7 +15,7 @@ static void make_pus(struct made_tree *tree, const char *online, const char *con
     }
 }
 
-static void frequency_is_of_pus_that_are_online(void **state) {
+TEST(frequency_is_of_pus_that_are_online) {
     struct made_tree *tree = *state;
     make_pus(tree, "0-1,3\n", (const char *const[]){"2100000\n", "800123\n", "1\n", "0\n"}, 4);
     assert_int_equal(begin(tree, "frequency"), 0);
@@ -25,7 +26,7 @@ static void frequency_is_of_pus_that_are_online(void **state) {
     expect_events(tree, "");
 }
 
-static void a_pu_goes_offline_and_comes_back(void **state) {
+TEST(a_pu_goes_offline_and_comes_back) {
     struct made_tree *tree = *state;
     static const char path[] = "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq";
     make_pus(tree, "0-1\n", (const char *const[]){"2100000\n", "2200000\n"}, 2);
@@ -43,7 +44,7 @@ static void a_pu_goes_offline_and_comes_back(void **state) {
     expect_events(tree, "back frequency cpu1\n");
 }
 
-static void garbage_is_no_value(void **state) {
+TEST(garbage_is_no_value) {
     struct made_tree *tree = *state;
     static const char *const garbage[] = {"",    "\n",       "<unknown>\n",
                                           "12x", "1 2",      "--5",
@@ -61,7 +62,7 @@ static void garbage_is_no_value(void **state) {
     }
 }
 
-static void nothing_there_is_said(void **state) {
+TEST(nothing_there_is_said) {
     struct made_tree *tree = *state;
     static const struct {
         const char *probe, *why;
@@ -92,7 +93,7 @@ static void nothing_there_is_said(void **state) {
 
 /* ---- temperature, power */
 
-static void packages_are_told_by_label_whatever_their_number(void **state) {
+TEST(packages_are_told_by_label_whatever_their_number) {
     struct made_tree *tree = *state;
     put(tree, "sys/class/hwmon/hwmon5/name", "coretemp\n");
     put(tree, "sys/class/hwmon/hwmon5/temp1_label", "Package id 0\n");
@@ -116,7 +117,7 @@ static void packages_are_told_by_label_whatever_their_number(void **state) {
     assert_string_equal(tree->probing.source, "hwmon coretemp");
 }
 
-static void chips_come_in_the_order_of_their_devices(void **state) {
+TEST(chips_come_in_the_order_of_their_devices) {
     struct made_tree *tree = *state;
     for (unsigned i = 0; i < 2; i++) { /* hwmon0 is the second one */
         char path[128], link[128];
@@ -139,7 +140,7 @@ static void chips_come_in_the_order_of_their_devices(void **state) {
     expect_sample(tree, 1, ",41.000,39.000,52.125,39.000");
 }
 
-static void the_die_goes_before_what_fans_go_by(void **state) {
+TEST(the_die_goes_before_what_fans_go_by) {
     struct made_tree *tree = *state;
     put(tree, "sys/class/hwmon/hwmon0/name", "k10temp\n");
     put(tree, "sys/class/hwmon/hwmon0/temp1_label", "Tctl\n");
@@ -151,7 +152,7 @@ static void the_die_goes_before_what_fans_go_by(void **state) {
     expect_sample(tree, 1, ",70.000,43.000");
 }
 
-static void a_chip_of_another_maker(void **state) {
+TEST(a_chip_of_another_maker) {
     struct made_tree *tree = *state;
     put(tree, "sys/class/hwmon/hwmon0/device/name", "apm_xgene\n"); /* where old kernels had it */
     put(tree, "sys/class/hwmon/hwmon0/device/temp1_label", "SoC Temperature\n");
@@ -161,7 +162,7 @@ static void a_chip_of_another_maker(void **state) {
     expect_sample(tree, 1, ",34.000");
 }
 
-static void thermal_zones_are_taken_where_there_is_no_chip(void **state) {
+TEST(thermal_zones_are_taken_where_there_is_no_chip) {
     struct made_tree *tree = *state;
     static const struct {
         const char *type, *temp;
@@ -182,7 +183,7 @@ static void thermal_zones_are_taken_where_there_is_no_chip(void **state) {
     expect_sample(tree, 1, ",45.000,46.000,30.000,31.000");
 }
 
-static void power_is_the_average_where_there_is_one(void **state) {
+TEST(power_is_the_average_where_there_is_one) {
     struct made_tree *tree = *state;
     put(tree, "sys/class/hwmon/hwmon0/name", "power_meter\n");
     put(tree, "sys/class/hwmon/hwmon0/power1_average", "215000000\n");
@@ -215,7 +216,7 @@ static void make_throttle(struct made_tree *tree, unsigned pu, const char *packa
     }
 }
 
-static void throttling_is_counted_once_a_core_and_once_a_package(void **state) {
+TEST(throttling_is_counted_once_a_core_and_once_a_package) {
     struct made_tree *tree = *state;
     put(tree, "sys/devices/system/cpu/online", "0-6\n"); /* 7 is offline: its sibling is alone */
     make_throttle(tree, 0, "0\n", "0\n", "0,4\n", (const char *[]){"11\n", "7\n"});
@@ -240,7 +241,7 @@ static const char stat_before[] = "cpu  100 10 50 800 5 3 2 30 0 0\ncpu0 100 10 
 static const char stat_after[] = "cpu  150 10 70 860 35 3 2 70 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
                                  "intr 5120 1 2 3\nctxt 7345\nbtime 1\n";
 
-static void load_counts_from_the_beginning(void **state) {
+TEST(load_counts_from_the_beginning) {
     struct made_tree *tree = *state;
     put(tree, "proc/stat", stat_before);
     put(tree, "proc/loadavg", "0.52 0.58 0.59 3/1234 56789\n");
@@ -263,7 +264,7 @@ static void load_counts_from_the_beginning(void **state) {
     expect_sample(tree, 3.01, ",,,,0,0"); /* the last one spares nothing; ticks ran backwards */
 }
 
-static void memory_is_in_bytes(void **state) {
+TEST(memory_is_in_bytes) {
     struct made_tree *tree = *state;
     put(tree, "proc/meminfo",
         "MemTotal:       196608000 kB\nMemFree:        100 kB\nMemAvailable:   200 kB\n");
@@ -278,7 +279,7 @@ static void memory_is_in_bytes(void **state) {
 }
 
 /* More than are read: hosts of many virtual machines have thousands. */
-static void many_interfaces_are_no_reason_for_none(void **state) {
+TEST(many_interfaces_are_no_reason_for_none) {
     struct made_tree *tree = *state;
     struct text content;
     text_init(&content, 1 << 20);
@@ -290,7 +291,7 @@ static void many_interfaces_are_no_reason_for_none(void **state) {
     assert_int_equal(tree->probing.count, PROBE_COLUMN_LIMIT / 6 * 6);
 }
 
-static void interfaces_come_and_go(void **state) {
+TEST(interfaces_come_and_go) {
     struct made_tree *tree = *state;
     static const char header[] = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop\n";
     char content[1024];
@@ -323,7 +324,7 @@ static void append(struct made_tree *tree, const char *path, const char *text) {
     close(file);
 }
 
-static void the_kernel_complains(void **state) {
+TEST(the_kernel_complains) {
     struct made_tree *tree = *state;
     put(tree, "dev/kmsg", "3,1,100,-;before we came\n");
     assert_int_equal(begin(tree, "kernel"), 0);
@@ -343,7 +344,7 @@ static void the_kernel_complains(void **state) {
     assert_int_equal(told, 16); /* a storm is counted, and not told at length */
 }
 
-static void memory_controllers_are_summed(void **state) {
+TEST(memory_controllers_are_summed) {
     struct made_tree *tree = *state;
     put(tree, "sys/devices/system/edac/mc/mc0/ce_count", "3\n");
     put(tree, "sys/devices/system/edac/mc/mc0/ue_count", "0\n");
@@ -360,7 +361,7 @@ static void memory_controllers_are_summed(void **state) {
 
 /* ---- drift */
 
-static void what_was_set_is_watched(void **state) {
+TEST(what_was_set_is_watched) {
     struct made_tree *tree = *state;
     static const char *const expected[] = {"/sys/a= 1 ", "/sys/thp=madvise", "/sys/missing=", "/sys/x=a=b"};
     put(tree, "sys/a", "1\n");
@@ -386,34 +387,11 @@ static void what_was_set_is_watched(void **state) {
     expect_events(tree, "drift /sys/x: expected a=b, found c\ndrift-over /sys/a: expected 1, found 1\n");
 }
 
-static void what_is_expected_has_a_form(void **state) {
+TEST(what_is_expected_has_a_form) {
     struct made_tree *tree = *state;
     static const char *const bad[] = {"sys/a=1", "/sys/a", "/=1", "", "="};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(begin_with(tree, "drift", &bad[i], 1), -EINVAL);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TREE_TEST(frequency_is_of_pus_that_are_online),
-        TREE_TEST(a_pu_goes_offline_and_comes_back),
-        TREE_TEST(garbage_is_no_value),
-        TREE_TEST(nothing_there_is_said),
-        TREE_TEST(packages_are_told_by_label_whatever_their_number),
-        TREE_TEST(chips_come_in_the_order_of_their_devices),
-        TREE_TEST(the_die_goes_before_what_fans_go_by),
-        TREE_TEST(a_chip_of_another_maker),
-        TREE_TEST(thermal_zones_are_taken_where_there_is_no_chip),
-        TREE_TEST(power_is_the_average_where_there_is_one),
-        TREE_TEST(throttling_is_counted_once_a_core_and_once_a_package),
-        TREE_TEST(load_counts_from_the_beginning),
-        TREE_TEST(memory_is_in_bytes),
-        TREE_TEST(many_interfaces_are_no_reason_for_none),
-        TREE_TEST(interfaces_come_and_go),
-        TREE_TEST(the_kernel_complains),
-        TREE_TEST(memory_controllers_are_summed),
-        TREE_TEST(what_was_set_is_watched),
-        TREE_TEST(what_is_expected_has_a_form),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(made_tree_setup, made_tree_teardown)

@@ -1,15 +1,7 @@
 /* Every message there and back, every prefix and every extension of it refused, every limit. */
 #include "engine/agent/protocol.h"
 #include "engine/agent/mailbox.h"
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static struct text out;
 static struct protocol_writer writer;
@@ -17,13 +9,11 @@ static struct protocol_frame frame;
 static struct failure failure;
 
 static int set_up(void **state) {
-    (void)state;
     text_init(&out, 8 << 20);
     return 0;
 }
 
 static int tear_down(void **state) {
-    (void)state;
     text_clear(&out);
     return 0;
 }
@@ -98,8 +88,7 @@ static int decode_run(const struct protocol_frame *given, struct failure *why) {
     return r;
 }
 
-static void the_link_messages(void **state) {
-    (void)state;
+TEST(the_link_messages) {
     struct protocol_hello hello = {.version = PROTOCOL_VERSION,
                                    .capabilities = 0x8000000000000001,
                                    .session = 42,
@@ -146,8 +135,7 @@ static void the_link_messages(void **state) {
     check_lengths(decode_refuse, false, 0);
 }
 
-static void the_requests(void **state) {
-    (void)state;
+TEST(the_requests) {
     begin(PROTOCOL_INSPECT);
     protocol_put_number(&writer, 0xfedcba98);
     take();
@@ -201,8 +189,7 @@ static void the_requests(void **state) {
     check_lengths(decode_statistics, false, 0);
 }
 
-static void the_sessions(void **state) {
-    (void)state;
+TEST(the_sessions) {
     uint64_t lease;
     begin(PROTOCOL_LEASE);
     protocol_put_lease(&writer, PROTOCOL_LEASE_LIMIT_MS);
@@ -244,8 +231,7 @@ static void the_sessions(void **state) {
     assert_int_equal(sequence, frame.sequence);
 }
 
-static void the_data(void **state) {
-    (void)state;
+TEST(the_data) {
     begin(PROTOCOL_OUTPUT);
     protocol_put_number(&writer, 3);
     protocol_put_u8(&writer, 2);
@@ -277,8 +263,7 @@ static void the_data(void **state) {
     check_lengths(decode_data, true, 4);
 }
 
-static void the_commands(void **state) {
-    (void)state;
+TEST(the_commands) {
     struct protocol_amount amount = {1, UINT64_C(1) << 40}, got_amount;
     begin(PROTOCOL_CREDIT);
     protocol_put_amount(&writer, &amount);
@@ -342,8 +327,7 @@ static struct protocol_run sample_run(void) {
                                  .pu_count = 3};
 }
 
-static void run_there_and_back(void **state) {
-    (void)state;
+TEST(run_there_and_back) {
     struct protocol_run run = sample_run(), got;
     assert_int_equal(protocol_check_run(&run, &failure), 0);
     begin(PROTOCOL_RUN);
@@ -368,8 +352,7 @@ static void run_there_and_back(void **state) {
     check_lengths(decode_run, false, 0);
 }
 
-static void run_limits(void **state) {
-    (void)state;
+TEST(run_limits) {
     struct protocol_run run = sample_run();
     run.argument_count = 0;
     assert_int_equal(protocol_check_run(&run, &failure), -EINVAL);
@@ -420,8 +403,7 @@ static void run_limits(void **state) {
     assert_int_equal(protocol_check_run(&run, &failure), -E2BIG);
 }
 
-static void counts_that_lie_cost_no_memory(void **state) {
-    (void)state;
+TEST(counts_that_lie_cost_no_memory) {
     /* A RUN of 40 bytes that says that it has four thousand million arguments. */
     struct protocol_run run = sample_run();
     run.argument_count = run.environment_count = run.pu_count = 0;
@@ -435,8 +417,7 @@ static void counts_that_lie_cost_no_memory(void **state) {
     }
 }
 
-static void strings(void **state) {
-    (void)state;
+TEST(strings) {
     struct protocol_reader reader;
     static const char inner_nul[] = "\3\0\0\0a\0c", no_end[] = "\3\0\0\0abcX", huge[] = "\xff\xff\xff\xff";
     protocol_read(&reader, inner_nul, 8);
@@ -472,8 +453,7 @@ static void patch(size_t offset, unsigned char value) {
     out.bytes[offset] = (char)value;
 }
 
-static void frames_that_are_none(void **state) {
-    (void)state;
+TEST(frames_that_are_none) {
     begin(PROTOCOL_INSPECT);
     protocol_put_number(&writer, 1);
     take();
@@ -506,8 +486,7 @@ static void frames_that_are_none(void **state) {
                      (type >= 64 && type <= 70) || (type >= 80 && type <= 84)));
 }
 
-static void a_frame_over_the_limit_is_not_written(void **state) {
-    (void)state;
+TEST(a_frame_over_the_limit_is_not_written) {
     begin(PROTOCOL_INSPECT);
     protocol_put_number(&writer, 1);
     assert_int_equal(protocol_end(&writer, 1, 0), 0);
@@ -552,8 +531,7 @@ static void put(struct outbox *outbox, unsigned number, size_t padding) {
     assert_int_equal(outbox_end(outbox, &local), 0);
 }
 
-static void mailboxes_carry_in_order_through_any_cut(void **state) {
-    (void)state;
+TEST(mailboxes_carry_in_order_through_any_cut) {
     struct inbox in, other_in;
     struct outbox box;
     inbox_init(&in);
@@ -586,8 +564,7 @@ static void mailboxes_carry_in_order_through_any_cut(void **state) {
     outbox_clear(&box);
 }
 
-static void what_is_not_acknowledged_is_kept(void **state) {
-    (void)state;
+TEST(what_is_not_acknowledged_is_kept) {
     struct inbox in, other_in;
     struct outbox box;
     inbox_init(&in);
@@ -615,8 +592,7 @@ static void what_is_not_acknowledged_is_kept(void **state) {
     outbox_clear(&box);
 }
 
-static void a_gap_in_the_numbers_is_noticed(void **state) {
-    (void)state;
+TEST(a_gap_in_the_numbers_is_noticed) {
     struct inbox in, other_in;
     struct outbox box;
     inbox_init(&in);
@@ -632,8 +608,7 @@ static void a_gap_in_the_numbers_is_noticed(void **state) {
     outbox_clear(&box);
 }
 
-static void an_acknowledgement_is_owed_after_much(void **state) {
-    (void)state;
+TEST(an_acknowledgement_is_owed_after_much) {
     struct inbox in;
     struct outbox box, answer;
     struct inbox other_in;
@@ -663,25 +638,4 @@ static void an_acknowledgement_is_owed_after_much(void **state) {
     outbox_clear(&answer);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_link_messages),
-        TEST(the_requests),
-        TEST(the_sessions),
-        TEST(the_data),
-        TEST(the_commands),
-        TEST(run_there_and_back),
-        TEST(run_limits),
-        TEST(counts_that_lie_cost_no_memory),
-        TEST(strings),
-        TEST(frames_that_are_none),
-        TEST(a_frame_over_the_limit_is_not_written),
-        TEST(mailboxes_carry_in_order_through_any_cut),
-        TEST(what_is_not_acknowledged_is_kept),
-        TEST(a_gap_in_the_numbers_is_noticed),
-        TEST(an_acknowledgement_is_owed_after_much),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -2,15 +2,7 @@
  */
 #include "engine/agent/sha256.h"
 #include "engine/foundation/hash.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static const char *hex(const unsigned char *digest) {
     static char text[2 * SHA256_SIZE + 1];
@@ -20,8 +12,7 @@ static const char *hex(const unsigned char *digest) {
 }
 
 /* FIPS 180-4 examples and NIST's SHA256ShortMsg.rsp and SHA256LongMsg.rsp. */
-static void published_vectors(void **state) {
-    (void)state;
+TEST(published_vectors) {
     static const struct {
         const char *message, *digest;
     } vectors[] = {
@@ -51,8 +42,7 @@ static void published_vectors(void **state) {
 }
 
 /* Every length around the edges of blocks, in parts of every size. */
-static void as_the_engine(void **state) {
-    (void)state;
+TEST(as_the_engine) {
     enum { MOST = 700 };
     unsigned char message[MOST], digest[SHA256_SIZE];
     char expected[HASH_HEX_SIZE];
@@ -73,8 +63,7 @@ static void as_the_engine(void **state) {
 }
 
 /* The length of the message is counted in bits, past 2^32 of them too. */
-static void a_long_message(void **state) {
-    (void)state;
+TEST(a_long_message) {
 #ifdef __SANITIZE_ADDRESS__
     enum { CHUNK = 1 << 20, CHUNKS = 20 }; /* slow there, and what it counts is the same */
 #else
@@ -95,13 +84,4 @@ static void a_long_message(void **state) {
     hash_free(other);
     assert_string_equal(hex(digest), expected);
     free(bytes);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_vectors),
-        cmocka_unit_test(as_the_engine),
-        cmocka_unit_test(a_long_message),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,9 @@
 #include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char path[] = "/tmp/assay-datapackage.XXXXXX";
 
@@ -20,8 +13,7 @@ static int parse(const char *text, const char *table, struct archive_columns *re
     return archive_parse_columns("datapackage.json", text, strlen(text), table, ret, failure);
 }
 
-static void test_round_trip(void **state) {
-    (void)state;
+TEST(round_trip) {
     static const struct archive_column columns[] = {
         {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, "row of the \"design\""},
         {"m", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, "", ""},
@@ -56,8 +48,7 @@ static void test_round_trip(void **state) {
     assert_null(strstr(text.bytes, "fieldsMatch"));
 }
 
-static void test_refused_tables(void **state) {
-    (void)state;
+TEST(refused_tables) {
     const struct archive_column twice[] = {{.name = "a"}, {.name = "b"}, {.name = "a"}};
     const struct archive_column unnamed[] = {{.name = "a"}, {.name = ""}};
     const struct archive_table tables[] = {{"a.csv", "", twice, 3}, {"b.csv", "", unnamed, 2}};
@@ -70,8 +61,7 @@ static void test_refused_tables(void **state) {
     assert_false(file_exists(other));
 }
 
-static void test_later_versions(void **state) {
-    (void)state;
+TEST(later_versions) {
     static const char text[] = "{\"resources\":[{\"path\":\"r.csv\",\"novelty\":1,\"schema\":{\"fields\":["
                                "{\"name\":\"a\",\"type\":\"geopoint\",\"role\":\"weight\",\"unit\":7,"
                                "\"novelty\":[1]},{\"name\":\"b\"}]}}]}";
@@ -84,8 +74,7 @@ static void test_later_versions(void **state) {
     assert_string_equal(found.items[0].unit, "");
 }
 
-static void test_damaged(void **state) {
-    (void)state;
+TEST(damaged) {
     static const struct {
         const char *text, *reason;
         enum failure_kind kind;
@@ -115,22 +104,12 @@ static void test_damaged(void **state) {
 }
 
 static int make_path(void **state) {
-    (void)state;
     int descriptor = mkstemp(path);
     return descriptor < 0 ? -1 : close(descriptor);
 }
 
 static int remove_path(void **state) {
-    (void)state;
     return unlink(path);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_refused_tables),
-        cmocka_unit_test(test_later_versions),
-        cmocka_unit_test(test_damaged),
-    };
-    return cmocka_run_group_tests(tests, make_path, remove_path);
-}
+TEST_GROUP(make_path, remove_path)

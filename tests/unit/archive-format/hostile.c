@@ -6,17 +6,12 @@
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 #include "tests/unit/archive-format/zip-builder.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct sample {
     const char *name;
@@ -402,8 +397,7 @@ static int open_and_verify(const char *bytes, size_t length, struct failure *fai
 
 static char scratch[] = "/tmp/assay-hostile.XXXXXX";
 
-static void test_good(void **state) {
-    (void)state;
+TEST(good) {
     struct build build = build_good();
     cleanup(text_clear) struct text zip, content;
     text_init(&content, 1000);
@@ -420,8 +414,7 @@ static void test_good(void **state) {
 }
 
 /* Everything that a right archive may have and build_good has not. */
-static void test_taken(void **state) {
-    (void)state;
+TEST(taken) {
     struct failure failure = {0};
     struct build build = build_good();
     cleanup(text_clear) struct text zip, packed;
@@ -450,8 +443,7 @@ static void test_taken(void **state) {
     assert_int_equal(r, 0);
 }
 
-static void test_samples(void **state) {
-    (void)state;
+TEST(samples) {
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         cleanup(text_clear) struct text zip;
         struct failure failure = {0};
@@ -466,8 +458,7 @@ static void test_samples(void **state) {
 }
 
 /* A wrong hash and a lying size are found only by unpacking: extracting must find them before it writes. */
-static void test_extract_writes_nothing(void **state) {
-    (void)state;
+TEST(extract_writes_nothing) {
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         cleanup(text_clear) struct text zip;
         cleanup(archive_close_reader) struct archive_reader *archive = NULL;
@@ -482,8 +473,7 @@ static void test_extract_writes_nothing(void **state) {
     }
 }
 
-static void test_truncated(void **state) {
-    (void)state;
+TEST(truncated) {
     struct build build = build_good();
     cleanup(text_clear) struct text zip;
     build_archive(&build, &zip);
@@ -518,8 +508,7 @@ static int read_all(const char *bytes, size_t length, struct text *ret, struct f
 
 /* Flips each bit: either it is refused, or every member has the name and the content that it had. What is not
  * refused is then only what no reader uses: versions in headers, internal attributes, permission bits. */
-static void test_flipped(void **state) {
-    (void)state;
+TEST(flipped) {
     struct build build = build_good();
     cleanup(text_clear) struct text zip, original, found;
     struct failure failure = {0};
@@ -548,8 +537,7 @@ static void test_flipped(void **state) {
     assert_true(taken <= build.count * 8 * (2 + 4 + 2 + 4));
 }
 
-static void test_samples_are_committed(void **state) {
-    (void)state;
+TEST(samples_are_committed) {
     const char *source = getenv("ASSAY_SOURCE");
     if (!source) {
         print_message("ASSAY_SOURCE is not set\n");
@@ -598,26 +586,17 @@ static int write_samples(const char *folder) {
 }
 
 static int make_scratch(void **state) {
-    (void)state;
     return mkdtemp(scratch) ? 0 : -1;
 }
 
 static int remove_scratch(void **state) {
-    (void)state;
     return file_remove_tree(scratch, NULL);
 }
+
+TEST_GROUP(make_scratch, remove_scratch)
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
         return write_samples(argv[2]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_taken),
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_extract_writes_nothing),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_flipped),
-        cmocka_unit_test(test_samples_are_committed),
-    };
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    return test_run();
 }

@@ -1,18 +1,9 @@
 /* Which names are taken, and which cannot stand beside each other. */
 #include "archive-format/name.h"
 #include "archive-format/writer.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void test_names(void **state) {
-    (void)state;
+TEST(names) {
     static const char *const taken[] = {"a",   "run.json", "nodes/n-1.site/raw/os-release",
                                         "...", "a..b/..c", "-rf"};
     static const char *const dangerous[] = {"",    "/",     "/a", "a/",   "a//b", ".",    "..",    "a/..",
@@ -37,8 +28,7 @@ static void test_names(void **state) {
     assert_null(archive_name_problem(name));
 }
 
-static void test_order_puts_a_folder_before_what_is_in_it(void **state) {
-    (void)state;
+TEST(order_puts_a_folder_before_what_is_in_it) {
     static const char *const ordered[] = {"A", "a/b", "a/B/c", "A-b", "a.b", "Ab", "b"};
     for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++)
         for (size_t k = 0; k < sizeof ordered / sizeof *ordered; k++) {
@@ -48,8 +38,7 @@ static void test_order_puts_a_folder_before_what_is_in_it(void **state) {
     assert_int_equal(archive_name_compare("Results/A.csv", "results/a.CSV"), 0);
 }
 
-static void test_conflicts(void **state) {
-    (void)state;
+TEST(conflicts) {
     static const struct {
         const char *a;
         bool folder;
@@ -77,8 +66,7 @@ static void test_conflicts(void **state) {
     }
 }
 
-static void test_shown(void **state) {
-    (void)state;
+TEST(shown) {
     char buffer[ARCHIVE_NAME_SHOWN_SIZE], name[300];
     assert_string_equal(archive_name_show("a\nb\x1b[0m\xc3\xa9", buffer), "a?b?[0m??");
     memset(name, 'a', sizeof name);
@@ -86,14 +74,4 @@ static void test_shown(void **state) {
     archive_name_show(name, buffer);
     assert_int_equal(strlen(buffer), ARCHIVE_NAME_SHOWN_SIZE - 1);
     assert_string_equal(buffer + ARCHIVE_NAME_SHOWN_SIZE - 4, "...");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_order_puts_a_folder_before_what_is_in_it),
-        cmocka_unit_test(test_conflicts),
-        cmocka_unit_test(test_shown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,23 +6,15 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char scratch[] = "/tmp/assay-seal.XXXXXX";
 
@@ -169,8 +161,7 @@ static void expect_failure(const char *staging, const char *target, const char *
 
 /* ---- What is sealed */
 
-static void test_round_trip(void **state) {
-    (void)state;
+TEST(round_trip) {
     cleanup_free char *staging = stage("round"), *target = path_of("round.zip"), *into = path_of("round.out");
     char sha256[HASH_HEX_SIZE], found[HASH_HEX_SIZE];
     struct failure failure = {0};
@@ -206,8 +197,7 @@ static void test_round_trip(void **state) {
     }
 }
 
-static void test_same_bytes_everywhere(void **state) {
-    (void)state;
+TEST(same_bytes_everywhere) {
     static const char *const zones[] = {"UTC", "Pacific/Kiritimati", "America/St_Johns",
                                         "CET-1CEST,M3.5.0,M10.5.0/3"};
     char first[HASH_HEX_SIZE] = "", again[HASH_HEX_SIZE];
@@ -244,8 +234,7 @@ static void test_same_bytes_everywhere(void **state) {
     assert_int_equal(at[12] | at[13] << 8, (2025 - 1980) << 9 | 11 << 5 | 20);
 }
 
-static void test_stream_a_table(void **state) {
-    (void)state;
+TEST(stream_a_table) {
     cleanup_free char *staging = stage("stream"), *target = path_of("stream.zip");
     char sha256[HASH_HEX_SIZE];
     seal(staging, target, sha256);
@@ -275,8 +264,7 @@ static void test_stream_a_table(void **state) {
     assert_true(sum == 0.75);
 }
 
-static void test_members_that_are_not_there(void **state) {
-    (void)state;
+TEST(members_that_are_not_there) {
     cleanup_free char *staging = stage("absent"), *target = path_of("absent.zip"),
                       *into = path_of("absent.out");
     char sha256[HASH_HEX_SIZE];
@@ -309,8 +297,7 @@ static void test_members_that_are_not_there(void **state) {
 
 /* ---- What is not sealed */
 
-static void test_refused_staging(void **state) {
-    (void)state;
+TEST(refused_staging) {
     cleanup_free char *staging = stage("refused"), *target = path_of("refused.zip");
     cleanup_free char *link = file_join(staging, "results/link"), *run = file_join(staging, "run.json");
     char sha256[HASH_HEX_SIZE];
@@ -351,8 +338,7 @@ static void test_refused_staging(void **state) {
         assert_null(strstr(archive_member_name(archive, i), "/."));
 }
 
-static void test_target_is_there(void **state) {
-    (void)state;
+TEST(target_is_there) {
     cleanup_free char *staging = stage("there"), *target = path_of("there.zip");
     cleanup_free char *part = text_format("%s.part", target);
     char sha256[HASH_HEX_SIZE], again[HASH_HEX_SIZE];
@@ -368,8 +354,7 @@ static void test_target_is_there(void **state) {
     assert_string_equal(sha256, again);
 }
 
-static void test_failed_run_says_why(void **state) {
-    (void)state;
+TEST(failed_run_says_why) {
     cleanup_free char *staging = stage("failed"), *target = path_of("failed.zip");
     char sha256[HASH_HEX_SIZE];
     struct archive_description description = describe();
@@ -414,8 +399,7 @@ static void write_noise(const char *staging) {
 }
 
 /* A limit on the size of files stops the write that would pass it, wherever that is. */
-static void test_write_fails_at_any_size(void **state) {
-    (void)state;
+TEST(write_fails_at_any_size) {
     cleanup_free char *staging = stage("limit"), *target = path_of("limit.zip");
     cleanup_free char *part = text_format("%s.part", target);
     cleanup(text_clear) struct text before, after;
@@ -451,8 +435,7 @@ static void test_write_fails_at_any_size(void **state) {
 }
 
 /* The same with a file system that is full: sizes from a page up until sealing succeeds. */
-static void test_full_disk(void **state) {
-    (void)state;
+TEST(full_disk) {
     cleanup_free char *staging = stage("full"), *disk = path_of("disk"), *target = path_of("disk/a.zip");
     cleanup_free char *part = text_format("%s.part", target);
     cleanup(text_clear) struct text before, after;
@@ -494,12 +477,10 @@ static void test_full_disk(void **state) {
 }
 
 static int make_scratch(void **state) {
-    (void)state;
     return mkdtemp(scratch) ? 0 : -1;
 }
 
 static int remove_scratch(void **state) {
-    (void)state;
     return file_remove_tree(scratch, NULL);
 }
 
@@ -520,8 +501,7 @@ static int write_sample(const char *target) {
 }
 
 /* Archives of every version that was ever released stay readable. */
-static void test_committed_sample(void **state) {
-    (void)state;
+TEST(committed_sample) {
     const char *source = getenv("ASSAY_SOURCE");
     if (!source) {
         print_message("ASSAY_SOURCE is not set\n");
@@ -537,15 +517,10 @@ static void test_committed_sample(void **state) {
     assert_string_equal(table.bytes, results);
 }
 
+TEST_GROUP(make_scratch, remove_scratch)
+
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
         return write_sample(argv[2]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_same_bytes_everywhere),
-        cmocka_unit_test(test_stream_a_table),      cmocka_unit_test(test_members_that_are_not_there),
-        cmocka_unit_test(test_refused_staging),     cmocka_unit_test(test_target_is_there),
-        cmocka_unit_test(test_failed_run_says_why), cmocka_unit_test(test_write_fails_at_any_size),
-        cmocka_unit_test(test_full_disk),           cmocka_unit_test(test_committed_sample),
-    };
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    return test_run();
 }

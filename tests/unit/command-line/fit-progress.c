@@ -1,15 +1,6 @@
 /* The line of a fit that takes long: when there is one, what it says, and that it goes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/command-line/fit-progress.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/test.h"
 
 static char *text;
 static size_t size;
@@ -41,8 +32,7 @@ static const char *line(void) {
     return last ? last : "";
 }
 
-static void in_time(void **state) {
-    (void)state;
+TEST(in_time) {
     struct fit_progress progress = begin(true);
     show(&progress, "rows", 1000, 0, 1, 0.5);
     show(&progress, "rows", 2000, 0, 1, 1.99);
@@ -70,8 +60,7 @@ static void in_time(void **state) {
 }
 
 /* The time that is left is by the pass in hand. */
-static void of_a_pass(void **state) {
-    (void)state;
+TEST(of_a_pass) {
     struct fit_progress progress = begin(true);
     show(&progress, "rows", 0, 0, 1, 0);
     show(&progress, "rows", 1000, 0, 1, 100);
@@ -85,21 +74,11 @@ static void of_a_pass(void **state) {
     end(&progress);
 }
 
-static void nowhere_else(void **state) {
-    (void)state;
+TEST(nowhere_else) {
     struct fit_progress progress = begin(false);
     show(&progress, "rows", 1000, 0, 1, 50);
     fit_progress_show(&progress, NULL, after(60));
     fflush(progress.stream);
     assert_int_equal(size, 0);
     end(&progress);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_time),
-        cmocka_unit_test(of_a_pass),
-        cmocka_unit_test(nowhere_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* What a terminal is shown of texts that anybody wrote. */
 #include "engine/command-line/shown.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void test_cleaned(void **state) {
-    (void)state;
+TEST(cleaned) {
     static const char *const cases[][2] = {
         {"duration", "duration"},
         {"", ""},
@@ -36,8 +28,7 @@ static void test_cleaned(void **state) {
         assert_string_equal(shown(cases[i][0]).text, cases[i][1]);
 }
 
-static void test_cut(void **state) {
-    (void)state;
+TEST(cut) {
     char exact[SHOWN_MOST + 16];
     memset(exact, 'x', sizeof exact);
     exact[sizeof exact - 1] = '\0';
@@ -50,21 +41,11 @@ static void test_cut(void **state) {
     assert_non_null(strstr(cut.text, "\\x1b..."));
 }
 
-static void test_lines(void **state) {
-    (void)state;
+TEST(lines) {
     char found[64] = "";
     FILE *stream = fmemopen(found, sizeof found, "w");
     shown_print(stream, "a\n\tb\x1b", true);
     shown_print(stream, "\n", false);
     fclose(stream);
     assert_string_equal(found, "a\n\tb\\x1b\\x0a");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cleaned),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

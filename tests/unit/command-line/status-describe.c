@@ -1,19 +1,8 @@
 /* What people and programs get to see of a run's status; real ones are in
  * integration/command-line/list-status.sh. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/command-line/status-describe.h"
 #include "engine/documents/document.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/test.h"
 
 static struct run_status status_of_stranger(void) {
     return (struct run_status){.path = (char *)"runs/x",
@@ -39,8 +28,7 @@ static struct text page_of(const struct run_status *status) {
     return page;
 }
 
-static void nothing_steers_the_terminal(void **state) {
-    (void)state;
+TEST(nothing_steers_the_terminal) {
     struct run_status status = status_of_stranger();
     struct text page = page_of(&status);
     for (const char *at = page.bytes; *at; at++)
@@ -55,8 +43,7 @@ static void nothing_steers_the_terminal(void **state) {
     text_clear(&page);
 }
 
-static void json_has_all_members_always(void **state) {
-    (void)state;
+TEST(json_has_all_members_always) {
     struct run_status statuses[2] = {status_of_stranger(),
                                      {.path = (char *)"x", .rate = 2, .next = (char *)"nothing"}};
     for (size_t i = 0; i < 2; i++) {
@@ -83,8 +70,7 @@ static void add_nodes(struct run_status *status, struct run_status_node *nodes, 
 }
 
 /* A thousand lost nodes do not hide what to do next. */
-static void few_nodes_are_named(void **state) {
-    (void)state;
+TEST(few_nodes_are_named) {
     struct run_status status = status_of_stranger();
     struct run_status_node nodes[100] = {{0}};
     for (size_t i = 0; i < 100; i++)
@@ -104,8 +90,7 @@ static void few_nodes_are_named(void **state) {
     free(status.nodes);
 }
 
-static void units_have_a_bar(void **state) {
-    (void)state;
+TEST(units_have_a_bar) {
     struct run_status status = status_of_stranger();
     char units[STATUS_UNITS_SIZE], when[STATUS_WHEN_SIZE];
     assert_string_equal(status_describe_units(&status, units), "0");
@@ -131,14 +116,4 @@ static void units_have_a_bar(void **state) {
     assert_string_equal(status_describe_when(&status, when), "in mea\tsure"); /* the caller shows it */
     status.seconds_left = 90;
     assert_string_equal(status_describe_when(&status, when), "90 s left");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_steers_the_terminal),
-        cmocka_unit_test(json_has_all_members_always),
-        cmocka_unit_test(few_nodes_are_named),
-        cmocka_unit_test(units_have_a_bar),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,7 @@
 
 #include "engine/command-line/manual.h"
 #include "engine/foundation/cleanup.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static const struct verb_option options[] = {
     {"--output", 'o', "FILE", "Where to write.", false},
@@ -49,8 +43,7 @@ static void refused(const char *const *words, size_t count, const char *expected
     assert_null(arguments.verb);
 }
 
-static void test_every_spelling(void **state) {
-    (void)state;
+TEST(every_spelling) {
     static const struct {
         const char *words[3];
         size_t count;
@@ -70,8 +63,7 @@ static void test_every_spelling(void **state) {
 }
 
 /* NAME=VALUE: the same name twice is refused, whatever the values. */
-static void test_settings(void **state) {
-    (void)state;
+TEST(settings) {
     cleanup(verb_arguments_clear) struct verb_arguments once = {0}, twice = {0};
     struct failure failure = {0};
     assert_int_equal(parse(WORDS("in", "--terms", "a=1", "--terms", "ab=1", "--terms=b=a"), &once, &failure),
@@ -84,8 +76,7 @@ static void test_settings(void **state) {
     assert_string_equal(failure.text, "'a' is set twice: 'a=1' and 'a=2'; expected one of them");
 }
 
-static void test_mixture(void **state) {
-    (void)state;
+TEST(mixture) {
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
     struct failure failure = {0};
     assert_int_equal(parse(WORDS("a", "-jqotwo=2", "--terms", "m*n", "-", "--terms=", "--", "--json"),
@@ -103,8 +94,7 @@ static void test_mixture(void **state) {
     assert_string_equal(arguments.operands[2], "--json");
 }
 
-static void test_many_switches_in_one_word(void **state) {
-    (void)state;
+TEST(many_switches_in_one_word) {
     char word[4096] = "-";
     memset(word + 1, 'j', sizeof word - 2);
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
@@ -113,8 +103,7 @@ static void test_many_switches_in_one_word(void **state) {
     assert_int_equal(arguments.option_count, sizeof word - 2);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     refused(WORDS("in", "--jsno"), "unknown option '--jsno'; did you mean '--json'?");
     refused(WORDS("in", "--ouput=x"), "unknown option '--ouput'; did you mean '--output'?");
     refused(WORDS("in", "--frobnicate"), "unknown option '--frobnicate'; 'assay fit --help' lists them");
@@ -126,8 +115,7 @@ static void test_refusals(void **state) {
     refused(WORDS("a", "b", "c", "d"), "unexpected operand 'd'; usage: assay fit INPUT...");
 }
 
-static void test_help_is_asked(void **state) {
-    (void)state;
+TEST(help_is_asked) {
     struct verb_arguments arguments = {0};
     struct failure failure = {0};
     assert_int_equal(parse(WORDS("--json", "--help", "--no-such-option"), &arguments, &failure), 1);
@@ -138,8 +126,7 @@ static void test_help_is_asked(void **state) {
     assert_string_equal(literal.operands[0], "--help");
 }
 
-static void test_text_keeps_the_width(void **state) {
-    (void)state;
+TEST(text_keeps_the_width) {
     for (size_t width = MANUAL_WIDTH_LEAST; width <= MANUAL_WIDTH_MOST; width++) {
         cleanup(text_clear) struct text text;
         text_init(&text, MANUAL_BYTES_MOST);
@@ -153,8 +140,7 @@ static void test_text_keeps_the_width(void **state) {
     }
 }
 
-static void test_roff_is_escaped(void **state) {
-    (void)state;
+TEST(roff_is_escaped) {
     cleanup(text_clear) struct text text;
     text_init(&text, MANUAL_BYTES_MOST);
     struct failure failure = {0};
@@ -163,18 +149,4 @@ static void test_roff_is_escaped(void **state) {
     assert_non_null(strstr(text.bytes, "\n.EX\n    example \\-\\-kept  as it is\n.EE\n"));
     assert_non_null(strstr(text.bytes, "\n\\&.start and 'quote' and a back\\eslash.\n"));
     assert_non_null(strstr(text.bytes, "\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIFILE\\fR\n"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_spelling),
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_mixture),
-        cmocka_unit_test(test_many_switches_in_one_word),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_help_is_asked),
-        cmocka_unit_test(test_text_keeps_the_width),
-        cmocka_unit_test(test_roff_is_escaped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

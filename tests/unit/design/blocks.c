@@ -2,16 +2,9 @@
 #include "engine/design/design.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 24, STATES = 4, REPETITIONS = 7 };
 
@@ -52,8 +45,7 @@ static void check_sound(const struct design_order *order, size_t states) {
     assert_int_equal(at, order->count);
 }
 
-static void test_each_state_once(void **state) {
-    (void)state;
+TEST(each_state_once) {
     for (uint64_t seed = 0; seed < 50; seed++) {
         struct design_order *order = make(seed, 1);
         assert_int_equal(order->block_count, STATES);
@@ -67,8 +59,7 @@ static void test_each_state_once(void **state) {
 
 /* Seven repetitions in three rounds: 2, 2 and 3, the first ones first; each round has every state, and the
  * state changes with every block. */
-static void test_rounds(void **state) {
-    (void)state;
+TEST(rounds) {
     static const size_t from[] = {0, 2, 4, 7};
     for (uint64_t seed = 0; seed < 50; seed++) {
         struct design_order *order = make(seed, 3);
@@ -92,8 +83,7 @@ static void test_rounds(void **state) {
 
 /* Over many seeds each of the 24 orders of a first round is as likely, and of the 18 that a second may have.
  */
-static void test_states_are_shuffled(void **state) {
-    (void)state;
+TEST(states_are_shuffled) {
     enum { DRAWS = 24000 };
     static size_t first[256], second[256];
     for (uint64_t seed = 0; seed < DRAWS; seed++) {
@@ -130,8 +120,7 @@ static void test_states_are_shuffled(void **state) {
 }
 
 /* A single state in one round is measured in the very order of a design without states. */
-static void test_single_state(void **state) {
-    (void)state;
+TEST(single_state) {
     struct failure failure = {0};
     struct design_order *plain = NULL, *one = make_states(9, 1, REPETITIONS, 1);
     assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 9, ROWS, REPETITIONS, &plain, &failure), 0);
@@ -152,8 +141,7 @@ static void test_single_state(void **state) {
 }
 
 /* What a seed gives must not change: archives name it. */
-static void test_seeds(void **state) {
-    (void)state;
+TEST(seeds) {
     struct design_order *one = make(5, 3), *same = make(5, 3), *other = make(6, 3);
     assert_memory_equal(one->units, same->units, one->count * sizeof *one->units);
     assert_memory_equal(one->blocks, same->blocks, one->block_count * sizeof *one->blocks);
@@ -173,8 +161,7 @@ static void test_seeds(void **state) {
     design_order_free(other);
 }
 
-static void test_as_written(void **state) {
-    (void)state;
+TEST(as_written) {
     uint32_t items[] = {0, 0, 1, 1, 0};
     struct design_states states = {.items = items, .count = 2};
     struct design_order *order = NULL;
@@ -210,8 +197,7 @@ static void refuse(enum design_order_kind kind, size_t rows, size_t repetitions,
     free(items);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     refuse(DESIGN_ORDER_RANDOM, 4, 3, 4,
            "4 blocks of each state, expected from 1 to 3, as many as repetitions");
     refuse(DESIGN_ORDER_RANDOM, 4, 3, 0,
@@ -230,8 +216,7 @@ static void test_refusals(void **state) {
 
 /* ---- Columns */
 
-static void test_names(void **state) {
-    (void)state;
+TEST(names) {
     for (size_t i = 0; i < CONTROL_FACTORS; i++) {
         const char *name = control_factors[i].name;
         assert_string_equal(control_of_column(name), control_kind_names[i]);
@@ -260,12 +245,10 @@ static void test_names(void **state) {
 static char folder[] = "/tmp/assay-blocks.XXXXXX";
 
 static int make_folder(void **state) {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state) {
-    (void)state;
     struct failure failure = {0};
     return file_remove_tree(folder, &failure);
 }
@@ -286,8 +269,7 @@ static const struct design_factor declared[] = {
 static const struct design_factors factors = {.items = declared, .count = 2, .file = "e.yaml"};
 
 /* Texts stay what they are, also those that are numbers elsewhere; factors come first, in their order. */
-static void test_conform(void **state) {
-    (void)state;
+TEST(conform) {
     const char *table = "control.turbo,label,control.energy-preference,n\n"
                         "on,a,128,1\noff,b,128,2\non,c,0128,3\non,d,128,4\n";
     for (size_t with = 0; with < 2; with++) {
@@ -314,8 +296,7 @@ static void test_conform(void **state) {
     }
 }
 
-static void test_no_controls(void **state) {
-    (void)state;
+TEST(no_controls) {
     struct design *design = NULL;
     struct failure failure = {0};
     assert_int_equal(read_table("n\n1\n2\n", NULL, &design, &failure), 0);
@@ -339,8 +320,7 @@ static void refuse_table(const char *bytes, const struct design_factors *with, c
     assert_null(design);
 }
 
-static void test_bad_columns(void **state) {
-    (void)state;
+TEST(bad_columns) {
     const char *mean_turbo = "there is no control 'trubo'; did you mean 'control.turbo'?";
     refuse_table("n,control.trubo\n1,on\n", &factors, "table.csv:1:3", mean_turbo);
     refuse_table("n,control.trubo\n1,on\n", NULL, "table.csv:1:3", mean_turbo);
@@ -364,19 +344,4 @@ static void test_bad_columns(void **state) {
     design_free(design);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_state_once),
-        cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_states_are_shuffled),
-        cmocka_unit_test(test_single_state),
-        cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_as_written),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_conform),
-        cmocka_unit_test(test_no_controls),
-        cmocka_unit_test(test_bad_columns),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

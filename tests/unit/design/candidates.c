@@ -1,18 +1,8 @@
 /* Candidates: within the domain, evenly, at its borders, and the same for a seed. */
 #include "engine/design/candidates.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static bool everything(void *context, const double *values) {
-    (void)context;
-    (void)values;
     return true;
 }
 
@@ -29,8 +19,7 @@ static struct candidates draw(const struct candidate_range *ranges, size_t range
     return candidates;
 }
 
-static void test_even(void **state) {
-    (void)state;
+TEST(even) {
     const struct candidate_range ranges[] = {{"size", true, 1, 999999}, {"alpha", false, -1, 3}};
     struct candidates candidates = draw(ranges, 2, 6000, 7, everything, NULL);
     const struct design *design = candidates.design;
@@ -57,8 +46,7 @@ static void test_even(void **state) {
     candidates_clear(&candidates);
 }
 
-static void test_once(void **state) {
-    (void)state;
+TEST(once) {
     const struct candidate_range ranges[] = {{"a", true, 1, 4}, {"b", true, 0, 2}};
     struct candidates candidates = draw(ranges, 2, 1000, 1, everything, NULL);
     assert_int_equal(candidates.design->row_count, 12);
@@ -71,8 +59,7 @@ static void test_once(void **state) {
     candidates_clear(&candidates);
 }
 
-static void test_border(void **state) {
-    (void)state;
+TEST(border) {
     const struct candidate_range ranges[] = {{"m", true, 1, 15500}, {"n", true, 1, 15500}};
     double most = 1e6;
     struct candidates candidates = draw(ranges, 2, 500, 3, product_below, &most);
@@ -89,8 +76,7 @@ static void test_border(void **state) {
     candidates_clear(&candidates);
 }
 
-static void test_seeds(void **state) {
-    (void)state;
+TEST(seeds) {
     const struct candidate_range ranges[] = {{"x", false, 0, 1}};
     struct candidates one = draw(ranges, 1, 50, 5, everything, NULL),
                       same = draw(ranges, 1, 50, 5, everything, NULL),
@@ -103,8 +89,7 @@ static void test_seeds(void **state) {
     candidates_clear(&other);
 }
 
-static void test_degenerate(void **state) {
-    (void)state;
+TEST(degenerate) {
     struct candidates none = draw(NULL, 0, 10, 5, everything, NULL);
     assert_int_equal(none.design->row_count, 1);
     assert_int_equal(none.design->column_count, 0);
@@ -123,8 +108,7 @@ static void test_degenerate(void **state) {
     assert_null(empty.design);
 }
 
-static void test_pick(void **state) {
-    (void)state;
+TEST(pick) {
     struct failure failure = {0};
     struct design *design = NULL, *picked = NULL;
     struct design_column *column = NULL;
@@ -145,12 +129,4 @@ static void test_pick(void **state) {
     text_clear(&text);
     design_free(design);
     design_free(picked);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_even),  cmocka_unit_test(test_once),       cmocka_unit_test(test_border),
-        cmocka_unit_test(test_seeds), cmocka_unit_test(test_degenerate), cmocka_unit_test(test_pick),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

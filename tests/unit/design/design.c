@@ -3,17 +3,9 @@
 #include "engine/design/design.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A literal where a factor owns a string: nothing here changes or frees it. */
 #define WORD(literal) ((char *)(literal))
@@ -21,13 +13,11 @@
 static char path[64];
 
 static int make_path(void **state) {
-    (void)state;
     snprintf(path, sizeof path, "/tmp/assay-design-%ld.csv", (long)getpid());
     return 0;
 }
 
 static int remove_path(void **state) {
-    (void)state;
     unlink(path);
     return 0;
 }
@@ -92,8 +82,7 @@ static void conform(struct design *design) {
 
 /* ---- Reading */
 
-static void test_read_with_factors(void **state) {
-    (void)state;
+TEST(read_with_factors) {
     struct design *design = read_good("\xef\xbb\xbf"
                                       "bcast,k,m,alpha\r\nlong,1e3,20,0.5\r\n\"ring\",40.0,46340,-1e300\r\n",
                                       &factors);
@@ -117,8 +106,7 @@ static void test_read_with_factors(void **state) {
     design_free(design);
 }
 
-static void test_read_without_factors(void **state) {
-    (void)state;
+TEST(read_without_factors) {
     struct design *design = read_good("a,b,c,d,e\n1,0.5,x,1e400,9007199254740993\n2,1,007,1,2\n", NULL);
     enum design_type expected[] = {DESIGN_INTEGER, DESIGN_NUMBER, DESIGN_TEXT, DESIGN_TEXT, DESIGN_INTEGER};
     /* 2^53 + 1 is read as 2^53, which is admitted; 1e400 is no double, and stays what it is. */
@@ -154,8 +142,7 @@ static void refuse_read(const char *csv, const struct design_factors *with, cons
         design_free(design);
 }
 
-static void test_read_refusals(void **state) {
-    (void)state;
+TEST(read_refusals) {
     static const struct {
         const char *csv, *place, *sentence;
     } cases[] = {
@@ -193,8 +180,7 @@ static void test_read_refusals(void **state) {
 }
 
 /* Many labels: the table of texts has to grow, and codes stay those of their texts. */
-static void test_many_labels(void **state) {
-    (void)state;
+TEST(many_labels) {
     cleanup(text_clear) struct text csv;
     text_init(&csv, 1 << 20);
     text_append_string(&csv, "name\n");
@@ -245,8 +231,7 @@ static void refuse_conform(struct design *design, struct design_factor *list, si
     design_free(design);
 }
 
-static void test_conform_types(void **state) {
-    (void)state;
+TEST(conform_types) {
     struct design_factor integer = {
         .name = WORD("x"), .type = DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED};
     struct design_factor number = integer, text = {.name = WORD("x"), .type = DESIGN_TEXT};
@@ -273,8 +258,7 @@ static void test_conform_types(void **state) {
                    "'y' is not a factor; the experiment has no factors");
 }
 
-static void test_default_refusals(void **state) {
-    (void)state;
+TEST(default_refusals) {
     struct design_factor list[3] = {
         {.name = WORD("x"),
          .type = DESIGN_INTEGER,
@@ -328,8 +312,7 @@ static void test_default_refusals(void **state) {
                    "the default of 'a' uses 'b', which is a text");
 }
 
-static void test_all_defaults(void **state) {
-    (void)state;
+TEST(all_defaults) {
     struct design *design = NULL;
     struct failure failure = {0};
     struct design_factor list[] = {
@@ -355,8 +338,7 @@ static struct expression *parse(const char *text) {
     return expression;
 }
 
-static void test_conditions(void **state) {
-    (void)state;
+TEST(conditions) {
     struct design *design = read_good("m,k,lda\n10,20,20\n30,40,35\n", &factors);
     conform(design);
     struct expression *good = parse("lda >= m"), *bad = parse("lda >= k"),
@@ -384,8 +366,7 @@ static void test_conditions(void **state) {
     design_free(design);
 }
 
-static void test_compute(void **state) {
-    (void)state;
+TEST(compute) {
     struct design *design = read_good("m,name\n10,x\n30,y\n", NULL);
     struct failure failure = {0};
     assert_int_equal(design_compute(design, "lda", "m + 1", NULL, 0, 0, &failure), 0);
@@ -407,8 +388,7 @@ static void test_compute(void **state) {
  * ---------------------------------------------------------------------------------------------------------
  */
 
-static void test_write(void **state) {
-    (void)state;
+TEST(write) {
     const char *csv = "n,x,\"a,b\"\n1,0.1,\"say \"\"hi\"\"\"\n2,1e-300,\"two\nlines\"\n3,5,plain\n";
     struct design *design = read_good(csv, NULL);
     struct design_order *order = NULL;
@@ -440,8 +420,7 @@ static void test_write(void **state) {
     design_free(design);
 }
 
-static void test_new_refusals(void **state) {
-    (void)state;
+TEST(new_refusals) {
     struct design *design = NULL;
     struct failure failure = {0};
     assert_int_equal(design_new((size_t)DESIGN_ROWS_MOST + 1, &design, &failure), -22);
@@ -461,8 +440,7 @@ static void test_new_refusals(void **state) {
     design_free(NULL);
 }
 
-static void test_expectation(void **state) {
-    (void)state;
+TEST(expectation) {
     char buffer[DESIGN_EXPECTATION_SIZE];
     char *many[200];
     for (size_t i = 0; i < 200; i++)
@@ -483,14 +461,4 @@ static void test_expectation(void **state) {
     assert_string_equal(design_type_name(DESIGN_NUMBER), "number");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read_with_factors), cmocka_unit_test(test_read_without_factors),
-        cmocka_unit_test(test_read_refusals),     cmocka_unit_test(test_many_labels),
-        cmocka_unit_test(test_conform_types),     cmocka_unit_test(test_default_refusals),
-        cmocka_unit_test(test_all_defaults),      cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_compute),           cmocka_unit_test(test_write),
-        cmocka_unit_test(test_new_refusals),      cmocka_unit_test(test_expectation),
-    };
-    return cmocka_run_group_tests(tests, make_path, remove_path);
-}
+TEST_GROUP(make_path, remove_path)

@@ -2,16 +2,7 @@
 #include "engine/design/expression.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static const char *const names[] = {"m", "n", "k", "lda", "and_so", "min"};
 static const double values[] = {3, 4, 5, 100, 7, 11};
@@ -34,8 +25,7 @@ static double value_of(const char *text) {
     return value;
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(values) {
     static const struct {
         const char *text;
         double value;
@@ -104,8 +94,7 @@ static void test_values(void **state) {
     }
 }
 
-static void test_nan(void **state) {
-    (void)state;
+TEST(nan) {
     static const char *const nans[] = {"0/0",         "sqrt(-1)",    "log2(-1)",    "0/0 < 1",
                                        "not 0/0",     "1 and 0/0",   "0/0 and 1",   "0 or 0/0",
                                        "0/0 or 0",    "min(1, 0/0)", "min(0/0, 1)", "max(1, 0/0)",
@@ -118,8 +107,7 @@ static void test_nan(void **state) {
     assert_true(value_of("m - 3 == 0 or (m - 3) / (m - 3) > 1") == 1);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     static const struct {
         const char *text;
         size_t column; /* in the file: 10 is the first of the text */
@@ -197,8 +185,7 @@ static void check_limit(const char *prefix, const char *suffix, size_t good, siz
     assert_non_null(strstr(failure.text, sentence));
 }
 
-static void test_limits(void **state) {
-    (void)state;
+TEST(limits) {
     const char *deep = "more than 64 levels of nesting";
     check_limit("(", ")", EXPRESSION_DEPTH_MOST - 1, EXPRESSION_DEPTH_MOST, deep);
     check_limit("-", "", EXPRESSION_DEPTH_MOST - 1, 4000, deep);
@@ -211,8 +198,7 @@ static void test_limits(void **state) {
     check_limit("1 + ", "", 1000, 1024, "expected at most 4096");
 }
 
-static void test_questions(void **state) {
-    (void)state;
+TEST(questions) {
     struct expression *expression = parse("max(m, k) + m");
     assert_true(expression_uses(expression, 0));
     assert_false(expression_uses(expression, 1));
@@ -224,12 +210,4 @@ static void test_questions(void **state) {
     assert_string_equal(failure.text, "3 is odd");
     expression_free(expression);
     expression_free(NULL);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values), cmocka_unit_test(test_nan),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_questions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,7 @@
 #include "engine/design/design.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/hash.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static const struct levels_place nowhere = {0};
 
@@ -44,8 +36,7 @@ static int by_value(const void *a, const void *b) {
 
 /* ---- Levels */
 
-static void test_level_types(void **state) {
-    (void)state;
+TEST(level_types) {
     static const struct {
         const char *low, *high, *step;
         enum design_type type;
@@ -93,8 +84,7 @@ static void refuse_range(const char *low, const char *high, const char *step, co
     assert_null(levels.name);
 }
 
-static void test_level_refusals(void **state) {
-    (void)state;
+TEST(level_refusals) {
     refuse_range("5", "1", NULL, "the range of 'n' goes from 5 down to 1, expected low before high");
     refuse_range("a", "1", NULL, "'a' in the range of 'n' is not a number");
     refuse_range("1", "", NULL, "'' in the range of 'n' is not a number");
@@ -115,8 +105,7 @@ static void test_level_refusals(void **state) {
 
 /* ---- Factorial */
 
-static void test_factorial(void **state) {
-    (void)state;
+TEST(factorial) {
     struct levels levels[] = {range("n", "1000", "3000", "1000"), list("nb", "64", "128", NULL),
                               list("bcast", "ring", "long", "blong")};
     struct design *design = NULL;
@@ -135,8 +124,7 @@ static void test_factorial(void **state) {
     clear(levels, 3);
 }
 
-static void test_factorial_refusals(void **state) {
-    (void)state;
+TEST(factorial_refusals) {
     struct levels uncountable[] = {range("x", "0.0", "1.0", NULL)};
     struct levels many[] = {range("m", "1", "1000", NULL), range("n", "1", "1000", NULL),
                             range("k", "1", "1000", NULL)};
@@ -168,8 +156,7 @@ static double distance(const double *sorted, size_t count) {
 
 enum { DRAWS = 20000 };
 
-static void test_uniform(void **state) {
-    (void)state;
+TEST(uniform) {
     struct levels levels[] = {range("n", "1", "6", NULL), range("x", "-2.0", "2.0", NULL),
                               list("nb", "64", "128", "256"), range("s", "10", "50", "20")};
     struct random_source source;
@@ -204,8 +191,7 @@ static void test_uniform(void **state) {
     clear(levels, 4);
 }
 
-static void test_log_uniform(void **state) {
-    (void)state;
+TEST(log_uniform) {
     struct levels levels[] = {range("size", "1", "1e9", NULL), range("x", "0.001", "10.0", NULL),
                               range("few", "1", "4", NULL)};
     struct random_source source;
@@ -241,8 +227,7 @@ static void test_log_uniform(void **state) {
     clear(levels, 3);
 }
 
-static void test_log_uniform_refusals(void **state) {
-    (void)state;
+TEST(log_uniform_refusals) {
     struct levels zero[] = {range("size", "0", "10", NULL)}, step[] = {range("size", "1", "10", "1")};
     struct random_source source;
     random_start(&source, 6, RANDOM_STREAM_TABLE);
@@ -257,8 +242,7 @@ static void test_log_uniform_refusals(void **state) {
 }
 
 /* More rows of the same seed begin with the same rows. */
-static void test_uniform_continues(void **state) {
-    (void)state;
+TEST(uniform_continues) {
     struct levels levels[] = {range("m", "1", "5000", NULL), range("x", "0.0", "1.0", NULL)};
     struct design *few = NULL, *many = NULL;
     struct failure failure = {0};
@@ -277,8 +261,7 @@ static void test_uniform_continues(void **state) {
 
 /* ---- Latin hypercube */
 
-static void test_latin_hypercube(void **state) {
-    (void)state;
+TEST(latin_hypercube) {
     enum { ROWS = 500 };
     struct levels levels[] = {range("x", "-1.0", "3.0", NULL), range("y", "0.0", "1.0", NULL),
                               range("n", "1", "5000", NULL), range("few", "1", "5", NULL),
@@ -326,8 +309,7 @@ static void check_hash(const struct design *design, const struct design_order *o
 
 /* The hashes come from a second implementation, in another language. They may change only together with the
  * generator, and then a seed of before means another design. */
-static void test_bytes(void **state) {
-    (void)state;
+TEST(bytes) {
     struct levels levels[] = {range("size", "1", "1e9", NULL), range("x", "0.001", "10.0", NULL)};
     struct random_source source;
     random_start(&source, 42, RANDOM_STREAM_TABLE);
@@ -341,20 +323,4 @@ static void test_bytes(void **state) {
     design_order_free(order);
     design_free(design);
     clear(levels, 2);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_level_types),
-        cmocka_unit_test(test_level_refusals),
-        cmocka_unit_test(test_factorial),
-        cmocka_unit_test(test_factorial_refusals),
-        cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_log_uniform),
-        cmocka_unit_test(test_log_uniform_refusals),
-        cmocka_unit_test(test_uniform_continues),
-        cmocka_unit_test(test_latin_hypercube),
-        cmocka_unit_test(test_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

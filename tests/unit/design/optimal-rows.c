@@ -1,15 +1,7 @@
 /* Optimal rows: designs that are known, and small ones against an exhaustive search. */
 #include "engine/design/optimal-rows.h"
 #include "engine/design/random.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 enum { POINTS_MOST = 512, TERMS_MOST = 8 };
 
@@ -56,8 +48,7 @@ static struct optimal_problem polynomial(size_t points, size_t degree, double *t
 
 /* ---- Designs that are known (Atkinson, Donev and Tobias, chapters 9 and 11) */
 
-static void test_d_line(void **state) {
-    (void)state;
+TEST(d_line) {
     double terms[POINTS_MOST * 2];
     struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_D, 10);
     struct optimal_rows rows = find(&problem);
@@ -67,8 +58,7 @@ static void test_d_line(void **state) {
     optimal_rows_clear(&rows);
 }
 
-static void test_d_quadratic(void **state) {
-    (void)state;
+TEST(d_quadratic) {
     double terms[POINTS_MOST * 3];
     struct optimal_problem problem = polynomial(201, 2, terms, OPTIMAL_D, 12);
     struct optimal_rows rows = find(&problem);
@@ -79,8 +69,7 @@ static void test_d_quadratic(void **state) {
 }
 
 /* Cubic: -1, 1 and the roots of P3', +-1/sqrt(5) (Guest 1958; Hoel 1958), to the grid's width. */
-static void test_d_cubic(void **state) {
-    (void)state;
+TEST(d_cubic) {
     double terms[POINTS_MOST * 4];
     struct optimal_problem problem = polynomial(401, 3, terms, OPTIMAL_D, 16);
     struct optimal_rows rows = find(&problem);
@@ -98,8 +87,7 @@ static void test_d_cubic(void **state) {
 }
 
 /* A quarter, a half and a quarter at -1, 0 and 1. */
-static void test_i_quadratic(void **state) {
-    (void)state;
+TEST(i_quadratic) {
     double terms[POINTS_MOST * 3];
     struct optimal_problem problem = polynomial(401, 2, terms, OPTIMAL_I, 16);
     struct optimal_rows rows = find(&problem);
@@ -111,8 +99,7 @@ static void test_i_quadratic(void **state) {
 
 /* Where the standard deviation of a unit is in proportion to x, a line in x is one in 1 / x of equal units:
  * its ends, half of the rows at each. */
-static void test_weights(void **state) {
-    (void)state;
+TEST(weights) {
     double terms[10 * 2], weights[10];
     for (size_t i = 0; i < 10; i++) {
         terms[2 * i] = 1;
@@ -307,8 +294,7 @@ static void check_figures(const struct optimal_problem *problem, const struct op
         assert_int_equal(times(rows, rows->items[i]), 1);
 }
 
-static void test_exhaustive(void **state) {
-    (void)state;
+TEST(exhaustive) {
     size_t best_found = 0, count = 0;
     for (uint64_t seed = 0; seed < 256; seed++, count++) {
         struct drawn_problem drawn_one;
@@ -332,8 +318,7 @@ static void test_exhaustive(void **state) {
 }
 
 /* Units of terms and response change nothing, from 1e-12 to 1e12. */
-static void test_scales(void **state) {
-    (void)state;
+TEST(scales) {
     for (uint64_t seed = 0; seed < 64; seed++) {
         struct drawn_problem plain, scaled;
         draw_problem(seed, &plain);
@@ -360,8 +345,7 @@ static void test_scales(void **state) {
 
 /* ---- Limits and priors */
 
-static void test_prior_counts(void **state) {
-    (void)state;
+TEST(prior_counts) {
     double terms[POINTS_MOST * 2];
     struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_D, 4);
     /* The information of 10 units at -1: what is missing is at 1. */
@@ -373,8 +357,7 @@ static void test_prior_counts(void **state) {
     optimal_rows_clear(&rows);
 }
 
-static void test_budget(void **state) {
-    (void)state;
+TEST(budget) {
     double terms[POINTS_MOST * 2], costs[POINTS_MOST];
     struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_I, 1000);
     for (size_t i = 0; i < 101; i++)
@@ -395,8 +378,7 @@ static void test_budget(void **state) {
 }
 
 /* A coefficient that is known exactly, and two that are one: defined, and the second is said. */
-static void test_singular(void **state) {
-    (void)state;
+TEST(singular) {
     double terms[POINTS_MOST * 2];
     struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_I, 3);
     const double known[4] = {0, 0, 0, 1};
@@ -425,8 +407,7 @@ static void refused(struct optimal_problem problem, const char *part) {
     assert_null(rows.items);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     double terms[POINTS_MOST * 2], costs[2] = {1, 0}, weights[2] = {-1, 1};
     struct optimal_problem good = polynomial(2, 1, terms, OPTIMAL_D, 3), problem = good;
     problem.rows_most = 0;
@@ -454,16 +435,4 @@ static void test_refusals(void **state) {
     problem = good;
     terms[3] = INFINITY;
     refused(problem, "term 2 of candidate 2 is beyond");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_d_line),   cmocka_unit_test(test_d_quadratic),
-        cmocka_unit_test(test_d_cubic),  cmocka_unit_test(test_i_quadratic),
-        cmocka_unit_test(test_weights),  cmocka_unit_test(test_exhaustive),
-        cmocka_unit_test(test_scales),   cmocka_unit_test(test_prior_counts),
-        cmocka_unit_test(test_budget),   cmocka_unit_test(test_singular),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* The order: each (row, repetition) once, the same for the same seed, another for another. */
 #include "engine/design/order.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static struct design_order *make(enum design_order_kind kind, uint64_t seed, size_t rows,
                                  size_t repetitions) {
@@ -19,8 +11,7 @@ static struct design_order *make(enum design_order_kind kind, uint64_t seed, siz
     return order;
 }
 
-static void test_each_once(void **state) {
-    (void)state;
+TEST(each_once) {
     struct design_order *order = make(DESIGN_ORDER_RANDOM, 1, 70, 9);
     bool seen[70][9] = {{false}};
     size_t in_place = 0;
@@ -36,8 +27,7 @@ static void test_each_once(void **state) {
 
 /* The repetitions of a row are not kept apart nor together: the mean distance of a row's two positions is a
  * third of the length. */
-static void test_repetitions_are_mixed(void **state) {
-    (void)state;
+TEST(repetitions_are_mixed) {
     enum { ROWS = 5000 };
     struct design_order *order = make(DESIGN_ORDER_RANDOM, 2, ROWS, 2);
     static size_t position[ROWS][2];
@@ -53,8 +43,7 @@ static void test_repetitions_are_mixed(void **state) {
     design_order_free(order);
 }
 
-static void test_seeds(void **state) {
-    (void)state;
+TEST(seeds) {
     struct design_order *one = make(DESIGN_ORDER_RANDOM, 5, 100, 3),
                         *same = make(DESIGN_ORDER_RANDOM, 5, 100, 3),
                         *other = make(DESIGN_ORDER_RANDOM, 6, 100, 3);
@@ -66,8 +55,7 @@ static void test_seeds(void **state) {
     design_order_free(other);
 }
 
-static void test_as_written(void **state) {
-    (void)state;
+TEST(as_written) {
     struct design_order *order = make(DESIGN_ORDER_AS_WRITTEN, 5, 4, 3);
     for (size_t i = 0; i < 12; i++) {
         assert_int_equal(design_order_row(order, i), i % 4);
@@ -77,8 +65,7 @@ static void test_as_written(void **state) {
     design_order_free(NULL);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     struct design_order *order = NULL;
     struct failure failure = {0};
     assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 0, 1, &order, &failure), -22);
@@ -88,13 +75,4 @@ static void test_refusals(void **state) {
                         "257 repetitions of 1048576 rows are more than the limit of 268435456 measurements");
     assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, SIZE_MAX, 2, &order, &failure), -22);
     assert_null(order);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_once), cmocka_unit_test(test_repetitions_are_mixed),
-        cmocka_unit_test(test_seeds),     cmocka_unit_test(test_as_written),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

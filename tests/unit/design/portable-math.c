@@ -1,16 +1,9 @@
 /* The portable functions against the C library's in long double, and against fixed bits. */
 #include "engine/design/portable-math.h"
 #include "engine/design/random.h"
+#include "tests/test.h"
 
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* The distance of VALUE from EXACT in units of the last place of a double near EXACT. */
 static double error_in_ulp(double value, long double exact) {
@@ -27,8 +20,7 @@ static double between(struct random_source *source, double low, double high) {
 
 enum { TRIALS = 400000 };
 
-static void test_log(void **state) {
-    (void)state;
+TEST(log) {
     struct random_source source;
     random_start(&source, 1, RANDOM_STREAM_TABLE);
     double worst = 0, worst2 = 0;
@@ -46,8 +38,7 @@ static void test_log(void **state) {
     assert_true(worst > 0.4 && worst2 > 0.4); /* rounding alone does that: the test measures something */
 }
 
-static void test_exp(void **state) {
-    (void)state;
+TEST(exp) {
     struct random_source source;
     random_start(&source, 2, RANDOM_STREAM_TABLE);
     double worst = 0;
@@ -60,8 +51,7 @@ static void test_exp(void **state) {
     assert_true(worst > 0.4);
 }
 
-static void test_root(void **state) {
-    (void)state;
+TEST(root) {
     struct random_source source;
     random_start(&source, 3, RANDOM_STREAM_TABLE);
     double worst = 0;
@@ -74,8 +64,7 @@ static void test_root(void **state) {
     assert_true(worst <= 16); /* half of log x / degree + 1 */
 }
 
-static void test_power(void **state) {
-    (void)state;
+TEST(power) {
     assert_true(portable_power(2, 10) == 1024);
     assert_true(portable_power(10, 22) == 1e22);
     assert_true(portable_power(2, -3) == 0.125);
@@ -96,8 +85,7 @@ static void test_power(void **state) {
     assert_true(worst <= 2);
 }
 
-static void test_special(void **state) {
-    (void)state;
+TEST(special) {
     assert_true(portable_log(1) == 0 && portable_log2(1) == 0 && portable_exp(0) == 1 &&
                 portable_exp(-0.0) == 1);
     assert_true(portable_log(0) == -INFINITY && portable_log(-0.0) == -INFINITY && isnan(portable_log(-1)));
@@ -114,8 +102,7 @@ static void test_special(void **state) {
         assert_true(portable_log2(ldexp(1, e)) == e);
 }
 
-static void test_round(void **state) {
-    (void)state;
+TEST(round) {
     assert_true(portable_round(0.5) == 1 && portable_round(-0.5) == -1 && portable_round(1.5) == 2);
     assert_true(portable_round(0.49999999999999994) == 0); /* where floor(x + 0.5) is wrong */
     assert_true(portable_round(4503599627370497.5) == 4503599627370498.0);
@@ -124,8 +111,7 @@ static void test_round(void **state) {
 
 /* The bits themselves, here those of the exact values rounded once (50 decimal digits): whoever changes the
  * method changes every design of every seed, and must want to. */
-static void test_bits(void **state) {
-    (void)state;
+TEST(bits) {
     static const struct {
         double (*function)(double);
         double x, expected;
@@ -141,13 +127,4 @@ static void test_bits(void **state) {
             print_message("case %zu: %a, expected %a\n", i, value, cases[i].expected);
         assert_true(value == cases[i].expected);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_log),   cmocka_unit_test(test_exp),     cmocka_unit_test(test_root),
-        cmocka_unit_test(test_power), cmocka_unit_test(test_special), cmocka_unit_test(test_round),
-        cmocka_unit_test(test_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,12 @@
 /* The generator against vectors computed apart from it, and the shuffle against chance. */
 #include "engine/design/random.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 /* Vectors of splitmix64 and xoshiro256** were computed with whole numbers of any size, from the papers; those
  * of stream 1 with the 256 x 256 matrix of one step over GF(2), squared 128 times: the jump polynomial had no
  * part in them. */
 
-static void test_splitmix64(void **state) {
-    (void)state;
+TEST(splitmix64) {
     static const uint64_t expected[] = {UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
                                         UINT64_C(9817491932198370423), UINT64_C(4593380528125082431),
                                         UINT64_C(16408922859458223821)};
@@ -22,8 +15,7 @@ static void test_splitmix64(void **state) {
         assert_true(random_splitmix64(&seed) == expected[i]);
 }
 
-static void test_xoshiro(void **state) {
-    (void)state;
+TEST(xoshiro) {
     static const uint64_t expected[] = {
         UINT64_C(11520),
         UINT64_C(0),
@@ -41,8 +33,7 @@ static void test_xoshiro(void **state) {
         assert_true(random_bits(&source) == expected[i]);
 }
 
-static void test_streams(void **state) {
-    (void)state;
+TEST(streams) {
     static const struct {
         uint64_t seed;
         enum random_stream stream;
@@ -72,8 +63,7 @@ static void test_streams(void **state) {
     }
 }
 
-static void test_below(void **state) {
-    (void)state;
+TEST(below) {
     struct random_source source;
     random_start(&source, 7, RANDOM_STREAM_TABLE);
     /* Chi-square over 6 faces, 60,000 throws; 5 degrees of freedom: above 25.7 once in 10,000. */
@@ -93,8 +83,7 @@ static void test_below(void **state) {
 
 /* A bound of 3 * 2^62: a plain remainder, or a product without rejection, would give a third of the values
  * twice as often as the rest. */
-static void test_below_rejects(void **state) {
-    (void)state;
+TEST(below_rejects) {
     struct random_source source;
     random_start(&source, 11, RANDOM_STREAM_TABLE);
     const uint64_t bound = UINT64_C(3) << 62;
@@ -116,8 +105,7 @@ static void test_below_rejects(void **state) {
     assert_true(of_residues < 18.4);
 }
 
-static void test_fraction(void **state) {
-    (void)state;
+TEST(fraction) {
     struct random_source source;
     random_start(&source, 3, RANDOM_STREAM_TABLE);
     double sum = 0, least = 1, most = 0;
@@ -133,8 +121,7 @@ static void test_fraction(void **state) {
     assert_true(least < 0.001 && most > 0.999);
 }
 
-static void test_shuffle_is_unbiased(void **state) {
-    (void)state;
+TEST(shuffle_is_unbiased) {
     struct random_source source;
     random_start(&source, 2026, RANDOM_STREAM_ORDER);
     enum { SHUFFLES = 240000, ORDERS = 256 };
@@ -158,8 +145,7 @@ static void test_shuffle_is_unbiased(void **state) {
     assert_true(chi_square > 4.5);
 }
 
-static void test_shuffle_of_little(void **state) {
-    (void)state;
+TEST(shuffle_of_little) {
     struct random_source source;
     random_start(&source, 1, RANDOM_STREAM_ORDER);
     struct random_source before = source;
@@ -170,27 +156,11 @@ static void test_shuffle_of_little(void **state) {
     assert_memory_equal(&source, &before, sizeof source); /* nothing was drawn */
 }
 
-static void test_system_seed(void **state) {
-    (void)state;
+TEST(system_seed) {
     struct failure failure = {0};
     uint64_t first = 0, second = 0;
     assert_int_equal(random_system_seed(&first, &failure), 0);
     assert_int_equal(random_system_seed(&second, &failure), 0);
     assert_true(first != second);
     assert_true(first >> RANDOM_SYSTEM_SEED_BITS == 0 && second >> RANDOM_SYSTEM_SEED_BITS == 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_splitmix64),
-        cmocka_unit_test(test_xoshiro),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_below),
-        cmocka_unit_test(test_below_rejects),
-        cmocka_unit_test(test_fraction),
-        cmocka_unit_test(test_shuffle_is_unbiased),
-        cmocka_unit_test(test_shuffle_of_little),
-        cmocka_unit_test(test_system_seed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

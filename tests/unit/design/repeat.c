@@ -1,15 +1,7 @@
 /* A design that is repeated until its rows are known: what `repeat:` may say, and the order in rounds. */
 #include "engine/design/design.h"
 #include "engine/foundation/cleanup.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 /* ---- What it says */
 
@@ -32,8 +24,7 @@ static struct design_specification *specify(const char *repeat) {
     return specification;
 }
 
-static void test_defaults(void **state) {
-    (void)state;
+TEST(defaults) {
     struct design_specification *specification = specify("repeat: {until: {ci: 2%, at-most: 50}}");
     const struct design_repeat *repeat = &specification->repeat;
     assert_true(repeat->wanted);
@@ -47,8 +38,7 @@ static void test_defaults(void **state) {
     design_specification_free(specification);
 }
 
-static void test_all_keys(void **state) {
-    (void)state;
+TEST(all_keys) {
     struct design_specification *specification =
         specify("repeat: {until: {ci: 0.1, confidence: 0.9999, at-least: 7, at-most: 7, between: node, "
                 "response: time}}");
@@ -66,8 +56,7 @@ static void test_all_keys(void **state) {
     design_specification_free(specification);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     static const struct {
         const char *repeat, *place, *sentence;
     } cases[] = {
@@ -117,8 +106,7 @@ static void test_refusals(void **state) {
 }
 
 /* The command line's number of repetitions stands instead. */
-static void test_repetitions_instead(void **state) {
-    (void)state;
+TEST(repetitions_instead) {
     struct design_specification *specification =
         specify("repeat: {until: {ci: 2%, at-most: 50, response: time}}");
     struct failure failure = {0};
@@ -168,8 +156,7 @@ static void check_rounds(const struct design_order *order) {
     assert_int_equal(b, order->block_count);
 }
 
-static void test_rounds(void **state) {
-    (void)state;
+TEST(rounds) {
     struct design_order *order = make(DESIGN_ORDER_RANDOM, 3, NULL);
     check_rounds(order);
     assert_int_equal(order->block_count, REPETITIONS);
@@ -188,8 +175,7 @@ static void test_rounds(void **state) {
 }
 
 /* What a seed gives stays what it is: the order of an archive can be made again. */
-static void test_order_of_a_seed(void **state) {
-    (void)state;
+TEST(order_of_a_seed) {
     struct design_order *order = make(DESIGN_ORDER_RANDOM, 42, NULL);
     static const size_t rows[] = {4, 2, 0, 5, 3, 1, 5, 2, 3, 1, 4, 0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -198,8 +184,7 @@ static void test_order_of_a_seed(void **state) {
 }
 
 /* The order in blocks with as many rounds. */
-static void test_rounds_of_states(void **state) {
-    (void)state;
+TEST(rounds_of_states) {
     uint32_t items[ROWS] = {0, 1, 2, 0, 1, 2};
     struct design_states states = {.items = items, .count = 3};
     struct design_order *order = make(DESIGN_ORDER_RANDOM, 8, &states), *blocks = NULL;
@@ -216,8 +201,7 @@ static void test_rounds_of_states(void **state) {
     design_order_free(blocks);
 }
 
-static void test_as_written(void **state) {
-    (void)state;
+TEST(as_written) {
     struct design_order *order = make(DESIGN_ORDER_AS_WRITTEN, 0, NULL);
     check_rounds(order);
     assert_int_equal(order->block_count, REPETITIONS);
@@ -233,8 +217,7 @@ static void test_as_written(void **state) {
 }
 
 /* A limit that at-most and the states pass together is told at at-most. */
-static void test_too_many_blocks(void **state) {
-    (void)state;
+TEST(too_many_blocks) {
     struct design_specification *specification =
         specify("cross: {control.turbo: [on, off]}\n  repeat: {until: {ci: 2%, at-most: 40000}}");
     struct failure failure = {0};
@@ -246,15 +229,4 @@ static void test_too_many_blocks(void **state) {
         "80000 blocks, in each of which the controls have one state, are more than the limit of 65536");
     assert_string_equal(failure.place, "c.yaml:5:37");
     design_specification_free(specification);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),         cmocka_unit_test(test_all_keys),
-        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_repetitions_instead),
-        cmocka_unit_test(test_rounds),           cmocka_unit_test(test_order_of_a_seed),
-        cmocka_unit_test(test_rounds_of_states), cmocka_unit_test(test_as_written),
-        cmocka_unit_test(test_too_many_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

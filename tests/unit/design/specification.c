@@ -3,16 +3,9 @@
 #include "engine/design/design.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A literal where a factor owns a string: nothing here changes or frees it. */
 #define WORD(literal) ((char *)(literal))
@@ -26,12 +19,10 @@ static void write_file(const char *name, const char *bytes) {
 }
 
 static int make_folder(void **state) {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state) {
-    (void)state;
     struct failure failure = {0};
     return file_remove_tree(folder, &failure);
 }
@@ -89,8 +80,7 @@ static void check_csv(const char *yaml, const char *expected) {
 
 /* ---- Forms */
 
-static void test_files(void **state) {
-    (void)state;
+TEST(files) {
     write_file("sizes.csv", "n,nb\n1000,64\n2000,128\n");
     check_csv("design: {file: sizes.csv, order: as-written, repetitions: 2}",
               "n,nb\n1000,64\n2000,128\n1000,64\n2000,128\n");
@@ -106,8 +96,7 @@ static void test_files(void **state) {
     check_csv(absolute, "n,nb\n1000,64\n2000,128\n");
 }
 
-static void test_factorial(void **state) {
-    (void)state;
+TEST(factorial) {
     check_csv("design: {generate: factorial, order: as-written, factors: {n: [1000, 2e3], nb: {from: 64, to: "
               "192, step: "
               "64}, bcast: ring}}",
@@ -119,8 +108,7 @@ static void test_factorial(void **state) {
               "m,lda,half\n3,4,1\n5,6,1.5\n");
 }
 
-static void test_single(void **state) {
-    (void)state;
+TEST(single) {
     static const char *const forms[] = {"design: {repetitions: 10}", "design:\nx: 1", "x: 1"};
     for (size_t i = 0; i < 3; i++) {
         struct made made = make(forms[i], NULL);
@@ -138,8 +126,7 @@ static void test_single(void **state) {
     }
 }
 
-static void test_draws(void **state) {
-    (void)state;
+TEST(draws) {
     static const char *const kinds[] = {"uniform", "log-uniform", "latin-hypercube"};
     for (size_t i = 0; i < 3; i++) {
         cleanup_free char *yaml = text_format("design: {generate: %s, rows: 50, seed: 18446744073709551615, "
@@ -161,8 +148,7 @@ static void test_draws(void **state) {
     }
 }
 
-static void test_uniform_product(void **state) {
-    (void)state;
+TEST(uniform_product) {
     struct made made =
         make("design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, max-size: 4000, "
              "products: 4, batch: 2, fixed: {k: 128}, add: [[10, 20, 128], [30, 40, 128]], seed: 1, "
@@ -183,8 +169,7 @@ static void test_uniform_product(void **state) {
 
 /* ---- Controls */
 
-static void test_controls(void **state) {
-    (void)state;
+TEST(controls) {
     /* Lists are lists for every kind, and texts whatever they look like. */
     check_csv(
         "design: {generate: factorial, order: as-written, factors: {n: [1, 2], control.turbo: [on, off]}}",
@@ -228,8 +213,7 @@ static void test_controls(void **state) {
     clear(&made);
 }
 
-static void test_cross(void **state) {
-    (void)state;
+TEST(cross) {
     write_file("two.csv", "n,label\n1,a\n2,b\n");
     check_csv("design: {file: two.csv, order: as-written, cross: {control.turbo: [on, off], nb: [64, 128]}, "
               "compute: "
@@ -260,8 +244,7 @@ static void test_cross(void **state) {
 /* ---- Seeds */
 
 /* What was generated and shuffled equals what was generated, written, read and then shuffled. */
-static void test_streams_are_independent(void **state) {
-    (void)state;
+TEST(streams_are_independent) {
     struct made generated =
         make("design: {generate: uniform-product, factors: [m, n, k], repetitions: 3, seed: 99}", NULL);
     cleanup_free char *table = csv_of(&generated, false), *ordered = csv_of(&generated, true);
@@ -274,8 +257,7 @@ static void test_streams_are_independent(void **state) {
     clear(&read);
 }
 
-static void test_drawn_seeds_differ(void **state) {
-    (void)state;
+TEST(drawn_seeds_differ) {
     const char *yaml = "design: {generate: log-uniform, rows: 20, factors: {size: [1, 1e9]}}";
     struct made one = make(yaml, NULL), other = make(yaml, NULL);
     cleanup_free char *first = csv_of(&one, true), *second = csv_of(&other, true);
@@ -295,8 +277,7 @@ static void test_drawn_seeds_differ(void **state) {
     clear(&other);
 }
 
-static void test_is_random(void **state) {
-    (void)state;
+TEST(is_random) {
     struct made made = make("design: {generate: factorial, factors: {n: 1}, order: as-written}", NULL);
     assert_false(design_specification_is_random(made.specification));
     struct failure failure = {0};
@@ -322,8 +303,7 @@ static struct design_factor items[] = {
 };
 static struct design_factors factors = {.items = items, .count = 3, .file = "e.yaml"};
 
-static void test_with_factors(void **state) {
-    (void)state;
+TEST(with_factors) {
     /* Types are the experiment's, not those of the literals: x is a number, depth a text. */
     struct made made =
         make("design: {generate: factorial, factors: {depth: [1, 2], x: [1, 2], n: 7}}", &factors);
@@ -365,8 +345,7 @@ static void refuse(const char *yaml, const struct design_factors *with, const ch
     clear(&made);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     static const struct {
         const char *yaml, *place, *sentence;
     } cases[] = {
@@ -440,8 +419,7 @@ static void test_refusals(void **state) {
         refuse(cases[i].yaml, NULL, cases[i].place, cases[i].sentence);
 }
 
-static void test_refusals_of_factors(void **state) {
-    (void)state;
+TEST(refusals_of_factors) {
     refuse("design: {generate: factorial, factors: {nn: 1}}", &factors, "c.yaml:1:45",
            "'nn' is not a factor; did you mean 'n'?");
     refuse("design: {generate: factorial, factors: {n: [1, 6000]}}", &factors, "c.yaml:1:44",
@@ -467,8 +445,7 @@ static void test_refusals_of_factors(void **state) {
     refuse("design: missing.csv", &factors, "", "missing.csv");
 }
 
-static void test_control_refusals(void **state) {
-    (void)state;
+TEST(control_refusals) {
     static const struct {
         const char *yaml, *place, *sentence;
     } cases[] = {
@@ -507,22 +484,4 @@ static void test_control_refusals(void **state) {
            "'turbo' is not a factor; did you mean 'control.turbo'?");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_factorial),
-        cmocka_unit_test(test_single),
-        cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_uniform_product),
-        cmocka_unit_test(test_controls),
-        cmocka_unit_test(test_cross),
-        cmocka_unit_test(test_control_refusals),
-        cmocka_unit_test(test_streams_are_independent),
-        cmocka_unit_test(test_drawn_seeds_differ),
-        cmocka_unit_test(test_is_random),
-        cmocka_unit_test(test_with_factors),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_refusals_of_factors),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

@@ -3,15 +3,7 @@
 #include "engine/design/design.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/hash.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static void begin(struct uniform_product *product) {
     struct failure failure = {0};
@@ -48,8 +40,7 @@ static size_t occurrences(const struct design *design, size_t from, size_t count
     return found;
 }
 
-static void test_defaults(void **state) {
-    (void)state;
+TEST(defaults) {
     struct uniform_product product;
     begin(&product);
     for (uint64_t seed = 0; seed < 50; seed++) {
@@ -82,8 +73,7 @@ static void test_defaults(void **state) {
 }
 
 /* Shapes from cube to needle: the first size is uniform from 1 to the cube root of its target. */
-static void test_shapes(void **state) {
-    (void)state;
+TEST(shapes) {
     struct uniform_product product;
     begin(&product);
     product.products = 4000;
@@ -108,8 +98,7 @@ static void test_shapes(void **state) {
     uniform_product_clear(&product);
 }
 
-static void test_fixed(void **state) {
-    (void)state;
+TEST(fixed) {
     struct uniform_product product;
     begin(&product);
     struct failure failure = {0};
@@ -131,8 +120,7 @@ static void test_fixed(void **state) {
 }
 
 /* With one factor free there is no choice left, and the cap is met by rounding down: 100 / 6 is 16.67. */
-static void test_one_free(void **state) {
-    (void)state;
+TEST(one_free) {
     struct uniform_product product;
     begin(&product);
     struct failure failure = {0};
@@ -148,8 +136,7 @@ static void test_one_free(void **state) {
     uniform_product_clear(&product);
 }
 
-static void test_small_products(void **state) {
-    (void)state;
+TEST(small_products) {
     struct uniform_product product;
     begin(&product);
     product.max_product = 1;
@@ -166,8 +153,7 @@ static void test_small_products(void **state) {
     uniform_product_clear(&product);
 }
 
-static void test_tight_cap(void **state) {
-    (void)state;
+TEST(tight_cap) {
     struct uniform_product product;
     begin(&product);
     product.max_size = 2300; /* the cube root of 1e10 is 2154 */
@@ -179,8 +165,7 @@ static void test_tight_cap(void **state) {
     uniform_product_clear(&product);
 }
 
-static void test_added(void **state) {
-    (void)state;
+TEST(added) {
     struct uniform_product product;
     begin(&product);
     struct failure failure = {0};
@@ -194,8 +179,7 @@ static void test_added(void **state) {
     uniform_product_clear(&product);
 }
 
-static void test_two_and_four_factors(void **state) {
-    (void)state;
+TEST(two_and_four_factors) {
     struct failure failure = {0};
     struct uniform_product product;
     uniform_product_init(&product);
@@ -214,8 +198,7 @@ static void test_two_and_four_factors(void **state) {
 }
 
 /* The hash comes from a second implementation, in another language. */
-static void test_same_bytes(void **state) {
-    (void)state;
+TEST(same_bytes) {
     struct uniform_product product;
     begin(&product);
     struct design *design = generate(&product, 42);
@@ -244,8 +227,7 @@ static void refuse(const struct uniform_product *product, const char *sentence) 
     assert_null(design);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     struct uniform_product none, product;
     uniform_product_init(&none);
     refuse(&none, "no factors");
@@ -280,8 +262,7 @@ static void test_refusals(void **state) {
     uniform_product_clear(&product);
 }
 
-static void test_refused_factors(void **state) {
-    (void)state;
+TEST(refused_factors) {
     struct uniform_product product;
     begin(&product);
     struct failure failure = {0};
@@ -310,16 +291,4 @@ static void test_refused_factors(void **state) {
     assert_int_equal(uniform_product_add_factor(&product, "d", &failure), -22);
     assert_string_equal(failure.text, "more than 6 factors");
     uniform_product_clear(&product);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_fixed),           cmocka_unit_test(test_one_free),
-        cmocka_unit_test(test_small_products),  cmocka_unit_test(test_tight_cap),
-        cmocka_unit_test(test_added),           cmocka_unit_test(test_two_and_four_factors),
-        cmocka_unit_test(test_same_bytes),      cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_refused_factors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,6 @@
 /* Binding: every type, and every complaint with its place. */
 #include "engine/documents/bind.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 struct target {
     char *name;
@@ -71,8 +62,7 @@ static void refuse(const char *yaml, const char *expected) {
     document_free(document);
 }
 
-static void test_every_type(void **state) {
-    (void)state;
+TEST(every_type) {
     struct document *document =
         parse("name: 12\nturbo: false\nrepetitions: 1e3\nseed: -9223372036854775808\nshare: .25\n"
               "length: 10 min\norder: as-written\npackages: [gcc, 1.5, true]\n"
@@ -98,8 +88,7 @@ static void test_every_type(void **state) {
     document_free(document);
 }
 
-static void test_defaults_stay(void **state) {
-    (void)state;
+TEST(defaults_stay) {
     struct document *document = parse("name: x\npackages: one\n");
     struct target target = {.turbo = true, .repetitions = 5, .order = 1, .share = 0.1};
     struct failure failure = {0};
@@ -112,8 +101,7 @@ static void test_defaults_stay(void **state) {
     document_free(document);
 }
 
-static void test_unknown_and_missing(void **state) {
-    (void)state;
+TEST(unknown_and_missing) {
     refuse("name: a\ntubro: true\n", "c.yaml:2:1: 'tubro' is not a key of campaign; did you mean 'turbo'?");
     refuse("name: a\n  \nxyz: 1\n",
            "c.yaml:3:1: 'xyz' is not a key of campaign, expected one of 'name', 'turbo', 'repetitions', "
@@ -127,8 +115,7 @@ static void test_unknown_and_missing(void **state) {
     refuse("---\n", "c.yaml:2:1: campaign is nothing, expected a mapping");
 }
 
-static void test_wrong_types(void **state) {
-    (void)state;
+TEST(wrong_types) {
     refuse("name:\n", "c.yaml:1:6: 'name' is nothing, expected text");
     refuse("name: [a]\n", "c.yaml:1:7: 'name' is a sequence, expected text");
     refuse("turbo: yes\n", "c.yaml:1:8: 'turbo' is 'yes', expected true or false");
@@ -167,8 +154,7 @@ static void test_wrong_types(void **state) {
     refuse("design: 5\n", "c.yaml:1:9: 'design' is '5', expected a sequence or a mapping");
 }
 
-static void test_one_value(void **state) {
-    (void)state;
+TEST(one_value) {
     struct document *document = parse("[12, only, x]");
     double number = 0;
     int choice = -1;
@@ -188,24 +174,13 @@ static void test_one_value(void **state) {
 }
 
 /* What was bound before the failure is the caller's to clear: nothing leaks, nothing is freed twice. */
-static void test_failure_half_way(void **state) {
-    (void)state;
+TEST(failure_half_way) {
     refuse("name: a\npackages: [a, b]\nturbo: maybe\n",
            "c.yaml:3:8: 'turbo' is 'maybe', expected true or false");
 }
 
-static void test_long_values_are_cut(void **state) {
-    (void)state;
+TEST(long_values_are_cut) {
     refuse("turbo: éééééééééééééééééééééééééééééééééééééééééééééééééééé\n",
            "c.yaml:1:8: 'turbo' is 'éééééééééééééééééééééééééééééééééééééééé...', expected true or false");
     refuse("turbo: |\n  two\n  lines\n", "c.yaml:1:8: 'turbo' is 'two\\nlines\\n', expected true or false");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_type),          cmocka_unit_test(test_defaults_stay),
-        cmocka_unit_test(test_unknown_and_missing), cmocka_unit_test(test_wrong_types),
-        cmocka_unit_test(test_one_value),           cmocka_unit_test(test_failure_half_way),
-        cmocka_unit_test(test_long_values_are_cut)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,18 +4,8 @@
 #include "engine/documents/csv-reader.h"
 #include "engine/documents/csv-scan.h"
 #include "engine/foundation/number.h"
+#include "tests/test.h"
 #include "tests/unit/documents/missing-number.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t random_state = 11;
 
@@ -44,8 +34,7 @@ static int64_t read_piece(void *context, char *buffer, size_t room) {
 
 /* ---- The scan ------------------------------------------------------------------------------------- */
 
-static void test_scan(void **state) {
-    (void)state;
+TEST(scan) {
     char bytes[64];
     for (int round = 0; round < 20000; round++) {
         for (size_t i = 0; i < sizeof bytes; i++)
@@ -61,8 +50,7 @@ static void test_scan(void **state) {
     }
 }
 
-static void test_scan_stops_at_the_end(void **state) {
-    (void)state;
+TEST(scan_stops_at_the_end) {
     char bytes[200 + CSV_SCAN_PADDING];
     memset(bytes, 'x', sizeof bytes);
     bytes[150] = ',';
@@ -227,8 +215,7 @@ static void append_row(struct text *text) {
     text_append_string(text, draw() % 3 ? "\n" : "\r\n");
 }
 
-static void test_awkward_files_at_every_boundary(void **state) {
-    (void)state;
+TEST(awkward_files_at_every_boundary) {
     struct text csv;
     text_init(&csv, 16 << 20);
     for (int file = 0; file < 60; file++) {
@@ -247,8 +234,7 @@ static void test_awkward_files_at_every_boundary(void **state) {
 }
 
 /* One row of many is spoilt by a byte. */
-static void test_broken_files(void **state) {
-    (void)state;
+TEST(broken_files) {
     struct text csv;
     text_init(&csv, 16 << 20);
     for (int file = 0; file < 300; file++) {
@@ -265,8 +251,7 @@ static void test_broken_files(void **state) {
 }
 
 /* Many blocks, through the buffer's own size. */
-static void test_many_rows(void **state) {
-    (void)state;
+TEST(many_rows) {
     struct text csv;
     text_init(&csv, 64 << 20);
     text_append_string(&csv, "a,b,c,d,e,f\n");
@@ -279,8 +264,7 @@ static void test_many_rows(void **state) {
 
 /* Rows that are nearly all plain, so that tiles are what reads them; now and then one that is not, or that is
  * refused. */
-static void test_plain_files(void **state) {
-    (void)state;
+TEST(plain_files) {
     struct text csv;
     text_init(&csv, 16 << 20);
     for (int file = 0; file < 60; file++) {
@@ -312,8 +296,7 @@ static struct csv_columns *open_columns(struct csv_reader *reader, const size_t 
     return columns;
 }
 
-static void test_wanted_columns(void **state) {
-    (void)state;
+TEST(wanted_columns) {
     static const char csv[] = "x,host,y\n1,dahu-1,10\n2,dahu-2,20\n3,dahu-1,30\n";
     struct csv_reader *reader = NULL;
     struct failure failure = {0};
@@ -345,8 +328,7 @@ static void test_wanted_columns(void **state) {
     csv_close(reader);
 }
 
-static void test_no_column_wanted(void **state) {
-    (void)state;
+TEST(no_column_wanted) {
     static const char csv[] = "x,y\n1,2\nz,\n";
     struct csv_reader *reader = NULL;
     struct failure failure = {0};
@@ -359,8 +341,7 @@ static void test_no_column_wanted(void **state) {
     csv_close(reader);
 }
 
-static void test_too_late(void **state) {
-    (void)state;
+TEST(too_late) {
     static const char csv[] = "x,y\n1,2\n";
     struct csv_reader *reader = NULL;
     struct csv_columns *columns = NULL;
@@ -389,8 +370,7 @@ static void check_refusal(const char *csv, enum csv_missing missing, const char 
     csv_close(reader);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     check_refusal("host,duration\nx,1\nx,0.5x\n", CSV_MISSING_IS_ERROR, "results.csv:3:3",
                   "column 'duration' is '0.5x', expected a number");
     check_refusal("host,duration\nx,1\nx,\n", CSV_MISSING_IS_ERROR, "results.csv:3:3",
@@ -416,8 +396,7 @@ static void test_refusals(void **state) {
 /* ---- Labels ---------------------------------------------------------------------------------------------
  */
 
-static void test_many_labels(void **state) {
-    (void)state;
+TEST(many_labels) {
     enum { COUNT = 200000 };
     struct text csv;
     text_init(&csv, 64 << 20);
@@ -454,8 +433,7 @@ static void test_many_labels(void **state) {
 /* ---- A million numbers ------------------------------------------------------------------------------------
  */
 
-static void test_doubles_round_trip(void **state) {
-    (void)state;
+TEST(doubles_round_trip) {
     enum { COUNT = 1000000 };
     static uint64_t expected[COUNT];
     struct text csv;
@@ -489,20 +467,4 @@ static void test_doubles_round_trip(void **state) {
     csv_columns_close(columns);
     csv_close(reader);
     text_clear(&csv);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),
-                                       cmocka_unit_test(test_scan_stops_at_the_end),
-                                       cmocka_unit_test(test_awkward_files_at_every_boundary),
-                                       cmocka_unit_test(test_broken_files),
-                                       cmocka_unit_test(test_many_rows),
-                                       cmocka_unit_test(test_plain_files),
-                                       cmocka_unit_test(test_wanted_columns),
-                                       cmocka_unit_test(test_no_column_wanted),
-                                       cmocka_unit_test(test_too_late),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_many_labels),
-                                       cmocka_unit_test(test_doubles_round_trip)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,8 @@
 #include "engine/documents/csv-number.h"
 #include "engine/documents/csv-scan.h"
 #include "engine/foundation/text.h"
+#include "tests/test.h"
 #include "tests/unit/documents/missing-number.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t random_state = 29;
 
@@ -44,8 +35,7 @@ static size_t index_of(const struct csv_tile_kernel *kernel, const char *text, s
     return tile.rows;
 }
 
-static void test_plain_rows(void **state) {
-    (void)state;
+TEST(plain_rows) {
     size_t count;
     const struct csv_tile_kernel *const *kernels = csv_tile_kernels(&count);
     assert_string_equal(kernels[0]->name, "plain C");
@@ -62,8 +52,7 @@ static void test_plain_rows(void **state) {
     }
 }
 
-static void test_rows_that_are_not_plain(void **state) {
-    (void)state;
+TEST(rows_that_are_not_plain) {
     size_t count;
     const struct csv_tile_kernel *const *kernels = csv_tile_kernels(&count);
     for (size_t k = 0; k < count; k++) {
@@ -81,8 +70,7 @@ static void test_rows_that_are_not_plain(void **state) {
 }
 
 /* Random texts, made mostly of what matters; a NUL would end the comparison with strlen early. */
-static void test_kernels_find_the_same(void **state) {
-    (void)state;
+TEST(kernels_find_the_same) {
     size_t count;
     const struct csv_tile_kernel *const *kernels = csv_tile_kernels(&count);
     char text[4096];
@@ -114,8 +102,7 @@ static void test_kernels_find_the_same(void **state) {
 }
 
 /* More fields than fit, and rows of more bytes than a tile has. */
-static void test_bounds(void **state) {
-    (void)state;
+TEST(bounds) {
     size_t count;
     const struct csv_tile_kernel *const *kernels = csv_tile_kernels(&count);
     for (size_t k = 0; k < count; k++)
@@ -160,8 +147,7 @@ static void check_numbers(const char *const *texts, size_t rows, bool missing_is
     text_clear(&csv);
 }
 
-static void test_numbers(void **state) {
-    (void)state;
+TEST(numbers) {
     static const char *const texts[] = {"0",
                                         "1",
                                         "12345678",
@@ -193,8 +179,7 @@ static void test_numbers(void **state) {
 
 /* Each alone among numbers, in every place of the four that are read at once; where they are errors, the
  * rows stop there. */
-static void test_missing_numbers(void **state) {
-    (void)state;
+TEST(missing_numbers) {
     static const char *const missing[] = {
         "nan",       "NaN",       "NA",      "na",      "inf",       "-inf",      "+Inf",       "INFINITY",
         "",          "   ",       " nan ",   "     83", "83       ", " -1.5e-3 ", "    0.1",    "1 2",
@@ -209,8 +194,7 @@ static void test_missing_numbers(void **state) {
         }
 }
 
-static void test_what_is_no_number(void **state) {
-    (void)state;
+TEST(what_is_no_number) {
     static const char *const bad[] = {"",
                                       ".",
                                       "-",
@@ -248,8 +232,7 @@ static void test_what_is_no_number(void **state) {
 }
 
 /* Numbers with an exponent, that are read by fours, and among them what only looks like one. */
-static void test_scientific_numbers(void **state) {
-    (void)state;
+TEST(scientific_numbers) {
     static const char *const odd[] = {
         "1.5e-0x",  "1.5e-:1", "1.5e-1:",  "1.5e-/1", "1.5e/01", "1.5f-01",           "1.5e*01",
         "1.5e001",  "1x5e-01", "x.5e-01",  "1.xe-01", ":.5e-01", "-1.5e-01",          "12.5e-01",
@@ -271,8 +254,7 @@ static void test_scientific_numbers(void **state) {
         }
 }
 
-static void test_random_numbers(void **state) {
-    (void)state;
+TEST(random_numbers) {
     for (int round = 0; round < 3000; round++) {
         char texts[40][64];
         const char *pointers[40];
@@ -297,19 +279,4 @@ static void test_random_numbers(void **state) {
         }
         check_numbers(pointers, 40, draw() % 2, draw() % 2);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_rows),
-        cmocka_unit_test(test_rows_that_are_not_plain),
-        cmocka_unit_test(test_kernels_find_the_same),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_missing_numbers),
-        cmocka_unit_test(test_what_is_no_number),
-        cmocka_unit_test(test_scientific_numbers),
-        cmocka_unit_test(test_random_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

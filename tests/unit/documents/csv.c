@@ -4,18 +4,10 @@
 #include "engine/documents/csv-reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- Reading ------------------------------------------------------------------------------------ */
 
@@ -85,8 +77,7 @@ static void check(const char *csv, const char *expected) {
     check_bytes(csv, strlen(csv), expected);
 }
 
-static void test_plain_rows(void **state) {
-    (void)state;
+TEST(plain_rows) {
     check("a,b\n1,2\n3,4\n", "2: 1[1] 3[2]\n3: 1[3] 3[4]\n");
     check("a,b\n1,2\n3,4", "2: 1[1] 3[2]\n3: 1[3] 3[4]\n"); /* no newline at the end */
     check("a,b\r\n1,2\r\n3,4\r\n", "2: 1[1] 3[2]\n3: 1[3] 3[4]\n");
@@ -103,8 +94,7 @@ static void test_plain_rows(void **state) {
     check("a,b\n'x','y'\n", "2: 1['x'] 5['y']\n");
 }
 
-static void test_quoted_rows(void **state) {
-    (void)state;
+TEST(quoted_rows) {
     check("\"a\",\"b\"\n\"1\",\"2\"\n", "2: 1q[1] 5q[2]\n");
     check("a,b\n\"x,y\",\"say \"\"hi\"\"\"\n", "2: 1q[x,y] 7q[say \"hi\"]\n");
     check("a,b\n\"\",\"\"\"\"\n", "2: 1q[] 4q[\"]\n");
@@ -115,8 +105,7 @@ static void test_quoted_rows(void **state) {
     check("a\n\"\"\n", "2: 1q[]\n");
 }
 
-static void test_refused_headers(void **state) {
-    (void)state;
+TEST(refused_headers) {
     check("", "r.csv:1:1: nothing, expected a header row\n");
     check("\xef\xbb\xbf", "r.csv:1:1: nothing, expected a header row\n");
     check("a,b,a\n", "r.csv:1:5: two columns are called 'a'\n");
@@ -129,8 +118,7 @@ static void test_refused_headers(void **state) {
     check_bytes("\xef\xbb", 2, "r.csv:1:1: a byte that is not UTF-8, expected UTF-8 text\n");
 }
 
-static void test_refused_rows(void **state) {
-    (void)state;
+TEST(refused_rows) {
     check("a,b,c\n1,2,3\n4,5\n",
           "2: 1[1] 3[2] 5[3]\nr.csv:3:3: a row that ends with field 2, expected 3 fields\n");
     check("a,b\n1\n", "r.csv:2:1: a row that ends with field 1, expected 2 fields\n");
@@ -192,8 +180,7 @@ static void append_many(struct text *text, char character, size_t count) {
     end[count] = '\0';
 }
 
-static void test_field_limit(void **state) {
-    (void)state;
+TEST(field_limit) {
     for (int quoted = 0; quoted < 2; quoted++)
         for (size_t extra = 0; extra < 2; extra++) {
             struct text csv;
@@ -213,8 +200,7 @@ static void test_field_limit(void **state) {
     text_clear(&csv);
 }
 
-static void test_row_and_column_limits(void **state) {
-    (void)state;
+TEST(row_and_column_limits) {
     struct text csv;
     text_init(&csv, 64 << 20);
     for (int i = 0; i < 20; i++)
@@ -236,7 +222,6 @@ static void test_row_and_column_limits(void **state) {
 /* ---- Opening and asking -------------------------------------------------------------------------- */
 
 static int64_t fail_to_read(void *context, char *buffer, size_t room) {
-    (void)room;
     int *calls = context;
     if ((*calls)++ > 0)
         return -EIO;
@@ -244,8 +229,7 @@ static int64_t fail_to_read(void *context, char *buffer, size_t room) {
     return 6;
 }
 
-static void test_read_errors(void **state) {
-    (void)state;
+TEST(read_errors) {
     struct csv_reader *reader = NULL;
     struct failure failure = {0};
     const struct csv_field *fields;
@@ -260,8 +244,7 @@ static void test_read_errors(void **state) {
     csv_close(NULL);
 }
 
-static void test_files(void **state) {
-    (void)state;
+TEST(files) {
     char path[] = "/tmp/assay-csv.XXXXXX";
     int descriptor = mkstemp(path);
     assert_int_equal(file_write_all(descriptor, "a,b\n1,x\n", 8), 0);
@@ -297,8 +280,7 @@ static void test_files(void **state) {
     assert_int_equal(failure.kind, FAILURE_INPUT);
 }
 
-static void test_columns(void **state) {
-    (void)state;
+TEST(columns) {
     static const char csv[] = "host,core,duration\n";
     struct csv_reader *reader = NULL;
     struct failure failure = {0};
@@ -319,8 +301,7 @@ static void test_columns(void **state) {
     csv_close(reader);
 }
 
-static void test_numbers(void **state) {
-    (void)state;
+TEST(numbers) {
     static const char csv[] =
         "name,duration\nx,5.803674000e-01\nx,0.5x\nx,\n\"a\nb\nc\",1e999\nx, 1\nx,\"-7\"\n";
     struct csv_reader *reader = NULL;
@@ -366,8 +347,7 @@ static void check_field(const char *bytes, size_t length, const char *expected) 
     text_clear(&text);
 }
 
-static void test_fields(void **state) {
-    (void)state;
+TEST(fields) {
     check_field("", 0, "");
     check_field("plain text", 10, "plain text");
     check_field("a,b", 3, "\"a,b\"");
@@ -383,8 +363,7 @@ static void test_fields(void **state) {
     check_field("\xef\xbb\xbfx", 4, "\"\xef\xbb\xbfx\"");
 }
 
-static void test_numbers_written(void **state) {
-    (void)state;
+TEST(numbers_written) {
     struct text text;
     text_init(&text, 1000);
     csv_append_int64(&text, true, INT64_MIN);
@@ -416,8 +395,7 @@ static uint64_t draw(void) {
 }
 
 /* Rows of random texts, made of what is awkward, come back as they were. */
-static void test_texts_round_trip(void **state) {
-    (void)state;
+TEST(texts_round_trip) {
     enum { ROWS = 5000, COLUMNS = 4, LENGTH_MOST = 12 };
     static char texts[ROWS][COLUMNS][LENGTH_MOST + 1];
     static const char characters[] = "ab,\"\"\n\r \t1.\x01;'";
@@ -449,16 +427,4 @@ static void test_texts_round_trip(void **state) {
     assert_int_equal(csv_next(reader, &fields, &failure), 0);
     csv_close(reader);
     text_clear(&csv);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_rows),      cmocka_unit_test(test_quoted_rows),
-        cmocka_unit_test(test_refused_headers), cmocka_unit_test(test_refused_rows),
-        cmocka_unit_test(test_field_limit),     cmocka_unit_test(test_row_and_column_limits),
-        cmocka_unit_test(test_read_errors),     cmocka_unit_test(test_files),
-        cmocka_unit_test(test_columns),         cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_fields),          cmocka_unit_test(test_numbers_written),
-        cmocka_unit_test(test_texts_round_trip)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
-
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static struct document *parse(const char *json) {
     struct document *document = NULL;
@@ -41,8 +32,7 @@ static void refuse(const char *json, const char *expected) {
 
 /* ---- Reading ------------------------------------------------------------------------------------ */
 
-static void test_values_and_places(void **state) {
-    (void)state;
+TEST(values_and_places) {
     struct document *document =
         parse("\xef\xbb\xbf{\n \"name\": \"dgemm\",\r\n\t\"é\": [1, -0.5e-3, true, null],\n"
               " \"nested\": {\"a\": {}, \"b\": []}\n}\n");
@@ -63,8 +53,7 @@ static void test_values_and_places(void **state) {
     document_free(document);
 }
 
-static void test_strings(void **state) {
-    (void)state;
+TEST(strings) {
     struct document *document =
         parse("[\"\", \"\\\"\\\\\\/\\b\\f\\n\\r\\t\", \"\\u00e9\\u20AC\\ud83d\\ude00\", \"é€😀\"]");
     const struct document_node *root = document->root;
@@ -76,15 +65,13 @@ static void test_strings(void **state) {
     document_free(document);
 }
 
-static void test_root_may_be_anything(void **state) {
-    (void)state;
+TEST(root_may_be_anything) {
     static const char *const texts[] = {"1", " null ", "\"x\"", "[]", "\n{}\n", "-0"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         document_free(parse(texts[i]));
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     refuse("", "m.json:1:1: the text ends here, expected a value");
     refuse(" \n ", "m.json:2:2: the text ends here, expected a value");
     refuse("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}",
@@ -130,8 +117,7 @@ static void test_refusals(void **state) {
     refuse_bytes("[\"\xc3\"]", 5, "m.json:1:3: byte 0xc3 is not UTF-8 here, expected UTF-8 text");
 }
 
-static void test_numbers_have_a_length(void **state) {
-    (void)state;
+TEST(numbers_have_a_length) {
     char json[100];
     memset(json, '1', sizeof json);
     json[63] = '\0';
@@ -143,8 +129,7 @@ static void test_numbers_have_a_length(void **state) {
     refuse(json, "m.json:1:1: '1', expected a number of at most 63 characters");
 }
 
-static void test_depth(void **state) {
-    (void)state;
+TEST(depth) {
     cleanup_free char *json = calloc(1, 300000);
     memset(json, '[', DOCUMENT_DEPTH_MOST);
     memset(json + DOCUMENT_DEPTH_MOST, ']', DOCUMENT_DEPTH_MOST);
@@ -154,8 +139,7 @@ static void test_depth(void **state) {
 }
 
 /* A line of half a million values takes no longer for being one line. */
-static void test_one_long_line(void **state) {
-    (void)state;
+TEST(one_long_line) {
     struct text json;
     text_init(&json, 64 << 20);
     text_append_character(&json, '[');
@@ -179,8 +163,7 @@ static void check_printed(const cJSON *value, bool pretty, const char *expected)
     text_clear(&text);
 }
 
-static void test_print(void **state) {
-    (void)state;
+TEST(print) {
     cJSON *root = cJSON_CreateObject();
     assert_true(json_add_string(root, "name", "dgemm"));
     assert_true(json_add_string(root, "none", NULL));
@@ -217,8 +200,7 @@ static void check_literal(const char *bytes, size_t length, const char *expected
     text_clear(&text);
 }
 
-static void test_string_literals(void **state) {
-    (void)state;
+TEST(string_literals) {
     check_literal("", 0, "\"\"");
     check_literal("a\"b\\c/", 6, "\"a\\\"b\\\\c/\"");
     check_literal("\b\t\n\f\r\x01\x1f\x7f", 8, "\"\\b\\t\\n\\f\\r\\u0001\\u001f\x7f\"");
@@ -230,8 +212,7 @@ static void test_string_literals(void **state) {
     check_literal("\xe2\x82x", 3, "\"\xef\xbf\xbd\xef\xbf\xbdx\"");
 }
 
-static void test_any_bytes_in_values_and_keys(void **state) {
-    (void)state;
+TEST(any_bytes_in_values_and_keys) {
     cJSON *root = cJSON_CreateObject();
     assert_true(json_add_bytes(root, "bytes", "a\0\xff", 3));
     assert_true(json_add_string(root, "k\xff", "v\xfe"));
@@ -240,8 +221,7 @@ static void test_any_bytes_in_values_and_keys(void **state) {
     cJSON_Delete(root);
 }
 
-static void test_print_leaves_what_was(void **state) {
-    (void)state;
+TEST(print_leaves_what_was) {
     struct text text;
     text_init(&text, 10);
     text_append_string(&text, "ab");
@@ -279,8 +259,7 @@ static uint64_t draw(void) {
 }
 
 /* A million doubles of any bits, twenty thousand at a time. */
-static void test_doubles_round_trip(void **state) {
-    (void)state;
+TEST(doubles_round_trip) {
     enum { BATCH = 20000 };
     static uint64_t expected[BATCH];
     for (int batch = 0; batch < 50; batch++) {
@@ -311,8 +290,7 @@ static void test_doubles_round_trip(void **state) {
     }
 }
 
-static void test_integers_round_trip(void **state) {
-    (void)state;
+TEST(integers_round_trip) {
     static const int64_t values[] = {0,
                                      -1,
                                      INT64_MAX,
@@ -343,8 +321,7 @@ static void test_integers_round_trip(void **state) {
 }
 
 /* What YAML allows and JSON does not is respelled, digits kept. */
-static void test_from_yaml(void **state) {
-    (void)state;
+TEST(from_yaml) {
     static const char yaml[] = "{a: [+1, .5, -.5e3, 5., 007, -0, 00.10, 1e5], b: [True, FALSE, ~, yes], c: "
                                "{'1': \"é\"}, d: {}, e: []}";
     struct document *document = NULL;
@@ -356,16 +333,4 @@ static void test_from_yaml(void **state) {
                   "\"d\":{},\"e\":[]}");
     cJSON_Delete(tree);
     document_free(document);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values_and_places),     cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_root_may_be_anything),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_numbers_have_a_length), cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_one_long_line),         cmocka_unit_test(test_print),
-        cmocka_unit_test(test_string_literals),       cmocka_unit_test(test_any_bytes_in_values_and_keys),
-        cmocka_unit_test(test_print_leaves_what_was), cmocka_unit_test(test_doubles_round_trip),
-        cmocka_unit_test(test_integers_round_trip),   cmocka_unit_test(test_from_yaml)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* Numbers with units, and the table of units for archives. */
 #include "engine/documents/unit.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static void check(const char *text, enum unit_dimension dimension, double expected) {
     double value = -42;
@@ -22,8 +14,7 @@ static void refuse(const char *text, enum unit_dimension dimension) {
         fail_msg("'%s' was taken as %.17g", text, value);
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(values) {
     check("10min", UNIT_TIME, 600);
     check("10 min", UNIT_TIME, 600);
     check("10   min", UNIT_TIME, 600);
@@ -57,8 +48,7 @@ static void test_values(void **state) {
     check("2e3", UNIT_NONE, 2000);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     static const char *const never[] = {
         "",   " ",      "min", " 10min", "10min ", "10mins", "10 parsec", "1 0min", "0x10s",  "10m",
         "1e", "1.2.3s", "nan", "inf s",  "5MIN",   "-",      "10min10s",  "5 ",     "1e400s", "1e308h"};
@@ -74,8 +64,7 @@ static void test_refusals(void **state) {
     refuse("5GB", UNIT_BANDWIDTH);
 }
 
-static void test_expectations(void **state) {
-    (void)state;
+TEST(expectations) {
     assert_string_equal(unit_expectation(UNIT_TIME), "a time, such as 10min or 1.5 s");
     assert_string_equal(unit_symbol(UNIT_TIME), "s");
     assert_string_equal(unit_symbol(UNIT_NONE), "");
@@ -86,8 +75,7 @@ static void test_expectations(void **state) {
 }
 
 /* What the table says of a unit is what a person gets who writes it. */
-static void test_table_agrees_with_parsing(void **state) {
-    (void)state;
+TEST(table_agrees_with_parsing) {
     static const char *const codes[] = {
         "s",      "ns",     "us",     "ms",   "min", "h",   "d",   "Hz", "kHz",  "MHz",   "GHz",   "kBy",
         "KiBy",   "MiBy",   "GiBy",   "TiBy", "MBy", "GBy", "TBy", "%",  "By/s", "kBy/s", "MBy/s", "GBy/s",
@@ -104,8 +92,7 @@ static void test_table_agrees_with_parsing(void **state) {
     }
 }
 
-static void test_table(void **state) {
-    (void)state;
+TEST(table) {
     const struct unit *second = unit_find("s");
     assert_string_equal(second->qudt, "http://qudt.org/vocab/unit/SEC");
     assert_true(second->scale == 1 && second->dimension == UNIT_TIME);
@@ -123,8 +110,7 @@ static void assert_conversion(const char *from, const char *to, double multiply,
     assert_true(found[0] == multiply && found[1] == divide);
 }
 
-static void test_conversion(void **state) {
-    (void)state;
+TEST(conversion) {
     assert_conversion("ms", "s", 1, 1000);
     assert_conversion("s", "ns", 1e9, 1);
     assert_conversion("ns", "us", 1, 1000);
@@ -143,8 +129,7 @@ static void test_conversion(void **state) {
 }
 
 /* One of the two factors is a power of two, which rounds nothing. */
-static void test_conversion_is_rounded_once(void **state) {
-    (void)state;
+TEST(conversion_is_rounded_once) {
     static const char *const codes[] = {"s",    "ns",   "us", "ms",  "min",  "h",     "d",     "Hz",   "kHz",
                                         "MHz",  "GHz",  "By", "kBy", "MBy",  "GBy",   "TBy",   "KiBy", "MiBy",
                                         "GiBy", "TiBy", "1",  "%",   "J",    "uJ",    "mJ",    "kJ",   "W.h",
@@ -164,15 +149,4 @@ static void test_conversion_is_rounded_once(void **state) {
             assert_true(fabs(part / unit_find(codes[i])->scale - 1) < 1e-15);
         }
     assert_int_equal(compared, 7 * 7 + 4 * 4 + 9 * 9 + 2 * 2 + 6 * 6 + 3 * 3 + 3 * 3);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_expectations),
-                                       cmocka_unit_test(test_table_agrees_with_parsing),
-                                       cmocka_unit_test(test_table),
-                                       cmocka_unit_test(test_conversion),
-                                       cmocka_unit_test(test_conversion_is_rounded_once)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,9 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct document *parse(const char *bytes, size_t length) {
     struct document *document = NULL;
@@ -39,8 +31,7 @@ static void refuse(const char *yaml, const char *expected) {
     refuse_bytes(yaml, strlen(yaml), expected);
 }
 
-static void test_kinds_of_scalars(void **state) {
-    (void)state;
+TEST(kinds_of_scalars) {
     static const struct {
         const char *yaml;
         enum document_kind kind;
@@ -102,8 +93,7 @@ static void test_kinds_of_scalars(void **state) {
     }
 }
 
-static void test_places_and_shape(void **state) {
-    (void)state;
+TEST(places_and_shape) {
     static const char yaml[] = "# comment\n"
                                "name: dgemm\n"
                                "é: {ü: 1, b: [x, 2]}\n"
@@ -137,8 +127,7 @@ static void test_places_and_shape(void **state) {
     document_free(NULL);
 }
 
-static void test_aliases_are_copies(void **state) {
-    (void)state;
+TEST(aliases_are_copies) {
     static const char yaml[] = "a: &x {k: [1, 2]}\nb: *x\nc: &x text\nd: *x\ne: &k key\n";
     struct document *document = parse(yaml, sizeof yaml - 1);
     const struct document_node *a = document_get(document->root, "a"), *b = document_get(document->root, "b");
@@ -150,8 +139,7 @@ static void test_aliases_are_copies(void **state) {
     document_free(document);
 }
 
-static void test_marks_and_breaks(void **state) {
-    (void)state;
+TEST(marks_and_breaks) {
     static const char bom[] = "\xef\xbb\xbf"
                               "a: 1\r\nb: 2\r\n";
     struct document *document = parse(bom, sizeof bom - 1);
@@ -167,8 +155,7 @@ static void test_marks_and_breaks(void **state) {
     document_free(document);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     refuse("", "c.yaml:1:1: nothing, expected a document");
     refuse("# only a comment\n", "c.yaml:1:1: nothing, expected a document");
     refuse("a: 1\nb: 2\na: 3\n", "c.yaml:3:1: key 'a' is written twice, the first time in line 1");
@@ -203,8 +190,7 @@ static void test_refusals(void **state) {
            "c.yaml:1:7: found invalid Unicode character escape code while parsing a quoted scalar");
 }
 
-static void test_refused_bytes(void **state) {
-    (void)state;
+TEST(refused_bytes) {
     refuse_bytes("a: 1\nb: \0", 9, "c.yaml:2:4: a NUL byte, expected text");
     refuse_bytes("a: é\nb: \xff\n", 11, "c.yaml:2:4: byte 0xff is not UTF-8 here, expected UTF-8 text");
     refuse_bytes("é: \xed\xa0\x80\n", 8, "c.yaml:1:4: byte 0xed is not UTF-8 here, expected UTF-8 text");
@@ -217,8 +203,7 @@ static void test_refused_bytes(void **state) {
 }
 
 /* Duplicate keys are found in big mappings too, the earliest second writing first. */
-static void test_duplicates_among_many(void **state) {
-    (void)state;
+TEST(duplicates_among_many) {
     struct text yaml;
     text_init(&yaml, 1 << 20);
     for (int i = 0; i < 2000; i++)
@@ -231,8 +216,7 @@ static void test_duplicates_among_many(void **state) {
     text_clear(&yaml);
 }
 
-static void test_depth(void **state) {
-    (void)state;
+TEST(depth) {
     struct text yaml;
     text_init(&yaml, 1 << 20);
     text_append_string(&yaml, "a: ");
@@ -255,8 +239,7 @@ static void test_depth(void **state) {
 }
 
 /* Ten levels of ten aliases each would be ten thousand million nodes. */
-static void test_billion_laughs(void **state) {
-    (void)state;
+TEST(billion_laughs) {
     struct text yaml;
     text_init(&yaml, 1 << 20);
     text_append_string(&yaml, "l0: &l0 [x, x, x, x, x, x, x, x, x, x]\n");
@@ -274,8 +257,7 @@ static void test_billion_laughs(void **state) {
     text_clear(&yaml);
 }
 
-static void test_anchors_have_a_limit(void **state) {
-    (void)state;
+TEST(anchors_have_a_limit) {
     struct text yaml;
     text_init(&yaml, 1 << 20);
     for (int i = 0; i < DOCUMENT_ANCHORS_MOST; i++)
@@ -287,16 +269,14 @@ static void test_anchors_have_a_limit(void **state) {
     text_clear(&yaml);
 }
 
-static void test_too_many_bytes(void **state) {
-    (void)state;
+TEST(too_many_bytes) {
     size_t length = (size_t)DOCUMENT_BYTES_MOST + 1;
     cleanup_free char *bytes = malloc(length);
     memset(bytes, ' ', length);
     refuse_bytes(bytes, length, "c.yaml: 67108865 bytes, expected at most 67108864");
 }
 
-static void test_long_names_are_cut(void **state) {
-    (void)state;
+TEST(long_names_are_cut) {
     char yaml[1000];
     memset(yaml, 'x', sizeof yaml);
     memcpy(yaml + 480, ": 1\n", 4);
@@ -309,8 +289,7 @@ static void test_long_names_are_cut(void **state) {
     assert_non_null(strstr(failure.text, "xxx...' is written twice"));
 }
 
-static void test_read_from_file(void **state) {
-    (void)state;
+TEST(read_from_file) {
     char path[] = "/tmp/assay-yaml.XXXXXX";
     int descriptor = mkstemp(path);
     assert_int_equal(file_write_all(descriptor, "a: 1\na: 2\n", 10), 0);
@@ -327,21 +306,4 @@ static void test_read_from_file(void **state) {
     unlink(path);
     assert_int_equal(document_read_yaml(path, &document, &failure), -ENOENT);
     assert_int_equal(failure.kind, FAILURE_INPUT);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds_of_scalars),
-                                       cmocka_unit_test(test_places_and_shape),
-                                       cmocka_unit_test(test_aliases_are_copies),
-                                       cmocka_unit_test(test_marks_and_breaks),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_refused_bytes),
-                                       cmocka_unit_test(test_duplicates_among_many),
-                                       cmocka_unit_test(test_depth),
-                                       cmocka_unit_test(test_billion_laughs),
-                                       cmocka_unit_test(test_anchors_have_a_limit),
-                                       cmocka_unit_test(test_too_many_bytes),
-                                       cmocka_unit_test(test_long_names_are_cut),
-                                       cmocka_unit_test(test_read_from_file)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* CRC-32C against RFC 3720, appendix B.4, and against the definition, bit by bit. */
 #include "engine/foundation/checksum.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static uint32_t by_definition(const unsigned char *bytes, size_t length) {
     uint32_t crc = UINT32_MAX;
@@ -19,8 +12,7 @@ static uint32_t by_definition(const unsigned char *bytes, size_t length) {
     return ~crc;
 }
 
-static void test_published_values(void **state) {
-    (void)state;
+TEST(published_values) {
     unsigned char bytes[32] = {0};
     assert_int_equal(checksum_crc32c(bytes, 32), 0x8a9136aa);
     memset(bytes, 0xff, sizeof bytes);
@@ -35,8 +27,7 @@ static void test_published_values(void **state) {
     assert_int_equal(checksum_crc32c("", 0), 0);
 }
 
-static void test_every_length_and_alignment(void **state) {
-    (void)state;
+TEST(every_length_and_alignment) {
     unsigned char bytes[80];
     for (unsigned i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(i * 37 + 11);
@@ -46,19 +37,11 @@ static void test_every_length_and_alignment(void **state) {
 }
 
 /* Whichever way this processor takes, the tables give the same. */
-static void test_tables(void **state) {
-    (void)state;
+TEST(tables) {
     unsigned char bytes[1000];
     for (unsigned i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(i * i * 7 + i / 3);
     for (size_t length = 0; length <= sizeof bytes; length++)
         assert_int_equal(checksum_crc32c_by_tables(bytes, length), checksum_crc32c(bytes, length));
     assert_int_equal(checksum_crc32c_by_tables("123456789", 9), 0xe3069283);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_published_values),
-                                       cmocka_unit_test(test_every_length_and_alignment),
-                                       cmocka_unit_test(test_tables)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

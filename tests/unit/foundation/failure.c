@@ -2,23 +2,14 @@
 #include "engine/foundation/failure.h"
 
 #include "engine/foundation/text.h"
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static void check(const struct failure *failure, const char *expected) {
     char text[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     assert_string_equal(failure_describe(failure, text, sizeof text), expected);
 }
 
-static void test_places(void **state) {
-    (void)state;
+TEST(places) {
     struct failure failure = {0};
     assert_int_equal(failure_input(&failure, "a.yaml", 3, 9, "'%s' is not a key", "tubro"), -EINVAL);
     assert_int_equal(failure.kind, FAILURE_INPUT);
@@ -34,8 +25,7 @@ static void test_places(void **state) {
     check(&failure, "x");
 }
 
-static void test_kinds_and_codes(void **state) {
-    (void)state;
+TEST(kinds_and_codes) {
     struct failure failure = {0};
     assert_int_equal(failure_set(&failure, -EIO, "a"), -EIO);
     assert_int_equal(failure.kind, FAILURE_SYSTEM);
@@ -48,8 +38,7 @@ static void test_kinds_and_codes(void **state) {
     check(&failure, "out of memory");
 }
 
-static void test_nobody_listens(void **state) {
-    (void)state;
+TEST(nobody_listens) {
     assert_int_equal(failure_set(NULL, -EIO, "a"), -EIO);
     assert_int_equal(failure_input(NULL, "f", 1, 1, "a"), -EINVAL);
     assert_int_equal(failure_verification(NULL, "f", "a"), -EBADMSG);
@@ -57,8 +46,7 @@ static void test_nobody_listens(void **state) {
     assert_true(failure_prefix(NULL, "a") < 0);
 }
 
-static void test_prefixes_climb(void **state) {
-    (void)state;
+TEST(prefixes_climb) {
     struct failure failure = {0};
     failure_input(&failure, "f", 1, 2, "inner");
     assert_int_equal(failure_prefix(&failure, "node %s", "dahu-3"), -EINVAL);
@@ -69,8 +57,7 @@ static void test_prefixes_climb(void **state) {
     check(&failure, "cannot go on: phase 2: node dahu-3: inner");
 }
 
-static void test_one_line_whatever_is_quoted(void **state) {
-    (void)state;
+TEST(one_line_whatever_is_quoted) {
     struct failure failure = {0};
     failure_input(&failure, "a\nb", 1, 1, "'%s'", "x\n\t\x1b[31m\x7f");
     check(&failure, "a\\nb:1:1: 'x\\n\\t\\x1b[31m\\x7f'");
@@ -79,8 +66,7 @@ static void test_one_line_whatever_is_quoted(void **state) {
 }
 
 /* However long the parts and wherever they are cut, what is left is whole characters. */
-static void test_cut_between_characters(void **state) {
-    (void)state;
+TEST(cut_between_characters) {
     char text[4 * FAILURE_TEXT_SIZE];
     static const char *const characters[] = {"a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\n"};
     for (size_t kind = 0; kind < 5; kind++)
@@ -102,14 +88,4 @@ static void test_cut_between_characters(void **state) {
             failure_describe(&failure, small, sizeof small);
             assert_true(strlen(small) < sizeof small);
         }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places),
-                                       cmocka_unit_test(test_kinds_and_codes),
-                                       cmocka_unit_test(test_nobody_listens),
-                                       cmocka_unit_test(test_prefixes_climb),
-                                       cmocka_unit_test(test_one_line_whatever_is_quoted),
-                                       cmocka_unit_test(test_cut_between_characters)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

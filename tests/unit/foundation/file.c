@@ -2,30 +2,20 @@
 #include "engine/foundation/file.h"
 
 #include "engine/foundation/cleanup.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char root[64];
 
 static int set_up(void **state) {
-    (void)state;
     snprintf(root, sizeof root, "/tmp/assay-file.XXXXXX");
     return mkdtemp(root) ? 0 : -1;
 }
 
 static int tear_down(void **state) {
-    (void)state;
     struct failure failure = {0};
     return file_remove_tree(root, &failure);
 }
@@ -34,14 +24,18 @@ static char *in_root(const char *name) {
     return file_join(root, name);
 }
 
+/* The name beside NAME that its bytes have first. */
+static char *staged_for(const char *name) {
+    return text_format("%s/.%s.%ld.part", root, name, (long)getpid());
+}
+
 static void put(const char *name, const char *content) {
     cleanup_free char *path = in_root(name);
     struct failure failure = {0};
     assert_int_equal(file_replace(path, content, strlen(content), 0644, &failure), 0);
 }
 
-static void test_read_and_replace(void **state) {
-    (void)state;
+TEST(read_and_replace) {
     cleanup_free char *path = in_root("a");
     struct failure failure = {0};
     struct text text;
@@ -55,13 +49,12 @@ static void test_read_and_replace(void **state) {
     assert_int_equal(file_size(path, &size, &failure), 0);
     assert_int_equal(size, 3);
     /* Nothing is left beside it. */
-    cleanup_free char *beside = text_format("%s.%ld.part", path, (long)getpid());
+    cleanup_free char *beside = staged_for("a");
     assert_false(file_exists(beside));
     text_clear(&text);
 }
 
-static void test_read_big_and_empty(void **state) {
-    (void)state;
+TEST(read_big_and_empty) {
     size_t length = 300000;
     cleanup_free char *content = malloc(length);
     for (size_t i = 0; i < length; i++)
@@ -85,8 +78,7 @@ static void test_read_big_and_empty(void **state) {
     text_clear(&text);
 }
 
-static void test_read_limit(void **state) {
-    (void)state;
+TEST(read_limit) {
     put("limit", "12345");
     cleanup_free char *path = in_root("limit");
     struct failure failure = {0};
@@ -101,8 +93,7 @@ static void test_read_limit(void **state) {
     text_clear(&text);
 }
 
-static void test_read_refusals(void **state) {
-    (void)state;
+TEST(read_refusals) {
     struct failure failure = {0};
     struct text text;
     text_init(&text, 100);
@@ -119,8 +110,7 @@ static void test_read_refusals(void **state) {
 }
 
 /* Files of /proc say that they are empty. */
-static void test_read_proc(void **state) {
-    (void)state;
+TEST(read_proc) {
     struct failure failure = {0};
     struct text text;
     text_init(&text, 1 << 20);
@@ -129,8 +119,7 @@ static void test_read_proc(void **state) {
     text_clear(&text);
 }
 
-static void test_replace_fails_whole(void **state) {
-    (void)state;
+TEST(replace_fails_whole) {
     struct failure failure = {0};
     cleanup_free char *path = in_root("no-folder/x");
     assert_int_equal(file_replace(path, "x", 1, 0644, &failure), -ENOENT);
@@ -139,7 +128,7 @@ static void test_replace_fails_whole(void **state) {
     assert_int_equal(file_make_folders(folder, &failure), 0);
     cleanup_free char *taken = in_root("folder");
     assert_true(file_replace(taken, "x", 1, 0644, &failure) < 0);
-    cleanup_free char *beside = text_format("%s.%ld.part", taken, (long)getpid());
+    cleanup_free char *beside = staged_for("folder");
     assert_false(file_exists(beside));
     assert_true(file_is_folder(folder));
 }
@@ -154,8 +143,7 @@ static void expect(const char *name, const char *content) {
 }
 
 /* Links are followed, to a file and to nothing, and stay links. */
-static void test_output_through_links(void **state) {
-    (void)state;
+TEST(output_through_links) {
     struct failure failure = {0};
     struct stat status;
     put("linked", "old");
@@ -181,11 +169,10 @@ static void test_output_through_links(void **state) {
 }
 
 /* A file is untouched until commit. */
-static void test_output_is_whole(void **state) {
-    (void)state;
+TEST(output_is_whole) {
     struct failure failure = {0};
     put("whole", "old");
-    cleanup_free char *path = in_root("whole"), *beside = text_format("%s.%ld.part", path, (long)getpid());
+    cleanup_free char *path = in_root("whole"), *beside = staged_for("whole");
     struct file_output output = FILE_OUTPUT_NONE;
     assert_int_equal(file_output_open(path, 0666, &output, &failure), 0);
     assert_true(file_output_is_file(&output));
@@ -202,8 +189,7 @@ static void test_output_is_whole(void **state) {
 }
 
 /* A FIFO gets the bytes and stays a FIFO. */
-static void test_output_into_fifo(void **state) {
-    (void)state;
+TEST(output_into_fifo) {
     struct failure failure = {0};
     struct stat status;
     cleanup_free char *path = in_root("fifo");
@@ -218,8 +204,7 @@ static void test_output_into_fifo(void **state) {
     assert_false(file_is_same(path, path)); /* nothing to lose in it */
 }
 
-static void test_make_folders(void **state) {
-    (void)state;
+TEST(make_folders) {
     struct failure failure = {0};
     cleanup_free char *path = in_root("a1/b/c//d/");
     assert_int_equal(file_make_folders(path, &failure), 0);
@@ -233,8 +218,7 @@ static void test_make_folders(void **state) {
     assert_int_equal(file_make_folders(below, &failure), -ENOTDIR);
 }
 
-static void test_remove_tree_stays_inside(void **state) {
-    (void)state;
+TEST(remove_tree_stays_inside) {
     struct failure failure = {0};
     cleanup_free char *outside = in_root("outside"), *tree = in_root("tree"), *deep = in_root("tree/a/b/c");
     assert_int_equal(file_make_folders(outside, &failure), 0);
@@ -256,8 +240,7 @@ static void test_remove_tree_stays_inside(void **state) {
     assert_int_equal(file_remove_tree(tree, &failure), 0); /* missing is fine */
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(names) {
     static const char *const cases[][3] = {
         {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}, {"", "b", "/b"}};
     for (size_t i = 0; i < 4; i++) {
@@ -269,8 +252,7 @@ static void test_names(void **state) {
     assert_string_equal(file_base_name("a/"), "");
 }
 
-static void test_write_all_reports(void **state) {
-    (void)state;
+TEST(write_all_reports) {
     int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
     if (full < 0)
         skip();
@@ -280,19 +262,4 @@ static void test_write_all_reports(void **state) {
     assert_int_equal(file_write_all(-1, "", 0), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_read_and_replace),
-                                       cmocka_unit_test(test_read_big_and_empty),
-                                       cmocka_unit_test(test_read_limit),
-                                       cmocka_unit_test(test_read_refusals),
-                                       cmocka_unit_test(test_read_proc),
-                                       cmocka_unit_test(test_replace_fails_whole),
-                                       cmocka_unit_test(test_output_through_links),
-                                       cmocka_unit_test(test_output_is_whole),
-                                       cmocka_unit_test(test_output_into_fifo),
-                                       cmocka_unit_test(test_make_folders),
-                                       cmocka_unit_test(test_remove_tree_stays_inside),
-                                       cmocka_unit_test(test_names),
-                                       cmocka_unit_test(test_write_all_reports)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

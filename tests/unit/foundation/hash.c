@@ -2,23 +2,15 @@
 #include "engine/foundation/hash.h"
 
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char of_abc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 static const char of_million_a[] = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
 
-static void test_published_values(void **state) {
-    (void)state;
+TEST(published_values) {
     char hex[HASH_HEX_SIZE];
     assert_int_equal(hash_bytes("abc", 3, hex), 0);
     assert_string_equal(hex, of_abc);
@@ -26,8 +18,7 @@ static void test_published_values(void **state) {
     assert_string_equal(hex, of_nothing);
 }
 
-static void test_pieces_and_starting_anew(void **state) {
-    (void)state;
+TEST(pieces_and_starting_anew) {
     char hex[HASH_HEX_SIZE];
     struct hash *hash = hash_new();
     assert_non_null(hash);
@@ -45,8 +36,7 @@ static void test_pieces_and_starting_anew(void **state) {
     hash_free(NULL);
 }
 
-static void test_file(void **state) {
-    (void)state;
+TEST(file) {
     char path[] = "/tmp/assay-hash.XXXXXX";
     int descriptor = mkstemp(path);
     assert_true(descriptor >= 0);
@@ -66,11 +56,4 @@ static void test_file(void **state) {
     assert_int_equal(hash_file(path, hex, &size, &failure), -ENOENT);
     assert_non_null(strstr(failure.text, path));
     assert_int_equal(hash_file("/tmp", hex, &size, &failure), -EISDIR);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_published_values),
-                                       cmocka_unit_test(test_pieces_and_starting_anew),
-                                       cmocka_unit_test(test_file)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,11 @@
 #include "engine/foundation/host-list.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void expect(const char *text, const char *expected) {
     cleanup(host_list_clear) struct host_list list = {0};
@@ -46,8 +37,7 @@ static void expect_refused(const char *text, const char *sentence, unsigned colu
     assert_string_equal(list.names[2], "third");
 }
 
-static void test_entries(void **state) {
-    (void)state;
+TEST(entries) {
     expect("", "");
     expect(" ,\n\t, ", "");
     expect("a,b,c", "a b c");
@@ -58,8 +48,7 @@ static void test_entries(void **state) {
     expect("a_b+c@x%y", "a_b+c@x%y");
 }
 
-static void test_ranges(void **state) {
-    (void)state;
+TEST(ranges) {
     expect("dahu-[1-3].grenoble", "dahu-1.grenoble dahu-2.grenoble dahu-3.grenoble");
     expect("gros-[1-3,7,10-12]-bmc",
            "gros-1-bmc gros-2-bmc gros-3-bmc gros-7-bmc gros-10-bmc gros-11-bmc gros-12-bmc");
@@ -71,8 +60,7 @@ static void test_ranges(void **state) {
     expect("n[999999999999999998-999999999999999999]", "n999999999999999998 n999999999999999999");
 }
 
-static void test_widths(void **state) {
-    (void)state;
+TEST(widths) {
     expect("n[08-11]", "n08 n09 n10 n11");
     expect("n[8-11]", "n8 n9 n10 n11");
     expect("n[098-101]", "n098 n099 n100 n101");
@@ -83,15 +71,13 @@ static void test_widths(void **state) {
     expect("n[1,01,001]", "n1 n01 n001");
 }
 
-static void test_several_brackets(void **state) {
-    (void)state;
+TEST(several_brackets) {
     expect("rack[1-2]node[09-10]", "rack1node09 rack1node10 rack2node09 rack2node10");
     expect("[1-2][1-2]", "11 12 21 22");
     expect("a[1][2][3][4][5][6][7][8][9][1][2][3][4][5][6][7]", "a1234567891234567");
 }
 
-static void test_addresses(void **state) {
-    (void)state;
+TEST(addresses) {
     expect("::1", "::1");
     expect("fe80::1%eth0", "fe80::1%eth0");
     expect("[fe80::1]:22", "[fe80::1]:22");
@@ -100,8 +86,7 @@ static void test_addresses(void **state) {
     expect("fe80::[1-3]", "fe80::1 fe80::2 fe80::3");
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     expect_refused("a,n[1-3", "not closed", 4);
     expect_refused("n[1-3 ]", "not closed", 2);
     expect_refused("n[3-1]", "3-1 runs backwards", 3);
@@ -131,8 +116,7 @@ static void test_refusals(void **state) {
     expect_refused("[1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1]", "more than 16 brackets", 49);
 }
 
-static void test_limits(void **state) {
-    (void)state;
+TEST(limits) {
     expect_refused("n[1-65537]", "more than 65536 numbers", 2);
     expect_refused("n[0-999999999999999999]", "more than 65536 numbers", 2);
     expect_refused("n[1-40000,1-40000]", "more than 65536 numbers", 2);
@@ -157,8 +141,7 @@ static void test_limits(void **state) {
     assert_int_equal(list.count, HOST_LIST_MOST);
 }
 
-static void test_add(void **state) {
-    (void)state;
+TEST(names_are_added) {
     cleanup(host_list_clear) struct host_list list = {0};
     struct failure failure = {0};
     assert_int_equal(host_list_add(&list, "[fe80::1]:22", &failure), 0);
@@ -200,8 +183,7 @@ static void expect_file(const char *content, const char *expected, const char *p
     assert_string_equal(folded.bytes, expected);
 }
 
-static void test_files(void **state) {
-    (void)state;
+TEST(files) {
     expect_file("", "", NULL);
     expect_file("# nodes\nn[1-2] n3 # three\n\n  n4,n5\r\nfront", "front,n[1-5]", NULL);
     expect_file("n1#comment[\n#", "n1", NULL);
@@ -226,8 +208,7 @@ static void expect_folded(const char *text, const char *expected) {
     assert_string_equal(folded.bytes, expected);
 }
 
-static void test_fold(void **state) {
-    (void)state;
+TEST(fold) {
     expect_folded("", "");
     expect_folded("front", "front");
     expect_folded("dahu-7.grenoble,dahu-2.grenoble,front,dahu-1.grenoble,dahu-3.grenoble",
@@ -252,8 +233,7 @@ static void test_fold(void **state) {
     expect_folded("1,2,3", "[1-3]");
 }
 
-static void test_fold_drops_doubles_and_keeps_to_the_limit(void **state) {
-    (void)state;
+TEST(fold_drops_doubles_and_keeps_to_the_limit) {
     static const char *const names[] = {"b", "n2", "n1", "n2", "b"};
     cleanup(text_clear) struct text folded;
     text_init(&folded, 4096);
@@ -303,8 +283,7 @@ static size_t check_round_trip(const struct host_list *list) {
 }
 
 /* Names of few letters, so that they have much in common. */
-static void test_round_trip_of_random_names(void **state) {
-    (void)state;
+TEST(round_trip_of_random_names) {
     static const char *const parts[] = {"n", "-", ".", "a",  "rack", "0",  "00",
                                         "1", "2", "9", "10", "99",   "007"};
     uint64_t seed = 20260101;
@@ -324,43 +303,18 @@ static void test_round_trip_of_random_names(void **state) {
     }
 }
 
-static void test_many_names_quickly(void **state) {
-    (void)state;
+/* Were any step of it quadratic, it would take minutes, and ctest would end it. */
+TEST(many_names) {
     cleanup(host_list_clear) struct host_list list = {0};
     struct failure failure = {0};
-    int64_t start = clock_monotonic_ns();
     assert_int_equal(host_list_parse(&list, "dahu-[1-10000].grenoble.grid5000.fr", &failure), 0);
     size_t length = check_round_trip(&list);
     assert_int_equal(length, strlen("dahu-[1-10000].grenoble.grid5000.fr"));
-    double regular = (double)(clock_monotonic_ns() - start) * 1e-9;
     host_list_clear(&list);
-    start = clock_monotonic_ns();
     for (unsigned i = 0; i < HOST_LIST_MOST; i++) { /* nothing to fold: the slow case */
         char name[64];
         snprintf(name, sizeof name, "r%uc%un%u", i % 251, i % 241, i);
         assert_int_equal(host_list_add(&list, name, &failure), 0);
     }
     check_round_trip(&list);
-    double irregular = (double)(clock_monotonic_ns() - start) * 1e-9;
-    print_message("10000 regular names %.3f s, 65536 irregular ones %.3f s\n", regular, irregular);
-    assert_true(regular < 2 && irregular < 20); /* quadratic would be minutes */
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_several_brackets),
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_add),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_fold_drops_doubles_and_keeps_to_the_limit),
-        cmocka_unit_test(test_round_trip_of_random_names),
-        cmocka_unit_test(test_many_names_quickly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

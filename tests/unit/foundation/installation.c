@@ -4,17 +4,10 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <libgen.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct tree {
     char root[64];
@@ -77,7 +70,7 @@ static void expect_missing(const struct installation *installation, enum install
         fail_msg("\"%s\" does not say \"%s\"", failure.text, expected);
 }
 
-static void test_prefix_alone(void **state) {
+TEST(prefix_alone) {
     cleanup(installation_clear) struct installation installation = {0};
     open_tree(*state, NULL, &installation);
     expect_found(*state, &installation, INSTALLATION_EXPERIMENT, "dgemm",
@@ -88,7 +81,7 @@ static void test_prefix_alone(void **state) {
     assert_non_null(strstr(installation.agent_source, "/prefix/share/assay/agent-source"));
 }
 
-static void test_path_comes_first(void **state) {
+TEST(path_comes_first) {
     struct tree *tree = *state;
     cleanup_free char *path =
         text_format(":%s/absent:%s/mine::%s/yours:", tree->root, tree->root, tree->root);
@@ -100,7 +93,7 @@ static void test_path_comes_first(void **state) {
     expect_found(tree, &installation, INSTALLATION_PLUGIN, "fit-linear", "yours/plugins/fit-linear.so");
 }
 
-static void test_relative_entries_are_pinned(void **state) {
+TEST(relative_entries_are_pinned) {
     struct tree *tree = *state;
     cleanup_free char *here = getcwd(NULL, 0);
     assert_int_equal(chdir(tree->root), 0);
@@ -111,7 +104,7 @@ static void test_relative_entries_are_pinned(void **state) {
     assert_int_equal(chdir(here), 0);
 }
 
-static void test_missing_names(void **state) {
+TEST(missing_names) {
     cleanup(installation_clear) struct installation installation = {0}, empty = {0};
     open_tree(*state, NULL, &installation);
     expect_missing(&installation, INSTALLATION_EXPERIMENT, "dgem",
@@ -126,7 +119,7 @@ static void test_missing_names(void **state) {
     expect_missing(&empty, INSTALLATION_PLUGIN, "fit-linear", "none at all in /nowhere/lib/assay/plugins");
 }
 
-static void test_list_is_sorted_and_unique(void **state) {
+TEST(list_is_sorted_and_unique) {
     struct tree *tree = *state;
     cleanup_free char *path = file_join(tree->root, "mine");
     cleanup(installation_clear) struct installation installation = {0};
@@ -140,8 +133,7 @@ static void test_list_is_sorted_and_unique(void **state) {
     assert_string_equal(names.items[2], "sort");
 }
 
-static void test_too_many_folders(void **state) {
-    (void)state;
+TEST(too_many_folders) {
     cleanup(text_clear) struct text path;
     text_init(&path, 4096);
     for (int i = 0; i <= INSTALLATION_FOLDERS_MOST; i++)
@@ -153,8 +145,7 @@ static void test_too_many_folders(void **state) {
     assert_null(installation.prefix);
 }
 
-static void test_prefix_of_the_program(void **state) {
-    (void)state;
+TEST(prefix_of_the_program) {
     cleanup(installation_clear) struct installation installation = {0};
     struct failure failure = {0};
     assert_int_equal(installation_init(&installation, NULL, NULL, &failure), 0);
@@ -165,15 +156,4 @@ static void test_prefix_of_the_program(void **state) {
     assert_string_equal(installation.prefix, dirname(dirname(program)));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_prefix_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_path_comes_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_relative_entries_are_pinned, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_missing_names, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_list_is_sorted_and_unique, set_up, tear_down),
-        cmocka_unit_test(test_too_many_folders),
-        cmocka_unit_test(test_prefix_of_the_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

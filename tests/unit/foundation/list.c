@@ -1,22 +1,13 @@
 /* Arrays that grow. */
 #include "engine/foundation/list.h"
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 struct item {
     uint64_t a;
     char b;
 };
 
-static void test_growth_keeps_items_and_zeroes_the_rest(void **state) {
-    (void)state;
+TEST(growth_keeps_items_and_zeroes_the_rest) {
     struct item *items = NULL;
     size_t capacity = 0, growths = 0;
     for (size_t count = 0; count < 5000; count++) {
@@ -34,8 +25,7 @@ static void test_growth_keeps_items_and_zeroes_the_rest(void **state) {
     free(items);
 }
 
-static void test_limit(void **state) {
-    (void)state;
+TEST(limit) {
     int *items = NULL;
     size_t capacity = 0;
     assert_int_equal(list_reserve(&items, &capacity, 11, sizeof *items, 10), -EFBIG);
@@ -51,17 +41,10 @@ static void test_limit(void **state) {
     free(items);
 }
 
-static void test_overflow(void **state) {
-    (void)state;
+TEST(overflow) {
     struct item *items = NULL;
     size_t capacity = 0;
     assert_int_equal(list_reserve(&items, &capacity, SIZE_MAX / 8, sizeof *items, SIZE_MAX), -ENOMEM);
     assert_null(items);
     assert_int_equal(capacity, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_growth_keeps_items_and_zeroes_the_rest),
-                                       cmocka_unit_test(test_limit), cmocka_unit_test(test_overflow)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* Numbers as text and back, against the C library. */
 #include "engine/foundation/number.h"
+#include "tests/test.h"
 
 #include <inttypes.h>
 #include <locale.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t random_state = 1;
 
@@ -41,8 +33,7 @@ static void check_like_strtod(const char *text) {
         fail_msg("'%s' is read as %a, expected %a", text, value, expected);
 }
 
-static void test_parse_double_like_strtod(void **state) {
-    (void)state;
+TEST(parse_double_like_strtod) {
     static const char *const texts[] = {
         "0",
         "-0",
@@ -81,8 +72,7 @@ static void test_parse_double_like_strtod(void **state) {
         check_like_strtod(texts[i]);
 }
 
-static void test_parse_double_random_texts(void **state) {
-    (void)state;
+TEST(parse_double_random_texts) {
     for (int i = 0; i < 500000; i++) {
         char text[64];
         int digits = 1 + (int)(draw() % 19), point = (int)(draw() % 24), exponent = (int)(draw() % 61) - 30;
@@ -100,8 +90,7 @@ static void test_parse_double_random_texts(void **state) {
 }
 
 /* Halfway between two doubles, and one unit of the last digit beside it: where rounding is hardest. */
-static void test_parse_double_near_ties(void **state) {
-    (void)state;
+TEST(parse_double_near_ties) {
     for (int i = 0; i < 200000; i++) {
         uint64_t odd = (UINT64_C(1) << 53) + (draw() & ((UINT64_C(1) << 53) - 1));
         uint64_t middle = 2 * odd + 1; /* 54 or 55 bits: halfway */
@@ -113,8 +102,7 @@ static void test_parse_double_near_ties(void **state) {
     }
 }
 
-static void test_parse_double_refuses(void **state) {
-    (void)state;
+TEST(parse_double_refuses) {
     static const char *const texts[] = {"",    "+",     "-",    ".",        "e5",    "1e",   "1e+",   "1 ",
                                         " 1",  "1x",    "0x10", "inf",      "nan",   "-inf", "1.2.3", "--1",
                                         "+-1", "1e5.5", "1,5",  "infinity", "1_000", "\t1",  "1e--5", "."};
@@ -129,8 +117,7 @@ static void test_parse_double_refuses(void **state) {
     assert_true(value == 15);
 }
 
-static void test_doubles_round_trip(void **state) {
-    (void)state;
+TEST(doubles_round_trip) {
     for (int i = 0; i < 1000000; i++) {
         double value = from_bits(draw());
         if (!isfinite(value))
@@ -160,8 +147,7 @@ static void check_double_text(double value, const char *expected) {
     assert_string_equal(text, expected);
 }
 
-static void test_format_double_is_short(void **state) {
-    (void)state;
+TEST(format_double_is_short) {
     check_double_text(0.1, "0.1");
     check_double_text(0.5803674, "0.5803674");
     check_double_text(1000000, "1000000");
@@ -175,8 +161,7 @@ static void test_format_double_is_short(void **state) {
 }
 
 /* Nobody may set a locale behind our back and turn points into commas. */
-static void test_locale_does_not_matter(void **state) {
-    (void)state;
+TEST(locale_does_not_matter) {
     static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR"};
     const char *set = NULL;
     for (size_t i = 0; i < 4 && !set; i++)
@@ -190,8 +175,7 @@ static void test_locale_does_not_matter(void **state) {
     setlocale(LC_NUMERIC, "C");
 }
 
-static void test_integers(void **state) {
-    (void)state;
+TEST(integers) {
     static const int64_t ends[] = {
         0, 1, -1, 9, 10, -10, INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, INT64_C(1) << 53};
     for (size_t i = 0; i < 200000; i++) {
@@ -212,8 +196,7 @@ static void test_integers(void **state) {
     assert_true(value == UINT64_MAX);
 }
 
-static void test_integers_refuse(void **state) {
-    (void)state;
+TEST(integers_refuse) {
     static const char *const texts[] = {"",
                                         "-",
                                         "+",
@@ -253,8 +236,7 @@ static void check_duration(double seconds, const char *expected) {
     assert_string_equal(number_describe_duration(seconds, text), expected);
 }
 
-static void test_descriptions(void **state) {
-    (void)state;
+TEST(descriptions) {
     check_bytes(0, "0 B");
     check_bytes(999, "999 B");
     check_bytes(1023, "0.999 KiB");
@@ -277,8 +259,7 @@ static void test_descriptions(void **state) {
     check_duration(NAN, "unknown");
 }
 
-static void test_size_arithmetic(void **state) {
-    (void)state;
+TEST(size_arithmetic) {
     size_t size = 42;
     assert_true(number_add_size(1, 2, &size));
     assert_int_equal(size, 3);
@@ -287,15 +268,4 @@ static void test_size_arithmetic(void **state) {
     assert_false(number_add_size(SIZE_MAX, 1, &size));
     assert_false(number_multiply_size(SIZE_MAX / 2 + 1, 2, &size));
     assert_int_equal(size, SIZE_MAX - 1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse_double_like_strtod), cmocka_unit_test(test_parse_double_random_texts),
-        cmocka_unit_test(test_parse_double_near_ties),   cmocka_unit_test(test_parse_double_refuses),
-        cmocka_unit_test(test_doubles_round_trip),       cmocka_unit_test(test_format_double_is_short),
-        cmocka_unit_test(test_locale_does_not_matter),   cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_integers_refuse),          cmocka_unit_test(test_descriptions),
-        cmocka_unit_test(test_size_arithmetic)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

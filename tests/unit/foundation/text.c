@@ -2,20 +2,9 @@
 #include "engine/foundation/text.h"
 
 #include "engine/foundation/cleanup.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void test_empty_text_is_a_string(void **state) {
-    (void)state;
+TEST(empty_text_is_a_string) {
     struct text text;
     text_init(&text, 10);
     assert_string_equal(text.bytes, "");
@@ -30,8 +19,7 @@ static void test_empty_text_is_a_string(void **state) {
     text_clear(&text);
 }
 
-static void test_growth_keeps_content(void **state) {
-    (void)state;
+TEST(growth_keeps_content) {
     struct text text;
     text_init(&text, 1 << 20);
     for (int i = 0; i < 10000; i++)
@@ -48,8 +36,7 @@ static void test_growth_keeps_content(void **state) {
     text_clear(&text);
 }
 
-static void test_limit_is_exact_and_leaves_what_was(void **state) {
-    (void)state;
+TEST(limit_is_exact_and_leaves_what_was) {
     struct text text;
     text_init(&text, 5);
     assert_int_equal(text_append(&text, "abc", 3), 0);
@@ -66,8 +53,7 @@ static void test_limit_is_exact_and_leaves_what_was(void **state) {
     assert_int_equal(text.limit, 5);
 }
 
-static void test_nuls_count(void **state) {
-    (void)state;
+TEST(nuls_count) {
     struct text text;
     text_init(&text, 100);
     assert_int_equal(text_append(&text, "a\0b", 3), 0);
@@ -76,8 +62,7 @@ static void test_nuls_count(void **state) {
     text_clear(&text);
 }
 
-static void test_consume_and_reset(void **state) {
-    (void)state;
+TEST(consume_and_reset) {
     struct text text;
     text_init(&text, 100);
     text_append_string(&text, "hello world");
@@ -96,8 +81,7 @@ static void test_consume_and_reset(void **state) {
     assert_int_equal(text.capacity, 0);
 }
 
-static void test_format(void **state) {
-    (void)state;
+TEST(format) {
     cleanup_free char *formatted = text_format("%s-%03d", "dahu", 7);
     assert_string_equal(formatted, "dahu-007");
 }
@@ -119,8 +103,7 @@ static bool is_sequence(const unsigned char *b, size_t length) {
 }
 
 /* Every sequence of one to three bytes, and every first three bytes with some fourth ones. */
-static void test_utf8_against_the_table(void **state) {
-    (void)state;
+TEST(utf8_against_the_table) {
     unsigned char b[4];
     for (unsigned code = 0; code < 1U << 24; code++) {
         b[0] = (unsigned char)(code >> 16), b[1] = (unsigned char)(code >> 8), b[2] = (unsigned char)code;
@@ -145,8 +128,7 @@ static void test_utf8_against_the_table(void **state) {
     }
 }
 
-static void test_utf8_offsets(void **state) {
-    (void)state;
+TEST(utf8_offsets) {
     assert_int_equal(text_invalid_utf8("", 0), 0);
     assert_int_equal(text_invalid_utf8("abc\xff", 4), 3);
     assert_int_equal(text_invalid_utf8("a\xc3", 2), 1); /* cut short */
@@ -154,8 +136,7 @@ static void test_utf8_offsets(void **state) {
     assert_int_equal(text_invalid_utf8("a\0b", 3), 3);
 }
 
-static void test_nearest(void **state) {
-    (void)state;
+TEST(nearest) {
     static const char *const names[] = {"turbo", "frequency", "governor", "repetitions", "m"};
     assert_string_equal(text_nearest("tubro", names, 5), "turbo"); /* neighbours swapped count one */
     assert_string_equal(text_nearest("turbos", names, 5), "turbo");
@@ -173,17 +154,4 @@ static void test_nearest(void **state) {
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     assert_null(text_nearest(longest, names, 5));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_empty_text_is_a_string),
-                                       cmocka_unit_test(test_growth_keeps_content),
-                                       cmocka_unit_test(test_limit_is_exact_and_leaves_what_was),
-                                       cmocka_unit_test(test_nuls_count),
-                                       cmocka_unit_test(test_consume_and_reset),
-                                       cmocka_unit_test(test_format),
-                                       cmocka_unit_test(test_utf8_against_the_table),
-                                       cmocka_unit_test(test_utf8_offsets),
-                                       cmocka_unit_test(test_nearest)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,23 +1,13 @@
 /* Fits from archives: roles, units and the suggested model come from inside. With --make FOLDER it only
  * writes the archives that the integration tests use. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "archive-format/datapackage.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/file.h"
 #include "engine/plugin/fitting.h"
 #include "engine/plugin/model-unit.h"
 #include "engine/plugin/table.h"
+#include "tests/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static char folder[4096] = "/tmp/assay-archive-XXXXXX";
@@ -71,13 +61,15 @@ static void make_archive(const char *name, const struct measures *measures, bool
     assert_int_equal(
         text_printf(
             &run,
-            "{\"archive_version\":\"1.0\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10\",\"name\":\"x\","
+            "{\"archive_version\":\"1.0\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b%02x\",\"name\":"
+            "\"x\","
             "\"engine\":{\"name\":\"assay\",\"version\":\"0.1.0\",\"commit\":null},\"status\":\"completed\","
             "\"error\":null,\"started\":\"2025-11-20T10:00:00.123+00:00\","
             "\"ended\":\"2025-11-20T10:02:03.456+00:00\",\"seed\":\"1\",\"generator\":\"xoshiro256**\","
             "\"order\":\"as-written\",\"counts\":{\"rows\":120,\"units_planned\":120,\"units_done\":120,"
             "\"units_failed\":0},\"nodes\":[\"n-2\",\"n-10\"],\"testbed\":\"local\","
             "\"experiment\":{\"name\":\"dgemm\",\"folder\":\"dgemm\"},\"options\":{}%s}\n",
+            (unsigned)name[0], /* each is a run of its own */
             suggests ? ",\"model\":{\"method\":\"linear\",\"response\":\"duration\",\"terms\":\"M-2\","
                        "\"sizes\":[\"m\",\"n\",\"k\"],\"by\":[\"node\",\"core\"]}"
                      : ""),
@@ -112,7 +104,6 @@ static void make_archive(const char *name, const struct measures *measures, bool
 }
 
 static int set_up(void **state) {
-    (void)state;
     if (!mkdtemp(folder))
         return -1;
     make_archive("ms.zip", &milli, true);
@@ -123,7 +114,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     return file_remove_tree(folder, NULL);
 }
 
@@ -138,14 +128,13 @@ static struct table *open_table(const char *name) {
     return table;
 }
 
-static void what_an_archive_says(void **state) {
-    (void)state;
+TEST(what_an_archive_says) {
     struct table *table = open_table("dgemm.csv");
     const struct table_input *input = table_input(table, 0);
     assert_true(input->archive);
     assert_string_equal(input->name, "dgemm.csv");
     assert_string_equal(input->sha256, hash);
-    assert_string_equal(input->run_id, "3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10");
+    assert_string_equal(input->run_id, "3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b64");
     const struct table_suggestion *suggestion = table_suggestion(table);
     assert_non_null(suggestion);
     assert_string_equal(suggestion->method, "linear");
@@ -178,7 +167,6 @@ struct heard {
 };
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)failure;
     struct heard *heard = context;
     heard->terms = formula->term_count;
     for (size_t t = 0; t < formula->term_count; t++) {
@@ -191,7 +179,6 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)failure;
     struct heard *heard = context;
     snprintf(heard->groups[heard->group_count], sizeof heard->groups[0], "%s",
              fitting_options(heard->fitting)->by_count ? fitting_label(heard->fitting, group->code, 0)
@@ -202,18 +189,16 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t group, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)context, (void)group, (void)rows, (void)failure;
     fail_msg("skipped: %s", reason);
     return 0;
 }
 
 static void fit_archive(struct table *table, const char *terms, const char *const *by, size_t by_count,
                         struct heard *ret) {
-    const char *build = getenv("ASSAY_BUILD");
     struct failure failure = {0};
     struct installation installation = {0};
     struct fitting *fitting;
-    assert_int_equal(installation_init(&installation, build ? build : "build", NULL, &failure), 0);
+    assert_int_equal(installation_init(&installation, test_build(), NULL, &failure), 0);
     const struct fitting_options options = {
         .method = "linear", .response = "duration", .terms = terms, .by = by, .by_count = by_count};
     if (fitting_run(&installation, table, &options, NULL, NULL, &fitting, &failure) < 0)
@@ -226,8 +211,7 @@ static void fit_archive(struct table *table, const char *terms, const char *cons
     installation_clear(&installation);
 }
 
-static void units_of_coefficients(void **state) {
-    (void)state;
+TEST(units_of_coefficients) {
     static const char *const by[] = {"node"};
     struct heard heard;
     struct table *table = open_table("dgemm.csv");
@@ -281,8 +265,7 @@ static void assert_same_halves(struct table *table) {
     }
 }
 
-static void units_are_converted(void **state) {
-    (void)state;
+TEST(units_are_converted) {
     struct failure failure = {0};
     struct table *table = open_two("plain.zip", "ms.zip");
     for (int pass = 0; pass < 2; pass++) {
@@ -309,8 +292,7 @@ static void units_are_converted(void **state) {
     table_close(table);
 }
 
-static void units_that_cannot_be(void **state) {
-    (void)state;
+TEST(units_that_cannot_be) {
     struct failure failure = {0};
     struct table *table = open_two("plain.zip", "joule.zip");
     assert_int_equal(table_begin(table, measured, 2, NULL, 0, &failure), 0);
@@ -327,8 +309,7 @@ static void units_that_cannot_be(void **state) {
 }
 
 /* A CSV knows no units; beside an archive its numbers are in the archive's, whichever comes first. */
-static void units_that_are_not_told(void **state) {
-    (void)state;
+TEST(units_that_are_not_told) {
     struct failure failure = {0};
     struct text results;
     text_init(&results, 1 << 20);
@@ -352,8 +333,7 @@ static void units_that_are_not_told(void **state) {
 }
 
 /* A flipped byte in the middle of the data must not become a model. */
-static void damage_is_found(void **state) {
-    (void)state;
+TEST(damage_is_found) {
     struct failure failure = {0};
     struct text bytes;
     char path[8192];
@@ -377,6 +357,8 @@ static void damage_is_found(void **state) {
     text_clear(&bytes);
 }
 
+TEST_GROUP(set_up, tear_down)
+
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--make") == 0) {
         snprintf(folder, sizeof folder, "%s", argv[2]);
@@ -386,10 +368,5 @@ int main(int argc, char **argv) {
         make_archive("joule.zip", &energy, false);
         return 0;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_an_archive_says),    cmocka_unit_test(units_of_coefficients),
-        cmocka_unit_test(units_are_converted),     cmocka_unit_test(units_that_cannot_be),
-        cmocka_unit_test(units_that_are_not_told), cmocka_unit_test(damage_is_found),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run();
 }

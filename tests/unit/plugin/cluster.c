@@ -1,18 +1,7 @@
 /* Synthetic clusters: the same for a seed, with the moments of the population, and only possible machines. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "engine/plugin/cluster-model.h"
 #include "engine/plugin/cluster.h"
-
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include "engine/plugin/cluster-model.h"
+#include "tests/test.h"
 
 enum { P = 3, NODES = 100000 };
 
@@ -33,7 +22,6 @@ static struct predict_model model = {.name = "population.json",
                                      .group_count = 1};
 
 static int set_up(void **state) {
-    (void)state;
     parts[0] = (struct predict_part){.kind = "component",
                                      .name = "typical",
                                      .estimates = means,
@@ -93,8 +81,7 @@ static void assert_moments(const double *mean, const double *covariance, const d
     }
 }
 
-static void moments(void **state) {
-    (void)state;
+TEST(moments) {
     double mean[P], covariance[P * P], both[P * P];
     struct cluster *cluster = draw(NODES, 1, 0, 1);
     assert_int_equal(cluster->row_count, NODES);
@@ -117,8 +104,7 @@ static void moments(void **state) {
     cluster_free(cluster);
 }
 
-static void slow_nodes(void **state) {
-    (void)state;
+TEST(slow_nodes) {
     parts[0].values = &most;
     parts[2] = parts[1];
     parts[1] = (struct predict_part){.kind = "component",
@@ -146,8 +132,7 @@ static void slow_nodes(void **state) {
 }
 
 /* The same numbers on every machine, and the first nodes do not depend on how many there are. */
-static void deterministic(void **state) {
-    (void)state;
+TEST(deterministic) {
     struct cluster *few = draw(3, 2, 2, 7), *many = draw(10, 2, 2, 7), *other = draw(3, 2, 2, 8);
     assert_memory_equal(few->values, many->values, few->row_count * P * sizeof(double));
     assert_true(few->values[0] != other->values[0]);
@@ -167,8 +152,7 @@ static void deterministic(void **state) {
 }
 
 /* What has a positive mean is positive; the rest follows the normal. */
-static void possible(void **state) {
-    (void)state;
+TEST(possible) {
     static const double near_zero[P] = {2e-12, -1e-7, 3e-12};
     parts[0].estimates = near_zero;
     struct cluster *cluster = draw(NODES, 1, 1, 5);
@@ -188,8 +172,7 @@ static void possible(void **state) {
     refused("1000 draws in a row");
 }
 
-static void covariances(void **state) {
-    (void)state;
+TEST(covariances) {
     /* Singular ones are fine: the second is twice the first, the third does not change. */
     static double singular[P * P] = {4e-24, 8e-19, 0, 8e-19, 1.6e-13, 0, 0, 0, 0};
     parts[0].covariance = singular;
@@ -215,8 +198,7 @@ static void covariances(void **state) {
     refused("has no covariance of its machines");
 }
 
-static void refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     group.part_count = 1;
     refused("does not tell how days differ");
     set_up(NULL);
@@ -235,8 +217,7 @@ static void refusals(void **state) {
 
 /* ---- What coefficients are */
 
-static void targets(void **state) {
-    (void)state;
+TEST(targets) {
     static const struct {
         const char *name, *as, *term;
         int kind;
@@ -274,15 +255,4 @@ static void targets(void **state) {
     assert_non_null(strstr(failure.text, "say it with --as 'gamma=TERM'"));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(moments, set_up),
-        cmocka_unit_test_setup(slow_nodes, set_up),
-        cmocka_unit_test_setup(deterministic, set_up),
-        cmocka_unit_test_setup(possible, set_up),
-        cmocka_unit_test_setup(covariances, set_up),
-        cmocka_unit_test_setup(refusals, set_up),
-        cmocka_unit_test(targets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, NULL)

@@ -1,21 +1,11 @@
 /* The host's cross-validation of a plugin that does none (means, in two passes), against the same by hand;
  * and residuals, from the model in memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "engine/foundation/cleanup.h"
 #include "engine/plugin/cross-validation.h"
+#include "engine/foundation/cleanup.h"
 #include "engine/plugin/folds.h"
 #include "engine/plugin/residuals.h"
+#include "tests/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { ROWS = 900, GROUPS = 3, FOLDS = 4, SEED = 17 };
@@ -25,13 +15,11 @@ static struct installation installation;
 static double responses[ROWS];
 
 static int set_up(void **state) {
-    (void)state;
     struct failure failure = {0};
-    const char *build = getenv("ASSAY_BUILD");
     char plugins[4096];
-    snprintf(plugins, sizeof plugins, "%s/tests/plugins", build ? build : "build");
+    snprintf(plugins, sizeof plugins, "%s/tests/plugins", test_build());
     snprintf(folder, sizeof folder, "/tmp/assay-cross-validation.XXXXXX");
-    if (!mkdtemp(folder) || installation_init(&installation, build, plugins, &failure) < 0)
+    if (!mkdtemp(folder) || installation_init(&installation, test_build(), plugins, &failure) < 0)
         return -1;
     snprintf(path, sizeof path, "%s/rows.csv", folder);
     FILE *file = fopen(path, "w");
@@ -44,7 +32,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     unlink(path);
     rmdir(folder);
     installation_clear(&installation);
@@ -59,12 +46,10 @@ struct heard {
 };
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)context, (void)formula, (void)failure;
     return 0;
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)failure;
     struct heard *heard = context;
     heard->groups++;
     for (size_t i = 0; i < group->value_count; i++) {
@@ -82,7 +67,6 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)context, (void)code, (void)rows, (void)failure;
     fail_msg("skipped: %s", reason);
     return 0;
 }
@@ -133,8 +117,7 @@ static void fit(size_t kept_rows, uint32_t folds, struct heard *heard, char *sai
     assert_true(table_place(table, ROWS - 1, &input, &line) && line == ROWS + 2);
 }
 
-static void by_hand(void **state) {
-    (void)state;
+TEST(by_hand) {
     char said[256] = "";
     struct heard heard = {0};
     struct residuals residuals;
@@ -168,8 +151,7 @@ static void by_hand(void **state) {
 }
 
 /* A table that was thinned is not cross-validated, and that is said; without folds nothing is. */
-static void not_at_all(void **state) {
-    (void)state;
+TEST(not_at_all) {
     char said[256] = "";
     struct heard heard = {.rmse = {-1, -1, -1}};
     struct residuals residuals;
@@ -188,8 +170,7 @@ static void not_at_all(void **state) {
 }
 
 /* Folds are even, and the same for the same seed. */
-static void folds(void **state) {
-    (void)state;
+TEST(folds) {
     size_t counts[5] = {0}, moved = 0;
     for (uint64_t row = 0; row < 100000; row++) {
         uint8_t fold = folds_of_key(row, 1, 5);
@@ -202,11 +183,4 @@ static void folds(void **state) {
     assert_in_range(moved, 78000, 82000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),
-        cmocka_unit_test(not_at_all),
-        cmocka_unit_test(folds),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -1,16 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/plugin/evaluation.h"
-
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/test.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
@@ -49,8 +38,7 @@ static void expect_refusal(const struct predict_model *model, const char *const 
     assert_null(evaluation);
 }
 
-static void linear(void **state) {
-    (void)state;
+TEST(linear) {
     const struct plugin_noise noise = {
         .size = sizeof noise, .kind = "N-2", .constant = 1, .coefficients = (double[]){0, 0.5, 0, -3, 0}};
     double covariance[25] = {0};
@@ -131,8 +119,7 @@ static void linear(void **state) {
 static const struct plugin_factor size_factor[] = {{"size", 1, NULL, NULL}};
 static const struct plugin_term line[] = {{"1", NULL, 0}, {"size", size_factor, 1}};
 
-static void piecewise(void **state) {
-    (void)state;
+TEST(piecewise) {
     const struct plugin_component components[] = {{0.25, 3, 1}, {0.75, -1, 2}};
     const struct plugin_noise mixture = {.size = sizeof mixture,
                                          .kind = "mixture",
@@ -209,8 +196,7 @@ static void piecewise(void **state) {
 }
 
 /* Terms that a part leaves out are none of those that the greatest is taken of. */
-static void maximum(void **state) {
-    (void)state;
+TEST(maximum) {
     static const struct plugin_factor flop[] = {{"flop", 1, NULL, NULL}}, byte[] = {{"byte", 1, NULL, NULL}};
     static const struct plugin_term bounds[] = {{"flop", flop, 1}, {"byte", byte, 1}};
     static const char *const names[] = {"byte", "flop"};
@@ -239,8 +225,7 @@ static void maximum(void **state) {
 }
 
 /* A rate of what is done one after the other, and of what is done at once. */
-static void rates(void **state) {
-    (void)state;
+TEST(rates) {
     static const struct plugin_factor intensity[] = {{"flop", 1, NULL, NULL}, {"byte", -1, NULL, NULL}};
     static const struct plugin_term bounds[] = {{"1", NULL, 0}, {"flop*byte^-1", intensity, 2}};
     static const char *const names[] = {"byte", "flop"};
@@ -278,8 +263,7 @@ static void rates(void **state) {
 }
 
 /* Within each range, outside of all rows together. */
-static void hull(void **state) {
-    (void)state;
+TEST(hull) {
     static const char *const names[] = {"m", "n"};
     static const struct plugin_factor factors[] = {{"m", 1, NULL, NULL}, {"n", 1, NULL, NULL}};
     static const struct plugin_term both[] = {{"m", factors, 1}, {"n", factors + 1, 1}};
@@ -316,8 +300,7 @@ static void hull(void **state) {
 }
 
 /* Parts by the text of a column, each name with segments of its own. */
-static void named_parts(void **state) {
-    (void)state;
+TEST(named_parts) {
     static const struct plugin_factor by_n[] = {{"n", 1, NULL, NULL}};
     static const struct plugin_term terms_of_n[] = {{"1", NULL, 0}, {"n", by_n, 1}};
     static const struct plugin_range low = {"n", 1, 9}, high = {"n", 12, 90};
@@ -407,11 +390,4 @@ static void named_parts(void **state) {
     group.parts = crossed;
     group.part_count = 2;
     expect_refusal(&model, columns, LENGTH(columns), "expected segments in order");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(linear),    cmocka_unit_test(named_parts),
-                                       cmocka_unit_test(piecewise), cmocka_unit_test(maximum),
-                                       cmocka_unit_test(rates),     cmocka_unit_test(hull)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,7 @@
 #ifndef ASSAY_TESTS_UNIT_PLUGIN_FIT_LIBRARY_H
 #define ASSAY_TESTS_UNIT_PLUGIN_FIT_LIBRARY_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/test.h"
 #include "tests/unit/plugin/fit-host.h"
 
 static struct plugin_library *library;
@@ -17,10 +11,9 @@ static struct host_result result; /* large */
 
 /* Loads the plugin NAME of the build; for set_up. */
 static int fit_library_open(const char *name) {
-    const char *build = getenv("ASSAY_BUILD");
     char path[4096];
     struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/%s.so", build ? build : "build", name);
+    snprintf(path, sizeof path, "%s/lib/assay/plugins/%s.so", test_build(), name);
     if (plugin_library_load(path, ASSAY_PLUGIN_FIT, &library, &failure) < 0) {
         fprintf(stderr, "%s\n", failure.text);
         return -1;
@@ -43,22 +36,19 @@ static inline const struct host_group *fit_library_fit(const struct host_table *
     return &result.groups[0];
 }
 
+/* The same, of a table of one group, which must be fitted. */
+static inline const struct host_group *fit_table(const struct host_table *table) {
+    fit_library_fit(table);
+    if (!result.groups[0].fitted)
+        fail_msg("skipped: %s", result.groups[0].reason);
+    return &result.groups[0];
+}
+
 static inline double fit_library_value(const struct host_part *part, const char *name) {
     for (size_t i = 0; i < part->value_count; i++)
         if (strcmp(part->values[i].name, name) == 0)
             return part->values[i].value;
     return -12345;
-}
-
-static inline void assert_close(double found, double expected, double tolerance, const char *what) {
-    double error = fabs(found - expected) / (expected == 0 ? 1 : fabs(expected));
-    if (!(error <= tolerance))
-        fail_msg("%s is %.17g; expected %.17g (relative error %.3g)", what, found, expected, error);
-}
-
-static inline void assert_says(const char *text, const char *expected) {
-    if (!strstr(text, expected))
-        fail_msg("'%s'; expected '%s'", text, expected);
 }
 
 /* ---- Numbers that are the same in every run */

@@ -1,42 +1,10 @@
 /* The plugin fit-linear against exact answers: computed in rational arithmetic from the doubles given here,
  * rounded once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/plugin/fit-host.h"
-
-static struct plugin_library *library;
-static const struct fit_operations *fit;
-static struct host_result result; /* large */
+#include "tests/test.h"
+#include "tests/unit/plugin/fit-library.h"
 
 static int set_up(void **state) {
-    (void)state;
-    const char *build = getenv("ASSAY_BUILD");
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/fit-linear.so", build ? build : "build");
-    if (plugin_library_load(path, ASSAY_PLUGIN_FIT, &library, &failure) < 0) {
-        fprintf(stderr, "%s\n", failure.text);
-        return -1;
-    }
-    fit = plugin_library_fit(library);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    plugin_library_close(library);
-    return 0;
-}
-
-static void assert_close(double found, double expected, double tolerance, const char *what) {
-    double error = fabs(found - expected) / (expected == 0 ? 1 : fabs(expected));
-    if (!(error <= tolerance))
-        fail_msg("%s is %.17g; expected %.17g (relative error %.3g)", what, found, expected, error);
+    return fit_library_open("fit-linear");
 }
 
 struct answer {
@@ -58,8 +26,7 @@ static void assert_answer(const struct host_group *group, const struct answer *a
 }
 
 /* J. W. Longley, J. Am. Stat. Assoc. 62 (1967): the classic collinear table (NIST StRD). */
-static void longley(void **state) {
-    (void)state;
+TEST(longley) {
     static const double rows[16][7] = {
         {83.0, 234289, 2356, 1590, 107608, 1947, 60323},  {88.5, 259426, 2325, 1456, 108632, 1948, 61122},
         {88.2, 258054, 3682, 1616, 109773, 1949, 60171},  {89.5, 284599, 3351, 1650, 110929, 1950, 61187},
@@ -100,8 +67,7 @@ static void longley(void **state) {
 
 /* A polynomial of degree 10 over [-9, -3.33]: where normal equations in double precision have no digit left.
  */
-static void degree_ten(void **state) {
-    (void)state;
+TEST(degree_ten) {
     static double x[82], y[82];
     for (int i = 0; i < 82; i++) {
         x[i] = (-900 + 7 * i) / 100.0;
@@ -132,8 +98,7 @@ static void degree_ten(void **state) {
 }
 
 /* R. H. Wampler, J. Am. Stat. Assoc. 65 (1970), problem 5 (NIST StRD): noise a million times the signal. */
-static void wampler(void **state) {
-    (void)state;
+TEST(wampler) {
     static const double noise[21] = {759,   -2048, 2048,  -2048, 2523,  -2048, 2048,
                                      -2048, 1838,  -2048, 2048,  -2048, 1838,  -2048,
                                      2048,  -2048, 2523,  -2048, 2048,  -2048, 759};
@@ -163,8 +128,7 @@ static void wampler(void **state) {
 }
 
 /* Columns of a billion that differ by units: the mean takes 18 digits away. */
-static void offset(void **state) {
-    (void)state;
+TEST(offset) {
     double a[40], b[40], y[40];
     for (int i = 0; i < 40; i++) {
         a[i] = 1e9 + i;
@@ -191,8 +155,7 @@ static void offset(void **state) {
 }
 
 /* Scales of 1e-12 and 1e12 in one table. */
-static void scales(void **state) {
-    (void)state;
+TEST(scales) {
     double a[30], b[30], y[30];
     for (int i = 0; i < 30; i++) {
         a[i] = (i * 29 % 31 + 1) * 1e-12;
@@ -218,8 +181,7 @@ static void scales(void **state) {
     assert_answer(&result.groups[0], &answer);
 }
 
-static void weights(void **state) {
-    (void)state;
+TEST(weights) {
     double x[12], w[12], y[12], u[12], v[12];
     for (int i = 0; i < 12; i++) {
         x[i] = i;
@@ -273,8 +235,7 @@ static void weights(void **state) {
 
 /* ---- Groups that cannot be fitted, by name and without stopping the others */
 
-static void odd_groups(void **state) {
-    (void)state;
+TEST(odd_groups) {
     enum { GROUPS = 7, EACH = 6 };
     static double m[GROUPS * EACH], n[GROUPS * EACH], k[GROUPS * EACH], y[GROUPS * EACH];
     static uint32_t groups[GROUPS * EACH];
@@ -339,8 +300,7 @@ static void odd_groups(void **state) {
     assert_int_equal(result.code, -EINVAL);
 }
 
-static void multiples_without_intercept(void **state) {
-    (void)state;
+TEST(multiples_without_intercept) {
     double a[5] = {1, 2, 3, 4, 5}, b[5] = {0.5, 1, 1.5, 2, 2.5}, zero[5] = {0}, y[5] = {1, 3, 2, 5, 4};
     struct host_table table = {
         .names = {"a", "b", "zero", "y"},
@@ -360,8 +320,7 @@ static void multiples_without_intercept(void **state) {
     assert_string_equal(result.groups[0].reason, "rank 2 of 4: a is a multiple of b; zero is always 0");
 }
 
-static void incomplete_rows(void **state) {
-    (void)state;
+TEST(incomplete_rows) {
     double x[8] = {0, 1, NAN, 3, 4, 5, 6, 7}, y[8] = {1, 3, 5, 7, INFINITY, 11, 13, -1};
     static uint32_t groups[8] = {0, 0, 0, 0, 0, 0, 0, 1};
     const struct host_table table = {
@@ -385,8 +344,7 @@ static void incomplete_rows(void **state) {
     assert_string_equal(result.groups[2].reason, "0 rows for 2 terms");
 }
 
-static void beyond_the_range(void **state) {
-    (void)state;
+TEST(beyond_the_range) {
     /* The scale is chosen from the first block: a later value 1e200 times larger overflows its square. */
     enum { ROWS = 2 * HOST_BLOCK };
     static double x[ROWS], y[ROWS];
@@ -430,8 +388,7 @@ static void beyond_the_range(void **state) {
     assert_string_equal(result.groups[0].reason, "x^2 or its coefficient is beyond the range of a double");
 }
 
-static void domain(void **state) {
-    (void)state;
+TEST(domain) {
     double m[4] = {3, 10, 7, 1.5}, n[4] = {2, 5, 1, 8}, y[4] = {1, 2, 3, 4};
     const struct host_table table = {
         .names = {"m", "n", "y"},
@@ -478,8 +435,7 @@ static const char *terms_of(const char *terms, const char *const *sizes, size_t 
     return text;
 }
 
-static void language(void **state) {
-    (void)state;
+TEST(language) {
     static const char *const two[] = {"m", "size"}, *const one[] = {"size"}, *const lost[] = {"m", "q"};
     assert_string_equal(terms_of(NULL, NULL, 0), "1+m*n*k+m*n+m*k+n*k");
     assert_string_equal(terms_of("M-2", NULL, 0), "1+m*n*k+m*n+m*k+n*k");
@@ -531,8 +487,7 @@ static void language(void **state) {
     assert_true(strstr(terms_of("M-2", lost, 2), "there is no column 'q'") != NULL);
 }
 
-static void hostile_formulas(void **state) {
-    (void)state;
+TEST(hostile_formulas) {
     struct text long_text;
     text_init(&long_text, 1 << 16);
     for (int i = 0; i < 1000; i++)
@@ -548,15 +503,4 @@ static void hostile_formulas(void **state) {
     text_clear(&long_text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(longley),          cmocka_unit_test(degree_ten),
-        cmocka_unit_test(wampler),          cmocka_unit_test(offset),
-        cmocka_unit_test(scales),           cmocka_unit_test(weights),
-        cmocka_unit_test(odd_groups),       cmocka_unit_test(multiples_without_intercept),
-        cmocka_unit_test(incomplete_rows),  cmocka_unit_test(beyond_the_range),
-        cmocka_unit_test(domain),           cmocka_unit_test(language),
-        cmocka_unit_test(hostile_formulas),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, fit_library_close)

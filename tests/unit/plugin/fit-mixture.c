@@ -1,16 +1,9 @@
 /* The plugin fit-mixture: small samples against a plain EM from very many places, and what is said of odd
  * ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/test.h"
 #include "tests/unit/plugin/fit-library.h"
 
 static int set_up(void **state) {
-    (void)state;
     return fit_library_open("fit-mixture");
 }
 
@@ -89,8 +82,7 @@ static double plain_em(const double *values, size_t rows, size_t count, double f
     return best;
 }
 
-static void brute_force(void **state) {
-    (void)state;
+TEST(brute_force) {
     static const struct plugin_component two[] = {{0.7, -1, 0.3}, {0.3, 1, 0.8}};
     static const struct plugin_component three[] = {{0.5, 0, 1}, {0.3, 0.2, 0.05}, {0.2, 4, 0.5}};
     double values[60];
@@ -114,8 +106,7 @@ static void brute_force(void **state) {
 }
 
 /* Whole numbers: few places, many ways to share them out, and the best is not next to the best of fewer. */
-static void whole_numbers(void **state) {
-    (void)state;
+TEST(whole_numbers) {
     static const int times[] = {2, 4, 9, 8, 7, 7, 6, 4, 1, 3, 5, 6, 8, 7, 1, 2}; /* of 6, 7, ... 21 */
     double values[80];
     size_t rows = 0;
@@ -138,8 +129,7 @@ static void whole_numbers(void **state) {
 }
 
 /* What is told is a maximum: the likelihood is that of the components, and gradients vanish. */
-static void stationary(void **state) {
-    (void)state;
+TEST(stationary) {
     static const struct plugin_component three[] = {{0.5, 10, 1}, {0.3, 12, 0.5}, {0.2, 15, 2}};
     static double values[1000];
     drawn_bits = 5;
@@ -177,8 +167,7 @@ static void stationary(void **state) {
 /* ---- What does not matter */
 
 /* Nothing but the unit changes with it, and the order of the rows says nothing. */
-static void scales(void **state) {
-    (void)state;
+TEST(scales) {
     static const struct plugin_component two[] = {{0.6, 0, 1}, {0.4, 3, 0.5}};
     static double values[500], scaled[500];
     drawn_bits = 3;
@@ -202,8 +191,7 @@ static void scales(void **state) {
 }
 
 /* The same seed gives the same bits; another one the same maximum. */
-static void seeds(void **state) {
-    (void)state;
+TEST(seeds) {
     static const struct plugin_component three[] = {{0.5, 0, 1}, {0.3, 0.2, 0.05}, {0.2, 4, 0.5}};
     static double values[300];
     drawn_bits = 9;
@@ -218,8 +206,7 @@ static void seeds(void **state) {
 }
 
 /* A weight counts like as many rows, and one of 0 like none. */
-static void weights(void **state) {
-    (void)state;
+TEST(weights) {
     double values[40], counts[40], spread[200];
     size_t rows = 0;
     for (size_t i = 0; i < 40; i++) {
@@ -258,8 +245,7 @@ static void weights(void **state) {
 
 /* ---- How many */
 
-static void by_bic(void **state) {
-    (void)state;
+TEST(by_bic) {
     static const struct plugin_component one[] = {{1, 5, 2}};
     static const struct plugin_component three[] = {{0.4, 0, 0.1}, {0.3, 1, 0.1}, {0.3, 3, 0.5}};
     static double values[800];
@@ -276,8 +262,7 @@ static void by_bic(void **state) {
 }
 
 /* A spike is not narrower than the floor: relative to all values, or to what the clock resolves. */
-static void floors(void **state) {
-    (void)state;
+TEST(floors) {
     static double values[600];
     drawn_bits = 2;
     for (size_t i = 0; i < 600; i++)
@@ -296,8 +281,7 @@ static void floors(void **state) {
 
 /* ---- Odd samples */
 
-static void constant(void **state) {
-    (void)state;
+TEST(constant) {
     double values[20];
     for (size_t i = 0; i < 20; i++)
         values[i] = 0.1;
@@ -312,8 +296,7 @@ static void constant(void **state) {
     assert_says(group->notes, "one value: it has no deviation");
 }
 
-static void odd_rows(void **state) {
-    (void)state;
+TEST(odd_rows) {
     double values[] = {1, NAN, 2, 3, INFINITY, 4, -INFINITY, 5, 1e-12, 1e12};
     uint32_t groups[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1};
     const struct host_table table = {.names = {"x"},
@@ -354,8 +337,7 @@ static struct host_table segmented(const double *x, const double *size, size_t r
                                .setting_count = 4};
 }
 
-static void segments(void **state) {
-    (void)state;
+TEST(segments) {
     static const struct plugin_component two[] = {{0.5, 1, 0.1}, {0.5, 2, 0.1}};
     static double x[900], size[900];
     drawn_bits = 4;
@@ -386,8 +368,7 @@ static void segments(void **state) {
     assert_says(group->notes, "there are no rows in size >= 100");
 }
 
-static void refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     double x[] = {1, 2, 3, 4, 5, 6}, size[] = {1, 2, 3, 40, 50, 60};
     struct host_table table = segmented(x, size, 6);
     table.values[1] = 10;
@@ -415,12 +396,4 @@ static void refusals(void **state) {
     assert_says(result.groups[0].reason, "size < 10: 3 different values, with weights of 3 in all, for 2");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_numbers), cmocka_unit_test(brute_force), cmocka_unit_test(stationary),
-        cmocka_unit_test(scales),        cmocka_unit_test(seeds),       cmocka_unit_test(weights),
-        cmocka_unit_test(by_bic),        cmocka_unit_test(floors),      cmocka_unit_test(constant),
-        cmocka_unit_test(odd_rows),      cmocka_unit_test(segments),    cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, set_up, fit_library_close);
-}
+TEST_GROUP(set_up, fit_library_close)

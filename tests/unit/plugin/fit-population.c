@@ -1,17 +1,10 @@
 /* The plugin fit-population: small tables worked out by hand, mixtures with slow machines, and what is
  * refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/test.h"
 #include "tests/unit/plugin/fit-library.h"
 
 static int set_up(void **state) {
-    (void)state;
     return fit_library_open("fit-population");
 }
 
@@ -38,8 +31,7 @@ static struct host_table small_table(void) {
                                .terms = "gamma | node"};
 }
 
-static void by_hand(void **state) {
-    (void)state;
+TEST(by_hand) {
     struct host_table table = small_table();
     const struct host_group *group = fit_library_fit(&table);
     assert_string_equal(result.kind, "population");
@@ -63,8 +55,7 @@ static void by_hand(void **state) {
 
 /* Squares of distances by hand: of three machines in two directions all are (P - 1)^2 / P; those of runs are
  * (x - mean)' Sigma_T^-1 (x - mean) n / (n - 1), and there are none of the machine that was seen once. */
-static void distances(void **state) {
-    (void)state;
+TEST(distances) {
     struct host_table table = small_table();
     fit_library_fit(&table);
     const struct host_distances *of = &result.distances[0], *runs = &result.distances[1];
@@ -109,8 +100,7 @@ static void distances(void **state) {
 
 /* Machines that differ by little beside what they are: the same covariances to the last digits, also where
  * means are no doubles. */
-static void far_from_zero(void **state) {
-    (void)state;
+TEST(far_from_zero) {
     static double far_alpha[6], far_gamma[6];
     for (size_t i = 0; i < 6; i++) {
         far_alpha[i] = alpha[i] + 0x1p34;
@@ -130,8 +120,7 @@ static void far_from_zero(void **state) {
 
 /* The other estimators: the mean of each machine's covariance; Sigma_S less what the days put into it, whose
  * mean of 1 / days is (1/2 + 1/3 + 1) / 3 = 11/18. */
-static void other_estimators(void **state) {
-    (void)state;
+TEST(other_estimators) {
     struct host_table table = small_table();
     table.settings[0] = "days";
     table.values[0] = 1;
@@ -196,8 +185,7 @@ static struct host_table make_slow_nodes(void) {
                                .seed = 1};
 }
 
-static void slow_nodes(void **state) {
-    (void)state;
+TEST(slow_nodes) {
     struct host_table table = make_slow_nodes();
     const struct host_group *group = fit_library_fit(&table);
     assert_int_equal(group->part_count, 3);
@@ -231,8 +219,7 @@ static void slow_nodes(void **state) {
 
 /* The likelihood of one normal, by its formula: machines (log det + p (1 + log 2 pi)) / -2, with the
  * covariance of maximum likelihood. */
-static void likelihood(void **state) {
-    (void)state;
+TEST(likelihood) {
     struct host_table table = make_slow_nodes();
     table.values[0] = 1;
     host_fit(fit, &table, &result);
@@ -246,8 +233,7 @@ static void likelihood(void **state) {
 
 /* ---- Odd tables */
 
-static void odd_rows(void **state) {
-    (void)state;
+TEST(odd_rows) {
     struct host_table table = small_table();
     double with_gap[] = {1, 4, NAN, 5, 3, INFINITY};
     table.columns[0] = with_gap;
@@ -283,8 +269,7 @@ static void odd_rows(void **state) {
 }
 
 /* Machines of one group are not those of another, though they are called the same. */
-static void groups(void **state) {
-    (void)state;
+TEST(groups) {
     struct host_table table = small_table();
     static const uint32_t of[] = {0, 0, 0, 1, 1, 1};
     table.groups = of;
@@ -296,8 +281,7 @@ static void groups(void **state) {
     assert_close(result.groups[1].estimates[0].estimate, (5.5 + 3) / 2, 1e-14, "mu");
 }
 
-static void refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     static const char *const wrong[][2] = {
         {"gama | node", "there is no column 'gama' (terms 'gama | node'); did you mean 'gamma'?"},
         {"gamma | nod", "did you mean 'node'?"},
@@ -333,11 +317,4 @@ static void refusals(void **state) {
     assert_says(result.message.text, "there are no rows");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),          cmocka_unit_test(distances),  cmocka_unit_test(far_from_zero),
-        cmocka_unit_test(other_estimators), cmocka_unit_test(slow_nodes), cmocka_unit_test(likelihood),
-        cmocka_unit_test(odd_rows),         cmocka_unit_test(groups),     cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, set_up, fit_library_close);
-}
+TEST_GROUP(set_up, fit_library_close)

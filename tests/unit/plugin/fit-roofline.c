@@ -1,46 +1,15 @@
 /* The plugin fit-roofline: published peaks come back, and no other peaks explain the rows better. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/plugin/fit-host.h"
+#include "tests/test.h"
+#include "tests/unit/plugin/fit-library.h"
 
 enum { ROWS_MOST = 200 };
 enum form { IMPROVED, CLASSICAL };
 enum criterion { RELATIVE, TIME, LOG };
 
-static struct plugin_library *library;
-static const struct fit_operations *fit;
-static struct host_result result; /* large */
 static double flops[ROWS_MOST], bytes[ROWS_MOST], durations[ROWS_MOST], weights[ROWS_MOST];
 
 static int set_up(void **state) {
-    (void)state;
-    const char *build = getenv("ASSAY_BUILD");
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/fit-roofline.so", build ? build : "build");
-    if (plugin_library_load(path, ASSAY_PLUGIN_FIT, &library, &failure) < 0) {
-        fprintf(stderr, "%s\n", failure.text);
-        return -1;
-    }
-    fit = plugin_library_fit(library);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    plugin_library_close(library);
-    return 0;
-}
-
-static void assert_close(double found, double expected, double tolerance, const char *what) {
-    double error = fabs(found - expected) / (expected == 0 ? 1 : fabs(expected));
-    if (!(error <= tolerance))
-        fail_msg("%s is %.17g; expected %.17g (relative error %.3g)", what, found, expected, error);
+    return fit_library_open("fit-roofline");
 }
 
 static struct host_table table_of(size_t rows, enum form form, enum criterion criterion) {
@@ -54,22 +23,6 @@ static struct host_table table_of(size_t rows, enum form form, enum criterion cr
         .values = {form, criterion},
         .setting_count = 2,
     };
-}
-
-static const struct host_group *fit_table(const struct host_table *table) {
-    host_fit(fit, table, &result);
-    if (result.code != 0)
-        fail_msg("%s", result.message.text);
-    if (!result.groups[0].fitted)
-        fail_msg("skipped: %s", result.groups[0].reason);
-    return &result.groups[0];
-}
-
-static uint64_t random_state;
-
-static double uniform(void) {
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return ((double)(random_state >> 11) + 0.5) * 0x1p-53;
 }
 
 /* ---- What is published */
@@ -92,8 +45,7 @@ static size_t make_published(size_t gpu, double overhead) {
     return count;
 }
 
-static void published(void **state) {
-    (void)state;
+TEST(published) {
     for (size_t gpu = 0; gpu < 2; gpu++)
         for (enum criterion criterion = RELATIVE; criterion <= TIME; criterion++)
             for (int overhead = 0; overhead < 2; overhead++) {
@@ -125,9 +77,9 @@ static void published(void **state) {
 
 static void make_rows(size_t rows, double scatter) {
     for (size_t i = 0; i < rows; i++) {
-        flops[i] = pow(10, 6 + 5 * uniform());
-        bytes[i] = pow(10, 6 + 5 * uniform());
-        double noise = scatter * (uniform() + uniform() + uniform() - 1.5);
+        flops[i] = pow(10, 6 + 5 * test_random());
+        bytes[i] = pow(10, 6 + 5 * test_random());
+        double noise = scatter * (test_random() + test_random() + test_random() - 1.5);
         durations[i] = fmax(flops[i] / 1e11, bytes[i] / 1e10) * exp(noise) + 1e-5;
         weights[i] = i % 5 == 2 ? 0 : 1 + (double)(i % 3);
     }
@@ -160,13 +112,12 @@ static void assert_least(const struct host_group *group, size_t rows, enum crite
     }
 }
 
-static void improved_is_least(void **state) {
-    (void)state;
+TEST(improved_is_least) {
     size_t dropped = 0;
     for (unsigned seed = 0; seed < 40; seed++)
         for (enum criterion criterion = RELATIVE; criterion <= TIME; criterion++)
             for (int weighted = 0; weighted < 2; weighted++) {
-                random_state = seed;
+                test_seed = seed;
                 make_rows(60, 0.5 + 0.05 * seed);
                 struct host_table table = table_of(60, IMPROVED, criterion);
                 table.weights = weighted ? "w" : NULL;
@@ -183,13 +134,13 @@ static void improved_is_least(void **state) {
 
 /* Rows with ties of intensity, some without flops or without bytes. */
 static size_t make_kernels(unsigned seed) {
-    random_state = seed;
-    size_t rows = 1 + (size_t)(uniform() * 13);
+    test_seed = seed;
+    size_t rows = 1 + (size_t)(test_random() * 13);
     for (size_t i = 0; i < rows; i++) {
-        flops[i] = pow(10, 6 + 5 * uniform());
-        bytes[i] = pow(10, 6 + 5 * uniform());
+        flops[i] = pow(10, 6 + 5 * test_random());
+        bytes[i] = pow(10, 6 + 5 * test_random());
         if (seed % 3 == 0)
-            flops[i] = bytes[i] * ldexp(0.125, 2 * (int)(uniform() * 5));
+            flops[i] = bytes[i] * ldexp(0.125, 2 * (int)(test_random() * 5));
     }
     if (seed % 7 == 0)
         flops[0] = 0;
@@ -197,7 +148,8 @@ static size_t make_kernels(unsigned seed) {
         bytes[1] = 0;
     double scatter = seed % 4;
     for (size_t i = 0; i < rows; i++) {
-        durations[i] = fmax(flops[i] / 1e11, bytes[i] / 1e10) * exp(scatter * (uniform() + uniform() - 1));
+        durations[i] =
+            fmax(flops[i] / 1e11, bytes[i] / 1e10) * exp(scatter * (test_random() + test_random() - 1));
         weights[i] = 1 + (double)(i % 3);
     }
     return rows;
@@ -235,8 +187,7 @@ static double size_of(size_t rows, enum criterion criterion) {
     return sum;
 }
 
-static void classical_is_least(void **state) {
-    (void)state;
+TEST(classical_is_least) {
     size_t tied = 0, one_sided = 0;
     for (unsigned seed = 0; seed < 300; seed++)
         for (enum criterion criterion = RELATIVE; criterion <= LOG; criterion++) {
@@ -264,8 +215,7 @@ static void classical_is_least(void **state) {
 }
 
 /* Each side is a line through the origin of its own. */
-static void classical_is_told(void **state) {
-    (void)state;
+TEST(classical_is_told) {
     for (size_t i = 0; i < 20; i++) {
         bytes[i] = 1e9 * (double)(1 + i % 4);
         flops[i] = bytes[i] * ldexp(1, (int)(i / 2) - 5);
@@ -307,8 +257,7 @@ static void classical_is_told(void **state) {
 
 /* ---- Units and performance */
 
-static void units(void **state) {
-    (void)state;
+TEST(units) {
     static double giga[ROWS_MOST], mega[ROWS_MOST], rates[ROWS_MOST];
     static const char *const words[] = {"peak_flops",
                                         "peak_bandwidth",
@@ -317,7 +266,7 @@ static void units(void **state) {
                                         "ridge_intensity_standard_error",
                                         "criterion_sigma",
                                         "r2"};
-    random_state = 9;
+    test_seed = 9;
     make_rows(80, 0.2);
     for (size_t i = 0; i < 80; i++) {
         giga[i] = flops[i] / 1e9;
@@ -365,8 +314,7 @@ static const char *skipped(const struct host_table *table) {
     return result.groups[0].reason;
 }
 
-static void too_little(void **state) {
-    (void)state;
+TEST(too_little) {
     for (size_t i = 0; i < 6; i++) {
         flops[i] = 10 * (double)(1 + i);
         bytes[i] = 20 * (double)(1 + i);
@@ -401,9 +349,8 @@ static void too_little(void **state) {
     assert_true(group->estimates[0].dropped != group->estimates[1].dropped && !group->has_covariance);
 }
 
-static void what_is_left_out(void **state) {
-    (void)state;
-    random_state = 2;
+TEST(what_is_left_out) {
+    test_seed = 2;
     make_rows(40, 0.1);
     flops[1] = NAN, bytes[2] = INFINITY, durations[3] = 0, durations[4] = -1, flops[5] = -3;
     flops[6] = bytes[6] = 0;
@@ -418,8 +365,7 @@ static void what_is_left_out(void **state) {
 }
 
 /* Scales of 1e-12 and 1e12 in one table; values beyond what a double can square. */
-static void extremes(void **state) {
-    (void)state;
+TEST(extremes) {
     for (enum form form = IMPROVED; form <= CLASSICAL; form++)
         for (enum criterion criterion = RELATIVE; criterion <= (form == CLASSICAL ? LOG : TIME);
              criterion++) {
@@ -444,8 +390,7 @@ static void extremes(void **state) {
         }
 }
 
-static void refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     make_rows(10, 0.1);
     struct host_table table = table_of(10, IMPROVED, LOG);
     host_fit(fit, &table, &result);
@@ -485,17 +430,4 @@ static void refusals(void **state) {
     assert_true(result.code == -EINVAL && strstr(result.message.text, "there are no rows"));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published),
-        cmocka_unit_test(improved_is_least),
-        cmocka_unit_test(classical_is_least),
-        cmocka_unit_test(classical_is_told),
-        cmocka_unit_test(units),
-        cmocka_unit_test(too_little),
-        cmocka_unit_test(what_is_left_out),
-        cmocka_unit_test(extremes),
-        cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, fit_library_close)

@@ -1,52 +1,26 @@
 /* The plugin fit-transfer: what is least is checked by its derivatives in long double, not by the plugin's
  * own way to it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/plugin/fit-host.h"
+#include "tests/test.h"
+#include "tests/unit/plugin/fit-library.h"
 
 enum { ROWS_MOST = 400 };
 
-static struct plugin_library *library, *linear_library;
-static const struct fit_operations *fit, *linear;
-static struct host_result result, other; /* large */
+static struct plugin_library *linear_library;
+static const struct fit_operations *linear;
+static struct host_result other; /* large */
 static double sizes[ROWS_MOST], durations[ROWS_MOST], weights[ROWS_MOST];
 
-static int load(const char *name, struct plugin_library **ret) {
-    const char *build = getenv("ASSAY_BUILD");
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/%s.so", build ? build : "build", name);
-    int r = plugin_library_load(path, ASSAY_PLUGIN_FIT, ret, &failure);
-    if (r < 0)
-        fprintf(stderr, "%s\n", failure.text);
-    return r;
-}
-
 static int set_up(void **state) {
-    (void)state;
-    if (load("fit-transfer", &library) < 0 || load("fit-linear", &linear_library) < 0)
+    if (fit_library_open("fit-linear") < 0)
         return -1;
-    fit = plugin_library_fit(library);
-    linear = plugin_library_fit(linear_library);
-    return 0;
+    linear = fit;
+    linear_library = library;
+    return fit_library_open("fit-transfer");
 }
 
 static int tear_down(void **state) {
-    (void)state;
-    plugin_library_close(library);
     plugin_library_close(linear_library);
-    return 0;
-}
-
-static void assert_close(double found, double expected, double tolerance, const char *what) {
-    double error = fabs(found - expected) / (expected == 0 ? 1 : fabs(expected));
-    if (!(error <= tolerance))
-        fail_msg("%s is %.17g; expected %.17g (relative error %.3g)", what, found, expected, error);
+    return fit_library_close(state);
 }
 
 enum criterion { TIME, BANDWIDTH, LOG };
@@ -64,27 +38,11 @@ static struct host_table table_of(size_t rows, enum criterion criterion) {
     };
 }
 
-static const struct host_group *fit_table(const struct host_table *table) {
-    host_fit(fit, table, &result);
-    if (result.code != 0)
-        fail_msg("%s", result.message.text);
-    if (!result.groups[0].fitted)
-        fail_msg("skipped: %s", result.groups[0].reason);
-    return &result.groups[0];
-}
-
-static uint64_t random_state;
-
-static double uniform(void) {
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return ((double)(random_state >> 11) + 0.5) * 0x1p-53;
-}
-
 /* Sizes over nine decades; durations about a latency of 3 us and 4 GB/s. */
 static void make_rows(size_t rows, double scatter) {
     for (size_t i = 0; i < rows; i++) {
-        sizes[i] = floor(pow(10, 9 * uniform())) + 1;
-        double noise = scatter * (uniform() + uniform() + uniform() - 1.5);
+        sizes[i] = floor(pow(10, 9 * test_random())) + 1;
+        double noise = scatter * (test_random() + test_random() + test_random() - 1.5);
         durations[i] = (3e-6 + sizes[i] / 4e9) * exp(noise);
         weights[i] = i % 7 == 3 ? 0 : 1 + (double)(i % 4);
     }
@@ -136,12 +94,11 @@ static void assert_least(const struct host_group *group, size_t rows, enum crite
     assert_close(host_value(group, "criterion_sigma"), sqrt((double)variance), 1e-14, "sigma");
 }
 
-static void what_is_least(void **state) {
-    (void)state;
+TEST(what_is_least) {
     for (unsigned seed = 0; seed < 20; seed++)
         for (enum criterion criterion = TIME; criterion <= LOG; criterion++)
             for (int weighted = 0; weighted < 2; weighted++) {
-                random_state = seed;
+                test_seed = seed;
                 make_rows(200, 0.1 + 0.05 * seed);
                 struct host_table table = table_of(200, criterion);
                 table.weights = weighted ? "w" : NULL;
@@ -153,9 +110,8 @@ static void what_is_least(void **state) {
 }
 
 /* The criterion `time` is what fit-linear does. */
-static void time_is_linear(void **state) {
-    (void)state;
-    random_state = 3;
+TEST(time_is_linear) {
+    test_seed = 3;
     make_rows(300, 0.4);
     struct host_table table = table_of(300, TIME);
     table.weights = "w";
@@ -177,9 +133,8 @@ static void time_is_linear(void **state) {
 }
 
 /* What is told for people, by its definition. */
-static void what_is_told(void **state) {
-    (void)state;
-    random_state = 5;
+TEST(what_is_told) {
+    test_seed = 5;
     make_rows(100, 0.3);
     struct host_table table = table_of(100, LOG);
     const struct host_group *group = fit_table(&table);
@@ -212,10 +167,9 @@ static void what_is_told(void **state) {
 }
 
 /* The same transfers in other units, and as bandwidths: what is told is in SI units and does not change. */
-static void units(void **state) {
-    (void)state;
+TEST(units) {
     static double small[ROWS_MOST], milli[ROWS_MOST], rates[ROWS_MOST], bytes[ROWS_MOST];
-    random_state = 7;
+    test_seed = 7;
     make_rows(150, 0.3);
     for (size_t i = 0; i < 150; i++) {
         small[i] = sizes[i] / 1024;
@@ -277,8 +231,7 @@ static void units(void **state) {
 }
 
 /* Table 2 of the source: B0 and t0 of a Cray XK6m; the model's own rows give them back. */
-static void published(void **state) {
-    (void)state;
+TEST(published) {
     static const double peaks[][2] = {{9.87e9, 3.75e-6}, {6.34e9, 41.5e-6}, {3.67e9, 6.07e-6}};
     for (size_t p = 0; p < 3; p++)
         for (enum criterion criterion = TIME; criterion <= LOG; criterion++) {
@@ -298,8 +251,7 @@ static void published(void **state) {
 }
 
 /* Three transfers, of which the linear start leads into the wrong one of two lows. */
-static void several_lows(void **state) {
-    (void)state;
+TEST(several_lows) {
     static const double rows[][2] = {{1e3, 1e-3}, {2e3, 1e-7}, {3e8, 0.004}, {4e8, 0.006}, {5e8, 0.006}};
     for (size_t i = 0; i < 5; i++) {
         sizes[i] = rows[i][0];
@@ -329,8 +281,7 @@ static const char *skipped(const struct host_table *table) {
     return result.groups[0].reason;
 }
 
-static void too_little(void **state) {
-    (void)state;
+TEST(too_little) {
     for (enum criterion criterion = TIME; criterion <= LOG; criterion++) {
         sizes[0] = 8, sizes[1] = 8, sizes[2] = 8;
         durations[0] = 1, durations[1] = 2, durations[2] = 3;
@@ -357,9 +308,8 @@ static void too_little(void **state) {
     }
 }
 
-static void what_is_left_out(void **state) {
-    (void)state;
-    random_state = 11;
+TEST(what_is_left_out) {
+    test_seed = 11;
     make_rows(50, 0.2);
     sizes[1] = NAN, durations[2] = INFINITY, sizes[3] = -5, durations[4] = 0, durations[5] = -1e-3;
     sizes[6] = 0;
@@ -375,8 +325,7 @@ static void what_is_left_out(void **state) {
 }
 
 /* Nothing is left of which to make errors: none is told, and none is 0. */
-static void two_rows(void **state) {
-    (void)state;
+TEST(two_rows) {
     sizes[0] = 100, sizes[1] = 10000;
     durations[0] = 1e-5, durations[1] = 2e-5;
     for (enum criterion criterion = TIME; criterion <= LOG; criterion++) {
@@ -389,8 +338,7 @@ static void two_rows(void **state) {
     }
 }
 
-static void what_makes_no_sense(void **state) {
-    (void)state;
+TEST(what_makes_no_sense) {
     /* Durations that fall. */
     for (size_t i = 0; i < 20; i++) {
         sizes[i] = 100 + 10 * (double)i;
@@ -423,8 +371,7 @@ static void what_makes_no_sense(void **state) {
 }
 
 /* Sizes that differ in their last digits only, and scales from 1e-12 to 1e12. */
-static void extremes(void **state) {
-    (void)state;
+TEST(extremes) {
     for (enum criterion criterion = TIME; criterion <= LOG; criterion++) {
         for (size_t i = 0; i < 40; i++) {
             sizes[i] = 1e9 + (double)i;
@@ -447,8 +394,7 @@ static void extremes(void **state) {
     }
 }
 
-static void refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     make_rows(10, 0.1);
     struct host_table table = table_of(10, LOG);
     table.terms = "1+size";
@@ -493,14 +439,4 @@ static void refusals(void **state) {
     assert_true(result.code == -EINVAL && strstr(result.message.text, "there are no rows"));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_least), cmocka_unit_test(time_is_linear),
-        cmocka_unit_test(what_is_told),  cmocka_unit_test(units),
-        cmocka_unit_test(published),     cmocka_unit_test(several_lows),
-        cmocka_unit_test(too_little),    cmocka_unit_test(what_is_left_out),
-        cmocka_unit_test(two_rows),      cmocka_unit_test(what_makes_no_sense),
-        cmocka_unit_test(extremes),      cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -1,17 +1,8 @@
 /* Which fold a row is in: settings whole, few of them evenly, many of them nearly so, the same in every pass.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "engine/foundation/cleanup.h"
 #include "engine/plugin/folds.h"
-
-#include <math.h>
-#include <string.h>
+#include "engine/foundation/cleanup.h"
+#include "tests/test.h"
 
 enum { ROWS = 40000, SETTINGS_MANY = 20000, FOLDS = 5 };
 
@@ -59,8 +50,7 @@ static size_t count_settings(size_t count, const uint8_t *folds, size_t counts[s
     return settings;
 }
 
-static void settings_whole(void **state) {
-    (void)state;
+TEST(settings_whole) {
     static const size_t many[] = {3, 5, 23, 540, FOLDS_DEALT_MOST, SETTINGS_MANY};
     for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
         cleanup(folds_cleanup) struct folds *folds = folds_new(FOLDS, 1);
@@ -82,8 +72,7 @@ static void settings_whole(void **state) {
 }
 
 /* Another seed deals otherwise, and no factor decides alone which fold a setting is in. */
-static void shuffled(void **state) {
-    (void)state;
+TEST(shuffled) {
     make_settings(13 * 13);
     size_t same = 0, of_a[13][FOLDS] = {{0}};
     for (uint64_t seed = 1; seed <= 2; seed++) {
@@ -102,8 +91,7 @@ static void shuffled(void **state) {
 
 /* A zero is a zero, texts tell units apart, and without columns each row is by itself, whatever the pieces.
  */
-static void units(void **state) {
-    (void)state;
+TEST(units) {
     cleanup(folds_cleanup) struct folds *folds = folds_new(FOLDS, 9);
     make_settings(540);
     for (size_t r = 0; r < ROWS; r++)
@@ -126,13 +114,4 @@ static void units(void **state) {
     folds_assign(by_row, 0, 4, ROWS / 4, &(struct folds_columns){0}, again);
     for (size_t r = 0; r < ROWS / 4; r++)
         assert_int_equal(again[r], first[4 * r]);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_whole),
-        cmocka_unit_test(shuffled),
-        cmocka_unit_test(units),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/plugin/grouping.h"
 #include "engine/plugin/label-set.h"
 #include "engine/plugin/natural-order.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void no_labels(void **state) {
-    (void)state;
+TEST(no_labels) {
     struct grouping *grouping;
     const uint32_t *groups;
     assert_int_equal(grouping_new(0, &grouping, NULL), 0);
@@ -26,8 +14,7 @@ static void no_labels(void **state) {
     grouping_free(grouping);
 }
 
-static void one_label(void **state) {
-    (void)state;
+TEST(one_label) {
     struct grouping *grouping;
     const uint32_t *groups, codes[4] = {0, 1, 0, 2}, *labels[1] = {codes};
     assert_int_equal(grouping_new(1, &grouping, NULL), 0);
@@ -39,8 +26,7 @@ static void one_label(void **state) {
 }
 
 /* Three columns, in blocks; every combination keeps its number and gives its labels back. */
-static void three_labels(void **state) {
-    (void)state;
+TEST(three_labels) {
     enum { A = 40, B = 50, C = 30, ROWS = 1000 };
     struct grouping *grouping;
     assert_int_equal(grouping_new(3, &grouping, NULL), 0);
@@ -72,8 +58,7 @@ static void three_labels(void **state) {
 }
 
 /* Labels that grow until no table takes their pairs, and that come back when others did. */
-static void many_labels(void **state) {
-    (void)state;
+TEST(many_labels) {
     enum { BLOCKS = 12, ROWS = 500 };
     struct grouping *grouping;
     assert_int_equal(grouping_new(2, &grouping, NULL), 0);
@@ -97,8 +82,7 @@ static void many_labels(void **state) {
     grouping_free(grouping);
 }
 
-static void labels(void **state) {
-    (void)state;
+TEST(labels) {
     struct label_set set = {0};
     uint32_t code;
     for (uint32_t i = 0; i < 5000; i++) {
@@ -116,8 +100,7 @@ static void labels(void **state) {
     label_set_clear(&set);
 }
 
-static void natural(void **state) {
-    (void)state;
+TEST(natural) {
     static const char *const ordered[] = {"-1",  "0", "2",      "2.5",     "10",
                                           "1e3", "a", "dahu-2", "dahu-10", "dahu-10b"};
     enum { COUNT = sizeof ordered / sizeof *ordered };
@@ -132,12 +115,4 @@ static void natural(void **state) {
     assert_int_equal(natural_order_ranks(mixed, 4, &ranks), 0);
     assert_true(ranks[0] == 3 && ranks[1] == 1 && ranks[2] == 2 && ranks[3] == 0);
     free(ranks);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_labels),   cmocka_unit_test(one_label), cmocka_unit_test(three_labels),
-        cmocka_unit_test(many_labels), cmocka_unit_test(labels),    cmocka_unit_test(natural),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

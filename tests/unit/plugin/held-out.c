@@ -1,16 +1,8 @@
 /* What errors on rows left out add up to, and how likely noise makes them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/plugin/held-out.h"
 #include "engine/plugin/noise-density.h"
 #include "engine/plugin/normal-quantile.h"
-
-#include <math.h>
+#include "tests/test.h"
 
 static void near(double value, double expected, double tolerance) {
     if (!(fabs(value - expected) <= tolerance * fmax(1, fabs(expected))))
@@ -18,8 +10,7 @@ static void near(double value, double expected, double tolerance) {
 }
 
 /* R: qnorm(c(0.5, 0.975, 0.9, 0.001, 1e-10)); and back by the error function. */
-static void quantiles(void **state) {
-    (void)state;
+TEST(quantiles) {
     assert_true(normal_quantile(0.5) == 0);
     near(normal_quantile(0.975), 1.9599639845400545, 1e-15);
     near(normal_quantile(0.9), 1.2815515655446004, 1e-15);
@@ -44,8 +35,7 @@ static void moments(const struct plugin_noise *noise, double mean, double sigma,
     ret[2] = sqrt(ret[2] - ret[1] * ret[1]);
 }
 
-static void densities(void **state) {
-    (void)state;
+TEST(densities) {
     double found[3];
     struct plugin_noise noise = {.size = sizeof noise, .kind = "N-1", .distribution = "normal"};
     near(noise_log_density(&noise, 1, 2, 4), -0.5 * 2.25 - log(2) - 0.5 * log(2 * M_PI), 1e-15);
@@ -72,8 +62,7 @@ static void densities(void **state) {
 }
 
 /* Errors 1, -2, 3, -4 of the responses 10, 20, 30, 40. */
-static void errors(void **state) {
-    (void)state;
+TEST(errors) {
     const struct plugin_noise noise = {.size = sizeof noise, .kind = "N-1", .distribution = "normal"};
     struct held_out all = {0}, halves[2] = {{0}, {0}};
     double scores = 0;
@@ -97,13 +86,4 @@ static void errors(void **state) {
     const struct row_value silent = {1, 1, 0, NAN, NULL, NULL};
     held_out_add(&none, &silent);
     assert_true(held_out_rmse(&none) == 1 && isnan(held_out_score(&none)));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles),
-        cmocka_unit_test(densities),
-        cmocka_unit_test(errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

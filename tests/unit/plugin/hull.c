@@ -1,24 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/plugin/hull.h"
-
-#include <math.h>
-#include <stdlib.h>
+#include "tests/test.h"
 
 enum { ROWS = 1000 };
 
-static uint64_t state = 88172645463325252u;
-
 static double draw(double most) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (double)(state >> 40) / (1 << 24) * most;
+    return test_random() * most;
 }
 
 /* Against the plain definition, over rows that count. */
@@ -44,8 +30,7 @@ static void expect_support(const struct hull *hull, double values[][ROWS], const
     }
 }
 
-static void all_counts(void **unused) {
-    (void)unused;
+TEST(all_counts) {
     static const size_t directions[] = {0, 1, 4, 13, 16, 25, 36, 0};
     static double values[7][ROWS], response[ROWS], weights[ROWS];
     static const double sizes[7] = {1e-9, 1, 8000, 1e12, 3, 1e300, 1};
@@ -86,8 +71,7 @@ static void all_counts(void **unused) {
 }
 
 /* No row that counts, no hull; zeros are rows as others are. */
-static void few_rows(void **unused) {
-    (void)unused;
+TEST(few_rows) {
     struct hull hull;
     hull_init(&hull, 2);
     const double nothing[] = {NAN, NAN}, zeros[] = {0, 0}, some[] = {3, 5};
@@ -100,9 +84,4 @@ static void few_rows(void **unused) {
     columns[0] = some;
     hull_add(&hull, 2, columns, some, NULL);
     assert_true(hull.maximum[0] == 5 * hull.scale[0] && hull.minimum[0] == 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_counts), cmocka_unit_test(few_rows)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/plugin/kept-rows.h"
 #include "engine/plugin/row-places.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/test.h"
 
 /* Feeds ROWS rows that know their own numbers, in blocks of that size, and looks at what is kept. */
 static void feed(size_t rows, size_t block, size_t limit, uint64_t expected_stride) {
@@ -46,8 +36,7 @@ static void feed(size_t rows, size_t block, size_t limit, uint64_t expected_stri
 }
 
 /* Whatever the blocks, every stride-th row from the first on is there, and no other. */
-static void keeps_and_thins(void **state) {
-    (void)state;
+TEST(keeps_and_thins) {
     static const size_t blocks[] = {1, 2, 7, 64, 100, 1000};
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
         feed(1, blocks[b], 64, 1);
@@ -69,8 +58,7 @@ static void place_is(const struct row_places *places, uint64_t row, uint32_t inp
 }
 
 /* Two inputs; in the first rows 3 and 4 are of two lines each. */
-static void places(void **state) {
-    (void)state;
+TEST(places) {
     struct row_places places = {0};
     const uint64_t plain[] = {2, 3, 4}, odd[] = {5, 7, 9, 10}, other[] = {2, 3};
     assert_int_equal(row_places_add(&places, 0, 3, plain), 0);
@@ -92,8 +80,7 @@ static void places(void **state) {
 }
 
 /* Every row of two lines: there is an end to what is kept, and nothing wrong is said behind it. */
-static void places_end(void **state) {
-    (void)state;
+TEST(places_end) {
     struct row_places places = {0};
     enum { BLOCK = 1024 };
     uint64_t lines[BLOCK];
@@ -108,13 +95,4 @@ static void places_end(void **state) {
     uint64_t line;
     assert_false(row_places_find(&places, ROW_PLACES_MOST, &input, &line));
     row_places_clear(&places);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_and_thins),
-        cmocka_unit_test(places),
-        cmocka_unit_test(places_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,32 +1,19 @@
 /* Lack of fit, against sums by hand and an F that is a Student's t squared; and the F distribution. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "engine/plugin/lack-of-fit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/plugin/f-probability.h"
-#include "engine/plugin/lack-of-fit.h"
+#include "tests/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static struct installation installation;
 
 static int set_up(void **state) {
-    (void)state;
     struct failure failure = {0};
-    const char *build = getenv("ASSAY_BUILD");
-    return installation_init(&installation, build ? build : "build", NULL, &failure);
+    return installation_init(&installation, test_build(), NULL, &failure);
 }
 
 static int tear_down(void **state) {
-    (void)state;
     installation_clear(&installation);
     return 0;
 }
@@ -78,8 +65,7 @@ static struct lack_of_fit fit(const char *rows, const char *terms, const char *w
 /* Means 2, 7, 6 at 1, 2, 3; the line is 1 + 2 x, which is off by 1, 2 and 1. */
 #define SIX "a,p,1,1,1\na,p,3,1,7\na,p,2,1,6\na,p,1,1,3\na,p,2,1,8\na,p,3,1,5\n"
 
-static void by_hand(void **state) {
-    (void)state;
+TEST(by_hand) {
     struct lack_of_fit lack = fit(SIX, "1+x", NULL, KEPT_ROWS_MOST);
     assert_int_equal(lack.rows, 6);
     assert_int_equal(lack.settings, 3);
@@ -95,8 +81,7 @@ static void by_hand(void **state) {
 }
 
 /* The same x in another group, or with another text that the model uses, is another setting. */
-static void settings(void **state) {
-    (void)state;
+TEST(settings) {
     struct lack_of_fit lack =
         fit(SIX "b,p,1,1,11\nb,p,1,1,13\nb,p,2,1,16\nb,p,2,1,18\nb,p,3,1,15\nb,p,3,1,17\n", "1+x", NULL,
             KEPT_ROWS_MOST);
@@ -113,8 +98,7 @@ static void settings(void **state) {
     assert_true(lack.freedom == 3);
 }
 
-static void not_told(void **state) {
-    (void)state;
+TEST(not_told) {
     struct lack_of_fit lack = fit(SIX, "1+x", "w", KEPT_ROWS_MOST);
     assert_true(lack.settings == 0 && lack.pure_freedom == 0 && isnan(lack.ratio));
     lack = fit(SIX, "1+x", NULL, 4); /* every second row was kept */
@@ -129,8 +113,7 @@ static void not_told(void **state) {
 }
 
 /* Two degrees above: p = (1 + 2 F / d)^(-d/2). Two below: 1 - (d F / (2 + d F))^(d/2). */
-static void distribution(void **state) {
-    (void)state;
+TEST(distribution) {
     static const double ratios[] = {1e-3, 0.3, 1, 2.5, 17, 1e4}, freedoms[] = {1, 2, 5, 100, 8100, 1e6};
     for (size_t i = 0; i < 6; i++)
         for (size_t j = 0; j < 6; j++) {
@@ -148,8 +131,4 @@ static void distribution(void **state) {
     assert_true(isnan(f_upper_logarithm(-1, 3, 4)) && isnan(f_upper_logarithm(1, 0, 4)));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand), cmocka_unit_test(settings),
-                                       cmocka_unit_test(not_told), cmocka_unit_test(distribution)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -1,13 +1,7 @@
 /* fit-linear's cross-validation against fits of the same rows parted by hand: every fold is left out, the
  * rest is fitted alone, with all that was asked for, and predicts it. Linked to the plugin's own sources. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "plugins/fit-linear/linear.h"
+#include "tests/test.h"
 #include "tests/unit/plugin/fit-host.h"
 
 enum { ROWS = 240, COLUMNS = 6, FOLDS = 5 }; /* a, b, c, big, w, y */
@@ -17,27 +11,17 @@ static const struct fit_operations *fit;
 static struct host_result result;
 static double columns[COLUMNS][ROWS], kept[COLUMNS][ROWS];
 static uint32_t groups[ROWS], kept_groups[ROWS];
-static uint64_t seed = 1;
-
-static double random_number(void) { /* splitmix64; in (0, 1) */
-    uint64_t z = (seed += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
-
 static int make_rows(void **state) {
-    (void)state;
     fit = assay_plugin.operations;
-    seed = 1;
+    test_seed = 1;
     for (size_t r = 0; r < ROWS; r++) {
-        double a = random_number() * 9, b = random_number() * 5 - 2;
-        double noise = random_number() + random_number() + random_number() - 1.5;
+        double a = test_random() * 9, b = test_random() * 5 - 2;
+        double noise = test_random() + test_random() + test_random() - 1.5;
         groups[r] = r % 3 == 0;
         columns[0][r] = a;
         columns[1][r] = b;
-        columns[2][r] = random_number();                  /* explains nothing */
-        columns[3][r] = 1e5 + a + random_number() * 1e-3; /* all but its mean and a */
+        columns[2][r] = test_random();                  /* explains nothing */
+        columns[3][r] = 1e5 + a + test_random() * 1e-3; /* all but its mean and a */
         columns[4][r] = (double)(r % 4);
         columns[5][r] = 3 + 2 * a - b + noise * (r % 17 == 0 ? 20 : 1);
     }
@@ -132,31 +116,27 @@ static void compare(const char *terms, const char *weights, const char *setting,
     }
 }
 
-static void by_sums(void **state) {
-    (void)state;
+TEST(by_sums) {
     compare("1+a+b+c", NULL, "threshold", 1); /* nothing is dropped */
     compare("a+b", NULL, "threshold", 1);
     compare("1+b", NULL, "threshold", 1);
     compare("1+a+b+c", "w", "threshold", 1);
 }
 
-static void with_selection(void **state) {
-    (void)state;
+TEST(with_selection) {
     compare("1+a+b+c", NULL, "threshold", 0.05);
     compare("1+a+b+c", "w", "threshold", 0.3);
 }
 
 /* Where double precision does not do, and the sums are solved in twice that. */
-static void ill_conditioned(void **state) {
-    (void)state;
+TEST(ill_conditioned) {
     compare("1+a+big+b", NULL, "threshold", 1);
     for (size_t r = 0; r < ROWS; r++)
         columns[3][r] = 1e5 + columns[0][r] + (columns[3][r] - 1e5 - columns[0][r]) * 1e-2;
     compare("1+a+big+b", NULL, "threshold", 1);
 }
 
-static void by_rows(void **state) {
-    (void)state;
+TEST(by_rows) {
     compare("1+a+b+c", NULL, "outliers", 3);
     compare("1+a+b+c", "w", "outliers", 3);
     compare("1+a+b+c", NULL, "robust", ROBUST_HUBER);
@@ -164,8 +144,7 @@ static void by_rows(void **state) {
 }
 
 /* A fold whose rest cannot be fitted leaves the error undefined, and says so; no folds, no values. */
-static void undefined(void **state) {
-    (void)state;
+TEST(undefined) {
     struct host_table table = table_of(columns, NULL, 4);
     table.terms = "1+a+b";
     host_fit(fit, &table, &result);
@@ -193,8 +172,7 @@ static void undefined(void **state) {
 }
 
 /* Beyond so many groups folds are given up; what was summed stays as exact as it was. */
-static void given_up(void **state) {
-    (void)state;
+TEST(given_up) {
     enum { GROUPS = MOMENTS_FOLDS_GROUPS_MOST };
     static struct formula formula;
     static const struct fit_column names[] = {{.name = "a"}, {.name = "y"}};
@@ -234,14 +212,5 @@ static void given_up(void **state) {
     formula_clear(&formula);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_sums),
-        cmocka_unit_test(with_selection),
-        cmocka_unit_test_setup(ill_conditioned, make_rows),
-        cmocka_unit_test_setup(by_rows, make_rows),
-        cmocka_unit_test_setup(undefined, make_rows),
-        cmocka_unit_test_setup(given_up, make_rows),
-    };
-    return cmocka_run_group_tests(tests, make_rows, NULL);
-}
+TEST_EACH(make_rows, NULL)
+TEST_GROUP(make_rows, NULL)

@@ -1,43 +1,22 @@
 /* What fit-linear's noise is made from: rows kept by cell and fold, narrow and wide, in memory and in a file;
  * and the sums over them, against sums made one by one. Linked to the plugin's own sources. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "plugins/fit-linear/noise-kernel.h"
 #include "plugins/fit-linear/noise-rows.h"
-
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/test.h"
 
 enum { ROWS = 60000, CELLS = 7, FOLDS = 3, INPUTS = 3, COLUMNS = INPUTS + 2 };
 
 static double columns[COLUMNS][ROWS];
 static uint32_t cells[ROWS], folds[ROWS];
-static uint64_t seed = 5;
-
-static double random_number(void) { /* splitmix64; in (0, 1) */
-    uint64_t z = (seed += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
-
 static int make_rows(void **state) {
-    (void)state;
     for (size_t r = 0; r < ROWS; r++) {
-        cells[r] = (uint32_t)(random_number() * CELLS);
-        folds[r] = r % 50 == 49 ? NOISE_ROWS_NONE : (uint32_t)(random_number() * FOLDS);
+        cells[r] = (uint32_t)(test_random() * CELLS);
+        folds[r] = r % 50 == 49 ? NOISE_ROWS_NONE : (uint32_t)(test_random() * FOLDS);
         for (size_t i = 0; i < COLUMNS; i++)
-            columns[i][r] = floor(random_number() * 1e6);
+            columns[i][r] = floor(test_random() * 1e6);
         if (r % 10 == 3) /* no float holds it */
-            columns[r % INPUTS][r] = r % 20 == 3 ? 1e300 * random_number() : random_number();
-        columns[INPUTS][r] = random_number();
+            columns[r % INPUTS][r] = r % 20 == 3 ? 1e300 * test_random() : test_random();
+        columns[INPUTS][r] = test_random();
     }
     return 0;
 }
@@ -90,19 +69,16 @@ static void check_rows(uint64_t memory) {
     noise_rows_free(rows);
 }
 
-static void test_rows_in_memory(void **state) {
-    (void)state;
+TEST(rows_in_memory) {
     check_rows(NOISE_ROWS_MEMORY);
 }
 
-static void test_rows_in_a_file(void **state) {
-    (void)state;
+TEST(rows_in_a_file) {
     check_rows(0);
     check_rows(1); /* the first slab in memory, the others not */
 }
 
-static void test_no_room_for_a_file(void **state) {
-    (void)state;
+TEST(no_room_for_a_file) {
     const double values[COLUMNS] = {1, 2, 3, 4, 5};
     const double *piece[COLUMNS] = {&values[0], &values[1], &values[2], &values[3], &values[4]};
     struct noise_rows *rows = NULL;
@@ -114,8 +90,7 @@ static void test_no_room_for_a_file(void **state) {
 }
 
 /* Cells beyond those that have folds keep their rows all the same. */
-static void test_many_cells(void **state) {
-    (void)state;
+TEST(many_cells) {
     struct noise_rows *rows = NULL;
     assert_int_equal(noise_rows_new(1, false, 5, NOISE_ROWS_MEMORY, &rows), 0);
     for (uint32_t i = 0; i < 40; i++) {
@@ -156,15 +131,15 @@ static void check_kernel(size_t width, size_t count, bool weighted) {
     static double scratch[(WIDTH + 2 + NOISE_GRAMS_MOST) * NOISE_KERNEL_TILE] __attribute__((aligned(64)));
     double b[WIDTH], c[WIDTH];
     for (size_t q = 0; q < width; q++) {
-        b[q] = random_number() - 0.5;
-        c[q] = random_number() * 0.1 + 0.01;
+        b[q] = test_random() - 0.5;
+        c[q] = test_random() * 0.1 + 0.01;
     }
     for (size_t r = 0; r < COUNT; r++) {
         bool real = r < count;
         for (size_t q = 0; q < width; q++)
-            z[q * COUNT + r] = real ? (q == 0 ? 1 : random_number()) : z[q * COUNT + count - 1];
-        y[r] = real ? random_number() : 0;
-        v[r] = real ? 0.5 + random_number() : 0;
+            z[q * COUNT + r] = real ? (q == 0 ? 1 : test_random()) : z[q * COUNT + count - 1];
+        y[r] = real ? test_random() : 0;
+        v[r] = real ? 0.5 + test_random() : 0;
     }
     const struct noise_columns piece = {width, (count + 7) / 8 * 8, COUNT, count, z, y, weighted ? v : NULL};
     struct noise_sums *sums = NULL;
@@ -216,8 +191,7 @@ static void check_kernel(size_t width, size_t count, bool weighted) {
     noise_sums_free(sums);
 }
 
-static void test_kernel(void **state) {
-    (void)state;
+TEST(kernel) {
     for (size_t width = 1; width <= 6; width++)
         for (size_t count = 1; count < 700; count = count * 2 + 1 + count % 3) {
             check_kernel(width, count, false);
@@ -225,13 +199,4 @@ static void test_kernel(void **state) {
         }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_in_memory),
-        cmocka_unit_test(test_rows_in_a_file),
-        cmocka_unit_test(test_no_room_for_a_file),
-        cmocka_unit_test(test_many_cells),
-        cmocka_unit_test(test_kernel),
-    };
-    return cmocka_run_group_tests(tests, make_rows, NULL);
-}
+TEST_GROUP(make_rows, NULL)

@@ -1,21 +1,14 @@
 /* fit-linear's noise: against answers in closed form, against the likelihood itself, against the rule of
  * peanut and cashew on real data (data/README.md; skipped, aloud, where that is not), and where nothing can
  * be found. Linked to the plugin's own sources. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/documents/csv.h"
 #include "engine/foundation/text.h"
 #include "plugins/fit-linear/noise-rule.h"
 #include "plugins/fit-linear/noise.h"
+#include "tests/test.h"
 #include "tests/unit/plugin/fit-host.h"
+#include "tests/unit/plugin/gzip-file.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROWS_MOST = 40000 };
@@ -25,17 +18,8 @@ static const struct fit_operations *fit;
 static struct host_result result;
 static double columns[5][ROWS_MOST]; /* x, z, w, y ... */
 static uint32_t groups[ROWS_MOST];
-static uint64_t seed;
-
-static double random_number(void) { /* splitmix64; in (0, 1) */
-    uint64_t z = (seed += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
-
 static double random_normal(void) {
-    return sqrt(-2 * log(random_number())) * cos(2 * M_PI * random_number());
+    return sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random());
 }
 
 static struct host_table table_of(size_t rows, const char *terms, enum noise_kind kind) {
@@ -75,8 +59,7 @@ static double value_of(const char *name) {
 
 /* ---- Closed forms */
 
-static void test_constant(void **state) {
-    (void)state;
+TEST(constant) {
     const double y[] = {1, 2, 4, 9};
     memcpy(columns[3], y, sizeof y);
     struct host_table table = table_of(4, "1", NOISE_AUTO);
@@ -92,8 +75,7 @@ static void test_constant(void **state) {
 
 /* Two levels, each with rows of its own: mean and sigma of each are free, so they are those of its rows
  * alone. */
-static void test_two_levels(void **state) {
-    (void)state;
+TEST(two_levels) {
     const double low[] = {1, 2, 2.5, 4, 3, 1.5}, high[] = {10, 16, 25, 2, 8};
     double mean[2] = {14.0 / 6, 61.0 / 5}, squares[2] = {0, 0};
     for (size_t i = 0; i < 11; i++) {
@@ -124,8 +106,7 @@ static void test_two_levels(void **state) {
 
 /* The level with the larger x scatters less: sigma may not fall, so it is constant, and the mean least
  * squares. */
-static void test_bound(void **state) {
-    (void)state;
+TEST(bound) {
     const double y[] = {1, 9, -7, 4, 20, 21, 20.5, 20.2};
     for (size_t i = 0; i < 8; i++) {
         columns[0][i] = i >= 4;
@@ -141,8 +122,7 @@ static void test_bound(void **state) {
                 1e-12); /* what is at its bound is no coefficient */
 }
 
-static void test_half_normal(void **state) {
-    (void)state;
+TEST(half_normal) {
     /* Steep below: residuals -1 -1 0 2; sum 0, squares 6, the least -1. */
     const double y[] = {9, 9, 10, 12};
     memcpy(columns[3], y, sizeof y);
@@ -187,9 +167,9 @@ static double log_likelihood(size_t rows, const double *b, const double *c) {
 }
 
 static void make_rows(size_t rows, double scale, double unit) {
-    seed = 11;
+    test_seed = 11;
     for (size_t r = 0; r < rows; r++) {
-        double x = floor(1 + 999 * pow(random_number(), 3)), z = floor(1 + 99 * random_number());
+        double x = floor(1 + 999 * pow(test_random(), 3)), z = floor(1 + 99 * test_random());
         double sigma = 1e-3 + 1e-4 * x * z + 2e-3 * x;
         columns[0][r] = x * scale;
         columns[1][r] = z * scale;
@@ -200,8 +180,7 @@ static void make_rows(size_t rows, double scale, double unit) {
 }
 
 /* No step in any direction makes it more likely, and the truth is near. */
-static void test_maximum(void **state) {
-    (void)state;
+TEST(maximum) {
     enum { ROWS = 4000 };
     make_rows(ROWS, 1, 1);
     struct host_table table = table_of(ROWS, "1 + x*z + x", NOISE_2);
@@ -232,8 +211,7 @@ static void test_maximum(void **state) {
 }
 
 /* The same table in other units is the same model. */
-static void test_scales(void **state) {
-    (void)state;
+TEST(scales) {
     enum { ROWS = 1000 };
     make_rows(ROWS, 1, 1);
     struct host_table table = table_of(ROWS, "1 + x*z + x", NOISE_2);
@@ -248,8 +226,7 @@ static void test_scales(void **state) {
 }
 
 /* Columns that are never positive turn; those that change their sign have no part in sigma. */
-static void test_signs(void **state) {
-    (void)state;
+TEST(signs) {
     enum { ROWS = 1000 };
     make_rows(ROWS, 1, 1);
     struct host_table table = table_of(ROWS, "1 + x*z + x", NOISE_2);
@@ -267,8 +244,7 @@ static void test_signs(void **state) {
 }
 
 /* A weight of 4 is half the sigma. */
-static void test_weights(void **state) {
-    (void)state;
+TEST(weights) {
     enum { ROWS = 3000 };
     make_rows(ROWS, 1, 1);
     for (size_t r = 0; r < ROWS; r++) {
@@ -312,8 +288,7 @@ static void test_weights(void **state) {
 /* ---- Held-out rows */
 
 /* N-1's score, every fold left out by hand. */
-static void test_log_score(void **state) {
-    (void)state;
+TEST(log_score) {
     enum { ROWS = 300, FOLDS = 5 };
     make_rows(ROWS, 1, 1);
     struct host_table table = table_of(ROWS, "1 + x", NOISE_1);
@@ -347,8 +322,7 @@ static void test_log_score(void **state) {
 
 /* N-2's: one Newton step for each fold is near enough to its own maximum. The error is that of these fits,
  * not of least squares. */
-static void test_log_score_of_n2(void **state) {
-    (void)state;
+TEST(log_score_of_n2) {
     enum { ROWS = 1500, FOLDS = 5 };
     make_rows(ROWS, 1, 1);
     struct host_table table = table_of(ROWS, "1 + x*z + x", NOISE_2);
@@ -396,8 +370,7 @@ static void test_log_score_of_n2(void **state) {
 }
 
 /* The same table gives the same bits, in whatever order its groups come. */
-static void test_groups(void **state) {
-    (void)state;
+TEST(groups) {
     enum { ROWS = 2000 };
     make_rows(ROWS, 1, 1);
     struct host_table table = table_of(ROWS, "1 + x*z + x", NOISE_2);
@@ -418,8 +391,7 @@ static void test_groups(void **state) {
 }
 
 /* Few rows have several maxima; this is the highest from 80 drawn starts of another search (L-BFGS-B). */
-static void test_highest(void **state) {
-    (void)state;
+TEST(highest) {
     static const double rows[][3] = {{19, 8, 194},  {49, 34, 585}, {24, 24, 365}, {18, 45, 311},
                                      {48, 11, 517}, {34, 7, 357},  {19, 44, 308}, {28, 27, 360},
                                      {4, 29, 127},  {47, 12, 520}, {5, 22, 112},  {18, 31, 273},
@@ -445,8 +417,7 @@ static void check_fallback(const struct host_table *table, const char *reason) {
     assert_non_null(strstr(result.groups[0].notes, reason));
 }
 
-static void test_degenerate(void **state) {
-    (void)state;
+TEST(degenerate) {
     const enum noise_kind kinds[] = {NOISE_2, NOISE_RULE};
     for (size_t i = 0; i < 2; i++) {
         make_rows(40, 1, 1);
@@ -478,8 +449,7 @@ static void test_degenerate(void **state) {
 }
 
 /* Some rows are met exactly: sigma stays above its floor there, and the likelihood finite. */
-static void test_exact_rows(void **state) {
-    (void)state;
+TEST(exact_rows) {
     enum { ROWS = 200 };
     make_rows(ROWS, 1, 1);
     for (size_t r = 0; r < ROWS; r++) {
@@ -494,8 +464,7 @@ static void test_exact_rows(void **state) {
     assert_near(part->noise.coefficients[1], 0.1, 0.2);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     make_rows(40, 1, 1);
     struct host_table table = set(table_of(40, "1 + x", NOISE_2), "outliers", 3);
     host_fit(fit, &table, &result);
@@ -508,20 +477,7 @@ static void test_refusals(void **state) {
 
 /* ---- The rule */
 
-static char data[4096];
-
-/* gzip -dc FROM > TO */
-static int decompress(const char *from, const char *to) {
-    pid_t child = fork();
-    if (child == 0) {
-        int output = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        if (output >= 0 && dup2(output, STDOUT_FILENO) >= 0)
-            execlp("gzip", "gzip", "-dc", from, (char *)NULL);
-        _exit(127);
-    }
-    int status;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
+static const char *data;
 
 /* m, n, k and the duration of all rows; groups "jobid/cpu" by first appearance, their names in NAMES. */
 static size_t read_measurements(char names[HOST_GROUPS][64], uint32_t *ret_groups) {
@@ -529,7 +485,7 @@ static size_t read_measurements(char names[HOST_GROUPS][64], uint32_t *ret_group
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/dgemm/dahu5_method_raw.csv.gz", data);
     snprintf(copy, sizeof copy, "%s/rows.csv", folder);
-    assert_int_equal(decompress(path, copy), 0);
+    assert_int_equal(gzip_file_read(path, copy), 0);
     struct csv_reader *reader = NULL;
     const struct csv_field *fields;
     struct failure failure = {0};
@@ -648,20 +604,11 @@ static void compare_rule(struct csv_reader *answers, const char *rule, uint32_t 
         }
 }
 
-static void test_rule(void **state) {
-    (void)state;
-    const char *folder = getenv("ASSAY_TEST_DATA"), *source = getenv("ASSAY_SOURCE");
-    snprintf(data, sizeof data, "%s%s",
-             folder   ? folder
-             : source ? source
-                      : ".",
-             folder ? "" : "/../shared/data");
+TEST(rule) {
+    if (!(data = test_data()))
+        skip();
     char path[8192];
     snprintf(path, sizeof path, "%s/dgemm/sigma_model.csv", data);
-    if (access(path, R_OK) != 0) {
-        print_message("skipped: there is no %s\n", path);
-        skip();
-    }
     static char names[HOST_GROUPS][64];
     uint32_t group_count;
     struct host_table table = {.names = {"m", "n", "k", "duration"},
@@ -697,21 +644,8 @@ static void test_rule(void **state) {
 }
 
 static int set_up(void **state) {
-    (void)state;
     fit = assay_plugin.operations;
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant),   cmocka_unit_test(test_two_levels),
-        cmocka_unit_test(test_bound),      cmocka_unit_test(test_half_normal),
-        cmocka_unit_test(test_maximum),    cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_signs),      cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_log_score),  cmocka_unit_test(test_log_score_of_n2),
-        cmocka_unit_test(test_groups),     cmocka_unit_test(test_degenerate),
-        cmocka_unit_test(test_exact_rows), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_rule),       cmocka_unit_test(test_highest),
-    };
-    return cmocka_run_group_tests(tests, set_up, NULL);
-}
+TEST_GROUP(set_up, NULL)

@@ -1,14 +1,8 @@
 /* How fit-linear finds its terms, step by step, against data/elimination (README there): which term is the
  * worst, its p, the residual sums and what is dropped and deleted, to 1e-8. Linked to the plugin's own
  * sources: what is tested is inside it. Skipped, aloud, where the data is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "plugins/fit-linear/settle.h"
+#include "tests/test.h"
 #include "tests/unit/plugin/fit-host.h"
 
 #include <unistd.h>
@@ -16,7 +10,7 @@
 enum { ROWS_MOST = 256, LINE = 4096, FIELDS = 16 };
 
 extern const struct assay_plugin assay_plugin;
-static char data[4096];
+static const char *data;
 static struct host_result result;
 static struct settled settled;
 
@@ -55,12 +49,6 @@ static const char *field(const struct csv *csv, size_t row, const char *column) 
 
 static double number(const struct csv *csv, size_t row, const char *column) {
     return strtod(field(csv, row, column), NULL);
-}
-
-static void assert_close(double found, double expected, double tolerance, const char *what) {
-    double error = fabs(found - expected) / (expected == 0 ? 1 : fabs(expected));
-    if (!(error <= tolerance))
-        fail_msg("%s is %.17g; expected %.17g (relative error %.3g)", what, found, expected, error);
 }
 
 /* ---- The path, heard where it is written */
@@ -160,13 +148,11 @@ static void check(const char *name, const char *response) {
     compare_final(name);
 }
 
-static void longley(void **state) {
-    (void)state;
+TEST(longley) {
     check("longley", "Employed");
 }
 
-static void processors(void **state) {
-    (void)state;
+TEST(processors) {
     check("MASS_cpus_invperf", "invperf");
     const char *notes = result.groups[0].notes;
     assert_non_null(
@@ -174,20 +160,16 @@ static void processors(void **state) {
     assert_non_null(strstr(notes, "9 outliers deleted: table data row 100, "));
 }
 
-int main(void) {
-    const char *set = getenv("ASSAY_TEST_DATA"), *source = getenv("ASSAY_SOURCE");
-    snprintf(data, sizeof data, "%s%s", set ? set : source ? source : ".", set ? "" : "/../shared/data");
-    if (access(data, R_OK) != 0) {
-        fprintf(stderr, "skipped: the measurements are not here (no folder '%s'; ASSAY_TEST_DATA names it)\n",
-                data);
-        return 77;
-    }
+static int set_up(void **state) {
     char place[8192];
+    if (!(data = test_data()))
+        exit(77);
     snprintf(place, sizeof place, "%s/elimination", data);
     if (access(place, R_OK) != 0)
-        return 77;
+        exit(77);
     read_csv("path", &path);
     read_csv("final", &final);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(longley), cmocka_unit_test(processors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_GROUP(set_up, NULL)

@@ -1,13 +1,7 @@
 /* fit-linear's robust fits of many rows whose scatter differs by orders of magnitude, against plain iterated
  * weighting in long double: the same fit, in fewer steps. Linked to the plugin's own sources. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "plugins/fit-linear/linear.h"
+#include "tests/test.h"
 #include "tests/unit/plugin/fit-host.h"
 
 enum { ROWS = 901, TERMS = 3, PLAIN_MOST = 5000 };
@@ -15,26 +9,17 @@ enum { ROWS = 901, TERMS = 3, PLAIN_MOST = 5000 };
 extern const struct assay_plugin assay_plugin;
 static struct host_result result;
 static double m[ROWS], n[ROWS], weights[ROWS], responses[ROWS];
-static uint64_t seed;
-
-static double random_number(void) { /* splitmix64; in (0, 1) */
-    uint64_t z = (seed += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
-
 /* Like times of a kernel: rows of large sizes scatter more, and some are far too slow. */
 static void make_rows(void) {
-    seed = 5;
+    test_seed = 5;
     for (size_t i = 0; i < ROWS; i++) {
-        m[i] = 1 + 99 * random_number() * random_number();
-        n[i] = 1 + 99 * random_number();
-        double noise = random_number() + random_number() + random_number() - 1.5;
+        m[i] = 1 + 99 * test_random() * test_random();
+        n[i] = 1 + 99 * test_random();
+        double noise = test_random() + test_random() + test_random() - 1.5;
         weights[i] = 1 + (double)(i % 3);
         responses[i] = 2 + 3e-3 * m[i] * n[i] + 0.1 * m[i] + noise * 1e-3 * m[i];
         if (i % 23 == 0)
-            responses[i] *= 1 + random_number();
+            responses[i] *= 1 + test_random();
     }
 }
 
@@ -135,8 +120,7 @@ static void same_fit(enum robust robust, bool weighted) {
     assert_true(host_value(group, "rows_weighted_down") > 0 && host_value(group, "cv_rmse") > 0);
 }
 
-static void as_plain_steps(void **state) {
-    (void)state;
+TEST(as_plain_steps) {
     make_rows();
     for (int weighted = 0; weighted < 2; weighted++) {
         same_fit(ROBUST_HUBER, weighted);
@@ -145,11 +129,10 @@ static void as_plain_steps(void **state) {
 }
 
 /* More than half of the rows are on a line: that is the fit, whatever the others. */
-static void on_the_line(void **state) {
-    (void)state;
+TEST(on_the_line) {
     make_rows();
     for (size_t i = 0; i < ROWS; i++)
-        responses[i] = i % 3 == 0 ? 1e3 * random_number() : 7 + m[i];
+        responses[i] = i % 3 == 0 ? 1e3 * test_random() : 7 + m[i];
     const struct host_table table = {.names = {"m", "y"},
                                      .columns = {m, responses},
                                      .column_count = 2,
@@ -162,9 +145,4 @@ static void on_the_line(void **state) {
     host_fit(assay_plugin.operations, &table, &result);
     assert_true(fabs(result.groups[0].estimates[0].estimate - 7) < 1e-9);
     assert_true(fabs(result.groups[0].estimates[1].estimate - 1) < 1e-9);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_plain_steps), cmocka_unit_test(on_the_line)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,11 @@
 /* fit-linear's categories, inverses, logarithms, selection and robust weights against R 4.2 (lm, drop1, step,
  * MASS::rlm with acc = 1e-14), and the tables that must not upset it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/plugin/fit-host.h"
+#include "tests/test.h"
+#include "tests/unit/plugin/fit-library.h"
 
 enum { LOOMS = 54 };
 enum { SELECT_NONE = 1, SELECT_ELIMINATION, SELECT_BIC };
 enum { ROBUST_HUBER = 1, ROBUST_BISQUARE };
-
-static struct plugin_library *library;
-static const struct fit_operations *fit;
-static struct host_result result; /* large */
 
 /* R's warpbreaks (L. H. C. Tippett, Technological Applications of Statistics, 1950), tensions in natural
  * order: H, L, M. */
@@ -27,28 +17,14 @@ static uint32_t wool[LOOMS], tension[LOOMS];
 static const char *const wools[] = {"A", "B", ""}, *const tensions[] = {"H", "L", "M"};
 
 static int set_up(void **state) {
-    (void)state;
-    const char *build = getenv("ASSAY_BUILD");
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/fit-linear.so", build ? build : "build");
-    if (plugin_library_load(path, ASSAY_PLUGIN_FIT, &library, &failure) < 0) {
-        fprintf(stderr, "%s\n", failure.text);
+    if (fit_library_open("fit-linear") < 0)
         return -1;
-    }
-    fit = plugin_library_fit(library);
     static const uint32_t codes[] = {1, 2, 0}; /* L, M, H */
     for (uint32_t i = 0; i < LOOMS; i++) {
         wool[i] = i / 27;
         tension[i] = codes[i % 27 / 9];
         place[i] = (i + 1) % 7;
     }
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    plugin_library_close(library);
     return 0;
 }
 
@@ -64,12 +40,6 @@ static struct host_table looms(const char *terms) {
                                .levels = {wools, tensions},
                                .level_counts = {2, 3},
                                .category_count = 2};
-}
-
-static void assert_close(double found, double expected, double tolerance, const char *what) {
-    double error = fabs(found - expected) / (expected == 0 ? 1 : fabs(expected));
-    if (!(error <= tolerance))
-        fail_msg("%s is %.17g; expected %.17g (relative error %.3g)", what, found, expected, error);
 }
 
 struct expected {
@@ -97,8 +67,7 @@ static void assert_terms(const struct expected *expected, size_t count) {
 
 /* ---- Categories */
 
-static void contrasts(void **state) {
-    (void)state;
+TEST(contrasts) {
     struct host_table table = looms("1+wool+tension+wool*tension");
     host_fit(fit, &table, &result);
     ASSERT_TERMS({"1", 24.555555555555556, 3.646761345736405},
@@ -120,8 +89,7 @@ static void contrasts(void **state) {
 }
 
 /* Where the rest of a term is not in the formula, every level has a dummy. */
-static void all_levels(void **state) {
-    (void)state;
+TEST(all_levels) {
     struct host_table table = looms("tension + wool");
     host_fit(fit, &table, &result);
     ASSERT_TERMS({"tension[H]", 24.555555555555556, 3.161783108940830},
@@ -141,8 +109,7 @@ static void all_levels(void **state) {
 }
 
 /* A number as a category, groups, weights: the same as dummies written by hand. */
-static void by_hand(void **state) {
-    (void)state;
+TEST(by_hand) {
     static double one[LOOMS], two[LOOMS], weight[LOOMS];
     static uint32_t groups[LOOMS], codes[LOOMS];
     static const char *const levels[] = {"8", "9", "10"}; /* natural order */
@@ -186,8 +153,7 @@ static void by_hand(void **state) {
     }
 }
 
-static void missing_levels(void **state) {
-    (void)state;
+TEST(missing_levels) {
     static uint32_t some[LOOMS];
     memcpy(some, wool, sizeof some);
     some[3] = some[40] = 2; /* empty */
@@ -216,8 +182,7 @@ static void missing_levels(void **state) {
     assert_string_equal(result.groups[1].reason, "rank 2 of 3: wool[B] is always 1");
 }
 
-static void too_many_levels(void **state) {
-    (void)state;
+TEST(too_many_levels) {
     enum { MANY = 5000 };
     static double y[MANY];
     static uint32_t codes[MANY];
@@ -259,8 +224,7 @@ static void too_many_levels(void **state) {
 
 /* ---- Inverses and logarithms */
 
-static void derived(void **state) {
-    (void)state;
+TEST(derived) {
     enum { ROWS = 40 };
     static double p[ROWS], n[ROWS], inverse[ROWS], logarithm[ROWS], y[ROWS];
     static struct host_result columns;
@@ -305,8 +269,7 @@ static void derived(void **state) {
 
 /* ---- Selection */
 
-static void elimination(void **state) {
-    (void)state;
+TEST(elimination) {
     struct host_table table = looms("1+tension+x+tension*x");
     table.settings[0] = "select";
     table.values[0] = SELECT_ELIMINATION;
@@ -336,8 +299,7 @@ static void elimination(void **state) {
     assert_true(result.groups[0].estimates[4].dropped && !result.groups[0].estimates[3].dropped);
 }
 
-static void bic(void **state) {
-    (void)state;
+TEST(bic) {
     struct host_table table = looms("1+wool+tension+wool*tension+x+x^2");
     table.settings[0] = "select";
     table.values[0] = SELECT_BIC;
@@ -361,8 +323,7 @@ static const double phones[] = {
     4.4,  4.7,  4.7, 5.9, 6.6, 7.3, 8.1, 8.8, 10.6, 12.0, 13.5, 14.9,  /* Belgium, */
     16.1, 21.2, 119, 124, 142, 159, 182, 212, 43.0, 24.0, 27.0, 29.0}; /* 1950-73 */
 
-static void robust(void **state) {
-    (void)state;
+TEST(robust) {
     static double year[24], weight[24];
     for (int i = 0; i < 24; i++) {
         year[i] = 50 + i;
@@ -418,8 +379,7 @@ static void robust(void **state) {
     }
 }
 
-static void robust_selection(void **state) {
-    (void)state;
+TEST(robust_selection) {
     struct host_table table = looms("1+tension+x+tension*x");
     table.settings[0] = "select";
     table.values[0] = SELECT_ELIMINATION;
@@ -497,8 +457,7 @@ static void check_odd(const char *way) {
             fail_msg("%s: group %zu", way, g);
 }
 
-static void odd_tables(void **state) {
-    (void)state;
+TEST(odd_tables) {
     static struct odd odd;
     static const struct {
         const char *way;
@@ -524,12 +483,4 @@ static void odd_tables(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contrasts),        cmocka_unit_test(all_levels), cmocka_unit_test(by_hand),
-        cmocka_unit_test(missing_levels),   cmocka_unit_test(derived),    cmocka_unit_test(too_many_levels),
-        cmocka_unit_test(elimination),      cmocka_unit_test(bic),        cmocka_unit_test(robust),
-        cmocka_unit_test(robust_selection), cmocka_unit_test(odd_tables),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, fit_library_close)

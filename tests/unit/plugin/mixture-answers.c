@@ -1,13 +1,7 @@
 /* Mixtures of real samples against the best that the usual tools find (data/README.md, mixture/): never below
  * them. Skipped, aloud, where the data is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/documents/csv.h"
+#include "tests/test.h"
 #include "tests/unit/plugin/fit-library.h"
 #include "tests/unit/plugin/gzip-file.h"
 
@@ -15,7 +9,7 @@
 
 enum { VALUES_MOST = 20000, ROWS_MOST = 64 };
 
-static char data[4096];
+static const char *data;
 
 struct answer {
     char sample[128], weights[512], means[512], sigmas[512];
@@ -26,7 +20,8 @@ static struct answer answers[ROWS_MOST];
 static size_t answer_count;
 
 static int set_up(void **state) {
-    (void)state;
+    if (!(data = test_data()))
+        exit(77);
     return fit_library_open("fit-mixture");
 }
 
@@ -109,8 +104,7 @@ static void assert_components(const struct answer *answer, const struct host_par
     }
 }
 
-static void never_below(void **state) {
-    (void)state;
+TEST(never_below) {
     static double values[VALUES_MOST];
     size_t rows = 0, equal = 0;
     read_answers();
@@ -148,14 +142,4 @@ static void never_below(void **state) {
     assert_true(equal >= answer_count / 2);
 }
 
-int main(void) {
-    const char *set = getenv("ASSAY_TEST_DATA"), *source = getenv("ASSAY_SOURCE");
-    snprintf(data, sizeof data, "%s%s", set ? set : source ? source : ".", set ? "" : "/../shared/data");
-    if (access(data, R_OK) != 0) {
-        fprintf(stderr, "skipped: the measurements are not here (no folder '%s'; ASSAY_TEST_DATA names it)\n",
-                data);
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(never_below)};
-    return cmocka_run_group_tests(tests, set_up, fit_library_close);
-}
+TEST_GROUP(set_up, fit_library_close)

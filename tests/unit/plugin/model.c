@@ -1,15 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/plugin/model.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/test.h"
 
 static const char good[] =
     "{\"assay_model\": 1, \"kind\": \"linear\", \"response\": {\"name\": \"y\", \"unit\": \"s\"}, "
@@ -24,8 +14,7 @@ static const char good[] =
     "\"maximum\": 2.5}]}],\n"
     " \"skipped\": [{}, {}]}";
 
-static void read_good(void **state) {
-    (void)state;
+TEST(read_good) {
     struct model *model;
     struct failure failure = {0};
     if (model_parse("x.json", good, strlen(good), &model, &failure) < 0)
@@ -53,9 +42,23 @@ static void read_good(void **state) {
     model_free(NULL);
 }
 
-/* Each replaces a piece of the good file by one that must be refused. */
-static void read_bad(void **state) {
-    (void)state;
+/* The file GOOD with PIECE replaced by INSTEAD is refused. */
+static void expect_refusal(const char *good_file, const char *piece, const char *instead,
+                           const char *reason) {
+    char bad[4096];
+    const char *at = strstr(good_file, piece);
+    assert_non_null(at);
+    snprintf(bad, sizeof bad, "%.*s%s%s", (int)(at - good_file), good_file, instead, at + strlen(piece));
+    struct model *model = NULL;
+    struct failure failure = {0};
+    int r = model_parse("x.json", bad, strlen(bad), &model, &failure);
+    if (r == 0 || !strstr(failure.text, reason) || strncmp(failure.place, "x.json:", 7) != 0)
+        fail_msg("%s: %d %s: '%s'; expected '%s'", instead, r, failure.place, failure.text, reason);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_null(model);
+}
+
+TEST(read_bad) {
     static const struct {
         const char *piece, *instead, *reason;
     } cases[] = {
@@ -80,21 +83,8 @@ static void read_bad(void **state) {
         {"\"labels\": {", "\"label\": {", "'labels' is missing"},
         {"\"skipped\": [{}, {}]}", "\"skipped\": [", ""},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char bad[2048];
-        const char *at = strstr(good, cases[i].piece);
-        assert_non_null(at);
-        snprintf(bad, sizeof bad, "%.*s%s%s", (int)(at - good), good, cases[i].instead,
-                 at + strlen(cases[i].piece));
-        struct model *model = NULL;
-        struct failure failure = {0};
-        int r = model_parse("x.json", bad, strlen(bad), &model, &failure);
-        if (r == 0 || !strstr(failure.text, cases[i].reason) || strncmp(failure.place, "x.json:", 7) != 0)
-            fail_msg("case %zu: %d %s: '%s'; expected '%s'", i, r, failure.place, failure.text,
-                     cases[i].reason);
-        assert_int_equal(failure.kind, FAILURE_INPUT);
-        assert_null(model);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_refusal(good, cases[i].piece, cases[i].instead, cases[i].reason);
 }
 
 /* Everything that a file can have, as the fuzz corpus has it. */
@@ -123,8 +113,7 @@ static const char rich[] =
     "\"mean\": "
     "-3, \"sigma\": 1}, {\"weight\": 0.75, \"mean\": 1, \"sigma\": 0}]}}]}]}";
 
-static void read_rich(void **state) {
-    (void)state;
+TEST(read_rich) {
     struct model *model;
     struct failure failure = {0};
     if (model_parse("x.json", rich, strlen(rich), &model, &failure) < 0)
@@ -154,8 +143,7 @@ static void read_rich(void **state) {
     model_free(model);
 }
 
-static void read_bad_parts(void **state) {
-    (void)state;
+TEST(read_bad_parts) {
     static const struct {
         const char *piece, *instead, *reason;
     } cases[] = {
@@ -182,23 +170,6 @@ static void read_bad_parts(void **state) {
         {"\"sigma\": 0}", "\"sigma\": -1}", "'sigma' is not 0 or more"},
         {"\"r2\": 0.5", "\"r2\": 1e400", "'r2' is missing or is not a number that a double can hold"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char bad[4096];
-        const char *at = strstr(rich, cases[i].piece);
-        assert_non_null(at);
-        snprintf(bad, sizeof bad, "%.*s%s%s", (int)(at - rich), rich, cases[i].instead,
-                 at + strlen(cases[i].piece));
-        struct model *model = NULL;
-        struct failure failure = {0};
-        int r = model_parse("x.json", bad, strlen(bad), &model, &failure);
-        if (r == 0 || !strstr(failure.text, cases[i].reason) || strncmp(failure.place, "x.json:", 7) != 0)
-            fail_msg("case %zu: %d %s: '%s'; expected '%s'", i, r, failure.place, failure.text,
-                     cases[i].reason);
-    }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(read_good), cmocka_unit_test(read_bad),
-                                       cmocka_unit_test(read_rich), cmocka_unit_test(read_bad_parts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_refusal(rich, cases[i].piece, cases[i].instead, cases[i].reason);
 }

@@ -1,31 +1,15 @@
 /* The two kernels of fit-linear give the same bits, and these are the right ones. The plugin's sources are
  * included: what is tested is inside it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "plugins/fit-linear/moments.c"
 #include "plugins/fit-linear/formula.c"
 #include "plugins/fit-linear/moments-kernel.c"
-#include "plugins/fit-linear/moments.c"
+#include "tests/test.h"
 
 #include <float.h>
 
 enum { ROWS = 1000, GROUPS = 70 }; /* more groups than a slab holds, rows that do not fill a tile */
 
-static uint64_t state = 1;
-
-static double random_number(void) { /* splitmix64; in (0, 1) */
-    uint64_t z = (state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
-
 static const char *nearest(const char *word, const char *const *names, size_t count) {
-    (void)word, (void)names, (void)count;
     return NULL;
 }
 
@@ -67,11 +51,11 @@ static void compare_kernels(const char *terms, bool weighted, bool whole) {
     static uint32_t groups[ROWS];
     static struct formula formula;
     for (size_t r = 0; r < ROWS; r++) {
-        groups[r] = (uint32_t)(random_number() * GROUPS);
+        groups[r] = (uint32_t)(test_random() * GROUPS);
         for (size_t c = 0; c < 5; c++)
-            columns[c][r] = whole ? floor(random_number() * 9000) + 1 : (random_number() - 0.4) * 123.456;
-        columns[4][r] = random_number() < 0.1 ? 0 : random_number();
-        if (random_number() < 0.02)
+            columns[c][r] = whole ? floor(test_random() * 9000) + 1 : (test_random() - 0.4) * 123.456;
+        columns[4][r] = test_random() < 0.1 ? 0 : test_random();
+        if (test_random() < 0.02)
             columns[1][r] = NAN;
     }
     read_formula(terms, &formula);
@@ -97,8 +81,7 @@ static void compare_kernels(const char *terms, bool weighted, bool whole) {
     formula_clear(&formula);
 }
 
-static void kernels_agree(void **unused) {
-    (void)unused;
+TEST(kernels_agree) {
     if (moments_kernel_best() == &moments_kernel_portable)
         skip(); /* cmocka says so aloud */
     static const char *const terms[] = {"1+a*b*c+a*b+a*c+b*c", "1", "a", "1+a+b+c", "a^3*b+c^5+a"};
@@ -108,8 +91,7 @@ static void kernels_agree(void **unused) {
 }
 
 /* Sums whose exact value is known: powers of small whole numbers, in 128-bit integers. */
-static void sums_are_exact(void **unused) {
-    (void)unused;
+TEST(sums_are_exact) {
     static double columns[5][ROWS];
     static uint32_t groups[ROWS];
     static struct formula formula;
@@ -132,8 +114,7 @@ static void sums_are_exact(void **unused) {
 }
 
 /* 1 + tiny - 1 + ...: a plain sum loses the tiny part. */
-static void cancellation_is_survived(void **unused) {
-    (void)unused;
+TEST(cancellation_is_survived) {
     static double columns[5][ROWS];
     static uint32_t groups[ROWS];
     static struct formula formula;
@@ -150,22 +131,11 @@ static void cancellation_is_survived(void **unused) {
     formula_clear(&formula);
 }
 
-static void double_doubles_divide(void **unused) {
-    (void)unused;
+TEST(double_doubles_divide) {
     struct dd third = dd_divide(dd_from(1), dd_from(3));
     struct dd back = dd_subtract(dd_multiply(third, dd_from(3)), dd_from(1));
     assert_true(fabs(back.high) < 1e-31);
     assert_true(third.low != 0);
     struct dd product = dd_two_product(1 + DBL_EPSILON, 1 - DBL_EPSILON);
     assert_true(product.high == 1 && product.low == -DBL_EPSILON * DBL_EPSILON);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_agree),
-        cmocka_unit_test(sums_are_exact),
-        cmocka_unit_test(cancellation_is_survived),
-        cmocka_unit_test(double_doubles_divide),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,6 @@
 /* The next rows of a model: what is read of it, groups, costs, weights, and what cannot be. */
 #include "engine/plugin/next-rows.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 /* y = 1 + 2 x, observed from 1 to 9; the groups' members come after. */
 #define HEAD                                                                                                 \
@@ -99,8 +89,7 @@ static void refused(const struct fixture *fixture, const char *part) {
         fail_msg("found '%s', expected '%s'", sentence, part);
 }
 
-static void test_reading(void **state) {
-    (void)state;
+TEST(reading) {
     struct fixture fixture;
     begin(&fixture, "", "\"w\"",
           GROUP("a", "on", "1", "2", "0.5", WIDE) "," GROUP("b", "on", "2", "2", "null", "null"));
@@ -129,8 +118,7 @@ static void test_reading(void **state) {
 }
 
 /* The terms and what the model predicts are those of the plain formula. */
-static void test_terms(void **state) {
-    (void)state;
+TEST(terms) {
     struct fixture fixture;
     begin(&fixture, "", "null", GROUP("a", "on", "1", "2", "0.5", WIDE));
     with_candidates(&fixture, NULL, 0);
@@ -157,8 +145,7 @@ static double wide_error(double scale) {
     return sqrt(sum / 9);
 }
 
-static void test_groups(void **state) {
-    (void)state;
+TEST(groups) {
     struct fixture fixture;
     /* Two that are as sure but for sigma, one that nobody knows. */
     begin(&fixture, "", "null",
@@ -192,8 +179,7 @@ static void test_groups(void **state) {
 }
 
 /* A column that makes groups: rows go where it is least sure, and cost what is measured there. */
-static void test_kinds(void **state) {
-    (void)state;
+TEST(kinds) {
     static const char *const modes[] = {"on", "off"}, *const odd[] = {"on", "of"};
     struct fixture fixture;
     begin(&fixture, "", "null",
@@ -226,8 +212,7 @@ static void test_kinds(void **state) {
     end(&fixture);
 }
 
-static void test_budget(void **state) {
-    (void)state;
+TEST(budget) {
     struct fixture fixture;
     begin(&fixture, "", "null", GROUP("a", "on", "-3", "2", "0.5", HALF));
     with_candidates(&fixture, NULL, 0);
@@ -261,8 +246,7 @@ static void test_budget(void **state) {
 }
 
 /* Only how weights of one's own compare counts; those of the fit count as they are, and must be given. */
-static void test_weights(void **state) {
-    (void)state;
+TEST(weights) {
     struct fixture fixture;
     begin(&fixture, "", "null", GROUP("a", "on", "1", "2", "1", WIDE));
     with_candidates(&fixture, NULL, 0);
@@ -295,8 +279,7 @@ static void test_weights(void **state) {
 }
 
 /* Noise that grows with x is the same as weights that say so. */
-static void test_noise(void **state) {
-    (void)state;
+TEST(noise) {
     static const char noise[] =
         "\"noise\": {\"kind\": \"N-2\", \"distribution\": \"normal\", \"sigma\": "
         "[{\"name\": \"1\", \"estimate\": 0}, {\"name\": \"x\", \"estimate\": 0.5}]}, "
@@ -324,8 +307,7 @@ static void test_noise(void **state) {
 }
 
 /* More classes than are looked at: some stand for others, and the mean stays what it is. */
-static void test_many_classes(void **state) {
-    (void)state;
+TEST(many_classes) {
     char groups[32768] = "";
     size_t length = 0;
     for (int i = 0; i < 70; i++)
@@ -356,8 +338,7 @@ static void test_many_classes(void **state) {
     end(&fixture);
 }
 
-static void test_bad_models(void **state) {
-    (void)state;
+TEST(bad_models) {
     static const struct {
         const char *kind, *covariance, *part;
     } cases[] = {
@@ -397,15 +378,4 @@ static void test_bad_models(void **state) {
     struct failure failure = {0};
     assert_int_equal(model_parse("m.json", parts, strlen(parts), &model, &failure), -22);
     assert_string_equal(failure.text, "'parts' is missing or is not a sequence of at least one part");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reading),    cmocka_unit_test(test_terms),
-        cmocka_unit_test(test_groups),     cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_budget),     cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_noise),      cmocka_unit_test(test_many_classes),
-        cmocka_unit_test(test_bad_models),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

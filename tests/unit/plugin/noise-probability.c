@@ -1,14 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "engine/plugin/noise-density.h"
 #include "engine/plugin/noise-probability.h"
-
-#include <math.h>
+#include "engine/plugin/noise-density.h"
+#include "tests/test.h"
 
 static const struct plugin_component components[] = {{0.25, -3, 0.5}, {0.75, 1, 2}};
 static const struct plugin_noise noises[] = {
@@ -21,8 +13,7 @@ static const struct plugin_noise noises[] = {
      .component_count = 2}};
 
 /* What is between two places is the density summed up between them. */
-static void integrates(void **state) {
-    (void)state;
+TEST(integrates) {
     for (size_t k = 0; k < sizeof noises / sizeof *noises; k++) {
         double sum = 0, step = 1e-3;
         for (double at = -10 + step / 2; at < 20; at += step) {
@@ -37,16 +28,10 @@ static void integrates(void **state) {
     }
 }
 
-static void known(void **state) {
-    (void)state;
+TEST(known) {
     assert_true(fabs(noise_probability(&noises[0], 5, 2, 5 - 1.959963984540054 * 2) - 0.025) < 1e-15);
     assert_true(fabs(noise_probability(&noises[0], 5, 2, 5 + 1.959963984540054 * 2) - 0.975) < 1e-15);
     assert_true(noise_probability(&noises[0], 5, 0, 4.9) == 0 && noise_probability(&noises[0], 5, 0, 5) == 1);
     assert_true(isnan(noise_probability(NULL, 5, 2, 5)) && isnan(noise_probability(&noises[0], 5, NAN, 5)));
     assert_true(isnan(noise_probability(&noises[1], 5, 2, NAN)));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(integrates), cmocka_unit_test(known)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

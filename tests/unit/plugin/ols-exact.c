@@ -1,27 +1,17 @@
 /* Every group of the real dgemm tables against answers in rational arithmetic (data/README.md): coefficients
  * and standard errors to 1e-9, R2 and the residual sum of squares to 1e-11. Skipped, aloud, where the data is
  * not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/documents/document.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/plugin/fitting.h"
+#include "tests/test.h"
 #include "tests/unit/plugin/gzip-file.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/assay-ols-XXXXXX";
-static char data[4096];
+static const char *data;
 static struct document *answers;
 static struct installation installation;
 static size_t compared;
@@ -39,13 +29,13 @@ static const struct {
 };
 
 static int set_up(void **state) {
-    (void)state;
+    if (!(data = test_data()))
+        exit(77);
     struct failure failure = {0};
     char path[8192];
     snprintf(path, sizeof path, "%s/dgemm/ols_exact.json", data);
-    const char *build = getenv("ASSAY_BUILD");
     if (document_read_json(path, &answers, &failure) < 0 || !mkdtemp(folder) ||
-        installation_init(&installation, build ? build : "build", NULL, &failure) < 0) {
+        installation_init(&installation, test_build(), NULL, &failure) < 0) {
         fprintf(stderr, "%s\n", failure.text);
         return -1;
     }
@@ -56,7 +46,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     document_free(answers);
     installation_clear(&installation);
     return file_remove_tree(folder, NULL);
@@ -70,13 +59,11 @@ static double number(const struct document_node *node, const char *key) {
     return result;
 }
 
-static void assert_close(double found, double expected, double tolerance, const char *what,
-                         const char *group) {
-    double error = fabs(found - expected) / (expected == 0 ? 1 : fabs(expected));
+static void compare(double found, double expected, double tolerance, const char *what, const char *group) {
     compared++;
-    if (!(error <= tolerance))
-        fail_msg("%s of %s is %.17g; expected %.17g (relative error %.3g)", what, group, found, expected,
-                 error);
+    char name[256];
+    snprintf(name, sizeof name, "%s of %s", what, group);
+    assert_close(found, expected, tolerance, name);
 }
 
 /* ---- Listening */
@@ -100,7 +87,6 @@ static const char *group_name(const struct listening *listening, uint32_t code, 
 }
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)failure;
     struct listening *listening = context;
     listening->term_count = formula->term_count;
     for (size_t t = 0; t < formula->term_count; t++) {
@@ -121,7 +107,6 @@ static double value_of(const struct fit_part *part, const char *name) {
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)failure;
     struct listening *listening = context;
     const struct fit_part *part = &group->parts[0];
     char text[256];
@@ -133,25 +118,24 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
     }
     listening->groups++;
     assert_true((double)group->rows == number(answer, "n"));
-    assert_close(value_of(part, "rss"), number(answer, "rss"), 1e-11, "rss", name);
-    assert_close(value_of(part, "r2"), number(answer, "r2"), 1e-11, "R2", name);
-    assert_close(value_of(part, "adjusted_r2"), number(answer, "adj_r2"), 1e-11, "adjusted R2", name);
-    assert_close(value_of(part, "sigma"), number(answer, "sigma"), 1e-11, "sigma", name);
-    assert_close(value_of(part, "log_likelihood"), number(answer, "loglik"), 1e-11, "log likelihood", name);
-    assert_close(value_of(part, "aic"), number(answer, "aic_R"), 1e-11, "AIC", name);
-    assert_close(value_of(part, "bic"), number(answer, "bic_R"), 1e-11, "BIC", name);
+    compare(value_of(part, "rss"), number(answer, "rss"), 1e-11, "rss", name);
+    compare(value_of(part, "r2"), number(answer, "r2"), 1e-11, "R2", name);
+    compare(value_of(part, "adjusted_r2"), number(answer, "adj_r2"), 1e-11, "adjusted R2", name);
+    compare(value_of(part, "sigma"), number(answer, "sigma"), 1e-11, "sigma", name);
+    compare(value_of(part, "log_likelihood"), number(answer, "loglik"), 1e-11, "log likelihood", name);
+    compare(value_of(part, "aic"), number(answer, "aic_R"), 1e-11, "AIC", name);
+    compare(value_of(part, "bic"), number(answer, "bic_R"), 1e-11, "BIC", name);
     for (size_t t = 0; t < listening->term_count; t++) {
         const struct document_node *term = document_get(document_get(answer, "terms"), listening->terms[t]);
-        assert_close(part->estimates[t].estimate, number(term, "coef"), 1e-9, listening->terms[t], name);
-        assert_close(part->estimates[t].standard_error, number(term, "se"), 1e-9, listening->terms[t], name);
-        assert_close(part->estimates[t].t, number(term, "t"), 1e-9, listening->terms[t], name);
+        compare(part->estimates[t].estimate, number(term, "coef"), 1e-9, listening->terms[t], name);
+        compare(part->estimates[t].standard_error, number(term, "se"), 1e-9, listening->terms[t], name);
+        compare(part->estimates[t].t, number(term, "t"), 1e-9, listening->terms[t], name);
     }
     return 0;
 }
 
 static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)failure;
     struct listening *listening = context;
     char text[256];
     const char *name = group_name(listening, code, text);
@@ -206,16 +190,14 @@ static void check_table(const char *path, const char *table_name, const char *co
     }
 }
 
-static void method(void **state) {
-    (void)state;
+TEST(method) {
     static const char *const by[] = {"jobid", "cpu"};
     char path[8192];
     snprintf(path, sizeof path, "%s/method.csv", folder);
     check_table(path, "method", by);
 }
 
-static void yeti(void **state) {
-    (void)state;
+TEST(yeti) {
     static const char *const by[] = {"node", "cpu"};
     char path[8192];
     snprintf(path, sizeof path, "%s/dgemm/yeti_performance.csv", data);
@@ -223,14 +205,4 @@ static void yeti(void **state) {
     assert_true(compared > 1000);
 }
 
-int main(void) {
-    const char *set = getenv("ASSAY_TEST_DATA"), *source = getenv("ASSAY_SOURCE");
-    snprintf(data, sizeof data, "%s%s", set ? set : source ? source : ".", set ? "" : "/../shared/data");
-    if (access(data, R_OK) != 0) {
-        fprintf(stderr, "skipped: the measurements are not here (no folder '%s'; ASSAY_TEST_DATA names it)\n",
-                data);
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(method), cmocka_unit_test(yeti)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

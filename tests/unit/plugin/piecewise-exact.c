@@ -1,13 +1,7 @@
 /* Segmented lines of real message times against the global optimum for 0 to 8 breaks (data/README.md):
  * residual sums of squares to 1e-9, breaks equal, lines to 1e-9. Skipped, aloud, where the data is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/plugin/fit-host.h"
+#include "tests/test.h"
+#include "tests/unit/plugin/fit-library.h"
 
 #include <unistd.h>
 
@@ -25,10 +19,7 @@ struct total {
     double n, breaks, rss, bic_strucchange, bic_pycewise;
 };
 
-static char data[4096];
-static struct plugin_library *library;
-static const struct fit_operations *fit;
-static struct host_result result; /* large */
+static const char *data;
 static struct answer answers[LINES];
 static struct total totals[LINES];
 static size_t answer_count, total_count;
@@ -101,13 +92,11 @@ static struct host_table table_of(size_t rows, double criterion, double segments
     };
 }
 
-static void assert_close(double found, double expected, double tolerance, const char *what,
-                         const char *where) {
-    double error = fabs(found - expected) / (expected == 0 ? 1 : fabs(expected));
+static void compare(double found, double expected, double tolerance, const char *what, const char *where) {
     compared++;
-    if (!(error <= tolerance))
-        fail_msg("%s of %s is %.17g; expected %.17g (relative error %.3g)", what, where, found, expected,
-                 error);
+    char name[256];
+    snprintf(name, sizeof name, "%s of %s", what, where);
+    assert_close(found, expected, tolerance, name);
 }
 
 static double part_value(const struct host_part *part, const char *name) {
@@ -128,11 +117,11 @@ static void check_lines(const struct answer *lines, size_t count) {
         assert_true(i == 0 ? part->from == -INFINITY : part->from == lines[i].least);
         assert_true(i + 1 == count ? part->to == INFINITY : part->to == lines[i + 1].least);
         assert_true(part_value(part, "points") == lines[i].points);
-        assert_close(part->estimates[0].estimate, lines[i].intercept, 1e-9, "intercept", where);
-        assert_close(part->estimates[1].estimate, lines[i].slope, 1e-9, "slope", where);
+        compare(part->estimates[0].estimate, lines[i].intercept, 1e-9, "intercept", where);
+        compare(part->estimates[1].estimate, lines[i].slope, 1e-9, "slope", where);
         /* Of few points: a sum of squares of nothing is not asked to be exact. */
         if (lines[i].points > 2)
-            assert_close(part_value(part, "rss"), lines[i].rss, 1e-9, "rss of a segment", where);
+            compare(part_value(part, "rss"), lines[i].rss, 1e-9, "rss of a segment", where);
         if (i > 0) {
             double low = part_value(part, "break_low"), high = part_value(part, "break_high");
             assert_true(low < part->from && high >= part->from);
@@ -140,8 +129,7 @@ static void check_lines(const struct answer *lines, size_t count) {
     }
 }
 
-static void optima(void **state) {
-    (void)state;
+TEST(optima) {
     char read[64] = "";
     size_t rows = 0;
     for (size_t first = 0, next; first < answer_count; first = next) {
@@ -165,18 +153,17 @@ static void optima(void **state) {
                 total = &totals[i];
         assert_non_null(total);
         assert_true((double)rows == total->n);
-        assert_close(host_value(&result.groups[0], "total_rss"), total->rss, 1e-9, "rss", lines->dataset);
+        compare(host_value(&result.groups[0], "total_rss"), total->rss, 1e-9, "rss", lines->dataset);
         if (!relative)
-            assert_close(host_value(&result.groups[0], "bic"),
-                         total->bic_pycewise + total->n * (log(2 * M_PI) + 1), 1e-9, "BIC", lines->dataset);
+            compare(host_value(&result.groups[0], "bic"),
+                    total->bic_pycewise + total->n * (log(2 * M_PI) + 1), 1e-9, "BIC", lines->dataset);
     }
     assert_true(compared > 1000);
 }
 
 /* The number of segments is that of the least BIC among those that are told; as pycewise counts (4 a break)
  * and as strucchange does (3). */
-static void numbers(void **state) {
-    (void)state;
+TEST(numbers) {
     for (size_t first = 0; first + BREAKS < total_count; first += BREAKS + 1) {
         const struct total *total = &totals[first];
         if (strcmp(total->criterion, "ols_min2") ==
@@ -203,34 +190,12 @@ static void numbers(void **state) {
 }
 
 static int set_up(void **state) {
-    (void)state;
-    const char *build = getenv("ASSAY_BUILD");
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/fit-piecewise.so", build ? build : "build");
-    if (plugin_library_load(path, ASSAY_PLUGIN_FIT, &library, &failure) < 0) {
-        fprintf(stderr, "%s\n", failure.text);
+    if (!(data = test_data()))
+        exit(77);
+    if (fit_library_open("fit-piecewise") < 0)
         return -1;
-    }
-    fit = plugin_library_fit(library);
     read_answers();
     return 0;
 }
 
-static int tear_down(void **state) {
-    (void)state;
-    plugin_library_close(library);
-    return 0;
-}
-
-int main(void) {
-    const char *set = getenv("ASSAY_TEST_DATA"), *source = getenv("ASSAY_SOURCE");
-    snprintf(data, sizeof data, "%s%s", set ? set : source ? source : ".", set ? "" : "/../shared/data");
-    if (access(data, R_OK) != 0) {
-        fprintf(stderr, "skipped: the measurements are not here (no folder '%s'; ASSAY_TEST_DATA names it)\n",
-                data);
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(optima), cmocka_unit_test(numbers)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, fit_library_close)

@@ -2,34 +2,15 @@
 #ifndef ASSAY_TESTS_PIECEWISE_HOST_H
 #define ASSAY_TESTS_PIECEWISE_HOST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/plugin/fit-host.h"
+#include "tests/test.h"
+#include "tests/unit/plugin/fit-library.h"
 
 enum { PLAIN_POINTS = 120, PLAIN_SEGMENTS = 40, BIC = 0, AIC, RELATIVE, LOG, RSS };
 
-static struct plugin_library *library;
-static const struct fit_operations *fit;
-static struct host_result result; /* large */
-
 /* ---- Numbers at random */
 
-static uint64_t state_of_random = 1;
-
-static inline double random_number(void) { /* splitmix64; in (0, 1) */
-    uint64_t z = (state_of_random += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
-
 static inline size_t random_below(size_t limit) {
-    return (size_t)(random_number() * (double)limit);
+    return (size_t)(test_random() * (double)limit);
 }
 
 /* ---- The plain way: every partition there is */
@@ -84,15 +65,15 @@ static inline void fill_costs(struct plain *plain) {
 /* Steps and bends at random places, noise of a random size. */
 static inline void make_plain(struct plain *plain, bool wide, size_t most) {
     *plain = (struct plain){.n = 10 + random_below(most - 10), .minimum = 2 + random_below(3)};
-    double x = random_number(), level = 2, slope = 1, noise = pow(10, -4 * random_number());
+    double x = test_random(), level = 2, slope = 1, noise = pow(10, -4 * test_random());
     for (size_t i = 0; i < plain->n; i++) {
         if (random_below(8) == 0) {
-            level = 1 + 3 * random_number();
-            slope = 2 * random_number();
+            level = 1 + 3 * test_random();
+            slope = 2 * test_random();
         }
-        x = wide ? x * (1.1 + random_number()) : x + 0.1 + random_number();
+        x = wide ? x * (1.1 + test_random()) : x + 0.1 + test_random();
         plain->x[i] = x;
-        plain->y[i] = level + slope * (wide ? log(x) : x) + noise * (random_number() - 0.5);
+        plain->y[i] = level + slope * (wide ? log(x) : x) + noise * (test_random() - 0.5);
         plain->weight[i] = 1;
     }
 }
@@ -130,22 +111,7 @@ static inline void assert_near(double found, double expected, double tolerance) 
 
 static inline int load_piecewise(void **state) {
     (void)state;
-    const char *build = getenv("ASSAY_BUILD");
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/fit-piecewise.so", build ? build : "build");
-    if (plugin_library_load(path, ASSAY_PLUGIN_FIT, &library, &failure) < 0) {
-        fprintf(stderr, "%s\n", failure.text);
-        return -1;
-    }
-    fit = plugin_library_fit(library);
-    return 0;
-}
-
-static inline int close_piecewise(void **state) {
-    (void)state;
-    plugin_library_close(library);
-    return 0;
+    return fit_library_open("fit-piecewise");
 }
 
 #endif

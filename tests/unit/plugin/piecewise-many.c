@@ -1,12 +1,6 @@
 /* The plugin fit-piecewise against exhaustive search where there are many sizes, so that all that leaves ways
  * out has its part in it; and the inverse variance of equal sizes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/test.h"
 #include "tests/unit/plugin/piecewise-host.h"
 
 enum { TABLES = 6, AVERAGED = 0, PRECISE = 3 };
@@ -21,7 +15,7 @@ static void make_many(struct plain *plain, int trial) {
         size_t part = trial == 2 ? 0 : 5 * i / plain->n;
         plain->x[i] = trial % 2 ? pow(1.1, (double)i) : (double)i;
         double line = 3 + (double)(part * part % 7) + (1 + 0.3 * (double)part) * (double)i / PLAIN_POINTS;
-        double noise = sqrt(-2 * log(random_number())) * cos(2 * M_PI * random_number());
+        double noise = sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random());
         plain->y[i] = line * exp(0.2 * noises[trial] * noise);
         plain->weight[i] = 1;
     }
@@ -44,8 +38,7 @@ static void check_choice(const struct plain *plain, double criterion) {
     assert_true(fabs(found - least) < 1e-6);
 }
 
-static void every_number(void **state) {
-    (void)state;
+TEST(every_number) {
     static struct plain plain;
     for (int trial = 0; trial < TABLES; trial++) {
         make_many(&plain, trial);
@@ -87,7 +80,7 @@ static void make_scattered(struct scattered *table, bool relative) {
         double *y = table->y + table->rows, squares = 0;
         for (size_t k = 0; k < count; k++) {
             table->x[table->rows] = (double)i + 1;
-            y[k] = (i < 12 ? 2 : 9) + 0.1 * (double)i + (i < 20 ? 0.05 : 0.5) * (random_number() - 0.5);
+            y[k] = (i < 12 ? 2 : 9) + 0.1 * (double)i + (i < 20 ? 0.05 : 0.5) * (test_random() - 0.5);
             y[k] = i == 7 ? 2.7 : y[k];
             table->rows++;
         }
@@ -107,8 +100,7 @@ static void make_scattered(struct scattered *table, bool relative) {
         table->weight[i] = counts[i] * (own[i] > 0 ? sum / degrees / own[i] : 1);
 }
 
-static void inverse_variance(void **state) {
-    (void)state;
+TEST(inverse_variance) {
     static struct scattered scattered;
     static const double criteria[] = {BIC, AIC, RELATIVE, LOG};
     for (size_t c = 0; c < 4; c++) {
@@ -142,8 +134,7 @@ static void inverse_variance(void **state) {
 }
 
 /* Where no size has a variance they count as often as they have rows. */
-static void no_variance(void **state) {
-    (void)state;
+TEST(no_variance) {
     double x[] = {1, 1, 2, 3, 3, 3, 4, 5}, y[] = {1, 1, 2, 4, 4, 4, 3, 6};
     struct host_table table = table_of(x, y, 8);
     set(&table, "equal", PRECISE);
@@ -159,8 +150,4 @@ static void no_variance(void **state) {
     assert_non_null(strstr(result.message.text, "expected no --weights"));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_number), cmocka_unit_test(inverse_variance),
-                                       cmocka_unit_test(no_variance)};
-    return cmocka_run_group_tests(tests, load_piecewise, close_piecewise);
-}
+TEST_GROUP(load_piecewise, fit_library_close)

@@ -1,11 +1,5 @@
 /* The plugin fit-piecewise against exhaustive search, and what it says of bad input. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/test.h"
 #include "tests/unit/plugin/piecewise-host.h"
 
 enum { POINTS = 40, SEGMENTS = 20, AVERAGED = 0, WEIGHTED, RAW };
@@ -39,21 +33,19 @@ static void check_all_numbers(const struct plain *plain, double criterion) {
     }
 }
 
-static void exactly_so_many(void **state) {
-    (void)state;
+TEST(exactly_so_many) {
     static struct plain plain;
     for (int trial = 0; trial < 40; trial++) {
         make_plain(&plain, trial % 2, POINTS);
         for (size_t i = 0; trial % 3 == 0 && i < plain.n; i++)
-            plain.weight[i] = 0.01 + random_number();
+            plain.weight[i] = 0.01 + test_random();
         fill_costs(&plain);
         search_plainly(&plain);
         check_all_numbers(&plain, RSS);
     }
 }
 
-static void relative(void **state) {
-    (void)state;
+TEST(relative) {
     static struct plain plain;
     for (int trial = 0; trial < 10; trial++) {
         make_plain(&plain, trial % 2, POINTS);
@@ -66,8 +58,7 @@ static void relative(void **state) {
 }
 
 /* The criterion's own optimum over every number of segments that there may be. */
-static void chosen_numbers(void **state) {
-    (void)state;
+TEST(chosen_numbers) {
     static struct plain plain;
     for (int trial = 0; trial < 60; trial++) {
         make_plain(&plain, trial % 2, POINTS);
@@ -90,8 +81,7 @@ static void chosen_numbers(void **state) {
 }
 
 /* Breaks that are given part the search, and hold where nothing was measured. */
-static void given_breaks(void **state) {
-    (void)state;
+TEST(given_breaks) {
     static struct plain plain;
     for (int trial = 0; trial < 20; trial++) {
         make_plain(&plain, false, POINTS);
@@ -181,8 +171,7 @@ static long double best_broken(const struct plain *plain, size_t segments, size_
     return least;
 }
 
-static void lines_that_meet(void **state) {
-    (void)state;
+TEST(lines_that_meet) {
     static struct plain plain;
     for (int trial = 0; trial < 12; trial++) {
         make_plain(&plain, trial % 2, POINTS);
@@ -206,8 +195,7 @@ static void lines_that_meet(void **state) {
 }
 
 /* What cannot be looked for is said, and what to do; breaks that are given have no such limit. */
-static void many_that_meet(void **state) {
-    (void)state;
+TEST(many_that_meet) {
     enum { N = 1100 };
     static double x[N], y[N];
     for (size_t i = 0; i < N; i++) {
@@ -256,8 +244,7 @@ static long double log_rss(const struct plain *plain, size_t first, size_t end) 
     return rss;
 }
 
-static void log_error(void **state) {
-    (void)state;
+TEST(log_error) {
     static struct plain plain;
     plain.n = 24;
     plain.minimum = 3;
@@ -265,7 +252,7 @@ static void log_error(void **state) {
         for (size_t i = 0; i < plain.n; i++) {
             double x = plain.x[i] = pow(1.7, (double)i);
             double line = i < 9 ? 1 + 0.1 * x : i < 16 ? 30 + 0.02 * x : 5 + 0.3 * x;
-            plain.y[i] = line * exp(0.2 * (random_number() - 0.5));
+            plain.y[i] = line * exp(0.2 * (test_random() - 0.5));
             plain.weight[i] = 1;
         }
         for (size_t a = 0; a < plain.n; a++)
@@ -284,8 +271,7 @@ static void log_error(void **state) {
 
 /* ---- Equal sizes */
 
-static void equal_sizes(void **state) {
-    (void)state;
+TEST(equal_sizes) {
     enum { N = 60 };
     double x[N], y[N], mean_x[20], mean_y[20];
     double within = 0;
@@ -294,7 +280,7 @@ static void equal_sizes(void **state) {
         mean_y[i] = 0;
         for (size_t k = 0; k < 3; k++) {
             x[3 * i + k] = (double)i;
-            y[3 * i + k] = (i < 10 ? 1.0 : 5.0) + 0.5 * (double)i + 0.2 * random_number();
+            y[3 * i + k] = (i < 10 ? 1.0 : 5.0) + 0.5 * (double)i + 0.2 * test_random();
             mean_y[i] += y[3 * i + k] / 3;
         }
         for (size_t k = 0; k < 3; k++)
@@ -317,13 +303,12 @@ static void equal_sizes(void **state) {
     assert_near(host_value(&result.groups[0], "degrees_of_freedom"), 28, 0);
 }
 
-static void any_order(void **state) {
-    (void)state;
+TEST(any_order) {
     enum { N = 300 };
     static double x[N], y[N], shuffled_x[N], shuffled_y[N];
     for (size_t i = 0; i < N; i++) {
-        x[i] = floor(exp(20 * random_number()));
-        y[i] = 1e-6 + x[i] * (x[i] < 60000 ? 1e-9 : 1e-10) * (1 + 0.1 * random_number());
+        x[i] = floor(exp(20 * test_random()));
+        y[i] = 1e-6 + x[i] * (x[i] < 60000 ? 1e-9 : 1e-10) * (1 + 0.1 * test_random());
     }
     for (size_t i = 0; i < N; i++) {
         size_t k = random_below(i + 1);
@@ -348,14 +333,13 @@ static void any_order(void **state) {
 /* ---- What is told */
 
 /* A clear step: the break is known; a faint one is not. */
-static void intervals(void **state) {
-    (void)state;
+TEST(intervals) {
     enum { N = 80 };
     double x[N], y[N];
     for (int faint = 0; faint < 2; faint++) {
         for (size_t i = 0; i < N; i++) {
             x[i] = (double)(i + 1);
-            y[i] = (i < 40 ? 1 : 1 + (faint ? 0.9 : 30)) + 0.01 * x[i] + (random_number() - 0.5);
+            y[i] = (i < 40 ? 1 : 1 + (faint ? 0.9 : 30)) + 0.01 * x[i] + (test_random() - 0.5);
         }
         struct host_table table = table_of(x, y, N);
         set(&table, "segments", 2);
@@ -375,8 +359,7 @@ static void intervals(void **state) {
 }
 
 /* Conventions of R's lm on one segment; noise in proportion to the line for relative errors. */
-static void lines_and_noise(void **state) {
-    (void)state;
+TEST(lines_and_noise) {
     double x[] = {1, 2, 3, 4}, y[] = {2, 4, 5, 8};
     struct host_table table = table_of(x, y, 4);
     ask(&table);
@@ -411,7 +394,7 @@ static void lines_and_noise(void **state) {
 enum { NOISY_SIZES = 60, NOISY_ROWS = 8, NOISY = NOISY_SIZES * NOISY_ROWS };
 
 static double standard_normal(void) {
-    return sqrt(-2 * log(random_number())) * cos(2 * M_PI * random_number());
+    return sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random());
 }
 
 /* Two segments, NOISY_ROWS rows of each size, shuffled. */
@@ -449,8 +432,7 @@ static void check_noise_of_rows(const double *x, const double *y, bool in_propor
 }
 
 /* Whatever becomes of equal sizes, the noise is that of one row. */
-static void noise_of_one_row(void **state) {
-    (void)state;
+TEST(noise_of_one_row) {
     double x[NOISY], y[NOISY];
     for (int criterion = BIC; criterion <= LOG; criterion++)
         for (int equal = AVERAGED; equal <= RAW; equal++) {
@@ -471,8 +453,7 @@ static void noise_of_one_row(void **state) {
 }
 
 /* Lines that meet have one noise; two sizes are enough where there are rows; weights leave none. */
-static void noise_where_told(void **state) {
-    (void)state;
+TEST(noise_where_told) {
     double x[NOISY], y[NOISY], squares = 0;
     make_noisy(x, y, false);
     struct host_table table = table_of(x, y, NOISY);
@@ -510,8 +491,7 @@ static void assert_noted(const double *x, const double *y, size_t rows, const ch
 }
 
 /* A line that is not above 0 where it was measured, and what was measured is. */
-static void sunken_lines(void **state) {
-    (void)state;
+TEST(sunken_lines) {
     double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, y[] = {1, 1, 1, 9, 1, 1, 1, 9}, down[] = {9, 1, 1, 1, 9, 1, 1, 1};
     /* -3 + 2.4 x, and the same line over x - 4. */
     assert_noted(x, y, 4, NULL, "predicts 0 or less for size below 1.25, where all");
@@ -525,8 +505,7 @@ static void sunken_lines(void **state) {
 }
 
 /* No noise at all: the breaks are found all the same, and no more of them. */
-static void without_noise(void **state) {
-    (void)state;
+TEST(without_noise) {
     enum { N = 200 };
     double x[N], y[N];
     for (double scale = 1e-12; scale <= 2e12; scale *= 1e12) {
@@ -546,13 +525,12 @@ static void without_noise(void **state) {
 }
 
 /* Messages of 1e-12 and 1e+12 in one table: the small ones count in relative errors. */
-static void wide_scales(void **state) {
-    (void)state;
+TEST(wide_scales) {
     enum { N = 90 };
     double x[N], y[N];
     for (size_t i = 0; i < N; i++) {
         x[i] = pow(10, -12 + 24 * (double)i / (N - 1));
-        y[i] = (i < 30 ? 5 * x[i] : i < 60 ? 40 * x[i] : 0.3 * x[i]) * (1 + 0.02 * (random_number() - 0.5));
+        y[i] = (i < 30 ? 5 * x[i] : i < 60 ? 40 * x[i] : 0.3 * x[i]) * (1 + 0.02 * (test_random() - 0.5));
     }
     struct host_table table = table_of(x, y, N);
     set(&table, "criterion", RELATIVE);
@@ -579,8 +557,7 @@ static void assert_refused(const struct host_table *table, const char *sentence)
         fail_msg("'%s'; expected '%s'", result.message.text, sentence);
 }
 
-static void bad_rows(void **state) {
-    (void)state;
+TEST(bad_rows) {
     double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, same[] = {3, 3, 3, 3, 3, 3, 3, 3};
     double y[] = {1, 2.5, 3, 4.5, 5, 6.5, 7, 8}, none[8] = {0};
     struct host_table table = table_of(same, y, 8);
@@ -621,8 +598,7 @@ static void bad_rows(void **state) {
     }
 }
 
-static void bad_requests(void **state) {
-    (void)state;
+TEST(bad_requests) {
     double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, y[] = {1, 2, 3, 4, 5, 6, 7, 9};
     static const struct {
         const char *terms, *sentence;
@@ -654,8 +630,7 @@ static void bad_requests(void **state) {
 }
 
 /* A small group among others is said, and the others are fitted. */
-static void groups(void **state) {
-    (void)state;
+TEST(groups) {
     double x[21], y[21];
     uint32_t codes[21];
     for (size_t i = 0; i < 21; i++) {
@@ -672,18 +647,4 @@ static void groups(void **state) {
     assert_true(result.groups[0].rows == 10 && result.groups[2].rows == 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exactly_so_many),  cmocka_unit_test(relative),
-        cmocka_unit_test(chosen_numbers),   cmocka_unit_test(given_breaks),
-        cmocka_unit_test(lines_that_meet),  cmocka_unit_test(many_that_meet),
-        cmocka_unit_test(log_error),        cmocka_unit_test(equal_sizes),
-        cmocka_unit_test(any_order),        cmocka_unit_test(intervals),
-        cmocka_unit_test(lines_and_noise),  cmocka_unit_test(without_noise),
-        cmocka_unit_test(wide_scales),      cmocka_unit_test(bad_rows),
-        cmocka_unit_test(bad_requests),     cmocka_unit_test(groups),
-        cmocka_unit_test(noise_of_one_row), cmocka_unit_test(noise_where_told),
-        cmocka_unit_test(sunken_lines),
-    };
-    return cmocka_run_group_tests(tests, load_piecewise, close_piecewise);
-}
+TEST_GROUP(load_piecewise, fit_library_close)

@@ -1,27 +1,15 @@
 /* Plugins that must be refused (tests/plugins), each in one sentence that says why; and one that must not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "engine/foundation/file.h"
 #include "engine/plugin/plugin-library.h"
+#include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-static const char *build;
 
 static void refused(const char *name, enum assay_plugin_kind kind, const char *reason) {
     char path[4096];
     struct failure failure = {0};
     struct plugin_library *library = NULL;
-    snprintf(path, sizeof path, "%s/tests/plugins/plugins/%s.so", build, name);
+    snprintf(path, sizeof path, "%s/tests/plugins/plugins/%s.so", test_build(), name);
     assert_true(file_exists(path));
     int r = plugin_library_load(path, kind, &library, &failure);
     if (r == 0 || !strstr(failure.text, reason) || !strstr(failure.text, name))
@@ -30,8 +18,7 @@ static void refused(const char *name, enum assay_plugin_kind kind, const char *r
     assert_null(library);
 }
 
-static void refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     refused("fit-other-abi", ASSAY_PLUGIN_FIT, "it has ABI 7 and this assay speaks ABI 2");
     refused("fit-no-symbol", ASSAY_PLUGIN_FIT, "it has no symbol 'assay_plugin'");
     refused("fit-short", ASSAY_PLUGIN_FIT, "it describes itself in 16 bytes; expected at least 48");
@@ -44,8 +31,7 @@ static void refusals(void **state) {
     refused("fit-passes", ASSAY_PLUGIN_PREDICT, "it is of the kind 'fit' (1); expected 'predict'");
 }
 
-static void no_shared_object(void **state) {
-    (void)state;
+TEST(no_shared_object) {
     char path[] = "/tmp/fit-text-XXXXXX.so";
     int descriptor = mkstemps(path, 3);
     assert_true(descriptor >= 0);
@@ -59,14 +45,13 @@ static void no_shared_object(void **state) {
     unlink(path);
 }
 
-static void a_good_one(void **state) {
-    (void)state;
+TEST(a_good_one) {
     struct failure failure = {0};
     struct installation installation = {0};
     struct plugin_library *library = NULL;
     char path[4096];
-    snprintf(path, sizeof path, "%s/tests/plugins", build);
-    assert_int_equal(installation_init(&installation, build, path, &failure), 0);
+    snprintf(path, sizeof path, "%s/tests/plugins", test_build());
+    assert_int_equal(installation_init(&installation, test_build(), path, &failure), 0);
     assert_int_equal(plugin_library_open(&installation, ASSAY_PLUGIN_FIT, "passes", &library, &failure), 0);
     assert_string_equal(plugin_library_plugin(library)->name, "fit-passes");
     assert_non_null(plugin_library_fit(library));
@@ -94,14 +79,4 @@ static void a_good_one(void **state) {
     assert_true(strstr(failure.text, "is not the name of a method") != NULL);
     assert_null(library);
     installation_clear(&installation);
-}
-
-int main(void) {
-    build = getenv("ASSAY_BUILD") ? getenv("ASSAY_BUILD") : "build";
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(no_shared_object),
-        cmocka_unit_test(a_good_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,8 @@
 /* Models as SimGrid is to be told of them, and as C headers: units, what is refused, what is escaped. That
  * SimGrid loads it and simulates the same is tests/integration/plugin/simgrid.sh's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/plugin/kernel-header.h"
 #include "engine/plugin/simgrid-platform.h"
-
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/test.h"
 
 static struct simgrid_network network; /* large */
 static struct failure failure;
@@ -115,8 +103,7 @@ static void refuse_network(struct model *model, const char *group, const struct 
 
 /* ---- Networks */
 
-static void smpi(void **state) {
-    (void)state;
+TEST(smpi) {
     begin_parts();
     add_part("Isend", 0, "\"charged\":1");
     add_part("Isend", 10, "\"charged\":0");
@@ -139,8 +126,7 @@ static void smpi(void **state) {
     refuse_network(model, NULL, &other, "relative to the bandwidth 1000000000, not 2000000000");
 }
 
-static void smpi_refused(void **state) {
-    (void)state;
+TEST(smpi_refused) {
     static const struct {
         const char *values, *unit, *words;
     } cases[] = {
@@ -180,8 +166,7 @@ static void smpi_refused(void **state) {
     refuse_network(parse_parts("smpi", "s"), NULL, &nothing, "more than 256 segments");
 }
 
-static void messages(void **state) {
-    (void)state;
+TEST(messages) {
     begin_parts();
     add_segment(-INFINITY, 1000.5, 2, 1e-3);
     add_segment(1000.5, INFINITY, 6, 5e-4);
@@ -218,8 +203,7 @@ static void messages(void **state) {
 
 /* ---- Hosts */
 
-static void hosts(void **state) {
-    (void)state;
+TEST(hosts) {
     struct simgrid_hosts found = {0};
     groups[0] = '\0';
     add_group("x", 1, 2);
@@ -267,8 +251,7 @@ static void refuse_platform(const struct simgrid_platform *platform, const char 
     text_clear(&text);
 }
 
-static void lists_and_trees(void **state) {
-    (void)state;
+TEST(lists_and_trees) {
     static const char *const lists[] = {"",      "a",     "-1",   "3-1",        "1,,2",
                                         "0-3,",  "1-2-3", "0- 3", "0-99999999", "0-999999,1000000",
                                         "1-2 ;", "0x10",  ",1",   "1234567890"};
@@ -306,8 +289,7 @@ static void lists_and_trees(void **state) {
     refuse_platform(&platform, "the backbone's latency of 2e-06 s is more than the 1e-06 s");
 }
 
-static void names_and_comments(void **state) {
-    (void)state;
+TEST(names_and_comments) {
     char longer[SIMGRID_NAME_MOST + 2];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
@@ -341,8 +323,7 @@ static void names_and_comments(void **state) {
 
 /* ---- Headers */
 
-static void headers(void **state) {
-    (void)state;
+TEST(headers) {
     groups[0] = '\0';
     add_group("a\\\"?\\u0001*/", 1, 2);
     struct model *model = parse("\"linear\"", "ns", "\"node\"");
@@ -374,13 +355,4 @@ static void headers(void **state) {
     assert_int_equal(kernel_header_write(&kernel, 1, false, &text, &failure), 0);
     model_free(model);
     text_clear(&text);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(smpi),    cmocka_unit_test(smpi_refused),    cmocka_unit_test(messages),
-        cmocka_unit_test(hosts),   cmocka_unit_test(lists_and_trees), cmocka_unit_test(names_and_comments),
-        cmocka_unit_test(headers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,12 @@
 /* fit-smpi on the raw calls of a real machine against what was published of it (data/README.md): every factor
  * of the platform with the quantiles of old R, every line of every segment with exact ones. Skipped, aloud,
  * where the data is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/plugin/fitting.h"
+#include "tests/test.h"
 
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,7 +21,8 @@ struct part {
 };
 
 static char folder[] = "/tmp/assay-smpi-XXXXXX";
-static char data[4096], table_path[8192];
+static const char *data;
+static char table_path[8192];
 static struct installation installation;
 static struct part parts[PARTS_MOST];
 static size_t part_count;
@@ -55,12 +46,12 @@ static int append(const char *name) {
 }
 
 static int set_up(void **state) {
-    (void)state;
+    if (!(data = test_data()))
+        exit(77);
     static const char *const files[] = {"Isend.csv.gz", "Recv.csv.gz", "PingPong.csv.gz",
                                         "Iprobe.csv",   "Test.csv",    "Wtime.csv"};
-    const char *build = getenv("ASSAY_BUILD");
     struct failure failure = {0};
-    if (!mkdtemp(folder) || installation_init(&installation, build ? build : "build", NULL, &failure) < 0)
+    if (!mkdtemp(folder) || installation_init(&installation, test_build(), NULL, &failure) < 0)
         return -1;
     snprintf(table_path, sizeof table_path, "%s/miriel.csv", folder);
     FILE *table = fopen(table_path, "w");
@@ -73,7 +64,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     installation_clear(&installation);
     return file_remove_tree(folder, NULL);
 }
@@ -81,15 +71,11 @@ static int tear_down(void **state) {
 /* ---- Fitting */
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)context;
-    (void)failure;
     assert_string_equal(formula->kind, "smpi");
     return 0;
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)context;
-    (void)failure;
     assert_true(group->part_count <= PARTS_MOST);
     part_count = group->part_count;
     for (size_t i = 0; i < part_count; i++) {
@@ -112,10 +98,6 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)context;
-    (void)code;
-    (void)rows;
-    (void)failure;
     fail_msg("skipped: %s", reason);
     return 0;
 }
@@ -194,12 +176,10 @@ static double value_of(const struct part *part, const char *name) {
     return NAN;
 }
 
-static void assert_close(double found, double expected, double tolerance, const char *what,
-                         const char *segment) {
-    double error = fabs(found - expected) / fabs(expected);
-    if (!(error <= tolerance))
-        fail_msg("%s of %s is %.17g; expected %.17g (relative error %.3g)", what, segment, found, expected,
-                 error);
+static void compare(double found, double expected, double tolerance, const char *what, const char *segment) {
+    char name[256];
+    snprintf(name, sizeof name, "%s of %s", what, segment);
+    assert_close(found, expected, tolerance, name);
 }
 
 static FILE *open_answers(const char *name) {
@@ -230,8 +210,7 @@ static double published_value(const char *property, const char *segment, const c
 /* ---- Tests */
 
 /* Recomputed to 1e-13; what was printed with 15 digits as far as these go. */
-static void published(void **state) {
-    (void)state;
+TEST(published) {
     char line[1024], *fields[FIELDS];
     size_t compared = 0;
     fit("quantile=old-r");
@@ -239,8 +218,8 @@ static void published(void **state) {
     for (; fgets(line, sizeof line, answers); compared++) {
         assert_true(split(line, fields) >= 7);
         double found = published_value(fields[1], fields[2], fields[3]);
-        assert_close(found, number(fields[5]), 1e-13, fields[1], fields[2]);
-        assert_close(found, number(fields[4]), 1e-13, fields[1], fields[2]);
+        compare(found, number(fields[5]), 1e-13, fields[1], fields[2]);
+        compare(found, number(fields[4]), 1e-13, fields[1], fields[2]);
     }
     fclose(answers);
     assert_int_equal(compared, 19);
@@ -250,8 +229,7 @@ static void published(void **state) {
             assert_true(value_of(&parts[i], "charged") == 0);
 }
 
-static void lines(void **state) {
-    (void)state;
+TEST(lines) {
     char line[1024], *fields[FIELDS];
     size_t compared = 0;
     fit("quantile=exact");
@@ -261,26 +239,16 @@ static void lines(void **state) {
         fields[1][strcspn(fields[1], " ")] = '\0';
         const struct part *part = part_of(fields[1], fields[2]);
         assert_true(value_of(part, "rows") == number(fields[5]));
-        assert_close(part->estimates[0], number(fields[6]), 1e-11, "intercept", fields[2]);
-        assert_close(part->estimates[1], number(fields[7]), 1e-11, "slope", fields[2]);
-        assert_close(part->errors[0], number(fields[8]), 1e-11, "error of the intercept", fields[2]);
-        assert_close(part->errors[1], number(fields[9]), 1e-11, "error of the slope", fields[2]);
-        assert_close(value_of(part, "sigma"), number(fields[10]), 1e-11, "sigma", fields[2]);
-        assert_close(value_of(part, "r2"), number(fields[11]), 1e-11, "R2", fields[2]);
-        assert_close(value_of(part, "bic"), number(fields[12]), 1e-11, "BIC", fields[2]);
+        compare(part->estimates[0], number(fields[6]), 1e-11, "intercept", fields[2]);
+        compare(part->estimates[1], number(fields[7]), 1e-11, "slope", fields[2]);
+        compare(part->errors[0], number(fields[8]), 1e-11, "error of the intercept", fields[2]);
+        compare(part->errors[1], number(fields[9]), 1e-11, "error of the slope", fields[2]);
+        compare(value_of(part, "sigma"), number(fields[10]), 1e-11, "sigma", fields[2]);
+        compare(value_of(part, "r2"), number(fields[11]), 1e-11, "R2", fields[2]);
+        compare(value_of(part, "bic"), number(fields[12]), 1e-11, "BIC", fields[2]);
     }
     fclose(answers);
     assert_int_equal(compared, 20);
 }
 
-int main(void) {
-    const char *set = getenv("ASSAY_TEST_DATA"), *source = getenv("ASSAY_SOURCE");
-    snprintf(data, sizeof data, "%s%s", set ? set : source ? source : ".", set ? "" : "/../shared/data");
-    if (access(data, R_OK) != 0) {
-        fprintf(stderr, "skipped: the measurements are not here (no folder '%s'; ASSAY_TEST_DATA names it)\n",
-                data);
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(published), cmocka_unit_test(lines)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -1,42 +1,17 @@
 /* fit-smpi: tables made by hand, the trap of the quantiles, and what is not to be had. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/plugin/fit-host.h"
+#include "tests/test.h"
+#include "tests/unit/plugin/fit-library.h"
 
 enum { ROWS = 4000, ISEND = 0, SEND, RECV, PING, IPROBE, TEST, WTIME, OTHER };
 
-static const struct fit_operations *fit;
-static struct plugin_library *library;
 static double sizes[ROWS], durations[ROWS];
 static uint32_t operations[ROWS], groups[ROWS];
 static size_t rows;
 static const char *const levels[] = {"Isend",      "MPI_Send", "mpi_recv",  "PingPong",
                                      "MPI_Iprobe", "Test",     "MPI_Wtime", "Barrier"};
-static struct host_result result;
 
 static int set_up(void **state) {
-    (void)state;
-    const char *build = getenv("ASSAY_BUILD");
-    char path[4096];
-    struct failure failure = {0};
-    snprintf(path, sizeof path, "%s/lib/assay/plugins/fit-smpi.so", build ? build : "build");
-    if (plugin_library_load(path, ASSAY_PLUGIN_FIT, &library, &failure) < 0) {
-        fprintf(stderr, "%s\n", failure.text);
-        return -1;
-    }
-    fit = plugin_library_fit(library);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    plugin_library_close(library);
-    return 0;
+    return fit_library_open("fit-smpi");
 }
 
 static struct host_table begin(void) {
@@ -121,8 +96,7 @@ static void assert_refused(const struct host_table *table, const char *words) {
 }
 
 /* Every number of the model from lines that are known. */
-static void factors(void **state) {
-    (void)state;
+TEST(factors) {
     struct host_table table = begin();
     set(&table, "async-small-thresh", 512);
     add_all();
@@ -161,8 +135,7 @@ static void factors(void **state) {
 }
 
 /* Rows of two groups in turn: neighbours are those of the group. */
-static void pairs_and_groups(void **state) {
-    (void)state;
+TEST(pairs_and_groups) {
     struct host_table table = begin();
     /* Raw data of a ping-pong, the groups one row after the other: 1 has it, 2 only Isend. */
     for (int i = 0; i < 60; i++) {
@@ -196,8 +169,7 @@ static void pairs_and_groups(void **state) {
 }
 
 /* What rows stand for by themselves. */
-static void comparisons(void **state) {
-    (void)state;
+TEST(comparisons) {
     struct host_table table = begin();
     set(&table, "wtime-calls", 1e6);
     add(WTIME, 0, 0.5);
@@ -213,8 +185,7 @@ static void comparisons(void **state) {
 }
 
 /* A duration x for which (1-h)x + hx is one bit above x, as the 0.1-quantile, cuts all that are x. */
-static void quantile_trap(void **state) {
-    (void)state;
+TEST(quantile_trap) {
     double x = 0;
     for (int i = 1000; i < 4000 && x == 0; i++) {
         double candidate = i * 1e-9, index = 1 + 9 * 0.1, h = index - floor(index);
@@ -238,8 +209,7 @@ static void quantile_trap(void **state) {
 }
 
 /* In random order a block holds all sizes: the sizes are trimmed, and it is said. */
-static void random_order(void **state) {
-    (void)state;
+TEST(random_order) {
     struct host_table table = begin();
     add_line(PING, 3e-5, 3e-9, 6e-5, 8e-9);
     for (int k = 0; k < 20; k++)
@@ -257,8 +227,7 @@ static void random_order(void **state) {
 }
 
 /* Where lines that are known change: found, given in every way that there is, or not wanted. */
-static void breaks(void **state) {
-    (void)state;
+TEST(breaks) {
     struct host_table table = begin();
     static const double some[] = {1,    8,    64,   200,  600,  1000,  1500,  2000,
                                   2600, 3000, 3500, 4000, 5000, 20000, 40000, 70000};
@@ -317,8 +286,7 @@ static void breaks(void **state) {
     assert_refused(&table, "breaks come from more than one of break1 ..., the terms and --breaks");
 }
 
-static void bad_rows(void **state) {
-    (void)state;
+TEST(bad_rows) {
     struct host_table table = begin();
     add_all();
     add(PING, -1, 1e-6);
@@ -334,8 +302,7 @@ static void bad_rows(void **state) {
     assert_near(value_of(part_of(0, "PingPong", 1000), "bw_factor"), 0.25);
 }
 
-static void scales_and_falls(void **state) {
-    (void)state;
+TEST(scales_and_falls) {
     /* 1e-12 s and 1e12 s in one table. */
     struct host_table table = begin();
     add_line(PING, 1e-12, 1e-15, 1e12, 1e6);
@@ -359,8 +326,7 @@ static void scales_and_falls(void **state) {
     assert_true(isinf(value_of(part_of(0, "PingPong", 0), "bw_factor")));
 }
 
-static void too_little(void **state) {
-    (void)state;
+TEST(too_little) {
     struct host_table table = begin();
     for (int i = 0; i < 10; i++)
         add(PING, 100 + i, 1e-6);
@@ -380,8 +346,7 @@ static void too_little(void **state) {
                         "PingPong has fewer than two sizes in the segment from 0 byte to 1000");
 }
 
-static void refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     struct host_table table = begin();
     add_all();
     table.rows = rows;
@@ -416,13 +381,4 @@ static void refusals(void **state) {
     assert_refused(&table, "has no operation of MPI, the first of 2 is 'Bcast'");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(factors),       cmocka_unit_test(pairs_and_groups),
-        cmocka_unit_test(quantile_trap), cmocka_unit_test(random_order),
-        cmocka_unit_test(bad_rows),      cmocka_unit_test(scales_and_falls),
-        cmocka_unit_test(too_little),    cmocka_unit_test(refusals),
-        cmocka_unit_test(comparisons),   cmocka_unit_test(breaks),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, fit_library_close)

@@ -1,33 +1,22 @@
 /* fit-transfer on every real table that has an answer in 40-digit arithmetic (data/README.md): latency,
  * bandwidth and residual sum of squares to 1e-12. Skipped, aloud, where the data is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/documents/csv.h"
 #include "engine/plugin/fitting.h"
+#include "tests/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-static char data[4096];
+static const char *data;
 static struct installation installation;
 
 static int set_up(void **state) {
-    (void)state;
+    if (!(data = test_data()))
+        exit(77);
     struct failure failure = {0};
-    const char *build = getenv("ASSAY_BUILD");
-    return installation_init(&installation, build ? build : "build", NULL, &failure);
+    return installation_init(&installation, test_build(), NULL, &failure);
 }
 
 static int tear_down(void **state) {
-    (void)state;
     installation_clear(&installation);
     return 0;
 }
@@ -76,7 +65,6 @@ struct listening {
 };
 
 static int hear_formula(void *context, const struct fit_formula *formula, struct failure *failure) {
-    (void)context, (void)failure;
     assert_string_equal(formula->kind, "linear");
     return 0;
 }
@@ -88,15 +76,14 @@ static double value_of(const struct fit_part *part, const char *name) {
     return NAN;
 }
 
-static void assert_close(double found, double expected, const char *what, const struct answer *answer) {
-    double error = fabs(found / expected - 1);
-    if (!(error <= 1e-12))
-        fail_msg("%s of %s (%s) is %.17g; expected %.17g (relative error %.3g)", what, answer->dataset,
-                 answer->log ? "log" : "bandwidth", found, expected, error);
+static void compare(double found, double expected, const char *what, const struct answer *answer) {
+    char name[256];
+    snprintf(name, sizeof name, "%s of %.200s (%s)", what, answer->dataset,
+             answer->log ? "log" : "bandwidth");
+    assert_close(found, expected, 1e-12, name);
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    (void)failure;
     struct listening *listening = context;
     char name[128];
     snprintf(name, sizeof name, "pycewise_data:%s/%s", fitting_label(listening->fitting, group->code, 0),
@@ -107,11 +94,11 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
             continue;
         const struct fit_part *part = &group->parts[0];
         assert_true((double)group->rows == answer->n);
-        assert_close(value_of(part, "latency"), answer->latency, "the latency", answer);
-        assert_close(part->estimates[0].estimate, answer->latency, "the intercept", answer);
-        assert_close(part->estimates[1].estimate, answer->inverse, "the slope", answer);
-        assert_close(value_of(part, "bandwidth"), answer->bandwidth, "the bandwidth", answer);
-        assert_close(value_of(part, "rss"), answer->rss, "rss", answer);
+        compare(value_of(part, "latency"), answer->latency, "the latency", answer);
+        compare(part->estimates[0].estimate, answer->latency, "the intercept", answer);
+        compare(part->estimates[1].estimate, answer->inverse, "the slope", answer);
+        compare(value_of(part, "bandwidth"), answer->bandwidth, "the bandwidth", answer);
+        compare(value_of(part, "rss"), answer->rss, "rss", answer);
         listening->compared++;
     }
     return 0;
@@ -119,12 +106,11 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t code, uint64_t rows, const char *reason,
                         struct failure *failure) {
-    (void)context, (void)code, (void)rows, (void)failure;
     fail_msg("skipped: %s", reason);
     return 0;
 }
 
-static size_t compare(bool log) {
+static size_t compare_all(bool log) {
     static const char *const by[] = {"cluster", "experiment"};
     const char *const settings[] = {log ? "criterion=log" : "criterion=bandwidth"};
     char path[8192];
@@ -151,21 +137,10 @@ static size_t compare(bool log) {
     return listening.compared;
 }
 
-static void certified(void **state) {
-    (void)state;
+TEST(certified) {
     read_answers();
     assert_true(answer_count > 0);
-    assert_int_equal(compare(false) + compare(true), answer_count);
+    assert_int_equal(compare_all(false) + compare_all(true), answer_count);
 }
 
-int main(void) {
-    const char *set = getenv("ASSAY_TEST_DATA"), *source = getenv("ASSAY_SOURCE");
-    snprintf(data, sizeof data, "%s%s", set ? set : source ? source : ".", set ? "" : "/../shared/data");
-    if (access(data, R_OK) != 0) {
-        fprintf(stderr, "skipped: the measurements are not here (no folder '%s'; ASSAY_TEST_DATA names it)\n",
-                data);
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(certified)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

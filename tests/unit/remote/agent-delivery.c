@@ -8,21 +8,17 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
+#include "tests/test.h"
 #include "tests/unit/remote/local-sh.h"
+#include "tests/wait.h"
 
 #include <dirent.h>
 #include <limits.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 static bool have_world; /* a mount namespace of our own */
 static char base[64];   /* a folder for everything */
@@ -48,7 +44,6 @@ static const char *const own_folders[] = {"/home", "/tmp", "/var/tmp", "/dev/shm
 enum { OWN_FOLDERS = 5 };
 
 static int enter_world(void **state) {
-    (void)state;
     signal(SIGPIPE, SIG_IGN);
     if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0) {
         assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
@@ -213,9 +208,7 @@ static struct agent_delivery *start(struct fixture *fixture, struct outcome *out
 }
 
 static void wait_for(struct fixture *fixture, struct outcome *outcome) {
-    int64_t end = clock_monotonic_ns() + 120 * EVENT_SECOND;
-    while (outcome->calls == 0 && clock_monotonic_ns() < end)
-        assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, NULL) >= 0);
+    wait_until(fixture->loop, outcome->calls > 0, "no answer");
     assert_int_equal(outcome->calls, 1);
 }
 
@@ -284,16 +277,12 @@ static void expect_tidy(const char *folder, size_t agents) {
 
 /* ---- tests */
 
-static void test_brought_once_and_then_found(void **state) {
+TEST(brought_once_and_then_found) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
-    int64_t begin = clock_monotonic_ns();
     expect(fixture, BROUGHT, cache);
-    int64_t middle = clock_monotonic_ns();
     assert_int_equal(fixture->connection.runs, 2);
     expect(fixture, FOUND, cache);
-    print_message("brought in %.3f s, found in %.3f s\n", (double)(middle - begin) * 1e-9,
-                  (double)(clock_monotonic_ns() - middle) * 1e-9);
     assert_int_equal(fixture->connection.runs, 3);
     expect_tidy(cache, 1);
     /* The usual command finds it there. */
@@ -307,7 +296,7 @@ static void test_brought_once_and_then_found(void **state) {
 }
 
 /* The words of the command are ours: nothing of what the node said is in it. */
-static void test_command_has_only_our_words(void **state) {
+TEST(command_has_only_our_words) {
     struct fixture *fixture = *state;
     (void)deliver(fixture);
     const char *command = fixture->connection.last_command;
@@ -320,7 +309,7 @@ static void test_command_has_only_our_words(void **state) {
     assert_null(strstr(command, "alice"));
 }
 
-static void test_login_shells(void **state) {
+TEST(login_shells) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     static const char *const shells[] = {"/bin/dash", "/bin/bash", "/bin/busybox", "/bin/ksh",
@@ -338,7 +327,7 @@ static void test_login_shells(void **state) {
 }
 
 /* The node's /bin/sh may be any of these; each does all that the script can. */
-static void test_node_shells(void **state) {
+TEST(node_shells) {
     struct fixture *fixture = *state;
     require_world();
     cleanup_free char *cache = cache_of(fixture);
@@ -372,7 +361,7 @@ static void test_node_shells(void **state) {
     }
 }
 
-static void test_damaged_is_replaced(void **state) {
+TEST(damaged_is_replaced) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     expect(fixture, BROUGHT, cache);
@@ -392,7 +381,7 @@ static void test_damaged_is_replaced(void **state) {
 }
 
 /* The bytes are on the disk before the name is. Some sync take no file: then everything is written out. */
-static void test_synced_before_named(void **state) {
+TEST(synced_before_named) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     cleanup_free char *tool =
@@ -415,7 +404,7 @@ static void test_synced_before_named(void **state) {
     assert_string_equal(synced.bytes, expected);
 }
 
-static void test_nothing_that_hashes(void **state) {
+TEST(nothing_that_hashes) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     set_path(fixture, false);
@@ -438,7 +427,7 @@ static void fake_uname(struct fixture *fixture, const char *system, const char *
     put_text(fixture->tools, "uname", content, 0755);
 }
 
-static void test_other_machine_builds(void **state) {
+TEST(other_machine_builds) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     fake_uname(fixture, "Linux", "riscv64");
@@ -458,7 +447,7 @@ static void test_other_machine_builds(void **state) {
     expect_failure(fixture, -ENOEXEC, sentences);
 }
 
-static void test_other_machine_without_compiler(void **state) {
+TEST(other_machine_without_compiler) {
     struct fixture *fixture = *state;
     fake_uname(fixture, "Linux", "riscv64");
     set_path(fixture, false);
@@ -467,7 +456,7 @@ static void test_other_machine_without_compiler(void **state) {
     expect_failure(fixture, -ENOEXEC, sentences);
 }
 
-static void test_compiler_that_fails(void **state) {
+TEST(compiler_that_fails) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     fake_uname(fixture, "Linux", "riscv64");
@@ -490,7 +479,7 @@ static void test_compiler_that_fails(void **state) {
 }
 
 /* The binary is of the right machine and does not run (a kernel that is too old): built. */
-static void test_binary_that_does_not_run(void **state) {
+TEST(binary_that_does_not_run) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     cleanup(text_clear) struct text agent;
@@ -506,7 +495,7 @@ static void test_binary_that_does_not_run(void **state) {
     expect_failure(fixture, -ENOEXEC, sentences);
 }
 
-static void test_real_sources(void **state) {
+TEST(real_sources) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     const char *build = getenv("ASSAY_BUILD");
@@ -518,13 +507,11 @@ static void test_real_sources(void **state) {
     open_package(fixture, AGENT_SOURCE);
     if (have_world && strncmp(build, "/tmp/", 5) == 0)
         mount_over("/tmp", "mode=1777");
-    int64_t begin = clock_monotonic_ns();
     expect(fixture, BUILT, cache);
-    print_message("built in %.1f s\n", (double)(clock_monotonic_ns() - begin) * 1e-9);
     expect(fixture, BUILT_FOUND, cache);
 }
 
-static void test_xdg_comes_first(void **state) {
+TEST(xdg_comes_first) {
     struct fixture *fixture = *state;
     cleanup_free char *variable = text_format("XDG_CACHE_HOME=%s/of its own", fixture->home);
     fixture->environment[2] = variable;
@@ -536,7 +523,7 @@ static void test_xdg_comes_first(void **state) {
     expect(fixture, FOUND, other);
 }
 
-static void test_noisy_login(void **state) {
+TEST(noisy_login) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     put_text(fixture->home, "noise",
@@ -551,7 +538,7 @@ static void test_noisy_login(void **state) {
     expect(fixture, FOUND, cache);
 }
 
-static void test_no_sh(void **state) {
+TEST(no_sh) {
     struct fixture *fixture = *state;
     fixture->connection.shell = "/bin/false";
     const char *const sentences[] = {"the node's sh ended with exit status 1", NULL};
@@ -562,7 +549,7 @@ static void test_no_sh(void **state) {
 }
 
 /* A home that nodes share: all at once, and one file in the end. */
-static void test_concurrent(void **state) {
+TEST(concurrent) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     enum { ALL = 12 };
@@ -589,7 +576,7 @@ static void test_concurrent(void **state) {
 }
 
 /* Given up, or cut off by a connection that broke: nothing is taken for an agent that is none. */
-static void test_cut_off(void **state) {
+TEST(cut_off) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     struct outcome outcome;
@@ -631,7 +618,7 @@ static bool is_there(const char *folder, const char *name) {
     return file_exists(path);
 }
 
-static void test_old_ones_are_removed(void **state) {
+TEST(old_ones_are_removed) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     cleanup(text_clear) struct text sleeper;
@@ -666,7 +653,7 @@ static void test_old_ones_are_removed(void **state) {
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void test_open_folder_is_closed(void **state) {
+TEST(open_folder_is_closed) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     struct failure failure = {0};
@@ -681,7 +668,7 @@ static char *own_tmp(const char *above) {
     return text_format("%s/assay-%u", above, (unsigned)geteuid());
 }
 
-static void test_home_read_only(void **state) {
+TEST(home_read_only) {
     struct fixture *fixture = *state;
     require_world();
     assert_int_equal(mount(NULL, "/home", NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
@@ -690,7 +677,7 @@ static void test_home_read_only(void **state) {
     expect(fixture, FOUND, tmp);
 }
 
-static void test_home_noexec_and_disk_full(void **state) {
+TEST(home_noexec_and_disk_full) {
     struct fixture *fixture = *state;
     require_world();
     assert_int_equal(mount(NULL, "/home", NULL, MS_REMOUNT | MS_NOEXEC, NULL), 0);
@@ -707,7 +694,7 @@ static void test_home_noexec_and_disk_full(void **state) {
     expect_tidy(full, 0);
 }
 
-static void test_folders_of_others(void **state) {
+TEST(folders_of_others) {
     struct fixture *fixture = *state;
     require_world();
     assert_int_equal(file_remove_tree(fixture->home, NULL), 0);
@@ -732,7 +719,7 @@ static void test_folders_of_others(void **state) {
     expect_failure(fixture, -EACCES, sentences);
 }
 
-static void test_nowhere_to_write_or_run(void **state) {
+TEST(nowhere_to_write_or_run) {
     struct fixture *fixture = *state;
     require_world();
     assert_int_equal(mount(NULL, "/home", NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
@@ -755,35 +742,13 @@ static void test_nowhere_to_write_or_run(void **state) {
     expect_tidy("/tmp/assay-0", 0);
 }
 
+TEST_EACH(set_up, tear_down)
+TEST_GROUP(enter_world, NULL)
+
 int main(void) {
     if (!getenv("ASSAY_BUILD") || !getenv("ASSAY_SOURCE")) {
         fprintf(stderr, "SKIPPED: needs ASSAY_BUILD and ASSAY_SOURCE\n");
         return 77;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_brought_once_and_then_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_command_has_only_our_words, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_login_shells, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_node_shells, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_damaged_is_replaced, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_synced_before_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nothing_that_hashes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_other_machine_builds, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_other_machine_without_compiler, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_compiler_that_fails, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_binary_that_does_not_run, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_real_sources, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_xdg_comes_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_noisy_login, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_sh, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_concurrent, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cut_off, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_old_ones_are_removed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_open_folder_is_closed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_home_read_only, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_home_noexec_and_disk_full, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_folders_of_others, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nowhere_to_write_or_run, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, enter_world, NULL);
+    return test_run();
 }

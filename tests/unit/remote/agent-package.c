@@ -4,25 +4,17 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
+#include "tests/test.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char script[] = "# a comment\nverb=$1\n\n    # indented\n    echo \"# no comment\"\n";
 static const char bare_script[] = "verb=$1\necho \"# no comment\"\n";
@@ -92,7 +84,7 @@ static struct agent_package *open_package(const struct tree *tree, enum agent_ki
     return package;
 }
 
-static void test_content(void **state) {
+TEST(content) {
     const struct tree *tree = *state;
     cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_AUTO);
     assert_string_equal(agent_package_machine(package), "x86_64");
@@ -116,7 +108,7 @@ static void test_content(void **state) {
     assert_memory_equal(input + strlen(bare_script), ELFMAG, SELFMAG);
 }
 
-static void test_kinds(void **state) {
+TEST(kinds) {
     const struct tree *tree = *state;
     size_t length;
     cleanup(free_package) struct agent_package *binary = open_package(tree, AGENT_BINARY);
@@ -142,7 +134,7 @@ static void test_kinds(void **state) {
 }
 
 /* The hash is of names as well as contents, and of nothing else. */
-static void test_source_hash(void **state) {
+TEST(source_hash) {
     const struct tree *tree = *state;
     static const struct {
         const char *path, *content;
@@ -177,7 +169,7 @@ static void remove_path(const struct tree *tree, const char *path) {
     assert_int_equal(file_remove_tree(full, NULL), 0);
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
     const struct tree *tree = *state;
     put_text(tree, SOURCE "engine/agent/end.c", "no line end");
     expect_refused(tree, AGENT_AUTO, "end.c' is not a text of whole lines");
@@ -229,7 +221,7 @@ static void expect_same(const char *folder, const struct tree *tree, const char 
     assert_string_equal(here_hex, there_hex);
 }
 
-static void test_unpacking(void **state) {
+TEST(unpacking) {
     const struct tree *tree = *state;
     cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_SOURCE);
     size_t length;
@@ -258,8 +250,7 @@ static void test_unpacking(void **state) {
 
 /* What is delivered of the sources in the build tree is what the one line of engine/agent/README.md compiles.
  */
-static void test_sources_of_the_build_tree(void **state) {
-    (void)state;
+TEST(sources_of_the_build_tree) {
     const char *build = getenv("ASSAY_BUILD"), *top = getenv("ASSAY_SOURCE");
     if (!build || !top) {
         print_message("SKIPPED: needs ASSAY_BUILD and ASSAY_SOURCE\n");
@@ -301,7 +292,7 @@ static void test_sources_of_the_build_tree(void **state) {
 
 /* ---- the command */
 
-static void test_command(void **state) {
+TEST(command) {
     const struct tree *tree = *state;
     cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_AUTO);
     cleanup(text_clear) struct text command;
@@ -329,16 +320,9 @@ static void test_command(void **state) {
     assert_string_equal(command.bytes, "exec /tmp/assay-0/agent-x");
 }
 
+TEST_EACH(set_up, tear_down)
+
 int main(void) {
     signal(SIGPIPE, SIG_IGN);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_content, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kinds, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_source_hash, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_unpacking, set_up, tear_down),
-        cmocka_unit_test(test_sources_of_the_build_tree),
-        cmocka_unit_test_setup_teardown(test_command, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run();
 }

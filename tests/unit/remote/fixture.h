@@ -9,6 +9,7 @@
 #include "engine/remote/agent-link.h"
 #include "engine/remote/remote-command.h"
 #include "engine/remote/transport-local.h"
+#include "tests/wait.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -136,14 +137,10 @@ static inline int count_processes(const char *arguments, size_t length) {
     return count;
 }
 
-/* Waits up to two seconds for it to be gone. */
+/* Waits for it to be gone. */
 static inline bool process_ends(pid_t pid) {
-    for (int i = 0; i < 200; i++) {
-        if (!process_lives(pid))
-            return true;
-        usleep(10000);
-    }
-    return false;
+    wait_until(NULL, !process_lives(pid), "process %ld is there", (long)pid);
+    return true;
 }
 
 #define SHELL(...)                                                                                           \

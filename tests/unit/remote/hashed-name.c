@@ -1,17 +1,9 @@
 /* Hashed names: against libssh, which has its own reader, and against what ssh-keygen writes. */
 #include "engine/remote/hashed-name.h"
 #include "engine/foundation/text.h"
+#include "tests/test.h"
 
 #include <libssh/libssh.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const char *const by_ssh_keygen =
     "|1|kZs+AsHa2+isJRSYV0DdwGAkam8=|vBqk8TkuBxyvBzcXrZUiTBUPTbc="; /* of node.site.org */
@@ -20,8 +12,7 @@ static bool parse(const char *text, struct hashed_name *ret) {
     return hashed_name_parse(text, strlen(text), ret);
 }
 
-static void test_real_line(void **state) {
-    (void)state;
+TEST(real_line) {
     struct hashed_name hashed;
     assert_true(parse(by_ssh_keygen, &hashed));
     assert_true(hashed_name_matches(&hashed, "node.site.org"));
@@ -30,8 +21,7 @@ static void test_real_line(void **state) {
     assert_false(hashed_name_matches(&hashed, ""));
 }
 
-static void test_refuses(void **state) {
-    (void)state;
+TEST(refuses) {
     struct hashed_name hashed;
     char text[128];
     size_t length = strlen(by_ssh_keygen);
@@ -65,8 +55,7 @@ static void encode(const uint8_t bytes[HASHED_NAME_BYTES], char ret[29]) {
 
 /* libssh only says whether a line is for a name. So a line is made with the hash that we compute: libssh must
  * take it, and must not when one bit of it is another. */
-static void test_as_libssh(void **state) {
-    (void)state;
+TEST(as_libssh) {
     srandom(7);
     for (int round = 0; round < 400; round++) {
         uint8_t salt[HASHED_NAME_BYTES], zero[HASHED_NAME_BYTES] = {0};
@@ -99,13 +88,4 @@ static void test_as_libssh(void **state) {
             free(line);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_real_line),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_as_libssh),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,18 +4,11 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
+#include "tests/test.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct place {
     char folder[64];
@@ -67,8 +60,7 @@ static void assert_content(const char *path, const char *expected) {
     text_clear(&text);
 }
 
-static void test_paths(void **state) {
-    (void)state;
+TEST(paths) {
     static const char *const bad[] = {"",    "/",   "/etc/passwd", "..", "../x", "a/../../x", "a/..", ".",
                                       "./a", "a/.", "a//b",        "a/", "//a",  "a/./b",     "../",  "a/b/"};
     static const char *const good[] = {"a",   "a/b",       "...",    ".hidden", "a..b",
@@ -95,7 +87,7 @@ static void test_paths(void **state) {
     assert_non_null(landing_problem(path));
 }
 
-static void test_files_land(void **state) {
+TEST(files_land) {
     struct place *place = *state;
     struct stat status;
     assert_int_equal(land(place, "x/y/z", "content", 0640), 0);
@@ -123,7 +115,7 @@ static int count_entries(const struct place *place) {
     return count;
 }
 
-static void test_what_is_not_committed_is_not_there(void **state) {
+TEST(what_is_not_committed_is_not_there) {
     struct place *place = *state;
     struct landed landed = LANDED_NONE;
     assert_int_equal(land(place, "x", "old", 0644), 0);
@@ -141,7 +133,7 @@ static void test_what_is_not_committed_is_not_there(void **state) {
     assert_int_equal(count_entries(place), 1);
 }
 
-static void test_many_land_together_and_large_ones_alone(void **state) {
+TEST(many_land_together_and_large_ones_alone) {
     struct place *place = *state;
     char name[32];
     for (int i = 0; i < LANDING_TOGETHER_MOST + 10; i++) {
@@ -166,7 +158,7 @@ static void test_many_land_together_and_large_ones_alone(void **state) {
 }
 
 /* One of many that cannot have its name keeps none of the others from theirs. */
-static void test_one_in_the_way_harms_no_other(void **state) {
+TEST(one_in_the_way_harms_no_other) {
     struct place *place = *state;
     assert_int_equal(landing_make_folder(place->landing, "b", &place->failure), 0);
     static const char *const names[] = {"a", "b", "c"};
@@ -183,7 +175,7 @@ static void test_one_in_the_way_harms_no_other(void **state) {
     assert_int_equal(count_entries(place), 3);
 }
 
-static void test_no_link_is_followed(void **state) {
+TEST(no_link_is_followed) {
     struct place *place = *state;
     char victim[128];
     snprintf(victim, sizeof victim, "%s/victim", place->folder);
@@ -203,7 +195,7 @@ static void test_no_link_is_followed(void **state) {
     assert_non_null(strstr(place->failure.text, "/a/b/node/folder"));
 }
 
-static void test_the_folder_itself_is_no_link(void **state) {
+TEST(the_folder_itself_is_no_link) {
     struct place *place = *state;
     char folder[128], link[160];
     snprintf(folder, sizeof folder, "%s/a", place->folder);
@@ -218,15 +210,4 @@ static void test_the_folder_itself_is_no_link(void **state) {
     landing_free(landing);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test_setup_teardown(test_files_land, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_not_committed_is_not_there, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_land_together_and_large_ones_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_one_in_the_way_harms_no_other, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_link_is_followed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_folder_itself_is_no_link, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -4,6 +4,7 @@
 #include "tests/unit/remote/fixture.h"
 
 #include "engine/agent/machine.h"
+#include "tests/test.h"
 
 #include <sys/stat.h>
 
@@ -43,8 +44,7 @@ static const struct {
 };
 enum { MACHINES = sizeof machines / sizeof *machines };
 
-static void each_tells_of_its_processors(void **state) {
-    (void)state;
+TEST(each_tells_of_its_processors) {
     for (size_t i = 0; i < MACHINES; i++) {
         make(machines[i].name);
         struct node_facts *facts = NULL;
@@ -106,8 +106,7 @@ static void check_word(const struct machine *machine, const char *path, const ch
     assert_string_equal(word, expected);
 }
 
-static void each_is_controlled_as_its_driver_is(void **state) {
-    (void)state;
+TEST(each_is_controlled_as_its_driver_is) {
     for (size_t i = 0; i < MACHINES; i++) {
         make(machines[i].name);
         struct machine machine;
@@ -137,8 +136,7 @@ static void each_is_controlled_as_its_driver_is(void **state) {
 }
 
 /* Every link of a class leads to a folder with what the class has. */
-static void sensors_are_found(void **state) {
-    (void)state;
+TEST(sensors_are_found) {
     static const struct {
         const char *folder, *prefix, *file;
     } classes[] = {{"sys/class/hwmon", "hwmon", "name"},
@@ -173,8 +171,7 @@ static void sensors_are_found(void **state) {
     }
 }
 
-static void counters_wrap_where_they_say(void **state) {
-    (void)state;
+TEST(counters_wrap_where_they_say) {
     make("two-sockets");
     struct machine machine;
     assert_int_equal(machine_open(root, &machine, NULL), 0);
@@ -186,8 +183,7 @@ static void counters_wrap_where_they_say(void **state) {
     drop();
 }
 
-static void modes_are_those_of_the_kernel(void **state) {
-    (void)state;
+TEST(modes_are_those_of_the_kernel) {
     static const struct {
         const char *path;
         mode_t mode;
@@ -206,8 +202,7 @@ static void modes_are_those_of_the_kernel(void **state) {
     drop();
 }
 
-static void what_is_no_machine_is_refused(void **state) {
-    (void)state;
+TEST(what_is_no_machine_is_refused) {
     static const struct {
         const char *specification, *sentence;
     } bad[] = {{"no-such", "there is no machine 'no-such'"},
@@ -224,16 +219,4 @@ static void what_is_no_machine_is_refused(void **state) {
             fail_msg("'%s' does not have '%s'", failure.text, bad[i].sentence);
         assert_null(tree.entries);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_tells_of_its_processors),
-        cmocka_unit_test(each_is_controlled_as_its_driver_is),
-        cmocka_unit_test(sensors_are_found),
-        cmocka_unit_test(counters_wrap_where_they_say),
-        cmocka_unit_test(modes_are_those_of_the_kernel),
-        cmocka_unit_test(what_is_no_machine_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

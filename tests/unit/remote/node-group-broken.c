@@ -1,17 +1,20 @@
 /* Groups of daemons whose streams break: the others do not wait for them, and who could not be told to leave
  * is named. */
+#include "tests/simulation/moved-clock.h"
+#include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 #include "tests/unit/remote/scripted-transport.h"
 
 #include <sys/random.h>
 
 /* More than any round has under way at once. */
-enum { NODES = 20, HEALTHY = NODES - 1, LEASE_MS = 2500 };
+enum { NODES = 20, HEALTHY = NODES - 1, LEASE_MS = 300000 };
 
 struct broken_fixture {
     struct group_fixture group;
     struct script scripts[NODES];
     char folders[NODES][96];
+    bool leaving;
 };
 
 static void add_daemon(struct broken_fixture *fixture, size_t node, int64_t lease_ms) {
@@ -46,94 +49,106 @@ static struct agent_link *link_of(struct broken_fixture *fixture, size_t node) {
     return node_group_link(fixture->group.group, node);
 }
 
-/* Its stream breaks, and there is no other. */
+/* Its stream breaks, and there is no other; nobody is at its other end. */
 static void break_node(struct broken_fixture *fixture, size_t node) {
+    pid_t agent = agent_link_greeting(link_of(fixture, node))->pid;
     fixture->scripts[node].refuse = -ECONNREFUSED;
     scripted_fail((struct scripted *)agent_link_transport(link_of(fixture, node)), -ECONNRESET,
                   "the test broke it");
-    while (agent_link_state(link_of(fixture, node)) != AGENT_LINK_BROKEN)
-        assert_true(event_loop_run_once(fixture->group.loop, EVENT_SECOND, NULL) >= 0);
+    kill(agent, SIGKILL);
+    wait_until(fixture->group.loop, agent_link_state(link_of(fixture, node)) == AGENT_LINK_BROKEN, "%d",
+               agent_link_state(link_of(fixture, node)));
 }
 
 /* ---- rounds */
 
 struct taken {
-    int64_t at_ns;
+    struct broken_fixture *fixture;
     unsigned count;
+    bool is_over;
 };
 
+/* Nothing has become of the others meanwhile: it has not waited for them. */
 static void take(size_t node, const char *bytes, size_t length, void *context) {
-    (void)bytes;
+    struct taken *taken = context;
     assert_int_equal(node, HEALTHY);
     assert_int_equal(length, 4);
-    struct taken *taken = context;
-    taken->at_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < HEALTHY; i++)
+        assert_int_equal(agent_link_state(link_of(taken->fixture, i)), AGENT_LINK_BROKEN);
     taken->count++;
 }
 
-static void test_those_that_were_broken_before_take_no_places(void **state) {
-    (void)state;
+static void end_leases(struct event_source *self, void *context) {
+    struct taken *taken = context;
+    if (taken->count > 0 && !taken->is_over)
+        moved_clock_advance(LEASE_MS);
+    taken->is_over = taken->count > 0;
+}
+
+TEST(those_that_were_broken_before_take_no_places) {
     struct broken_fixture fixture;
     open_daemons(&fixture, NODES, LEASE_MS);
+    moved_clock_use(group_path(&fixture.group, "clock"));
     write_whole(group_path(&fixture.group, "n20/file"), "here", 4);
     for (size_t i = 0; i < HEALTHY; i++)
         break_node(&fixture, i);
-    struct taken taken = {0};
+    struct taken taken = {.fixture = &fixture};
     struct failure *failures;
-    int64_t start = clock_monotonic_ns();
+    struct event_source *timer =
+        event_loop_add_timer(fixture.group.loop, EVENT_MILLISECOND, EVENT_MILLISECOND, end_leases, &taken);
     assert_done(&fixture.group, node_group_read(fixture.group.group, "file", 100, take, &taken, &failures,
                                                 &fixture.group.failure));
     assert_int_equal(taken.count, 1);
-    /* The round is over when the others are lost; the one that is there has not waited for that. */
-    assert_true(clock_monotonic_ns() - start > EVENT_SECOND);
-    assert_in_range((taken.at_ns - start) / EVENT_MILLISECOND, 0, 500);
+    /* The round is over when the others are lost. */
+    assert_true(taken.is_over);
     for (size_t i = 0; i < NODES; i++)
         assert_int_equal(failures[i].code == 0, i == HEALTHY);
     free(failures);
-    assert_done(&fixture.group,
-                node_group_close(fixture.group.group, 10 * EVENT_SECOND, &fixture.group.failure));
+    event_source_remove(timer);
+    assert_done(&fixture.group, node_group_close(fixture.group.group, WAIT_LIMIT_MS * EVENT_MILLISECOND,
+                                                 &fixture.group.failure));
     group_close(&fixture.group);
 }
 
 /* ---- leaving */
 
+/* At once, but when they leave only after the one that can be told has left. */
 static void stop_it(struct event_source *self, void *context) {
-    (void)self;
-    event_loop_stop(context);
+    struct broken_fixture *fixture = context;
+    if (!fixture->leaving || agent_link_state(link_of(fixture, 1)) == AGENT_LINK_CLOSED)
+        event_loop_stop(fixture->group.loop);
 }
 
-static void test_those_that_could_not_be_told_are_named(void **state) {
-    (void)state;
+TEST(those_that_could_not_be_told_are_named) {
     struct broken_fixture fixture;
     open_daemons(&fixture, 3, 300000);
-    pid_t agent = agent_link_greeting(link_of(&fixture, 1))->pid;
     break_node(&fixture, 1);
-    assert_int_equal(node_group_close(fixture.group.group, 10 * EVENT_SECOND, &fixture.group.failure),
-                     -ETIMEDOUT);
+    assert_int_equal(
+        node_group_close(fixture.group.group, WAIT_LIMIT_MS * EVENT_MILLISECOND, &fixture.group.failure),
+        -ETIMEDOUT);
     assert_string_equal(fixture.group.failure.text,
                         "leaving failed on 1 of 3 nodes: n2: the agent could not be told to leave; it is "
                         "left to its lease of 5 min");
-    kill(agent, SIGKILL);
     group_close(&fixture.group);
 }
 
-static void test_those_that_could_not_be_told_are_named_when_interrupted(void **state) {
-    (void)state;
+TEST(those_that_could_not_be_told_are_named_when_interrupted) {
     struct broken_fixture fixture;
     open_daemons(&fixture, 2, 90000);
     add_daemon(&fixture, 2, 90000);
     fixture.scripts[2].open_delay_ns = 20 * EVENT_SECOND;
     fixture.scripts[2].begins_at_once = true;
-    pid_t agent = agent_link_greeting(link_of(&fixture, 0))->pid;
     break_node(&fixture, 0);
     fixture.scripts[0].refuse = 0;
     fixture.scripts[0].open_delay_ns = 20 * EVENT_SECOND;
-    struct event_source *timer = event_loop_add_timer(fixture.group.loop, 300 * EVENT_MILLISECOND,
-                                                      300 * EVENT_MILLISECOND, stop_it, fixture.group.loop);
+    struct event_source *timer =
+        event_loop_add_timer(fixture.group.loop, EVENT_MILLISECOND, EVENT_MILLISECOND, stop_it, &fixture);
     assert_int_equal(node_group_connect(fixture.group.group, &fixture.group.failure), -EINTR);
     event_loop_resume(fixture.group.loop);
-    assert_int_equal(node_group_close(fixture.group.group, 10 * EVENT_SECOND, &fixture.group.failure),
-                     -EINTR);
+    fixture.leaving = true;
+    assert_int_equal(
+        node_group_close(fixture.group.group, WAIT_LIMIT_MS * EVENT_MILLISECOND, &fixture.group.failure),
+        -EINTR);
     assert_int_equal(fixture.group.failure.kind, FAILURE_INTERRUPTED);
     assert_string_equal(
         fixture.group.failure.text,
@@ -141,15 +156,5 @@ static void test_those_that_could_not_be_told_are_named_when_interrupted(void **
         "to leave; it is left to its lease of 90 s; n3: the agent, if it was started, could not be told to "
         "leave; it is left to its lease of 60 s");
     event_source_remove(timer);
-    kill(agent, SIGKILL);
     group_close(&fixture.group);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_those_that_were_broken_before_take_no_places),
-        cmocka_unit_test(test_those_that_could_not_be_told_are_named),
-        cmocka_unit_test(test_those_that_could_not_be_told_are_named_when_interrupted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Groups as a whole: who is there and who is not, who is told, how all leave, and how much memory it takes.
  */
+#include "tests/simulation/moved-clock.h"
+#include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 
 #include <fcntl.h>
@@ -36,8 +38,7 @@ static void on_progress(struct node_group *group, size_t done, size_t total, voi
     heard->last_total = total;
 }
 
-static void test_those_that_fail_are_named(void **state) {
-    (void)state;
+TEST(those_that_fail_are_named) {
     struct group_fixture fixture;
     struct heard heard = {0};
     struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = &heard};
@@ -73,8 +74,7 @@ static void test_those_that_fail_are_named(void **state) {
     group_close(&fixture);
 }
 
-static void test_one_alone_is_told_by_its_place(void **state) {
-    (void)state;
+TEST(one_alone_is_told_by_its_place) {
     struct group_fixture fixture;
     group_prepare(&fixture, NULL);
     group_add(&fixture, 0, "/bin/false");
@@ -92,8 +92,7 @@ static int add(struct group_fixture *fixture, const char *name) {
     return node_group_add(fixture->group, transport, NULL, &fixture->failure);
 }
 
-static void test_names_that_cannot_be_files_are_refused(void **state) {
-    (void)state;
+TEST(names_that_cannot_be_files_are_refused) {
     struct group_fixture fixture;
     group_prepare(&fixture, NULL);
     char longest[202];
@@ -113,8 +112,7 @@ static void test_names_that_cannot_be_files_are_refused(void **state) {
     group_close(&fixture);
 }
 
-static void test_an_empty_group(void **state) {
-    (void)state;
+TEST(an_empty_group) {
     struct group_fixture fixture;
     group_prepare(&fixture, NULL);
     assert_done(&fixture, node_group_connect(fixture.group, &fixture.failure));
@@ -132,14 +130,14 @@ static void test_an_empty_group(void **state) {
 
 /* ---- leaving */
 
-static void test_all_leave(void **state) {
-    (void)state;
+TEST(all_leave) {
     struct group_fixture fixture;
     group_open(&fixture, NODES);
     pid_t pids[NODES];
     for (size_t i = 0; i < NODES; i++)
         pids[i] = agent_link_greeting(node_group_link(fixture.group, i))->pid;
-    assert_done(&fixture, node_group_close(fixture.group, 10 * EVENT_SECOND, &fixture.failure));
+    assert_done(&fixture,
+                node_group_close(fixture.group, WAIT_LIMIT_MS * EVENT_MILLISECOND, &fixture.failure));
     for (size_t i = 0; i < NODES; i++) {
         assert_false(node_group_is_there(fixture.group, i));
         assert_false(process_lives(pids[i]));
@@ -148,15 +146,26 @@ static void test_all_leave(void **state) {
     group_close(&fixture);
 }
 
-static void test_one_that_does_not_leave_is_named(void **state) {
-    (void)state;
+/* When the two others have left, time passes for the one. */
+static void pass_time(struct event_source *self, void *context) {
+    struct group_fixture *fixture = context;
+    if (agent_link_state(node_group_link(fixture->group, 0)) != AGENT_LINK_CLOSED ||
+        agent_link_state(node_group_link(fixture->group, 2)) != AGENT_LINK_CLOSED)
+        return;
+    event_source_remove(self);
+    moved_clock_advance(900 * 1000);
+}
+
+TEST(one_that_does_not_leave_is_named) {
     struct group_fixture fixture;
     group_open(&fixture, 3);
+    moved_clock_use(group_path(&fixture, "clock"));
     pid_t pid = agent_link_greeting(node_group_link(fixture.group, 1))->pid;
     assert_int_equal(kill(pid, SIGSTOP), 0);
-    assert_int_equal(node_group_close(fixture.group, EVENT_SECOND, &fixture.failure), -ETIMEDOUT);
+    event_loop_add_timer(fixture.loop, EVENT_MILLISECOND, EVENT_MILLISECOND, pass_time, &fixture);
+    assert_int_equal(node_group_close(fixture.group, 900 * EVENT_SECOND, &fixture.failure), -ETIMEDOUT);
     assert_string_equal(fixture.failure.text,
-                        "leaving failed on 1 of 3 nodes: n2: the agent has not left within 1 s");
+                        "leaving failed on 1 of 3 nodes: n2: the agent has not left within 900 s");
     kill(pid, SIGCONT);
     group_close(&fixture);
 }
@@ -166,8 +175,7 @@ static void stop_it(struct event_source *self, void *context) {
     event_loop_stop(context);
 }
 
-static void test_connecting_can_be_interrupted_and_gone_on_with(void **state) {
-    (void)state;
+TEST(connecting_can_be_interrupted_and_gone_on_with) {
     struct group_fixture fixture;
     group_prepare(&fixture, NULL);
     for (size_t i = 0; i < 4; i++)
@@ -184,8 +192,7 @@ static void test_connecting_can_be_interrupted_and_gone_on_with(void **state) {
 
 /* ---- what each is */
 
-static void test_facts_of_all(void **state) {
-    (void)state;
+TEST(facts_of_all) {
     struct group_fixture fixture;
     group_prepare(&fixture, NULL);
     for (size_t i = 0; i < NODES; i++)
@@ -214,8 +221,7 @@ static void test_facts_of_all(void **state) {
     group_close(&fixture);
 }
 
-static void test_clocks_of_all(void **state) {
-    (void)state;
+TEST(clocks_of_all) {
     struct group_fixture fixture;
     group_open(&fixture, NODES);
     struct agent_clock *clocks;
@@ -257,8 +263,7 @@ static long grown_kib(struct group_fixture *fixture, const char *script, uint64_
     return grown;
 }
 
-static void test_memory_is_bounded_whatever_is_printed(void **state) {
-    (void)state;
+TEST(memory_is_bounded_whatever_is_printed) {
     struct group_fixture fixture;
     group_open(&fixture, GROUP_NODES_MOST);
     long all = peak_kib("VmRSS:");
@@ -270,20 +275,4 @@ static void test_memory_is_bounded_whatever_is_printed(void **state) {
     if (!SANITIZED)
         assert_true(some < 60 << 10 && endless < 60 << 10);
     group_close(&fixture);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_those_that_fail_are_named),
-        cmocka_unit_test(test_one_alone_is_told_by_its_place),
-        cmocka_unit_test(test_names_that_cannot_be_files_are_refused),
-        cmocka_unit_test(test_an_empty_group),
-        cmocka_unit_test(test_all_leave),
-        cmocka_unit_test(test_one_that_does_not_leave_is_named),
-        cmocka_unit_test(test_connecting_can_be_interrupted_and_gone_on_with),
-        cmocka_unit_test(test_facts_of_all),
-        cmocka_unit_test(test_clocks_of_all),
-        cmocka_unit_test(test_memory_is_bounded_whatever_is_printed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

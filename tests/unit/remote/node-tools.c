@@ -1,12 +1,12 @@
 /* The agent's tools on many nodes: their lines, their arguments, and every way in which they can fail. */
+#include "tests/test.h"
 #include "tests/unit/remote/tool-fixture.h"
 
 #include "engine/remote/node-tools.h"
 
 /* ---- lines */
 
-static void test_lines(void **state) {
-    (void)state;
+TEST(lines) {
     char bytes[] = "one\n\nthree\nthe last has no end";
     char *at = bytes;
     assert_string_equal(tool_line_next(&at), "one");
@@ -19,8 +19,7 @@ static void test_lines(void **state) {
     assert_null(tool_line_next(&at));
 }
 
-static void test_fields(void **state) {
-    (void)state;
+TEST(fields) {
     char line[] = "kind\ta\\tb\\nc\\\\d\t\t\\\\t\tends in \\";
     char *at = line;
     assert_string_equal(tool_field_next(&at), "kind");
@@ -80,8 +79,7 @@ static void run_some(struct group_fixture *fixture, struct taken *taken, const s
     assert_done(fixture, node_group_run_tool(fixture->group, &tool, ret, &fixture->failure));
 }
 
-static void test_lines_of_all_nodes(void **state) {
-    (void)state;
+TEST(lines_of_all_nodes) {
     struct group_fixture fixture;
     struct taken taken = {.refuse = -1};
     struct failure *failures;
@@ -103,8 +101,7 @@ static const char *const *numbered(size_t node, void *context) {
     return taken->arguments;
 }
 
-static void test_arguments_of_each_and_some_nodes(void **state) {
-    (void)state;
+TEST(arguments_of_each_and_some_nodes) {
     struct group_fixture fixture;
     struct taken taken = {.refuse = -1};
     struct failure *failures;
@@ -140,8 +137,7 @@ static void assert_fails(const char *script, const struct node_tool *tool, struc
     group_close(&fixture);
 }
 
-static void test_statuses(void **state) {
-    (void)state;
+TEST(statuses) {
     struct taken taken = {.refuse = -1};
     const struct node_tool plain = {0};
     assert_fails("echo some lines; echo 'wrong arguments' >&2; echo more >&2; exit 2", &plain, &taken, -EIO,
@@ -155,8 +151,7 @@ static void test_statuses(void **state) {
 }
 
 /* A status of 1 is no failure of its own where lines say what it means. */
-static void test_what_lines_say(void **state) {
-    (void)state;
+TEST(what_lines_say) {
     struct group_fixture fixture;
     struct taken taken = {.refuse = -1};
     struct failure *failures;
@@ -181,13 +176,12 @@ static void test_what_lines_say(void **state) {
     group_close(&fixture);
 }
 
-static void test_time_limit(void **state) {
-    (void)state;
+TEST(time_limit) {
     struct taken taken = {.refuse = -1};
     struct group_fixture fixture;
     struct failure *failures;
     tools_open(&fixture, 1, "echo line; exec sleep 60");
-    run_some(&fixture, &taken, &(struct node_tool){.timeout_ms = 200}, &failures);
+    run_some(&fixture, &taken, &(struct node_tool){.timeout_ms = 20}, &failures);
     assert_int_equal(failures[0].code, -EIO);
     assert_non_null(strstr(failures[0].text, "ran past its time limit"));
     assert_int_equal(taken.calls, 0);
@@ -195,16 +189,14 @@ static void test_time_limit(void **state) {
     group_close(&fixture);
 }
 
-static void test_too_much_output(void **state) {
-    (void)state;
+TEST(too_much_output) {
     struct taken taken = {.refuse = -1};
     assert_fails("yes 'a line of a tool that does not stop' | head -c 17000000", &(struct node_tool){0},
                  &taken, -EFBIG, "the agent's tool printed more than 16 MiB");
     assert_int_equal(taken.calls, 1);
 }
 
-static void test_just_enough_output(void **state) {
-    (void)state;
+TEST(just_enough_output) {
     struct taken taken = {.refuse = -1};
     struct group_fixture fixture;
     struct failure *failures;
@@ -216,30 +208,26 @@ static void test_just_enough_output(void **state) {
     group_close(&fixture);
 }
 
-static void test_a_nul_hides_nothing(void **state) {
-    (void)state;
+TEST(a_nul_hides_nothing) {
     struct taken taken = {.refuse = -1};
     assert_fails("printf 'line\\n\\0line\\n'", &(struct node_tool){0}, &taken, -EPROTO,
                  "the agent's tool printed a NUL; expected lines of text");
 }
 
-static void test_a_line_that_is_refused(void **state) {
-    (void)state;
+TEST(a_line_that_is_refused) {
     struct taken taken = {.refuse = 1};
     assert_fails("echo bad; echo worse", &(struct node_tool){0}, &taken, -EPROTO,
                  "the test does not take 'bad'");
     assert_int_equal(taken.calls, 2); /* and the rest is not asked about */
 }
 
-static void test_a_node_that_is_gone(void **state) {
-    (void)state;
+TEST(a_node_that_is_gone) {
     struct group_fixture fixture;
     struct taken taken = {.refuse = -1};
     struct failure *failures;
     tools_open(&fixture, 2, "echo fine");
     agent_link_close(node_group_link(fixture.group, 0));
-    while (node_group_is_there(fixture.group, 0))
-        assert_true(event_loop_run_once(fixture.loop, EVENT_SECOND, NULL) >= 0);
+    wait_until(fixture.loop, !node_group_is_there(fixture.group, 0), "it is there");
     run_some(&fixture, &taken, &(struct node_tool){.is_told = is_told}, &failures);
     assert_true(failures[0].code < 0);
     assert_int_equal(failures[1].code, 0);
@@ -249,8 +237,7 @@ static void test_a_node_that_is_gone(void **state) {
 }
 
 /* The tools of the agent itself: started as its own program, wherever that lies. */
-static void test_the_agent_is_its_tools(void **state) {
-    (void)state;
+TEST(the_agent_is_its_tools) {
     struct group_fixture fixture;
     struct taken taken = {.refuse = -1};
     struct failure *failures;
@@ -262,23 +249,4 @@ static void test_the_agent_is_its_tools(void **state) {
                         "the agent's tool exited with status 2: assay-agent: unknown option; see --help");
     free(failures);
     group_close(&fixture);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_lines_of_all_nodes),
-        cmocka_unit_test(test_arguments_of_each_and_some_nodes),
-        cmocka_unit_test(test_statuses),
-        cmocka_unit_test(test_what_lines_say),
-        cmocka_unit_test(test_time_limit),
-        cmocka_unit_test(test_too_much_output),
-        cmocka_unit_test(test_just_enough_output),
-        cmocka_unit_test(test_a_nul_hides_nothing),
-        cmocka_unit_test(test_a_line_that_is_refused),
-        cmocka_unit_test(test_a_node_that_is_gone),
-        cmocka_unit_test(test_the_agent_is_its_tools),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

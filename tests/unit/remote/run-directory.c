@@ -1,5 +1,6 @@
 /* What becomes of the run directory when the agent was told to remove it, for each way in which it can end.
  */
+#include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
 #include <sys/stat.h>
@@ -10,7 +11,6 @@ static char top[32], outside[64];
 
 /* The run directory is `top`/run; it is not there yet. */
 static int set_up(void **state) {
-    (void)state;
     memset(&f, 0, sizeof f);
     snprintf(top, sizeof top, "/tmp/assay-test-XXXXXX");
     assert_non_null(mkdtemp(top));
@@ -28,7 +28,6 @@ static void let_go(void) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     let_go();
     assert_int_equal(file_remove_tree(top, NULL), 0);
     return 0;
@@ -39,32 +38,29 @@ static void connect_with(const char *directory, bool remove) {
 }
 
 /* Files, a folder that cannot be written, a link out, and a process that has left everything, SIGTERM
- * included, and goes on writing. */
+ * included if the first argument says so, and goes on writing. */
 static const char mess[] =
     "mkdir -p a/b && echo x >a/b/file && chmod 0555 a/b && ln -s ../outside out && "
-    "(trap '' TERM; setsid sh -c 'echo $$ >pid; while :; do : >a/$$; sleep 0.01; done' &) "
+    "(eval \"$0\"; setsid sh -c 'echo $$ >pid; while :; do : >a/$$; sleep 0.01; done' &) "
     "&& while ! [ -s pid ]; do sleep 0.01; done && echo ready && exec sleep 91";
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                       size_t length, void *context) {
-    (void)command;
-    (void)stream;
-    (void)bytes;
-    (void)length;
     *(bool *)context = true;
 }
 
 /* Returns the process that goes on writing. */
-static pid_t make_mess(struct remote_command **ret) {
+static pid_t make_mess(struct remote_command **ret, bool stubborn) {
     static const struct remote_command_callbacks callbacks = {.on_output = on_output};
     static bool ready;
     ready = false;
-    assert_done(&f,
-                remote_command_start(
-                    f.link, &(struct remote_command_specification){.arguments = SHELL(mess), .grace_ms = 200},
-                    &callbacks, &ready, ret, &f.failure));
+    assert_done(&f, remote_command_start(
+                        f.link,
+                        &(struct remote_command_specification){
+                            .arguments = SHELL(mess, stubborn ? "trap '' TERM" : ":"), .grace_ms = 200},
+                        &callbacks, &ready, ret, &f.failure));
     while (!ready)
-        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) >= 0);
     struct text text;
     text_init(&text, 100);
     assert_int_equal(file_read(fixture_path(&f, "pid"), &text, NULL), 0);
@@ -72,17 +68,6 @@ static pid_t make_mess(struct remote_command **ret) {
     text_clear(&text);
     assert_true(process_lives(pid));
     return pid;
-}
-
-/* Waits for it: up to eight seconds, the guardian's patience included. */
-static bool is_gone(const char *path) {
-    struct stat status;
-    for (int i = 0; i < 800; i++) {
-        if (lstat(path, &status) < 0)
-            return errno == ENOENT;
-        usleep(10000);
-    }
-    return false;
 }
 
 static void put(const char *path) {
@@ -97,13 +82,12 @@ static char *in(const char *folder, const char *name) {
     return path[turn];
 }
 
-static void a_normal_end_removes_it(void **state) {
-    (void)state;
+TEST(a_normal_end_removes_it) {
     put(in(outside, "kept"));
     connect_with(f.folder, true);
     struct remote_command *command;
-    pid_t pid = make_mess(&command);
-    assert_done(&f, agent_link_close_and_wait(f.link, 10 * EVENT_SECOND, &f.failure));
+    pid_t pid = make_mess(&command, false);
+    assert_done(&f, agent_link_close_and_wait(f.link, WAIT_LIMIT_MS * EVENT_MILLISECOND, &f.failure));
     /* The agent has ended, so all is done. */
     assert_false(process_lives(pid));
     assert_false(file_exists(f.folder));
@@ -111,18 +95,16 @@ static void a_normal_end_removes_it(void **state) {
     remote_command_free(command);
 }
 
-static void freeing_the_link_removes_it(void **state) {
-    (void)state;
+TEST(freeing_the_link_removes_it) {
     connect_with(f.folder, true);
     struct remote_command *command;
-    make_mess(&command);
+    make_mess(&command, false);
     let_go();
     assert_false(file_exists(f.folder));
     remote_command_free(command);
 }
 
-static void a_killed_engine_leaves_nothing(void **state) {
-    (void)state;
+TEST(a_killed_engine_leaves_nothing) {
     put(in(outside, "kept"));
     int ready[2];
     assert_int_equal(pipe(ready), 0);
@@ -130,7 +112,7 @@ static void a_killed_engine_leaves_nothing(void **state) {
     if (engine == 0) {
         connect_with(f.folder, true);
         struct remote_command *command;
-        pid_t pid = make_mess(&command);
+        pid_t pid = make_mess(&command, true);
         (void)!write(ready[1], &pid, sizeof pid);
         for (;;)
             pause();
@@ -142,18 +124,17 @@ static void a_killed_engine_leaves_nothing(void **state) {
     assert_true(file_exists(f.folder));
     kill(engine, SIGKILL);
     assert_int_equal(waitpid(engine, NULL, 0), engine);
-    assert_true(is_gone(f.folder));
+    wait_until(NULL, !file_exists(f.folder), "it is there");
     assert_false(process_lives(pid)); /* before the folder */
     assert_true(file_exists(in(outside, "kept")));
 }
 
-static void a_killed_worker_leaves_nothing(void **state) {
-    (void)state;
+TEST(a_killed_worker_leaves_nothing) {
     connect_with(f.folder, true);
     struct remote_command *command;
-    pid_t pid = make_mess(&command);
+    pid_t pid = make_mess(&command, false);
     kill(agent_link_greeting(f.link)->pid, SIGKILL);
-    assert_true(is_gone(f.folder));
+    wait_until(NULL, !file_exists(f.folder), "it is there");
     assert_false(process_lives(pid));
     remote_command_free(command);
 }
@@ -168,8 +149,7 @@ static pid_t parent_of(pid_t pid) {
     return (pid_t)strtol(strrchr(line, ')') + 4, NULL, 10);
 }
 
-static void a_killed_guardian_leaves_it(void **state) {
-    (void)state;
+TEST(a_killed_guardian_leaves_it) {
     connect_with(f.folder, true);
     pid_t worker = agent_link_greeting(f.link)->pid;
     kill(parent_of(worker), SIGKILL);
@@ -177,8 +157,7 @@ static void a_killed_guardian_leaves_it(void **state) {
     assert_true(file_is_folder(f.folder));
 }
 
-static void a_directory_that_had_content_is_left_alone(void **state) {
-    (void)state;
+TEST(a_directory_that_had_content_is_left_alone) {
     assert_int_equal(mkdir(f.folder, 0700), 0);
     put(fixture_path(&f, "before"));
     connect_with(f.folder, true);
@@ -188,8 +167,7 @@ static void a_directory_that_had_content_is_left_alone(void **state) {
     assert_true(file_exists(fixture_path(&f, "new")));
 }
 
-static void an_empty_directory_is_taken_over(void **state) {
-    (void)state;
+TEST(an_empty_directory_is_taken_over) {
     assert_int_equal(mkdir(f.folder, 0755), 0);
     connect_with(in(top, "run//"), true);
     assert_done(&f, agent_link_write_file_and_wait(f.link, "new", "x", 1, 0600, &f.failure));
@@ -197,15 +175,13 @@ static void an_empty_directory_is_taken_over(void **state) {
     assert_false(file_exists(f.folder));
 }
 
-static void without_being_asked_nothing_is_removed(void **state) {
-    (void)state;
+TEST(without_being_asked_nothing_is_removed) {
     connect_with(f.folder, false);
     let_go();
     assert_true(file_is_folder(f.folder));
 }
 
-static void a_link_in_its_place_is_left_alone(void **state) {
-    (void)state;
+TEST(a_link_in_its_place_is_left_alone) {
     assert_int_equal(symlink("outside", f.folder), 0);
     connect_with(f.folder, true);
     assert_done(&f, agent_link_write_file_and_wait(f.link, "new", "x", 1, 0600, &f.failure));
@@ -215,8 +191,7 @@ static void a_link_in_its_place_is_left_alone(void **state) {
     assert_true(file_exists(in(outside, "new")));
 }
 
-static void what_takes_its_name_is_not_touched(void **state) {
-    (void)state;
+TEST(what_takes_its_name_is_not_touched) {
     connect_with(f.folder, true);
     assert_done(&f, agent_link_write_file_and_wait(f.link, "new", "x", 1, 0600, &f.failure));
     assert_int_equal(rename(f.folder, in(top, "moved")), 0);
@@ -227,8 +202,7 @@ static void what_takes_its_name_is_not_touched(void **state) {
     assert_false(file_exists(in(top, "moved/new")));
 }
 
-static void a_directory_without_a_name_cannot_be_removed(void **state) {
-    (void)state;
+TEST(a_directory_without_a_name_cannot_be_removed) {
     struct transport *transport;
     char path[128];
     snprintf(path, sizeof path, "%s/.", top);
@@ -242,21 +216,4 @@ static void a_directory_without_a_name_cannot_be_removed(void **state) {
     assert_non_null(strstr(f.failure.text, "has no name at its end by which it could be removed"));
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_normal_end_removes_it),
-        TEST(freeing_the_link_removes_it),
-        TEST(a_killed_engine_leaves_nothing),
-        TEST(a_killed_worker_leaves_nothing),
-        TEST(a_killed_guardian_leaves_it),
-        TEST(a_directory_that_had_content_is_left_alone),
-        TEST(an_empty_directory_is_taken_over),
-        TEST(without_being_asked_nothing_is_removed),
-        TEST(a_link_in_its_place_is_left_alone),
-        TEST(what_takes_its_name_is_not_touched),
-        TEST(a_directory_without_a_name_cannot_be_removed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

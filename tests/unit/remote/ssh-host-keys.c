@@ -1,19 +1,10 @@
 /* The files of known host keys: who is meant by a line, what it says of a key, and the file of this run. */
 #include "engine/remote/ssh-host-keys.h"
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Two real keys: libssh parses what it is asked about. */
 #define KEY_A "AAAAC3NzaC1lZDI1NTE5AAAAIGf7QbDq2ha6sPyAE6HuSXa29THVhjNXMPqia4Z1Z+AO"
@@ -24,7 +15,6 @@ static struct event_loop *loop;
 static char folder[64], path[128], accepted[128];
 
 static int set_up(void **state) {
-    (void)state;
     struct failure failure;
     loop = event_loop_new(&failure);
     snprintf(folder, sizeof folder, "/tmp/assay-host-keys-XXXXXX");
@@ -36,7 +26,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     event_loop_free(loop);
     return file_remove_tree(folder, NULL);
 }
@@ -67,8 +56,7 @@ static enum host_key_verdict verdict(const char *text, const char *name) {
     return found;
 }
 
-static void test_names(void **state) {
-    (void)state;
+TEST(names) {
     assert_int_equal(verdict("node " ED " " KEY_A "\n", "node"), HOST_KEY_KNOWN);
     assert_int_equal(verdict("NoDe " ED " " KEY_A " a comment\r\n", "node"), HOST_KEY_KNOWN);
     assert_int_equal(verdict("\t node\t" ED "  " KEY_A, "node"), HOST_KEY_KNOWN);
@@ -81,8 +69,7 @@ static void test_names(void **state) {
     assert_int_equal(verdict("node " ED " " KEY_A "\n", "[node]:2222"), HOST_KEY_UNKNOWN);
 }
 
-static void test_patterns(void **state) {
-    (void)state;
+TEST(patterns) {
     assert_int_equal(verdict("* " ED " " KEY_A "\n", "node"), HOST_KEY_KNOWN);
     assert_int_equal(verdict("n?de-* " ED " " KEY_A "\n", "node-17"), HOST_KEY_KNOWN);
     assert_int_equal(verdict("n?de-* " ED " " KEY_A "\n", "node17"), HOST_KEY_UNKNOWN);
@@ -104,8 +91,7 @@ static void test_patterns(void **state) {
 }
 
 /* Made by `ssh-keygen -H` of "node.site.org ...". */
-static void test_hashed_name(void **state) {
-    (void)state;
+TEST(hashed_name) {
     static const char line[] =
         "|1|kZs+AsHa2+isJRSYV0DdwGAkam8=|vBqk8TkuBxyvBzcXrZUiTBUPTbc= " ED " " KEY_A "\n";
     assert_int_equal(verdict(line, "node.site.org"), HOST_KEY_KNOWN);
@@ -114,8 +100,7 @@ static void test_hashed_name(void **state) {
                      HOST_KEY_UNKNOWN);
 }
 
-static void test_verdicts(void **state) {
-    (void)state;
+TEST(verdicts) {
     assert_int_equal(verdict("", "node"), HOST_KEY_UNKNOWN);
     assert_int_equal(verdict("# node " ED " " KEY_A "\n\n  \n", "node"), HOST_KEY_UNKNOWN);
     assert_int_equal(verdict("node\nnode " ED "\n", "node"), HOST_KEY_UNKNOWN);
@@ -133,8 +118,7 @@ static void test_verdicts(void **state) {
     assert_int_equal(verdict("@revoked\n@revoked x\n@ y z w\n", "node"), HOST_KEY_UNKNOWN);
 }
 
-static void test_says_where(void **state) {
-    (void)state;
+TEST(says_where) {
     put("# one\n\nother " ED " " KEY_A "\nnode " ED " " KEY_B "\n");
     struct host_keys *keys = open_keys(NULL);
     struct host_key_finding found = look_up(keys, "node", KEY_A);
@@ -160,8 +144,7 @@ static void check_algorithms(const char *text, const char *expected) {
     host_keys_free(keys);
 }
 
-static void test_algorithms(void **state) {
-    (void)state;
+TEST(algorithms) {
 #define ECDSA "ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521"
     check_algorithms("", "ssh-ed25519," ECDSA ",rsa-sha2-512,rsa-sha2-256");
     check_algorithms("other ssh-rsa x\n", "ssh-ed25519," ECDSA ",rsa-sha2-512,rsa-sha2-256");
@@ -180,8 +163,7 @@ static void check_accepted(const char *expected) {
     text_clear(&text);
 }
 
-static void test_accepts(void **state) {
-    (void)state;
+TEST(accepts) {
     put("");
     unlink(accepted);
     struct failure failure;
@@ -202,8 +184,7 @@ static void test_accepts(void **state) {
     host_keys_free(keys);
 }
 
-static void test_accepts_after_others(void **state) {
-    (void)state;
+TEST(accepts_after_others) {
     put("");
     struct failure failure;
     static const char without_newline[] = "x " ED " " KEY_B;
@@ -225,8 +206,7 @@ static void test_accepts_after_others(void **state) {
     host_keys_free(keys);
 }
 
-static void test_cannot_accept(void **state) {
-    (void)state;
+TEST(cannot_accept) {
     put("");
     struct failure failure;
     struct host_keys *keys = open_keys(NULL);
@@ -241,8 +221,7 @@ static void test_cannot_accept(void **state) {
     host_keys_free(keys);
 }
 
-static void test_missing_files(void **state) {
-    (void)state;
+TEST(missing_files) {
     struct failure failure;
     unlink(path);
     struct host_keys *keys = open_keys(NULL);
@@ -262,8 +241,7 @@ static void expect_unreadable(struct host_keys *keys, const char *file) {
 }
 
 /* What is there and cannot be read might name another key: it is not the same as nothing. */
-static void test_unreadable_files(void **state) {
-    (void)state;
+TEST(unreadable_files) {
     struct failure failure;
     (void)unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -302,8 +280,7 @@ static void test_unreadable_files(void **state) {
 
 /* A key that is known elsewhere is not to be trusted either: it may be revoked there. Worse news goes first.
  */
-static void test_unreadable_beside_others(void **state) {
-    (void)state;
+TEST(unreadable_beside_others) {
     char bad[160];
     snprintf(bad, sizeof bad, "%s/bad", folder);
     assert_int_equal(mkdir(bad, 0700), 0);
@@ -332,20 +309,4 @@ static void test_unreadable_beside_others(void **state) {
     host_keys_free(keys);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_hashed_name),
-        cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_says_where),
-        cmocka_unit_test(test_algorithms),
-        cmocka_unit_test(test_accepts),
-        cmocka_unit_test(test_accepts_after_others),
-        cmocka_unit_test(test_cannot_accept),
-        cmocka_unit_test(test_missing_files),
-        cmocka_unit_test(test_unreadable_files),
-        cmocka_unit_test(test_unreadable_beside_others),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

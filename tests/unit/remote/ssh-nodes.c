@@ -2,18 +2,9 @@
 #include "engine/remote/ssh-nodes.h"
 
 #include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void test_names(void **state) {
-    (void)state;
+TEST(names) {
     static const char *const names[][2] = {
         {"dahu-3", "dahu-3"},
         {"root@dahu-3.grenoble:2222", "dahu-3.grenoble"},
@@ -37,8 +28,7 @@ static void test_names(void **state) {
     }
 }
 
-static void test_transports(void **state) {
-    (void)state;
+TEST(transports) {
     struct failure failure = {0};
     struct installation installation = {0};
     const char *build = getenv("ASSAY_BUILD");
@@ -75,12 +65,4 @@ static void test_transports(void **state) {
     ssh_nodes_free(nodes);
     event_loop_free(loop);
     installation_clear(&installation);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_transports),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

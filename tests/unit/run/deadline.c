@@ -1,18 +1,11 @@
 /* The arithmetic of a deadline: which one counts, what must be left, and how long that is. */
 #include "engine/run/deadline.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static const int64_t second = 1000000000;
 static const struct deadline_size empty = {0};
 
-static void test_the_earliest_counts(void **state) {
-    (void)state;
+TEST(the_earliest_counts) {
     struct deadline deadline = {.margin_ns = 0};
     int64_t wall = 1700000000 * second, now = 5000 * second;
     assert_int_equal(deadline_left_ns(&deadline, empty, now), INT64_MAX);
@@ -32,8 +25,7 @@ static void test_the_earliest_counts(void **state) {
     assert_int_equal(deadline_left_ns(&deadline, empty, now), -second);
 }
 
-static void test_the_reserve_is_what_was_measured(void **state) {
-    (void)state;
+TEST(the_reserve_is_what_was_measured) {
     struct deadline deadline = {.margin_ns = 0};
     assert_int_equal(deadline_reserve_ns(&deadline, empty), 0);
     deadline_took(&deadline, DEADLINE_RESTORE, 3 * second);
@@ -53,8 +45,7 @@ static void test_the_reserve_is_what_was_measured(void **state) {
                      75 * second);
 }
 
-static void test_the_margin(void **state) {
-    (void)state;
+TEST(the_margin) {
     struct deadline deadline = {.margin_ns = -1};
     assert_int_equal(deadline_reserve_ns(&deadline, empty), 5 * second); /* at least */
     assert_int_equal(deadline_grace_ns(&deadline, empty), 5 * second / 2);
@@ -66,8 +57,7 @@ static void test_the_margin(void **state) {
     assert_int_equal(deadline_grace_ns(&deadline, empty), 7 * second / 2);
 }
 
-static void test_nothing_overflows(void **state) {
-    (void)state;
+TEST(nothing_overflows) {
     struct deadline deadline = {.margin_ns = -1, .byte_ns = 1e6, .file_ns = 1e9};
     for (int cost = 0; cost < DEADLINE_COSTS; cost++)
         deadline_took(&deadline, (enum deadline_cost)cost, INT64_MAX);
@@ -75,14 +65,4 @@ static void test_nothing_overflows(void **state) {
     assert_true(deadline_reserve_ns(&deadline, huge) > 0);
     deadline_consider(&deadline, DEADLINE_UNTIL, 100 * second, 0, 0);
     assert_true(deadline_left_ns(&deadline, huge, 10 * second) < 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_earliest_counts),
-        cmocka_unit_test(test_the_reserve_is_what_was_measured),
-        cmocka_unit_test(test_the_margin),
-        cmocka_unit_test(test_nothing_overflows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

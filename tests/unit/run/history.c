@@ -1,13 +1,6 @@
 /* The last samples, and which of them tell of an interval. */
 #include "engine/run/history.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static void fill(struct history *history, int from, int to, int step) {
     for (int i = from; i <= to; i += step)
@@ -24,8 +17,7 @@ static void check(const struct history *history, int64_t start, int64_t end, int
     assert_int_equal(span.after, after);
 }
 
-static void test_span(void **state) {
-    (void)state;
+TEST(span) {
     struct history history = {0};
     struct history_span span;
     history_reset(&history, 2, false);
@@ -42,8 +34,7 @@ static void test_span(void **state) {
     history_clear(&history);
 }
 
-static void test_forget_keeps_what_tells_of_then(void **state) {
-    (void)state;
+TEST(forget_keeps_what_tells_of_then) {
     struct history history = {0};
     history_reset(&history, 2, false);
     fill(&history, 10, 1000, 10);
@@ -61,8 +52,7 @@ static void test_forget_keeps_what_tells_of_then(void **state) {
     history_clear(&history);
 }
 
-static void test_what_is_not_later_is_left_out(void **state) {
-    (void)state;
+TEST(what_is_not_later_is_left_out) {
     struct history history = {0};
     history_reset(&history, 2, false);
     fill(&history, 10, 30, 10);
@@ -73,8 +63,7 @@ static void test_what_is_not_later_is_left_out(void **state) {
     history_clear(&history);
 }
 
-static void test_bounded(void **state) {
-    (void)state;
+TEST(bounded) {
     struct history history = {0};
     history_reset(&history, 1000, false);
     double values[1000] = {0};
@@ -86,8 +75,7 @@ static void test_bounded(void **state) {
     history_clear(&history);
 }
 
-static void test_counters_that_stand_still_take_no_room(void **state) {
-    (void)state;
+TEST(counters_that_stand_still_take_no_room) {
     struct history history = {0};
     history_reset(&history, 2, true);
     for (int i = 1; i <= 100000; i++)
@@ -100,15 +88,4 @@ static void test_counters_that_stand_still_take_no_room(void **state) {
     assert_true(history_span(&history, 100, 99999, &span));
     assert_true(history_row(&history, span.last)[0] > history_row(&history, span.first)[0]);
     history_clear(&history);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_span),
-        cmocka_unit_test(test_forget_keeps_what_tells_of_then),
-        cmocka_unit_test(test_what_is_not_later_is_left_out),
-        cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_counters_that_stand_still_take_no_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "engine/run/journal.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/file.h"
 #include "engine/run/journal-read.h"
-#include "engine/run/journal.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +12,6 @@ static char folder[] = "/tmp/assay-journal-XXXXXX";
 static char path[64];
 
 static int set_up(void **state) {
-    (void)state;
     if (!mkdtemp(folder))
         return -1;
     snprintf(path, sizeof path, "%s/journal.jsonl", folder);
@@ -31,7 +19,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     return file_remove_tree(folder, NULL);
 }
 
@@ -62,8 +49,7 @@ static struct text read_journal(void) {
     return bytes;
 }
 
-static void lines_are_whole_json(void **state) {
-    (void)state;
+TEST(lines_are_whole_json) {
     write_journal();
     struct text bytes = read_journal();
     size_t lines = 0;
@@ -94,8 +80,7 @@ static size_t count_lines(const char *bytes, size_t length) {
 }
 
 /* Cut after any byte, the journal ends in its last whole line. */
-static void torn_lines_are_known(void **state) {
-    (void)state;
+TEST(torn_lines_are_known) {
     write_journal();
     struct text bytes = read_journal();
     for (size_t length = 0; length <= bytes.length; length++) {
@@ -115,8 +100,7 @@ static void torn_lines_are_known(void **state) {
 }
 
 /* Any bit that flips ends what is believed before its line; whole lines behind it are counted. */
-static void flipped_bits_are_known(void **state) {
-    (void)state;
+TEST(flipped_bits_are_known) {
     write_journal();
     struct text bytes = read_journal();
     for (size_t i = 0; i < bytes.length; i++) {
@@ -138,8 +122,7 @@ static void flipped_bits_are_known(void **state) {
     text_clear(&bytes);
 }
 
-static void a_journal_is_not_overwritten(void **state) {
-    (void)state;
+TEST(a_journal_is_not_overwritten) {
     write_journal();
     struct failure failure = {0};
     struct journal *journal = NULL;
@@ -156,7 +139,6 @@ struct seen {
 };
 
 static int take(const struct journal_entry *entry, void *context, struct failure *failure) {
-    (void)failure;
     struct seen *seen = context;
     assert_int_equal(entry->sequence, ++seen->count);
     assert_true(entry->wall_ns > 0 && entry->monotonic_ns > 0);
@@ -205,8 +187,7 @@ static void look_at_members(const struct journal_entry *entry, size_t number) {
     }
 }
 
-static void members_are_read_back(void **state) {
-    (void)state;
+TEST(members_are_read_back) {
     write_journal();
     struct journal_end end = replay(look_at_members);
     assert_int_equal(end.entries, 3);
@@ -232,8 +213,7 @@ static void write_number(struct journal *journal, double value) {
     journal_end(journal);
 }
 
-static void numbers_read_back_the_same(void **state) {
-    (void)state;
+TEST(numbers_read_back_the_same) {
     struct journal *journal;
     unlink(path);
     assert_int_equal(journal_create(path, &journal, NULL), 0);
@@ -267,7 +247,6 @@ static struct journal_end replay_text(struct text *text, journal_taker *taker, v
 
 /* What others may write with a right checksum: escapes of every kind, nesting, no JSON at all. */
 static int take_foreign(const struct journal_entry *entry, void *context, struct failure *failure) {
-    (void)failure;
     static const char *const expected[] = {"\b\f\n\r\t/\\\" e\xc3\xa9 \xf0\x9f\x98\x80",
                                            "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
                                            "dc0x\xef\xbf\xbd",
@@ -282,8 +261,7 @@ static int take_foreign(const struct journal_entry *entry, void *context, struct
     return 0;
 }
 
-static void foreign_lines_do_no_harm(void **state) {
-    (void)state;
+TEST(foreign_lines_do_no_harm) {
     static const char *const bodies[] = {
         "{\"seq\":1,\"t\":1,\"event\":\"x\",\"a\":\"\\b\\f\\n\\r\\t\\/\\\\\\\" \\u0065\\u00E9 "
         "\\ud83d\\uDE00\"",
@@ -322,8 +300,7 @@ static void foreign_lines_do_no_harm(void **state) {
 }
 
 /* The longest line is read, one byte more is not, and neither hides what comes behind it. */
-static void lines_have_a_limit(void **state) {
-    (void)state;
+TEST(lines_have_a_limit) {
     static const char opening[] = "{\"seq\":1,\"t\":1,\"event\":\"x\",\"a\":\"",
                       second[] = "{\"seq\":2,\"t\":1,\"event\":\"x\"";
     struct text text;
@@ -349,8 +326,7 @@ static void lines_have_a_limit(void **state) {
     text_clear(&text);
 }
 
-static void an_entry_that_is_too_long_is_not_kept(void **state) {
-    (void)state;
+TEST(an_entry_that_is_too_long_is_not_kept) {
     struct failure failure = {0};
     struct journal *journal;
     unlink(path);
@@ -367,12 +343,10 @@ static void an_entry_that_is_too_long_is_not_kept(void **state) {
 }
 
 static int refuse_second(const struct journal_entry *entry, void *context, struct failure *failure) {
-    (void)context;
     return entry->sequence == 2 ? failure_set(failure, -EDOM, "the second") : 0;
 }
 
-static void a_taker_ends_it(void **state) {
-    (void)state;
+TEST(a_taker_ends_it) {
     write_journal();
     struct failure failure = {0};
     struct journal_end end = {.entries = 77};
@@ -381,8 +355,7 @@ static void a_taker_ends_it(void **state) {
     assert_int_equal(end.entries, 77);
 }
 
-static void what_is_no_file_is_refused(void **state) {
-    (void)state;
+TEST(what_is_no_file_is_refused) {
     struct failure failure = {0};
     struct journal_end end;
     unlink(path);
@@ -396,8 +369,7 @@ static void what_is_no_file_is_refused(void **state) {
 /* ---- Going on ---------------------------------------------------------------------------------- */
 
 /* Cut after any byte of its last two lines, and gone on with: what was whole, and then what is new. */
-static void a_torn_journal_goes_on(void **state) {
-    (void)state;
+TEST(a_torn_journal_goes_on) {
     write_journal();
     struct text bytes = read_journal();
     size_t first = strcspn(bytes.bytes, "\n") + 1;
@@ -426,8 +398,7 @@ static void a_torn_journal_goes_on(void **state) {
     text_clear(&bytes);
 }
 
-static void what_is_no_journal_is_not_cut(void **state) {
-    (void)state;
+TEST(what_is_no_journal_is_not_cut) {
     write_journal();
     struct text bytes = read_journal();
     struct failure failure = {0};
@@ -452,21 +423,4 @@ static void what_is_no_journal_is_not_cut(void **state) {
     assert_null(journal);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_whole_json),
-        cmocka_unit_test(torn_lines_are_known),
-        cmocka_unit_test(flipped_bits_are_known),
-        cmocka_unit_test(a_journal_is_not_overwritten),
-        cmocka_unit_test(members_are_read_back),
-        cmocka_unit_test(numbers_read_back_the_same),
-        cmocka_unit_test(foreign_lines_do_no_harm),
-        cmocka_unit_test(lines_have_a_limit),
-        cmocka_unit_test(an_entry_that_is_too_long_is_not_kept),
-        cmocka_unit_test(a_taker_ends_it),
-        cmocka_unit_test(what_is_no_file_is_refused),
-        cmocka_unit_test(a_torn_journal_goes_on),
-        cmocka_unit_test(what_is_no_journal_is_not_cut),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -1,13 +1,6 @@
 /* Which units have ended, and how. */
 #include "engine/run/ledger.h"
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static struct ledger *new_ledger(size_t positions) {
     struct ledger *ledger;
@@ -25,8 +18,7 @@ static void take(struct ledger *ledger, size_t place, size_t position, unsigned 
                      0);
 }
 
-static void places_are_found_again(void **state) {
-    (void)state;
+TEST(places_are_found_again) {
     struct ledger *ledger = new_ledger(10);
     assert_int_equal(ledger_place(ledger, "a", "0"), 0);
     assert_int_equal(ledger_place(ledger, "a", "1"), 1);
@@ -44,8 +36,7 @@ static void places_are_found_again(void **state) {
     ledger_free(ledger);
 }
 
-static void units_are_done_once(void **state) {
-    (void)state;
+TEST(units_are_done_once) {
     struct ledger *ledger = new_ledger(200);
     size_t place = ledger_place(ledger, "a", "all"), other = ledger_place(ledger, "b", "all");
     for (size_t i = 0; i < 200; i += 2)
@@ -71,8 +62,7 @@ static void units_are_done_once(void **state) {
     ledger_free(ledger);
 }
 
-static void what_failed_can_be_done_later(void **state) {
-    (void)state;
+TEST(what_failed_can_be_done_later) {
     struct ledger *ledger = new_ledger(8);
     size_t place = ledger_place(ledger, "a", "0");
     take(ledger, place, 3, 1, false, 0);
@@ -91,8 +81,7 @@ static void what_failed_can_be_done_later(void **state) {
     ledger_free(ledger);
 }
 
-static void repeats_have_lines_and_are_no_new_units(void **state) {
-    (void)state;
+TEST(repeats_have_lines_and_are_no_new_units) {
     struct ledger *ledger = new_ledger(8);
     size_t place = ledger_place(ledger, "a", "0");
     take(ledger, place, 0, 1, true, 1 << GATE_LOAD | 1 << GATE_DRIFT);
@@ -115,8 +104,7 @@ static void repeats_have_lines_and_are_no_new_units(void **state) {
     ledger_free(ledger);
 }
 
-static void many_stories(void **state) {
-    (void)state;
+TEST(many_stories) {
     enum { POSITIONS = 5000, PLACES = 4 };
     struct ledger *ledger = new_ledger(POSITIONS);
     for (size_t place = 0; place < PLACES; place++) {
@@ -134,24 +122,11 @@ static void many_stories(void **state) {
     ledger_free(ledger);
 }
 
-static void what_is_not_there_is_refused(void **state) {
-    (void)state;
+TEST(what_is_not_there_is_refused) {
     struct ledger *ledger = new_ledger(8);
     size_t place = ledger_place(ledger, "a", "0");
     assert_int_equal(ledger_take(ledger, &(struct ledger_attempt){.place = place, .position = 8}), -ERANGE);
     assert_int_equal(ledger_take(ledger, &(struct ledger_attempt){.place = 1, .position = 0}), -ERANGE);
     ledger_free(ledger);
     ledger_free(NULL);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_are_found_again),
-        cmocka_unit_test(units_are_done_once),
-        cmocka_unit_test(what_failed_can_be_done_later),
-        cmocka_unit_test(repeats_have_lines_and_are_no_new_units),
-        cmocka_unit_test(many_stories),
-        cmocka_unit_test(what_is_not_there_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,8 @@
 /* Nodes of which the same can be said are told of together. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/run/node-kinds.h"
+#include "tests/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-static void equal_values_are_one_kind(void **state) {
-    (void)state;
+TEST(equal_values_are_one_kind) {
     const char *const values[] = {"b", "a", NULL, "b", "c", "a", "b"};
     struct node_kinds kinds;
     assert_int_equal(node_kinds_init(&kinds, values, 7), 0);
@@ -31,8 +21,7 @@ static void equal_values_are_one_kind(void **state) {
     node_kinds_clear(&kinds);
 }
 
-static void nothing_is_no_kind(void **state) {
-    (void)state;
+TEST(nothing_is_no_kind) {
     const char *const values[] = {NULL, NULL};
     struct node_kinds kinds;
     assert_int_equal(node_kinds_init(&kinds, values, 2), 0);
@@ -46,8 +35,7 @@ static void nothing_is_no_kind(void **state) {
 }
 
 /* Every node its own value, or all the same, of as many as a group takes: neither is quadratic. */
-static void many_nodes_take_no_time(void **state) {
-    (void)state;
+TEST(many_nodes_take_no_time) {
     enum { MANY = 16384 };
     char(*texts)[16] = calloc(MANY, sizeof *texts);
     const char **values = calloc(MANY, sizeof *values);
@@ -71,13 +59,4 @@ static void many_nodes_take_no_time(void **state) {
     node_kinds_clear(&kinds);
     free(values);
     free(texts);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_values_are_one_kind),
-        cmocka_unit_test(nothing_is_no_kind),
-        cmocka_unit_test(many_nodes_take_no_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* What a campaign says of nodes that are lost, and of spares: bound, or refused with its place. */
 #include "engine/run/node-loss-settings.h"
 #include "engine/documents/document.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static int bind(const char *text, struct node_loss_settings *ret, struct failure *failure) {
     struct document *document;
@@ -48,16 +40,14 @@ static void refused(const char *text, const char *place, const char *words) {
 #define FOUR "testbed: {hosts: 'n-[1-4]'}\n"
 #define SPARED "testbed: {hosts: 'n-[1-4]', spares: 'n-[9-10]'}\n"
 
-static void test_defaults_go_by_the_testbed(void **state) {
-    (void)state;
+TEST(defaults_go_by_the_testbed) {
     accepted("testbed: local\n", NODE_LOSS_ABORT, 1);
     accepted("testbed: {hosts: n-1}\n", NODE_LOSS_ABORT, 1);
     accepted(FOUR, NODE_LOSS_CONTINUE, 1);
     accepted(SPARED, NODE_LOSS_REPLACE, 1);
 }
 
-static void test_what_is_said_counts(void **state) {
-    (void)state;
+TEST(what_is_said_counts) {
     accepted(FOUR "node-loss: abort\n", NODE_LOSS_ABORT, 1);
     accepted(FOUR "node-loss: continue\n", NODE_LOSS_CONTINUE, 1);
     accepted(FOUR "node-loss: {at-least: 4}\n", NODE_LOSS_CONTINUE, 4);
@@ -66,8 +56,7 @@ static void test_what_is_said_counts(void **state) {
     accepted("testbed: local\nnode-loss: continue\n", NODE_LOSS_CONTINUE, 1);
 }
 
-static void test_what_cannot_be_is_refused_with_its_place(void **state) {
-    (void)state;
+TEST(what_cannot_be_is_refused_with_its_place) {
     refused(FOUR "node-loss: ignore\n", "c.yaml:2:12", "'ignore'");
     refused(FOUR "node-loss: [continue]\n", "c.yaml:2:12", "node-loss");
     refused(FOUR "node-loss: {do: continue, atleast: 2}\n", "c.yaml:2:27", "at-least");
@@ -80,8 +69,7 @@ static void test_what_cannot_be_is_refused_with_its_place(void **state) {
     refused(SPARED "node-loss: continue\n", "c.yaml:2:12", "2 spares that nobody would use");
 }
 
-static void test_spares_are_a_list_of_their_own(void **state) {
-    (void)state;
+TEST(spares_are_a_list_of_their_own) {
     accepted("testbed: {hosts: [n-1, n-2], spares: [n-3, 'n-[7-8]']}\n", NODE_LOSS_REPLACE, 1);
     refused("testbed: {hosts: 'n-[1-4]', spares: n-3}\n", "c.yaml:1:37",
             "the spare 'n-3' is one of the hosts too");
@@ -93,8 +81,7 @@ static void test_spares_are_a_list_of_their_own(void **state) {
     refused("testbed: {hosts: 'n-[1-4]', spares: ~}\n", "c.yaml:1:37", "'spares' is");
 }
 
-static void test_spares_are_no_nodes(void **state) {
-    (void)state;
+TEST(spares_are_no_nodes) {
     struct document *document;
     struct failure failure = {0};
     assert_int_equal(document_parse_yaml("c.yaml", SPARED, strlen(SPARED), &document, &failure), 0);
@@ -117,15 +104,4 @@ static void test_spares_are_no_nodes(void **state) {
     cJSON_Delete(object);
     testbed_choice_clear(&testbed);
     document_free(document);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults_go_by_the_testbed),
-        cmocka_unit_test(test_what_is_said_counts),
-        cmocka_unit_test(test_what_cannot_be_is_refused_with_its_place),
-        cmocka_unit_test(test_spares_are_a_list_of_their_own),
-        cmocka_unit_test(test_spares_are_no_nodes),
-    };
-    return cmocka_run_group_tests_name("node-loss-settings", tests, NULL, NULL);
 }

@@ -4,16 +4,7 @@
 #include "engine/run/gate-settings.h"
 #include "engine/run/probe-settings.h"
 #include "engine/run/warm-up-settings.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 typedef int binder(const struct document *document, const struct document_node *node, void *ret,
                    struct failure *failure);
@@ -59,8 +50,7 @@ static void refused(binder *bind_it, const char *text, const char *place, const 
         fail_msg("'%s' does not say '%s'", failure.text, words);
 }
 
-static void test_controls(void **state) {
-    (void)state;
+TEST(controls) {
     struct control_settings settings;
     struct failure failure = {0};
     assert_int_equal(bind(bind_controls, "x: 1", &settings, &failure), 0);
@@ -90,8 +80,7 @@ static void test_controls(void **state) {
     refused(bind_controls, "it: off", "c.yaml:1:5", "mapping");
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(values) {
     static const struct {
         const char *name, *value;
         int good;
@@ -124,8 +113,7 @@ static void test_values(void **state) {
             fail_msg("%s: '%s'", cases[i].name, cases[i].value);
 }
 
-static void test_probes(void **state) {
-    (void)state;
+TEST(probes) {
     struct probe_settings settings;
     struct failure failure = {0};
     assert_int_equal(bind(bind_probes, "x: 1", &settings, &failure), 0);
@@ -145,8 +133,7 @@ static void test_probes(void **state) {
     refused(bind_probes, "it: [1s]", "c.yaml:1:5", "expected a period");
 }
 
-static void test_warm_up(void **state) {
-    (void)state;
+TEST(warm_up) {
     struct warm_up_settings settings;
     struct failure failure = {0};
     assert_int_equal(bind(bind_warm_up, "x: 1", &settings, &failure), 0);
@@ -169,8 +156,7 @@ static void test_warm_up(void **state) {
     refused(bind_warm_up, "it: {until: steady, window: 10min, at-most: 1min}", "c.yaml:1:45", "at least one");
 }
 
-static void test_gates(void **state) {
-    (void)state;
+TEST(gates) {
     struct gate_settings settings;
     struct failure failure = {0};
     assert_int_equal(bind(bind_gates, "x: 1", &settings, &failure), 0);
@@ -189,12 +175,4 @@ static void test_gates(void **state) {
     refused(bind_gates, "it: halt", "c.yaml:1:5", "stop");
     refused(bind_gates, "it: {throttle: sometimes}", "c.yaml:1:16", "repeat");
     refused(bind_gates, "it: {repeats: 0}", "c.yaml:1:15", "1");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_controls), cmocka_unit_test(test_values), cmocka_unit_test(test_probes),
-        cmocka_unit_test(test_warm_up),  cmocka_unit_test(test_gates),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* A run that ends anywhere, and goes on from the values that it left, measures what it would have measured.
  */
 #include "engine/run/repetition-rule.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 enum { ROWS = 6, NODES = 2, CORES = 2, ROUNDS = 12, TAKEN_MOST = ROWS * NODES * CORES * ROUNDS * 2 };
 
@@ -169,26 +160,14 @@ static void check_cuts(uint64_t seed, unsigned between) {
     repetition_rule_free(whole.rule);
 }
 
-static void test_between_blocks(void **state) {
-    (void)state;
+TEST(between_blocks) {
     check_cuts(1, DESIGN_BETWEEN_BLOCK);
 }
 
-static void test_between_nodes(void **state) {
-    (void)state;
+TEST(between_nodes) {
     check_cuts(2, DESIGN_BETWEEN_NODE);
 }
 
-static void test_between_both(void **state) {
-    (void)state;
+TEST(between_both) {
     check_cuts(3, DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_between_blocks),
-        cmocka_unit_test(test_between_nodes),
-        cmocka_unit_test(test_between_both),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,6 @@
 /* When a row is known well enough: groups, intervals and verdicts, against numbers worked out by hand. */
 #include "engine/run/repetition-rule.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <errno.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 enum { ROWS = 3, BOTH = DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK };
 
@@ -71,8 +61,7 @@ static void check_few(struct repetition_rule *rule, size_t row, size_t groups) {
 
 /* ---- Groups */
 
-static void test_between_blocks(void **state) {
-    (void)state;
+TEST(between_blocks) {
     struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
     static const double values[] = {101, 99, 101, 99};
     check_few(rule, 0, 0);
@@ -92,8 +81,7 @@ static void test_between_blocks(void **state) {
     repetition_rule_free(rule);
 }
 
-static void test_between_nodes_and_blocks(void **state) {
-    (void)state;
+TEST(between_nodes_and_blocks) {
     struct repetition_rule *rule = make(BOTH, 2);
     take(rule, 0, 0, "a", 10); /* two cores of a, three of b: 11 and 9 */
     check_few(rule, 0, 1);
@@ -113,8 +101,7 @@ static void test_between_nodes_and_blocks(void **state) {
     repetition_rule_free(rule);
 }
 
-static void test_between_nodes(void **state) {
-    (void)state;
+TEST(between_nodes) {
     struct repetition_rule *rule = make(DESIGN_BETWEEN_NODE, 2);
     for (size_t i = 0; i < 50; i++)
         take(rule, 2, i, "a", i % 2 ? 20 : 10);
@@ -132,8 +119,7 @@ static void test_between_nodes(void **state) {
 }
 
 /* A node is its name, wherever that text stands. */
-static void test_node_names(void **state) {
-    (void)state;
+TEST(node_names) {
     struct repetition_rule *rule = make(BOTH, 2);
     char name[8] = "n-1", same[8] = "n-1";
     take(rule, 0, 0, name, 1);
@@ -147,8 +133,7 @@ static void test_node_names(void **state) {
 
 /* ---- Attempts */
 
-static void test_the_last_attempt_counts(void **state) {
-    (void)state;
+TEST(the_last_attempt_counts) {
     struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
     take_attempt(rule, 0, 1, true, 1000);
     take_attempt(rule, 0, 2, true, 2000);
@@ -159,8 +144,7 @@ static void test_the_last_attempt_counts(void **state) {
     repetition_rule_free(rule);
 }
 
-static void test_what_is_not_measured_again_counts(void **state) {
-    (void)state;
+TEST(what_is_not_measured_again_counts) {
     struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
     take_attempt(rule, 0, 1, true, 9);
     check_few(rule, 0, 0);
@@ -176,8 +160,7 @@ static void test_what_is_not_measured_again_counts(void **state) {
 }
 
 /* What failed and is tried again has a second attempt without a first. */
-static void test_an_attempt_without_a_first(void **state) {
-    (void)state;
+TEST(an_attempt_without_a_first) {
     struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
     take_attempt(rule, 0, 2, false, 9);
     take_attempt(rule, 1, 4, false, 11);
@@ -186,8 +169,7 @@ static void test_an_attempt_without_a_first(void **state) {
 }
 
 /* Many units wait at once, and only some are measured again. */
-static void test_many_aside(void **state) {
-    (void)state;
+TEST(many_aside) {
     struct repetition_rule *rule = make(BOTH, 2);
     struct repetition_value value = value_of(0, 0, "a", 0);
     enum { CORES = 5000 };
@@ -208,8 +190,7 @@ static void test_many_aside(void **state) {
 }
 
 /* A unit that failed, and was tried again when others were further. */
-static void test_late(void **state) {
-    (void)state;
+TEST(late) {
     struct repetition_rule *blocks = make(DESIGN_BETWEEN_BLOCK, 2), *nodes = make(DESIGN_BETWEEN_NODE, 2);
     for (size_t repetition = 0; repetition < 2; repetition++) {
         take(blocks, 0, repetition, "a", repetition ? 11 : 9);
@@ -227,8 +208,7 @@ static void test_late(void **state) {
 
 /* ---- Verdicts */
 
-static void test_settles(void **state) {
-    (void)state;
+TEST(settles) {
     struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
     for (size_t i = 0; i < 4; i++) {
         assert_false(repetition_rule_settle(rule, 0, i));
@@ -251,8 +231,7 @@ static void test_settles(void **state) {
 }
 
 /* The bound itself is narrow enough. */
-static void test_at_the_bound(void **state) {
-    (void)state;
+TEST(at_the_bound) {
     for (int i = -1; i <= 1; i++) {
         struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
         double off = 0.02 * 100 / t[1] * (1 + i * 1e-9);
@@ -265,8 +244,7 @@ static void test_at_the_bound(void **state) {
     }
 }
 
-static void test_equal_values(void **state) {
-    (void)state;
+TEST(equal_values) {
     struct repetition_rule *rule = make(BOTH, 4);
     static const double values[ROWS] = {0.1, 0, -1e300};
     for (size_t i = 0; i < 4; i++) {
@@ -285,8 +263,7 @@ static void test_equal_values(void **state) {
     repetition_rule_free(rule);
 }
 
-static void test_at_least_one(void **state) {
-    (void)state;
+TEST(at_least_one) {
     struct repetition_rule *rule = make(BOTH, 1);
     take(rule, 0, 0, "a", 100);
     assert_false(repetition_rule_settle(rule, 0, 1)); /* one group */
@@ -295,8 +272,7 @@ static void test_at_least_one(void **state) {
     repetition_rule_free(rule);
 }
 
-static void test_mean_of_zero(void **state) {
-    (void)state;
+TEST(mean_of_zero) {
     struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
     for (size_t i = 0; i < 2; i++)
         take(rule, 0, i, "a", i ? -1e-9 : 1e-9);
@@ -306,8 +282,7 @@ static void test_mean_of_zero(void **state) {
     repetition_rule_free(rule);
 }
 
-static void test_what_is_not_finite(void **state) {
-    (void)state;
+TEST(what_is_not_finite) {
     static const double bad[ROWS] = {NAN, INFINITY, 1.7e308};
     struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
     for (size_t i = 0; i < 10; i++)
@@ -320,8 +295,7 @@ static void test_what_is_not_finite(void **state) {
     repetition_rule_free(rule);
 }
 
-static void test_far_from_zero(void **state) {
-    (void)state;
+TEST(far_from_zero) {
     struct repetition_rule *rule = make(DESIGN_BETWEEN_BLOCK, 2);
     static const double values[] = {1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16};
     for (size_t i = 0; i < 4; i++)
@@ -330,8 +304,7 @@ static void test_far_from_zero(void **state) {
     repetition_rule_free(rule);
 }
 
-static void test_too_many_nodes(void **state) {
-    (void)state;
+TEST(too_many_nodes) {
     enum { MANY = 1 << 16, NODES = REPETITION_CELLS_MOST / MANY };
     struct design_repeat repeat = {.between = BOTH, .ci = 0.1, .confidence = 0.9};
     struct repetition_rule *rule = NULL;
@@ -344,27 +317,4 @@ static void test_too_many_nodes(void **state) {
     }
     assert_int_equal(repetition_rule_estimate(rule, 0, 1).groups, NODES);
     repetition_rule_free(rule);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_between_blocks),
-        cmocka_unit_test(test_between_nodes_and_blocks),
-        cmocka_unit_test(test_between_nodes),
-        cmocka_unit_test(test_node_names),
-        cmocka_unit_test(test_the_last_attempt_counts),
-        cmocka_unit_test(test_what_is_not_measured_again_counts),
-        cmocka_unit_test(test_an_attempt_without_a_first),
-        cmocka_unit_test(test_many_aside),
-        cmocka_unit_test(test_late),
-        cmocka_unit_test(test_settles),
-        cmocka_unit_test(test_at_the_bound),
-        cmocka_unit_test(test_equal_values),
-        cmocka_unit_test(test_at_least_one),
-        cmocka_unit_test(test_mean_of_zero),
-        cmocka_unit_test(test_what_is_not_finite),
-        cmocka_unit_test(test_far_from_zero),
-        cmocka_unit_test(test_too_many_nodes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

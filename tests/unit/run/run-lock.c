@@ -1,19 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "engine/foundation/file.h"
 #include "engine/run/run-lock.h"
+#include "engine/foundation/file.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -39,7 +29,6 @@ static char folder[] = "/tmp/assay-run-lock-XXXXXX";
 static char path[64];
 
 static int set_up(void **state) {
-    (void)state;
     if (!mkdtemp(folder))
         return -1;
     snprintf(path, sizeof path, "%s/.lock", folder);
@@ -47,7 +36,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     return file_remove_tree(folder, NULL);
 }
 
@@ -59,8 +47,7 @@ static struct run_lock_owner look(void) {
     return owner;
 }
 
-static void one_at_a_time(void **state) {
-    (void)state;
+TEST(one_at_a_time) {
     struct failure failure = {0};
     struct run_lock *lock = NULL, *second = NULL;
     struct run_lock_owner owner = look();
@@ -89,8 +76,7 @@ static void one_at_a_time(void **state) {
 }
 
 /* Somebody who is killed holds nothing any more, and is still known. */
-static void the_dead_hold_nothing(void **state) {
-    (void)state;
+TEST(the_dead_hold_nothing) {
     int ready[2];
     char byte;
     assert_int_equal(pipe(ready), 0);
@@ -121,8 +107,7 @@ static void the_dead_hold_nothing(void **state) {
 }
 
 /* The lock counts, and not what the file says. */
-static void the_text_is_anybodys(void **state) {
-    (void)state;
+TEST(the_text_is_anybodys) {
     static const char *const texts[] = {"",
                                         "\n",
                                         "host",
@@ -154,8 +139,7 @@ static void the_text_is_anybodys(void **state) {
     run_lock_free(lock);
 }
 
-static void what_is_no_file_is_refused(void **state) {
-    (void)state;
+TEST(what_is_no_file_is_refused) {
     struct failure failure = {0};
     struct run_lock *lock = NULL;
     unlink(path);
@@ -177,8 +161,7 @@ static void write_owner(const char *host, int pid) {
 }
 
 /* Then the text is all there is. */
-static void without_locks_the_text_counts(void **state) {
-    (void)state;
+TEST(without_locks_the_text_counts) {
     struct failure failure = {0};
     struct run_lock *lock = NULL, *second = NULL;
     char host[256] = "";
@@ -210,13 +193,4 @@ static void without_locks_the_text_counts(void **state) {
     unlink(path);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_at_a_time),
-        cmocka_unit_test(the_dead_hold_nothing),
-        cmocka_unit_test(the_text_is_anybodys),
-        cmocka_unit_test(without_locks_the_text_counts),
-        cmocka_unit_test(what_is_no_file_is_refused),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

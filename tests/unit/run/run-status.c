@@ -1,28 +1,17 @@
 /* How runs stand, by journals that are made up here; real ones are in
  * integration/command-line/list-status.sh. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "engine/run/run-status.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/file.h"
 #include "engine/run/journal.h"
-#include "engine/run/run-status.h"
+#include "tests/test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static char parent[] = "/tmp/assay-run-status-XXXXXX";
 static char folder[64], path[80], archive[80];
 
 static int set_up(void **state) {
-    (void)state;
     if (!mkdtemp(parent))
         return -1;
     snprintf(folder, sizeof folder, "%s/run", parent);
@@ -32,7 +21,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     return file_remove_tree(parent, NULL);
 }
 
@@ -120,8 +108,7 @@ static void touch_inputs(void) {
 
 /* ---- Units ------------------------------------------------------------------------------------- */
 
-static void units_count_once(void **state) {
-    (void)state;
+TEST(units_count_once) {
     struct made made = begin();
     start(&made, 8);
     end_unit(&made, 1, "n-1", 1, "done", "");
@@ -153,8 +140,7 @@ static void units_count_once(void **state) {
 }
 
 /* Journals of 1.2 do not say how many; their run.json does. */
-static void older_journals_give_what_they_can(void **state) {
-    (void)state;
+TEST(older_journals_give_what_they_can) {
     struct made made = begin();
     say(&made, "run-started", ",\"run_id\":\"x\",\"engine\":\"1\",\"campaign\":\"old\"");
     say(&made, "phase-started", ",\"phase\":\"measure\"");
@@ -183,8 +169,7 @@ static void expect(const struct run_status *status, enum run_condition condition
     assert_non_null(strstr(status->next, next));
 }
 
-static void it_is_sealed_when_its_archive_is_there(void **state) {
-    (void)state;
+TEST(it_is_sealed_when_its_archive_is_there) {
     static const struct {
         const char *said;
         enum run_condition condition;
@@ -216,8 +201,7 @@ static void it_is_sealed_when_its_archive_is_there(void **state) {
     }
 }
 
-static void what_is_done_needs_no_resume(void **state) {
-    (void)state;
+TEST(what_is_done_needs_no_resume) {
     struct made made = begin();
     start(&made, 1);
     touch_inputs();
@@ -232,8 +216,7 @@ static void what_is_done_needs_no_resume(void **state) {
 }
 
 /* What part 1 said of nodes, errors and its end is no more; what it did is. */
-static void a_resumed_run_is_judged_by_its_last_part(void **state) {
-    (void)state;
+TEST(a_resumed_run_is_judged_by_its_last_part) {
     struct made made = begin();
     start(&made, 4);
     touch_inputs();
@@ -284,8 +267,7 @@ static const struct run_status_node *node_called(const struct run_status *status
     return NULL;
 }
 
-static void nodes_have_fates(void **state) {
-    (void)state;
+TEST(nodes_have_fates) {
     struct made made = begin();
     start(&made, 4);
     for (unsigned i = 3; i <= 40; i++)
@@ -318,8 +300,7 @@ static void nodes_have_fates(void **state) {
 /* ---- Time -------------------------------------------------------------------------------------- */
 
 /* Two units a second, whatever the wall clock does. */
-static void the_rate_is_by_the_monotonic_clock(void **state) {
-    (void)state;
+TEST(the_rate_is_by_the_monotonic_clock) {
     struct made made = begin();
     start(&made, 4000);
     for (unsigned i = 1; i <= 2000; i++) {
@@ -363,8 +344,7 @@ static void the_rate_is_by_the_monotonic_clock(void **state) {
 }
 
 /* The last minutes count: the first half went ten times slower. */
-static void the_rate_is_of_late(void **state) {
-    (void)state;
+TEST(the_rate_is_of_late) {
     struct made made = begin();
     start(&made, 4000);
     for (unsigned i = 1; i <= 2000; i++) {
@@ -376,8 +356,7 @@ static void the_rate_is_of_late(void **state) {
     run_status_free(status);
 }
 
-static void clocks_may_say_anything(void **state) {
-    (void)state;
+TEST(clocks_may_say_anything) {
     static const char *const stamps[] = {"-9223372036854775808", "9223372036854775807", "0", "-1"};
     struct made made = begin();
     for (size_t i = 0; i < 4; i++)
@@ -412,8 +391,7 @@ static void refuse(const char *what, const char *sentence) {
     assert_non_null(strstr(failure.text, sentence));
 }
 
-static void what_is_no_run_is_refused(void **state) {
-    (void)state;
+TEST(what_is_no_run_is_refused) {
     struct made made = begin();
     refuse(folder, "is no run: there is no journal.jsonl in it");
     refuse("/nowhere/at/all", "is not there");
@@ -453,8 +431,7 @@ static void what_is_no_run_is_refused(void **state) {
 }
 
 /* It has a folder and an empty journal, and that is all: it begins, or it died as it began. */
-static void a_run_that_has_hardly_begun(void **state) {
-    (void)state;
+TEST(a_run_that_has_hardly_begun) {
     struct made made = begin();
     save(&made);
     struct run_status *status = read_status();
@@ -469,8 +446,7 @@ static void a_run_that_has_hardly_begun(void **state) {
     run_lock_free(lock);
 }
 
-static void a_torn_end_is_told(void **state) {
-    (void)state;
+TEST(a_torn_end_is_told) {
     struct made made = begin();
     start(&made, 4);
     assert_int_equal(text_append_string(&made.text, "{\"seq\":7,\"t\""), 0);
@@ -488,8 +464,7 @@ static void a_torn_end_is_told(void **state) {
 }
 
 /* Where the user stands may have no name in what he types. */
-static void folders_have_many_names(void **state) {
-    (void)state;
+TEST(folders_have_many_names) {
     struct made made = begin();
     start(&made, 1);
     end_unit(&made, 1, "n-1", 1, "done", "");
@@ -512,21 +487,4 @@ static void folders_have_many_names(void **state) {
     assert_true(run_status_begun_ns("/nowhere/at/all") == 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(units_count_once),
-        cmocka_unit_test(older_journals_give_what_they_can),
-        cmocka_unit_test(it_is_sealed_when_its_archive_is_there),
-        cmocka_unit_test(what_is_done_needs_no_resume),
-        cmocka_unit_test(a_resumed_run_is_judged_by_its_last_part),
-        cmocka_unit_test(nodes_have_fates),
-        cmocka_unit_test(the_rate_is_by_the_monotonic_clock),
-        cmocka_unit_test(the_rate_is_of_late),
-        cmocka_unit_test(clocks_may_say_anything),
-        cmocka_unit_test(what_is_no_run_is_refused),
-        cmocka_unit_test(a_run_that_has_hardly_begun),
-        cmocka_unit_test(a_torn_end_is_told),
-        cmocka_unit_test(folders_have_many_names),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -4,15 +4,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #define WORD(literal) ((char *)(literal))
 
@@ -21,12 +13,10 @@ enum { ROWS = 3, REPETITIONS = 5 };
 static char folder[] = "/tmp/assay-settling.XXXXXX";
 
 static int make_folder(void **state) {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state) {
-    (void)state;
     struct failure failure = {0};
     return file_remove_tree(folder, &failure);
 }
@@ -96,8 +86,7 @@ static struct settling_saving end_block(struct world *world, size_t block) {
 }
 
 /* Row 1 is known after two repetitions, row 2 after three, row 3 never. */
-static void test_units(void **state) {
-    (void)state;
+TEST(units) {
     struct world world;
     begin(&world);
     for (size_t round = 0; round < 3; round++) {
@@ -123,8 +112,7 @@ static void test_units(void **state) {
 }
 
 /* The same from lines, with quotes, flags and attempts; what is measured after them goes on from there. */
-static void test_lines(void **state) {
-    (void)state;
+TEST(lines) {
     struct world world;
     begin(&world);
     take_line(&world, "1,1,1,1,1,a,4,1700000000000000000,,8,x,3,7,,,");
@@ -143,8 +131,7 @@ static void test_lines(void **state) {
 }
 
 /* The part before was over when all was known, and had not said so. */
-static void test_before_a_block(void **state) {
-    (void)state;
+TEST(before_a_block) {
     struct world world;
     begin(&world);
     for (size_t position = 0; position < 2 * ROWS; position++)
@@ -156,8 +143,7 @@ static void test_before_a_block(void **state) {
     end(&world);
 }
 
-static void test_bad_lines(void **state) {
-    (void)state;
+TEST(bad_lines) {
     static const char *const lines[] = {
         "",
         "0,1,1,1,1,a,4,1,,8,x,3,7,,,",
@@ -178,8 +164,7 @@ static void test_bad_lines(void **state) {
 }
 
 /* A campaign that does not ask for it has none of it. */
-static void test_not_wanted(void **state) {
-    (void)state;
+TEST(not_wanted) {
     struct world world;
     begin(&world);
     struct settling *settling = world.run.settling;
@@ -198,11 +183,4 @@ static void test_not_wanted(void **state) {
     end(&world);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_units),          cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_before_a_block), cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_not_wanted),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

@@ -1,14 +1,6 @@
 /* Which nodes are slower than their cluster? Against numbers that were worked out by hand. */
 #include "engine/run/slow-nodes.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 enum { NODES = 5 };
 
@@ -22,8 +14,7 @@ static struct slow_nodes *measure(size_t nodes, size_t rows, const double *expon
     return slow;
 }
 
-static void test_scores_by_hand(void **state) {
-    (void)state;
+TEST(scores_by_hand) {
     static const double off[NODES] = {-0.01, 0, 0.01, 0.02, 0.5};
     struct slow_node_score scores[NODES];
     struct slow_nodes *slow = measure(NODES, 5, off);
@@ -40,8 +31,7 @@ static void test_scores_by_hand(void **state) {
     slow_nodes_free(slow);
 }
 
-static void test_limit_is_three_and_a_half_spreads(void **state) {
-    (void)state;
+TEST(limit_is_three_and_a_half_spreads) {
     /* The spread is 1.4826 * 0.05 = 0.07413, three and a half of them 0.259455. */
     double off[NODES] = {-0.1, -0.05, 0, 0.05, 0.2594};
     struct slow_node_score scores[NODES];
@@ -63,8 +53,7 @@ static void test_limit_is_three_and_a_half_spreads(void **state) {
     slow_nodes_free(slow);
 }
 
-static void test_without_spread_two_percent_count(void **state) {
-    (void)state;
+TEST(without_spread_two_percent_count) {
     double off[4] = {0, 0, 0, 0.0199};
     struct slow_node_score scores[4];
     struct slow_nodes *slow = measure(4, 5, off);
@@ -79,8 +68,7 @@ static void test_without_spread_two_percent_count(void **state) {
     slow_nodes_free(slow);
 }
 
-static void test_even_number_of_nodes(void **state) {
-    (void)state;
+TEST(even_number_of_nodes) {
     /* Row medians lie between the second and third: 0.01; scores -0.02 -0.01 0.01 0.05, their median 0,
      * absolute deviations 0.01 0.01 0.02 0.05, the median of them 0.015. */
     static const double off[4] = {-0.01, 0, 0.02, 0.06};
@@ -95,8 +83,7 @@ static void test_even_number_of_nodes(void **state) {
 }
 
 /* Two clusters, of which one is 40 % slower, and in each one node that is 20 % slower than its cluster. */
-static void test_kinds_are_compared_with_themselves(void **state) {
-    (void)state;
+TEST(kinds_are_compared_with_themselves) {
     static const double off[9] = {0, 0.4, 0.001, 0.2, 0.401, 0.002, 0.402, 0.003, 0.6};
     static const size_t kinds[9] = {0, 1, 0, 0, 1, 0, 1, 0, 1};
     struct slow_node_score scores[9];
@@ -121,8 +108,7 @@ static void test_kinds_are_compared_with_themselves(void **state) {
     slow_nodes_free(slow);
 }
 
-static void test_too_little_says_nothing(void **state) {
-    (void)state;
+TEST(too_little_says_nothing) {
     static const double off[NODES] = {0, 0.001, 0.002, 0.9, 0.003};
     struct slow_node_score scores[NODES];
     struct slow_nodes *slow = measure(NODES, 4, off); /* rows */
@@ -140,8 +126,7 @@ static void test_too_little_says_nothing(void **state) {
     slow_nodes_free(slow);
 }
 
-static void test_means_over_cores_and_medians_over_rows(void **state) {
-    (void)state;
+TEST(means_over_cores_and_medians_over_rows) {
     struct slow_node_score scores[NODES];
     struct slow_nodes *slow = slow_nodes_new(NODES, 5);
     for (size_t row = 0; row < 5; row++)
@@ -159,8 +144,7 @@ static void test_means_over_cores_and_medians_over_rows(void **state) {
     slow_nodes_free(slow);
 }
 
-static void test_nodes_come_and_go(void **state) {
-    (void)state;
+TEST(nodes_come_and_go) {
     static const double off[NODES] = {-0.01, 0, 0.01, 0.02, 0.5};
     struct slow_node_score scores[NODES];
     struct slow_nodes *slow = measure(NODES, 5, off);
@@ -184,8 +168,7 @@ static void test_nodes_come_and_go(void **state) {
     slow_nodes_free(slow);
 }
 
-static void test_memory_is_bounded(void **state) {
-    (void)state;
+TEST(memory_is_bounded) {
     /* Row 4,095 is the last that is kept; with 16,384 nodes 64 MiB hold 256 rows. */
     struct slow_nodes *slow = slow_nodes_new(4, 1000000);
     struct slow_node_score *scores = calloc(16384, sizeof *scores);
@@ -206,19 +189,4 @@ static void test_memory_is_bounded(void **state) {
     slow_nodes_free(slow);
     slow_nodes_free(NULL);
     free(scores);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scores_by_hand),
-        cmocka_unit_test(test_limit_is_three_and_a_half_spreads),
-        cmocka_unit_test(test_without_spread_two_percent_count),
-        cmocka_unit_test(test_even_number_of_nodes),
-        cmocka_unit_test(test_kinds_are_compared_with_themselves),
-        cmocka_unit_test(test_too_little_says_nothing),
-        cmocka_unit_test(test_means_over_cores_and_medians_over_rows),
-        cmocka_unit_test(test_nodes_come_and_go),
-        cmocka_unit_test(test_memory_is_bounded),
-    };
-    return cmocka_run_group_tests_name("slow-nodes", tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* Which spares had taken whose places, when a run goes on. */
 #include "engine/run/node-out.h"
 #include "engine/run/past.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 enum { NODES = 5 };
 
@@ -18,7 +11,6 @@ static struct run run = {.nodes = nodes, .node_count = NODES};
 /* n-1 to n-3, and the spares n-4 and n-5. */
 static int begin(void **state) {
     static const char *const names[NODES] = {"n-1", "n-2", "n-3", "n-4", "n-5"};
-    (void)state;
     for (size_t i = 0; i < NODES; i++)
         nodes[i] = (struct run_node){.name = names[i], .spare = i >= 3};
     return 0;
@@ -32,8 +24,7 @@ static void recall(size_t count, const char *const (*pairs)[2]) {
     spares_recall(&run, &past);
 }
 
-static void test_a_spare_has_the_share(void **state) {
-    (void)state;
+TEST(a_spare_has_the_share) {
     static const char *const pairs[][2] = {{"n-2", "n-4"}};
     recall(1, pairs);
     assert_int_equal(run_count_in(&run), 3);
@@ -44,8 +35,7 @@ static void test_a_spare_has_the_share(void **state) {
     assert_true(nodes[4].spare);
 }
 
-static void test_a_spare_that_was_lost_too(void **state) {
-    (void)state;
+TEST(a_spare_that_was_lost_too) {
     static const char *const pairs[][2] = {{"n-2", "n-4"}, {"n-4", "n-5"}};
     recall(2, pairs);
     assert_int_equal(run_count_in(&run), 3);
@@ -54,8 +44,7 @@ static void test_a_spare_that_was_lost_too(void **state) {
     assert_true(run_node_is_in(&nodes[4]));
 }
 
-static void test_a_spare_that_is_not_given_any_more(void **state) {
-    (void)state;
+TEST(a_spare_that_is_not_given_any_more) {
     static const char *const pairs[][2] = {{"n-2", "n-9"}, {"n-8", "n-4"}};
     recall(2, pairs);
     assert_int_equal(run_count_in(&run), 3);
@@ -63,8 +52,7 @@ static void test_a_spare_that_is_not_given_any_more(void **state) {
     assert_true(nodes[3].spare);
 }
 
-static void test_only_the_newcomer_is_asked(void **state) {
-    (void)state;
+TEST(only_the_newcomer_is_asked) {
     nodes[0].out = NODE_OUT_LOST;
     assert_false(run_concerns(&run, 0));
     assert_true(run_concerns(&run, 1));
@@ -77,12 +65,4 @@ static void test_only_the_newcomer_is_asked(void **state) {
     assert_int_equal(run_count_in(&run), 3);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_a_spare_has_the_share, begin),
-        cmocka_unit_test_setup(test_a_spare_that_was_lost_too, begin),
-        cmocka_unit_test_setup(test_a_spare_that_is_not_given_any_more, begin),
-        cmocka_unit_test_setup(test_only_the_newcomer_is_asked, begin),
-    };
-    return cmocka_run_group_tests_name("spares", tests, NULL, NULL);
-}
+TEST_EACH(begin, NULL)

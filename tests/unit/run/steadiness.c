@@ -1,14 +1,6 @@
 /* Has a quantity settled? Against lines and noises whose answers are known. */
 #include "engine/run/steadiness.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -17,8 +9,7 @@ static void add_line(struct steadiness *steadiness, double window, int seconds, 
         assert_int_equal(steadiness_add(steadiness, window, (1000 + i) * SECOND, from + rate * i), 0);
 }
 
-static void test_slope_is_over_a_window(void **state) {
-    (void)state;
+TEST(slope_is_over_a_window) {
     struct steadiness steadiness = {0};
     struct steadiness_state found;
     add_line(&steadiness, 10, 60, 40, 0.5);
@@ -30,8 +21,7 @@ static void test_slope_is_over_a_window(void **state) {
     steadiness_clear(&steadiness);
 }
 
-static void test_constant_is_steady(void **state) {
-    (void)state;
+TEST(constant_is_steady) {
     struct steadiness steadiness = {0};
     struct steadiness_state found;
     add_line(&steadiness, 10, 12, 67.5, 0);
@@ -42,8 +32,7 @@ static void test_constant_is_steady(void **state) {
     steadiness_clear(&steadiness);
 }
 
-static void test_spread_is_off_the_line(void **state) {
-    (void)state;
+TEST(spread_is_off_the_line) {
     struct steadiness steadiness = {0};
     struct steadiness_state found;
     /* Alternates by +-1 about a rising line; of 21 samples, +1 first and last. */
@@ -55,8 +44,7 @@ static void test_spread_is_off_the_line(void **state) {
     steadiness_clear(&steadiness);
 }
 
-static void test_not_before_a_whole_window(void **state) {
-    (void)state;
+TEST(not_before_a_whole_window) {
     struct steadiness steadiness = {0};
     struct steadiness_state found;
     add_line(&steadiness, 10, 9, 50, 0);
@@ -67,8 +55,7 @@ static void test_not_before_a_whole_window(void **state) {
     assert_false(steadiness_state(&steadiness, 10, &found)); /* empty */
 }
 
-static void test_long_ago_is_forgotten(void **state) {
-    (void)state;
+TEST(long_ago_is_forgotten) {
     struct steadiness steadiness = {0};
     struct steadiness_state found;
     add_line(&steadiness, 5, 100, 30, 1); /* heats up */
@@ -80,8 +67,7 @@ static void test_long_ago_is_forgotten(void **state) {
     steadiness_clear(&steadiness);
 }
 
-static void test_many_samples_are_bounded(void **state) {
-    (void)state;
+TEST(many_samples_are_bounded) {
     struct steadiness steadiness = {0};
     struct steadiness_state found;
     for (int i = 0; i < 100000; i++) /* 100 a second in a window of 900 s */
@@ -90,13 +76,4 @@ static void test_many_samples_are_bounded(void **state) {
     assert_true(steadiness_state(&steadiness, 900, &found));
     assert_float_equal(found.slope, 90, 1e-6);
     steadiness_clear(&steadiness);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slope_is_over_a_window), cmocka_unit_test(test_constant_is_steady),
-        cmocka_unit_test(test_spread_is_off_the_line), cmocka_unit_test(test_not_before_a_whole_window),
-        cmocka_unit_test(test_long_ago_is_forgotten),  cmocka_unit_test(test_many_samples_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* Quantiles of Student's t against values worked out to 30 digits, and where they do not exist. */
 #include "engine/run/student-t.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static const double confidences[] = {0.51, 0.9, 0.95, 0.99, 0.9999};
 
@@ -35,8 +28,7 @@ static const struct {
     {10000000, {0.690308849414513, 1.6448537793284, 1.95996422176721, 2.57582979520375, 3.89059345594705}},
 };
 
-static void test_known_values(void **state) {
-    (void)state;
+TEST(known_values) {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         for (size_t k = 0; k < 5; k++) {
             double found = student_t_two_sided(known[i].freedom, confidences[k]), value = known[i].values[k];
@@ -47,8 +39,7 @@ static void test_known_values(void **state) {
 }
 
 /* One and two degrees have closed forms. */
-static void test_closed_forms(void **state) {
-    (void)state;
+TEST(closed_forms) {
     for (double c = 0.001; c < 0.9999; c += 0.001) {
         double one = tan(c * acos(-1) / 2), two = c * sqrt(2 / (1 - c * c));
         assert_true(fabs(student_t_two_sided(1, c) - one) <= 1e-10 * one);
@@ -56,8 +47,7 @@ static void test_closed_forms(void **state) {
     }
 }
 
-static void test_falls_with_freedom(void **state) {
-    (void)state;
+TEST(falls_with_freedom) {
     double last = INFINITY;
     for (uint64_t freedom = 1; freedom < 1200; freedom++) {
         double now = student_t_two_sided(freedom, 0.95);
@@ -67,21 +57,10 @@ static void test_falls_with_freedom(void **state) {
     assert_true(student_t_two_sided(UINT64_C(1) << 60, 0.95) < last);
 }
 
-static void test_what_is_none(void **state) {
-    (void)state;
+TEST(what_is_none) {
     assert_true(isnan(student_t_two_sided(0, 0.95)));
     assert_true(isnan(student_t_two_sided(3, 0)));
     assert_true(isnan(student_t_two_sided(3, 1)));
     assert_true(isnan(student_t_two_sided(3, -1)));
     assert_true(isnan(student_t_two_sided(3, NAN)));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_values),
-        cmocka_unit_test(test_closed_forms),
-        cmocka_unit_test(test_falls_with_freedom),
-        cmocka_unit_test(test_what_is_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

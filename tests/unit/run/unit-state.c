@@ -1,17 +1,7 @@
 /* What the samples around a unit say of it. The samples are put where the sampler's lines would. */
 #include "engine/run/unit-state.h"
 #include "engine/run/watch-inside.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/test.h"
 
 #define MS INT64_C(1000000)
 
@@ -43,7 +33,6 @@ static void sample(enum probe_kind kind, int64_t time_ns, double first, double s
 }
 
 static int set_up(void **state) {
-    (void)state;
     memset(&campaign, 0, sizeof campaign);
     memset(&node, 0, sizeof node);
     memset(&watched, 0, sizeof watched);
@@ -61,7 +50,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     for (int kind = 0; kind < PROBE_KINDS; kind++)
         watch_probe_clear(&watched.probes[kind]);
     return 0;
@@ -73,8 +61,7 @@ static struct unit_state judge(int64_t start_ns, int64_t end_ns) {
     return unit_state_judge(&run, &(struct unit_place){0, pus, 2}, start_ns, end_ns);
 }
 
-static void test_known_when_every_probe_has_told_of_the_end(void **state) {
-    (void)state;
+TEST(known_when_every_probe_has_told_of_the_end) {
     add_probe(PROBE_FREQUENCY, (const char *[]){"cpu0", "cpu1"}, 2);
     add_probe(PROBE_THROTTLE, (const char *[]){"core-0-0", "package-0"}, 2);
     assert_false(unit_state_is_known(&run, 0, 50 * MS));
@@ -96,8 +83,7 @@ static void test_known_when_every_probe_has_told_of_the_end(void **state) {
     assert_true(unit_state_is_known(&run, 0, 500 * MS));
 }
 
-static void test_counters_count_from_before_the_start(void **state) {
-    (void)state;
+TEST(counters_count_from_before_the_start) {
     add_probe(PROBE_THROTTLE, (const char *[]){"core-0-0", "package-0"}, 2);
     sample(PROBE_THROTTLE, 100 * MS, 5, 9);
     sample(PROBE_THROTTLE, 200 * MS, 5, 9);
@@ -111,8 +97,7 @@ static void test_counters_count_from_before_the_start(void **state) {
     assert_int_equal(judge(250 * MS, 260 * MS).flags, 0);
 }
 
-static void test_counters_that_are_read_seldom(void **state) {
-    (void)state;
+TEST(counters_that_are_read_seldom) {
     add_probe(PROBE_KERNEL, (const char *[]){"errors", "corrected"}, 2);
     sample(PROBE_KERNEL, 100 * MS, 1, 0);
     sample(PROBE_KERNEL, 110 * MS, NAN, NAN);
@@ -122,16 +107,14 @@ static void test_counters_that_are_read_seldom(void **state) {
     assert_int_equal(judge(111 * MS, 119 * MS).flags, 0); /* nothing is known to have moved by then */
 }
 
-static void test_a_counter_that_is_not_known_has_not_moved(void **state) {
-    (void)state;
+TEST(a_counter_that_is_not_known_has_not_moved) {
     add_probe(PROBE_THROTTLE, (const char *[]){"core-0-0", "package-0"}, 2);
     sample(PROBE_THROTTLE, 100 * MS, NAN, 3);
     sample(PROBE_THROTTLE, 200 * MS, 7, 3);
     assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
 }
 
-static void test_frequency_is_of_the_units_pus(void **state) {
-    (void)state;
+TEST(frequency_is_of_the_units_pus) {
     node.control.target_min_hz = node.control.target_max_hz = 2e9;
     add_probe(PROBE_FREQUENCY, (const char *[]){"cpu0", "cpu1"}, 2);
     sample(PROBE_FREQUENCY, 100 * MS, 2e9, 1e9);
@@ -151,8 +134,7 @@ static void test_frequency_is_of_the_units_pus(void **state) {
     assert_int_equal(found.flags, 0);
 }
 
-static void test_frequency_between_two_samples(void **state) {
-    (void)state;
+TEST(frequency_between_two_samples) {
     node.control.target_min_hz = node.control.target_max_hz = 2e9;
     add_probe(PROBE_FREQUENCY, (const char *[]){"cpu0", "cpu1"}, 2);
     sample(PROBE_FREQUENCY, 100 * MS, 0.8e9, 0.8e9); /* idle */
@@ -165,8 +147,7 @@ static void test_frequency_between_two_samples(void **state) {
     assert_float_equal(found.frequency_hz, 2e9, 1);
 }
 
-static void test_no_target_no_flag(void **state) {
-    (void)state;
+TEST(no_target_no_flag) {
     add_probe(PROBE_FREQUENCY, (const char *[]){"cpu0", "cpu1"}, 2);
     sample(PROBE_FREQUENCY, 100 * MS, 1, 1);
     sample(PROBE_FREQUENCY, 200 * MS, 1, 1);
@@ -175,8 +156,7 @@ static void test_no_target_no_flag(void **state) {
     assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
 }
 
-static void test_temperature_is_of_packages(void **state) {
-    (void)state;
+TEST(temperature_is_of_packages) {
     add_probe(PROBE_TEMPERATURE, (const char *[]){"package-0", "nvme"}, 2);
     sample(PROBE_TEMPERATURE, 100 * MS, 60, 90);
     sample(PROBE_TEMPERATURE, 200 * MS, 66, 90);
@@ -191,8 +171,7 @@ static void test_temperature_is_of_packages(void **state) {
     assert_int_equal(judge(110 * MS, 190 * MS).flags, 1 << GATE_TEMPERATURE);
 }
 
-static void test_load_of_others_counts_after_the_start(void **state) {
-    (void)state;
+TEST(load_of_others_counts_after_the_start) {
     add_probe(PROBE_LOAD, (const char *[]){"busy", "foreign"}, 2);
     sample(PROBE_LOAD, 100 * MS, 1, 2.5); /* of the time before the unit */
     sample(PROBE_LOAD, 200 * MS, 1, 0.1);
@@ -201,8 +180,7 @@ static void test_load_of_others_counts_after_the_start(void **state) {
     assert_int_equal(judge(110 * MS, 290 * MS).flags, 1 << GATE_LOAD);
 }
 
-static void test_drift_and_several_at_once(void **state) {
-    (void)state;
+TEST(drift_and_several_at_once) {
     char words[128];
     add_probe(PROBE_DRIFT, (const char *[]){"drifted", "x"}, 2);
     add_probe(PROBE_LOAD, (const char *[]){"busy", "foreign"}, 2);
@@ -220,8 +198,7 @@ static void test_drift_and_several_at_once(void **state) {
     assert_string_equal(unit_state_flags(0, words, sizeof words), "");
 }
 
-static void test_the_same_samples_are_looked_at_once(void **state) {
-    (void)state;
+TEST(the_same_samples_are_looked_at_once) {
     struct unit_place place = {0, pus, 2};
     struct unit_memory memory = {0};
     struct unit_state found;
@@ -241,8 +218,7 @@ static void test_the_same_samples_are_looked_at_once(void **state) {
     assert_false(unit_state_remember(&run, &place, &memory, 480 * MS, 600 * MS, &found));
 }
 
-static void test_unwatched(void **state) {
-    (void)state;
+TEST(unwatched) {
     add_probe(PROBE_LOAD, (const char *[]){"busy", "foreign"}, 2);
     assert_int_equal(judge(110 * MS, 190 * MS).flags, 1 << GATE_UNWATCHED);
     sample(PROBE_LOAD, 150 * MS, 1, 0);
@@ -254,21 +230,4 @@ static void test_unwatched(void **state) {
     assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
 }
 
-int main(void) {
-#define STATE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        STATE_TEST(test_known_when_every_probe_has_told_of_the_end),
-        STATE_TEST(test_counters_count_from_before_the_start),
-        STATE_TEST(test_counters_that_are_read_seldom),
-        STATE_TEST(test_a_counter_that_is_not_known_has_not_moved),
-        STATE_TEST(test_frequency_is_of_the_units_pus),
-        STATE_TEST(test_frequency_between_two_samples),
-        STATE_TEST(test_no_target_no_flag),
-        STATE_TEST(test_temperature_is_of_packages),
-        STATE_TEST(test_load_of_others_counts_after_the_start),
-        STATE_TEST(test_drift_and_several_at_once),
-        STATE_TEST(test_the_same_samples_are_looked_at_once),
-        STATE_TEST(test_unwatched),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

@@ -1,15 +1,7 @@
 /* How long a unit is said to take: from its row on its node, its row, what was expected, the longest, or not.
  */
 #include "engine/run/unit-times.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static const int64_t second = 1000000000;
 
@@ -22,8 +14,7 @@ static void says(const struct unit_times *times, size_t row, size_t node, enum u
         fail_msg("%g s, expected %g to %g", seconds, least, most);
 }
 
-static void test_nothing_known(void **state) {
-    (void)state;
+TEST(nothing_known) {
     struct unit_times *times = unit_times_new(3, 2, NULL);
     assert_non_null(times);
     enum unit_times_basis basis;
@@ -40,8 +31,7 @@ static void test_nothing_known(void **state) {
     unit_times_free(NULL);
 }
 
-static void test_what_is_nearest_counts(void **state) {
-    (void)state;
+TEST(what_is_nearest_counts) {
     const double expected[] = {1, 10, NAN, 0};
     struct unit_times *times = unit_times_new(4, 2, expected);
     says(times, 1, 0, UNIT_TIMES_EXPECTED, 10, 10); /* as it was expected, while nothing is known */
@@ -60,8 +50,7 @@ static void test_what_is_nearest_counts(void **state) {
     unit_times_free(times);
 }
 
-static void test_the_quantile_is_robust(void **state) {
-    (void)state;
+TEST(the_quantile_is_robust) {
     enum { ROWS = 1000 };
     double *expected = malloc((ROWS + 1) * sizeof *expected);
     for (size_t i = 0; i <= ROWS; i++)
@@ -86,22 +75,11 @@ static void test_the_quantile_is_robust(void **state) {
     free(expected);
 }
 
-static void test_pairs_are_bounded(void **state) {
-    (void)state;
+TEST(pairs_are_bounded) {
     struct unit_times *times = unit_times_new(UNIT_TIMES_PAIRS_MOST / 2 + 1, 2, NULL);
     assert_non_null(times);
     unit_times_take(times, 5, 0, 2 * second);
     unit_times_take(times, 5, 1, 4 * second);
     says(times, 5, 0, UNIT_TIMES_ROW, 4.4, 4.4000001);
     unit_times_free(times);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_known),
-        cmocka_unit_test(test_what_is_nearest_counts),
-        cmocka_unit_test(test_the_quantile_is_robust),
-        cmocka_unit_test(test_pairs_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* What a campaign and the command line say of the time: bound, or refused with its place. */
 #include "engine/run/walltime-settings.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static int bind(const char *text, struct walltime_settings *ret, struct failure *failure) {
     struct document *document;
@@ -44,8 +36,7 @@ static void refused(const char *text, const char *place, const char *words) {
         fail_msg("'%s' does not say '%s'", failure.text, words);
 }
 
-static void test_the_campaign(void **state) {
-    (void)state;
+TEST(the_campaign) {
     taken("x: 1", 0, -1);
     taken("walltime: none", 0, -1);
     taken("walltime: 2h", 7200, -1);
@@ -69,8 +60,7 @@ static void test_the_campaign(void **state) {
     refused("walltime: {model: /}", "c.yaml:1:19", "there is no such file");
 }
 
-static void test_the_model(void **state) {
-    (void)state;
+TEST(the_model) {
     char path[] = "/tmp/assay-walltime-XXXXXX", text[128];
     int file = mkstemp(path);
     assert_true(file >= 0);
@@ -118,8 +108,7 @@ static void not_until(const char *text, const char *words) {
         fail_msg("'%s' does not say '%s'", failure.text, words);
 }
 
-static void test_until(void **state) {
-    (void)state;
+TEST(until) {
     setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
     tzset();
     until("90min", now + hour + hour / 2);
@@ -153,13 +142,4 @@ static void test_until(void **state) {
     not_until("2026-11-22T15:59Z", "is over already");
     not_until("2029-01-01T00:00", "more than 400 days from now");
     not_until("401d", "is no time");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_campaign),
-        cmocka_unit_test(test_the_model),
-        cmocka_unit_test(test_until),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

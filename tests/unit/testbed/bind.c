@@ -1,27 +1,16 @@
 /* What a campaign says of its testbed: bound, or refused with its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/documents/document.h"
 #include "engine/foundation/file.h"
 #include "engine/remote/agent-package.h"
 #include "engine/testbed/host-settings.h"
 #include "engine/testbed/testbed.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/assay-bind-XXXXXX";
 
 static int set_up(void **state) {
-    (void)state;
     if (!mkdtemp(folder))
         return -1;
     setenv("HOME", "/home/somebody", 1);
@@ -29,7 +18,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     return file_remove_tree(folder, NULL);
 }
 
@@ -73,8 +61,7 @@ static void refused(const char *text, const char *place, const char *part) {
     assert_null(choice.backend);
 }
 
-static void nothing_written_is_local(void **state) {
-    (void)state;
+TEST(nothing_written_is_local) {
     struct testbed_choice choice = bound("experiment: x\n");
     assert_ptr_equal(choice.backend, &testbed_local);
     assert_int_equal(choice.backend->expected_nodes(choice.settings), 1);
@@ -85,8 +72,7 @@ static void nothing_written_is_local(void **state) {
     testbed_choice_clear(&choice);
 }
 
-static void hosts_have_defaults(void **state) {
-    (void)state;
+TEST(hosts_have_defaults) {
     struct testbed_choice choice = bound("testbed: {hosts: 'root@a-[1-2].site:22,b'}\n");
     const struct testbed_settings *settings = choice.settings;
     assert_ptr_equal(choice.backend, &testbed_hosts);
@@ -103,8 +89,7 @@ static void hosts_have_defaults(void **state) {
     testbed_choice_clear(&choice);
 }
 
-static void every_key_is_taken(void **state) {
-    (void)state;
+TEST(every_key_is_taken) {
     write_file("id_a", "key");
     write_file("id_b", "key");
     write_file("config", "");
@@ -148,8 +133,7 @@ static void every_key_is_taken(void **state) {
     testbed_choice_clear(&choice);
 }
 
-static void what_is_wrong_has_its_place(void **state) {
-    (void)state;
+TEST(what_is_wrong_has_its_place) {
     refused("testbed: locale\n", "c.yaml:1:10", "'locale'; did you mean 'local'?");
     refused("testbed: [a]\n", "c.yaml:1:10", "a sequence, expected a name or a mapping");
     refused("testbed: ~\n", "c.yaml:1:10", "nothing, expected a name or a mapping");
@@ -183,8 +167,7 @@ static void what_is_wrong_has_its_place(void **state) {
     refused("testbed: {hosts: 'Node,node'}\n", "c.yaml:1:18", "two nodes would be called");
 }
 
-static void nodes_of_the_command_line_come_first(void **state) {
-    (void)state;
+TEST(nodes_of_the_command_line_come_first) {
     const char *const nodes[] = {"e-[1-2]", "f"};
     struct failure failure = {0};
     struct testbed_choice choice = {0};
@@ -221,13 +204,4 @@ static void nodes_of_the_command_line_come_first(void **state) {
     assert_string_equal(failure.place, "--nodes");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_written_is_local),
-        cmocka_unit_test(hosts_have_defaults),
-        cmocka_unit_test(every_key_is_taken),
-        cmocka_unit_test(what_is_wrong_has_its_place),
-        cmocka_unit_test(nodes_of_the_command_line_come_first),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -1,13 +1,6 @@
 /* When the job ends that the engine runs in, by its environment. */
 #include "engine/testbed/testbed.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static void says(const char *value, int64_t expected) {
     assert_int_equal(setenv("SLURM_JOB_END_TIME", value, 1), 0);
@@ -15,8 +8,7 @@ static void says(const char *value, int64_t expected) {
         fail_msg("'%s': %lld, expected %lld", value, (long long)testbed_job_deadline(), (long long)expected);
 }
 
-static void test_job_end(void **state) {
-    (void)state;
+TEST(job_end) {
     unsetenv("SLURM_JOB_END_TIME");
     assert_int_equal(testbed_job_deadline(), 0);
     says("1795363200", 1795363200000000000);
@@ -31,9 +23,4 @@ static void test_job_end(void **state) {
     says("9223372036", 9223372036000000000);
     says("9223372037", 0);
     says("99999999999999999999", 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_job_end)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,143 @@
+#include "engine/command-line/recorded-run.h"
+
+#include "archive-format/reader.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/run/run-status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char campaign_file[] = "campaign.yaml";
+
+/* Those that there are of what a run is made from, into FOLDER. */
+static int extract(const char *path, const char *folder, struct failure *failure) {
+    static const char *const files[] = {campaign_file,
+                                        "inputs.json",
+                                        "design.csv",
+                                        "source.tar",
+                                        "software/source-sha256.txt",
+                                        "software/source-commit.txt"};
+    enum { FILES = sizeof files / sizeof *files };
+    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    const char *names[FILES + 1];
+    size_t count = 0, index;
+    int r = archive_open(path, &archive, failure);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < FILES; i++)
+        if (archive_find(archive, files[i], &index))
+            names[count++] = files[i];
+    const char *experiment = archive_run_text(archive, "experiment", "folder", NULL);
+    if (experiment)
+        names[count++] = experiment;
+    if (!archive_find(archive, campaign_file, &index) || !archive_find(archive, "inputs.json", &index))
+        return failure_input(failure, path, 0, 0,
+                             "this archive cannot be run again: it has no campaign.yaml and inputs.json");
+    return archive_extract(archive, folder, names, count, failure);
+}
+
+/* The folder has the archive's name: it is what the new run says that it was made from. */
+static int open_archive(const char *path, struct recorded_run *run, char **ret_folder,
+                        struct failure *failure) {
+    const char *parent = getenv("TMPDIR");
+    cleanup_free char *temporary = file_join(parent && *parent ? parent : "/tmp", "assay-XXXXXX");
+    if (!temporary)
+        return failure_memory(failure);
+    if (!mkdtemp(temporary))
+        return failure_set(failure, -errno, "cannot make folder '%s': %s", temporary, strerror(errno));
+    run->temporary = take_pointer(temporary);
+    *ret_folder = file_join(run->temporary, file_base_name(path));
+    return *ret_folder ? extract(path, *ret_folder, failure) : failure_memory(failure);
+}
+
+/* The folder of the run whose campaign PATH is, the caller's; NULL: it is no run's. */
+static char *find_folder(const char *path) {
+    cleanup_free char *folder = strdup(path);
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    if (!slash || slash == folder || strcmp(slash + 1, campaign_file) != 0)
+        return NULL;
+    *slash = '\0';
+    cleanup_free char *inputs = file_join(folder, "inputs.json");
+    return inputs && file_exists(inputs) && run_status_is_run(folder) ? take_pointer(folder) : NULL;
+}
+
+static bool is_archive(const char *path) {
+    size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".zip") == 0;
+}
+
+static int open_run(const char *path, struct recorded_run *run, struct failure *failure) {
+    cleanup_free char *folder = NULL;
+    char hex[HASH_HEX_SIZE];
+    int r = 0;
+    if (is_archive(path))
+        r = open_archive(path, run, &folder, failure);
+    else
+        folder = find_folder(path);
+    if (r < 0)
+        return r;
+    run->campaign = folder ? file_join(folder, campaign_file) : strdup(path);
+    if (!run->campaign)
+        return failure_memory(failure);
+    if (!folder)
+        return 0;
+    r = inputs_read(folder, &run->inputs, failure);
+    if (r == 0)
+        r = hash_file(run->campaign, hex, NULL, failure);
+    if (r < 0)
+        return r;
+    run->is_recorded = strcmp(hex, run->inputs.campaign_sha256) == 0;
+    if (!run->is_recorded)
+        return 0;
+    r = inputs_check_source(&run->inputs, failure);
+    return r < 0 ? r : inputs_restore_executables(&run->inputs, failure);
+}
+
+int recorded_run_open(const char *path, struct recorded_run *ret, struct failure *failure) {
+    cleanup(recorded_run_close) struct recorded_run run = {0};
+    int r = open_run(path, &run, failure);
+    if (r < 0)
+        return r;
+    *ret = run;
+    run = (struct recorded_run){0};
+    return 0;
+}
+
+int recorded_run_override(struct recorded_run *run, struct campaign_overrides *overrides,
+                          struct failure *failure) {
+    struct campaign_overrides own = *overrides;
+    if (!run->is_recorded)
+        return 0;
+    inputs_overrides(&run->inputs, overrides);
+    size_t count = overrides->option_count;
+    run->options = calloc(count + own.option_count + 1, sizeof *run->options);
+    if (!run->options)
+        return failure_memory(failure);
+    for (size_t i = 0; i < count + own.option_count; i++)
+        run->options[i] = i < count ? overrides->options[i] : own.options[i - count];
+    overrides->options = run->options;
+    overrides->option_count = count + own.option_count;
+    if (own.seed)
+        overrides->seed = own.seed;
+    if (own.node_count > 0) {
+        overrides->nodes = own.nodes;
+        overrides->node_count = own.node_count;
+    }
+    if (own.node_count > 0 || own.spare_count > 0) {
+        overrides->spares = own.spares;
+        overrides->spare_count = own.spare_count;
+    }
+    return 0;
+}
+
+void recorded_run_close(struct recorded_run *run) {
+    if (run->temporary)
+        file_remove_tree(run->temporary, NULL);
+    inputs_clear(&run->inputs);
+    free(run->campaign);
+    free(run->temporary);
+    free(run->options);
+    *run = (struct recorded_run){0};
+}

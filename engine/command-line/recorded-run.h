@@ -1,0 +1,29 @@
+/*
+ * Running again what was run before: the campaign of an archive, or that in a run's folder (or an archive's
+ * that was extracted), with the experiment, the source, the design and the seed that are beside it. One that
+ * was edited is a campaign like any other.
+ */
+#ifndef ASSAY_COMMAND_LINE_RECORDED_RUN_H
+#define ASSAY_COMMAND_LINE_RECORDED_RUN_H
+
+#include "engine/foundation/failure.h"
+#include "engine/run/campaign.h"
+#include "engine/run/inputs.h"
+
+struct recorded_run {
+    char *campaign;   /* the file to read */
+    char *temporary;  /* the folder that an archive was extracted to; NULL: none */
+    bool is_recorded; /* else CAMPAIGN is a user's file like any other, and nothing below counts */
+    struct inputs inputs;
+    const char **options; /* of the run, and then the command line's */
+};
+
+/* PATH: a campaign's file, or an archive. */
+int recorded_run_open(const char *path, struct recorded_run *ret, struct failure *failure);
+/* OVERRIDES are the command line's; what the run was made with is put beneath. Borrows from RUN. */
+int recorded_run_override(struct recorded_run *run, struct campaign_overrides *overrides,
+                          struct failure *failure);
+/* Removes what was extracted: a new run has copies of its own by its end. */
+void recorded_run_close(struct recorded_run *run);
+
+#endif

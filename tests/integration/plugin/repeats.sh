@@ -1,0 +1,68 @@
+#!/bin/bash
+# No measurement counts twice: a file that is given twice, the parts of one run, copies that went on apart.
+. "$(dirname "$0")/../tap.sh"
+cd "$scratch" || exit 1
+
+# y = 3 + 2x, in a run that fails behind the row that `last` says.
+{ echo x; seq 1 12; } >rows.csv
+cat >line.yaml <<E2
+experiment:
+  name: line
+  factors: {x: {type: integer}}
+  run: [sh, -c, 'test \$x -le \$(cat $scratch/last) && echo y \$((3 + 2 * x))']
+  responses: {y: {pattern: '^y ([0-9]+)'}}
+design: {file: rows.csv, order: as-written}
+stop-after-failures: 1
+probes: none
+E2
+run() { "$ASSAY" "$@" -q 2>err >archive; }
+echo 4 >last
+run run line.yaml -o runs
+name=$(basename runs/*.zip .zip)
+echo 8 >last
+run resume "runs/$name"
+cp -r runs copy
+echo 12 >last
+run resume "runs/$name"
+run resume "copy/$name"
+first=runs/$name.zip second=runs/$name-2.zip third=runs/$name-3.zip other=copy/$name-3.zip
+check "a run of three parts, of which the last was done in two places" test -f "$third" -a -f "$other"
+
+fit() { "$ASSAY" fit "$@" --terms 1+x --by none --folds 0 --brief >out 2>err || { sed 's/^/# /' err; return 1; }; }
+fits() { # fits ROWS INPUT...: ROWS are used, and all inputs but these of LEFT_OUT are named as left out
+    local rows=$1; shift
+    fit "$@" && grep -q "^$rows rows from" out && [ "$(grep -c 'is left out' err)" -eq ${#left_out[@]} ] || { cat out err; return 1; }
+    for file in "${left_out[@]}"; do grep -qF "note: '$file' is left out: it is" err || return 1; done
+}
+left_out=("$first" "$second")
+check "the latest part is used, and the others are named" fits 12 "$first" "$third" "$second"
+left_out=("$first")
+check "... whichever it is" fits 8 "$second" "$first"
+fits_piped() { fits 15 "$first" - "$third" --response y <calls.csv; }
+left_out=("$third" "./$third")
+check "the same archive is used once" fits 12 "$third" "$third" "./$third"
+cp "$third" renamed.zip
+left_out=(renamed.zip "$second")
+check "... also under another name" fits 12 "$second" "$third" renamed.zip
+printf 'x,y\n1,5\n2,7\n3,10\n' >calls.csv
+ln -s calls.csv linked.csv
+left_out=(linked.csv "./calls.csv")
+check "the same CSV is used once" fits 15 calls.csv linked.csv ./calls.csv "$third" --response y
+left_out=("$first")
+check "... and standard input stays an input" fits_piped
+refuse "a run that was resumed in two places is refused" 2 \
+    "this archive and '.*' are of one run \([0-9a-f-]+\), and neither continues the other" \
+    "$ASSAY" fit "$third" "$other" --terms 1+x
+refuse "... beside an earlier part, too" 2 "neither continues the other" "$ASSAY" fit "$first" "$other" "$third"
+
+# The other commands that read tables.
+"$ASSAY" fit "$third" --terms 1+x --by none -o line.json >/dev/null
+"$ASSAY" fit calls.csv -y y --terms 1+x -o calls.json >/dev/null
+left_out=("$first")
+for command in "fit alternatives linear --sizes x" "fit compare line.json calls.json" "model check line.json"; do
+    data=; [ "${command#fit a}" != "$command" ] || data=--data
+    check "'assay $command' leaves earlier parts out" \
+        sh -c "'$ASSAY' $command $data '$first' $data '$third' 2>err; cat err; grep -qF \"note: '$first' is left out\" err"
+    refuse "... and refuses forks" 2 "neither continues the other" "$ASSAY" $command $data "$third" $data "$other"
+done
+finish

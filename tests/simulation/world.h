@@ -1,0 +1,148 @@
+/*
+ * The simulated world: an engine with a link to each of a few nodes, an agent on each, the network between
+ * them and the programs that the agents run, in one process and virtual time. What happens when is drawn from
+ * a seed.
+ *
+ *     world.c      time, chance, who acts next, what is wrong
+ *     network.c    streams of bytes, the agents that they are attached to, and what goes wrong with them
+ *     programs.c   programs of which nothing is real but their pipes
+ *     simulation.c the story of one seed, and what must hold whatever happens
+ *
+ * Actors are the engine, the network (which is never frozen, and plays the nodes' kernels too) and the
+ * agents; each has an event loop. At one instant they act in any order until none has anything to do; then
+ * the clock goes on to the next deadline.
+ */
+#ifndef ASSAY_TESTS_SIMULATION_WORLD_H
+#define ASSAY_TESTS_SIMULATION_WORLD_H
+
+#include "engine/agent/agent.h"
+#include "engine/remote/agent-link.h"
+#include "engine/remote/remote-command.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { NODES_MOST = 3, PROGRAMS_MOST = 8, ENGINE = 0, NETWORK = 1, FIRST_AGENT = 2 };
+
+#define MS EVENT_MILLISECOND
+#define SECOND EVENT_SECOND
+
+struct wire;
+
+struct node {
+    size_t number;
+    struct event_source *door; /* deferred, in the agent's loop: wires that want to be attached */
+    struct wire *attached;     /* the last one */
+    struct agent agent;
+    bool there;        /* is there an agent? */
+    unsigned born;     /* how many there have been */
+    int64_t heard_ns;  /* when bytes last reached the agent, */
+    int64_t before_ns; /* and at the last instant before that */
+    int64_t gone_ns;
+    bool unread; /* bytes came while it was frozen */
+    /* the network to it */
+    int64_t latency_ns, jitter_ns, stalled_until_ns, refused_until_ns, mended_ns;
+    size_t window;
+    bool faulty;   /* something was done to it that may break a link */
+    unsigned mild; /* how much was done that must not */
+    /* the engine's side */
+    struct agent_link *link;
+    struct agent_link_policy policy;
+    int64_t start_ns;                                            /* when it is started, from the beginning */
+    int64_t ready_ns, broken_ns, closing_ns, closed_ns, left_ns; /* 0: not */
+    int64_t heard_from_ns;                                       /* bytes last came to the engine */
+    bool freed;
+    int asked, answered; /* clocks */
+};
+
+struct program {
+    struct node *node;
+    struct remote_command *command;
+    int started, exits, spawned;
+    size_t size, got; /* bytes of its output: all of it; what the engine has */
+    size_t printed, piece;
+    int64_t pause_ns; /* between pieces */
+    size_t input, given, taken;
+    int code;
+    bool reads, stubborn, leaves_others, alive, others, killed, failed;
+    int out, in; /* our ends of its pipes; -1 */
+    struct event_source *step, *end;
+    event_child_callback *callback;
+    void *context;
+};
+
+struct world {
+    uint64_t seed, state, chance;
+    struct {
+        struct event_loop *loop;
+        bool frozen;
+    } actors[FIRST_AGENT + NODES_MOST];
+    struct node nodes[NODES_MOST];
+    size_t node_count;
+    struct program programs[PROGRAMS_MOST];
+    size_t program_count;
+    int64_t engine_frozen_ns; /* altogether */
+    bool trace;
+    int directory;
+};
+extern struct world world;
+
+/* How often what happened: a simulation in which nothing happens proves nothing. */
+#define COUNTERS(X)                                                                                          \
+    X(ready)                                                                                                 \
+    X(broken)                                                                                                \
+    X(resumed)                                                                                               \
+    X(exits)                                                                                                 \
+    X(failed_programs)                                                                                       \
+    X(agent_leases)                                                                                          \
+    X(engine_leases)                                                                                         \
+    X(told)                                                                                                  \
+    X(left)                                                                                                  \
+    X(freed)                                                                                                 \
+    X(deaths)                                                                                                \
+    X(spooled)
+#define COUNTER(name) uint64_t name;
+struct counters {
+    COUNTERS(COUNTER)
+};
+extern struct counters counters;
+
+/* ---- world.c */
+
+void world_init(void);
+uint64_t draw(uint64_t below);
+int64_t draw_time(int64_t from_ns, int64_t to_ns);
+bool happens(unsigned percent);
+int64_t now(void);
+/* A line of --seed N. */
+void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints the seed and ends the program, unless HOLDS. */
+void must(bool holds, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Lets all act until END_NS, or until IS_OVER (may be NULL), which is asked at every instant. */
+void world_run(int64_t end_ns, bool (*is_over)(void), void (*at_each_instant)(void));
+/* Calls FUNCTION once in the loop of ACTOR, DELAY_NS from now. */
+void later(size_t actor, int64_t delay_ns, void (*function)(void *context, int64_t argument), void *context,
+           int64_t argument);
+void freeze(size_t actor, int64_t duration_ns);
+
+/* ---- network.c */
+
+struct transport *scripted_new(struct node *node);
+/* Whoever does not see it finds that all it sends vanishes and that nothing comes. */
+void network_cut(struct node *node, bool engine_sees, bool agent_sees);
+void node_die(struct node *node); /* the agent and all of its programs */
+void network_clear(void);
+/* The turn of an agent is over. */
+void node_look(struct node *node);
+
+/* ---- programs.c */
+
+void program_start(void *context, int64_t argument); /* a program, in the engine's loop */
+void programs_are_gone(const struct node *node);
+void programs_clear(void);
+/* The INDEXth byte of the output of a program, and of the input of all. */
+char program_byte(size_t number, size_t index);
+
+#endif

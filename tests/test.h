@@ -1,0 +1,69 @@
+/* What a unit test includes: cmocka, and the headers of C that it and most tests need.
+ *
+ *   TEST(lines_are_counted) { ... }  a test; it is found by itself: no list of tests, no main
+ *   TEST_EACH(set_up, tear_down)     what runs before and after each test of the file; either may be NULL
+ *   TEST_GROUP(set_up, tear_down)    what runs before the first and after the last
+ *
+ * The program runs its tests in the order in which they are written, or with ASSAY_TEST_ONLY=NAME that one
+ * alone (tests/run.sh --only). A program that needs a main of its own ends it with test_run(). */
+#ifndef ASSAY_TESTS_TEST_H
+#define ASSAY_TESTS_TEST_H
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TEST(name)                                                                                           \
+    static void test_##name(void **state);                                                                   \
+    __attribute__((constructor)) static void add_##name(void) {                                              \
+        test_add(#name, test_##name);                                                                        \
+    }                                                                                                        \
+    static void test_##name(void **state)
+#define TEST_EACH(set_up, tear_down)                                                                         \
+    __attribute__((constructor)) static void add_each(void) {                                                \
+        test_set_each(set_up, tear_down);                                                                    \
+    }
+#define TEST_GROUP(set_up, tear_down)                                                                        \
+    __attribute__((constructor)) static void add_group(void) {                                               \
+        test_set_group(set_up, tear_down);                                                                   \
+    }
+
+void test_add(const char *name, CMUnitTestFunction function);
+void test_set_each(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
+/* Runs the tests; the exit status of the program. */
+int test_run(void);
+
+/* Fails unless FOUND, which is called WHAT, is EXPECTED to a relative error of TOLERANCE (absolute where zero
+ * is expected). */
+#define assert_close(found, expected, tolerance, what)                                                       \
+    test_close(__FILE__, __LINE__, found, expected, tolerance, what)
+void test_close(const char *file, int line, double found, double expected, double tolerance,
+                const char *what);
+
+/* Fails unless TEXT contains EXPECTED. */
+#define assert_says(text, expected) test_says(__FILE__, __LINE__, text, expected)
+void test_says(const char *file, int line, const char *text, const char *expected);
+
+/* A number in (0, 1), by splitmix64 (Steele, Lea and Flood 2014) from the seed: the same in every run. */
+extern uint64_t test_seed;
+double test_random(void);
+
+/* The build that is tested. */
+const char *test_build(void);
+
+/* The folder of measurements that are not part of the project; where they are not here it says so and returns
+ * NULL. */
+const char *test_data(void);
+
+#endif
