@@ -287,7 +287,9 @@ static void check_silence(const struct node *node) {
     int64_t since = node->heard_from_ns > node->ready_ns ? node->heard_from_ns : node->ready_ns;
     int64_t beat =
         policy->silence_ns / 2 < policy->heartbeat_ns ? policy->silence_ns / 2 : policy->heartbeat_ns;
-    must(now() - since <= beat + policy->silence_ns + SECOND + world.engine_frozen_ns,
+    /* After an absence of its own the link waits for the whole silence once more. */
+    int64_t absence = world.engine_frozen_ns ? world.engine_frozen_ns + policy->silence_ns : 0;
+    must(now() - since <= beat + policy->silence_ns + SECOND + absence,
          "link %zu is ready, but its agent was silent for %.3f s", node->number,
          (double)(now() - since) / 1e9);
 }
