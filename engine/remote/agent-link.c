@@ -100,6 +100,7 @@ void link_set_state(struct agent_link *link, enum agent_link_state state, const 
     if (state != AGENT_LINK_CLOSED)
         return;
     session_stop(link);
+    (void)transport_want(link->transport, 0); /* what still comes would wake the loop for ever */
     tell_closed(link, why);
 }
 
