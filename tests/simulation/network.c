@@ -186,7 +186,8 @@ static void give_to_engine(struct wire *wire) {
     if (transport && chunk->kind == CHUNK_BYTES) {
         size_t length = pass_before_cut(wire->node, chunk->length);
         (void)text_append(&transport->arrived, chunk->bytes, length);
-        if (transport->head.state == TRANSPORT_OPEN && transport->wanted & EVENT_READ)
+        if (transport->head.state == TRANSPORT_OPEN && transport->wanted & EVENT_READ &&
+            !world.actors[ENGINE].frozen)
             wire->node->heard_from_ns = now();
         if (length < chunk->length) {
             poke(transport);
