@@ -58,6 +58,7 @@ static void on_resumed(struct agent_link *link, int64_t outage_ns, void *context
     trace("link %zu is ready again after %.3f s", node->number, (double)outage_ns / 1e9);
     must(outage_ns == now() - node->broken_ns, "link %zu errs in how long it was broken", node->number);
     node->broken_ns = 0;
+    node->heard_from_ns = now();
     counters.resumed++;
 }
 
