@@ -55,10 +55,7 @@ start_engine() {
     # shellcheck disable=SC2016
     bed run sh -c 'echo $$ >"$0.new"; mv "$0.new" "$0"; exec "$@"' "$output.pid" "$ASSAY" "$@" >"$output.json" 2>"$output.err" &
     shell_job=$!
-    while [ ! -s "$output.pid" ]; do
-        kill -0 $shell_job 2>/dev/null || break
-        sleep 0.01
-    done
+    eventually test -s "$output.pid"
     engine=$(cat "$output.pid")
 }
 kill_engine() { kill -KILL "$engine" 2>/dev/null; wait "$shell_job" 2>/dev/null; }
