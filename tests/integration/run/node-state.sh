@@ -127,7 +127,7 @@ check "samples have units" grep -q '"unit": "Cel"' <(cat_of "$archive" nodes/nod
 check "what the sampler cost is in the journal" grep -q '"event":"watch-cost","node":"node-1"' <(cat_of "$archive" journal.jsonl)
 campaign never <<'EOF'
 name: never
-warm-up: {until: steady, window: 1 s, at-most: 3 s, temperature-spread: 0.001 Cel, temperature-slope: 0.001 Cel}
+warm-up: {until: steady, window: 3 s, at-most: 3 s, temperature-spread: 0.001 Cel, temperature-slope: 0.001 Cel}
 probes: 100ms
 EOF
 swings() { bed load all $((SECONDS % 2 * 100)); test -e "$scratch/ended"; }
