@@ -30,8 +30,8 @@ kill_engine
 rm "$scratch/held"
 base=$(folder_in "$scratch/base-runs")
 is "what was shown is on disk" "$(journalled "$base")" 40
-no_agent_is_left() { ! pgrep -af "$TMPDIR/assay-"; }
-eventually no_agent_is_left
+no_process() { ! pgrep -af "$TMPDIR/assay-"; }
+eventually no_process
 
 # torn NAME [FILE CUT ZEROS]...: a copy whose FILE has lost CUT bytes of its end and got ZEROS zeros; resumed.
 torn() {
@@ -178,5 +178,5 @@ is_whole "an edited campaign" "$folder" 2
 mv "$scratch/tick.csv.kept" "$scratch/tick.csv"
 
 # ---- nothing is left
-check "no process of any part is left" eventually no_agent_is_left
+check "no process of any part is left" eventually no_process
 finish
