@@ -127,7 +127,7 @@ check "samples have units" grep -q '"unit": "Cel"' <(cat_of "$archive" nodes/nod
 check "what the sampler cost is in the journal" grep -q '"event":"watch-cost","node":"node-1"' <(cat_of "$archive" journal.jsonl)
 campaign never <<'EOF'
 name: never
-warm-up: {until: steady, window: 3 s, at-most: 3 s, temperature-spread: 0.001 Cel, temperature-slope: 0.001 Cel}
+warm-up: {until: steady, window: 2 s, at-most: 3 s, temperature-spread: 0.001 Cel, temperature-slope: 0.001 Cel}
 probes: 100ms
 EOF
 swings() { bed load all $((SECONDS % 2 * 100)); test -e "$scratch/ended"; }
@@ -135,7 +135,7 @@ eventually swings &
 run never
 touch "$scratch/ended"
 wait
-check "one that does not settle is measured after the cap, and that is said" grep -q "not steady after 3 s" "$scratch/err"
+check "one that does not settle is measured after the cap, and that is said" grep -q "not steady after [3-9]" "$scratch/err"
 bed load all auto
 
 # ---- gates
