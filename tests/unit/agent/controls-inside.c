@@ -5,22 +5,14 @@
 #include "engine/agent/controls/snapshot.h"
 #include "engine/agent/sha256.h"
 #include "engine/foundation/cleanup.h"
+#include "tests/test.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 /* ---- lines */
 
-static void fields_go_and_come(void **state) {
-    (void)state;
+TEST(fields_go_and_come) {
     static const char *const fields[] = {"", "plain", "a\tb", "a\nb\n", "\\", "\\t", "\\\\n\t\n", "\xff\x01"};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         struct text text;
@@ -49,8 +41,7 @@ static void fields_go_and_come(void **state) {
     assert_null(lines_take_field(&at, nothing + 3, &length));
 }
 
-static void errors_have_names(void **state) {
-    (void)state;
+TEST(errors_have_names) {
     char buffer[16];
     assert_string_equal(lines_errno(0, buffer), "");
     assert_string_equal(lines_errno(-EBUSY, buffer), "EBUSY");
@@ -60,8 +51,7 @@ static void errors_have_names(void **state) {
 
 /* ---- frequencies */
 
-static void frequencies_are_read_and_written(void **state) {
-    (void)state;
+TEST(frequencies_are_read_and_written) {
     static const struct {
         const char *text;
         uint64_t khz;
@@ -128,8 +118,7 @@ static struct snapshot example(void) {
     return snapshot;
 }
 
-static void snapshots_go_and_come(void **state) {
-    (void)state;
+TEST(snapshots_go_and_come) {
     struct snapshot snapshot = example(), again;
     struct failure failure;
     struct text bytes, second;
@@ -179,8 +168,7 @@ static int parse_lines(const char *lines) {
     return r;
 }
 
-static void strange_snapshots_are_refused(void **state) {
-    (void)state;
+TEST(strange_snapshots_are_refused) {
     static const char *const good[] = {
         "",
         "file\tturbo\tsys/devices/system/cpu/intel_pstate/no_turbo\t0\\n\n",
@@ -225,8 +213,7 @@ static void strange_snapshots_are_refused(void **state) {
 
 /* ---- owners */
 
-static void owners_are_known_again(void **state) {
-    (void)state;
+TEST(owners_are_known_again) {
     struct owner me, again, child;
     assert_int_equal(owner_find(getpid(), &me), 0);
     assert_int_equal(owner_find(getpid(), &again), 0);
@@ -252,8 +239,7 @@ static void owners_are_known_again(void **state) {
 
 /* ---- the table */
 
-static void controls_that_change_along(void **state) {
-    (void)state;
+TEST(controls_that_change_along) {
     assert_int_equal(control_closure(0), 0);
     assert_int_equal(control_closure(1u << CONTROL_ASLR), 1u << CONTROL_ASLR);
     unsigned threads = control_closure(1u << CONTROL_HYPERTHREADS);
@@ -262,17 +248,4 @@ static void controls_that_change_along(void **state) {
     for (unsigned index = 0; index < CONTROL_COUNT; index++)
         assert_int_equal(control_find(control_at((enum control_index)index)->name), index);
     assert_int_equal(control_find("boost"), CONTROL_COUNT);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_go_and_come),
-        cmocka_unit_test(errors_have_names),
-        cmocka_unit_test(frequencies_are_read_and_written),
-        cmocka_unit_test(snapshots_go_and_come),
-        cmocka_unit_test(strange_snapshots_are_refused),
-        cmocka_unit_test(owners_are_known_again),
-        cmocka_unit_test(controls_that_change_along),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Controls of many nodes, by tools that say what the test wants: what is understood, skipped and refused. */
+#include "tests/test.h"
 #include "tests/unit/remote/tool-fixture.h"
 
 #include "engine/foundation/cleanup.h"
@@ -12,8 +13,7 @@ enum { NODES = 2 };
 
 #define CONTROL(name, status) "control\\t" name "\\t" status "\\ton\\ton off\\tintel_pstate\\t\\n"
 
-static void test_show(void **state) {
-    (void)state;
+TEST(show) {
     struct group_fixture fixture;
     struct node_control_state *states;
     struct failure *failures;
@@ -58,8 +58,7 @@ static void test_show(void **state) {
     group_close(&fixture);
 }
 
-static void test_show_who_holds_them(void **state) {
-    (void)state;
+TEST(show_who_holds_them) {
     static const struct {
         const char *line, *holder;
         bool alive;
@@ -107,8 +106,7 @@ static void assert_show_fails(const char *script, int code, const char *sentence
     group_close(&fixture);
 }
 
-static void test_show_refuses(void **state) {
-    (void)state;
+TEST(show_refuses) {
     assert_show_fails("for i in $(seq 65); do printf '" CONTROL("c", "available") "'; done", -EPROTO,
                       "the agent told more than 64 controls");
     assert_show_fails("printf 'machine\\tboot\\n'", -EPROTO,
@@ -133,8 +131,7 @@ static void kept_away(struct text *snapshots, struct failure *failures) {
     free(failures);
 }
 
-static void test_keep(void **state) {
-    (void)state;
+TEST(keep) {
     struct group_fixture fixture;
     struct text snapshots[NODES];
     struct failure *failures;
@@ -171,8 +168,7 @@ static void assert_keep_fails(const char *script, int code, const char *sentence
     group_close(&fixture);
 }
 
-static void test_keep_refuses(void **state) {
-    (void)state;
+TEST(keep_refuses) {
     assert_keep_fails("printf 'held\\tfeed\\trun:9\\talive\\t5\\n'; exit 1", -EBUSY,
                       "its controls are held by session feed (run:9), whose agent is there; wait for it to "
                       "end, or end it with 'assay nodes clean --force'");
@@ -191,8 +187,7 @@ static void set(struct group_fixture *fixture, struct node_change *changes, stru
     assert_done(fixture, node_controls_set(fixture->group, assignments, changes, ret, &fixture->failure));
 }
 
-static void test_set(void **state) {
-    (void)state;
+TEST(set) {
     struct group_fixture fixture;
     struct node_change changes[NODES];
     struct failure *failures;
@@ -254,8 +249,7 @@ static void assert_change_fails(const char *script, bool setting, int code, cons
     group_close(&fixture);
 }
 
-static void test_set_refuses(void **state) {
-    (void)state;
+TEST(set_refuses) {
     assert_change_fails("printf 'set\\tturbo\\toff\\ton\\toff\\tdone\\t\\n'", true, -EPROTO,
                         "the agent's tool left out what it was asked for");
     assert_change_fails("printf 'set\\tturbo\\toff\\ton\\toff\\tdone\\t\\n'; echo 'no snapshot' >&2; exit 1",
@@ -268,8 +262,7 @@ static void test_set_refuses(void **state) {
 
 /* ---- restoring */
 
-static void test_restore(void **state) {
-    (void)state;
+TEST(restore) {
     struct group_fixture fixture;
     struct node_change changes[4];
     struct failure *failures;
@@ -315,8 +308,7 @@ static void test_restore(void **state) {
     group_close(&fixture);
 }
 
-static void test_restore_refuses(void **state) {
-    (void)state;
+TEST(restore_refuses) {
     assert_change_fails("true", false, -EPROTO, "the agent's tool left out what it was asked for");
     assert_change_fails("printf 'restored\\tall\\t0\\n'", false, -EPROTO,
                         "the agent told that it put back 'all' files, '0' left");
@@ -330,8 +322,7 @@ static void test_restore_refuses(void **state) {
 
 /* ---- proof */
 
-static void test_prove(void **state) {
-    (void)state;
+TEST(prove) {
     struct group_fixture fixture;
     struct node_proof *proofs;
     struct failure *failures;
@@ -356,20 +347,4 @@ static void test_prove(void **state) {
     free(failures);
     node_proofs_free(proofs, NODES);
     group_close(&fixture);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_show),
-        cmocka_unit_test(test_show_who_holds_them),
-        cmocka_unit_test(test_show_refuses),
-        cmocka_unit_test(test_keep),
-        cmocka_unit_test(test_keep_refuses),
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_set_refuses),
-        cmocka_unit_test(test_restore),
-        cmocka_unit_test(test_restore_refuses),
-        cmocka_unit_test(test_prove),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* What INSPECT tells: of this machine, and of captured ones that stand in a folder. */
+#include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
 #include "engine/agent/protocol.h"
@@ -57,7 +58,6 @@ static void put_topology(void) {
 }
 
 static int set_up_tree(void **state) {
-    (void)state;
     snprintf(tree, sizeof tree, "/tmp/assay-tree-XXXXXX");
     assert_non_null(mkdtemp(tree));
     put_topology();
@@ -77,7 +77,6 @@ static int set_up_tree(void **state) {
 }
 
 static int tear_down_tree(void **state) {
-    (void)state;
     assert_int_equal(file_remove_tree(tree, NULL), 0);
     return 0;
 }
@@ -97,8 +96,7 @@ static const struct node_pu *find_pu(const struct node_facts *facts, unsigned in
     return NULL;
 }
 
-static void a_captured_machine_is_told_as_it_is(void **state) {
-    (void)state;
+TEST(a_captured_machine_is_told_as_it_is) {
     struct node_facts *facts = inspect(tree);
     assert_string_equal(facts->host_name, "dahu-3.grenoble");
     assert_string_equal(facts->kernel_name, "Linux");
@@ -134,8 +132,7 @@ static void a_captured_machine_is_told_as_it_is(void **state) {
 }
 
 /* What --capture takes of a machine, unpacked, is told as the machine was. */
-static void a_capture_is_told_as_the_machine_was(void **state) {
-    (void)state;
+TEST(a_capture_is_told_as_the_machine_was) {
     char copy[] = "/tmp/assay-copy-XXXXXX";
     assert_non_null(mkdtemp(copy));
     pid_t pid = fork();
@@ -162,8 +159,7 @@ static void a_capture_is_told_as_the_machine_was(void **state) {
     assert_int_equal(file_remove_tree(copy, NULL), 0);
 }
 
-static void one_allowed_pu_of_each_core(void **state) {
-    (void)state;
+TEST(one_allowed_pu_of_each_core) {
     struct node_facts *facts = inspect(tree);
     const struct node_pu **cores;
     size_t count;
@@ -183,8 +179,7 @@ static void one_allowed_pu_of_each_core(void **state) {
     node_facts_free(facts);
 }
 
-static void a_limit_of_cgroup_version_1(void **state) {
-    (void)state;
+TEST(a_limit_of_cgroup_version_1) {
     put_file("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/slurm/job_9/step_0\n0::/\n");
     put_file("sys/fs/cgroup/memory/slurm/job_9/step_0/memory.limit_in_bytes", "9223372036854771712\n");
     put_file("sys/fs/cgroup/memory/slurm/job_9/memory.limit_in_bytes", "17179869184\n");
@@ -198,8 +193,7 @@ static void a_limit_of_cgroup_version_1(void **state) {
     node_facts_free(facts);
 }
 
-static void a_machine_that_says_little(void **state) {
-    (void)state;
+TEST(a_machine_that_says_little) {
     drop("sys/devices/system/node");
     drop("sys/devices/system/cpu/cpu7/topology");
     drop("proc/sys");
@@ -228,8 +222,7 @@ static void refused(const char *sentence) {
     fixture_close(&f);
 }
 
-static void a_machine_that_says_nothing_is_refused(void **state) {
-    (void)state;
+TEST(a_machine_that_says_nothing_is_refused) {
     put_file("proc/self/status", "Cpus_allowed_list:\t1-x\n");
     refused("'/proc/self/status' does not say which PUs may be used (Cpus_allowed_list)");
     put_file("proc/self/status", "Name:\tx\n");
@@ -243,8 +236,7 @@ static void a_machine_that_says_nothing_is_refused(void **state) {
     refused("'/sys/devices/system/cpu/online' does not say which PUs there are: No such file or directory");
 }
 
-static void this_machine(void **state) {
-    (void)state;
+TEST(this_machine) {
     setenv("OMP_PROC_BIND", "close", 1);
     setenv("ASSAY_TEST_SECRET", "x", 1);
     setenv("MPI_TOKEN", "x", 1);
@@ -317,8 +309,7 @@ static int parse(struct failure *failure) {
     return r;
 }
 
-static void records_that_are_wrong(void **state) {
-    (void)state;
+TEST(records_that_are_wrong) {
     struct failure failure;
     text_init(&bytes, 1 << 20);
     begin_facts();
@@ -364,18 +355,4 @@ static void records_that_are_wrong(void **state) {
     text_clear(&bytes);
 }
 
-#define TREE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up_tree, tear_down_tree)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TREE_TEST(a_captured_machine_is_told_as_it_is),
-        TREE_TEST(a_capture_is_told_as_the_machine_was),
-        TREE_TEST(one_allowed_pu_of_each_core),
-        TREE_TEST(a_limit_of_cgroup_version_1),
-        TREE_TEST(a_machine_that_says_little),
-        TREE_TEST(a_machine_that_says_nothing_is_refused),
-        cmocka_unit_test(this_machine),
-        cmocka_unit_test(records_that_are_wrong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up_tree, tear_down_tree)

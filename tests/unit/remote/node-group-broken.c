@@ -22,7 +22,7 @@ static void add_daemon(struct broken_fixture *fixture, size_t node, int64_t leas
     struct script *script = &fixture->scripts[node];
     snprintf(fixture->folders[node], sizeof fixture->folders[node], "%s/n%zu", group->folder, node + 1);
     assert_int_equal(file_make_folders(fixture->folders[node], NULL), 0);
-    *script = (struct script){.folder = fixture->folders[node], .seed = 88172645463325252};
+    *script = (struct script){.folder = fixture->folders[node]};
     while (script->session == 0)
         assert_int_equal(getrandom(&script->session, sizeof script->session, 0), sizeof script->session);
     struct transport *transport = scripted_new(group->loop, script);
@@ -65,6 +65,7 @@ static void break_node(struct broken_fixture *fixture, size_t node) {
 struct taken {
     struct broken_fixture *fixture;
     unsigned count;
+    int64_t until_ns; /* then it has not come */
     bool is_over;
 };
 
@@ -80,9 +81,10 @@ static void take(size_t node, const char *bytes, size_t length, void *context) {
 
 static void end_leases(struct event_source *self, void *context) {
     struct taken *taken = context;
-    if (taken->count > 0 && !taken->is_over)
-        moved_clock_advance(LEASE_MS);
-    taken->is_over = taken->count > 0;
+    if (taken->is_over || (taken->count == 0 && wait_now_ns() < taken->until_ns))
+        return;
+    moved_clock_advance(LEASE_MS);
+    taken->is_over = true;
 }
 
 TEST(those_that_were_broken_before_take_no_places) {
@@ -92,7 +94,7 @@ TEST(those_that_were_broken_before_take_no_places) {
     write_whole(group_path(&fixture.group, "n20/file"), "here", 4);
     for (size_t i = 0; i < HEALTHY; i++)
         break_node(&fixture, i);
-    struct taken taken = {.fixture = &fixture};
+    struct taken taken = {.fixture = &fixture, .until_ns = wait_now_ns() + WAIT_LIMIT_MS * EVENT_MILLISECOND};
     struct failure *failures;
     struct event_source *timer =
         event_loop_add_timer(fixture.group.loop, EVENT_MILLISECOND, EVENT_MILLISECOND, end_leases, &taken);

@@ -2,6 +2,7 @@
  * Nodes that lie. Their agents are this file: a transport that answers as it is told, in frames of the
  * protocol, beside an honest one.
  */
+#include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 
 #include "engine/agent/mailbox.h"
@@ -205,8 +206,7 @@ static int get_it(struct group_fixture *fixture, struct failure *ret) {
 
 #define LISTING(text) (text), sizeof(text) - 1
 
-static void test_the_liar_can_tell_the_truth(void **state) {
-    (void)state;
+TEST(the_liar_can_tell_the_truth) {
     struct group_fixture fixture;
     struct failure failure;
     open_with_liar(&fixture, LISTING("d 755 0\0sub\0f 644 7\0sub/file\0l 777 3\0sub/link\0"));
@@ -216,8 +216,7 @@ static void test_the_liar_can_tell_the_truth(void **state) {
     group_close(&fixture);
 }
 
-static void test_paths_that_lead_out(void **state) {
-    (void)state;
+TEST(paths_that_lead_out) {
     static const struct {
         const char *bytes;
         size_t length;
@@ -251,8 +250,7 @@ static void test_paths_that_lead_out(void **state) {
 }
 
 /* A file in the way of a folder of the same listing. */
-static void test_a_file_that_is_a_folder(void **state) {
-    (void)state;
+TEST(a_file_that_is_a_folder) {
     struct group_fixture fixture;
     struct failure failure;
     open_with_liar(&fixture, LISTING("f 644 7\0a\0f 644 7\0a/b\0"));
@@ -260,8 +258,7 @@ static void test_a_file_that_is_a_folder(void **state) {
     group_close(&fixture);
 }
 
-static void test_a_hash_that_does_not_fit(void **state) {
-    (void)state;
+TEST(a_hash_that_does_not_fit) {
     struct group_fixture fixture;
     struct failure failure;
     struct liar *liar = open_with_liar(&fixture, LISTING("f 644 7\0\0"));
@@ -272,8 +269,7 @@ static void test_a_hash_that_does_not_fit(void **state) {
 }
 
 /* It says 7 bytes, and sends more, again and again. */
-static void test_more_bytes_than_were_listed(void **state) {
-    (void)state;
+TEST(more_bytes_than_were_listed) {
     struct group_fixture fixture;
     struct failure failure;
     struct liar *liar = open_with_liar(&fixture, LISTING("f 644 7\0\0"));
@@ -281,13 +277,4 @@ static void test_more_bytes_than_were_listed(void **state) {
     assert_int_equal(get_it(&fixture, &failure), -EPROTO);
     assert_false(file_exists(group_path(&fixture, "got/liar/it")));
     group_close(&fixture);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_liar_can_tell_the_truth), cmocka_unit_test(test_paths_that_lead_out),
-        cmocka_unit_test(test_a_file_that_is_a_folder),     cmocka_unit_test(test_a_hash_that_does_not_fit),
-        cmocka_unit_test(test_more_bytes_than_were_listed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
