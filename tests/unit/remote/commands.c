@@ -2,8 +2,6 @@
 #include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
-#include "engine/foundation/hash.h"
-
 #include <sys/resource.h>
 
 static struct fixture f;
@@ -515,16 +513,14 @@ TEST(coalescing_wakes_the_agent_seldom) {
 
 /* ---- input */
 
-TEST(fifty_megabytes_go_through_a_program_unchanged) {
-    enum { SIZE = 50 << 20 };
+TEST(what_is_large_goes_through_a_program_unchanged) {
+    enum { SIZE = 36 << 20 };
     char *bytes = malloc(SIZE);
     uint64_t seed = 12345;
     for (size_t i = 0; i < SIZE; i += 8) {
         seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
         memcpy(bytes + i, &seed, 8);
     }
-    char sent[HASH_HEX_SIZE], came[HASH_HEX_SIZE];
-    assert_int_equal(hash_bytes(bytes, SIZE, sent), 0);
     for (unsigned coalesce = 0; coalesce <= 20; coalesce += 20) {
         struct remote_result result = run_as(&(struct remote_command_specification){.arguments = SHELL("cat"),
                                                                                     .output_limit = SIZE + 1,
@@ -532,8 +528,7 @@ TEST(fifty_megabytes_go_through_a_program_unchanged) {
                                              bytes, SIZE);
         assert_int_equal(result.output_length, SIZE);
         assert_int_equal(result.exit.input_bytes, SIZE);
-        assert_int_equal(hash_bytes(result.output, result.output_length, came), 0);
-        assert_string_equal(came, sent);
+        assert_memory_equal(result.output, bytes, SIZE);
         remote_result_clear(&result);
     }
     free(bytes);
