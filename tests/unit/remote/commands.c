@@ -402,8 +402,7 @@ TEST(sigterm_leaves_time_for_an_orderly_end) {
                                                "while :; do sleep 0.01; done"),
                             .grace_ms = 120000,
                             .error = REMOTE_OUTPUT_NULL}); /* some shells tell of their killed sleep */
-    while (watch.output.length == 0)
-        assert_true(event_loop_run_once(f.loop, EVENT_SECOND, NULL) >= 0);
+    wait_until(f.loop, watch.output.length > 0, "no output");
     assert_done(&f, remote_command_kill(watch.command, SIGTERM, &f.failure));
     watch_until(&watch.exited);
     assert_false(watch.exit.signalled);
@@ -617,8 +616,7 @@ TEST(a_command_may_be_freed_in_each_of_its_callbacks) {
         assert_done(&f, remote_command_start(
                             f.link, &(struct remote_command_specification){.arguments = SHELL("echo x")},
                             &callbacks, NULL, &command, &f.failure));
-        while (!freed)
-            assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        wait_until(f.loop, freed, "not freed");
         turn_until_answered();
         assert_int_equal(freed, 1);
     }
