@@ -75,16 +75,5 @@ echo "subdirs($folders)" >build/tests/CTestTestfile.cmake
 labels=(-LE long)
 [ $tier != all ] || labels=()
 # Thirds of a processor, of which a test that computes takes three, and four seats for those that wait: tests/CMakeLists.txt.
-export ASSAY_TEST_ALL
-ASSAY_TEST_ALL=$([ $tier != all ] || echo yes)
-status=0
-ctest --test-dir build/tests -j $((3 * jobs + 2)) --output-on-failure --no-tests=error "${labels[@]}" "$@" || status=$?
-[ $status -ne 0 ] || exit 0
-
-# A failure stands, unless every test that failed is one of those whose bounds are in seconds and passes by itself.
-failed=build/tests/Testing/Temporary/LastTestsFailed.log
-cp "$failed" build/tests/first-failures
-step "A second time, one by one: $(cut -d: -f2 build/tests/first-failures | tr '\n' ' ')"
-bound=$(ctest --test-dir build/tests -N -L bounds | sed -n 's/^ *Test *#[0-9]*: //p')
-cut -d: -f2 build/tests/first-failures | grep -vxF "$bound" && exit $status
-exec ctest --test-dir build/tests --rerun-failed --output-on-failure --no-tests=error
+ASSAY_TEST_ALL=$([ $tier != all ] || echo yes) \
+    exec ctest --test-dir build/tests -j $((3 * jobs + 2)) --output-on-failure --no-tests=error "${labels[@]}" "$@"

@@ -6,6 +6,7 @@
  * there is no link; while there is one, who produces them waits.
  */
 #include "engine/agent/agent.h"
+#include "engine/agent/program.h"
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>
@@ -221,15 +222,17 @@ static int greet(struct agent *agent, const struct protocol_frame *frame, struct
         return r;
     struct utsname name;
     uname(&name);
+    struct protocol_hello ours = {.version = PROTOCOL_VERSION,
+                                  .capabilities = PROTOCOL_CAPABILITIES,
+                                  .session = agent->session,
+                                  .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
+                                  .pid = (uint32_t)getpid(),
+                                  .program = ASSAY_VERSION,
+                                  .host = name.nodename};
+    memcpy(ours.sha256, program_sha256(), sizeof ours.sha256);
     struct protocol_writer writer;
     agent_begin(agent, &writer, PROTOCOL_HELLO);
-    protocol_put_hello(&writer, &(struct protocol_hello){.version = PROTOCOL_VERSION,
-                                                         .capabilities = PROTOCOL_CAPABILITIES,
-                                                         .session = agent->session,
-                                                         .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
-                                                         .pid = (uint32_t)getpid(),
-                                                         .program = ASSAY_VERSION,
-                                                         .host = name.nodename});
+    protocol_put_hello(&writer, &ours);
     agent_end(agent, &writer);
     r = outbox_resume(&agent->outbox, frame->acknowledged, failure);
     if (r < 0) {

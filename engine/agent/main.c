@@ -3,6 +3,7 @@
 #include "engine/agent/daemon.h"
 #include "engine/agent/door.h"
 #include "engine/agent/guardian.h"
+#include "engine/agent/program.h"
 #include "engine/agent/relay.h"
 #include "engine/agent/roster.h"
 #include "engine/agent/run-directory.h"
@@ -23,6 +24,9 @@
 #ifndef ASSAY_VERSION
 #define ASSAY_VERSION "unversioned"
 #endif
+
+/* The engine delivers another: PROTOCOL.md, Sessions. */
+enum { EXIT_DAMAGED = 78 };
 
 static const char usage[] =
     "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
@@ -201,7 +205,12 @@ static int serve_stream(const struct options *given) {
     return 1;
 }
 
-static int attach(const struct options *given) {
+static int attach(const struct options *given, const char *path) {
+    struct failure failure;
+    if (program_check_name(path, &failure) < 0) {
+        fprintf(stderr, "assay-agent: %s\n", failure.text);
+        return EXIT_DAMAGED;
+    }
     struct daemon_options options = {.session = parse_session(given->attach),
                                      .directory = given->directory,
                                      .folder = given->folder,
@@ -298,7 +307,7 @@ int main(int count, char **arguments) {
     if (options.resume)
         return relay_resume(parse_session(options.resume));
     if (options.attach)
-        return attach(&options);
+        return attach(&options, arguments[0]);
     if (options.folder || options.workspace || options.write_anywhere || options.leave_controls ||
         options.label)
         complain("--folder, --workspace, --write-anywhere, --leave-controls and --label go with --attach");

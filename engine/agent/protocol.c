@@ -272,6 +272,7 @@ void protocol_put_hello(struct protocol_writer *writer, const struct protocol_he
     put(writer, hello->pid, 4);
     protocol_put_string(writer, hello->program, PROTOCOL_NAME_LIMIT);
     protocol_put_string(writer, hello->host, PROTOCOL_NAME_LIMIT);
+    protocol_put_bytes(writer, hello->sha256, sizeof hello->sha256);
 }
 
 int protocol_get_hello(const struct protocol_frame *frame, struct protocol_hello *ret,
@@ -289,6 +290,9 @@ int protocol_get_hello(const struct protocol_frame *frame, struct protocol_hello
         hello.pid = protocol_get_u32(&reader);
         hello.program = protocol_get_string(&reader, PROTOCOL_NAME_LIMIT);
         hello.host = protocol_get_string(&reader, PROTOCOL_NAME_LIMIT);
+        const char *sha256 = protocol_get_bytes(&reader, sizeof hello.sha256);
+        if (sha256)
+            memcpy(hello.sha256, sha256, sizeof hello.sha256);
         int r = protocol_read_end(&reader, frame->type, failure);
         if (r < 0)
             return r;

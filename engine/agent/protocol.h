@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 1,
+    PROTOCOL_VERSION = 2,
     PROTOCOL_HEADER_SIZE = 24,
     PROTOCOL_PAYLOAD_LIMIT = 1 << 20, /* bytes of one payload */
     PROTOCOL_CHUNK = 256 << 10,       /* bytes of data that a sender puts into one frame, at most */
@@ -158,6 +158,7 @@ int protocol_read_end(const struct protocol_reader *reader, enum protocol_type t
 
 /* ---- the link */
 
+enum { PROTOCOL_HASH_SIZE = 32 }; /* SHA-256 */
 struct protocol_hello {
     uint16_t version; /* of the protocol */
     uint64_t capabilities;
@@ -166,6 +167,7 @@ struct protocol_hello {
     uint32_t pid;
     const char *program; /* version of the program, "0.1.0" */
     const char *host;
+    unsigned char sha256[PROTOCOL_HASH_SIZE]; /* of the sender's program; all 0: not said */
 };
 /* These write the payload between protocol_begin() and protocol_end(). */
 void protocol_put_hello(struct protocol_writer *writer, const struct protocol_hello *hello);
@@ -198,7 +200,6 @@ int protocol_get_clock(const struct protocol_frame *frame, struct protocol_clock
                        struct failure *failure);
 
 /* HASH: of the bytes of a regular file. */
-enum { PROTOCOL_HASH_SIZE = 32 }; /* SHA-256 */
 struct protocol_hash {
     uint32_t request;
     uint64_t size;

@@ -6,6 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
+#include "engine/remote/transport-ssh.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -196,6 +197,11 @@ static void on_node(struct node_group *group, size_t node, enum agent_link_state
     struct nodes *nodes = context;
     if (nodes->quiet || group != nodes->group)
         return;
+    const struct transport *transport = agent_link_transport(node_group_link(group, node));
+    const struct transport_ssh_agent *agent =
+        state == AGENT_LINK_READY && transport ? transport_ssh_agent(transport) : NULL;
+    if (agent && agent->damage)
+        say(nodes, node, agent->damage, &(struct failure){.text = "a new agent was delivered"});
     if (state == AGENT_LINK_BROKEN)
         say(nodes, node, "the connection broke; trying again", why);
     else if (state == AGENT_LINK_READY && agent_link_greeting(node_group_link(group, node))->resumed > 0)

@@ -65,6 +65,7 @@ struct agent_delivery {
     char hash[HASH_HEX_SIZE];      /* of the copy that is being checked here */
     char checked[PATH_BYTES_MOST]; /* and its path */
     struct text reasons;
+    char damage[REASON_SIZE]; /* "" for none */
 };
 
 /* What a verb answered. */
@@ -115,12 +116,15 @@ __attribute__((format(printf, 3, 4))) static void fail_with(struct agent_deliver
 }
 
 static void succeed(struct agent_delivery *delivery, const struct answer *answer) {
+    char damage[REASON_SIZE];
+    memcpy(damage, delivery->damage, sizeof damage);
     bool built =
         delivery->building || strcmp(answer->hash, agent_package_binary_hash(delivery->package)) != 0;
     struct agent_delivered delivered = {.path = answer->path,
                                         .built = built,
                                         .found = delivery->step == STEP_FIND || delivery->step == STEP_PEEK,
-                                        .hash = answer->hash};
+                                        .hash = answer->hash,
+                                        .damage = damage[0] ? damage : NULL};
     agent_delivery_callback *callback = delivery->callback;
     void *context = delivery->context;
     free_delivery(delivery);
@@ -265,7 +269,11 @@ static bool read_line(struct agent_delivery *delivery, const char *line, struct 
         snprintf(answer->reason, sizeof answer->reason, "%s", reason);
         return true;
     }
-    return strncmp(line, "damaged ", 8) == 0; /* it will be replaced */
+    if (strncmp(line, "damaged ", 8) != 0)
+        return false;
+    if (!delivery->damage[0])
+        snprintf(delivery->damage, sizeof delivery->damage, "%s", rest);
+    return true;
 }
 
 static const char *mark_of(const struct agent_delivery *delivery, char mark[static MARK_SIZE]) {
@@ -428,6 +436,8 @@ static void on_bytes(struct agent_delivery *delivery, const struct ssh_run_resul
     } else if (fresh) {
         take_step(delivery, STEP_REFUSE);
     } else {
+        snprintf(delivery->damage, sizeof delivery->damage, "%.*s: its SHA-256 is %s",
+                 (int)(sizeof delivery->damage - HASH_HEX_SIZE - 32), delivery->checked, hash);
         bring(delivery); /* in its place */
     }
 }

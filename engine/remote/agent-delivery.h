@@ -26,10 +26,11 @@
 struct agent_delivery;
 
 struct agent_delivered {
-    const char *path; /* of the agent on the node, absolute; valid during the callback */
-    bool built;       /* from source, there */
-    bool found;       /* it was there already, and its hash was checked */
-    const char *hash; /* SHA-256 of the file on the node, hex */
+    const char *path;   /* of the agent on the node, absolute; valid during the callback */
+    bool built;         /* from source, there */
+    bool found;         /* it was there already, and its hash was checked */
+    const char *hash;   /* SHA-256 of the file on the node, hex */
+    const char *damage; /* what was wrong with one that was there, and is gone now; NULL: nothing */
 };
 typedef void agent_delivery_callback(const struct agent_delivered *delivered, const struct failure *failure,
                                      void *context);

@@ -20,7 +20,7 @@
 #   machine SYSTEM MACHINE         unfit PATH: REASON           folder INDEX PATH
 #   agent HASH PATH                there, its hash right, and it runs
 #   unchecked HASH PATH            there, but nothing here can hash it
-#   damaged PATH                   there, and not what its name says: to be replaced
+#   damaged PATH: REASON           there, and not to be trusted: gone, or to be replaced
 #   unusable REASON                there, its hash right, and it does not run
 #   failed KIND REASON             KIND: folder (try another), run (it does not run here), compiler (cannot be built)
 #   bytes                          and then nothing but the file
@@ -131,9 +131,18 @@ make_folder() {
         return 1
     fi
     case $mode in drwx------*) return 0 ;; esac
+    before=$mode
     reason=$(chmod 700 "$folder" 2>&1)
     look_at "$folder"
-    case $mode in drwx------*) return 0 ;; esac
+    case $mode,$before in
+    drwx------*,?????-??-*) return 0 ;;
+    drwx------*)
+        # Whoever could write to it may still have a file of it open.
+        rm -rf "$folder"/agent-* "$folder"/built-*
+        say "damaged $folder: others could write to it ($before)"
+        return 0
+        ;;
+    esac
     shorten
     reason="others have access to it ($mode)${reason:+: $reason}"
     return 1
@@ -194,15 +203,22 @@ find_agent() {
     [ -e "$file" ] || [ -h "$file" ] || return 1
     look_at "$file"
     if [ -h "$file" ] || [ ! -f "$file" ] || [ "$owner" != "$uid" ]; then
-        say "damaged $file"
+        say "damaged $file: it is not a file of ours ($mode, uid $owner)"
         return 1
     fi
+    case $mode in
+    -????-??-*) ;;
+    *)
+        say "damaged $file: others could write to it ($mode)"
+        return 1
+        ;;
+    esac
     hash_of "$file"
     if [ -z "$hash" ]; then
         say "unchecked $1 $file"
         exit 0
     elif [ "$hash" != "$1" ]; then
-        say "damaged $file"
+        say "damaged $file: its SHA-256 is $hash"
         return 1
     elif ! runs "$file"; then
         say "unusable $reason"

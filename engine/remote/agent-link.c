@@ -226,6 +226,10 @@ static int keep_greeting(struct agent_link *link, const struct protocol_hello *h
                                              .version = link->greeting_version,
                                              .host_name = link->greeting_host,
                                              .pid = (pid_t)hello->pid};
+    static const unsigned char unknown[PROTOCOL_HASH_SIZE];
+    if (memcmp(hello->sha256, unknown, sizeof unknown) != 0)
+        for (int i = 0; i < PROTOCOL_HASH_SIZE; i++)
+            snprintf(link->greeting.sha256 + 2 * i, 3, "%02x", hello->sha256[i]);
     return 0;
 }
 

@@ -30,6 +30,7 @@
 
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/failure.h"
+#include "engine/foundation/hash.h"
 #include "engine/remote/node-facts.h"
 #include "engine/remote/transport.h"
 
@@ -113,6 +114,7 @@ struct agent_greeting {
     uint64_t capabilities; /* PROTOCOL_CAPABILITY_* of protocol.h */
     const char *version;   /* "0.1.0" */
     const char *host_name;
+    char sha256[HASH_HEX_SIZE]; /* of its program, hex; "": it could not tell */
     pid_t pid;
     unsigned resumed; /* how often the link was broken and found again */
 };

@@ -315,6 +315,21 @@ int agent_package_new(const struct installation *installation, enum agent_kind k
 
 /* ---- starting it */
 
+/* Of the folder and the file, `ls` prints a line each. For csh there is no exclamation mark in it, and no
+ * newline; for C, no trigraph. */
+static const char start_script[] =
+    "u=$(id -u); case $(ls -ldn \"${0%/*}\" \"$0\" 2>/dev/null | while read -r mode links owner rest; do "
+    "case $mode,$owner in [-d]????"
+    "-??"
+    "-*,$u) printf y;; *) printf n;; esac; done) in "
+    "yy) exec \"$0\" \"$@\";; "
+    "?n|n?) echo \"assay-agent: others may write to $0 or to its folder, or it is theirs\" >&2; exit 78;; "
+    "*) exit 127;; esac";
+
+char *agent_package_usual_path(const struct agent_package *package) {
+    return text_format("~/.cache/assay/agent-%s", package->binary_hash);
+}
+
 int agent_package_command(const struct agent_package *package, const char *path, const char *const *arguments,
                           struct text *ret, struct failure *failure) {
     cleanup(text_clear) struct text command;
@@ -323,8 +338,10 @@ int agent_package_command(const struct agent_package *package, const char *path,
     if (path && !is_plain(path))
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "the agent's path '%s' has a character that no command may have", path);
-    r = path ? text_printf(&command, "exec %s", path)
-             : text_printf(&command, "exec ~/.cache/assay/agent-%s", package->binary_hash);
+    cleanup_free char *usual = path ? NULL : agent_package_usual_path(package);
+    if (!path && !usual)
+        return failure_memory(failure);
+    r = text_printf(&command, "exec /bin/sh -c '%s' %s", start_script, path ? path : usual);
     for (size_t i = 0; r == 0 && arguments[i]; i++) {
         if (!is_plain(arguments[i]))
             return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,

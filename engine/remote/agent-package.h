@@ -45,10 +45,14 @@ const char *agent_package_input(const struct agent_package *package, enum agent_
                                 size_t *ret_length);
 size_t agent_package_script_length(const struct agent_package *package);
 
-/* Appends the command that starts the agent at PATH (NULL: where a delivery normally puts the binary, below
- * the home folder) with ARGUMENTS, for the login shell of whatever kind: one `exec`, every argument of the
- * characters A-Z a-z 0-9 and _ @ % + = : , . / - (-EINVAL and a sentence otherwise). A node that has no agent
- * there answers with exit status 126 or 127 (csh and tcsh: 1). */
+/* Where a delivery normally puts the binary: "~/.cache/assay/agent-HASH". NULL when out of memory; the caller
+ * frees. */
+char *agent_package_usual_path(const struct agent_package *package);
+/* Appends the command that starts the agent at PATH (NULL: the usual one) with ARGUMENTS, for the login shell
+ * of whatever kind: one `exec`, every argument of the characters A-Z a-z 0-9 and _ @ % + = : , . / - (-EINVAL
+ * and a sentence otherwise). It is not started from a folder or file that is another user's or that others
+ * may write to, for then it may be anybody's: exit status 78, and a sentence. A node that has no agent there
+ * answers with exit status 126 or 127. */
 int agent_package_command(const struct agent_package *package, const char *path, const char *const *arguments,
                           struct text *ret, struct failure *failure);
 

@@ -89,8 +89,7 @@ struct link_session {
     int64_t retry_first_ns; /* the first delay; tests have a shorter one */
     bool seeking;           /* one of them is under way */
     bool tried;             /* since it broke, one has failed */
-    bool lease_over;
-    int64_t closed_at;   /* when LEAVE was put into the outbox */
+    int64_t closed_at;      /* when LEAVE was put into the outbox */
     int64_t farewell_ns; /* for LEAVE to go out, while the stream takes nothing; tests have a shorter one */
     bool farewell;       /* CLOSING: the one attempt that a broken link has to tell LEAVE */
     bool told;           /* CLOSING: LEAVE has gone out */

@@ -165,7 +165,7 @@ static void retry_later(struct agent_link *link) {
 static void lose(struct agent_link *link, const struct failure *why) {
     struct link_session *session = &link->session;
     session->broken_at = now(link);
-    session->tried = session->lease_over = false;
+    session->tried = false;
     /* A stream that brought nothing counts as an attempt: whoever breaks each at once is not hammered. */
     if (progress(link) != session->mark)
         session->attempts = 0;
@@ -178,8 +178,14 @@ static void lose(struct agent_link *link, const struct failure *why) {
         transport_close(link->transport);
 }
 
-static void give_up(struct agent_link *link) {
+/* An attempt that failed may have brought a sign of life: the lease counts from that. */
+static void give_up_or_watch(struct agent_link *link) {
     struct failure why;
+    int64_t end = link->session.heard + link->policy.lease_ns;
+    if (now(link) < end) {
+        set_watch(link, end);
+        return;
+    }
     link_complain(link, &why, -ETIMEDOUT,
                   "the agent was not heard for %.3g s, which is its lease, so it has left; the last try: %s",
                   seconds(link->policy.lease_ns), link->failure.text);
@@ -208,12 +214,9 @@ static void fail_attempt(struct agent_link *link, const struct failure *why) {
         return;
     }
     link->failure = *why;
-    if (session->lease_over) {
-        give_up(link);
-        return;
-    }
     transport_close(link->transport);
     retry_later(link);
+    give_up_or_watch(link);
 }
 
 static int begin_attempt(struct agent_link *link, struct failure *failure) {
@@ -270,9 +273,8 @@ static void on_watch(struct event_source *self, void *context) {
         break;
     case AGENT_LINK_BROKEN:
         /* The first attempt is always waited for: it may be that the agent heard us after we heard it. */
-        session->lease_over = true;
         if (session->tried)
-            give_up(link);
+            give_up_or_watch(link);
         break;
     case AGENT_LINK_CLOSING:
         if (!session->told && !farewell_goes_on(link))
@@ -391,7 +393,10 @@ void session_tell(struct agent_link *link) {
 int64_t agent_link_left_ns(const struct agent_link *link) {
     if (!link->session.left)
         return 0;
-    return link->greeting.version ? link->policy.lease_ns : FIRST_LEASE;
+    if (link->greeting.version)
+        return link->policy.lease_ns;
+    /* Whether it has heard of its lease is not known. */
+    return link->session.sent && link->policy.lease_ns > FIRST_LEASE ? link->policy.lease_ns : FIRST_LEASE;
 }
 
 void session_stop(struct agent_link *link) {

@@ -50,7 +50,8 @@ struct transport_ssh {
     unsigned wanted;
     struct text words; /* stderr */
     char session[SESSION_SIZE];
-    char *path, *hash; /* of the agent; PATH is NULL until it is known to be elsewhere than usual */
+    char *path; /* of the agent; NULL until it is known to be elsewhere than usual */
+    char *damage;
     char *usual_path;
     struct transport_ssh_agent agent;
 };
@@ -154,13 +155,13 @@ static void on_delivered(const struct agent_delivered *delivered, const struct f
         return;
     }
     free(ssh->path);
-    free(ssh->hash);
     ssh->path = strdup(delivered->path);
-    ssh->hash = strdup(delivered->hash);
+    ssh->damage = delivered->damage ? strdup(delivered->damage) : NULL;
     ssh->agent.delivered = !delivered->found;
     ssh->agent.built = delivered->built;
+    ssh->agent.damage = ssh->damage;
     struct failure why;
-    int r = ssh->path && ssh->hash ? start_relay(ssh, &why) : failure_memory(&why);
+    int r = ssh->path && (ssh->damage || !delivered->damage) ? start_relay(ssh, &why) : failure_memory(&why);
     if (r < 0)
         end(ssh, &why);
 }
@@ -255,7 +256,6 @@ static void attached(struct transport_ssh *ssh) {
     event_source_set_timer(ssh->patience, -1, 0);
     text_reset(&ssh->words); /* what a login script complained about is not the agent's word */
     ssh->agent.path = ssh->path ? ssh->path : ssh->usual_path;
-    ssh->agent.hash = ssh->hash ? ssh->hash : agent_package_binary_hash(ssh->package);
     (void)ssh_stream_want(ssh->stream, 0);
     transport_set_state(&ssh->head, TRANSPORT_OPEN, NULL);
 }
@@ -499,7 +499,7 @@ static void transport_ssh_free(struct transport *transport) {
     free(ssh->workspace);
     free(ssh->label);
     free(ssh->path);
-    free(ssh->hash);
+    free(ssh->damage);
     free(ssh->usual_path);
     free(transport->node);
     free(ssh);
@@ -523,8 +523,7 @@ static int transport_ssh_renew(struct transport *old, struct transport **ret, st
         return r;
     struct transport_ssh *ssh = ssh_of(made);
     ssh->path = from->path ? strdup(from->path) : NULL;
-    ssh->hash = from->hash ? strdup(from->hash) : NULL;
-    if ((from->path && !ssh->path) || (from->hash && !ssh->hash)) {
+    if (from->path && !ssh->path) {
         transport_free(made);
         return failure_memory(failure);
     }
@@ -560,8 +559,7 @@ static int draw_session(struct transport_ssh *ssh, struct failure *failure) {
     return 0;
 }
 
-/* Where the agent is when nobody had to look for a place for it: the word after "exec". What the options have
- * that no command may have is found here too, before anything is started. */
+/* What the options have that no command may have is found here, before anything is started. */
 static int compose(struct transport_ssh *ssh, struct failure *failure) {
     const char *arguments[ARGUMENTS_MOST];
     (void)list_arguments(ssh, arguments);
@@ -570,8 +568,7 @@ static int compose(struct transport_ssh *ssh, struct failure *failure) {
     int r = agent_package_command(ssh->package, NULL, arguments, &command, failure);
     if (r < 0)
         return r;
-    const char *word = strncmp(command.bytes, "exec ", 5) == 0 ? command.bytes + 5 : command.bytes;
-    ssh->usual_path = strndup(word, strcspn(word, " "));
+    ssh->usual_path = agent_package_usual_path(ssh->package);
     return ssh->usual_path ? 0 : failure_memory(failure);
 }
 

@@ -38,8 +38,9 @@ int transport_ssh_new(struct event_loop *loop, const struct transport_ssh_option
 /* How the agent came to be on the node; valid when the transport is open. NULL for transports of other kinds.
  */
 struct transport_ssh_agent {
-    const char *path, *hash;
+    const char *path;
     bool delivered, built;
+    const char *damage; /* of what was there and had to be replaced; NULL: nothing */
 };
 const struct transport_ssh_agent *transport_ssh_agent(const struct transport *transport);
 

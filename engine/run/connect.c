@@ -141,7 +141,6 @@ static void take_agent(struct run *run, struct run_node *node) {
     struct testbed_agent agent =
         run->campaign->testbed.backend->agent(run->testbed, take_pointer(node->transport));
     node->agent_path = agent.path ? strdup(agent.path) : NULL;
-    node->agent_hash = agent.hash ? strdup(agent.hash) : NULL;
     node->agent_delivered = agent.delivered;
     node->agent_built = agent.built;
     const struct agent_greeting *greeting = agent_link_greeting(node->link);
@@ -149,11 +148,13 @@ static void take_agent(struct run *run, struct run_node *node) {
     journal_string(run->journal, "node", node->name);
     journal_string(run->journal, "version", greeting->version);
     journal_string(run->journal, "path", node->agent_path);
-    journal_string(run->journal, "sha256", node->agent_hash);
+    journal_string(run->journal, "sha256", greeting->sha256[0] ? greeting->sha256 : NULL);
     journal_string(run->journal, "how",
                    node->agent_built       ? "built"
                    : node->agent_delivered ? "delivered"
                                            : "there");
+    if (agent.damage)
+        journal_string(run->journal, "damage", agent.damage);
     journal_integer(run->journal, "pid", greeting->pid);
     uint64_t session = agent_link_transport(node->link)->session;
     char digits[17];
@@ -161,6 +162,8 @@ static void take_agent(struct run *run, struct run_node *node) {
     if (session) /* without one, it leaves when we do */
         journal_string(run->journal, "session", digits);
     journal_end(run->journal);
+    if (agent.damage)
+        run_note(run, "node %s: %s; a new agent was delivered", node->name, agent.damage);
     run_log(run, "node %s: agent %s, process %ld", node->name, greeting->version, (long)greeting->pid);
 }
 

@@ -155,9 +155,10 @@ static void describe_topology(const struct node_facts *facts, cJSON *object) {
 
 static void describe_agent(const struct run_node *node, cJSON *object) {
     cJSON *agent = json_add_object(object, "agent");
-    json_add_string(agent, "version", agent_link_greeting(node->link)->version);
+    const struct agent_greeting *greeting = agent_link_greeting(node->link);
+    json_add_string(agent, "version", greeting->version);
     json_add_string(agent, "path", node->agent_path);
-    json_add_string(agent, "sha256", node->agent_hash);
+    json_add_string(agent, "sha256", greeting->sha256[0] ? greeting->sha256 : NULL);
     json_add_boolean(agent, "delivered", node->agent_delivered);
     json_add_boolean(agent, "built", node->agent_built);
 }

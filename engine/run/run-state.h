@@ -66,7 +66,7 @@ struct run_node {
     const char *name;                  /* the testbed's */
     struct agent_link *link;           /* the group's */
     const struct transport *transport; /* the link's first; looked at once, when it is ready; then NULL */
-    char *agent_path, *agent_hash;     /* on the node; NULL: not known */
+    char *agent_path;                  /* on the node; NULL: not known */
     bool agent_delivered, agent_built;
     unsigned breaks;    /* how often the link broke */
     int64_t broken_ns;  /* monotonic: since when it is; 0: it is not */

@@ -116,7 +116,7 @@ static struct testbed_agent agent(const struct testbed *testbed, const struct tr
     if (!agent)
         return (struct testbed_agent){0};
     return (struct testbed_agent){
-        .path = agent->path, .hash = agent->hash, .delivered = agent->delivered, .built = agent->built};
+        .path = agent->path, .delivered = agent->delivered, .built = agent->built, .damage = agent->damage};
 }
 
 static int64_t deadline(const struct testbed *testbed) {

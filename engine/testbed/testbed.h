@@ -51,8 +51,9 @@ struct testbed_request {
 
 /* How the agent came to be on a node. The texts live as long as the transport, or the testbed. */
 struct testbed_agent {
-    const char *path, *hash; /* on the node; SHA-256 of what was delivered, hex */
-    bool delivered, built;   /* now, and from its sources; neither: it was there */
+    const char *path;      /* on the node */
+    bool delivered, built; /* now, and from its sources; neither: it was there */
+    const char *damage;    /* of what was there and had to be replaced; NULL: nothing */
 };
 
 struct testbed_backend {

@@ -3,16 +3,16 @@
  *
  *   crash-states RECORD FOLDER
  *
- * A process that is killed loses nothing that it wrote. A machine that is may lose each write to a file that
- * was not followed by a sync of the file, and each name that was not followed by a sync of its folder. So
- * there are, after each call: all of it (kept); nothing that was not synced (lost); names without content
- * (empty); content without names (nameless); the last write to each file by half, zeros behind it (torn); the
- * writes to one file and to no other (KEPT-NAME), in whatever order they were made.
+ * A process that is killed loses nothing that it wrote. A machine that loses its power can lose each write to
+ * a file that no sync of the file followed, and each name that no sync of its folder followed. So there are,
+ * after each call: all of it (kept); what was synced (lost); names without what was not synced (empty), and
+ * that without names (nameless); the last write to each file by half, with zeros behind (torn); and, as
+ * writes to several files reach the disk in any order, those to one file alone (kept-NAME).
  *
- * Each state that differs from all others becomes a folder FOLDER/NUMBER, and a line on standard output:
- * NUMBER CALL WHAT STARTED UNITS SEALED: what the run's JSON events had shown before it. The first, 0, is
- * what the folder holds at the end of the record. A record to which a second process was appended makes the
- * states of the second.
+ * Each state that differs from all before it becomes a folder FOLDER/NUMBER and a line on standard output:
+ * NUMBER CALL WHAT STARTED UNITS SEALED; the last three are what a run had shown by then. 0 is what the
+ * folder holds in the end. Of a record to which several processes have written the states are those of the
+ * last.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -25,11 +25,8 @@
 #include <unistd.h>
 
 enum { OBJECTS_MAX = 4096, NAMES_MAX = 256, STATES_MAX = 65536 };
+enum { NOW, SYNCED, TORN, VERSIONS };
 
-struct bytes {
-    char *at;
-    size_t length;
-};
 struct object;
 struct names {
     size_t count;
@@ -41,23 +38,27 @@ struct names {
 struct object {
     unsigned long inode;
     bool is_folder, is_dirty; /* dirty: written since its last sync */
-    struct bytes now, synced, torn;
-    uint64_t hash_now, hash_synced, hash_torn;
-    struct names *names, *names_synced;
+    char name[NAME_MAX + 1];  /* the last that it got */
+    struct {
+        char *bytes;
+        size_t length;
+        uint64_t hash;
+    } content[VERSIONS];
+    struct names names[TORN]; /* NOW and SYNCED */
 };
 
 static struct object *objects[OBJECTS_MAX], *root;
 static size_t object_count;
-static struct {
+struct shown {
     bool started, sealed;
     unsigned long units;
-} shown;
+};
+static struct shown shown;
 static struct state {
     uint64_t hash;
     unsigned long call;
     char what[NAME_MAX + 8];
-    bool started, sealed;
-    unsigned long units;
+    struct shown shown;
 } states[STATES_MAX];
 static size_t state_count;
 
@@ -72,32 +73,30 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length) {
     return hash;
 }
 
-/* ---- What there is ---------------------------------------------------------------------------------------
+/* ---- What there is --------------------------------------------------------------------------------------
  */
 
 static struct object *find(unsigned long inode) {
     for (size_t i = object_count; i-- > 0;) /* the last: numbers are used again */
         if (objects[i]->inode == inode)
             return objects[i];
-    die("a call on what nobody made", "");
+    die("a call on what nobody made after", object_count ? objects[object_count - 1]->name : "");
     return NULL;
 }
 
 static struct object *make(unsigned long inode, bool is_folder) {
     struct object *object = calloc(1, sizeof *object);
     if (!object || object_count == OBJECTS_MAX)
-        die("too much is made", "");
+        die("too much is made in", "the record");
     object->inode = inode;
     object->is_folder = is_folder;
-    if (is_folder) {
-        object->names = calloc(1, sizeof *object->names);
-        object->names_synced = calloc(1, sizeof *object->names_synced);
-    }
+    for (int i = NOW; i < VERSIONS; i++)
+        object->content[i].hash = hash_bytes(1, NULL, 0);
     return objects[object_count++] = object;
 }
 
 static struct object *unname(struct object *folder, const char *name) {
-    struct names *names = folder->names;
+    struct names *names = &folder->names[NOW];
     for (size_t i = 0; i < names->count; i++)
         if (strcmp(names->items[i].name, name) == 0) {
             struct object *object = names->items[i].object;
@@ -108,70 +107,67 @@ static struct object *unname(struct object *folder, const char *name) {
 }
 
 static void name_it(struct object *folder, const char *name, struct object *object) {
-    struct names *names = folder->names;
+    struct names *names = &folder->names[NOW];
     unname(folder, name);
     size_t at = names->count++;
-    if (names->count > NAMES_MAX)
+    if (at == NAMES_MAX)
         die("too many names beside", name);
     for (; at > 0 && strcmp(names->items[at - 1].name, name) > 0; at--)
         names->items[at] = names->items[at - 1];
     snprintf(names->items[at].name, sizeof names->items[at].name, "%s", name);
+    snprintf(object->name, sizeof object->name, "%s", name);
     names->items[at].object = object;
 }
 
-static void set(struct bytes *to, const struct bytes *from) {
-    to->at = realloc(to->at, from->length + 1);
-    memcpy(to->at, from->at ? from->at : "", from->length);
-    to->length = from->length;
+static void resize(struct object *file, int version, size_t length) {
+    size_t before = file->content[version].length;
+    file->content[version].bytes = realloc(file->content[version].bytes, length + 1);
+    if (length > before)
+        memset(file->content[version].bytes + before, 0, length - before);
+    file->content[version].length = length;
 }
 
-static void resize(struct bytes *bytes, size_t length) {
-    bytes->at = realloc(bytes->at, length + 1);
-    if (length > bytes->length)
-        memset(bytes->at + bytes->length, 0, length - bytes->length);
-    bytes->length = length;
+static void copy(struct object *file, int to) {
+    resize(file, to, file->content[NOW].length);
+    if (file->content[NOW].length > 0)
+        memcpy(file->content[to].bytes, file->content[NOW].bytes, file->content[NOW].length);
 }
 
 static void changed(struct object *file) {
     file->is_dirty = true;
-    file->hash_now = hash_bytes(1, file->now.at, file->now.length);
-    file->hash_torn = hash_bytes(1, file->torn.at, file->torn.length);
+    for (int i = NOW; i < VERSIONS; i++)
+        file->content[i].hash = hash_bytes(1, file->content[i].bytes, file->content[i].length);
+}
+
+static void cut(struct object *file, size_t length) {
+    resize(file, NOW, length);
+    copy(file, TORN);
+    changed(file);
 }
 
 static void put(struct object *file, size_t offset, const char *bytes, size_t length) {
-    set(&file->torn, &file->now);
-    if (offset + length > file->now.length) {
-        resize(&file->now, offset + length);
-        resize(&file->torn, offset + length);
-    }
-    memcpy(file->now.at + offset, bytes, length);
-    memcpy(file->torn.at + offset, bytes, length / 2);
+    if (offset + length > file->content[NOW].length)
+        resize(file, NOW, offset + length);
+    copy(file, TORN); /* where the file grows these are zeros */
+    memcpy(file->content[TORN].bytes + offset, bytes, length / 2);
+    memcpy(file->content[NOW].bytes + offset, bytes, length);
     changed(file);
 }
 
 static void sync_object(struct object *object) {
-    if (object->is_folder) {
-        *object->names_synced = *object->names;
-    } else {
-        set(&object->synced, &object->now);
-        object->is_dirty = false;
-        object->hash_synced = object->hash_now;
-    }
+    object->names[SYNCED] = object->names[NOW];
+    copy(object, SYNCED);
+    object->content[SYNCED].hash = object->content[NOW].hash;
+    object->is_dirty = false;
 }
 
-/* ---- States ----------------------------------------------------------------------------------------------
+/* ---- States ---------------------------------------------------------------------------------------------
  */
 
 struct loss {
-    bool names, torn, content;   /* what of it is lost */
-    const struct object *except; /* whose content is not */
+    int names, content;          /* which of it is left: NOW is all */
+    const struct object *except; /* whose content is left whole */
 };
-
-static void write_object(const char *path, const struct bytes *bytes) {
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
-    if (file < 0 || write(file, bytes->at, bytes->length) != (ssize_t)bytes->length || close(file) < 0)
-        die("cannot write", path);
-}
 
 /* What nobody reads when the run is resumed: states in which nothing but its content differs are one. */
 static bool is_unread(const char *name) {
@@ -183,37 +179,35 @@ static bool is_unread(const char *name) {
 /* The hash of what is left below FOLDER, with CONTENT. With a PATH it is written there, too. */
 static uint64_t walk(const struct object *folder, const struct loss *loss, bool content, uint64_t hash,
                      const char *path) {
-    const struct names *names = loss->names ? folder->names_synced : folder->names;
+    const struct names *names = &folder->names[loss->names];
     if (path && mkdir(path, 0755) < 0)
         die("cannot make", path);
     hash = hash_bytes(hash, "(", 1);
     for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->items[i].name;
         const struct object *object = names->items[i].object;
         char below[PATH_MAX];
-        bool read =
-            (content && !is_unread(names->items[i].name)) || strcmp(names->items[i].name, "facts.json") == 0;
-        snprintf(below, sizeof below, "%s/%s", path ? path : "", names->items[i].name);
-        hash = hash_bytes(hash, names->items[i].name, strlen(names->items[i].name) + 1);
+        bool read = (content && !is_unread(name)) || strcmp(name, "facts.json") == 0;
+        int version = object->is_dirty && object != loss->except ? loss->content : NOW;
+        snprintf(below, sizeof below, "%s/%s", path ? path : "", name);
+        hash = hash_bytes(hash, name, strlen(name) + 1);
         if (object->is_folder) {
             hash = walk(object, loss, read, hash, path ? below : NULL);
             continue;
         }
-        bool lost = loss->content && object != loss->except && object->is_dirty,
-             torn = loss->torn && object->is_dirty;
         if (read)
-            hash = hash_bytes(hash,
-                              lost   ? &object->hash_synced
-                              : torn ? &object->hash_torn
-                                     : &object->hash_now,
-                              sizeof hash);
-        if (path)
-            write_object(below, lost ? &object->synced : torn ? &object->torn : &object->now);
+            hash = hash_bytes(hash, &object->content[version].hash, sizeof hash);
+        FILE *file = path ? fopen(below, "wx") : NULL;
+        if (path && (!file ||
+                     fwrite(object->content[version].bytes, 1, object->content[version].length, file) !=
+                         object->content[version].length ||
+                     fclose(file) != 0))
+            die("cannot write", below);
     }
     return hash_bytes(hash, ")", 1);
 }
 
-static void take(const char *what, const char *name, const struct loss *loss, unsigned long call,
-                 const char *folder) {
+static void take(const char *what, const struct loss *loss, unsigned long call, const char *folder) {
     uint64_t hash = walk(root, loss, true, 1, NULL);
     struct state *state = states;
     while (state < states + state_count && state->hash != hash)
@@ -224,44 +218,28 @@ static void take(const char *what, const char *name, const struct loss *loss, un
             die("too many states in", folder);
         state->hash = hash;
         state->call = call;
-        snprintf(state->what, sizeof state->what, "%s%s", what, name);
+        snprintf(state->what, sizeof state->what, "%s%s", what, loss->except ? loss->except->name : "");
         snprintf(path, sizeof path, "%s/%zu", folder, state_count);
         walk(root, loss, true, 1, path);
     }
-    /* The same again, after more was shown. */
-    state->started = shown.started;
-    state->sealed = shown.sealed;
-    state->units = shown.units;
-}
-
-static void find_name(const struct object *folder, const struct object *object, char *name) {
-    for (size_t i = 0; i < folder->names->count; i++) {
-        if (folder->names->items[i].object == object)
-            snprintf(name, NAME_MAX + 1, "%s", folder->names->items[i].name);
-        else if (folder->names->items[i].object->is_folder)
-            find_name(folder->names->items[i].object, object, name);
-    }
+    state->shown = shown; /* the same state again, after more was shown */
 }
 
 static void take_all(unsigned long call, const char *folder) {
     size_t dirty = 0;
-    take("kept", "", &(struct loss){0}, call, folder);
-    take("lost", "", &(struct loss){.names = true, .content = true}, call, folder);
-    take("empty", "", &(struct loss){.content = true}, call, folder);
-    take("nameless", "", &(struct loss){.names = true}, call, folder);
-    take("torn", "", &(struct loss){.torn = true}, call, folder);
+    take("kept", &(struct loss){NOW, NOW, NULL}, call, folder);
+    take("lost", &(struct loss){SYNCED, SYNCED, NULL}, call, folder);
+    take("empty", &(struct loss){NOW, SYNCED, NULL}, call, folder);
+    take("nameless", &(struct loss){SYNCED, NOW, NULL}, call, folder);
+    take("torn", &(struct loss){NOW, TORN, NULL}, call, folder);
     for (size_t i = 0; i < object_count; i++)
         dirty += objects[i]->is_dirty;
-    for (size_t i = 0; i < object_count && dirty > 1; i++) {
-        char name[NAME_MAX + 1] = "nothing";
-        if (!objects[i]->is_dirty)
-            continue;
-        find_name(root, objects[i], name);
-        take("kept-", name, &(struct loss){.content = true, .except = objects[i]}, call, folder);
-    }
+    for (size_t i = 0; i < object_count && dirty > 1; i++)
+        if (objects[i]->is_dirty)
+            take("kept-", &(struct loss){NOW, SYNCED, objects[i]}, call, folder);
 }
 
-/* ---- The record ------------------------------------------------------------------------------------------
+/* ---- The record -----------------------------------------------------------------------------------------
  */
 
 struct call {
@@ -282,18 +260,17 @@ static bool read_call(FILE *record, struct call *call) {
     return true;
 }
 
-static void see(const char *line) {
-    static const char units[] = "\"units_done\":";
-    const char *at = strstr(line, units);
-    unsigned long count = at ? strtoul(at + strlen(units), NULL, 10) : 0;
-    const char *part = strstr(line, "\"text\":\"part ");
-    if (part && sscanf(part, "\"text\":\"part %*u: %lu of", &count) != 1)
-        count = 0;
-    const char *done = strstr(line, "\"done\": "); /* of assay status */
-    count = done ? strtoul(done + strlen("\"done\": "), NULL, 10) : count;
-    shown.units = count > shown.units ? count : shown.units;
-    shown.started |= strstr(line, "\"event\":\"started\"") != NULL;
-    shown.sealed |= strstr(line, "\"event\":\"sealed\"") != NULL;
+/* The numbers of units that are shown as done: in the progress of a run, by a run that is resumed, by its
+ * status. */
+static void show(const char *text) {
+    static const char *const forms[] = {"\"units_done\":", "\"text\":\"part 2: ", "\"done\": "};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const char *at = strstr(text, forms[i]);
+        unsigned long units = at ? strtoul(at + strlen(forms[i]), NULL, 10) : 0;
+        shown.units = units > shown.units ? units : shown.units;
+    }
+    shown.started |= strstr(text, "\"event\":\"started\"") != NULL;
+    shown.sealed |= strstr(text, "\"event\":\"sealed\"") != NULL;
 }
 
 static void replay(const struct call *call) {
@@ -301,7 +278,7 @@ static void replay(const struct call *call) {
     if (strcmp(what, "root") == 0)
         root = root ? root : make(call->one, true);
     else if (strcmp(what, "show") == 0)
-        see(call->bytes);
+        show(call->bytes);
     else if (strcmp(what, "make") == 0 || strcmp(what, "folder") == 0)
         name_it(find(call->one), call->name, make(call->other, what[0] == 'f'));
     else if (strcmp(what, "remove") == 0)
@@ -310,12 +287,9 @@ static void replay(const struct call *call) {
         name_it(find(call->other), call->other_name, unname(find(call->one), call->name));
     else if (strcmp(what, "write") == 0)
         put(find(call->one), call->offset, call->bytes, call->length);
-    else if (strcmp(what, "cut") == 0) {
-        struct object *file = find(call->one);
-        resize(&file->now, call->offset);
-        set(&file->torn, &file->now);
-        changed(file);
-    } else if (strcmp(what, "syncfs") == 0)
+    else if (strcmp(what, "cut") == 0)
+        cut(find(call->one), call->offset);
+    else if (strcmp(what, "syncfs") == 0)
         for (size_t i = 0; i < object_count; i++)
             sync_object(objects[i]);
     else
@@ -339,9 +313,9 @@ int main(int argc, char **argv) {
             take_all(count, argv[2]);
     }
     snprintf(path, sizeof path, "%s/0", argv[2]);
-    walk(root, &(struct loss){0}, true, 1, path);
+    walk(root, &(struct loss){NOW, NOW, NULL}, true, 1, path);
     for (size_t i = 0; i < state_count; i++)
-        printf("%zu %lu %s %d %lu %d\n", i + 1, states[i].call, states[i].what, states[i].started,
-               states[i].units, states[i].sealed);
+        printf("%zu %lu %s %d %lu %d\n", i + 1, states[i].call, states[i].what, states[i].shown.started,
+               states[i].shown.units, states[i].shown.sealed);
     return 0;
 }

@@ -48,6 +48,7 @@ tick_campaign() {
 
 # start_engine OUTPUT ARGUMENTS: in the background; $engine is the process that is to be killed. Its events go to
 # OUTPUT.json, what it complains of to OUTPUT.err.
+has_begun_or_ended() { [ -s "$1.pid" ] || ! kill -0 "$shell_job" 2>/dev/null; }
 start_engine() {
     local output=$1
     shift
@@ -55,10 +56,7 @@ start_engine() {
     # shellcheck disable=SC2016
     bed run sh -c 'echo $$ >"$0.new"; mv "$0.new" "$0"; exec "$@"' "$output.pid" "$ASSAY" "$@" >"$output.json" 2>"$output.err" &
     shell_job=$!
-    while [ ! -s "$output.pid" ]; do
-        kill -0 $shell_job 2>/dev/null || break
-        sleep 0.01
-    done
+    eventually has_begun_or_ended "$output"
     engine=$(cat "$output.pid")
 }
 kill_engine() { kill -KILL "$engine" 2>/dev/null; wait "$shell_job" 2>/dev/null; }

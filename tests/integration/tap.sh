@@ -8,7 +8,8 @@
 #                           way to wait, and never a check of how long something takes
 #   move_clock              from here on the program under test and its agents go by a clock that the test moves
 #   advance SECONDSs [NODE...]  time passes for them: here, or on those nodes of the test bed (tests/README.md)
-#   hurry COMMAND...        eventually, and a second passes here after each time that the command fails
+#   hurry COMMAND...        eventually, and a second (or $step) passes here after each time that the command fails
+#   hurried COMMAND...      runs it while time passes like that: retries after a pause take a moment
 #   finish                  print the plan; exit 1 if anything failed
 #
 # $scratch is a fresh folder. It is removed at the end, but kept if a check failed: the logs and journals of the runs
@@ -74,6 +75,12 @@ advance() {
     [ $# -gt 0 ] || truncate -s "$by" "$ASSAY_TEST_CLOCK"
     for node; do bed on "$node" truncate -s "$by" /run/clock; done
 }
-or_passes() { "$@" || { advance 1s; return 1; }; }
+or_passes() { "$@" || { advance "${step:-1s}"; return 1; }; }
 hurry() { eventually or_passes "$@"; }
+hurried() {
+    hurry test -e "$scratch/.ended" & local hurry=$! status
+    "$@"; status=$?
+    touch "$scratch/.ended"; wait $hurry; rm "$scratch/.ended"
+    return $status
+}
 finish() { echo "1..$tests_run"; [ $tests_failed -eq 0 ] && [ $tests_run -gt 0 ]; exit; }

@@ -138,6 +138,17 @@ static void heard(struct node *node) {
     node->heard_ns = now();
 }
 
+/* A cut that waits for traffic, so that it comes in the middle of something: how many of LENGTH bytes pass
+ * before it.
+ */
+static size_t pass_before_cut(struct node *node, size_t length) {
+    if (!node->cuts_after || length < node->cuts_after) {
+        node->cuts_after -= node->cuts_after ? length : 0;
+        return length;
+    }
+    return node->cuts_after;
+}
+
 /* False: the agent takes no more for now. */
 static bool give_to_agent(struct wire *wire) {
     struct chunk *chunk = wire->up.first;
@@ -150,13 +161,18 @@ static bool give_to_agent(struct wire *wire) {
             arrive(wire);
         return true;
     }
-    ssize_t sent = send(wire->socket, chunk->bytes + chunk->done, chunk->length - chunk->done, MSG_NOSIGNAL);
+    size_t left = chunk->length - chunk->done, length = pass_before_cut(wire->node, left);
+    ssize_t sent = send(wire->socket, chunk->bytes + chunk->done, length, MSG_NOSIGNAL);
     if (sent < 0 && errno == EAGAIN) {
         chunk->due_ns = now() + MS;
         return false;
     }
     if (sent > 0 && wire->node->attached == wire)
         heard(wire->node);
+    if (length < left) {
+        network_cut(wire->node, happens(70), happens(70));
+        return false;
+    }
     chunk->done += sent > 0 ? (size_t)sent : chunk->length - chunk->done; /* nobody is there: it is lost */
     if (chunk->done == chunk->length)
         pop(&wire->up);
@@ -168,9 +184,15 @@ static void give_to_engine(struct wire *wire) {
     struct chunk *chunk = wire->down.first;
     struct scripted *transport = wire->transport;
     if (transport && chunk->kind == CHUNK_BYTES) {
-        (void)text_append(&transport->arrived, chunk->bytes, chunk->length);
+        size_t length = pass_before_cut(wire->node, chunk->length);
+        (void)text_append(&transport->arrived, chunk->bytes, length);
         if (transport->head.state == TRANSPORT_OPEN && transport->wanted & EVENT_READ)
             wire->node->heard_from_ns = now();
+        if (length < chunk->length) {
+            poke(transport);
+            network_cut(wire->node, happens(70), happens(70));
+            return;
+        }
     } else if (transport && chunk->kind == CHUNK_OPEN) {
         transport->opened++;
     } else if (transport && !transport->ended) {
@@ -295,7 +317,7 @@ static void arrive(struct wire *wire) {
     if (!wire->connected) {
         wire->connected = true;
         if (now() < node->refused_until_ns)
-            end_down(wire, -ECONNREFUSED);
+            end_down(wire, node->refusal ? node->refusal : -ECONNREFUSED);
         else
             put(wire, &wire->down, CHUNK_OPEN, NULL, 0, 0);
         return;
@@ -406,6 +428,9 @@ static int scripted_start(struct transport *transport, struct failure *failure) 
     (void)failure;
     struct scripted *scripted = scripted_of(transport);
     struct wire *wire = scripted->wire = calloc(1, sizeof *wire);
+    if (scripted->node->attempts < ATTEMPTS_NOTED)
+        scripted->node->attempt_ns[scripted->node->attempts] = now();
+    scripted->node->attempts++;
     *wire = (struct wire){.node = scripted->node,
                           .transport = scripted,
                           .socket = -1,
@@ -437,6 +462,9 @@ static ssize_t scripted_write(struct transport *transport, const void *bytes, si
         return -EAGAIN;
     size_t room = scripted->node->window - wire->up.bytes, taken = length < room ? length : room;
     put(wire, &wire->up, CHUNK_BYTES, bytes, taken, 0);
+    if (world.freeze_ns)
+        freeze(ENGINE, world.freeze_ns);
+    world.freeze_ns = 0;
     return (ssize_t)taken;
 }
 
@@ -490,7 +518,7 @@ struct transport *scripted_new(struct node *node) {
     scripted->head = (struct transport){.operations = &scripted_operations,
                                         .loop = loop,
                                         .session = node->number + 1,
-                                        .node = strdup("node")};
+                                        .node = strdup("testnode")};
     scripted->node = node;
     text_init(&scripted->arrived, 64 << 20);
     scripted->poke = event_loop_add_deferred(loop, on_poke, scripted);
@@ -506,6 +534,9 @@ void network_cut(struct node *node, bool engine_sees, bool agent_sees) {
     trace("the wires to agent %zu are cut; the engine %s, the agent %s", node->number,
           engine_sees ? "sees it" : "does not", agent_sees ? "sees it" : "does not");
     node->faulty = true;
+    node->cuts_after = 0;
+    if (node->mended_ns < now())
+        node->mended_ns = now();
     for (struct wire *wire = wires; wire; wire = wire->next) {
         if (wire->node != node)
             continue;

@@ -157,12 +157,15 @@ static void fault_happens(void *context, int64_t fault) {
     if (duration > 40 * SECOND)
         duration = 40 * SECOND;
     bool is_mild = (fault == STALL || fault == FREEZE) && duration <= mild && node->mild++ == 0;
-    node->faulty |= !is_mild && fault != REFUSE;
+    node->faulty |= !is_mild && fault != REFUSE && fault != CUT;
     if (node->mended_ns < now() + duration)
         node->mended_ns = now() + duration;
     switch (fault) {
     case CUT:
-        network_cut(node, true, true);
+        if (happens(60))
+            node->cuts_after = 1 + draw(happens(50) ? 100 : 30000);
+        else
+            network_cut(node, true, true);
         break;
     case HALF_CUT:
         network_cut(node, happens(30), happens(30));
@@ -188,7 +191,10 @@ static void fault_happens(void *context, int64_t fault) {
 
 static void engine_freezes(void *context, int64_t duration) {
     (void)context;
-    freeze(ENGINE, duration);
+    if (happens(60))
+        world.freeze_ns = duration; /* with something on its way */
+    else
+        freeze(ENGINE, duration);
 }
 
 /* ---- one seed */
@@ -250,6 +256,12 @@ static void plan(void) {
     world.program_count = draw(PROGRAMS_MOST + 1);
     for (size_t i = 0; i < world.program_count; i++)
         plan_program(&world.programs[i]);
+    world.stored_count = draw(STORED_MOST + 1);
+    for (size_t i = 0; i < world.stored_count; i++) {
+        world.stored[i] = (struct stored){.node = &world.nodes[draw(world.node_count)],
+                                          .size = happens(10) ? draw(3 << 20) : draw(60000)};
+        later(ENGINE, draw_time(SECOND, end_ns - now()), store, &world.stored[i], 0);
+    }
     if (!happens(15))
         return;
     int64_t duration = draw_time(MS, happens(70) ? 2 * SECOND : 40 * SECOND);
@@ -263,9 +275,23 @@ static void plan(void) {
     later(NETWORK, draw_time(0, end_ns - now()), engine_freezes, NULL, duration);
 }
 
+/* What a link that is ready owes: silence is found out about, on time. */
+static void check_silence(const struct node *node) {
+    const struct agent_link_policy *policy = &node->policy;
+    if (!node->link || agent_link_state(node->link) != AGENT_LINK_READY)
+        return;
+    int64_t since = node->heard_from_ns > node->ready_ns ? node->heard_from_ns : node->ready_ns;
+    int64_t beat =
+        policy->silence_ns / 2 < policy->heartbeat_ns ? policy->silence_ns / 2 : policy->heartbeat_ns;
+    must(now() - since <= beat + policy->silence_ns + SECOND + world.engine_frozen_ns,
+         "link %zu is ready, but its agent was silent for %.3f s", node->number,
+         (double)(now() - since) / 1e9);
+}
+
 static void check_all(void) {
     for (size_t i = 0; i < world.node_count; i++) {
         const struct node *node = &world.nodes[i];
+        check_silence(node);
         int64_t lease =
             !agent_serves(node) || node->agent.inbox.received ? node->policy.lease_ns : AGENT_FIRST_LEASE;
         if (agent_serves(node) && !world.actors[FIRST_AGENT + i].frozen)
@@ -305,6 +331,9 @@ static void simulate(uint64_t seed) {
         must(!program->command || program->node->freed || program->exits == 1,
              "nobody hears of the end of program %zu", i);
     }
+    for (size_t i = 0; i < world.stored_count; i++)
+        must(world.stored[i].node->freed || world.stored[i].told == world.stored[i].asked,
+             "nobody hears of file %zu", i);
     programs_clear();
     for (size_t i = 0; i < world.node_count; i++)
         agent_link_free(world.nodes[i].link);

@@ -1,6 +1,7 @@
 #include "tests/simulation/world.h"
 
 #include "engine/event-loop/event-source.h"
+#include "engine/foundation/file.h"
 #include "tests/simulation/virtual-clock.h"
 
 #include <fcntl.h>
@@ -124,7 +125,7 @@ static void thaw(void *context, int64_t actor) {
     if (actor >= FIRST_AGENT) {
         struct node *node = &world.nodes[actor - FIRST_AGENT];
         if (node->unread)
-            node->heard_ns = now();
+            node->heard_ns = node->before_ns = now();
         node->unread = false;
     }
 }
@@ -193,6 +194,12 @@ static void say_seed_at_death(void) {
 }
 #endif
 
+static const char *folder_path;
+
+static void remove_folder(void) {
+    (void)file_remove_tree(folder_path, NULL);
+}
+
 /* For a seed. The loops stay, for making them takes long. */
 void world_init(void) {
     clock_use(&virtual_clock);
@@ -207,12 +214,18 @@ void world_init(void) {
     }
     memset(world.nodes, 0, sizeof world.nodes);
     memset(world.programs, 0, sizeof world.programs);
-    world.node_count = world.program_count = 0;
+    memset(world.stored, 0, sizeof world.stored);
+    world.node_count = world.program_count = world.stored_count = 0;
+    world.freeze_ns = 0;
     world.engine_frozen_ns = 0;
     world.state = world.seed * UINT64_C(0x2545f4914f6cdd1d) + 1;
     world.chance = ~world.state;
     if (world.directory == 0) {
-        world.directory = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        static char folder[] = "/dev/shm/assay-simulation-XXXXXX", other[] = "/tmp/assay-simulation-XXXXXX";
+        folder_path = mkdtemp(folder) ? folder : mkdtemp(other);
+        must(folder_path, "there is no place for files");
+        world.directory = open(folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        atexit(remove_folder);
         signal(SIGPIPE, SIG_IGN);
         signal(SIGABRT, say_seed);
         signal(SIGSEGV, say_seed);

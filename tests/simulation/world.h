@@ -24,7 +24,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NODES_MOST = 3, PROGRAMS_MOST = 8, ENGINE = 0, NETWORK = 1, FIRST_AGENT = 2 };
+enum {
+    NODES_MOST = 3,
+    PROGRAMS_MOST = 8,
+    STORED_MOST = 4,
+    ENGINE = 0,
+    NETWORK = 1,
+    FIRST_AGENT = 2,
+    ATTEMPTS_NOTED = 8
+};
 
 #define MS EVENT_MILLISECOND
 #define SECOND EVENT_SECOND
@@ -44,6 +52,10 @@ struct node {
     bool unread; /* bytes came while it was frozen */
     /* the network to it */
     int64_t latency_ns, jitter_ns, stalled_until_ns, refused_until_ns, mended_ns;
+    int refusal;       /* what is said to who is refused; 0: -ECONNREFUSED */
+    size_t cuts_after; /* bytes; 0: not */
+    unsigned attempts;
+    int64_t attempt_ns[ATTEMPTS_NOTED]; /* when the first ones began */
     size_t window;
     bool faulty;   /* something was done to it that may break a link */
     unsigned mild; /* how much was done that must not */
@@ -73,6 +85,13 @@ struct program {
     void *context;
 };
 
+/* Bytes that are written to a file of the node, and read again. */
+struct stored {
+    struct node *node;
+    size_t size;
+    int asked, told;
+};
+
 struct world {
     uint64_t seed, state, chance;
     struct {
@@ -83,7 +102,10 @@ struct world {
     size_t node_count;
     struct program programs[PROGRAMS_MOST];
     size_t program_count;
+    struct stored stored[STORED_MOST];
+    size_t stored_count;
     int64_t engine_frozen_ns; /* altogether */
+    int64_t freeze_ns;        /* the engine freezes for so long when it has next written something; 0: not */
     bool trace;
     int directory;
 };
@@ -94,6 +116,7 @@ extern struct world world;
     X(ready)                                                                                                 \
     X(broken)                                                                                                \
     X(resumed)                                                                                               \
+    X(stored)                                                                                                \
     X(exits)                                                                                                 \
     X(failed_programs)                                                                                       \
     X(agent_leases)                                                                                          \
@@ -139,7 +162,9 @@ void node_look(struct node *node);
 
 /* ---- programs.c */
 
-void program_start(void *context, int64_t argument); /* a program, in the engine's loop */
+/* In the engine's loop: a program; bytes to be stored. */
+void program_start(void *context, int64_t argument);
+void store(void *context, int64_t argument);
 void programs_are_gone(const struct node *node);
 void programs_clear(void);
 /* The INDEXth byte of the output of a program, and of the input of all. */

@@ -3,6 +3,7 @@
 # put back, and nodes as files.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+move_clock
 bed up 5 --machine intel-pstate --names 'paradoxe-%' || exit 1
 bed can nodes || plan_skip "nodes of their own need root"
 bed can kernel-files || plan_skip "no FUSE here"
@@ -49,24 +50,16 @@ check "... that say why not" json '.nodes[0].controls[] | select(.name == "aslr"
 check "... and probes" json '[.nodes[0].probes[] | select(.name == "memory" or .name == "power") | keys]' \
     '[["missing","name"],["columns","name","source"]]'
 bed refuse-logins 2
-refuse "one that cannot be reached is named" 1 'looking failed on 1 of 5 nodes: paradoxe-2: ' nodes controls -w "$all" --probes
+refuse "one that cannot be reached is named" 1 'looking failed on 1 of 5 nodes: paradoxe-2: ' hurried nodes controls --timeout 1h -w "$all" --probes
 check "... the others are shown" said '^turbo +on +intel_pstate +on off$'
-refuse "... in JSON" 1 'paradoxe-2: ' nodes controls -w "$all" --json
+refuse "... in JSON" 1 'paradoxe-2: ' hurried nodes controls --timeout 1h -w "$all" --json
 check "... it has a reason" json '.nodes[1] | [.known, (.failure | length > 9), .controls]' '[false,true,null]'
-refuse "restore names it" 1 'restoring failed on 1 of 5 nodes: paradoxe-2: ' nodes restore -w "$all"
+refuse "restore names it" 1 'restoring failed on 1 of 5 nodes: paradoxe-2: ' hurried nodes restore --timeout 1h -w "$all"
 check "... and tells of the others" said '^paradoxe-\[1,3-5\]: nothing to do: there is no snapshot here$'
 bed accept-logins 2
 
 # ---- what is left over
 
-soon() { # soon COMMAND...
-    local _
-    for _ in $(seq 150); do
-        "$@" >/dev/null 2>&1 && return
-        sleep 0.1
-    done
-    return 1
-}
 hold() { # hold LIST NODE...: an agent on each sets controls as a run would, and goes on
     local list=$1
     shift
@@ -76,7 +69,7 @@ hold() { # hold LIST NODE...: an agent on each sets controls as a run would, and
         1) echo 2 >step; exec /proc/$PPID/exe --set-controls turbo=off governor=performance ;;
         *) exec sleep 1003 ;; esac' >/dev/null 2>"$scratch/held" &
     held=$!
-    for node; do soon bed on "$node" pgrep -x sleep; done
+    for node; do eventually bed on "$node" pgrep -x sleep; done
 }
 agents_die() { # agents_die NODE...: with their guardians, at once: who is stopped does not see the other die
     for node; do bed on "$node" sh -c 'pkill -STOP -f -- [-]-attach; pkill -9 -f -- [-]-attach'; done
@@ -136,7 +129,7 @@ check "... it has" [ "$(bed on 4 cat $cpu/intel_pstate/no_turbo)" = 0 ]
 hold 'paradoxe-5' 5
 agents_die 5
 bed reboot 5
-soon bed run ssh -F "$BED/ssh_config" paradoxe-5 true
+eventually is_reachable paradoxe-5
 check "after a restart there is nothing to do" nodes restore -w paradoxe-5
 check "... which is said" said '^paradoxe-5: nothing to do: '
 
@@ -148,11 +141,11 @@ check "... and what for" said 'assay-agent --controls --root DIR$'
 check "... a file each, and nothing else" [ "$(ls -A "$scratch/captures/all" | xargs)" = "$(echo paradoxe-{1..5}.tar)" ]
 mkdir "$scratch/node"
 check "a capture is a tar" tar -xf "$scratch/captures/all/paradoxe-3.tar" -C "$scratch/node"
-"$ASSAY_BUILD/libexec/assay/assay-agent" --controls --root "$scratch/node" >"$scratch/out"
+"${ASSAY%/bin/assay}/libexec/assay/assay-agent" --controls --root "$scratch/node" >"$scratch/out"
 check "... which stands for the node, with its controls" said "^control	turbo	available	on	on off	intel_pstate	"
 refuse "a capture needs a folder" 2 'expected -o FOLDER' nodes capture -w "$all"
 bed refuse-logins 2
-refuse "one that is not there is named" 1 'capturing failed on 1 of 2 nodes: paradoxe-2: ' nodes capture -w 'paradoxe-[1-2]' -o "$scratch/captures/all"
+refuse "one that is not there is named" 1 'capturing failed on 1 of 2 nodes: paradoxe-2: ' hurried nodes capture --timeout 1h -w 'paradoxe-[1-2]' -o "$scratch/captures/all"
 check "... and an old capture does not pass for it" [ ! -e "$scratch/captures/all/paradoxe-2.tar" ]
 check "... nor is another one's touched" [ -s "$scratch/captures/all/paradoxe-5.tar" ]
 bed accept-logins 2

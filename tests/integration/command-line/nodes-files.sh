@@ -2,6 +2,7 @@
 # assay nodes put and get: files to sixteen nodes and back, compared by SHA-256.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+move_clock
 bed up 16 --names 'gros-%' || plan_skip "no test bed"
 bed can nodes || plan_skip "nodes of their own need root"
 all='gros-[1-16]'
@@ -70,6 +71,6 @@ mkdir "$scratch/twice"; echo other >"$scratch/twice/one"
 refuse "two files that would be one there" 2 "would both become '/tmp/one'" put "$scratch/twice/one" "$scratch/tree/one" /tmp
 refuse "a relative path of theirs" 2 "'called' is a relative path" get called "$scratch/got"
 bed refuse-logins 11
-refuse "one that cannot be reached" 1 "^assay: get failed on 1 of 16 nodes: gros-11: there is no connection" get /tmp/again/one "$scratch/more"
+refuse "one that cannot be reached" 1 "^assay: get failed on 1 of 16 nodes: gros-11: there is no connection" hurried get --timeout 1h /tmp/again/one "$scratch/more"
 check "keeps no other from answering" [ -f "$scratch/more/gros-12/one" ]
 finish

@@ -24,7 +24,7 @@ hash=$(sha256sum <"$agent" | cut -c1-64)
 
 # ---- the agent is there
 put_agent
-says "an agent where it normally is" "^open ~/.cache/assay/agent-$hash $hash as-usual$" run "$to" open close
+says "an agent where it normally is" "^open ~/.cache/assay/agent-$hash as-usual$" run "$to" open close
 check "the order is kept" test "$(cut -d' ' -f1 "$scratch/said" | tr '\n' ' ')" = "open closed "
 check "it outlives its stream" test "$(agents | wc -l)" -eq 1
 check "in its folder" test -d "$home/tmp/transport-try"
@@ -56,16 +56,16 @@ fi
 
 # ---- it is not there
 rm -f "$usual"
-says "an agent is brought" "^open $usual $hash delivered$" run "$to" open close
+says "an agent is brought" "^open $usual delivered$" run "$to" open close
 end_agents
-says "and found the next time" "^open ~/.cache/assay/agent-$hash $hash as-usual$" run "$to" open close
+says "and found the next time" "^open ~/.cache/assay/agent-$hash as-usual$" run "$to" open close
 end_agents
 : >"$scratch/empty"; put_agent "$scratch/empty"; chmod 600 "$usual"
-says "what cannot be executed is replaced" "^open $usual $hash delivered$" run "$to" open close
+says "what cannot be executed is replaced" "^open $usual delivered, damaged: " run "$to" open close
 end_agents
 
 # ---- it is damaged: whatever a node kept of it is replaced, once
-repaired() { says "$1" "^open $usual $hash delivered$" run "$to" open close; end_agents; }
+repaired() { says "$1" "^open $usual delivered, damaged: ${2:-$usual: its SHA-256 is [0-9a-f]+}$" run "$to" open close; end_agents; }
 put_agent "$scratch/empty"
 repaired "an empty file"
 head -c 100000 "$agent" >"$scratch/half"; put_agent "$scratch/half"
@@ -77,6 +77,20 @@ fake 'kill -SEGV $$'
 repaired "what is killed"
 fake 'echo of some other kind >&2; exit 1'
 repaired "what complains in other words"
+put_agent; printf U | dd of="$usual" conv=notrunc bs=1 seek="$(LC_ALL=C grep -abo 'usage: assay-agent' "$usual" | head -n 1 | cut -d: -f1)" 2>/dev/null
+repaired "what runs, but for a byte"
+
+# ---- it may be anybody's: it is not run, whatever it is
+fake ": >$scratch/ran"; chmod 777 "${usual%/*}"
+repaired "in a folder that others can write to" "${usual%/*}: others could write to it \(drwxrwxrwx\)"
+is "which is closed" "$(stat -c %A "${usual%/*}")" drwx------
+fake ": >$scratch/ran"; chmod 720 "$usual"
+repaired "a file that others can write to" "$usual: others could write to it \(-rwx-w----\)"
+if [ "$(id -u)" = 0 ]; then
+    fake ": >$scratch/ran"; chown 65534 "$usual"
+    repaired "a file of another user" "$usual: it is not a file of ours \(-rwx------, uid 65534\)"
+fi
+check "none of them was run" test ! -e "$scratch/ran"
 
 # ---- it will not start
 fake 'echo "assay-agent: the disk is full" >&2; exit 1'

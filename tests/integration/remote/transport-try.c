@@ -47,10 +47,11 @@ static void on_state(struct transport *transport, enum transport_state state, co
     (void)context;
     if (state == TRANSPORT_OPEN) {
         const struct transport_ssh_agent *agent = transport_ssh_agent(transport);
-        printf("open %s %s %s\n", agent->path, agent->hash,
+        printf("open %s %s%s%s\n", agent->path,
                agent->built       ? "built"
                : agent->delivered ? "delivered"
-                                  : "as-usual");
+                                  : "as-usual",
+               agent->damage ? ", damaged: " : "", agent->damage ? agent->damage : "");
         (void)transport_want(transport, EVENT_READ);
     } else if (why) {
         printf("closed %s %s: %s\n", strerrorname_np(-why->code), why->place, why->text);

@@ -6,14 +6,12 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/faults/faults.sh"
 memory=$(mktemp -d -p /dev/shm assay-test.XXXXXX 2>/dev/null) || memory=$scratch # a sync costs nothing there
-trap 'rm -rf "$scratch" "$memory"' EXIT
+cleanup() { [ "$memory" = "$scratch" ] || mv "$memory" "$scratch/states"; } # which is kept if a check failed
 
 # A unit waits until the one before it was shown as done, so that there is a commit for each.
 cat >"$scratch/unit" <<EOF
-while [ -e "$scratch/one-by-one" ] && [ "\$order" -gt 1 ]; do
-    grep -q "\"units_done\":\$((order - 1))," "$scratch/events" && break
-    sleep 0.01
-done
+[ ! -e "$scratch/one-by-one" ] || [ "\$order" -eq 1 ] ||
+    tail -n +1 -f "$scratch/events" | grep -q "\"units_done\":\$((order - 1)),"
 echo "answer \$((n * 7919 % 101))"
 EOF
 cat >"$scratch/ten.yaml" <<EOF
@@ -48,7 +46,7 @@ results_of() { # results_of FOLDER COUNT: lines and outputs of the first
 look_at() { # look_at STATES NUMBER CALL WHAT STARTED UNITS SEALED
     local states=$1 number=$2 call=$3 what=$4 started=$5 units=$6 sealed=$7 folder status archive kept rows
     folder=$(echo "$states/$number"/ten-*[0-9a-f])
-    complain() { echo "$folder, $what at call $call, when $units units were shown (sealed: $sealed): $*"; }
+    complain() { echo "${folder#"$memory"/}, $what at call $call, when $units units were shown (sealed: $sealed): $*"; }
     status=$("$ASSAY" status --json "$folder" 2>&1)
     kept=$(sed -n 's/^ *"done": \([0-9]*\),$/\1/p' <<<"$status" | head -1)
     [ "${kept:-0}" -ge "$units" ] || complain "${kept:-no} are done"
@@ -73,9 +71,9 @@ states_of() {
     mkdir "$2" && "$ASSAY_BUILD/tests/faults/crash-states" "$scratch/$1.record" "$2" >"$2.list" &&
         diff -r "$scratch/$1" "$2/0"
 }
-every_state() { # every_state NAME: of what was recorded under it, two at a time
+every_state() { # every_state NAME CHECK: of what was recorded under NAME, two at a time
     local states=$memory/$1.states worker number rest
-    check "... the record has all that the folder holds" states_of "$1" "$states"
+    check "... $1: the record has all that the folder holds" states_of "$1" "$states"
     for worker in 0 1; do
         while read -r number rest; do
             # shellcheck disable=SC2086
@@ -83,15 +81,15 @@ every_state() { # every_state NAME: of what was recorded under it, two at a time
         done <"$states.list" >"$states.bad-$worker" &
     done
     wait
-    check "... a crash at any of $(tail -1 "$states.list" | cut -d' ' -f2) calls, which leaves one of $(wc -l <"$states.list") states, loses nothing" \
-        nothing_in "$states".bad-*
+    echo "# $(wc -l <"$states.list") states"
+    check "$2" nothing_in "$states".bad-*
 }
 
 touch "$scratch/one-by-one"
 recorded whole -- run "$scratch/ten.yaml" -o "$scratch/whole"
 report $? "a run of ten units"
 check "... each of which is shown" test "$(grep -o '"units_done":[0-9]*' "$scratch/events" | sort -u | wc -l)" -ge 10
-every_state whole
+every_state whole "... a crash at any of its calls loses nothing"
 
 # The fifth unit is in the journal, but not synced.
 sync=$(awk '/^make .* journal.jsonl -$/ {inode = $3} $1 == "fdatasync" && $2 == inode {syncs++}
@@ -104,8 +102,8 @@ ln -s resumed "$scratch/asked"
 cp "$scratch/resumed.record" "$scratch/asked.record"
 recorded asked -- status "$(echo "$scratch"/resumed/ten-*)"
 check "... and asked for its status, which has that unit as done" grep -q '"done": 5' "$scratch/events"
-every_state asked
+every_state asked "... a crash after that loses nothing"
 recorded resumed -- resume "$(echo "$scratch"/resumed/ten-*)"
 report $? "... and resumed"
-every_state resumed
+every_state resumed "... a crash at any call of the resumed run loses nothing"
 finish

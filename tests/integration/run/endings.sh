@@ -53,11 +53,13 @@ run: {streamed: [./beat, "{how}"], placement: core}
 E2
 campaign() { # campaign FILE N COUNT
     printf 'n\n' >"$scratch/$1.csv"; for i in $(seq "$3"); do echo "$2"; done >>"$scratch/$1.csv"
-    printf 'name: %s\nexperiment: beat\ndesign: %s.csv\n' "$1" "$1" >"$scratch/$1.yaml"
+    printf 'name: %s\nexperiment: beat\nprobes: none\ndesign: %s.csv\n' "$1" "$1" >"$scratch/$1.yaml"
 }
 # A run in the background writes to these; they go first, so that nothing of an earlier run is taken for it.
 forget() { rm -f "$scratch/err" "$scratch/out"; }
-nothing_left() { ! pgrep -f "$TMPDIR/assay-" >/dev/null && test -z "$(ls -A "$TMPDIR")"; }
+shows_units() { eventually grep -qsE '(^|[^0-9])[1-9][0-9]* of [0-9]+ units' "$scratch/err"; }
+no_process() { ! pgrep -af "$TMPDIR/assay-"; }
+nothing_left() { no_process && test -z "$(ls -A "$TMPDIR")"; }
 lines_of() { "$ASSAY" archive cat "$1" results/results.csv | tail -n +2 | wc -l; }
 
 campaign quick 10 20
@@ -88,12 +90,10 @@ misbehave stop "exited with status 0 after 6 of 20 units"
 misbehave header "answered the header 'nonsense'"
 misbehave facts-256-1 "told the fact 'fact-255' when 256 were known; expected at most so many of a node"
 misbehave facts-1-4097 "told the fact 'fact-0' with 4097 bytes; expected at most 4096"
-# 45 s, were they searched without a limit.
-check "so it does with very many facts, soon" test -n "$(timeout 15 "$ASSAY" run "$scratch/quick.yaml" --set how=facts-60000-1 \
-    -o "$scratch/very-many" 2>&1 >/dev/null | grep "told the fact")"
+misbehave facts-60000-1 "told the fact 'fact-255' when 256 were known"
 "$ASSAY" run "$scratch/quick.yaml" --set how=facts-255-4096 -q -o "$scratch/facts" >/dev/null 2>"$scratch/err"
 report $? "as many and as large facts as the protocol allows are taken"
-check "... and kept" test "$("$ASSAY" archive cat "$scratch"/facts/*.zip software/versions.json | grep -cE '"fact-[0-9]+": *"0{4093}[0-9]{3}"')" -eq 255
+is "... and kept" "$("$ASSAY" archive cat "$scratch"/facts/*.zip software/versions.json | awk -F '"' '$2 ~ /^fact-/ && length($4) == 4096' | wc -l)" 255
 
 # Interrupted while it measures: 10 ms a unit, 3,000 units.
 campaign long 10000 3000
@@ -102,7 +102,7 @@ for signal in INT TERM HUP USR2; do
     forget
     "$ASSAY" run "$scratch/long.yaml" -o "$scratch/$signal" >"$scratch/out" 2>"$scratch/err" &
     pid=$!
-    for i in $(seq 300); do grep -qs ' of .* units' "$scratch/err" && break; sleep 0.1; done
+    shows_units
     kill -$signal $pid; wait $pid; status=$?
     report $((status != code)) "SIG$signal ends a run with exit code $code (it was $status)"
     check "... sealed" "$ASSAY" archive verify "$(cat "$scratch/out")"
@@ -118,7 +118,7 @@ done
 forget
 "$ASSAY" run "$scratch/long.yaml" -o "$scratch/unsealed" >"$scratch/out" 2>"$scratch/err" &
 pid=$!
-for i in $(seq 300); do grep -qs ' of .* units' "$scratch/err" && break; sleep 0.1; done
+shows_units
 touch "$(echo "$scratch"/unsealed/long-*/)/bad name"
 kill -INT $pid; wait $pid; status=$?
 check "a run that cannot be sealed exits with 1 (it was $status)" test $status -eq 1
@@ -130,7 +130,7 @@ check "... and nothing is left on the node" nothing_left
 mkdir "$scratch/own"
 cp "$scratch"/experiments/beat/* "$scratch/own/"
 printf 'n\n10\n20\n' >"$scratch/own/d.csv"
-printf 'experiment: ./\nname: own\ndesign: d.csv\n' >"$scratch/own/c.yaml"
+printf 'experiment: ./\nname: own\nprobes: none\ndesign: d.csv\n' >"$scratch/own/c.yaml"
 touch "$scratch/own/.hidden"
 (cd "$scratch/own" && "$ASSAY" run c.yaml -q && "$ASSAY" run c.yaml -q) >"$scratch/out" 2>&1
 report $? "a campaign runs inside its experiment's folder, twice"
@@ -144,26 +144,25 @@ check "... likewise" test "$("$ASSAY" archive list "$(tail -1 "$scratch/out")" |
 forget
 "$ASSAY" run "$scratch/long.yaml" -o "$scratch/killed" >"$scratch/out" 2>"$scratch/err" &
 pid=$!
-for i in $(seq 300); do grep -qs ' of .* units' "$scratch/err" && break; sleep 0.1; done
+shows_units
 kill -9 $pid; wait $pid 2>/dev/null
 shown=$(sed -n 's/^ *\([0-9]*\) of [0-9]* units.*/\1/p' "$scratch/err" | tail -1)
 kept=$(($(wc -l <"$(echo "$scratch"/killed/*/results/results.csv)") - 1))
 check "kill -9: the $shown units that were shown are on disk ($kept are)" test "$kept" -ge "${shown:-1}"
-for i in $(seq 100); do pgrep -f "$TMPDIR/assay-" >/dev/null || break; sleep 0.1; done
-check "... and no process goes on" test -z "$(pgrep -f "$TMPDIR/assay-")"
-check "... and the node's folder is gone" test -z "$(ls "$TMPDIR")"
+check "... and no process goes on" eventually no_process
+check "... and the node's folder is gone" eventually nothing_left
 
 # A second signal cuts short what still waits: a teardown here.
 campaign slow 10 20
 mkdir -p "$scratch/experiments/lag"
-sed 's/^name: beat/name: lag/; $a teardown: [sleep 1000]' "$scratch/experiments/beat/experiment.yaml" >"$scratch/experiments/lag/experiment.yaml"
+sed 's/^name: beat/name: lag/; $a teardown: ["touch '"$scratch"'/torn; exec sleep 1000"]' "$scratch/experiments/beat/experiment.yaml" >"$scratch/experiments/lag/experiment.yaml"
 cp "$scratch/experiments/beat/beat.c" "$scratch/experiments/lag/"
 sed -i 's/beat$/lag/' "$scratch/slow.yaml"
 forget
 "$ASSAY" run "$scratch/slow.yaml" -o "$scratch/slow" >"$scratch/out" 2>"$scratch/err" &
 pid=$!
-for i in $(seq 300); do grep -qs '^collect' "$scratch/err" && break; sleep 0.1; done
-sleep 0.5; kill -INT $pid; wait $pid
+eventually test -e "$scratch/torn"
+kill -INT $pid; wait $pid
 check "a signal ends a teardown that hangs; the run is sealed with all of its units" \
     test "$(lines_of "$(cat "$scratch/out")")" -eq $((20 * lanes))
 check "... nothing is left on the node" nothing_left
@@ -176,7 +175,7 @@ check "... before anything is compiled" test -z "$("$ASSAY" archive cat "$scratc
 
 # A full disk: a tmpfs of 1 MiB holds the run's folder, not its results.
 if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=1m assay-test "$scratch/full" 2>/dev/null; then
-    campaign many 0 60000
+    campaign many 0 10000
     refuse "a full disk ends the run, and is named" 1 "cannot write '.*': No space left on device" \
         "$ASSAY" run "$scratch/many.yaml" -o "$scratch/full"
     folder=$(echo "$scratch"/full/many-*/)

@@ -103,11 +103,15 @@ ended() { ! kill -0 "$engine" 2>/dev/null; }
 sealed() { sed -n 's/.*"event":"sealed","text":"\([^"]*\)".*/\1/p' "$scratch/part.json"; }
 
 printf 'node-[1,3]   # two of them\n' >"$scratch/list"
+bed on 3 sh -c 'cd ~/.cache/assay && chmod g+w agent-*'
 tick_campaign "$scratch/tick" 5 0 local 'probes: none'
-run_there "$scratch/tick.yaml" --nodes "@$scratch/list" -q -o "$scratch/again" >"$scratch/out" 2>"$scratch/err"
+run_there "$scratch/tick.yaml" --nodes "@$scratch/list" -o "$scratch/again" >"$scratch/out" 2>"$scratch/err"
 report $? "another campaign runs on two nodes, which a file names"
-cat_of "$(cat "$scratch/out")" journal.jsonl >"$scratch/journal"
-check "... where the agent is found, and not delivered again" test "$(grep -c '"event":"agent",.*"how":"there"' "$scratch/journal")" -eq 2
+damage='/.*/agent-[0-9a-f]{64}: others could write to it \(-rwx-w----\)'
+check "... where an agent that others could write to is replaced, aloud" grep -qE "node node-3: $damage; a new agent was delivered" "$scratch/err"
+cat_of "$(tail -n 1 "$scratch/out")" journal.jsonl >"$scratch/journal"
+check "... and in the journal" grep -qE "\"event\":\"agent\",\"node\":\"node-3\",.*\"how\":\"delivered\",\"damage\":\"$damage\"" "$scratch/journal"
+check "... and the other is found, and not delivered again" test "$(grep -c '"event":"agent",.*"how":"there"' "$scratch/journal")" -eq 1
 
 # ---- a link is cut for longer than it may be silent ----------------------------------------------------------------
 start_there cut 150

@@ -82,7 +82,7 @@ check "... with a time" awk -F, 'NR==1 {for (i=1;i<=NF;i++) if ($i=="time") t=i}
 check "examples/quickstart.sh says what it does" grep -q -- '--assay PROGRAM  with' <("$ASSAY_SOURCE/examples/quickstart.sh" --help)
 refuse "... refuses what it does not know" 2 "there is no option '--smal'" "$ASSAY_SOURCE/examples/quickstart.sh" --smal
 (cd "$scratch" && "$ASSAY_SOURCE/examples/quickstart.sh" --small --assay "$ASSAY" quick) >"$scratch/quickstart" 2>"$scratch/err" ||
-    tail -20 "$scratch/err" "$scratch/quickstart" | sed 's/^/# /'
+    tail -n 20 "$scratch/err" "$scratch/quickstart" | sed 's/^/# /'
 archive=$(sed -n 's/^  archive *//p' "$scratch/quickstart")
 check "... calibrates, and seals" "$ASSAY" archive verify "${archive:-none}"
 check "... fits" "$ASSAY" model check "$(sed -n 's/^  model *//p' "$scratch/quickstart")"

@@ -89,7 +89,7 @@ again=$("$ASSAY" run "$archive" -q -o "$scratch/again" 2>"$scratch/err") || sed 
 is "an archive is run again with its source, not with what that is by now" "$(values "${again:-none}")" "4 3"
 mv "$scratch/triad" "$scratch/moved"
 cd "$scratch/moved" || exit
-"$ASSAY" archive extract "$scratch"/again/*.zip -C "$scratch/extracted"
+"$ASSAY" archive extract "$scratch"/again/*.zip -C "$scratch/extracted" >/dev/null
 check "... extracted too, when the source is gone" "$ASSAY" run "$scratch/extracted/campaign.yaml" -q -o "$scratch/third"
 is "... with one source in all of them" \
     "$(for i in "$scratch"/{moved/runs,again,third}/*/source.tar; do sha256sum <"$i"; done | sort -u | wc -l)" 1

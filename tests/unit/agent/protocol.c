@@ -95,7 +95,8 @@ TEST(the_link_messages) {
                                    .payload_limit = 1 << 20,
                                    .pid = 99,
                                    .program = "0.1.0",
-                                   .host = "dahu-3"};
+                                   .host = "dahu-3",
+                                   .sha256 = {1, 2, 3}};
     begin(PROTOCOL_HELLO);
     protocol_put_hello(&writer, &hello);
     take();
@@ -108,6 +109,7 @@ TEST(the_link_messages) {
     assert_int_equal(got.pid, 99);
     assert_string_equal(got.program, "0.1.0");
     assert_string_equal(got.host, "dahu-3");
+    assert_memory_equal(got.sha256, hello.sha256, sizeof got.sha256);
     check_lengths(decode_hello, false, 0);
 
     /* Of another version only the version is understood, whatever follows. */

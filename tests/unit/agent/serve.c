@@ -2,6 +2,7 @@
  */
 #include "engine/agent/mailbox.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
 #include "tests/test.h"
 #include "tests/wait.h"
 
@@ -17,13 +18,12 @@ static struct inbox inbox;
 static struct outbox outbox;
 static struct protocol_writer writer;
 static struct failure failure;
-static char folder[64];
+static char folder[64], program[4096];
 static int stream;
 static pid_t guardian;
 
 static int set_up(void **state) {
     const char *given = getenv("ASSAY_AGENT"), *build = getenv("ASSAY_BUILD");
-    char program[4096];
     snprintf(program, sizeof program, "%s%s", given ? given : build,
              given ? "" : "/libexec/assay/assay-agent");
     snprintf(folder, sizeof folder, "/tmp/assay-test-XXXXXX");
@@ -115,6 +115,11 @@ static void greet(void) {
     assert_int_equal(protocol_get_hello(&frame, &hello, &failure), 0);
     assert_int_equal(hello.version, PROTOCOL_VERSION);
     assert_true(hello.pid > 1);
+    char said[HASH_HEX_SIZE], is[HASH_HEX_SIZE];
+    for (int i = 0; i < PROTOCOL_HASH_SIZE; i++)
+        snprintf(said + 2 * i, 3, "%02x", hello.sha256[i]);
+    assert_int_equal(hash_file(program, is, NULL, &failure), 0);
+    assert_string_equal(said, is);
 }
 
 /* It says REFUSE with this sentence, then nothing more, and ends with status 0. */
@@ -166,10 +171,9 @@ static bool is_gone(pid_t pid) {
 /* ---- the beginning */
 
 TEST(other_versions_are_refused_in_a_sentence) {
-    say_hello(2, 0, PROTOCOL_PAYLOAD_LIMIT);
-    is_refused("speaks protocol 1, the engine speaks protocol 2; the agent on the node and the engine must "
-               "come from "
-               "the same release");
+    say_hello(1, 0, PROTOCOL_PAYLOAD_LIMIT);
+    is_refused("speaks protocol 2, the engine speaks protocol 1; the agent on the node and the engine must "
+               "come from the same release");
 }
 
 TEST(an_unknown_session_is_refused) {

@@ -377,6 +377,13 @@ TEST(damaged_is_replaced) {
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0755), 0);
     expect(fixture, BROUGHT, cache);
+    /* Good, but others could have written to it, and may still have it open. */
+    assert_int_equal(chmod(path, 0702), 0);
+    expect(fixture, BROUGHT, cache);
+    assert_int_equal(chmod(cache, 0730), 0);
+    expect(fixture, BROUGHT, cache);
+    assert_int_equal(chmod(cache, 0755), 0); /* only read */
+    expect(fixture, FOUND, cache);
     expect_tidy(cache, 1);
 }
 

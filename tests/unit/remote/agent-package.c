@@ -301,13 +301,15 @@ TEST(command) {
     const char *const good[] = {"--attach", "0123456789abcdef", "--label", "a_b@c%d+e=f:g,h.i/j-k", NULL};
     assert_int_equal(agent_package_command(package, NULL, good, &command, &failure), 0);
     cleanup_free char *expected =
-        text_format("exec ~/.cache/assay/agent-%s --attach 0123456789abcdef --label a_b@c%%d+e=f:g,h.i/j-k",
+        text_format("' ~/.cache/assay/agent-%s --attach 0123456789abcdef --label a_b@c%%d+e=f:g,h.i/j-k",
                     agent_package_binary_hash(package));
-    assert_string_equal(command.bytes, expected);
+    assert_string_equal(strrchr(command.bytes, '\''), expected);
     text_reset(&command);
     const char *const none[] = {NULL};
     assert_int_equal(agent_package_command(package, "/tmp/assay-0/agent-x", none, &command, &failure), 0);
-    assert_string_equal(command.bytes, "exec /tmp/assay-0/agent-x");
+    assert_memory_equal(command.bytes, "exec /bin/sh -c '", 17);
+    assert_string_equal(strrchr(command.bytes, '\''), "' /tmp/assay-0/agent-x");
+    const size_t length = command.length;
     static const char *const bad[] = {"",   "a b", "a;b", "$x", "`x`", "a\nb",    "'",
                                       "\"", "\\",  "~",   "*",  "!",   "\xc3\xa9"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -317,7 +319,7 @@ TEST(command) {
         assert_int_equal(failure.kind, FAILURE_INPUT);
         assert_int_equal(agent_package_command(package, bad[i], none, &command, &failure), -EINVAL);
     }
-    assert_string_equal(command.bytes, "exec /tmp/assay-0/agent-x");
+    assert_int_equal(command.length, length); /* nothing was appended */
 }
 
 TEST_EACH(set_up, tear_down)

@@ -38,7 +38,10 @@ static void the_agent_greets(void **state) {
     char host[256];
     gethostname(host, sizeof host);
     assert_string_equal(greeting->host_name, host);
-    assert_int_equal(greeting->protocol, 1);
+    assert_int_equal(greeting->protocol, PROTOCOL_VERSION);
+    char hash[HASH_HEX_SIZE];
+    assert_int_equal(hash_file(agent_program(), hash, NULL, NULL), 0);
+    assert_string_equal(greeting->sha256, hash);
     assert_true(process_lives(greeting->pid));
     struct stat status;
     assert_int_equal(stat(f.folder, &status), 0);

@@ -22,7 +22,7 @@ static void add_daemon(struct broken_fixture *fixture, size_t node, int64_t leas
     struct script *script = &fixture->scripts[node];
     snprintf(fixture->folders[node], sizeof fixture->folders[node], "%s/n%zu", group->folder, node + 1);
     assert_int_equal(file_make_folders(fixture->folders[node], NULL), 0);
-    *script = (struct script){.folder = fixture->folders[node], .seed = 88172645463325252};
+    *script = (struct script){.folder = fixture->folders[node]};
     while (script->session == 0)
         assert_int_equal(getrandom(&script->session, sizeof script->session, 0), sizeof script->session);
     struct transport *transport = scripted_new(group->loop, script);

@@ -1,6 +1,6 @@
 /*
- * A transport for tests: a socket pair to the relay of a real daemon, which breaks where the script says, has
- * bytes vanish, or does not open at all.
+ * A transport for tests: a socket pair to the relay of a real daemon, which breaks when the test says so, or
+ * does not open at all. What becomes of bytes on streams that break is a matter for tests/simulation.
  */
 #ifndef ASSAY_TESTS_UNIT_REMOTE_SCRIPTED_TRANSPORT_H
 #define ASSAY_TESTS_UNIT_REMOTE_SCRIPTED_TRANSPORT_H
@@ -16,17 +16,10 @@
 /* What all streams of one link have in common. The test changes it as it goes. */
 struct script {
     const char *folder;
-    bool remove_directory;
     uint64_t session;
-    uint64_t seed;         /* of the places where streams break */
-    size_t break_within;   /* each breaks after so many bytes at most, in either direction; 0: none does */
-    bool swallows;         /* streams that are open take bytes to nowhere and give none */
     int refuse;            /* a negative errno: what new streams end with instead of opening */
     int64_t open_delay_ns; /* of new streams */
     bool begins_at_once;   /* an agent may be there before that delay is over */
-    size_t bytes_a_tick;   /* streams take so many bytes in 10 ms; 0: any number */
-    int attempts, streams, breaks;
-    int64_t attempt_ns[64]; /* when the first ones began */
 };
 
 struct scripted {
@@ -34,21 +27,11 @@ struct scripted {
     struct script *script;
     int socket;
     pid_t relay;
-    struct event_source *source, *child, *end, *delay, *tick;
-    size_t read_left, write_left, tick_left;
-    unsigned wanted;
+    struct event_source *source, *child, *end, *delay;
     struct failure failure;
     size_t line_length;
-    bool swallowed; /* this one was open when bytes began to vanish, and stays so */
     bool broken;
 };
-
-static uint64_t script_random(struct script *script) {
-    script->seed ^= script->seed << 13;
-    script->seed ^= script->seed >> 7;
-    script->seed ^= script->seed << 17;
-    return script->seed;
-}
 
 static void scripted_fail(struct scripted *scripted, int code, const char *sentence) {
     if (scripted->broken)
@@ -92,7 +75,6 @@ static void scripted_read_line(struct scripted *scripted) {
         if (byte != '\n')
             continue;
         event_source_set_events(scripted->source, 0);
-        scripted->script->streams++;
         transport_set_state(&scripted->head, TRANSPORT_OPEN, NULL);
         return;
     }
@@ -107,10 +89,6 @@ static void scripted_on_socket(struct event_source *self, int descriptor, unsign
         events |= EVENT_READ;
     if (head->state == TRANSPORT_STARTING) {
         scripted_read_line(scripted);
-    } else if (scripted->swallowed) {
-        char bytes[4096];
-        while (recv(scripted->socket, bytes, sizeof bytes, 0) > 0)
-            continue;
     } else if (head->state == TRANSPORT_OPEN && head->listener.on_ready) {
         head->listener.on_ready(head, events & (EVENT_READ | EVENT_WRITE), head->listener.context);
     }
@@ -123,13 +101,7 @@ static int scripted_spawn(struct scripted *scripted) {
     scripted->head.begun = true;
     snprintf(session, sizeof session, "%016" PRIx64, scripted->head.session);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    const char *const attach[] = {agent_program(),
-                                  "--attach",
-                                  session,
-                                  "--directory",
-                                  script->folder,
-                                  script->remove_directory ? "--remove-directory" : NULL,
-                                  NULL};
+    const char *const attach[] = {agent_program(), "--attach", session, "--directory", script->folder, NULL};
     const char *const resume[] = {agent_program(), "--resume", session, NULL};
     scripted->relay = fork();
     if (scripted->relay == 0) {
@@ -156,37 +128,13 @@ static void scripted_on_delay(struct event_source *self, void *context) {
     scripted_spawn(context);
 }
 
-static void scripted_on_tick(struct event_source *self, void *context) {
-    (void)self;
-    struct scripted *scripted = context;
-    struct transport *head = &scripted->head;
-    scripted->tick_left = scripted->script->bytes_a_tick;
-    if (head->state == TRANSPORT_OPEN && scripted->wanted & EVENT_WRITE && head->listener.on_ready)
-        head->listener.on_ready(head, EVENT_WRITE, head->listener.context);
-}
-
-/* Where this stream will break. */
-static void scripted_draw(struct scripted *scripted) {
-    struct script *script = scripted->script;
-    scripted->read_left = scripted->write_left = SIZE_MAX;
-    if (!script->break_within)
-        return;
-    size_t place = 1 + script_random(script) % script->break_within;
-    *(script_random(script) & 1 ? &scripted->read_left : &scripted->write_left) = place;
-}
-
 static int scripted_start(struct transport *transport, struct failure *failure) {
     (void)failure;
     struct scripted *scripted = (struct scripted *)transport;
     struct script *script = scripted->script;
-    if (script->attempts < 64)
-        script->attempt_ns[script->attempts] = clock_monotonic_ns();
-    script->attempts++;
     scripted->end = event_loop_add_deferred(transport->loop, scripted_on_end, scripted);
     scripted->delay = event_loop_add_timer(transport->loop, -1, 0, scripted_on_delay, scripted);
-    scripted->tick = event_loop_add_timer(transport->loop, -1, 0, scripted_on_tick, scripted);
     transport->begun = script->begins_at_once;
-    scripted_draw(scripted);
     if (script->refuse)
         scripted_fail(scripted, script->refuse, "the test refuses it");
     else if (script->open_delay_ns)
@@ -196,27 +144,11 @@ static int scripted_start(struct transport *transport, struct failure *failure) 
     return 0;
 }
 
-/* Spends GOT of LEFT; at none, the stream breaks, and what is on its way is lost. */
-static void scripted_spend(struct scripted *scripted, size_t *left, size_t got) {
-    if (*left == SIZE_MAX)
-        return;
-    *left -= got;
-    if (*left > 0)
-        return;
-    scripted->script->breaks++;
-    scripted_fail(scripted, -ECONNRESET, "the test broke it");
-}
-
 static ssize_t scripted_read(struct transport *transport, void *bytes, size_t size) {
     struct scripted *scripted = (struct scripted *)transport;
     if (scripted->broken)
         return -ECONNRESET;
-    scripted->swallowed |= scripted->script->swallows;
-    if (scripted->swallowed)
-        return -EAGAIN;
-    ssize_t got = recv(scripted->socket, bytes, size < scripted->read_left ? size : scripted->read_left, 0);
-    if (got > 0)
-        scripted_spend(scripted, &scripted->read_left, (size_t)got);
+    ssize_t got = recv(scripted->socket, bytes, size, 0);
     return got < 0 ? -errno : got;
 }
 
@@ -224,29 +156,12 @@ static ssize_t scripted_write(struct transport *transport, const void *bytes, si
     struct scripted *scripted = (struct scripted *)transport;
     if (scripted->broken)
         return -EPIPE;
-    scripted->swallowed |= scripted->script->swallows;
-    if (scripted->swallowed)
-        return (ssize_t)length;
-    if (scripted->script->bytes_a_tick && length > scripted->tick_left)
-        length = scripted->tick_left;
-    if (length == 0)
-        return -EAGAIN;
-    ssize_t sent = send(scripted->socket, bytes,
-                        length < scripted->write_left ? length : scripted->write_left, MSG_NOSIGNAL);
-    if (sent > 0 && scripted->script->bytes_a_tick)
-        scripted->tick_left -= (size_t)sent;
-    if (sent > 0)
-        scripted_spend(scripted, &scripted->write_left, (size_t)sent);
+    ssize_t sent = send(scripted->socket, bytes, length, MSG_NOSIGNAL);
     return sent < 0 ? -errno : sent;
 }
 
 static int scripted_want(struct transport *transport, unsigned events) {
     struct scripted *scripted = (struct scripted *)transport;
-    scripted->wanted = events;
-    if (scripted->script->swallows || scripted->script->bytes_a_tick)
-        events &= ~(unsigned)EVENT_WRITE;
-    if (scripted->script->bytes_a_tick)
-        event_source_set_timer(scripted->tick, 10 * EVENT_MILLISECOND, 10 * EVENT_MILLISECOND);
     return scripted->source ? event_source_set_events(scripted->source, events) : 0;
 }
 
@@ -268,7 +183,6 @@ static void scripted_free(struct transport *transport) {
     event_source_remove(scripted->child);
     event_source_remove(scripted->end);
     event_source_remove(scripted->delay);
-    event_source_remove(scripted->tick);
     cleanup_close_descriptor(&scripted->socket);
     if (scripted->relay > 0) {
         kill(scripted->relay, SIGKILL);

@@ -1,20 +1,10 @@
 /* Patterns of responses: what they find, what is refused, and that hostile ones end. */
 #include "engine/run/pattern.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
-static void what_is_found(void **state) {
-    (void)state;
+TEST(what_is_found) {
     static const struct {
         const char *pattern, *text, *found; /* NULL: nothing */
     } cases[] = {
@@ -56,8 +46,7 @@ static char *repeat(const char *before, const char *middle, const char *after, s
     return text;
 }
 
-static void what_is_refused(void **state) {
-    (void)state;
+TEST(what_is_refused) {
     static const struct {
         const char *before, *middle, *after;
         size_t times;
@@ -98,8 +87,7 @@ static void what_is_refused(void **state) {
 
 /* A line of 1 MiB, which a matcher that begins anew at each character, or keeps what it has seen, would take
  * hours or gigabytes for. */
-static void hostile_outputs_end(void **state) {
-    (void)state;
+TEST(hostile_outputs_end) {
     static const char *const patterns[] = {"x.*y([0-9])", "(x|y)*x(x|y){20}z", "(x*)+(y|x*)+(x*z)+$"};
     enum { SIZE = 1 << 20 };
     char *text = malloc(SIZE);
@@ -123,13 +111,4 @@ static void hostile_outputs_end(void **state) {
     getrusage(RUSAGE_SELF, &after);
     assert_true(after.ru_maxrss - before.ru_maxrss < 16 << 10); /* KiB */
     free(text);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_found),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(hostile_outputs_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,54 @@
+/* Any bytes as what a node's sampler prints, in pieces of any size (the first byte): lines that are none are
+ * left out, and the others are samples of the columns that were told, with values that are numbers. */
+#include "engine/foundation/file.h"
+#include "engine/run/watch.c"
+#include "tests/fuzz/fuzz.h"
+
+FUZZ_TARGET(40, 2000);
+
+static char folder[] = "/tmp/assay-fuzz-sampler.XXXXXX";
+
+static void remove_folder(void) {
+    (void)file_remove_tree(folder, NULL);
+}
+
+static void on_sample(const struct watch_sample *sample, void *context) {
+    must(sample->node == 0 && sample->kind < PROBE_KINDS && sample->count <= WATCH_COLUMNS_MOST);
+    for (size_t i = 0; i < sample->count; i++)
+        must(sample->columns[i] && !isinf(sample->values[i]));
+    ++*(uint64_t *)context;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+    static struct journal *journal;
+    static struct event_loop *loop;
+    struct failure failure = {0};
+    if (!loop) {
+        must(mkdtemp(folder) && (loop = event_loop_new(&failure)));
+        cleanup_free char *path = file_join(folder, "journal.jsonl");
+        must(journal_create(path, &journal, &failure) == 0 && atexit(remove_folder) == 0);
+    }
+    uint64_t samples = 0;
+    struct run_node node = {.name = (char[]){"node"}};
+    const struct run_request request = {0};
+    struct run run = {.request = &request,
+                      .folder = folder,
+                      .nodes = &node,
+                      .node_count = 1,
+                      .loop = loop,
+                      .journal = journal};
+    struct append_file log = {0};
+    text_init(&log.pending, 1 << 20);
+    run.log = &log;
+    must(watch_new(&run, &failure) == 0);
+    run.watch->listener = (struct watch_listener){.on_sample = on_sample, .context = &samples};
+    run.watch->nodes[0].state = WATCH_STARTING;
+    size_t step = length ? 1 + (size_t)bytes[0] : 1;
+    for (size_t at = 1; at < length; at += step)
+        on_output(NULL, REMOTE_STDOUT, (const char *)bytes + at, length - at < step ? length - at : step,
+                  &run.watch->nodes[0]);
+    fuzz_passed += samples > 0;
+    watch_free(run.watch);
+    text_clear(&log.pending);
+    return 0;
+}
