@@ -91,9 +91,9 @@ int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure
 /* Tells the agent to go, a daemon too: it ends its commands (SIGTERM, their grace, SIGKILL) and leaves. Its
  * run directory stays, unless the transport had the agent remove it: then it is gone when the link is closed.
  * In any state. While the transport is being started and may have started the agent, it is told as soon as
- * the stream is open. When the stream is broken, or breaks before the agent could be told, one attempt is
- * made to reach the agent and tell it. When the stream has taken nothing for 5 s, or after 30 s, the link is
- * closed all the same, and the agent is left to its lease: agent_link_left_ns(). */
+ * the stream is open. When the stream is broken, or breaks before the agent is known to have been told,
+ * one attempt is made to reach the agent and tell it. When the stream has taken nothing for 5 s, or after 30
+ * s, the link is closed all the same, and the agent is left to its lease: agent_link_left_ns(). */
 void agent_link_close(struct agent_link *link);
 /* After agent_link_close(): how long the agent may stay because it has not been told to leave, in ns: its
  * lease. 0: it was told, or there is none. While the link is closing: if it were given up now. */

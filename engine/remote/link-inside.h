@@ -93,7 +93,7 @@ struct link_session {
     int64_t farewell_ns; /* for LEAVE to go out, while the stream takes nothing; tests have a shorter one */
     bool farewell;       /* CLOSING: the one attempt that a broken link has to tell LEAVE */
     bool told;           /* CLOSING: LEAVE has gone out */
-    bool left;           /* for all we know the agent is there, and it has not been told */
+    bool left;           /* for all we know the agent is there: it is not known to have been told */
 };
 
 struct agent_link {

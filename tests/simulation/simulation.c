@@ -223,21 +223,25 @@ static void plan_node(struct node *node) {
 }
 
 static void plan_program(struct program *program) {
-    bool is_large = happens(2);
-    *program = (struct program){.node = &world.nodes[draw(world.node_count)],
-                                .size = is_large ? draw(9 << 20) : draw(happens(50) ? 200 : 40000),
-                                .piece = 1 + draw(is_large ? 60000 : 3000),
-                                .pause_ns = is_large ? 10 * MS : draw_time(MS, 600 * MS),
-                                .code = (int)draw(4),
-                                .reads = happens(30),
-                                .stubborn = happens(20),
-                                .leaves_others = happens(15),
-                                .failed = happens(5),
-                                .out = -1,
-                                .in = -1};
+    bool is_large = happens(3); /* and more than is kept in memory while nobody reads it */
+    int64_t start = draw_time(SECOND, end_ns - now());
+    *program =
+        (struct program){.node = &world.nodes[draw(world.node_count)],
+                         .size = is_large ? (5 << 20) + draw(7 << 20) : draw(happens(50) ? 200 : 40000),
+                         .piece = 1 + draw(is_large ? 60000 : 3000),
+                         .pause_ns = is_large ? 10 * MS : draw_time(MS, 600 * MS),
+                         .code = (int)draw(4),
+                         .reads = happens(30),
+                         .stubborn = happens(20),
+                         .leaves_others = happens(15),
+                         .failed = happens(5),
+                         .out = -1,
+                         .in = -1};
     if (program->reads)
         program->input = draw(happens(20) ? 600000 : 3000);
-    later(ENGINE, draw_time(SECOND, end_ns - now()), program_start, program, 0);
+    later(ENGINE, start, program_start, program, 0);
+    if (is_large)
+        later(NETWORK, start + draw_time(0, 2 * SECOND), fault_happens, program->node, REFUSE);
 }
 
 static void plan(void) {

@@ -29,8 +29,7 @@ static void check_content(const char *path, const char *content) {
     text_clear(&text);
 }
 
-static void it_writes_where_it_may(void **state) {
-    (void)state;
+TEST(it_writes_where_it_may) {
     struct engine engine;
     struct protocol_frame frame;
     char sentence[512];
@@ -95,8 +94,7 @@ static void it_writes_where_it_may(void **state) {
 }
 
 /* A folder like /tmp, in which another user has made links to what is ours. */
-static void links_of_others_are_no_way(void **state) {
-    (void)state;
+TEST(links_of_others_are_no_way) {
     static const struct {
         enum protocol_type type;
         const char *what, *path, *link;
@@ -168,8 +166,7 @@ static void expect_hash(struct engine *engine, uint64_t size, const char *hex) {
     assert_string_equal(got, hex);
 }
 
-static void files_are_hashed(void **state) {
-    (void)state;
+TEST(files_are_hashed) {
     struct engine engine;
     struct protocol_frame frame;
     engine_init(&engine);
@@ -220,8 +217,7 @@ static void expect_tree(struct engine *engine, const char *expected) {
     text_clear(&text);
 }
 
-static void trees_are_listed(void **state) {
-    (void)state;
+TEST(trees_are_listed) {
     struct engine engine;
     struct protocol_frame frame;
     engine_init(&engine);
@@ -270,8 +266,7 @@ static void trees_are_listed(void **state) {
     engine_clear(&engine);
 }
 
-static void clocks_and_places_are_told(void **state) {
-    (void)state;
+TEST(clocks_and_places_are_told) {
     struct engine engine;
     struct protocol_frame frame;
     struct protocol_clock clock;
@@ -316,14 +311,4 @@ static void clocks_and_places_are_told(void **state) {
     assert_true(places == 1 && spaces == 1);
     leave(&engine);
     engine_clear(&engine);
-}
-
-int main(void) {
-    find_program();
-    const struct CMUnitTest tests[] = {
-        ENGINE_TEST(it_writes_where_it_may),     ENGINE_TEST(links_of_others_are_no_way),
-        ENGINE_TEST(files_are_hashed),           ENGINE_TEST(trees_are_listed),
-        ENGINE_TEST(clocks_and_places_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,7 @@
 
 /* ---- life */
 
-static void it_comes_and_goes(void **state) {
-    (void)state;
+TEST(it_comes_and_goes) {
     struct engine engine;
     struct protocol_frame frame;
     struct protocol_exited exited;
@@ -39,8 +38,7 @@ static void it_comes_and_goes(void **state) {
     engine_clear(&engine);
 }
 
-static void it_outlives_its_link(void **state) {
-    (void)state;
+TEST(it_outlives_its_link) {
     struct engine engine;
     struct protocol_frame frame;
     char words[1024];
@@ -53,8 +51,7 @@ static void it_outlives_its_link(void **state) {
     assert_int_equal(relay_end(&engine, words), 0);
     assert_string_equal(words, "");
     close(open(below("run/broken"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    for (int i = 0; !file_exists(below("run/ended")) && i < PATIENCE_MS / 10; i++)
-        wait_ms(10);
+    wait_until(NULL, file_exists(below("run/ended")), "run/ended");
     assert_true(is_alive(agent));
     resume(&engine);
     assert_int_equal(engine.agent, agent);
@@ -70,8 +67,7 @@ static void it_outlives_its_link(void **state) {
     engine_clear(&engine);
 }
 
-static void a_killed_relay_ends_the_link_only(void **state) {
-    (void)state;
+TEST(a_killed_relay_ends_the_link_only) {
     struct engine engine;
     struct protocol_frame frame;
     char words[1024];
@@ -91,8 +87,7 @@ static void a_killed_relay_ends_the_link_only(void **state) {
     engine_clear(&engine);
 }
 
-static void a_killed_worker_is_told(void **state) {
-    (void)state;
+TEST(a_killed_worker_is_told) {
     struct engine engine;
     struct protocol_frame frame;
     char words[1024];
@@ -115,8 +110,7 @@ static void a_killed_worker_is_told(void **state) {
     engine_clear(&engine);
 }
 
-static void an_unknown_session_is_unavailable(void **state) {
-    (void)state;
+TEST(an_unknown_session_is_unavailable) {
     struct engine engine;
     char words[1024], expected[128];
     engine_init(&engine);
@@ -129,8 +123,7 @@ static void an_unknown_session_is_unavailable(void **state) {
     engine_clear(&engine);
 }
 
-static void sessions_do_not_meet(void **state) {
-    (void)state;
+TEST(sessions_do_not_meet) {
     struct engine one, two;
     struct protocol_frame frame;
     engine_init(&one);
@@ -155,8 +148,7 @@ static void sessions_do_not_meet(void **state) {
     engine_clear(&two);
 }
 
-static void a_new_link_replaces_a_stale_one(void **state) {
-    (void)state;
+TEST(a_new_link_replaces_a_stale_one) {
     struct engine engine, stale;
     struct protocol_frame frame;
     char words[1024];
@@ -203,8 +195,7 @@ static long switches_of(const pid_t processes[3]) {
 }
 
 /* Nothing wakes, and there is little of it, also after it has had much to do. */
-static void at_rest_it_is_small_and_quiet(void **state) {
-    (void)state;
+TEST(at_rest_it_is_small_and_quiet) {
     struct engine engine;
     struct protocol_frame frame;
     engine_init(&engine);
@@ -223,9 +214,9 @@ static void at_rest_it_is_small_and_quiet(void **state) {
     const pid_t all[3] = {engine.agent, (pid_t)status_of(engine.agent, "PPid:"), engine.relay};
     /* On a busy machine it takes its time to come to rest; what wakes now and then never does. */
     long before = -1, after = switches_of(all);
-    for (int i = 0; i < 20 && before != after; i++) {
+    for (int i = 0; i < WAIT_LIMIT_MS / 1500 && before != after; i++) {
         before = after;
-        wait_ms(1500);
+        clock_sleep_ns(1500 * EVENT_MILLISECOND);
         after = switches_of(all);
     }
     assert_int_equal(before, after);
@@ -271,23 +262,22 @@ static void the_lease_runs_out(bool linked) {
         assert_non_null(strstr(told, "the lease has run out: nothing was heard of the engine for 3"));
         assert_false(receive(&engine, &frame));
     }
-    hurry_until_gone(agent);
-    hurry_until_gone(command);
+    hurry();
+    wait_until_gone(agent);
+    wait_until_gone(command);
     if (linked)
         assert_int_equal(relay_end(&engine, words), 0);
-    for (int i = 0; file_exists(below("run")) && i < PATIENCE_MS / 10; i++)
-        wait_ms(10);
-    assert_false(file_exists(below("run")));
+    wait_until(NULL, !file_exists(below("run")), "run");
     engine_clear(&engine);
 }
 
-static void the_lease_of_a_silent_engine_runs_out(void **state) {
-    (void)state;
+TEST(the_lease_of_a_silent_engine_runs_out) {
+    move_clock();
     the_lease_runs_out(true);
 }
 
-static void the_lease_runs_out_alone(void **state) {
-    (void)state;
+TEST(the_lease_runs_out_alone) {
+    move_clock();
     the_lease_runs_out(false);
 }
 
@@ -302,8 +292,7 @@ static int socket_named(const char *name, int (*bind_or_connect)(int, const stru
     return bind_or_connect(descriptor, (struct sockaddr *)&address, size) < 0 ? -1 : descriptor;
 }
 
-static void other_users_are_not_served(void **state) {
-    (void)state;
+TEST(other_users_are_not_served) {
     if (geteuid() != 0)
         skip();
     struct engine engine;
@@ -336,8 +325,7 @@ static void other_users_are_not_served(void **state) {
 }
 
 /* Somebody else has our session's name: no descriptor of ours goes there. */
-static void a_squatter_gets_nothing(void **state) {
-    (void)state;
+TEST(a_squatter_gets_nothing) {
     if (geteuid() != 0)
         skip();
     struct engine engine;
@@ -392,8 +380,7 @@ static bool find_line(const struct engine *engine, char *fields[9]) {
     return false;
 }
 
-static void daemons_are_listed(void **state) {
-    (void)state;
+TEST(daemons_are_listed) {
     struct engine engine;
     struct protocol_frame frame;
     char words[1024], *fields[9], pid[32];
@@ -431,8 +418,7 @@ static void daemons_are_listed(void **state) {
     engine_clear(&engine);
 }
 
-static void daemons_are_ended(void **state) {
-    (void)state;
+TEST(daemons_are_ended) {
     struct engine engine;
     struct protocol_frame frame;
     char words[1024], output[4096];
@@ -455,8 +441,7 @@ static void daemons_are_ended(void **state) {
 }
 
 /* The directory cannot be removed: that is said where somebody waits for it. */
-static void last_words_reach_the_relay(void **state) {
-    (void)state;
+TEST(last_words_reach_the_relay) {
     struct engine engine;
     struct protocol_frame frame;
     char words[1024];
@@ -500,8 +485,7 @@ static void in_a_read_only_file_system(void) {
         _exit(125);
 }
 
-static void what_is_wrong_at_the_start_is_told(void **state) {
-    (void)state;
+TEST(what_is_wrong_at_the_start_is_told) {
     char sentence[1024];
     snprintf(sentence, sizeof sentence, "cannot use the workspace '%s': No such file or directory",
              below("none"));
@@ -547,8 +531,7 @@ static void with_little_to_choose_from(void) {
         setenv("HOME", folder, 1);
 }
 
-static void it_finds_a_place(void **state) {
-    (void)state;
+TEST(it_finds_a_place) {
     if (geteuid() != 0)
         skip();
     struct engine engine;
@@ -576,8 +559,7 @@ static void it_finds_a_place(void **state) {
     engine_clear(&engine);
 }
 
-static void options_are_checked(void **state) {
-    (void)state;
+TEST(options_are_checked) {
     static const struct {
         const char *arguments[6], *sentence;
     } wrong[] = {
@@ -605,29 +587,4 @@ static void options_are_checked(void **state) {
                                                 "--folder", "x", NULL},
                           output, words),
                      2);
-}
-
-int main(void) {
-    find_program();
-    const struct CMUnitTest tests[] = {
-        ENGINE_TEST(it_comes_and_goes),
-        ENGINE_TEST(it_outlives_its_link),
-        ENGINE_TEST(a_killed_relay_ends_the_link_only),
-        ENGINE_TEST(a_killed_worker_is_told),
-        ENGINE_TEST(an_unknown_session_is_unavailable),
-        ENGINE_TEST(sessions_do_not_meet),
-        ENGINE_TEST(a_new_link_replaces_a_stale_one),
-        ENGINE_TEST(at_rest_it_is_small_and_quiet),
-        MOVED_TEST(the_lease_of_a_silent_engine_runs_out),
-        MOVED_TEST(the_lease_runs_out_alone),
-        ENGINE_TEST(other_users_are_not_served),
-        ENGINE_TEST(a_squatter_gets_nothing),
-        ENGINE_TEST(daemons_are_listed),
-        ENGINE_TEST(daemons_are_ended),
-        ENGINE_TEST(last_words_reach_the_relay),
-        ENGINE_TEST(what_is_wrong_at_the_start_is_told),
-        ENGINE_TEST(it_finds_a_place),
-        ENGINE_TEST(options_are_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

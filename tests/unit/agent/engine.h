@@ -6,27 +6,20 @@
 #include "engine/agent/mailbox.h"
 #include "engine/foundation/file.h"
 #include "tests/simulation/moved-clock.h"
+#include "tests/test.h"
+#include "tests/wait.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 static char program[4096], folder[64];
-
-enum { PATIENCE_MS = 120000 }; /* for what comes in no time, or never */
 
 /* ---- an engine: what it has of a session, and the relay of its link */
 
@@ -43,10 +36,6 @@ struct engine {
 
 static struct protocol_writer writer;
 static struct failure failure;
-
-static inline void wait_ms(int ms) {
-    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
-}
 
 static inline void engine_init(struct engine *engine) {
     memset(engine, 0, sizeof *engine);
@@ -73,7 +62,7 @@ static inline int relay_end(struct engine *engine, char words[static 1024]) {
     struct pollfd wait = {.fd = engine->words, .events = POLLIN};
     ssize_t got;
     do {
-        if (poll(&wait, 1, PATIENCE_MS) != 1) {
+        if (poll(&wait, 1, WAIT_LIMIT_MS) != 1) {
             kill(engine->relay, SIGKILL);
             break;
         }
@@ -134,7 +123,7 @@ static inline bool read_line(struct engine *engine) {
     int size = snprintf(expected, sizeof expected, "\nASSAY-AGENT ATTACHED %s\n", engine->name);
     while (length < (size_t)size) {
         struct pollfd wait = {.fd = engine->from, .events = POLLIN};
-        assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+        assert_int_equal(poll(&wait, 1, WAIT_LIMIT_MS), 1);
         ssize_t got = read(engine->from, line + length, (size_t)size - length);
         if (got <= 0)
             return false;
@@ -183,7 +172,7 @@ static inline bool receive(struct engine *engine, struct protocol_frame *frame) 
         if (r > 0)
             return true;
         struct pollfd wait = {.fd = engine->from, .events = POLLIN};
-        assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+        assert_int_equal(poll(&wait, 1, WAIT_LIMIT_MS), 1);
         char *space;
         size_t size;
         assert_int_equal(inbox_reserve(&engine->inbox, &space, &size), 0);
@@ -319,18 +308,7 @@ static inline bool is_alive(pid_t pid) {
 }
 
 static inline void wait_until_gone(pid_t pid) {
-    for (int i = 0; is_alive(pid) && i < PATIENCE_MS / 10; i++)
-        wait_ms(10);
-    assert_false(is_alive(pid));
-}
-
-/* For who sees time pass (MOVED_TEST): whatever PID waits for comes soon. */
-static inline void hurry_until_gone(pid_t pid) {
-    for (int i = 0; is_alive(pid) && i < PATIENCE_MS / 10; i++) {
-        moved_clock_advance(200);
-        wait_ms(10);
-    }
-    assert_false(is_alive(pid));
+    wait_until(NULL, !is_alive(pid), "process %ld is there", (long)pid);
 }
 
 static inline const char *below(const char *name) {
@@ -343,29 +321,44 @@ static inline const char *below(const char *name) {
 
 static inline int set_up(void **state) {
     (void)state;
+    const char *given = getenv("ASSAY_AGENT");
+    snprintf(program, sizeof program, "%s%s", given ? given : test_build(),
+             given ? "" : "/libexec/assay/assay-agent");
+    signal(SIGPIPE, SIG_IGN);
+    umask(022);
     snprintf(folder, sizeof folder, "/tmp/assay-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static inline void find_program(void) {
-    const char *given = getenv("ASSAY_AGENT"), *build = getenv("ASSAY_BUILD");
-    snprintf(program, sizeof program, "%s%s", given ? given : build,
-             given ? "" : "/libexec/assay/assay-agent");
-    signal(SIGPIPE, SIG_IGN);
-    umask(022);
+/* The agent is one that goes by a clock that the test moves. */
+static inline void move_clock(void) {
+    snprintf(program, sizeof program, "%s/tests/moved/libexec/assay/assay-agent", test_build());
+    moved_clock_use(below("clock"));
 }
 
-/* The agent is one that goes by a clock that the test moves. */
-static inline int set_up_moved(void **state) {
-    int r = set_up(state);
-    snprintf(program, sizeof program, "%s/tests/moved/libexec/assay/assay-agent", getenv("ASSAY_BUILD"));
-    moved_clock_use(below("clock"));
-    return r;
+/* From here on time passes quickly for who sees it move (move_clock()); leases too, so that they are to be
+ * long. */
+static pid_t hurrier;
+static inline void hurry(void) {
+    hurrier = fork();
+    if (hurrier != 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;; (void)poll(NULL, 0, 5))
+        moved_clock_advance(100);
+}
+
+static inline void hurry_end(void) {
+    if (hurrier <= 0)
+        return;
+    kill(hurrier, SIGKILL);
+    waitpid(hurrier, NULL, 0);
+    hurrier = 0;
 }
 
 static inline int tear_down(void **state) {
     (void)state;
-    find_program();
+    hurry_end();
     return file_remove_tree(folder, NULL);
 }
 
@@ -409,7 +402,6 @@ static inline void refused(struct engine *engine, const char *sentence) {
     assert_false(receive(engine, &frame));
 }
 
-#define ENGINE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define MOVED_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_moved, tear_down)
+TEST_EACH(set_up, tear_down)
 
 #endif

@@ -2,25 +2,22 @@
 #include "engine/event-loop/event-loop.h"
 
 #include "tests/simulation/virtual-clock.h"
+#include "tests/test.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 static struct event_loop *loop;
+
+static char record[256]; /* what was called, in order */
 
 static int set_up(void **state) {
     (void)state;
+    record[0] = '\0';
     loop = event_loop_new(NULL);
     return loop ? 0 : -1;
 }
@@ -32,8 +29,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* What was called, in order. */
-static char record[256];
+TEST_EACH(set_up, tear_down)
 
 static void note(char letter) {
     size_t length = strlen(record);
@@ -42,15 +38,11 @@ static void note(char letter) {
     record[length + 1] = '\0';
 }
 
-static int clear_record(void **state) {
-    record[0] = '\0';
-    return set_up(state);
-}
-
 /* Where nothing comes from outside: time is what the test says. */
-static int use_virtual_clock(void **state) {
+static void use_virtual_clock(void) {
+    event_loop_free(loop);
     clock_use(&virtual_clock);
-    return clear_record(state);
+    loop = event_loop_new(NULL);
 }
 
 struct named {
@@ -67,8 +59,8 @@ static void on_named_timer(struct event_source *self, void *context) {
     event_source_remove(named->victim);
 }
 
-static void timers_fire_in_order_of_deadline_then_of_arming(void **state) {
-    (void)state;
+TEST(timers_fire_in_order_of_deadline_then_of_arming) {
+    use_virtual_clock();
     struct named timers[] = {{'b', 0, 0}, {'a', 0, 0}, {'c', 0, 0}, {'d', 0, 0}};
     const int64_t delays[] = {20, 10, 20, 30};
     for (int i = 0; i < 4; i++)
@@ -82,8 +74,7 @@ static void timers_fire_in_order_of_deadline_then_of_arming(void **state) {
 }
 
 /* The one that asks the kernel how long it waits. */
-static void a_timer_never_fires_early(void **state) {
-    (void)state;
+TEST(a_timer_never_fires_early) {
     for (int i = 1; i <= 20; i++) {
         struct named timer = {'x', 0, 0};
         int64_t delay = i * 137 * 1000, start = clock_monotonic_ns();
@@ -106,8 +97,8 @@ static void on_ordered_timer(struct event_source *self, void *context) {
     note('.');
 }
 
-static void many_timers_stay_ordered(void **state) {
-    (void)state;
+TEST(many_timers_stay_ordered) {
+    use_virtual_clock();
     enum { COUNT = 500 };
     static struct event_source *sources[COUNT];
     static int64_t deadlines[COUNT];
@@ -141,8 +132,8 @@ static void on_periodic(struct event_source *self, void *context) {
         event_source_remove(self);
 }
 
-static void a_periodic_timer_repeats_until_it_removes_itself(void **state) {
-    (void)state;
+TEST(a_periodic_timer_repeats_until_it_removes_itself) {
+    use_virtual_clock();
     int count = 0;
     int64_t start = clock_monotonic_ns();
     event_loop_add_timer(loop, 2 * EVENT_MILLISECOND, 3 * EVENT_MILLISECOND, on_periodic, &count);
@@ -159,8 +150,8 @@ static void on_sleepy(struct event_source *self, void *context) {
         event_source_remove(self);
 }
 
-static void a_late_periodic_timer_skips_what_it_missed(void **state) {
-    (void)state;
+TEST(a_late_periodic_timer_skips_what_it_missed) {
+    use_virtual_clock();
     int count = 0;
     int64_t start = clock_monotonic_ns();
     event_loop_add_timer(loop, 0, 5 * EVENT_MILLISECOND, on_sleepy, &count);
@@ -176,8 +167,8 @@ static void on_again(struct event_source *self, void *context) {
     event_source_set_timer(self, 0, 0);
 }
 
-static void a_timer_of_no_delay_that_arms_itself_fires_once_a_turn(void **state) {
-    (void)state;
+TEST(a_timer_of_no_delay_that_arms_itself_fires_once_a_turn) {
+    use_virtual_clock();
     int count = 0;
     event_loop_add_timer(loop, 0, 0, on_again, &count);
     for (int turn = 1; turn <= 5; turn++) {
@@ -186,8 +177,8 @@ static void a_timer_of_no_delay_that_arms_itself_fires_once_a_turn(void **state)
     }
 }
 
-static void a_timer_removes_one_that_is_due_in_the_same_turn(void **state) {
-    (void)state;
+TEST(a_timer_removes_one_that_is_due_in_the_same_turn) {
+    use_virtual_clock();
     struct named first = {'a', 0, 0}, second = {'b', 0, 0};
     first.source = event_loop_add_timer(loop, 0, 0, on_named_timer, &first);
     second.source = first.victim = event_loop_add_timer(loop, 0, 0, on_named_timer, &second);
@@ -216,8 +207,7 @@ static void on_named_descriptor(struct event_source *self, int descriptor, unsig
     event_source_remove(named->victim);
 }
 
-static void a_callback_removes_a_source_that_the_kernel_has_reported(void **state) {
-    (void)state;
+TEST(a_callback_removes_a_source_that_the_kernel_has_reported) {
     struct ends one = make_pipe(), two = make_pipe();
     struct named first = {'1', 0, 0}, second = {'2', 0, 0};
     first.source = event_loop_add_descriptor(loop, one.read, EVENT_READ, on_named_descriptor, &first);
@@ -243,8 +233,7 @@ static void on_remove_self(struct event_source *self, int descriptor, unsigned e
     event_source_remove(self); /* twice is fine */
 }
 
-static void a_callback_removes_itself(void **state) {
-    (void)state;
+TEST(a_callback_removes_itself) {
     struct ends ends = make_pipe();
     int count = 0;
     event_loop_add_descriptor(loop, ends.write, EVENT_WRITE, on_remove_self, &count);
@@ -262,8 +251,7 @@ static void on_events(struct event_source *self, int descriptor, unsigned events
     seen_events = events;
 }
 
-static void interest_decides_what_is_reported(void **state) {
-    (void)state;
+TEST(interest_decides_what_is_reported) {
     struct ends ends = make_pipe();
     struct event_source *source = event_loop_add_descriptor(loop, ends.read, 0, on_events, NULL);
     assert_int_equal(write(ends.write, "x", 1), 1);
@@ -283,8 +271,7 @@ static void interest_decides_what_is_reported(void **state) {
     close(ends.read);
 }
 
-static void what_cannot_be_watched_is_refused(void **state) {
-    (void)state;
+TEST(what_cannot_be_watched_is_refused) {
     int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     errno = 0;
     assert_null(event_loop_add_descriptor(loop, file, EVENT_READ, on_events, NULL));
@@ -305,8 +292,7 @@ static void on_inner_turn(struct event_source *self, int descriptor, unsigned ev
         note('!');
 }
 
-static void a_turn_within_a_turn_leaves_no_stale_report(void **state) {
-    (void)state;
+TEST(a_turn_within_a_turn_leaves_no_stale_report) {
     struct ends one = make_pipe(), two = make_pipe();
     char a = 'a', b = 'b';
     event_loop_add_descriptor(loop, one.read, EVENT_READ, on_inner_turn, &a);
@@ -331,8 +317,7 @@ static void on_deferred(struct event_source *self, void *context) {
     event_source_remove(named->victim);
 }
 
-static void deferred_calls_come_once_and_in_order(void **state) {
-    (void)state;
+TEST(deferred_calls_come_once_and_in_order) {
     struct named a = {'a', 0, 0}, b = {'b', 0, 0}, c = {'c', 0, 0};
     a.source = event_loop_add_deferred(loop, on_deferred, &a);
     b.source = event_loop_add_deferred(loop, on_deferred, &b);
@@ -346,8 +331,7 @@ static void deferred_calls_come_once_and_in_order(void **state) {
     assert_string_equal(record, "ba");
 }
 
-static void a_deferred_call_that_defers_itself_waits_for_the_next_turn(void **state) {
-    (void)state;
+TEST(a_deferred_call_that_defers_itself_waits_for_the_next_turn) {
     struct named r = {'r', 0, 0};
     r.source = event_loop_add_deferred(loop, on_deferred, &r);
     event_source_defer(r.source);
@@ -366,8 +350,7 @@ static void on_inner_deferred(struct event_source *self, void *context) {
     note(')');
 }
 
-static void a_turn_within_a_deferred_call_serves_those_behind_it(void **state) {
-    (void)state;
+TEST(a_turn_within_a_deferred_call_serves_those_behind_it) {
     struct named b = {'b', 0, 0};
     struct event_source *outer = event_loop_add_deferred(loop, on_inner_deferred, NULL);
     b.source = event_loop_add_deferred(loop, on_deferred, &b);
@@ -385,8 +368,8 @@ static void on_stop(struct event_source *self, void *context) {
     event_loop_stop(loop);
 }
 
-static void stop_ends_run_and_holds_until_resume(void **state) {
-    (void)state;
+TEST(stop_ends_run_and_holds_until_resume) {
+    use_virtual_clock();
     struct named late = {'l', 0, 0};
     event_loop_add_timer(loop, 0, 0, on_stop, NULL);
     late.source = event_loop_add_timer(loop, EVENT_MILLISECOND, 0, on_named_timer, &late);
@@ -400,8 +383,7 @@ static void stop_ends_run_and_holds_until_resume(void **state) {
     assert_string_equal(record, "l");
 }
 
-static void a_loop_with_nothing_returns_at_once(void **state) {
-    (void)state;
+TEST(a_loop_with_nothing_returns_at_once) {
     assert_int_equal(event_loop_run(loop, NULL), 0);
     int64_t start = clock_monotonic_ns();
     assert_int_equal(event_loop_run_once(loop, 5 * EVENT_MILLISECOND, NULL), 0);
@@ -417,8 +399,7 @@ static void on_signal(struct event_source *self, int number, void *context) {
     event_source_remove(self);
 }
 
-static void a_signal_reaches_all_who_want_it(void **state) {
-    (void)state;
+TEST(a_signal_reaches_all_who_want_it) {
     int count = 0;
     sigset_t before, after;
     sigprocmask(SIG_SETMASK, NULL, &before);
@@ -436,8 +417,7 @@ static void a_signal_reaches_all_who_want_it(void **state) {
     assert_null(event_loop_add_signal(loop, 9999, on_signal, NULL));
 }
 
-static void a_signal_that_is_pending_at_the_end_kills_nobody(void **state) {
-    (void)state;
+TEST(a_signal_that_is_pending_at_the_end_kills_nobody) {
     int count = 0;
     struct event_loop *other = event_loop_new(NULL);
     event_loop_add_signal(other, SIGUSR2, on_signal, &count);
@@ -510,21 +490,18 @@ static void many_children_end_at_once(void) {
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-static void children_by_pidfd(void **state) {
-    (void)state;
+TEST(children_by_pidfd) {
     children_are_told_and_reaped();
     many_children_end_at_once();
 }
 
-static void children_by_sigchld(void **state) {
-    (void)state;
+TEST(children_by_sigchld) {
     assert_int_equal(event_loop_avoid_pidfd(loop), 0);
     children_are_told_and_reaped();
     many_children_end_at_once();
 }
 
-static void a_removed_child_is_left_to_the_caller(void **state) {
-    (void)state;
+TEST(a_removed_child_is_left_to_the_caller) {
     exits = 0;
     pid_t pid = fork_child(3, 0);
     event_source_remove(event_loop_add_child(loop, pid, on_exit_of, NULL));
@@ -551,8 +528,7 @@ static void on_orphan_timeout(struct event_source *self, void *context) {
     event_loop_stop(loop);
 }
 
-static void orphans_are_adopted_and_reaped(void **state) {
-    (void)state;
+TEST(orphans_are_adopted_and_reaped) {
     exits = orphans = 0;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     assert_int_equal(event_loop_reap_orphans(loop, on_orphan, NULL), 0);
@@ -576,36 +552,4 @@ static void orphans_are_adopted_and_reaped(void **state) {
     assert_int_equal(orphans, 1);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
-}
-
-#define VIRTUAL_TEST(function) cmocka_unit_test_setup_teardown(function, use_virtual_clock, tear_down)
-#define TEST(function) cmocka_unit_test_setup_teardown(function, clear_record, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        VIRTUAL_TEST(timers_fire_in_order_of_deadline_then_of_arming),
-        TEST(a_timer_never_fires_early),
-        VIRTUAL_TEST(many_timers_stay_ordered),
-        VIRTUAL_TEST(a_periodic_timer_repeats_until_it_removes_itself),
-        VIRTUAL_TEST(a_late_periodic_timer_skips_what_it_missed),
-        VIRTUAL_TEST(a_timer_of_no_delay_that_arms_itself_fires_once_a_turn),
-        VIRTUAL_TEST(a_timer_removes_one_that_is_due_in_the_same_turn),
-        TEST(a_callback_removes_a_source_that_the_kernel_has_reported),
-        TEST(a_callback_removes_itself),
-        TEST(interest_decides_what_is_reported),
-        TEST(what_cannot_be_watched_is_refused),
-        TEST(a_turn_within_a_turn_leaves_no_stale_report),
-        TEST(deferred_calls_come_once_and_in_order),
-        TEST(a_deferred_call_that_defers_itself_waits_for_the_next_turn),
-        TEST(a_turn_within_a_deferred_call_serves_those_behind_it),
-        VIRTUAL_TEST(stop_ends_run_and_holds_until_resume),
-        TEST(a_loop_with_nothing_returns_at_once),
-        TEST(a_signal_reaches_all_who_want_it),
-        TEST(a_signal_that_is_pending_at_the_end_kills_nobody),
-        TEST(children_by_pidfd),
-        TEST(children_by_sigchld),
-        TEST(a_removed_child_is_left_to_the_caller),
-        TEST(orphans_are_adopted_and_reaped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
