@@ -269,7 +269,7 @@ static void on_leaving(struct agent *agent, void *context) {
 
 static void node_start(struct node *node) {
     struct event_loop *loop = world.actors[FIRST_AGENT + node->number].loop;
-    struct agent_options options = {.directory = world.directory,
+    struct agent_options options = {.directory = world.directories[node->number],
                                     .leave_controls = true,
                                     .session = node->number + 1,
                                     .listener = {.on_leaving = on_leaving, .context = node}};

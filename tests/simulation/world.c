@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TURNS_MOST = 100000 }; /* at one instant */
@@ -220,11 +221,17 @@ void world_init(void) {
     world.engine_frozen_ns = 0;
     world.state = world.seed * UINT64_C(0x2545f4914f6cdd1d) + 1;
     world.chance = ~world.state;
-    if (world.directory == 0) {
+    if (!folder_path) {
         static char folder[] = "/dev/shm/assay-simulation-XXXXXX", other[] = "/tmp/assay-simulation-XXXXXX";
         folder_path = mkdtemp(folder) ? folder : mkdtemp(other);
         must(folder_path, "there is no place for files");
-        world.directory = open(folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        for (int i = 0; i < NODES_MOST; i++) {
+            char path[64];
+            snprintf(path, sizeof path, "%s/%d", folder_path, i);
+            world.directories[i] =
+                mkdir(path, 0700) == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+            must(world.directories[i] >= 0, "there is no place for files");
+        }
         atexit(remove_folder);
         signal(SIGPIPE, SIG_IGN);
         signal(SIGABRT, say_seed);

@@ -107,7 +107,7 @@ struct world {
     int64_t engine_frozen_ns; /* altogether */
     int64_t freeze_ns;        /* the engine freezes for so long when it has next written something; 0: not */
     bool trace;
-    int directory;
+    int directories[NODES_MOST]; /* run directories */
 };
 extern struct world world;
 

@@ -6,6 +6,8 @@
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
+TEST_EACH(set_up, tear_down)
+
 /* ---- bytes */
 
 /* Counts the lines of `seq`, which must come one after the other. */

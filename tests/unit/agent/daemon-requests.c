@@ -3,6 +3,8 @@
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
 
+TEST_EACH(set_up, tear_down)
+
 /* ---- requests that only daemons of today answer */
 
 static void write_to(struct engine *engine, const char *path, const char *content) {

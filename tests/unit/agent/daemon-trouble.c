@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
+TEST_EACH(set_up, tear_down)
+
 enum { NOBODY = 65534 };
 
 static void become_nobody(void) {

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+TEST_EACH(set_up, tear_down)
+
 /* ---- life */
 
 TEST(it_comes_and_goes) {

@@ -319,13 +319,17 @@ static inline const char *below(const char *name) {
     return path;
 }
 
-static inline int set_up(void **state) {
-    (void)state;
+static inline void find_program(void) {
     const char *given = getenv("ASSAY_AGENT");
     snprintf(program, sizeof program, "%s%s", given ? given : test_build(),
              given ? "" : "/libexec/assay/assay-agent");
     signal(SIGPIPE, SIG_IGN);
     umask(022);
+}
+
+static inline int set_up(void **state) {
+    (void)state;
+    find_program();
     snprintf(folder, sizeof folder, "/tmp/assay-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
@@ -401,7 +405,5 @@ static inline void refused(struct engine *engine, const char *sentence) {
     assert_string_equal(told, sentence);
     assert_false(receive(engine, &frame));
 }
-
-TEST_EACH(set_up, tear_down)
 
 #endif
