@@ -7,7 +7,7 @@ check "the README has one command" test "$(printf '%s\n' "$command" | wc -l)" -e
 build() { (cd "$ASSAY_SOURCE" && sh -c "${command/-o assay-agent/-o $scratch/assay-agent}"); }
 check "it builds" build
 is "without a warning" "$(cat "$scratch/.err")" ""
-check "it says its version" sh -c "'$scratch/assay-agent' --version | grep -q '^assay-agent .* protocol 1$'"
+check "it says its version" sh -c "'$scratch/assay-agent' --version | grep -q '^assay-agent .* protocol 2$'"
 no_interpreter() { ! readelf -l "$scratch/assay-agent" | grep -q INTERP; }
 if command -v readelf >/dev/null; then check "it is static" no_interpreter; else skip "it is static" "no readelf"; fi
 

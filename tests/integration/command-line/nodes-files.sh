@@ -32,7 +32,10 @@ on_all() { # on_all EXPECTED COMMAND...: what it prints on each
     done >&2
 }
 check "on every node" on_all two cat /tmp/called
+bed on 3 sh -c 'cd ~/.cache/assay && chmod g+w agent-*'
 check "a folder is made for it" put "$scratch/two" /tmp/deep/er/two
+check "by a new agent where others could write to the old one" \
+    complained '^assay: node gros-3: /.*/agent-[0-9a-f]{64}: others could write to it \(-rwx-w----\): a new agent was delivered$'
 check "there" on_all two cat /tmp/deep/er/two
 check "a slash at the end is a folder to go into" put "$scratch/tree" /tmp/into/
 check "and links are left out, aloud" complained "^assay: 1 links and special files of '$scratch/tree' were left out"

@@ -181,11 +181,11 @@ check "... which the archive has too" grep -A2 '"node_loss"' <(cat_of spared cam
 
 # ---- controls that vary, a gate that has its node taken out -------------------------------------------------------
 bed up 6 --machine intel-pstate --names 'm-%' && bed can kernel-files || { skip "controls" "nodes whose files answer as a kernel's need root and FUSE"; finish; }
-# Where /tmp/hold is, the ninth unit waits for its end.
+# Where /tmp/hold is, no unit ends after the number in it.
 vary() { # vary NAME HOSTS ROWS LINE...
     local name=$1 hosts=$2
     shift 2
-    { printf 'name: %s\nexperiment: {name: brief, run: [sh, -c, "echo >>/tmp/units; while [ -e /tmp/hold -a $(wc -l </tmp/units) -gt 8 ]; do sleep 0.05; done; echo took 1"], responses: {took: {pattern: "took ([0-9]+)", unit: s}}}\ntestbed: {%s, lease: 1h, timeout: 1min}\n' "$name" "$hosts"
+    { printf 'name: %s\nexperiment: {name: brief, run: [sh, -c, "echo >>/tmp/units; while [ -e /tmp/hold ] && [ $(wc -l </tmp/units) -gt $(cat /tmp/hold) ]; do sleep 0.05; done; echo took 1"], responses: {took: {pattern: "took ([0-9]+)", unit: s}}}\ntestbed: {%s, lease: 1h, timeout: 1min}\n' "$name" "$hosts"
       printf '%s\n' "$@"; } >"$name.yaml"
 }
 vary blocks 'hosts: "m-[1-2]", spares: m-3' "design: {generate: factorial, factors: {control.turbo: ['on', 'off']}, repetitions: 12, blocks: 4, seed: 3}" \
@@ -193,10 +193,10 @@ vary blocks 'hosts: "m-[1-2]", spares: m-3' "design: {generate: factorial, facto
 vary drift 'hosts: "m-[4-6]"' 'design: {repetitions: 40}' 'controls: {turbo: off, proof: none}' \
     'probes: {period: 100ms, drift: 100ms}' 'gates: {drift: drop, load: none}'
 for node in 4 6; do bed files $node | sort >before-$node; done
-for node in 2 5; do bed on $node touch /tmp/hold; done
+for node in 2 5; do bed on $node sh -c 'echo 8 >/tmp/hold'; done
 start blocks; start drift
 lose drift m-4 -- bed set 5 /sys/devices/system/cpu/intel_pstate/no_turbo 0
-bed on 5 rm /tmp/hold
+bed on 5 sh -c 'echo 9 >/tmp/hold'
 eventually grep -qrs '"event":"block-started","block":2,' blocks --include=journal.jsonl; bed reboot 2
 end blocks; end drift
 check "a spare in a design with blocks measures the whole share: the run is whole" status_is blocks "0 completed"

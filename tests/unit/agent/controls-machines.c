@@ -28,10 +28,31 @@ static bool choose(const char *name, char *ret, size_t size) {
     return false;
 }
 
-TEST(lines_are_in_setting_order) {
+/* Sets one alone, and puts it back. */
+static void set_one(const char *machine, const char *name, const char *word) {
+    assert_int_equal(TOOL("--snapshot-controls"), 0);
+    assert_int_equal(TOOL("--set-controls", word), 0);
+    /* `online` of all does not follow that of one in a folder, and min is told as what it is. */
+    bool told_otherwise =
+        strstr(word, "=min") || (strstr(word, "hyperthreads") && strcmp(machine, "acpi-cpufreq") == 0);
+    if (!told_otherwise)
+        assert_string_equal(told_of("set", name, 4), strchr(word, '=') + 1);
+    assert_true(count_told("write\t") > 0 && count_told("expect\t") > 0);
+    /* What is so already is not written again. */
+    assert_int_equal(TOOL("--set-controls", word), 0);
+    assert_string_equal(told_of("set", name, 5), "unchanged");
+    assert_int_equal(count_told("write\t"), 0);
+    assert_int_equal(TOOL("--restore-controls"), 0);
+}
+
+/* All controls of all machines: told in the order in which they are set, set one by one, and all at once. */
+TEST(controls_of_machines_come_back) {
     for (size_t m = 0; m < MACHINES; m++) {
         machine_make(machines[m]);
         struct text before = machine_state();
+        char words[NAMES][128], name[64];
+        const char *arguments[NAMES + 2] = {"--set-controls"};
+        size_t count = 1;
         assert_int_equal(TOOL("--controls"), 0);
         const char *at = tool_output.bytes;
         for (size_t i = 0; i < NAMES; i++) {
@@ -39,31 +60,22 @@ TEST(lines_are_in_setting_order) {
             int length = snprintf(prefix, sizeof prefix, "control\t%s\t", all_names[i]);
             assert_memory_equal(at, prefix, (size_t)length);
             at = strchr(at, '\n') + 1;
+            if (choose(all_names[i], words[i], sizeof words[i]))
+                arguments[count++] = words[i];
         }
         assert_memory_equal(at, "machine\t", 8);
         assert_string_equal(told("held"), "");
         machine_is_as(&before);
-        text_clear(&before);
-    }
-}
-
-TEST(everything_comes_back) {
-    for (size_t m = 0; m < MACHINES; m++) {
-        machine_make(machines[m]);
-        struct text before = machine_state();
-        char words[NAMES][128];
-        const char *arguments[NAMES + 2] = {"--set-controls"};
-        size_t count = 1;
-        assert_int_equal(TOOL("--controls"), 0);
-        for (size_t i = 0; i < NAMES; i++)
-            if (choose(all_names[i], words[i], sizeof words[i]))
-                arguments[count++] = words[i];
+        for (size_t i = 1; i < count; i++) {
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(arguments[i], "="), arguments[i]);
+            set_one(machines[m], name, arguments[i]);
+            machine_is_as(&before);
+        }
         assert_int_equal(TOOL("--snapshot-controls", "--label", "test"), 0);
         if (tool_run(arguments) != 0)
             fail_msg("%s: %s%s", machines[m], tool_output.bytes, tool_words.bytes);
         assert_int_equal(count_told("set\t"), count - 1);
         for (size_t i = 1; i < count; i++) {
-            char name[64];
             snprintf(name, sizeof name, "%.*s", (int)strcspn(arguments[i], "="), arguments[i]);
             assert_string_equal(told_of("set", name, 5), "done");
         }
@@ -75,34 +87,6 @@ TEST(everything_comes_back) {
 }
 
 /* Each alone, so that none hides behind another. */
-TEST(each_comes_back) {
-    for (size_t m = 0; m < MACHINES; m++) {
-        machine_make(machines[m]);
-        struct text before = machine_state();
-        for (size_t i = 0; i < NAMES; i++) {
-            char word[128];
-            assert_int_equal(TOOL("--controls"), 0);
-            if (!choose(all_names[i], word, sizeof word))
-                continue;
-            assert_int_equal(TOOL("--snapshot-controls"), 0);
-            assert_int_equal(TOOL("--set-controls", word), 0);
-            /* `online` of all does not follow that of one in a folder, and min is told as what it is. */
-            bool told_otherwise = strstr(word, "=min") ||
-                                  (strstr(word, "hyperthreads") && strcmp(machines[m], "acpi-cpufreq") == 0);
-            if (!told_otherwise)
-                assert_string_equal(told_of("set", all_names[i], 4), strchr(word, '=') + 1);
-            assert_true(count_told("write\t") > 0 && count_told("expect\t") > 0);
-            /* What is so already is not written again. */
-            assert_int_equal(TOOL("--set-controls", word), 0);
-            assert_string_equal(told_of("set", all_names[i], 5), "unchanged");
-            assert_int_equal(count_told("write\t"), 0);
-            assert_int_equal(TOOL("--restore-controls"), 0);
-            machine_is_as(&before);
-        }
-        text_clear(&before);
-    }
-}
-
 /* ---- values */
 
 struct value_case {

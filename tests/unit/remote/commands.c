@@ -2,8 +2,6 @@
 #include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
-#include "engine/foundation/hash.h"
-
 #include <sys/resource.h>
 
 static struct fixture f;
@@ -404,8 +402,7 @@ TEST(sigterm_leaves_time_for_an_orderly_end) {
                                                "while :; do sleep 0.01; done"),
                             .grace_ms = 120000,
                             .error = REMOTE_OUTPUT_NULL}); /* some shells tell of their killed sleep */
-    while (watch.output.length == 0)
-        assert_true(event_loop_run_once(f.loop, EVENT_SECOND, NULL) >= 0);
+    wait_until(f.loop, watch.output.length > 0, "no output");
     assert_done(&f, remote_command_kill(watch.command, SIGTERM, &f.failure));
     watch_until(&watch.exited);
     assert_false(watch.exit.signalled);
@@ -515,16 +512,14 @@ TEST(coalescing_wakes_the_agent_seldom) {
 
 /* ---- input */
 
-TEST(fifty_megabytes_go_through_a_program_unchanged) {
-    enum { SIZE = 50 << 20 };
+TEST(what_is_large_goes_through_a_program_unchanged) {
+    enum { SIZE = 36 << 20 };
     char *bytes = malloc(SIZE);
     uint64_t seed = 12345;
     for (size_t i = 0; i < SIZE; i += 8) {
         seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
         memcpy(bytes + i, &seed, 8);
     }
-    char sent[HASH_HEX_SIZE], came[HASH_HEX_SIZE];
-    assert_int_equal(hash_bytes(bytes, SIZE, sent), 0);
     for (unsigned coalesce = 0; coalesce <= 20; coalesce += 20) {
         struct remote_result result = run_as(&(struct remote_command_specification){.arguments = SHELL("cat"),
                                                                                     .output_limit = SIZE + 1,
@@ -532,8 +527,7 @@ TEST(fifty_megabytes_go_through_a_program_unchanged) {
                                              bytes, SIZE);
         assert_int_equal(result.output_length, SIZE);
         assert_int_equal(result.exit.input_bytes, SIZE);
-        assert_int_equal(hash_bytes(result.output, result.output_length, came), 0);
-        assert_string_equal(came, sent);
+        assert_memory_equal(result.output, bytes, SIZE);
         remote_result_clear(&result);
     }
     free(bytes);
@@ -622,8 +616,7 @@ TEST(a_command_may_be_freed_in_each_of_its_callbacks) {
         assert_done(&f, remote_command_start(
                             f.link, &(struct remote_command_specification){.arguments = SHELL("echo x")},
                             &callbacks, NULL, &command, &f.failure));
-        while (!freed)
-            assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) > 0);
+        wait_until(f.loop, freed, "not freed");
         turn_until_answered();
         assert_int_equal(freed, 1);
     }

@@ -75,7 +75,8 @@ static void fixture_connect(struct fixture *fixture, struct transport_local_opti
     struct transport *transport;
     assert_done(fixture, transport_local_new(fixture->loop, &options, &transport, &fixture->failure));
     assert_done(fixture, agent_link_new(fixture->loop, transport, NULL, &fixture->link, &fixture->failure));
-    assert_done(fixture, agent_link_start(fixture->link, AGENT_LINK_HELLO_TIMEOUT, &fixture->failure));
+    assert_done(fixture,
+                agent_link_start(fixture->link, WAIT_LIMIT_MS * EVENT_MILLISECOND, &fixture->failure));
     assert_done(fixture, agent_link_wait_ready(fixture->link, &fixture->failure));
 }
 

@@ -59,8 +59,7 @@ static pid_t make_mess(struct remote_command **ret, bool stubborn) {
                         &(struct remote_command_specification){
                             .arguments = SHELL(mess, stubborn ? "trap '' TERM" : ":"), .grace_ms = 200},
                         &callbacks, &ready, ret, &f.failure));
-    while (!ready)
-        assert_true(event_loop_run_once(f.loop, 5 * EVENT_SECOND, NULL) >= 0);
+    wait_until(f.loop, ready, "it says nothing");
     struct text text;
     text_init(&text, 100);
     assert_int_equal(file_read(fixture_path(&f, "pid"), &text, NULL), 0);

@@ -86,8 +86,7 @@ TEST(sixty_four_programs_stream_at_once) {
                                              &streams[i].command, &f.failure));
         send_rows(&streams[i]);
     }
-    while (streams_left > 0)
-        assert_true(event_loop_run_once(f.loop, 10 * EVENT_SECOND, NULL) >= 0);
+    wait_until(f.loop, streams_left == 0, "%d are left", streams_left);
     for (int i = 0; i < MANY; i++) {
         assert_int_equal(streams[i].received, ROWS);
         assert_int_equal(streams[i].code, i);
@@ -148,8 +147,7 @@ TEST(rows_are_gathered) {
     struct remote_exit exit = {0};
     assert_done(&f, remote_command_start(f.link, &specification, &callbacks, &exit, &command, &f.failure));
     send_cost_rows(command);
-    while (!remote_command_ended(command))
-        assert_true(event_loop_run_once(f.loop, 10 * EVENT_SECOND, NULL) >= 0);
+    wait_until(f.loop, remote_command_ended(command), "%d rows of %d came", cost.received, cost.sent);
     assert_done(&f, agent_link_statistics_and_wait(f.link, &after, &f.failure));
     remote_command_free(command);
     assert_int_equal(cost.received, COST_ROWS);
