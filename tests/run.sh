@@ -74,6 +74,6 @@ step "Tests"
 echo "subdirs($folders)" >build/tests/CTestTestfile.cmake
 labels=(-LE long)
 [ $tier != all ] || labels=()
-# Thirds of a processor, of which a test that computes takes three, and four seats for those that wait: tests/CMakeLists.txt.
+# In thirds of a processor, and two more for those that wait: tests/CMakeLists.txt.
 ASSAY_TEST_ALL=$([ $tier != all ] || echo yes) \
     exec ctest --test-dir build/tests -j $((3 * jobs + 2)) --output-on-failure --no-tests=error "${labels[@]}" "$@"
