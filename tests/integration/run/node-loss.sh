@@ -196,6 +196,7 @@ for node in 4 6; do bed files $node | sort >before-$node; done
 for node in 2 5; do bed on $node sh -c 'echo 8 >/tmp/hold'; done
 start blocks; start drift
 lose drift m-4 -- bed set 5 /sys/devices/system/cpu/intel_pstate/no_turbo 0
+eventually grep -rqs '"event":"watch-event","node":"m-5","kind":"drift"' drift --include=journal.jsonl
 bed on 5 sh -c 'echo 9 >/tmp/hold'
 eventually grep -qrs '"event":"block-started","block":2,' blocks --include=journal.jsonl; bed reboot 2
 end blocks; end drift
