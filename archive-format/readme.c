@@ -40,7 +40,9 @@ static const char how_to_use[] =
     "    assay run ARCHIVE.zip\n\n"
     "It takes the experiment, the source, the rows and the seed, hence the order, from the archive, and the "
     "nodes that the campaign names. To change something, extract "
-    "it, and edit `campaign.yaml`: with `experiment: ./experiment` it has the archive's.\n\n";
+    "it, and edit `campaign.yaml`. `experiment: ./experiment` is then the archive's experiment, where it has "
+    "that folder, and a source that was a folder is what `tar -xf source.tar -C FOLDER` unpacks: "
+    "`source: {folder: FOLDER}`.\n\n";
 
 int readme_print(const struct staging *staging, const struct archive_description *description,
                  struct text *ret) {

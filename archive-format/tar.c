@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_SIZE = 128 << 10 };
+enum { BUFFER_SIZE = 128 << 10, ENTRIES_MAX = 400000 };
+#define BYTES_MAX ((uint64_t)2 << 30)
 
 struct tar_writer {
     char *path;
@@ -173,9 +174,18 @@ int tar_extract(const char *path, const char *folder, struct failure *failure) {
         return failure_memory(failure);
     if (archive_read_open_filename(unpacker, path, BUFFER_SIZE) != ARCHIVE_OK)
         return fail_reading(unpacker, path, failure);
-    int r = file_make_folders(folder, failure), next = ARCHIVE_OK;
-    while (r == 0 && (next = archive_read_next_header(unpacker, &entry)) != ARCHIVE_EOF)
-        r = next >= ARCHIVE_WARN ? extract_entry(unpacker, entry, path, folder, failure)
-                                 : fail_reading(unpacker, path, failure);
+    int r = 0, next;
+    uint64_t bytes = 0, entries = 0;
+    if (mkdir(folder, 0777) < 0)
+        return failure_set(failure, -errno, "cannot make folder '%s': %s", folder, strerror(errno));
+    while (r == 0 && (next = archive_read_next_header(unpacker, &entry)) != ARCHIVE_EOF) {
+        if (next < ARCHIVE_WARN)
+            return fail_reading(unpacker, path, failure);
+        bytes += (uint64_t)archive_entry_size(entry);
+        if (++entries > ENTRIES_MAX || archive_entry_size(entry) < 0 || bytes > BYTES_MAX)
+            return failure_verification(failure, path, "it has more than %d entries or %d GiB", ENTRIES_MAX,
+                                        (int)(BYTES_MAX >> 30));
+        r = extract_entry(unpacker, entry, path, folder, failure);
+    }
     return r;
 }

@@ -24,7 +24,8 @@ int tar_finish(struct tar_writer *tar, struct failure *failure);
 void tar_free(struct tar_writer **tar); /* for cleanup(); NULL is fine */
 
 /* Writes the files and folders of the tar PATH, which may come from anybody, into FOLDER, which must be new.
- * Links, special files and names that lead out of FOLDER are FAILURE_VERIFICATION. */
+ * Links, special files, names that lead out of FOLDER, and more than 400,000 entries or 2 GiB are
+ * FAILURE_VERIFICATION. */
 int tar_extract(const char *path, const char *folder, struct failure *failure);
 
 #endif

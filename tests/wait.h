@@ -26,7 +26,7 @@ static inline int64_t wait_now_ns(void) {
 }
 
 /* LOOP is served for some milliseconds; NULL: sleeps so long. */
-static inline void wait_a_little(struct event_loop *loop) {
+static inline void turn_or_sleep(struct event_loop *loop) {
     if (loop)
         assert_true(event_loop_run_once(loop, 5 * EVENT_MILLISECOND, NULL) >= 0);
     else
@@ -38,7 +38,7 @@ static inline void wait_a_little(struct event_loop *loop) {
 #define wait_until(loop, condition, ...)                                                                     \
     do {                                                                                                     \
         int64_t wait_end = wait_now_ns() + WAIT_LIMIT_MS * EVENT_MILLISECOND;                                \
-        for (; !(condition); wait_a_little(loop))                                                            \
+        for (; !(condition); turn_or_sleep(loop))                                                            \
             if (wait_now_ns() > wait_end) {                                                                  \
                 print_error("last seen: " __VA_ARGS__);                                                      \
                 fail_msg("; not within %d ms: %s", WAIT_LIMIT_MS, #condition);                               \

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { LINKS_LIMIT = 40 }; /* as the kernel has it */
@@ -51,6 +53,17 @@ static int follow(struct walk *walk, int link, const struct stat *status, const 
     size_t left = strlen(after) + 1;
     if (is_trap(walk, status))
         return -EXDEV;
+    struct statfs system;
+    if (fstatfs(walk->folder, &system) == 0 && system.f_type == PROC_SUPER_MAGIC) {
+        /* What a link of /proc leads to need not be where its text says: the kernel follows it. */
+        int target = openat(walk->folder, walk->name, O_PATH | O_CLOEXEC);
+        struct stat found;
+        if (target >= 0 && (fstat(target, &found) < 0 || S_ISDIR(found.st_mode))) {
+            memmove(walk->rest, *after ? after : ".", left + !*after);
+            return enter(walk, target);
+        }
+        cleanup_close_descriptor(&target);
+    }
     if (++walk->links > LINKS_LIMIT)
         return -ELOOP;
     ssize_t length = readlinkat(link, "", next, sizeof next);
@@ -143,7 +156,7 @@ static int walk_to_name(struct walk *walk, const char *path, enum walk_mode mode
 }
 
 int anywhere_open(int root, const char *path, int flags, struct failure *failure) {
-    cleanup(walk_clear) struct walk walk;
+    cleanup(walk_clear) struct walk walk = {.folder = -1};
     int r = walk_down(&walk, root, path, WALK_FOLLOW);
     int opened = r < 0 ? r : openat(walk.folder, walk.name, flags | O_NOFOLLOW | O_CLOEXEC);
     if (r == 0 && opened < 0)
@@ -152,7 +165,7 @@ int anywhere_open(int root, const char *path, int flags, struct failure *failure
 }
 
 int anywhere_open_parent(const char *path, char **ret_name, struct failure *failure) {
-    cleanup(walk_clear) struct walk walk;
+    cleanup(walk_clear) struct walk walk = {.folder = -1};
     int r = walk_to_name(&walk, path, WALK_FOLLOW, "write", failure);
     if (r < 0)
         return r;
@@ -172,14 +185,14 @@ int anywhere_open_parent(const char *path, char **ret_name, struct failure *fail
 }
 
 int anywhere_make_folders(const char *path, struct failure *failure) {
-    cleanup(walk_clear) struct walk walk;
+    cleanup(walk_clear) struct walk walk = {.folder = -1};
     if (path[strspn(path, "/")] == '\0')
         return 0; /* the root is there */
     return walk_to_name(&walk, path, WALK_MAKE, "make folder", failure);
 }
 
 int anywhere_remove_tree(const char *path, struct failure *failure) {
-    cleanup(walk_clear) struct walk walk;
+    cleanup(walk_clear) struct walk walk = {.folder = -1};
     struct failure own = {0};
     int r = walk_to_name(&walk, path, WALK_KEEP_LAST, "remove", &own);
     if (r == -ENOENT)

@@ -54,11 +54,13 @@ static int open_archive(const char *path, struct recorded_run *run, char **ret_f
 
 /* The folder of the run whose campaign PATH is, the caller's; NULL: it is no run's. */
 static char *find_folder(const char *path) {
-    cleanup_free char *folder = strdup(path);
-    char *slash = folder ? strrchr(folder, '/') : NULL;
-    if (!slash || slash == folder || strcmp(slash + 1, campaign_file) != 0)
+    const char *slash = strrchr(path, '/');
+    if (strcmp(file_base_name(path), campaign_file) != 0)
         return NULL;
-    *slash = '\0';
+    cleanup_free char *folder =
+        slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    if (!folder)
+        return NULL;
     cleanup_free char *inputs = file_join(folder, "inputs.json");
     return inputs && file_exists(inputs) && run_status_is_run(folder) ? take_pointer(folder) : NULL;
 }
@@ -89,6 +91,9 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
     if (r < 0)
         return r;
     run->is_recorded = strcmp(hex, run->inputs.campaign_sha256) == 0;
+    if (!run->is_recorded && run->temporary)
+        return failure_verification(failure, path,
+                                    "its campaign.yaml is not the one that its inputs.json is about");
     if (!run->is_recorded)
         return 0;
     r = inputs_check_source(&run->inputs, failure);

@@ -147,6 +147,11 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     cleanup(recorded_run_close) struct recorded_run recorded = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     r = recorded_run_open(arguments->operands[0], &recorded, failure);
+    if (r == 0 && recorded.is_recorded && verb_switch(arguments, "--resume"))
+        return failure_input(
+            failure, arguments->operands[0], 0, 0,
+            "what was run before is run again from its beginning; to continue a run that has "
+            "ended early give 'assay resume' its folder");
     if (r == 0)
         r = recorded_run_override(&recorded, &overrides, failure);
     if (r == 0)

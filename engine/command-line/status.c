@@ -5,9 +5,9 @@
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,8 @@ static int describe(const struct run_status *status, bool json, bool follow, str
 /* Waits for MILLISECONDS; false when nobody reads any more. */
 static bool wait_for(int milliseconds) {
     struct pollfd output = {.fd = STDOUT_FILENO};
-    return poll(&output, 1, milliseconds) <= 0 || !(output.revents & (POLLERR | POLLHUP | POLLNVAL));
+    return clock_poll(&output, milliseconds * INT64_C(1000000)) <= 0 ||
+           !(output.revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
 /* On a terminal the page stays where it is; elsewhere what is new follows what was. */

@@ -33,6 +33,10 @@ int64_t clock_wait_ns(int64_t deadline_ns) {
     return used && (left < 0 || left > used->look_again_ns) ? used->look_again_ns : left;
 }
 
+int64_t clock_system_ns(int64_t deadline_ns) {
+    return used ? read_clock(CLOCK_MONOTONIC) + clock_wait_ns(deadline_ns) : deadline_ns;
+}
+
 bool clock_waits_again(int64_t deadline_ns) {
     if (!used || clock_monotonic_ns() >= deadline_ns)
         return false;

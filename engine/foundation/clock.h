@@ -38,6 +38,8 @@ void clock_use(const struct clock_source *source);
 /* How long poll(2) and its like may wait for DEADLINE_NS (INT64_MAX: none), in real time; negative: for ever.
  */
 int64_t clock_wait_ns(int64_t deadline_ns);
+/* The same as a time of CLOCK_MONOTONIC at which to look again; not for a virtual clock. */
+int64_t clock_system_ns(int64_t deadline_ns);
 /* After such a wait, in which nothing came: is there to be another one, the deadline being yet to come? A
  * virtual clock moves in this call. With the system's clock one wait is enough: false. */
 bool clock_waits_again(int64_t deadline_ns);

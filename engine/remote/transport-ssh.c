@@ -226,8 +226,9 @@ static void on_stream_closed(struct ssh_stream *stream, const struct ssh_stream_
         end(ssh, why);
     } else if (ssh->head.state == TRANSPORT_STARTING) {
         relay_refused(ssh, relay);
-    } else if (ssh->head.state == TRANSPORT_OPEN) {
-        explain_loss(ssh, relay);
+    } else if (ssh->head.state == TRANSPORT_OPEN || relay->signal[0] || relay->code != 0) {
+        explain_loss(ssh,
+                     relay); /* a relay that was killed may not have passed on that the agent is to leave */
     } else {
         end(ssh, NULL);
     }

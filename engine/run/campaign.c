@@ -68,8 +68,8 @@ static int bind_experiment(struct campaign *campaign, const struct document_node
                            &campaign->experiment, failure);
 }
 
-static int take_recorded(struct experiment *experiment, const struct campaign_overrides *overrides,
-                         struct failure *failure) {
+static int check_source(struct experiment *experiment, const struct campaign_overrides *overrides,
+                        struct failure *failure) {
     const char *recorded = overrides ? overrides->recorded : NULL;
     if (recorded && !(experiment->source.recorded = strdup(recorded)))
         return failure_memory(failure);
@@ -247,10 +247,8 @@ static int bind(struct campaign *campaign, struct written *written, const struct
         r = bind_mapping(document, document->root, "campaign", fields, FIELD_COUNT, written, failure);
     if (r == 0)
         r = bind_experiment(campaign, written->experiment, installation, overrides, failure);
-    if (r == 0 && !(overrides && overrides->recorded))
-        r = experiment_check_source(campaign->experiment, failure);
     if (r == 0)
-        r = take_recorded(campaign->experiment, overrides, failure);
+        r = check_source(campaign->experiment, overrides, failure);
     if (r == 0)
         r = set_options(campaign, written->options, overrides, failure);
     if (r == 0)

@@ -54,7 +54,7 @@ static int pack_source(struct run *run, struct failure *failure) {
     return r;
 }
 
-static int copy_recorded(struct run *run, const char *name, struct failure *failure) {
+static int copy_recorded_file(struct run *run, const char *name, struct failure *failure) {
     cleanup_free char *from = file_join(run->experiment->source.recorded, name), *to = run_path(run, name);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 2 * SOURCE_BYTES_MOST); /* and what a tar needs for names */
@@ -65,21 +65,22 @@ static int copy_recorded(struct run *run, const char *name, struct failure *fail
 }
 
 /* The source of a run that is run again. */
-static int take_recorded(struct run *run, struct failure *failure) {
+static int take_recorded_source(struct run *run, struct failure *failure) {
     const struct experiment_source *source = &run->experiment->source;
     cleanup_free char *commit = file_join(source->recorded, RUN_SOURCE_COMMIT);
     if (!commit)
         return failure_memory(failure);
     run_note(run, "experiment and source as in '%s'", file_base_name(source->recorded));
-    int r = source->folder ? copy_recorded(run, RUN_SOURCE_TAR, failure) : 0;
+    int r = source->folder ? copy_recorded_file(run, RUN_SOURCE_TAR, failure) : 0;
     if (r == 0 && source->folder)
-        r = copy_recorded(run, RUN_SOURCE_MANIFEST, failure);
-    return r == 0 && source->git && file_exists(commit) ? copy_recorded(run, RUN_SOURCE_COMMIT, failure) : r;
+        r = copy_recorded_file(run, RUN_SOURCE_MANIFEST, failure);
+    return r == 0 && source->git && file_exists(commit) ? copy_recorded_file(run, RUN_SOURCE_COMMIT, failure)
+                                                        : r;
 }
 
 int run_make_copies(struct run *run, struct failure *failure) {
     int r = run->experiment->folder ? copy_experiment(run, failure) : 0;
     if (r == 0 && run->experiment->source.recorded)
-        return take_recorded(run, failure);
+        return take_recorded_source(run, failure);
     return r == 0 && run->experiment->source.folder ? pack_source(run, failure) : r;
 }

@@ -48,9 +48,17 @@ static bool read_response(const struct lane *lane, size_t i, bool cut, double *r
     const struct experiment_response *response = &lane->measurement->run->experiment->responses[i];
     const char *text;
     size_t length;
-    if (!pattern_find(&lane->measurement->patterns[i], lane->output.bytes, lane->output.length, &text,
-                      &length) ||
-        (cut && text + length == lane->output.bytes + lane->output.length)) {
+    int found = pattern_find(&lane->measurement->patterns[i], lane->output.bytes, lane->output.length, &text,
+                             &length);
+    if (found < 0) {
+        snprintf(
+            why, 512,
+            "the pattern of '%s', '%.200s', was given up after %d s of CPU time: it takes too long on %zu "
+            "bytes of output",
+            response->name, response->pattern, (int)PATTERN_CPU_SECONDS_MAX, lane->output.length);
+        return false;
+    }
+    if (!found || (cut && text + length == lane->output.bytes + lane->output.length)) {
         snprintf(why, 512, "nothing in the output matches the pattern of '%s', '%.200s'", response->name,
                  response->pattern);
         return false;
@@ -84,10 +92,11 @@ static void note_cut(const struct lane *lane, const struct remote_exit *exit, bo
              exit->output_bytes, LANE_OUTPUT_MOST >> 20);
     if (!good)
         snprintf(why + strnlen(why, 340), 512 - strnlen(why, 340), "; %s", sentence);
-    else if (!measurement->cut_noted)
+    else if (!measurement->cut_noted) {
         run_note(measurement->run, "unit %zu on node %s: %s", lane_position(lane, lane->next) + 1,
                  lane->node->name, sentence);
-    measurement->cut_noted = true;
+        measurement->cut_noted = true;
+    }
 }
 
 static void record_unit(struct lane *lane, const struct remote_exit *exit, const char *not_started) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The last character of the bracket expression that begins at P, or of the pattern. */
 static const char *skip_bracket(const char *p) {
@@ -102,12 +103,28 @@ int pattern_compile(const char *pattern, regex_t *ret, char reason[static PATTER
     return -EINVAL;
 }
 
-bool pattern_find(const regex_t *compiled, const char *text, size_t length, const char **ret_match,
-                  size_t *ret_length) {
-    regmatch_t groups[2];
-    if (tre_regnexec(compiled, text, length, 2, groups, 0) != REG_OK || groups[1].rm_so < 0)
-        return false;
-    *ret_match = text + groups[1].rm_so;
-    *ret_length = (size_t)(groups[1].rm_eo - groups[1].rm_so);
-    return true;
+/* In pieces, so that there is a moment to look at the time. A match that begins in the last part of a piece
+ * may go on behind it: it is left to the next piece, which begins with that part. */
+int pattern_find(const regex_t *compiled, const char *text, size_t length, const char **ret_match,
+                 size_t *ret_length) {
+    enum { PIECE = 128 << 10 };
+    clock_t start = clock();
+    for (size_t begin = 0, end;; begin = end - PATTERN_MATCH_MAX) {
+        end = length - begin > PIECE ? begin + PIECE : length;
+        int flags = (begin > 0 && text[begin - 1] != '\n' ? REG_NOTBOL : 0) |
+                    (end < length && text[end] != '\n' ? REG_NOTEOL : 0);
+        regmatch_t groups[2];
+        bool found = tre_regnexec(compiled, text + begin, end - begin, 2, groups, flags) == REG_OK;
+        if (found && (end == length || groups[0].rm_so < PIECE - PATTERN_MATCH_MAX)) {
+            if (groups[1].rm_so < 0)
+                return 0;
+            *ret_match = text + begin + groups[1].rm_so;
+            *ret_length = (size_t)(groups[1].rm_eo - groups[1].rm_so);
+            return 1;
+        }
+        if (end == length)
+            return 0;
+        if (clock() - start > PATTERN_CPU_SECONDS_MAX * CLOCKS_PER_SEC)
+            return -ETIMEDOUT;
+    }
 }

@@ -197,7 +197,7 @@ int source_files_difference(const char *manifest, const char *folder, char **ret
         cleanup_free char *path = name ? file_join(folder, name) : NULL;
         if (!path)
             return failure_memory(failure);
-        bool there = file_exists(path);
+        bool there = file_exists(path) && !file_is_folder(path);
         r = there ? hash_file(path, hex, NULL, failure) : 0;
         if (r == 0 && (!there || memcmp(hex, line, DIGITS) != 0) &&
             !(*ret = text_format("'%s' %s", name, there ? "has changed" : "is gone")))

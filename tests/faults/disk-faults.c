@@ -3,14 +3,21 @@
  * as the environment says, and records them. What libc does inside itself (stdio) is not reached; a device
  * that is full in truth is a small tmpfs.
  *
- *   ASSAY_FAULT_FOLDER   the folder; what lies below it is meant
- *   ASSAY_FAULT_NAME     only files whose last name matches this (as a shell's)
- *   ASSAY_FAULT_CALL     write (write, pwrite), sync (fsync, fdatasync, syncfs), rename, or any; default: any
- *   ASSAY_FAULT_ERROR    EIO, ENOSPC, EDQUOT or EROFS; KILL: the process is killed instead; default: none
- * fails ASSAY_FAULT_FROM     the call, counted from 1, from which on they fail; default: 1 ASSAY_FAULT_SHORT
- * the first write that is to fail writes half of its bytes instead, as one that fills a disk does
- *   ASSAY_FAULT_RECORD   the calls that change what is in the folder are appended to this file, with what
- * they write, and so is standard output, each where it comes; crash-states.c reads it
+ *   ASSAY_FAULT_FOLDER
+ *       the folder; what lies below it is meant
+ *   ASSAY_FAULT_NAME
+ *       only files whose last name matches this (as a shell's)
+ *   ASSAY_FAULT_CALL
+ *       write (write, pwrite), sync (fsync, fdatasync, syncfs), rename, or any; default: any
+ *   ASSAY_FAULT_ERROR
+ *       EIO, ENOSPC, EDQUOT or EROFS; KILL: the process is killed instead; default: no call fails
+ *   ASSAY_FAULT_FROM
+ *       the call, counted from 1, from which on they fail; default: 1
+ *   ASSAY_FAULT_SHORT
+ *       the first write that is to fail writes half of its bytes instead, as one that fills a disk does
+ *   ASSAY_FAULT_RECORD
+ *       the calls that change what is in the folder are appended to this file, with what they write, and so
+ *       is standard output, each where it comes; crash-states.c reads it
  *
  * Children do without it. faults.sh has the shell's side.
  */

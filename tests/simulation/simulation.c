@@ -351,14 +351,15 @@ static void simulate(uint64_t seed) {
 #define HAPPENED(name) &&counters.name > 0
 
 int main(int count, char **arguments) {
-    uint64_t first = 1, seeds = 1500;
-    for (int i = 1; i + 1 < count; i += 2) {
-        uint64_t value = strtoull(arguments[i + 1], NULL, 10);
+    uint64_t first = 1, seeds = 2500;
+    for (int i = 1; i < count; i += 2) {
+        uint64_t *value = strcmp(arguments[i], "--count") == 0 ? &seeds : &first;
         world.trace |= strcmp(arguments[i], "--seed") == 0;
-        if (strcmp(arguments[i], "--count") == 0)
-            seeds = value;
-        else
-            first = value;
+        if (i + 1 == count || (value == &first && !world.trace && strcmp(arguments[i], "--first") != 0)) {
+            fprintf(stderr, "usage: simulation [--count N] [--first SEED] | --seed SEED\n");
+            return 2;
+        }
+        *value = strtoull(arguments[i + 1], NULL, 10);
     }
     if (world.trace)
         seeds = 1;

@@ -45,6 +45,14 @@ is_reachable() { bed run ssh -F "$BED/ssh_config" "$1" true; }
 # hurry_beside "NODE..." COMMAND...: hurry (tap.sh), but two seconds pass whenever these nodes have let somebody in: they
 # are not silent for long to the program whose time passes.
 hurry_beside() { eventually or_passes_beside "$@"; }
+# while_hurrying "NODE..." COMMAND...: runs it while time passes like that, so that what is tried again after a pause takes
+# a moment.
+while_hurrying() {
+    hurry_beside "$1" test -e "$scratch/.ended" & local hurry=$! status; shift
+    "$@"; status=$?
+    touch "$scratch/.ended"; wait $hurry; rm "$scratch/.ended"
+    return $status
+}
 or_passes_beside() {
     local nodes=$1 node; shift
     "$@" && return

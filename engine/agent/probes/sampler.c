@@ -64,11 +64,13 @@ static void watch_signals(void) {
 
 static void sleep_until(int64_t time_ns) {
     do {
-        int64_t wait_ns = clock_wait_ns(time_ns);
-        deadline = (struct timespec){.tv_sec = wait_ns / PROBE_SECOND, .tv_nsec = wait_ns % PROBE_SECOND};
+        /* Until a time, by the system's own clock: what passes before the call does not make the sample late.
+         */
+        int64_t until_ns = clock_system_ns(time_ns);
+        deadline = (struct timespec){.tv_sec = until_ns / PROBE_SECOND, .tv_nsec = until_ns % PROBE_SECOND};
         atomic_signal_fence(memory_order_seq_cst);
         if (!ending)
-            clock_nanosleep(CLOCK_MONOTONIC, 0, &deadline, NULL);
+            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
     } while (!ending && clock_waits_again(time_ns));
 }
 

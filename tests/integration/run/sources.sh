@@ -90,7 +90,10 @@ is "an archive is run again with its source, not with what that is by now" "$(va
 mv "$scratch/triad" "$scratch/moved"
 cd "$scratch/moved" || exit
 "$ASSAY" archive extract "$scratch"/again/*.zip -C "$scratch/extracted" >/dev/null
-check "... extracted too, when the source is gone" "$ASSAY" run "$scratch/extracted/campaign.yaml" -q -o "$scratch/third"
+in_extracted() { (cd "$scratch/extracted" && "$ASSAY" run campaign.yaml "$@"); }
+check "... extracted too, when the source is gone" in_extracted -q -o "$scratch/third"
+refuse "... which --resume does not continue" 2 "to continue a run that has ended early give 'assay resume' its folder" \
+    "$ASSAY" run "$scratch"/again/*.zip --resume -o "$scratch/third"
 is "... with one source in all of them" \
     "$(for i in "$scratch"/{moved/runs,again,third}/*/source.tar; do sha256sum <"$i"; done | sort -u | wc -l)" 1
 sed -i 's/repetitions: 4/repetitions: 3/' "$scratch/extracted/campaign.yaml"

@@ -26,7 +26,7 @@ TEST(what_is_found) {
         const char *match;
         size_t length, text = cases[i].text[1] ? strlen(cases[i].text) : 5;
         assert_int_equal(pattern_compile(cases[i].pattern, &compiled, reason), 0);
-        bool found = pattern_find(&compiled, cases[i].text, text, &match, &length);
+        bool found = pattern_find(&compiled, cases[i].text, text, &match, &length) > 0;
         if (found != (cases[i].found != NULL) ||
             (found && (length != strlen(cases[i].found) || memcmp(match, cases[i].found, length) != 0)))
             fail_msg("'%s' finds '%.*s'", cases[i].pattern, found ? (int)length : 0, found ? match : "");
@@ -105,10 +105,44 @@ TEST(hostile_outputs_end) {
         const char *match;
         size_t length;
         assert_int_equal(pattern_compile(patterns[i], &compiled, reason), 0);
-        assert_false(pattern_find(&compiled, text, SIZE, &match, &length));
+        assert_true(pattern_find(&compiled, text, SIZE, &match, &length) <= 0);
         tre_regfree(&compiled);
     }
     getrusage(RUSAGE_SELF, &after);
     assert_true(after.ru_maxrss - before.ru_maxrss < 16 << 10); /* KiB */
+    free(text);
+}
+
+/* Numbers that begin at any place about where one piece of the text ends are found whole. */
+TEST(matches_between_pieces) {
+    enum { SIZE = 400 << 10, PIECE = 128 << 10 };
+    static char text[SIZE];
+    char reason[PATTERN_REASON_SIZE];
+    regex_t compiled;
+    const char *match;
+    size_t length;
+    assert_int_equal(pattern_compile("^took ([0-9]+)$", &compiled, reason), 0);
+    for (size_t at = PIECE - 40; at < PIECE + 5; at++) {
+        memset(text, '\n', SIZE);
+        memcpy(text + at, "took 1234567890\n", 16);
+        assert_int_equal(pattern_find(&compiled, text, SIZE, &match, &length), 1);
+        assert_ptr_equal(match, text + at + 5);
+        assert_int_equal(length, 10);
+        text[at - 1] = 'x'; /* no line begins there */
+        assert_int_equal(pattern_find(&compiled, text, SIZE, &match, &length), 0);
+    }
+    tre_regfree(&compiled);
+}
+
+TEST(a_search_is_given_up) {
+    enum { SIZE = 16 << 20 };
+    char reason[PATTERN_REASON_SIZE], *text = malloc(SIZE);
+    regex_t compiled;
+    const char *match;
+    size_t length;
+    memset(text, 'a', SIZE);
+    assert_int_equal(pattern_compile("(([a-z]{1,20} ?){1,20})+: ([0-9]+)", &compiled, reason), 0);
+    assert_int_equal(pattern_find(&compiled, text, SIZE, &match, &length), -ETIMEDOUT);
+    tre_regfree(&compiled);
     free(text);
 }
