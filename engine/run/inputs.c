@@ -467,10 +467,8 @@ static int compare_source(const struct inputs *inputs, struct text *ret, struct 
     int r = source_files_difference(manifest, inputs->source, &differs, failure);
     if (r < 0 || !differs)
         return r;
-    cleanup_free char *sentence =
-        text_format("the experiment's source '%s' is not what the run began with: %s ('ignore' in an "
-                    "experiment's 'source' leaves files out, such as logs)",
-                    inputs->source, differs);
+    cleanup_free char *sentence = text_format(
+        "the experiment's source '%s' has changed since the run began: %s", inputs->source, differs);
     return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
 }
 
