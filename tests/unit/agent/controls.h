@@ -39,6 +39,9 @@ static inline int machine_setup(void **state) {
 
 static inline int machine_teardown(void **state) {
     (void)state;
+    char errors[128];
+    snprintf(errors, sizeof errors, "%s.err", machine_root);
+    unlink(errors); /* of a tool that was started and killed */
     text_clear(&tool_output);
     text_clear(&tool_words);
     return file_remove_tree(machine_root, NULL);
