@@ -215,8 +215,8 @@ static void on_exit_of(struct remote_command *command, const struct remote_exit 
         must(!end->signalled && end->code == program->code && program->got == program->size,
              "program %zu ends with code %d instead of %d", number, end->code, program->code);
     else
-        must(end->signalled || end->abandoned || end->timed_out, "program %zu was killed and nobody says so",
-             number);
+        must(end->signalled || end->abandoned || end->timed_out,
+             "program %zu was killed, and no reason is given", number);
 }
 
 static void on_drain(struct remote_command *command, void *context) {

@@ -81,7 +81,7 @@ static void on_closed(struct agent_link *link, const struct failure *why, void *
     node->closed_ns = now();
     node->left_ns = agent_link_left_ns(link);
     if (!why) {
-        must(node->closing_ns, "link %zu closes, but nobody has asked it to", node->number);
+        must(node->closing_ns, "link %zu closes without having been asked to", node->number);
         counters.told += node->left_ns == 0;
         counters.left += node->left_ns > 0;
         must(node->left_ns > 0 || !agent_serves(node),

@@ -326,7 +326,7 @@ TEST(a_farewell_has_an_end) {
     assert_int_equal(agent_link_left_ns(node->link), 20 * SECOND);
 }
 
-/* LEAVE is written to a stream that has swallowed it: that is found out about, and it is told on another. */
+/* A LEAVE that the network has swallowed is sent again on another stream. */
 TEST(a_farewell_that_is_lost_is_made_again) {
     connect(60000, 0, 0);
     network_cut(node, false, false);
