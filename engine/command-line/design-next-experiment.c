@@ -156,7 +156,8 @@ int next_design_find_experiment(struct next_design *next, struct failure *failur
     if (r == 0 && !name && !next->experiment)
         r = try_installed(next, failure);
     if (r == 0 && next->experiment)
-        next->factors = (struct design_factors){next->experiment->factors, next->experiment->factor_count,
-                                                next->experiment->file};
+        next->factors = (struct design_factors){.items = next->experiment->factors,
+                                                .count = next->experiment->factor_count,
+                                                .file = next->experiment->file};
     return r;
 }

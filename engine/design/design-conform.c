@@ -29,13 +29,14 @@ static int adopt_column(struct design *design, size_t i, const struct design_fac
     for (size_t row = 0; row < design->row_count; row++) {
         char buffer[NUMBER_TEXT_SIZE];
         const char *value = is_text ? column->labels.items[column->codes[row]] : NULL;
-        bool good = is_text != (factor->type == DESIGN_TEXT) ? false
+        bool good = is_text && factor->type != DESIGN_TEXT ? design_factor_admits_written(factor, value)
                     : is_text ? design_factor_admits_text(factor, value, strlen(value))
-                              : design_factor_admits(factor, design_number(design, row, i));
+                              : factor->type != DESIGN_TEXT &&
+                                    design_factor_admits(factor, design_number(design, row, i));
         if (!good)
             return refuse_value(design, row, factor, design_value(design, row, i, buffer), failure);
     }
-    if (column->type == factor->type)
+    if (column->type == factor->type || is_text) /* texts become numbers when those are known */
         return 0;
     /* Both kinds of number take eight bytes: converted where they stand. */
     for (size_t row = 0; row < design->row_count; row++) {
@@ -48,154 +49,276 @@ static int adopt_column(struct design *design, size_t i, const struct design_fac
     return 0;
 }
 
-/* ---- Defaults */
+/* ---- Defaults, shares, times */
 
-/* The factors that the design does not have, and the expressions of their defaults. */
-struct missing {
+/* What a factor gets its numbers from where the design does not say them: in each row one of these
+ * expressions.
+ */
+enum source { OF_DEFAULT, OF_SHARE, OF_TIME, SOURCES };
+static const char *const source_words[SOURCES] = {"the default", "from-share", "from-time"};
+static const char *const source_names[SOURCES] = {NULL, "share", "time"}; /* beside those that all have */
+
+struct unresolved {
+    size_t column;                       /* where its numbers are, or SIZE_MAX while there are none */
+    size_t written;                      /* the column of the texts that they are made from, or SIZE_MAX */
+    struct expression *sources[SOURCES]; /* owned; NULL: no row needs it */
+};
+
+struct resolving {
     struct design *design;
     const struct design_factors *factors;
-    size_t *columns;                 /* by factor: its column, or SIZE_MAX while it has none */
-    struct expression **expressions; /* by factor; NULL where there is a column, or the default is a text */
+    struct unresolved *items; /* by factor */
+    const char **names;       /* of factors, then of what is given, and room for one more */
     size_t left;
 };
 
-static void missing_clear(struct missing *missing) {
-    for (size_t i = 0; missing->expressions && i < missing->factors->count; i++)
-        expression_free(missing->expressions[i]);
-    free(missing->expressions);
-    free(missing->columns);
+static void resolving_clear(struct resolving *resolving) {
+    for (size_t i = 0; resolving->items && i < resolving->factors->count; i++)
+        for (size_t source = 0; source < SOURCES; source++)
+            expression_free(resolving->items[i].sources[source]);
+    free(resolving->items);
+    free(resolving->names);
 }
 
-/* The place of a default: the experiment's file, when it says where. */
-static int refuse_default(const struct missing *missing, size_t i, struct failure *failure,
-                          const char *sentence) {
-    const struct design_factor *factor = &missing->factors->items[i];
-    return failure_input(failure, missing->factors->file, factor->default_line, factor->default_column, "%s",
-                         sentence);
-}
-
-static int parse_default(struct missing *missing, size_t i, const char *const *names,
-                         struct failure *failure) {
-    const struct design_factors *factors = missing->factors;
+static int parse_source(struct resolving *resolving, size_t i, enum source source, struct failure *failure) {
+    const struct design_factors *factors = resolving->factors;
     const struct design_factor *factor = &factors->items[i];
-    int r = expression_parse(factor->default_text, names, factors->count, factors->file, factor->default_line,
-                             factor->default_column, &missing->expressions[i], failure);
+    const char *const texts[] = {factor->default_text, factor->from_share, factor->from_time};
+    const size_t lines[] = {factor->default_line, factor->share_line, factor->time_line};
+    const size_t columns[] = {factor->default_column, factor->share_column, factor->time_column};
+    size_t count = factors->count + factors->given_count;
+    const char *own = source_names[source];
+    for (size_t j = 0; own && j < count; j++)
+        if (strcmp(resolving->names[j], own) == 0)
+            return failure_input(failure, factors->file, lines[source], columns[source],
+                                 "%s of '%s' calls its own value '%s', which is also %s",
+                                 source_words[source], factor->name, own,
+                                 j < factors->count ? "a factor" : "an option");
+    resolving->names[count] = own;
+    struct expression **expression = &resolving->items[i].sources[source];
+    if (*expression)
+        return 0;
+    int r = expression_parse(texts[source], resolving->names, count + (own != NULL), factors->file,
+                             lines[source], columns[source], expression, failure);
     if (r < 0)
-        return failure_prefix(failure, "the default of '%s'", factor->name);
+        return failure_prefix(failure, "%s of '%s'", source_words[source], factor->name);
     for (size_t j = 0; j < factors->count; j++)
-        if (factors->items[j].type == DESIGN_TEXT && expression_uses(missing->expressions[i], j))
-            return expression_failure(missing->expressions[i], failure,
-                                      "the default of '%s' uses '%s', which is a text", factor->name,
-                                      factors->items[j].name);
+        if (factors->items[j].type == DESIGN_TEXT && expression_uses(*expression, j))
+            return expression_failure(*expression, failure, "%s of '%s' uses '%s', which is a text",
+                                      source_words[source], factor->name, factors->items[j].name);
     return 0;
 }
 
-static int add_default_text(struct missing *missing, size_t i, struct failure *failure) {
-    const struct design_factor *factor = &missing->factors->items[i];
-    const char *text = factor->default_text;
-    if (!design_factor_admits_text(factor, text, strlen(text))) {
-        char expectation[DESIGN_EXPECTATION_SIZE], sentence[FAILURE_TEXT_SIZE];
-        snprintf(sentence, sizeof sentence, "the default of '%s' is '%.64s', expected %s", factor->name, text,
-                 design_factor_expectation(factor, expectation));
-        return refuse_default(missing, i, failure, sentence);
-    }
+/* A column that has TEXT in every row. */
+static int add_text(struct resolving *resolving, size_t i, const char *text, struct failure *failure) {
     struct design_column *column;
-    int r = design_add_column(missing->design, factor->name, DESIGN_TEXT, &column, failure);
+    int r = design_add_column(resolving->design, resolving->factors->items[i].name, DESIGN_TEXT, &column,
+                              failure);
     if (r < 0)
         return r;
-    missing->columns[i] = missing->design->column_count - 1;
+    resolving->items[i].column = resolving->design->column_count - 1;
     uint32_t code; /* 0, which the new column is full of */
     return labels_code(&column->labels, text, strlen(text), &code) < 0 ? failure_memory(failure) : 0;
 }
 
-/* Finds what is missing; adds the defaults that are texts, and parses the others. */
-static int find_missing(struct missing *missing, struct failure *failure) {
-    const struct design_factors *factors = missing->factors;
-    cleanup_free const char **names = calloc(factors->count + 1, sizeof *names);
-    if (!names)
-        return failure_memory(failure);
-    for (size_t i = 0; i < factors->count; i++)
-        names[i] = factors->items[i].name;
+static int add_default_text(struct resolving *resolving, size_t i, struct failure *failure) {
+    const struct design_factor *factor = &resolving->factors->items[i];
+    const char *text = factor->default_text;
+    char expectation[DESIGN_EXPECTATION_SIZE];
+    if (!design_factor_admits_text(factor, text, strlen(text)))
+        return failure_input(failure, resolving->factors->file, factor->default_line, factor->default_column,
+                             "the default of '%s' is '%.64s', expected %s", factor->name, text,
+                             design_factor_expectation(factor, expectation));
+    return add_text(resolving, i, text, failure);
+}
+
+/* The texts of a column are to become numbers: finds the expressions that they need. */
+static int find_sources(struct resolving *resolving, size_t i, struct failure *failure) {
+    struct unresolved *item = &resolving->items[i];
+    const struct labels *labels = &resolving->design->columns[item->column].labels;
     int r = 0;
-    for (size_t i = 0; r == 0 && i < factors->count; i++) {
-        const struct design_factor *factor = &factors->items[i];
-        missing->columns[i] = design_find(missing->design, factor->name);
-        if (missing->columns[i] != SIZE_MAX)
-            continue;
-        if (!factor->default_text) {
-            const struct design *design = missing->design;
+    for (size_t code = 0; r == 0 && code < labels->count; code++) {
+        double value;
+        enum design_meaning meaning =
+            design_factor_meaning(&resolving->factors->items[i], labels->items[code], &value);
+        if (meaning > DESIGN_MEANS_NUMBER)
+            r = parse_source(resolving, i, meaning == DESIGN_MEANS_SHARE ? OF_SHARE : OF_TIME, failure);
+    }
+    item->written = item->column;
+    item->column = SIZE_MAX;
+    resolving->left++;
+    return r;
+}
+
+/* Adds the defaults that are texts, and finds what the numbers of the others will come from. */
+static int find_missing(struct resolving *resolving, struct failure *failure) {
+    const struct design *design = resolving->design;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < resolving->factors->count; i++) {
+        const struct design_factor *factor = &resolving->factors->items[i];
+        struct unresolved *item = &resolving->items[i];
+        double value;
+        item->written = SIZE_MAX;
+        item->column = design_find(design, factor->name);
+        bool is_missing = item->column == SIZE_MAX;
+        if (is_missing && !factor->default_text)
             return failure_input(failure, design->file, design->lines ? 1 : design->line, design->column,
                                  "no column '%s', expected one, since this factor has no default",
                                  factor->name);
-        }
-        r = factor->type == DESIGN_TEXT ? add_default_text(missing, i, failure)
-                                        : parse_default(missing, i, names, failure);
-        missing->left += factor->type != DESIGN_TEXT;
+        if (is_missing && factor->type == DESIGN_TEXT)
+            r = add_default_text(resolving, i, failure);
+        else if (is_missing &&
+                 design_factor_meaning(factor, factor->default_text, &value) > DESIGN_MEANS_NUMBER)
+            r = add_text(resolving, i, factor->default_text, failure);
+        else if (is_missing && (r = parse_source(resolving, i, OF_DEFAULT, failure)) == 0)
+            resolving->left++;
+        if (r == 0 && item->column != SIZE_MAX && factor->type != DESIGN_TEXT &&
+            design->columns[item->column].type == DESIGN_TEXT)
+            r = find_sources(resolving, i, failure);
     }
     return r;
 }
 
-/* Whether all that the default of factor I needs is there. */
-static bool is_ready(const struct missing *missing, size_t i) {
-    for (size_t j = 0; j < missing->factors->count; j++)
-        if (missing->columns[j] == SIZE_MAX && expression_uses(missing->expressions[i], j))
+static bool item_uses(const struct unresolved *item, size_t name) {
+    for (size_t source = 0; source < SOURCES; source++)
+        if (item->sources[source] && expression_uses(item->sources[source], name))
+            return true;
+    return false;
+}
+
+/* Whether all that the expressions of factor I need is there. */
+static bool is_ready(const struct resolving *resolving, size_t i) {
+    for (size_t j = 0; j < resolving->factors->count; j++)
+        if (resolving->items[j].column == SIZE_MAX && item_uses(&resolving->items[i], j))
             return false;
     return true;
 }
 
-static int add_default_numbers(struct missing *missing, size_t i, struct failure *failure) {
-    const struct design_factors *factors = missing->factors;
-    const struct design_factor *factor = &factors->items[i];
-    struct design *design = missing->design;
-    const struct expression *expression = missing->expressions[i];
-    cleanup_free double *values = calloc(factors->count + 1, sizeof *values);
-    struct design_column *column;
-    int r = values ? design_add_column(design, factor->name, factor->type, &column, failure)
-                   : failure_memory(failure);
-    if (r < 0)
-        return r;
-    missing->columns[i] = design->column_count - 1;
-    for (size_t row = 0; row < design->row_count; row++) {
-        for (size_t j = 0; j < factors->count; j++)
-            values[j] =
-                missing->columns[j] == SIZE_MAX ? NAN : design_number(design, row, missing->columns[j]);
-        double value = expression_value(expression, values);
-        if (!design_factor_admits(factor, value)) {
-            char text[NUMBER_TEXT_SIZE], expectation[DESIGN_EXPECTATION_SIZE];
-            number_format_double(value, text);
-            return design_failure(
-                design, row, failure, "the default of '%s', %.128s, is %s here, expected %s", factor->name,
-                expression_text(expression), text, design_factor_expectation(factor, expectation));
-        }
-        if (factor->type == DESIGN_INTEGER)
-            column->integers[row] = (int64_t)value;
-        else
-            column->numbers[row] = value;
+static bool is_of_facts(const struct resolving *resolving, const struct unresolved *item) {
+    const struct design_factors *factors = resolving->factors;
+    for (size_t j = 0; j < factors->count; j++)
+        if (item_uses(item, j) && resolving->design->columns[resolving->items[j].column].of_facts)
+            return true;
+    for (size_t j = 0; j < factors->given_count; j++)
+        if (factors->given[j].is_fact && item_uses(item, factors->count + j))
+            return true;
+    return false;
+}
+
+static double nearest_admitted(const struct design_factor *factor, double value) {
+    double low = factor->minimum, high = factor->maximum;
+    if (factor->type == DESIGN_INTEGER) {
+        low = ceil(fmax(low, -(double)DESIGN_INTEGER_MOST));
+        high = floor(fmin(high, (double)DESIGN_INTEGER_MOST));
+        value = floor(value);
     }
-    return 0;
+    return value > low ? fmin(value, high) : low; /* of nan, too */
+}
+
+/* The value of factor I in a row whose TEXT, if it has one, is a number, a share or a time. VALUES has room
+ * for what an expression may use. */
+static int resolve_value(const struct resolving *resolving, size_t i, size_t row, const char *text,
+                         double *values, double *ret, struct failure *failure) {
+    const struct design *design = resolving->design;
+    const struct design_factors *factors = resolving->factors;
+    const struct design_factor *factor = &factors->items[i];
+    double own = NAN;
+    enum design_meaning meaning = text ? design_factor_meaning(factor, text, &own) : DESIGN_MEANS_NOTHING;
+    *ret = own;
+    if (meaning == DESIGN_MEANS_NUMBER) /* it was checked when the column was adopted */
+        return 0;
+    enum source source = meaning == DESIGN_MEANS_SHARE  ? OF_SHARE
+                         : meaning == DESIGN_MEANS_TIME ? OF_TIME
+                                                        : OF_DEFAULT;
+    const struct expression *expression = resolving->items[i].sources[source];
+    for (size_t j = 0; j < factors->count; j++)
+        values[j] = resolving->items[j].column == SIZE_MAX
+                        ? NAN
+                        : design_number(design, row, resolving->items[j].column);
+    for (size_t j = 0; j < factors->given_count; j++)
+        values[factors->count + j] = factors->given[j].value;
+    values[factors->count + factors->given_count] = own;
+    *ret = expression_value(expression, values);
+    if (design_factor_admits(factor, *ret))
+        return 0;
+    if (factors->facts_are_guessed && design->columns[resolving->items[i].column].of_facts) {
+        *ret = nearest_admitted(factor, *ret);
+        return 0;
+    }
+    char number[NUMBER_TEXT_SIZE], expectation[DESIGN_EXPECTATION_SIZE];
+    number_format_double(*ret, number);
+    return design_failure(design, row, failure, "%s of '%s', %.128s, is %s here, expected %s",
+                          source_words[source], factor->name, expression_text(expression), number,
+                          design_factor_expectation(factor, expectation));
+}
+
+/* The numbers of factor I take the place of its texts, or are a new column. */
+static int resolve_numbers(struct resolving *resolving, size_t i, struct failure *failure) {
+    const struct design_factors *factors = resolving->factors;
+    const struct design_factor *factor = &factors->items[i];
+    struct design *design = resolving->design;
+    struct unresolved *item = &resolving->items[i];
+    bool of_facts = is_of_facts(resolving, item);
+    cleanup_free double *values = calloc(factors->count + factors->given_count + 1, sizeof *values);
+    cleanup_free uint32_t *codes = NULL;
+    cleanup(labels_clear) struct labels labels = {0};
+    struct design_column *column = NULL;
+    int r = values ? 0 : failure_memory(failure);
+    if (r == 0 && item->written == SIZE_MAX) {
+        r = design_add_column(design, factor->name, factor->type, &column, failure);
+        item->column = design->column_count - 1;
+    } else if (r == 0) {
+        int64_t *numbers = calloc(design->row_count + 1, sizeof *numbers);
+        if (!numbers)
+            return failure_memory(failure);
+        column = &design->columns[item->written];
+        codes = column->codes;
+        labels = column->labels;
+        column->integers = numbers;
+        column->labels = (struct labels){0};
+        column->capacity = design->row_count;
+        column->type = factor->type;
+        item->column = item->written;
+    }
+    if (r == 0)
+        column->of_facts = of_facts;
+    for (size_t row = 0; r == 0 && row < design->row_count; row++) {
+        double value = 0;
+        r = resolve_value(resolving, i, row, codes ? labels.items[codes[row]] : NULL, values, &value,
+                          failure);
+        if (factor->type == DESIGN_NUMBER)
+            column->numbers[row] = value;
+        else if (r == 0)
+            column->integers[row] = (int64_t)value;
+    }
+    return r;
 }
 
 /* Each round adds what is ready; a round that adds nothing has found a circle. */
-static int add_defaults(struct missing *missing, struct failure *failure) {
-    while (missing->left > 0) {
-        size_t before = missing->left, waiting = SIZE_MAX;
-        for (size_t i = 0; i < missing->factors->count; i++) {
-            if (missing->columns[i] != SIZE_MAX)
+static int resolve_all(struct resolving *resolving, struct failure *failure) {
+    while (resolving->left > 0) {
+        size_t before = resolving->left, waiting = SIZE_MAX;
+        for (size_t i = 0; i < resolving->factors->count; i++) {
+            if (resolving->items[i].column != SIZE_MAX)
                 continue;
-            if (!is_ready(missing, i)) {
+            if (!is_ready(resolving, i)) {
                 waiting = i;
                 continue;
             }
-            int r = add_default_numbers(missing, i, failure);
+            int r = resolve_numbers(resolving, i, failure);
             if (r < 0)
                 return r;
-            missing->left--;
+            resolving->left--;
         }
-        if (missing->left == before)
-            return expression_failure(
-                missing->expressions[waiting], failure,
-                "the default of '%s', %.128s, needs itself, directly or by way of other defaults",
-                missing->factors->items[waiting].name, expression_text(missing->expressions[waiting]));
+        if (resolving->left < before)
+            continue;
+        enum source source = OF_DEFAULT; /* of those that it has, the first: one of them it waits for */
+        while (!resolving->items[waiting].sources[source])
+            source++;
+        const struct expression *expression = resolving->items[waiting].sources[source];
+        return expression_failure(
+            expression, failure, "%s of '%s', %.128s, needs itself, directly or by way of other defaults",
+            source_words[source], resolving->factors->items[waiting].name, expression_text(expression));
     }
     return 0;
 }
@@ -216,23 +339,27 @@ int design_conform(struct design *design, const struct design_factors *factors, 
         if (r < 0)
             return r;
     }
-    cleanup(missing_clear) struct missing missing = {
+    cleanup(resolving_clear) struct resolving resolving = {
         .design = design,
         .factors = factors,
-        .columns = calloc(factors->count + 1, sizeof *missing.columns),
-        .expressions = calloc(factors->count + 1, sizeof *missing.expressions),
+        .items = calloc(factors->count + 1, sizeof *resolving.items),
+        .names = calloc(factors->count + factors->given_count + 1, sizeof *resolving.names),
     };
     cleanup_free struct design_column *columns =
         calloc(factors->count + design->control_count + 1, sizeof *columns);
-    if (!missing.columns || !missing.expressions || !columns)
+    if (!resolving.items || !resolving.names || !columns)
         return failure_memory(failure);
-    int r = find_missing(&missing, failure);
+    for (size_t i = 0; i < factors->count; i++)
+        resolving.names[i] = factors->items[i].name;
+    for (size_t i = 0; i < factors->given_count; i++)
+        resolving.names[factors->count + i] = factors->given[i].name;
+    int r = find_missing(&resolving, failure);
     if (r == 0)
-        r = add_defaults(&missing, failure);
+        r = resolve_all(&resolving, failure);
     if (r < 0)
         return r;
     for (size_t i = 0; i < factors->count; i++)
-        columns[i] = design->columns[missing.columns[i]];
+        columns[i] = design->columns[resolving.items[i].column];
     for (size_t i = 0, at = factors->count; i < design->column_count; i++)
         if (control_of_column(design->columns[i].name))
             columns[at++] = design->columns[i];

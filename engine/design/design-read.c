@@ -38,12 +38,19 @@ static int refuse_field(const struct table *table, size_t column, const struct c
                        (int)(field->length < 64 ? field->length : 64), field->bytes, expectation);
 }
 
+static bool admits_field(const struct design_factor *expected, const struct csv_field *field) {
+    if (expected->type == DESIGN_TEXT)
+        return design_factor_admits_text(expected, field->bytes, field->length);
+    cleanup_free char *text = strndup(field->bytes, field->length);
+    return text && design_factor_admits_written(expected, text);
+}
+
 static int read_field(const struct table *table, size_t column, const struct csv_field *field, size_t row,
                       struct failure *failure) {
     const struct design_factor *expected = &table->expected[column];
     struct design_column *target = &table->design->columns[column];
-    if (expected->type == DESIGN_TEXT) {
-        if (!design_factor_admits_text(expected, field->bytes, field->length))
+    if (target->type == DESIGN_TEXT) {
+        if (!admits_field(expected, field))
             return refuse_field(table, column, field, failure);
         int r = labels_code(&target->labels, field->bytes, field->length, &target->codes[row]);
         return r == 0 ? 0
@@ -108,7 +115,9 @@ static int read_table(struct csv_reader *reader, struct design_factor *expected,
         r = failure_memory(failure);
     for (size_t i = 0; r == 0 && i < csv_column_count(reader); i++) {
         struct design_column *column;
-        r = design_add_column(design, csv_column_name(reader, i), expected[i].type, &column, failure);
+        /* What a share is in numbers is known when the row is (design_conform). */
+        enum design_type type = design_factor_has_meanings(&expected[i]) ? DESIGN_TEXT : expected[i].type;
+        r = design_add_column(design, csv_column_name(reader, i), type, &column, failure);
     }
     struct table table = {.reader = reader, .design = design, .expected = expected};
     if (r == 0)

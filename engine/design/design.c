@@ -117,6 +117,13 @@ int design_failure(const struct design *design, size_t row, struct failure *fail
                          row + 1, sentence);
 }
 
+bool design_uses_facts(const struct design *design) {
+    for (size_t i = 0; i < design->column_count; i++)
+        if (design->columns[i].of_facts)
+            return true;
+    return false;
+}
+
 /* ---- Controls */
 
 int design_control_states(const struct design *design, struct design_states *ret, struct failure *failure) {

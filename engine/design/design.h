@@ -42,6 +42,7 @@ struct design_column {
     };
     struct labels labels; /* of a text column */
     size_t capacity;      /* of items, in rows */
+    bool of_facts;        /* it was computed from facts of a machine, directly or by way of other columns */
 };
 
 struct design {
@@ -81,6 +82,9 @@ const char *design_value(const struct design *design, size_t row, size_t column,
 int design_failure(const struct design *design, size_t row, struct failure *failure, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Whether a value was computed from facts of a machine (design_given). */
+bool design_uses_facts(const struct design *design);
+
 /* ---- Reading and writing */
 
 /* Reads a CSV file (csv.h), "-" for standard input; columns are as in the file. With FACTORS, columns get the
@@ -107,7 +111,8 @@ int design_write(const struct design *design, const struct design_order *order, 
 
 /* Makes the design conform: afterwards its columns are exactly the factors, in their order and types, and
  * then the columns of controls, in the order in which they were written; missing columns of factors have been
- * computed from the factors' defaults, which may use one another. Refused, with the place: a column that is
+ * computed from the factors' defaults, and shares and times from the factors' expressions for them; these may
+ * use one another, in any order. Refused, with the place: a column that is
  * no factor (the nearest is named), a missing column without default, defaults that need each other, a value
  * that is not what its factor expects. On failure the design can only be freed. */
 int design_conform(struct design *design, const struct design_factors *factors, struct failure *failure);

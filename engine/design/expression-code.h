@@ -16,6 +16,8 @@ enum expression_operation {
     EXPRESSION_SQRT,
     EXPRESSION_ABS,
     EXPRESSION_LOG2,
+    EXPRESSION_CBRT,
+    EXPRESSION_GRID_ROWS,
     /* Two values: all from here on */
     EXPRESSION_ADD,
     EXPRESSION_SUBTRACT,
@@ -33,6 +35,9 @@ enum expression_operation {
     EXPRESSION_OR,
     EXPRESSION_MIN,
     EXPRESSION_MAX,
+    EXPRESSION_LCM,
+    EXPRESSION_GCD,
+    EXPRESSION_ROUND_DOWN,
 };
 
 struct expression_instruction {

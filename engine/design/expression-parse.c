@@ -207,13 +207,23 @@ static int parse_number(struct parser *parser) {
 struct function {
     const char *name;
     enum expression_operation operation;
-    bool many; /* any number of arguments, folded from the left; otherwise one */
+    size_t arguments; /* so many; MANY: any number, folded from the left */
 };
 
+enum { MANY = 0 };
 static const struct function functions[] = {
-    {"min", EXPRESSION_MIN, true},      {"max", EXPRESSION_MAX, true},    {"ceil", EXPRESSION_CEIL, false},
-    {"floor", EXPRESSION_FLOOR, false}, {"sqrt", EXPRESSION_SQRT, false}, {"abs", EXPRESSION_ABS, false},
-    {"log2", EXPRESSION_LOG2, false},
+    {"min", EXPRESSION_MIN, MANY},
+    {"max", EXPRESSION_MAX, MANY},
+    {"ceil", EXPRESSION_CEIL, 1},
+    {"floor", EXPRESSION_FLOOR, 1},
+    {"sqrt", EXPRESSION_SQRT, 1},
+    {"cbrt", EXPRESSION_CBRT, 1},
+    {"abs", EXPRESSION_ABS, 1},
+    {"log2", EXPRESSION_LOG2, 1},
+    {"gcd", EXPRESSION_GCD, MANY},
+    {"lcm", EXPRESSION_LCM, MANY},
+    {"round_down", EXPRESSION_ROUND_DOWN, 2},
+    {"grid_rows", EXPRESSION_GRID_ROWS, 1},
 };
 enum { FUNCTION_COUNT = sizeof functions / sizeof *functions };
 
@@ -228,7 +238,9 @@ static int unknown_function(const struct parser *parser, const char *at, size_t 
     if (nearest)
         return refuse(parser, at, "unknown function '%.64s', did you mean '%s',", word, nearest);
     return refuse(parser, at,
-                  "unknown function '%.64s', expected one of min, max, ceil, floor, sqrt, abs, log2,", word);
+                  "unknown function '%.64s', expected one of min, max, ceil, floor, sqrt, cbrt, abs, log2, "
+                  "gcd, lcm, round_down, grid_rows,",
+                  word);
 }
 
 /* After the parenthesis of a call of the function whose name stands at NAME. */
@@ -242,8 +254,10 @@ static int parse_call(struct parser *parser, const char *name, size_t length) {
     size_t arguments = 0;
     do {
         int r = parse_disjunction(parser);
-        if (r == 0 && ++arguments > 1 && !function->many)
-            r = refuse(parser, name, "more than one argument of '%s', expected one,", function->name);
+        if (r == 0 && ++arguments > function->arguments && function->arguments != MANY)
+            r = refuse(parser, name, "more than %s of '%s', expected %s,",
+                       function->arguments == 1 ? "one argument" : "two arguments", function->name,
+                       function->arguments == 1 ? "one" : "two");
         if (r == 0 && arguments > 1)
             r = emit_operation(parser, function->operation);
         if (r < 0)
@@ -252,7 +266,9 @@ static int parse_call(struct parser *parser, const char *name, size_t length) {
     char buffer[64];
     if (!take_character(parser, ')'))
         return refuse(parser, parser->at, "found %s, expected ')' or an operator", found(parser, buffer));
-    return function->many ? 0 : emit_operation(parser, function->operation);
+    if (arguments < function->arguments)
+        return refuse(parser, name, "one argument of '%s', expected two,", function->name);
+    return function->arguments == 1 ? emit_operation(parser, function->operation) : 0;
 }
 
 static bool is_keyword(const char *word, size_t length) {

@@ -8,6 +8,50 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Beyond this, some whole numbers are no doubles, and a divisor would say nothing. */
+static bool is_whole(double a) {
+    return a == floor(a) && fabs(a) <= 0x1p53;
+}
+
+static double greatest_divisor(double a, double b) {
+    if (!is_whole(a) || !is_whole(b))
+        return NAN;
+    a = fabs(a);
+    b = fabs(b);
+    while (b > 0) {
+        double rest = fmod(a, b);
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static double least_multiple(double a, double b) {
+    double divisor = greatest_divisor(a, b);
+    if (divisor == 0)
+        return 0;
+    double multiple = fabs(a) / divisor * fabs(b);
+    return is_whole(multiple) ? multiple : NAN;
+}
+
+static double round_down(double x, double multiple) {
+    if (!(multiple > 0))
+        return NAN;
+    if (x > 0 && x < multiple)
+        return multiple;
+    double rest = fmod(x, multiple); /* exact, and of the sign of x */
+    return x - rest - (rest < 0 ? multiple : 0);
+}
+
+static double grid_rows(double n) {
+    if (!(n >= 1 && n <= EXPRESSION_GRID_MOST && is_whole(n)))
+        return NAN;
+    double rows = floor(sqrt(n));
+    while (fmod(n, rows) > 0)
+        rows--;
+    return rows;
+}
+
 static double one_value(enum expression_operation operation, double a) {
     switch (operation) {
     case EXPRESSION_NEGATE:
@@ -22,6 +66,10 @@ static double one_value(enum expression_operation operation, double a) {
         return sqrt(a);
     case EXPRESSION_ABS:
         return fabs(a);
+    case EXPRESSION_CBRT:
+        return portable_cbrt(a);
+    case EXPRESSION_GRID_ROWS:
+        return grid_rows(a);
     default:
         return portable_log2(a);
     }
@@ -73,6 +121,12 @@ static double two_values(enum expression_operation operation, double a, double b
         return both(a, b);
     case EXPRESSION_OR:
         return either(a, b);
+    case EXPRESSION_LCM:
+        return least_multiple(a, b);
+    case EXPRESSION_GCD:
+        return greatest_divisor(a, b);
+    case EXPRESSION_ROUND_DOWN:
+        return round_down(a, b);
     case EXPRESSION_MIN:
         return isnan(a) || a < b ? a : b;
     default:

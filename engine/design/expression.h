@@ -3,14 +3,22 @@
  * conditions on rows ("lda >= m"), sizes of memory ("8 * (a + b) + 64MiB").
  *
  *     operators, loosest first           or   and   not   < <= > >= == !=   + -   * / %   - (sign)   ^
- *     functions                          min(a, ...)  max(a, ...)  ceil(a)  floor(a)  sqrt(a)  abs(a) log2(a)
+ *     functions                          min(a, ...)  max(a, ...)  ceil(a)  floor(a)  sqrt(a)  cbrt(a)
+ *                                        abs(a)  log2(a)  gcd(a, ...)  lcm(a, ...)  round_down(a, multiple)
+ *                                        grid_rows(a)
  *     numbers                            12  0.5  1e9  64MiB (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)
  *     names                              letters, digits and _, not beginning with a digit
  *
  * Numbers are doubles. ^ is the power, groups to the right and binds more tightly than a sign on its left:
  * -2^2 is -4. % is the remainder of the division cut towards zero, with the sign of the left side, exactly.
  * Comparisons do not chain. True is 1 and false 0; what is not 0 counts as true. All results are the same on
- * every machine (portable-math.h).
+ * every machine (portable-math.h); a ^ (1/3) is cbrt(a) where that is defined, exact for cubes.
+ *
+ * gcd and lcm take whole numbers of at most 2^53 in size, whatever their signs; gcd(a, 0) is a, and lcm(a, 0)
+ * is 0. round_down(a, multiple) is the largest multiple that is at most a, but MULTIPLE itself where a lies
+ * between 0 and that: what is asked for in multiples is asked for once at least. grid_rows(n), of a whole
+ * number from 1 to 2^40, is its largest divisor that is at most sqrt(n): n processes make a grid of
+ * grid_rows(n) rows that is as square as it can be. All are nan for anything else, and for an lcm above 2^53.
  *
  * Division by zero gives inf or nan, as IEEE 754 has it, and so may overflow; whoever uses the value refuses
  * what is not finite. A comparison with nan is nan. "and" and "or" look at both sides and are nan only where
@@ -29,6 +37,7 @@ enum {
     EXPRESSION_DEPTH_MOST = 64,    /* parentheses, function calls, signs, "not" and ^ inside one another */
     EXPRESSION_STACK_MOST = 256,   /* values waiting for an operator */
 };
+#define EXPRESSION_GRID_MOST 0x1p40 /* of grid_rows, which tries up to 2^20 divisors of a prime */
 
 struct expression;
 

@@ -1,6 +1,7 @@
 #include "engine/design/factor.h"
 
 #include "engine/design/control-factors.h"
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
@@ -18,6 +19,8 @@ void design_factor_clear(struct design_factor *factor) {
         free(factor->choices[i]);
     free(factor->choices);
     free(factor->default_text);
+    free(factor->from_share);
+    free(factor->from_time);
     *factor = (struct design_factor){0};
 }
 
@@ -38,15 +41,8 @@ static void describe_choices(const struct design_factor *factor, char *buffer, s
     }
 }
 
-const char *design_factor_expectation(const struct design_factor *factor,
-                                      char buffer[static DESIGN_EXPECTATION_SIZE]) {
-    if (factor->type == DESIGN_TEXT) {
-        if (factor->choice_count)
-            describe_choices(factor, buffer, DESIGN_EXPECTATION_SIZE);
-        else
-            snprintf(buffer, DESIGN_EXPECTATION_SIZE, "a text");
-        return buffer;
-    }
+static void describe_numbers(const struct design_factor *factor,
+                             char buffer[static DESIGN_EXPECTATION_SIZE]) {
     const char *what = factor->type == DESIGN_INTEGER ? "a whole number" : "a number";
     bool bounded_below = factor->minimum > -DESIGN_UNBOUNDED,
          bounded_above = factor->maximum < DESIGN_UNBOUNDED;
@@ -63,6 +59,21 @@ const char *design_factor_expectation(const struct design_factor *factor,
         snprintf(buffer, DESIGN_EXPECTATION_SIZE, "a whole number of at most 2^53 in size");
     else
         snprintf(buffer, DESIGN_EXPECTATION_SIZE, "a number");
+}
+
+const char *design_factor_expectation(const struct design_factor *factor,
+                                      char buffer[static DESIGN_EXPECTATION_SIZE]) {
+    if (factor->type != DESIGN_TEXT) {
+        describe_numbers(factor, buffer);
+        size_t used = strlen(buffer);
+        snprintf(buffer + used, DESIGN_EXPECTATION_SIZE - used, "%s%s",
+                 factor->from_share ? ", or a share such as 80%" : "",
+                 factor->from_time ? ", or a time such as 10min" : "");
+    } else if (factor->choice_count) {
+        describe_choices(factor, buffer, DESIGN_EXPECTATION_SIZE);
+    } else {
+        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "a text");
+    }
     return buffer;
 }
 
@@ -80,6 +91,29 @@ bool design_factor_admits_text(const struct design_factor *factor, const char *b
         if (strlen(factor->choices[i]) == length && memcmp(factor->choices[i], bytes, length) == 0)
             return true;
     return factor->choice_count == 0;
+}
+
+enum design_meaning design_factor_meaning(const struct design_factor *factor, const char *text, double *ret) {
+    size_t length = strlen(text);
+    if (number_parse_double(text, length, ret) || (unit_parse(text, UNIT_SIZE, ret) && isfinite(*ret)))
+        return DESIGN_MEANS_NUMBER;
+    if (factor->from_share && unit_parse(text, UNIT_RATIO, ret) && *ret > 0 && *ret <= 1)
+        return DESIGN_MEANS_SHARE;
+    if (factor->from_time && unit_parse(text, UNIT_TIME, ret) && *ret > 0 && isfinite(*ret))
+        return DESIGN_MEANS_TIME;
+    return DESIGN_MEANS_NOTHING;
+}
+
+bool design_factor_has_meanings(const struct design_factor *factor) {
+    return factor->type != DESIGN_TEXT && (factor->from_share || factor->from_time);
+}
+
+bool design_factor_admits_written(const struct design_factor *factor, const char *text) {
+    double value;
+    enum design_meaning meaning = design_factor_meaning(factor, text, &value);
+    if (meaning == DESIGN_MEANS_NUMBER)
+        return design_factor_admits(factor, value);
+    return meaning != DESIGN_MEANS_NOTHING && design_factor_has_meanings(factor);
 }
 
 size_t design_factor_find(const struct design_factors *factors, const char *name) {

@@ -35,6 +35,17 @@ struct design_factor {
      * over the factors, such as "max(m, n, k)". NULL: the design must have the column. */
     char *default_text;
     size_t default_line, default_column; /* where it was written, for messages; 0: unknown */
+    /* What a value such as 80% or 10min means, of an integer or a number: expressions as those of defaults,
+     * with `share` (0.8) or `time` (600, in seconds) beside the other names. NULL: it means nothing. */
+    char *from_share, *from_time;
+    size_t share_line, share_column, time_line, time_column;
+};
+
+/* A number that expressions of factors may use beside the factors. */
+struct design_given {
+    const char *name;
+    double value;
+    bool is_fact; /* of the machine: another one would have other rows */
 };
 
 /* The factors of an experiment, borrowed, and the file that declares them, for messages. */
@@ -42,6 +53,10 @@ struct design_factors {
     const struct design_factor *items;
     size_t count;
     const char *file; /* or NULL */
+    const struct design_given *given;
+    size_t given_count;
+    bool facts_are_guessed; /* a default that no factor admits becomes the nearest that it does: true facts
+                               will be known before anything is measured, and judged then */
 };
 
 /* Frees what FACTOR owns and zeroes it. */
@@ -61,6 +76,15 @@ const char *design_factor_expectation(const struct design_factor *factor,
 bool design_factor_admits(const struct design_factor *factor, double value);
 /* The same for text. */
 bool design_factor_admits_text(const struct design_factor *factor, const char *bytes, size_t length);
+
+enum design_meaning { DESIGN_MEANS_NOTHING, DESIGN_MEANS_NUMBER, DESIGN_MEANS_SHARE, DESIGN_MEANS_TIME };
+/* What TEXT means as a value of a factor that is an integer or a number: a literal such as 1e9 or 64MiB; a
+ * share above 0% and up to 100%, or a time above 0, where the factor has an expression for it. The number,
+ * share or seconds are in *RET. */
+enum design_meaning design_factor_meaning(const struct design_factor *factor, const char *text, double *ret);
+/* Whether values may be shares or times; and whether TEXT is one of them, or a number that is admitted. */
+bool design_factor_has_meanings(const struct design_factor *factor);
+bool design_factor_admits_written(const struct design_factor *factor, const char *text);
 
 /* The index of the factor called NAME, or SIZE_MAX. */
 size_t design_factor_find(const struct design_factors *factors, const char *name);

@@ -2,6 +2,7 @@
 
 #include "engine/design/control-factors.h"
 #include "engine/design/labels.h"
+#include "engine/design/portable-math.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
@@ -34,7 +35,7 @@ int levels_failure(const struct levels *levels, struct failure *failure, const c
 
 void levels_clear(struct levels *levels) {
     free(levels->name);
-    for (size_t i = 0; i < levels->count; i++)
+    for (size_t i = 0; levels->texts && i < levels->count; i++)
         free(levels->texts[i]);
     free(levels->texts);
     free(levels->numbers);
@@ -94,6 +95,60 @@ int levels_from_range(const char *name, const char *low, const char *high, const
         r = bind_range(&levels, low, high, step, failure);
     if (r < 0)
         return r;
+    *ret = levels;
+    levels = (struct levels){0};
+    return 0;
+}
+
+/* Step I from LOW to HIGH; of integers, rounded. */
+static double step_value(const struct levels *levels, size_t i) {
+    double at = (double)i / (double)(levels->steps - 1);
+    if (i == 0 || i == levels->steps - 1)
+        return i == 0 ? levels->low : levels->high;
+    double value = levels->low + at * (levels->high - levels->low);
+    if (levels->logarithmic)
+        value = levels->low * portable_power(levels->high / levels->low, at);
+    double whole = portable_round(value);
+    /* 1 to 1e4 in five steps has 10 in it, and not 10.000000000000002. */
+    if (levels->type == DESIGN_INTEGER || fabs(value - whole) <= 0x1p-48 * fabs(value))
+        value = whole;
+    return fmin(fmax(value, levels->low), levels->high);
+}
+
+/* Again and again, since the type decides what is the same after rounding. */
+static void fill_steps(struct levels *levels) {
+    levels->count = 0;
+    for (size_t i = 0; i < levels->steps; i++) {
+        double value = step_value(levels, i);
+        if (levels->count == 0 || value > levels->numbers[levels->count - 1])
+            levels->numbers[levels->count++] = value;
+    }
+}
+
+int levels_from_steps(const char *name, const char *low, const char *high, const char *steps,
+                      bool logarithmic, struct levels_place place, struct levels *ret,
+                      struct failure *failure) {
+    cleanup(levels_clear) struct levels levels = {0};
+    uint64_t count;
+    int r = levels_from_range(name, low, high, NULL, place, &levels, failure);
+    if (r == 0 && (!number_parse_uint64(steps, strlen(steps), &count) || count < 2 || count > LEVELS_MOST))
+        r = levels_failure(&levels, failure,
+                           "the steps of '%s' are %.64s, expected a whole number from 2 to %d", name, steps,
+                           LEVELS_MOST);
+    if (r == 0 && logarithmic && !(levels.low > 0 && isfinite(levels.high / levels.low)))
+        r = levels_failure(&levels, failure,
+                           "the range of '%s' begins at %.64s, which a logarithmic scale cannot; expected a "
+                           "number above 0",
+                           name, low);
+    if (r < 0)
+        return r;
+    levels.is_range = false;
+    levels.steps = (size_t)count;
+    levels.logarithmic = logarithmic;
+    levels.numbers = calloc(levels.steps, sizeof *levels.numbers);
+    if (!levels.numbers)
+        return failure_memory(failure);
+    fill_steps(&levels);
     *ret = levels;
     levels = (struct levels){0};
     return 0;
@@ -167,7 +222,8 @@ static int check_number(const struct levels *levels, const struct design_factor 
 }
 
 int levels_adopt(struct levels *levels, const struct design_factor *factor, struct failure *failure) {
-    if (levels->is_range) {
+    bool has_meanings = design_factor_has_meanings(factor), has_texts = false;
+    if (levels->is_range || levels->steps) {
         if (factor->type == DESIGN_TEXT)
             return refuse_value(levels, factor, "a range", failure);
         int r = check_number(levels, factor, levels->low, failure);
@@ -178,14 +234,18 @@ int levels_adopt(struct levels *levels, const struct design_factor *factor, stru
         if (r < 0)
             return r;
     }
-    for (size_t i = 0; i < levels->count; i++) {
+    for (size_t i = 0; levels->texts && i < levels->count; i++) {
         const char *text = levels->texts[i];
         bool good = factor->type == DESIGN_TEXT ? design_factor_admits_text(factor, text, strlen(text))
+                    : has_meanings              ? design_factor_admits_written(factor, text)
                                                 : design_factor_admits(factor, levels->numbers[i]);
         if (!good)
             return refuse_value(levels, factor, text, failure);
+        has_texts |= has_meanings && isnan(levels->numbers[i]);
     }
-    levels->type = factor->type;
+    levels->type = has_texts ? DESIGN_TEXT : factor->type;
+    if (levels->steps)
+        fill_steps(levels);
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* Levels: the values that a generator may give to a factor. Either a range, with or without a step, or a
- * list. */
+ * list; the latter may be so many steps of a range. */
 #ifndef ASSAY_DESIGN_LEVELS_H
 #define ASSAY_DESIGN_LEVELS_H
 
@@ -18,7 +18,9 @@ struct levels {
     bool is_range;
     double low, high; /* of a range: both may be taken, low <= high */
     double step;      /* of a range: 0 for none */
-    char **texts;     /* of a list: as written; owned */
+    size_t steps;     /* so many values from low to high, both exact; 0: none */
+    bool logarithmic; /* these have equal ratios, and not equal distances */
+    char **texts;     /* of a list: as written; owned; NULL where it is of steps */
     double *numbers;  /* of a list: their values, nan for what is no number; owned */
     size_t count;     /* of a list */
     char *file;       /* where they were written, for messages; owned, or NULL */
@@ -36,6 +38,11 @@ struct levels_place {
  * "0..1" is the two integers, "0.0..1.0" what lies between them. */
 int levels_from_range(const char *name, const char *low, const char *high, const char *step,
                       struct levels_place place, struct levels *ret, struct failure *failure);
+/* STEPS values from LOW to HIGH, as a list: evenly, or with LOGARITHMIC (both ends above 0) in equal ratios.
+ * Integers are rounded to the nearest, and what comes twice then is there once. */
+int levels_from_steps(const char *name, const char *low, const char *high, const char *steps,
+                      bool logarithmic, struct levels_place place, struct levels *ret,
+                      struct failure *failure);
 /* A list: of integers if all are written as above, of numbers if all are numbers, or else of texts. What
  * stands there twice is refused. Those of a control are texts, however they are written, and have no range.
  */
@@ -44,7 +51,7 @@ int levels_from_list(const char *name, const char *const *texts, size_t count, s
 void levels_clear(struct levels *levels);
 
 /* Gives them the type that the experiment declares, and refuses those that are outside the factor's bounds.
- */
+ * With shares or times among them they are texts, which design_conform makes numbers of. */
 int levels_adopt(struct levels *levels, const struct design_factor *factor, struct failure *failure);
 
 /* How many there are, when they can be counted: a list, a range with a step, a range of integers (whose step

@@ -100,6 +100,17 @@ double portable_exp(double x) {
     return power * power_of_two(k);
 }
 
+double portable_cbrt(double x) {
+    if (!(fabs(x) <= DBL_MAX) || x == 0)
+        return x;
+    double a = fabs(x), root = portable_exp(portable_log(a) / 3);
+    root += (a / (root * root) - root) / 3; /* a step of Newton's method takes the error below 1 ulp */
+    double whole = portable_round(root);
+    if (whole * whole * whole == a)
+        root = whole;
+    return x < 0 ? -root : root;
+}
+
 double portable_power(double x, double y) {
     if (y == 0)
         return 1;
@@ -114,6 +125,8 @@ double portable_power(double x, double y) {
     }
     if (y == 0.5)
         return sqrt(x);
+    if (y == 1.0 / 3 && x >= 0)
+        return portable_cbrt(x);
     return portable_exp(y * portable_log(x));
 }
 

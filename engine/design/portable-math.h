@@ -19,9 +19,11 @@ double portable_log(double x);
 double portable_log2(double x);
 /* e^x; inf above 709.78, gradual underflow below -708.4, 0 below -745.2. */
 double portable_exp(double x);
+/* The cube root, also of what is negative; exact for cubes of whole numbers. Within 1 ulp. */
+double portable_cbrt(double x);
 /* x^y. A whole y of at most 1024 in size by repeated squaring (2 log2 |y| roundings at most); y = 0.5 by
- * square root; otherwise exp(y log x), whose relative error grows to about |y log x| + 1 ulp; nan for x < 0
- * then. x^0 is 1. */
+ * square root, y = 1.0 / 3 by portable_cbrt; otherwise exp(y log x), whose relative error grows to about |y
+ * log x| + 1 ulp; nan for x < 0 then. x^0 is 1. */
 double portable_power(double x, double y);
 /* The DEGREE-th root of x >= 0, DEGREE at least 1. */
 double portable_root(double x, unsigned degree);

@@ -111,13 +111,20 @@ static int scalars_of(const struct binding *binding, const struct document_node 
 /* ---- Levels */
 
 struct written_levels {
-    char *from, *to, *step;
+    char *from, *to, *step, *steps;
+    int scale;
     const struct document_node *choices;
 };
+static const char *const scale_names[] = {"linear", "log", NULL};
 static const struct bind_field level_fields[] = {
     {.key = "from", .type = BIND_TEXT, .offset = offsetof(struct written_levels, from)},
     {.key = "to", .type = BIND_TEXT, .offset = offsetof(struct written_levels, to)},
     {.key = "step", .type = BIND_TEXT, .offset = offsetof(struct written_levels, step)},
+    {.key = "steps", .type = BIND_TEXT, .offset = offsetof(struct written_levels, steps)},
+    {.key = "scale",
+     .type = BIND_CHOICE,
+     .offset = offsetof(struct written_levels, scale),
+     .choices = scale_names},
     {.key = "choices",
      .type = BIND_NODE,
      .offset = offsetof(struct written_levels, choices),
@@ -170,12 +177,21 @@ static int levels_of_mapping(const struct binding *binding, const char *name,
     struct written_levels written = {0};
     int r = bind_mapping(binding->document, node, name, level_fields, LEVEL_FIELD_COUNT, &written,
                          binding->failure);
-    bool whole_range = written.from && written.to, part_of_range = written.from || written.to || written.step;
+    bool whole_range = written.from && written.to, stepped = written.steps != NULL,
+         part_of_range = written.from || written.to || written.step || stepped;
     if (r == 0 && (written.choices ? part_of_range : !whole_range))
-        r = refuse(binding, node, "'%s' expects either 'from' and 'to', with 'step' if wanted, or 'choices'",
+        r = refuse(binding, node,
+                   "'%s' expects either 'from' and 'to', with 'step' or 'steps' if wanted, or 'choices'",
                    name);
+    else if (r == 0 && (stepped ? written.step != NULL : document_get(node, "scale") != NULL))
+        r = refuse(binding, node, "'%s' has %s", name,
+                   stepped ? "both 'step' and 'steps', expected one of them"
+                           : "a 'scale' without 'steps', expected both");
     else if (r == 0 && written.choices)
         r = levels_of_sequence(binding, name, written.choices, false, ret);
+    else if (r == 0 && stepped)
+        r = levels_from_steps(name, written.from, written.to, written.steps, written.scale == 1,
+                              place_of(binding, node), ret, binding->failure);
     else if (r == 0)
         r = levels_from_range(name, written.from, written.to, written.step, place_of(binding, node), ret,
                               binding->failure);
@@ -288,6 +304,7 @@ static int check_kind(const struct binding *binding, const struct written *writt
                       "both 'file' and 'generate', expected one of them");
     specification->kind = written->generate >= 0 ? (enum design_kind)written->generate
                           : written->file        ? DESIGN_KIND_FILE
+                          : written->factors     ? DESIGN_KIND_FACTORIAL
                                                  : DESIGN_KIND_SINGLE;
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
         const struct document_node *value = document_get(node, uses[i].key);

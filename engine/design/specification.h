@@ -11,10 +11,13 @@
  * 30, batch: 3, fixed: {k: 128}, add: [[2048, 2048, 2048]], compute: {lda: "max(m, n, k)"}} design:
  * {repetitions: 10}             # no table: one row without columns, or of all defaults
  *
- * Factors of factorial take a list of values; those of uniform, log-uniform and latin-hypercube a range [low,
- * high]. All take {from: low, to: high}, with or without step, {choices: [...]}, or one value. What is an
- * integer and what a number is said by the experiment, or else by the way in which the values are written
- * (levels.h). The generators are described in generate.h and uniform-product.h.
+ * Without `generate`, factors are those of factorial. These take a list of values; those of uniform,
+ * log-uniform and latin-hypercube a range [low, high]. All take {from: low, to: high}, with or without step,
+ * {from: 1KiB, to: 64MiB, steps: 17, scale: log} (17 values, both ends exact, in equal ratios; scale: linear,
+ * at equal distances, is what is meant without), {choices: [...]}, or one value. A value of a factor that has
+ * expressions for it may be a share or a time, such as 80% or 10min (factor.h). What is an integer and what a
+ * number is said by the experiment, or else by the way in which the values are written (levels.h). The
+ * generators are described in generate.h and uniform-product.h.
  *
  *     design: {generate: uniform-product, factors: [m, n, k], cross: {control.turbo: [on, off]}}
  *

@@ -81,12 +81,20 @@ static int is_zip(const char *path, bool *ret, struct failure *failure) {
 
 /* ---- Archives */
 
+/* The table that the suggested model is of. */
+static char *suggested_member(const struct archive_reader *archive) {
+    const char *table = archive_run_text(archive, "model", "table", NULL);
+    return table ? text_format("results/tables/%s.csv", table) : strdup(TABLE_ARCHIVE_MEMBER);
+}
+
 static int open_member(struct table_source *source, struct failure *failure) {
     int r = archive_open(source->input.path, &source->archive, failure);
-    r = r < 0 ? r : archive_member_open(source->archive, TABLE_ARCHIVE_MEMBER, &source->member, failure);
+    if (r == 0 && !source->input.member && !(source->input.member = suggested_member(source->archive)))
+        r = failure_memory(failure);
+    r = r < 0 ? r : archive_member_open(source->archive, source->input.member, &source->member, failure);
     if (r < 0)
         return r;
-    cleanup_free char *name = text_format("%s:%s", source->input.path, TABLE_ARCHIVE_MEMBER);
+    cleanup_free char *name = text_format("%s:%s", source->input.path, source->input.member);
     if (!name)
         return failure_memory(failure);
     r = csv_open_function(name, archive_member_read, source->member, &source->csv, failure);
@@ -96,7 +104,7 @@ static int open_member(struct table_source *source, struct failure *failure) {
 /* Units and roles by datapackage.json. */
 static int read_units(struct table_source *source, struct failure *failure) {
     struct archive_columns columns = {0};
-    int r = archive_table_columns(source->archive, TABLE_ARCHIVE_MEMBER, &columns, failure);
+    int r = archive_table_columns(source->archive, source->input.member, &columns, failure);
     for (size_t i = 0; r == 0 && i < source->column_count; i++) {
         const struct archive_column *known = archive_columns_find(&columns, source->columns[i].name);
         if (!known)
@@ -150,7 +158,10 @@ static int read_run(struct table_source *source, struct failure *failure) {
                  archive_member_sha256(source->archive, journal));
     }
     const struct document_node *model = document_get(archive_run(source->archive)->root, "model");
-    if (!model || model->kind != DOCUMENT_MAPPING)
+    cleanup_free char *suggested = suggested_member(source->archive);
+    if (!suggested)
+        return failure_memory(failure);
+    if (!model || model->kind != DOCUMENT_MAPPING || strcmp(source->input.member, suggested) != 0)
         return 0;
     struct table_suggestion *suggestion = &source->suggestion;
     source->suggests = true;
@@ -159,6 +170,7 @@ static int read_run(struct table_source *source, struct failure *failure) {
     r = r < 0 ? r : copy_text(model, "terms", &suggestion->terms);
     r = r < 0 ? r : copy_texts(model, "sizes", &suggestion->sizes, &suggestion->size_count);
     r = r < 0 ? r : copy_texts(model, "by", &suggestion->by, &suggestion->by_count);
+    r = r < 0 ? r : copy_texts(model, "set", &suggestion->set, &suggestion->set_count);
     return r < 0 ? failure_memory(failure) : 0;
 }
 
@@ -193,8 +205,11 @@ static int open_rows(struct table_source *source, bool hash, struct failure *fai
     return source->input.archive ? open_member(source, failure) : open_plain(source, hash, failure);
 }
 
-int table_source_look(struct table_source *source, const char *path, bool hash, struct failure *failure) {
+int table_source_look(struct table_source *source, const char *path, const char *member, bool hash,
+                      struct failure *failure) {
     *source = (struct table_source){.descriptor = -1, .is_standard_input = strcmp(path, "-") == 0};
+    if (member && !(source->input.member = strdup(member)))
+        return failure_memory(failure);
     source->input.path = strdup(path);
     source->input.name = strdup(source->is_standard_input ? "standard input" : file_base_name(path));
     if (!source->input.path || !source->input.name)
@@ -264,6 +279,7 @@ void table_source_clear(struct table_source *source) {
     table_source_stop(source, false);
     free((char *)source->input.path);
     free((char *)source->input.name);
+    free((char *)source->input.member);
     free((char *)source->input.run_id);
     free((char *)source->input.experiment);
     for (size_t i = 0; i < source->column_count; i++) {
@@ -277,5 +293,6 @@ void table_source_clear(struct table_source *source) {
     free((char *)suggestion->terms);
     free_texts(suggestion->sizes, suggestion->size_count);
     free_texts(suggestion->by, suggestion->by_count);
+    free_texts(suggestion->set, suggestion->set_count);
     *source = (struct table_source){.descriptor = -1};
 }

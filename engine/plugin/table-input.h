@@ -34,9 +34,10 @@ struct table_source {
     bool is_standard_input, read_before;
 };
 
-/* Opens PATH, fills everything but the reading members, and closes it again unless it is standard input. On
- * failure SOURCE is to be cleared. */
-int table_source_look(struct table_source *source, const char *path, bool hash, struct failure *failure);
+/* Opens PATH, of an archive its MEMBER (NULL: the one that its model is of), fills everything but the reading
+ * members, and closes it again unless it is standard input. On failure SOURCE is to be cleared. */
+int table_source_look(struct table_source *source, const char *path, const char *member, bool hash,
+                      struct failure *failure);
 /* The column called NAME, or NULL. */
 const struct table_column *table_source_find(const struct table_source *source, const char *name);
 /* Opens the rows for a pass: source->csv. HASH: of a plain CSV, hash the bytes as they pass. */

@@ -30,6 +30,7 @@ struct table_labels {
 struct table {
     struct table_source *sources;
     size_t source_count;
+    const char *member; /* of archives */
     bool hash;
     struct table_column *columns; /* of the first source, in the units of the whole; names are its own */
 
@@ -79,7 +80,8 @@ static int look(struct table *table, const char *const *paths, size_t count, str
         if (standard_input && is_standard_input)
             return failure_input(failure, NULL, 0, 0, "standard input ('-') is given twice");
         standard_input |= is_standard_input;
-        int r = is_standard_input ? 0 : table_source_look(source, paths[i], table->hash, failure);
+        int r =
+            is_standard_input ? 0 : table_source_look(source, paths[i], table->member, table->hash, failure);
         if (r < 0)
             return r;
     }
@@ -87,13 +89,18 @@ static int look(struct table *table, const char *const *paths, size_t count, str
     table->opening_notes = table->notes.length;
     for (size_t i = 0; r == 0 && i < table->source_count; i++)
         if (!table->sources[i].input.path)
-            r = table_source_look(&table->sources[i], "-", table->hash, failure);
+            r = table_source_look(&table->sources[i], "-", table->member, table->hash, failure);
     table->current = table->source_count;
     return r;
 }
 
 int table_open(const char *const *paths, size_t count, bool hash, struct table **ret,
                struct failure *failure) {
+    return table_open_member(paths, count, NULL, hash, ret, failure);
+}
+
+int table_open_member(const char *const *paths, size_t count, const char *member, bool hash,
+                      struct table **ret, struct failure *failure) {
     if (count == 0 || count > TABLE_INPUTS_MOST)
         return failure_input(failure, NULL, 0, 0, "%zu inputs; expected 1 to %d", count,
                              (int)TABLE_INPUTS_MOST);
@@ -101,6 +108,7 @@ int table_open(const char *const *paths, size_t count, bool hash, struct table *
     if (!table)
         return failure_memory(failure);
     table->hash = hash;
+    table->member = member;
     text_init(&table->notes, NOTES_BYTES_MOST);
     table->sources = calloc(count, sizeof *table->sources);
     if (!table->sources)

@@ -1,8 +1,9 @@
 /*
- * The table that a fit reads: archives (their results/results.csv) and plain CSV files, one after the other,
- * as blocks of columns in bounded memory. An archive is known by its first bytes, whatever its name. Every
- * input must have the columns that are used, in units of the same dimension: numbers are given in the unit of
- * the first input that tells one, those of others are converted with exact factors. Other columns may differ.
+ * The table that a fit reads: archives (their results/results.csv, or another table) and plain CSV files, one
+ * after the other, as blocks of columns in bounded memory. An archive is known by its first bytes, whatever
+ * its name. Every input must have the columns that are used, in units of the same dimension: numbers are
+ * given in the unit of the first input that tells one, those of others are converted with exact factors.
+ * Other columns may differ.
  *
  *     table_open(paths) ; table_begin(columns) ; while (table_next(&block) > 0) ... ; table_begin again for a
  *     second pass ; table_close
@@ -38,14 +39,15 @@ struct table_column {
 /* What an archive's experiment suggests (run.json, "model"); members are NULL or 0 where it says nothing. */
 struct table_suggestion {
     const char *method, *response, *terms;
-    const char *const *sizes, *const *by;
-    size_t size_count, by_count;
+    const char *const *sizes, *const *by, *const *set; /* set: parameters of the method, NAME=VALUE */
+    size_t size_count, by_count, set_count;
 };
 
 struct table_input {
     const char *path; /* as given */
     const char *name; /* base name, for provenance */
     bool archive;
+    const char *member;         /* of an archive: its table that is read */
     const char *run_id;         /* of an archive; or NULL */
     const char *experiment;     /* its name, of an archive; or NULL */
     char sha256[HASH_HEX_SIZE]; /* of the file; of a plain CSV "" until it was read to its end with hashing on
@@ -65,6 +67,10 @@ struct table_block {
  * can be read once only. */
 int table_open(const char *const *paths, size_t count, bool hash, struct table **ret,
                struct failure *failure);
+/* The same with another table of the archives, MEMBER, which is borrowed; NULL: the one that the model of
+ * their experiment is of, results.csv unless it says another. Of any other what they suggest is not told. */
+int table_open_member(const char *const *paths, size_t count, const char *member, bool hash,
+                      struct table **ret, struct failure *failure);
 void table_close(struct table *table);
 void table_cleanup(struct table **table); /* for cleanup() */
 

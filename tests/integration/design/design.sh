@@ -186,7 +186,7 @@ refuse "an empty table" 2 "empty.csv:1" design --from empty.csv
 # The YAML that --help shows is taken.
 documented() {
     "$ASSAY" design --help | sed -n '/^  design: {/,/^$/p' | sed '/^$/d' >shown.yaml
-    is "$(grep -c '^  design:' shown.yaml)" 8 || return
+    is "$(grep -c '^  design:' shown.yaml)" 9 || return
     printf 'n\n1\n' >sizes.csv
     csplit -sz -f shown- -b %d.yaml shown.yaml '/^  design:/' '{*}'
     for file in shown-?.yaml; do design --from "$file" >table.csv 2>/dev/null || { cat "$file" >&2; return 1; }; done

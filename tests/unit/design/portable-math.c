@@ -64,6 +64,27 @@ TEST(root) {
     assert_true(worst <= 16); /* half of log x / degree + 1 */
 }
 
+/* A cube's root is whole, and 2 N^3 / 3 operations have to give N again. */
+TEST(cbrt) {
+    for (double whole = 1; whole <= 200000; whole++) { /* cubes below 2^53 */
+        assert_true(portable_cbrt(whole * whole * whole) == whole);
+        assert_true(portable_power(whole * whole * whole, 1.0 / 3) == whole);
+    }
+    struct random_source source;
+    random_start(&source, 5, RANDOM_STREAM_TABLE);
+    double worst = 0;
+    for (int i = 0; i < TRIALS; i++) {
+        double x = ldexp(between(&source, 1, 2), (int)random_below(&source, 2000) - 1000);
+        worst = fmax(worst, error_in_ulp(portable_cbrt(x), cbrtl(x)));
+    }
+    print_message("cbrt %.3f ulp\n", worst);
+    assert_true(worst <= 1);
+    assert_true(worst > 0.4);
+    assert_true(portable_cbrt(0) == 0 && portable_cbrt(INFINITY) == INFINITY && isnan(portable_cbrt(NAN)));
+    assert_true(portable_cbrt(-1000) == -10 && isfinite(portable_cbrt(DBL_MAX)) &&
+                portable_cbrt(DBL_TRUE_MIN) > 0);
+}
+
 TEST(power) {
     assert_true(portable_power(2, 10) == 1024);
     assert_true(portable_power(10, 22) == 1e22);

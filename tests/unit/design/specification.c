@@ -5,6 +5,8 @@
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 
+#include <math.h>
+
 #include <unistd.h>
 
 /* A literal where a factor owns a string: nothing here changes or frees it. */
@@ -328,6 +330,94 @@ TEST(with_factors) {
     clear(&made);
 }
 
+/* ---- Steps */
+
+static void expect_csv(const char *yaml, const struct design_factors *with, const char *expected) {
+    struct made made = make(yaml, with);
+    cleanup_free char *csv = csv_of(&made, false);
+    assert_string_equal(csv, expected);
+    clear(&made);
+}
+
+TEST(steps) {
+    expect_csv("design: {factors: {size: {from: 1KiB, to: 16KiB, steps: 5, scale: log}}}", NULL,
+               "size\n1024\n2048\n4096\n8192\n16384\n");
+    /* 1, 2.15, 4.64, 10: and of sizes that are the same after rounding there is one. */
+    expect_csv("design: {factors: {n: {from: 1, to: 10, steps: 4, scale: log}}}", NULL, "n\n1\n2\n5\n10\n");
+    expect_csv("design: {factors: {n: {from: 1, to: 4, steps: 9, scale: log}}}", NULL, "n\n1\n2\n3\n4\n");
+    expect_csv("design: {factors: {n: {from: 1, to: 4, steps: 9, scale: linear}}}", NULL, "n\n1\n2\n3\n4\n");
+    expect_csv("design: {factors: {n: {from: 7, to: 7, steps: 3}}}", NULL, "n\n7\n");
+    expect_csv("design: {factors: {x: {from: 0.01, to: 1e4, steps: 4, scale: log}}}", NULL,
+               "x\n0.01\n1\n100\n10000\n");
+    expect_csv("design: {factors: {x: {from: -1.0, to: 1, steps: 5}}}", NULL, "x\n-1\n-0.5\n0\n0.5\n1\n");
+    /* What is rounded is said by the experiment, and so is how many there are then. */
+    expect_csv("design: {factors: {n: {from: 1, to: 2, steps: 5}, depth: 1, x: 0}}", &factors,
+               "n,x,depth\n1,0,1\n2,0,1\n");
+    expect_csv("design: {factors: {x: {from: 1, to: 2, steps: 5}, depth: 1, n: 1}}", &factors,
+               "n,x,depth\n1,1,1\n1,1.25,1\n1,1.5,1\n1,1.75,1\n1,2,1\n");
+    struct made made = make("design: {generate: uniform, rows: 500, factors: {n: {from: 1, to: 1e6, steps: "
+                            "7, scale: log}}}",
+                            NULL);
+    for (size_t row = 0; row < 500; row++) {
+        double decade = log10(design_number(made.design, row, 0));
+        assert_true(decade == floor(decade));
+    }
+    clear(&made);
+}
+
+/* ---- Shares and times */
+
+/* A factor each that comes before what it needs. */
+static struct design_factor sizes[] = {
+    {.name = WORD("n"),
+     .type = DESIGN_INTEGER,
+     .minimum = 1,
+     .maximum = 1e6,
+     .default_text = WORD("50%"),
+     .from_share = WORD("round_down(share * memory, nb * nodes)"),
+     .from_time = WORD("time * rate"),
+     .share_line = 7,
+     .share_column = 5},
+    {.name = WORD("nb"),
+     .type = DESIGN_INTEGER,
+     .minimum = 1,
+     .maximum = 100,
+     .default_text = WORD("rate * 5")},
+    {.name = WORD("nodes"), .type = DESIGN_INTEGER, .minimum = 1, .maximum = 9, .default_text = WORD("1")},
+};
+static const struct design_given given[] = {{"memory", 1000, true}, {"rate", 2, false}};
+static struct design_factors on_machine = {
+    .items = sizes, .count = 3, .file = "e.yaml", .given = given, .given_count = 2};
+
+TEST(shares_and_times) {
+    expect_csv("design: {factors: {n: [80%, 300, 1min, 1kB], nb: [7, 10]}}", &on_machine,
+               "n,nb,nodes\n798,7,1\n800,10,1\n300,7,1\n300,10,1\n120,7,1\n120,10,1\n1000,7,1\n1000,10,1\n");
+    expect_csv("design: {factors: {n: 80%}, cross: {nodes: [1, 3]}}", &on_machine,
+               "n,nb,nodes\n800,10,1\n780,10,3\n");
+    expect_csv("design: {repetitions: 1}", &on_machine, "n,nb,nodes\n500,10,1\n");
+    static const struct {
+        const char *yaml;
+        bool uses_facts;
+    } cases[] = {{"design: {factors: {n: 5}}", false},
+                 {"design: {factors: {n: [5, 10s]}}", false},
+                 {"design: {factors: {n: [5, 10%]}}", true},
+                 {"design: {repetitions: 2}", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made made = make(cases[i].yaml, &on_machine);
+        assert_int_equal(design_uses_facts(made.design), cases[i].uses_facts);
+        assert_int_equal(made.design->columns[0].of_facts, cases[i].uses_facts);
+        assert_false(made.design->columns[1].of_facts);
+        clear(&made);
+    }
+    /* What guesses make is moved to where it may be, by way of other columns too; what is not guessed is not.
+     */
+    struct design_factors guessed = on_machine;
+    struct design_given most[] = {{"memory", 1e9, true}, {"rate", 2, false}};
+    guessed.given = most;
+    guessed.facts_are_guessed = true;
+    expect_csv("design: {factors: {n: 90%}}", &guessed, "n,nb,nodes\n1000000,10,1\n");
+}
+
 /* ---- Refusals */
 
 static void refuse(const char *yaml, const struct design_factors *with, const char *place,
@@ -345,6 +435,30 @@ static void refuse(const char *yaml, const struct design_factors *with, const ch
     clear(&made);
 }
 
+TEST(share_refusals) {
+    refuse("design: {factors: {nb: [80%]}}", &on_machine, "c.yaml:1:24",
+           "'nb' is given 80%, expected a whole number from 1 to 100");
+    refuse("design: {factors: {n: [0%]}}", &on_machine, "c.yaml:1:23", "'n' is given 0%, expected");
+    refuse("design: {factors: {n: [-5s]}}", &on_machine, "c.yaml:1:23", "'n' is given -5s, expected");
+    refuse(
+        "design: {factors: {n: [80%, 0]}}", &on_machine, "c.yaml:1:23",
+        "'n' is given 0, expected a whole number from 1 to 1000000, or a share such as 80%, or a time such "
+        "as 10min");
+    refuse("design: {factors: {n: [1000h]}}", &on_machine, "c.yaml:1:9",
+           "row 1 of the design: from-time of 'n', time * rate, is 7200000 here, expected");
+    struct design_factors same = on_machine;
+    struct design_given taken[] = {{"memory", 1000, true}, {"rate", 2, false}, {"share", 2, false}};
+    same.given = taken;
+    same.given_count = 3;
+    refuse("design: {factors: {n: [80%]}}", &same, "e.yaml:7:5",
+           "from-share of 'n' calls its own value 'share', which is also an option");
+    char *before = sizes[1].default_text;
+    sizes[1].default_text = WORD("n / 10");
+    refuse("design: {factors: {n: [80%]}}", &on_machine, "e.yaml", "needs itself");
+    expect_csv("design: {factors: {n: [80]}}", &on_machine, "n,nb,nodes\n80,8,1\n");
+    sizes[1].default_text = before;
+}
+
 TEST(refusals) {
     static const struct {
         const char *yaml, *place, *sentence;
@@ -359,6 +473,15 @@ TEST(refusals) {
          "'us' is '1..100', which is a text here, expected {from: 1, to: 100}"},
         {"design: {generate: factorial, factors: {us: [5, 1..100:2]}}", "c.yaml:1:49",
          "expected {from: 1, to: 100, step: 2}"},
+        {"design: {factors: {n: {from: 1, to: 8, steps: 1}}}", "c.yaml:1:23",
+         "the steps of 'n' are 1, expected a whole number from 2 to"},
+        {"design: {factors: {n: {from: 0, to: 8, steps: 3, scale: log}}}", "c.yaml:1:23",
+         "the range of 'n' begins at 0, which a logarithmic scale cannot"},
+        {"design: {factors: {n: {from: 1, to: 8, steps: 3, step: 1}}}", "c.yaml:1:23",
+         "'n' has both 'step' and 'steps'"},
+        {"design: {factors: {n: {from: 1, to: 8, scale: log}}}", "c.yaml:1:23",
+         "'n' has a 'scale' without 'steps'"},
+        {"design: {factors: {n: {from: 1, to: 8, steps: 3, scale: geometric}}}", "c.yaml:1:57", "linear"},
         {"design: {rows: 5}", "c.yaml:1:16", "'rows' without 'generate'"},
         {"design: {file: a.csv, rows: 5}", "c.yaml:1:29", "'rows' is not used by a design from a file"},
         {"design: {generate: factorial, rows: 5, factors: {n: 1}}", "c.yaml:1:37",
