@@ -38,7 +38,7 @@ static const char usage[] =
     "       assay-agent --end SESSION|all\n"
     "       assay-agent --controls | --snapshot-controls | --set-controls NAME=VALUE... | "
     "--restore-controls\n"
-    "       assay-agent --probes | --sample | --stress | --spin | --capture\n"
+    "       assay-agent --probes | --sample | --stress | --spin | --capture | --job | --launch\n"
     "\n"
     "Serves an assay engine on stdin and stdout: until they are closed; or as a daemon that outlives them,\n"
     "is found again by its session (16 hexadecimal digits, not all 0), and ends when it is told to or when\n"
@@ -251,6 +251,8 @@ static const struct tool *find_tool(const char *name) {
         {"--stress", tool_stress, false},
         {"--spin", tool_spin, true},
         {"--capture", tool_capture, true},
+        {"--job", tool_job, false},
+        {"--launch", tool_launch, false},
     };
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
         if (strcmp(name, tools[i].name) == 0)

@@ -29,6 +29,9 @@ tool_function tool_sample; /* --sample: does, until it is told to end */
 /* engine/agent/load/ */
 tool_function tool_stress; /* --stress: all PUs busy, until it is told to end */
 tool_function tool_spin;   /* --spin: all PUs busy for a moment, and how fast they were */
+/* engine/agent/job/ */
+tool_function tool_job;    /* --job: what a node does for programs that run on several nodes */
+tool_function tool_launch; /* --launch: ssh's stand-in for MPI libraries */
 /* engine/agent/ */
 tool_function tool_capture; /* --capture: the machine's files as a tar */
 

@@ -175,6 +175,13 @@ size_t remote_command_queued(const struct remote_command *command) {
     return command->queue.length - command->taken;
 }
 
+void remote_command_leave(struct remote_command *command) {
+    if (!command)
+        return;
+    command->released = true;
+    free_if_nobody_holds(command);
+}
+
 int remote_command_write(struct remote_command *command, const void *bytes, size_t length, size_t *ret_queued,
                          struct failure *failure) {
     if (command->ended || command->end_asked || !command->link)

@@ -101,6 +101,9 @@ int remote_command_start(struct agent_link *link, const struct remote_command_sp
  * end it gently, remote_command_kill(SIGTERM) and wait for on_exit before freeing it. May be called from the
  * command's own callbacks. NULL is fine. */
 void remote_command_free(struct remote_command *command);
+/* The same of one that is not killed: it runs on until it ends by itself, gets what is queued for its input,
+ * and is ended at the latest when the agent leaves. */
+void remote_command_leave(struct remote_command *command);
 
 /* Copies BYTES into the queue for stdin; before on_started is fine. RET_QUEUED (may be NULL): how many bytes
  * wait on this side now. -ENOBUFS over REMOTE_INPUT_LIMIT; -EPIPE after close_input or on_exit. What the

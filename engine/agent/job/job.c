@@ -1,0 +1,337 @@
+/*
+ * --job: what a node does for programs that run on several nodes. It gives the working folder the same path
+ * on all of them, passes on what mpirun wants started elsewhere (launch.c), and ends what is left of a job,
+ * and says how busy it is. The engine holds it open as long as there are units; ../TOOLS.md has the lines
+ * that go in and out.
+ *
+ * The processes of a job are those that have the job's mark in their environment: mpirun, its daemons and the
+ * ranks make sessions and groups of their own, and daemons leave their parents, but all hand down what they
+ * were started with.
+ */
+#include "engine/agent/job/launch.h"
+#include "engine/agent/tool.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { LAUNCHES_MAX = 1024, LINE_MAX_BYTES = 256, INPUT_MAX = 1 << 20, ENVIRONMENT_MAX = 1 << 20 };
+static const int64_t grace_ns = INT64_C(2000000000), sweep_ns = INT64_C(8000000000),
+                     sweep_round_ns = INT64_C(10000000);
+
+/* A launch: a connection from `--launch`. */
+struct launch {
+    int socket;      /* -1: free */
+    unsigned number; /* which the engine calls it by; no two of them have the same */
+    bool told;       /* the engine knows of it */
+    struct text request;
+};
+
+struct job {
+    const char *link, *mark; /* "ASSAY_JOB=..." */
+    char folder[PATH_MAX];   /* what the link leads to */
+    bool own_link;
+    int listener;
+    struct launch launches[LAUNCHES_MAX];
+    unsigned launched; /* so many, until now */
+    struct text input;
+};
+
+static void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void tell(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    fflush(stdout);
+}
+
+static int complain(const char *what, const char *path) {
+    fprintf(stderr, "assay-agent: %s '%s': %s\n", what, path, strerror(errno));
+    return 1;
+}
+
+/* ---- The processes of the job */
+
+/* Calls EACH for all of them, with the number of clock ticks that they were busy; returns how many. */
+static size_t find_processes(const struct job *job, void (*each)(pid_t pid, uint64_t ticks, void *context),
+                             void *context) {
+    static char environment[ENVIRONMENT_MAX];
+    DIR *processes = opendir("/proc");
+    struct dirent *entry;
+    size_t count = 0, length = strlen(job->mark);
+    while (processes && (entry = readdir(processes))) {
+        uint64_t pid, user, system;
+        char path[64], line[1024];
+        if (!number_parse_uint64(entry->d_name, strlen(entry->d_name), &pid))
+            continue;
+        snprintf(path, sizeof path, "/proc/%" PRIu64 "/environ", pid);
+        cleanup_close int file = open(path, O_RDONLY | O_CLOEXEC);
+        size_t used = 0;
+        for (ssize_t got; file >= 0 && used < sizeof environment - 1 &&
+                          (got = read(file, environment + used, sizeof environment - 1 - used)) > 0;)
+            used += (size_t)got;
+        environment[used] = '\0';
+        const char *at = environment;
+        while (at < environment + used && strcmp(at, job->mark) != 0)
+            at += strlen(at) + 1;
+        if (used < length || at >= environment + used)
+            continue;
+        snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", pid);
+        cleanup_close int stat = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t got = stat < 0 ? -1 : read(stat, line, sizeof line - 1);
+        line[got > 0 ? got : 0] = '\0';
+        const char *end = strrchr(line, ')');
+        if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64,
+                           &user, &system) != 2)
+            continue;
+        count++;
+        each((pid_t)pid, user + system, context);
+    }
+    if (processes)
+        closedir(processes);
+    return count;
+}
+
+static void add_ticks(pid_t pid, uint64_t ticks, void *context) {
+    (void)pid;
+    *(uint64_t *)context += ticks;
+}
+
+static void signal_process(pid_t pid, uint64_t ticks, void *context) {
+    (void)ticks;
+    kill(pid, *(int *)context);
+}
+
+static void leave_alone(pid_t pid, uint64_t ticks, void *context) {
+    (void)pid;
+    (void)ticks;
+    (void)context;
+}
+
+static void look(const struct job *job) {
+    uint64_t ticks = 0;
+    size_t count = find_processes(job, add_ticks, &ticks);
+    tell("busy %" PRIu64 " %zu\n", ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK), count);
+}
+
+/* Until none is left: those that were being started come into sight in the next round. Daemons of MPI are
+ * asked first, as they remove the shared memory of their ranks. Returns how many were still there at the end.
+ */
+static size_t sweep(const struct job *job) {
+    int64_t start = clock_monotonic_ns(), passed;
+    size_t left = find_processes(job, signal_process, &(int){SIGTERM});
+    while (left > 0 && (passed = clock_monotonic_ns() - start) < sweep_ns) {
+        clock_sleep_ns(sweep_round_ns);
+        left = passed < grace_ns ? find_processes(job, leave_alone, NULL)
+                                 : find_processes(job, signal_process, &(int){SIGKILL});
+    }
+    return left;
+}
+
+/* ---- Launches */
+
+static void end_launch(struct launch *launch) {
+    cleanup_close_descriptor(&launch->socket);
+    launch->told = false;
+    text_clear(&launch->request);
+}
+
+static void accept_launch(struct job *job) {
+    int socket = accept4(job->listener, NULL, NULL, SOCK_CLOEXEC);
+    size_t i = 0;
+    while (i < LAUNCHES_MAX && job->launches[i].socket >= 0)
+        i++;
+    if (socket < 0 || i == LAUNCHES_MAX) {
+        cleanup_close_descriptor(&socket);
+        return;
+    }
+    job->launches[i].socket = socket;
+    job->launches[i].number = job->launched++;
+    text_init(&job->launches[i].request, LAUNCH_REQUEST_MAX);
+}
+
+/* The request is whole when its sender has closed that direction; after that, an end is the sender's own. */
+static void hear_launch(struct launch *launch) {
+    char bytes[4096];
+    ssize_t got = read(launch->socket, bytes, sizeof bytes);
+    if (got > 0 && text_append(&launch->request, bytes, (size_t)got) == 0)
+        return;
+    if (got == 0 && launch->request.length > 0 && !launch->told) {
+        launch->told = true;
+        tell("launch %u %zu\n", launch->number, launch->request.length);
+        fwrite(launch->request.bytes, 1, launch->request.length, stdout);
+        fflush(stdout);
+        return;
+    }
+    if (launch->told)
+        tell("gone %u\n", launch->number);
+    end_launch(launch);
+}
+
+/* ---- What the engine says */
+
+static struct launch *launch_of(struct job *job, const char *digits) {
+    unsigned long number = strtoul(digits, NULL, 10);
+    for (size_t i = 0; i < LAUNCHES_MAX; i++)
+        if (job->launches[i].socket >= 0 && job->launches[i].number == number)
+            return &job->launches[i];
+    return NULL;
+}
+
+/* Takes what is whole of the input: lines, and the bytes that some announce. False: not to be understood. */
+static bool take_input(struct job *job) {
+    for (;;) {
+        char line[LINE_MAX_BYTES];
+        const char *end = memchr(job->input.bytes, '\n', job->input.length);
+        size_t length = end ? (size_t)(end - job->input.bytes) : 0, stream, bytes, whole = length + 1;
+        if (!end)
+            return job->input.length < LINE_MAX_BYTES;
+        if (length >= sizeof line)
+            return false;
+        memcpy(line, job->input.bytes, length);
+        line[length] = '\0';
+        int code;
+        struct launch *launch = NULL;
+        if (strcmp(line, "look") == 0) {
+            look(job);
+        } else if (strcmp(line, "sweep") == 0) {
+            tell("swept %zu\n", sweep(job));
+        } else if (sscanf(line, "output %*u %zu %zu", &stream, &bytes) == 2) {
+            if (job->input.length < whole + bytes)
+                return bytes < INPUT_MAX / 2;
+            if ((launch = launch_of(job, line + strlen("output "))))
+                launch_send(launch->socket, (char)('0' + stream), end + 1, bytes);
+            whole += bytes;
+        } else if (sscanf(line, "exit %*u %d", &code) == 1) {
+            if ((launch = launch_of(job, line + strlen("exit ")))) {
+                char status = (char)code;
+                launch_send(launch->socket, LAUNCH_EXIT, &status, 1);
+                end_launch(launch);
+            }
+        } else {
+            return false;
+        }
+        text_consume(&job->input, whole);
+    }
+}
+
+/* ---- Its life */
+
+/* "LINK/../launch", for MPI to call, and the socket that it finds the tool by. */
+static int make_launcher(struct job *job) {
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length < 0)
+        return complain("cannot read link", "/proc/self/exe");
+    program[length] = '\0';
+    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = LAUNCH_SOCKET};
+    unlink(LAUNCH_SOCKET);
+    job->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (job->listener < 0 || bind(job->listener, (struct sockaddr *)&address, sizeof address) < 0 ||
+        listen(job->listener, SOMAXCONN) < 0)
+        return complain("cannot listen at", LAUNCH_SOCKET);
+    int file = open(LAUNCH_SCRIPT, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+    FILE *script = file < 0 ? NULL : fdopen(file, "w");
+    if (!script || strchr(program, '\'') || strchr(job->link, '\''))
+        return complain("cannot write", LAUNCH_SCRIPT);
+    fprintf(script, "#!/bin/sh\nexec '%s' --launch '%s/../%s' \"$@\"\n", program, job->link, LAUNCH_SOCKET);
+    return fclose(script) == 0 ? 0 : complain("cannot write", LAUNCH_SCRIPT);
+}
+
+/* Nodes that share a /tmp share the folder of the first of them. */
+static int make_link(struct job *job, const char *folder) {
+    struct stat status;
+    char here[PATH_MAX / 2];
+    if (!getcwd(here, sizeof here))
+        return complain("cannot find", "the working folder");
+    snprintf(job->folder, sizeof job->folder, "%s/%s", here, folder);
+    job->own_link = symlink(job->folder, job->link) == 0;
+    if (job->own_link)
+        return 0;
+    if (errno == EEXIST && lstat(job->link, &status) == 0 && S_ISLNK(status.st_mode) &&
+        status.st_uid == geteuid() && stat(job->link, &status) == 0)
+        return 0;
+    return complain("cannot make the link", job->link);
+}
+
+static volatile sig_atomic_t ended;
+static void on_signal(int number) {
+    (void)number;
+    ended = 1;
+}
+
+static void serve(struct job *job) {
+    while (!ended) {
+        struct pollfd ready[LAUNCHES_MAX + 2] = {{.fd = 0, .events = POLLIN},
+                                                 {.fd = job->listener, .events = POLLIN}};
+        size_t numbers[LAUNCHES_MAX], count = 0;
+        for (size_t i = 0; i < LAUNCHES_MAX; i++)
+            if (job->launches[i].socket >= 0) {
+                /* One that has sent all is heard again when it is gone. */
+                ready[2 + count] = (struct pollfd){.fd = job->launches[i].socket,
+                                                   .events = job->launches[i].told ? 0 : POLLIN};
+                numbers[count++] = i;
+            }
+        if (poll(ready, 2 + count, -1) < 0)
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (ready[2 + i].revents)
+                hear_launch(&job->launches[numbers[i]]);
+        if (ready[1].revents)
+            accept_launch(job);
+        if (!ready[0].revents)
+            continue;
+        char bytes[16384];
+        ssize_t got = read(0, bytes, sizeof bytes);
+        if (got <= 0 || text_append(&job->input, bytes, (size_t)got) < 0 || !take_input(job))
+            return;
+    }
+}
+
+int tool_job(int count, char **arguments) {
+    static struct job job;
+    if (count != 3) {
+        fprintf(stderr, "assay-agent: --job takes a link, the folder that it leads to, and a mark\n");
+        return 2;
+    }
+    cleanup_free char *mark = text_format(LAUNCH_MARK "=%s", arguments[2]);
+    job.link = arguments[0];
+    job.mark = mark;
+    job.listener = -1;
+    text_init(&job.input, INPUT_MAX);
+    for (size_t i = 0; i < LAUNCHES_MAX; i++)
+        job.launches[i].socket = -1;
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    int r = mark ? make_link(&job, arguments[1]) : complain("cannot serve", job.link);
+    if (r == 0)
+        r = make_launcher(&job);
+    if (r == 0) {
+        tell("ready\n");
+        serve(&job);
+        r = sweep(&job) > 0;
+    }
+    if (job.own_link)
+        unlink(job.link);
+    unlink(LAUNCH_SOCKET);
+    unlink(LAUNCH_SCRIPT);
+    return r;
+}
