@@ -65,7 +65,7 @@ static const struct meaning file_meanings[] = {
     {"campaign.yaml", "Campaign", "What was asked for, byte for byte as the user wrote it"},
     {"campaign.resolved.json", "Resolved campaign", "The campaign with every default filled in"},
     {"source.tar", "Source", "What the experiment built, before it was built"},
-    {"design.csv", "Design", "The planned rows in the order in which they were to run"},
+    {"design.csv", "Design", "The planned rows; results.csv says in which order they ran"},
     {ARCHIVE_DATAPACKAGE, "Columns", "Type, unit and role of every column of every table (Data Package 2.0)"},
     {"results/results.csv", "Results",
      "One row for each unit that was done: factors, place, time, responses"},
@@ -82,6 +82,7 @@ static const struct meaning folder_meanings[] = {
     {"results", "Results", "The table of results, and what the experiment wrote besides"},
     {"results/raw", "Raw results",
      "Files and outputs of the experiment as they were; the manifest lists each"},
+    {"results/tables", "Further tables", "What units printed line by line, one file a table"},
     {"nodes", "Nodes", "What each machine is, one folder a node"},
     {"logs", "Logs", "Logs of the engine and of the experiment"},
     {"software", "Software", "The software that the experiment used"},
@@ -226,8 +227,8 @@ static void refer_to_parts(struct crate *crate, cJSON *parts, const char *const 
 static void describe_run(struct crate *crate) {
     static const char *const objects[] = {"campaign.yaml", "campaign.resolved.json", "design.csv",
                                           "experiment"};
-    static const char *const results[] = {"results/results.csv", "results/repeat.csv", "results/raw", "nodes",
-                                          "software"};
+    static const char *const results[] = {
+        "results/results.csv", "results/repeat.csv", "results/tables", "results/raw", "nodes", "software"};
     const struct archive_description *description = crate->description;
     bool completed = strcmp(description->status, "completed") == 0;
     char time[CLOCK_TEXT_SIZE];

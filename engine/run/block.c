@@ -4,7 +4,7 @@
 
 #include "engine/foundation/clock.h"
 #include "engine/run/node-out.h"
-#include "engine/run/places.h"
+#include "engine/run/placement.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static bool is_whole(const struct measurement *measurement) {
         return false;
     for (size_t i = 0; i < measurement->lane_count; i++)
         if (measurement->lanes[i].next < measurement->lanes[i].count &&
-            run_node_is_in(measurement->lanes[i].node))
+            run_node_is_in(measurement->lanes[i].at.node))
             return false;
     return measurement->lane_count > 0;
 }
@@ -71,9 +71,9 @@ static void note_end(struct measurement *measurement) {
 static void note_units(const struct measurement *measurement) {
     struct run *run = measurement->run;
     size_t rows = run->plan->design->row_count, lanes = measurement->lanes_counted;
-    bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
+    enum experiment_placement placement = run->experiment->placement;
     char nodes[64] = "";
-    if (!whole && run_count_in(run) > 1)
+    if (placement != EXPERIMENT_PLACEMENT_NODE && run_count_in(run) > 1)
         snprintf(nodes, sizeof nodes, " of %zu nodes", run_count_in(run));
     const struct design_order *order = run->plan->order;
     char blocks[96] = "";
@@ -82,7 +82,7 @@ static void note_units(const struct measurement *measurement) {
                  order->block_count == 1 ? "" : "s", order->state_count, order->state_count == 1 ? "" : "s");
     run_note(run, "%" PRIu64 " units%s: %zu rows, %zu repetitions, %zu %s%s%s%s, order %s, seed %" PRIu64,
              measurement->units_total, run->settling ? " at most" : "", rows, order->repetitions, lanes,
-             whole ? "node" : "core", lanes == 1 ? "" : "s", nodes, blocks,
+             experiment_placement_name(placement), lanes == 1 ? "" : "s", nodes, blocks,
              design_order_kind_name(run->plan->order->kind),
              design_specification_seed(run->campaign->design));
 }
@@ -110,7 +110,7 @@ void block_clear(struct measurement *measurement) {
 static void inherit_failures(struct measurement *measurement, const struct lane *before, size_t count) {
     for (size_t i = 0; i < count && i < measurement->lane_count; i++) {
         struct lane *lane = &measurement->lanes[i];
-        if (before[i].node == lane->node && strcmp(before[i].core, lane->core) == 0)
+        if (before[i].at.node == lane->at.node && strcmp(before[i].at.core, lane->at.core) == 0)
             lane->failures_in_a_row = before[i].failures_in_a_row;
     }
 }
@@ -124,7 +124,7 @@ static size_t count_lanes(const struct measurement *measurement) {
     size_t count = 0;
     for (size_t i = 0; i < run->node_count; i++)
         if (has_lanes(measurement, &run->nodes[i]))
-            count += places_count(run, &run->nodes[i]);
+            count += placement_count(run, &run->nodes[i]);
     return count;
 }
 
@@ -132,7 +132,7 @@ static size_t count_lanes(const struct measurement *measurement) {
 static size_t count_to_come(const struct run *run) {
     size_t spares = 0, most = 0;
     for (size_t i = 0; i < run->node_count; i++) {
-        size_t lanes = places_count(run, &run->nodes[i]);
+        size_t lanes = placement_count(run, &run->nodes[i]);
         spares += run->nodes[i].spare;
         most = lanes > most ? lanes : most;
     }
@@ -143,7 +143,7 @@ static size_t count_to_come(const struct run *run) {
 static int open_node(struct measurement *measurement, struct run_node *node, const struct design_block *block,
                      struct failure *failure) {
     int r = 0;
-    for (size_t core = 0; r == 0 && core < places_count(measurement->run, node); core++) {
+    for (size_t core = 0; r == 0 && core < placement_count(measurement->run, node); core++) {
         struct lane *lane = &measurement->lanes[measurement->lane_count++];
         r = lane_open(lane, measurement, node, core, block, failure);
         if (r == 0 && lane->count > 0)
@@ -184,13 +184,19 @@ void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
         event_loop_stop(measurement->run->loop);
 }
 
+static bool is_idle(const struct lane *lane) {
+    return !lane->finished && !lane->command && !lane->writes && !lane->after_sweep;
+}
+
 /* After the loop was stopped: asks what still runs to end, and gives it time to (an mpirun has ranks
  * elsewhere to end). What does not is killed when its lane is cleared. */
 static void end_lanes(struct measurement *measurement) {
     struct event_loop *loop = measurement->run->loop;
     event_loop_resume(loop);
     for (size_t i = 0; i < measurement->lane_count; i++)
-        if (measurement->lanes[i].command && !measurement->lanes[i].finished)
+        if (is_idle(&measurement->lanes[i]))
+            measurement_lane_over(measurement, &measurement->lanes[i]);
+        else if (measurement->lanes[i].command && !measurement->lanes[i].finished)
             remote_command_kill(measurement->lanes[i].command, SIGTERM, NULL);
     int64_t deadline = clock_monotonic_ns() + run_grace_ns(measurement->run), left;
     while (measurement->lanes_open > 0 && (left = deadline - clock_monotonic_ns()) > 0 &&
@@ -231,9 +237,9 @@ static int count_todo(const struct measurement *measurement, size_t first, size_
     *todo = (struct todo){0};
     for (size_t i = 0; i < run->node_count; i++) {
         const struct run_node *node = &run->nodes[i];
-        size_t places = node->spare || node->replaced ? 0 : places_count(run, node);
+        size_t places = node->spare || node->replaced ? 0 : placement_count(run, node);
         for (size_t p = 0; p < places; p++) {
-            size_t place = places_find(run, node, p);
+            size_t place = placement_place(run, node, p);
             if (place == SIZE_MAX)
                 return -ENOMEM;
             add_place(measurement, node, place, first, count, todo);
@@ -280,13 +286,70 @@ static void settle_rows(struct measurement *measurement, const struct design_blo
     journal_planned(measurement->run, measurement->lanes_counted);
 }
 
+static bool is_over(const struct measurement *measurement) {
+    return measurement->ended || measurement->run->interrupted;
+}
+
+/* A job that lacks a node for which there is a spare waits for that. */
+static bool awaits_spare(const struct measurement *measurement) {
+    return measurement->run->experiment->placement == EXPERIMENT_PLACEMENT_JOB &&
+           spares_are_wanted(measurement->run);
+}
+
+/* The job has other nodes when one was lost, or a spare has come. */
+static int renew_job(struct measurement *measurement, struct lane *lane, struct failure *failure) {
+    struct run *run = measurement->run;
+    size_t in = 0;
+    for (size_t i = 0; i < lane->at.count; i++)
+        in += run_node_is_in(lane->at.shares[i].node);
+    if (in == lane->at.count && in == run_count_in(run))
+        return 0;
+    verdict_release_lane(measurement, lane);
+    measurement->nodes_tried = 0;
+    lane->memory = (struct unit_memory){0}; /* of the first node, as are the times */
+    lane->since_ns = INT64_MIN;
+    placement_clear(&lane->at);
+    for (size_t i = 0; i < run->node_count; i++)
+        if (placement_count(run, &run->nodes[i]) > 0)
+            return placement_init(&lane->at, run, &run->nodes[i], 0, failure);
+    return failure_set(failure, -ENOTCONN, "no node is left");
+}
+
+/* MPI is tried once, and again when there are other nodes than before. */
+static int try_job(struct measurement *measurement, struct lane *lane, struct failure *failure) {
+    int r = renew_job(measurement, lane, failure);
+    while (r == 0 && measurement->nodes_tried != lane->at.count && !is_over(measurement) &&
+           !awaits_spare(measurement)) {
+        measurement->nodes_tried = lane->at.count;
+        r = job_preflight(lane, failure);
+        r = r < 0 || is_over(measurement) ? r : job_make_ready(measurement->job, failure);
+        r = r < 0 || is_over(measurement) ? r : renew_job(measurement, lane, failure);
+    }
+    return r;
+}
+
+static int make_ready(struct measurement *measurement, struct failure *failure) {
+    bool job = measurement->run->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
+    if (!measurement->job)
+        return 0;
+    measurement->trying = true;
+    int r = job_make_ready(measurement->job, failure);
+    for (size_t i = 0; r == 0 && job && i < measurement->lane_count && !is_over(measurement); i++)
+        if (is_idle(&measurement->lanes[i]))
+            r = try_job(measurement, &measurement->lanes[i], failure);
+    measurement->trying = false;
+    return is_over(measurement) ? 0 : r;
+}
+
 static int start_lanes(struct measurement *measurement, struct failure *failure) {
     struct run *run = measurement->run;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < measurement->lane_count; i++) {
+    int r = make_ready(measurement, failure);
+    if (r < 0 || awaits_spare(measurement))
+        return r;
+    for (size_t i = 0; r == 0 && i < measurement->lane_count && !is_over(measurement); i++) {
         struct lane *lane = &measurement->lanes[i];
         struct failure why = {0};
-        if (lane->finished || lane->command)
+        if (!is_idle(lane))
             continue;
         r = run->experiment->streamed ? lane_start_streamed(lane, &why) : lane_start_commands(lane, &why);
         if (r < 0 && lane_is_lost(lane, &why))
@@ -297,23 +360,21 @@ static int start_lanes(struct measurement *measurement, struct failure *failure)
     return r;
 }
 
-static bool is_over(const struct measurement *measurement) {
-    return measurement->ended || measurement->run->interrupted;
-}
-
 /* One pass: all lanes that are not finished, to their ends. */
 static int run_lanes(struct measurement *measurement, struct failure *failure) {
     struct run *run = measurement->run;
     int r = 0;
     for (;;) {
         r = start_lanes(measurement, failure);
-        /* It is stopped by the last lane, by a failure, by a signal, or for a spare. */
+        /* It is stopped by the last lane, by a failure, by a signal, for a spare, or for a job whose nodes
+         * are others. */
         if (r == 0 && measurement->lanes_open > 0 && !spares_are_wanted(run))
             r = event_loop_run(run->loop, failure);
-        if (r < 0 || is_over(measurement) || !spares_are_wanted(run))
+        bool wanted = spares_are_wanted(run);
+        if (r < 0 || is_over(measurement) || (!wanted && measurement->lanes_open == 0))
             return r;
         event_loop_resume(run->loop);
-        r = spares_bring_in(measurement, failure);
+        r = wanted ? spares_bring_in(measurement, failure) : 0;
         if (r < 0 || is_over(measurement))
             return r;
     }
@@ -333,7 +394,7 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
             return r;
         size_t units = 0;
         for (size_t i = 0; i < measurement->lane_count; i++)
-            if (run_node_is_in(measurement->lanes[i].node) && lane_repeat(&measurement->lanes[i])) {
+            if (run_node_is_in(measurement->lanes[i].at.node) && lane_repeat(&measurement->lanes[i])) {
                 measurement->lanes_open++;
                 units += measurement->lanes[i].count;
             }
@@ -356,7 +417,8 @@ static int is_left(const struct measurement *measurement, const struct design_bl
 
 int block_join(struct measurement *measurement, struct run_node *node, struct failure *failure) {
     struct run *run = measurement->run;
-    if (!measurement->opened || run->plan->order->block_count > 1 || run_controls_vary(run))
+    if (!measurement->opened || run->plan->order->block_count > 1 || run_controls_vary(run) ||
+        run->experiment->placement == EXPERIMENT_PLACEMENT_JOB) /* whose lane gets it as another node */
         return 0;
     node->late = false;
     measurement->lanes_counted = SIZE_MAX; /* there are as many lanes as before, and more to do */

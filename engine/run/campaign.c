@@ -11,7 +11,8 @@
 struct written {
     char *name, *description, *license, *author, *workspace;
     const struct document_node *experiment, *testbed, *options, *design, *controls, *probes, *warm_up, *stop,
-        *gates, *node_loss, *walltime;
+        *gates, *node_loss, *walltime, *packages;
+    struct software_written software;
 };
 
 static const struct bind_field fields[] = {
@@ -26,6 +27,8 @@ static const struct bind_field fields[] = {
      .type = BIND_NODE,
      .offset = offsetof(struct written, options),
      .kinds = 1 << DOCUMENT_MAPPING | 1 << DOCUMENT_NULL},
+    {.key = "packages", .type = BIND_NODE, .offset = offsetof(struct written, packages)},
+    SOFTWARE_FIELDS(struct written, software),
     {.key = "design", .type = BIND_NODE, .offset = offsetof(struct written, design)},
     {.key = "controls", .type = BIND_NODE, .offset = offsetof(struct written, controls)},
     {.key = "probes", .type = BIND_NODE, .offset = offsetof(struct written, probes)},
@@ -247,6 +250,10 @@ static int bind(struct campaign *campaign, struct written *written, const struct
         r = bind_mapping(document, document->root, "campaign", fields, FIELD_COUNT, written, failure);
     if (r == 0)
         r = bind_experiment(campaign, written->experiment, installation, overrides, failure);
+    if (r == 0)
+        r = software_settings_bind(document, &written->software, &campaign->experiment->software, failure);
+    if (r == 0)
+        r = experiment_bind_packages(campaign->experiment, document, written->packages, failure);
     if (r == 0)
         r = check_source(campaign->experiment, overrides, failure);
     if (r == 0)

@@ -6,6 +6,7 @@
  *     name: quickstart             # default: the experiment's name
  *     testbed: local               # or a mapping: engine/testbed/host-settings.h has its keys
  *     options: {blas: openblas}
+ *     modules: [gcc/12]            # software-settings.h; spack, container and prefix too
  *     controls: {turbo: off, frequency: base}   # control-settings.h; probes, warm-up and gates have theirs
  *     probes: 1 s
  *     warm-up: steady

@@ -52,7 +52,8 @@ static void journal_kind(struct run *run, const char *what, const struct node_ki
 }
 
 /* "the nodes differ in kernel: nodes a-[1-31]: Linux 6.1; node a-32: Linux 5.10" */
-static int tell(struct run *run, const char *what, const char *const *values, struct failure *failure) {
+int run_note_difference(struct run *run, const char *what, const char *const *values,
+                        struct failure *failure) {
     struct node_kinds kinds;
     if (node_kinds_init(&kinds, values, run->node_count) < 0)
         return failure_memory(failure);
@@ -81,7 +82,7 @@ static int tell_property(struct run *run, const char *what, char *(*value)(const
         if (run_node_is_in(&run->nodes[i]) && !(values[i] = value(&run->nodes[i])))
             r = failure_memory(failure);
     if (r == 0)
-        r = tell(run, what, (const char *const *)values, failure);
+        r = run_note_difference(run, what, (const char *const *)values, failure);
     for (size_t i = 0; values && i < run->node_count; i++)
         free(values[i]);
     free(values);
@@ -119,7 +120,7 @@ static int tell_memory(struct run *run, struct failure *failure) {
             smallest = memory;
         values[sorted[i].node] = number_describe_bytes(smallest, text);
     }
-    return tell(run, "memory", values, failure);
+    return run_note_difference(run, "memory", values, failure);
 }
 
 /* Two names of one machine would measure each other. */

@@ -14,8 +14,9 @@
 /* The mapping as bound, before it becomes a struct experiment. */
 struct written {
     char *name, *summary;
-    const struct document_node *factors, *require, *responses, *options, *packages, *source, *setup, *run,
-        *teardown, *maxima, *memory, *estimate, *model, *design;
+    const struct document_node *factors, *require, *responses, *tables, *options, *packages, *source, *setup,
+        *run, *teardown, *maxima, *memory, *estimate, *model, *design;
+    struct software_written software;
 };
 
 #define NODE(name_, member)                                                                                  \
@@ -39,8 +40,10 @@ static const struct bind_field written_fields[] = {
      .offset = offsetof(struct written, responses),
      .kinds = 1 << DOCUMENT_MAPPING,
      .required = true},
+    MAPPING("tables", tables),
     MAPPING("options", options),
     NODE("packages", packages),
+    SOFTWARE_FIELDS(struct written, software),
     MAPPING("source", source),
     NODE("setup", setup),
     {.key = "run", .type = BIND_NODE, .offset = offsetof(struct written, run), .required = true},
@@ -53,17 +56,38 @@ static const struct bind_field written_fields[] = {
 };
 enum { WRITTEN_FIELD_COUNT = sizeof written_fields / sizeof *written_fields };
 
-/* Names become environment variables and parts of file names: a letter, then letters, digits and underscores,
- * all lower case, so that they cannot meet PATH, LD_PRELOAD and their kind. */
+/* Whether programs may have an environment variable of that name: what is all capitals and has an underscore
+ * (LD_PRELOAD, OMP_NUM_THREADS), ends as paths and flags do, or is one of those that every system has. */
+static bool may_be_a_variable(const char *name) {
+    static const char *const names[] = {"HOME",     "USER", "LOGNAME", "SHELL",  "PWD", "OLDPWD",
+                                        "LANG",     "TERM", "TZ",      "TMPDIR", "TMP", "IFS",
+                                        "HOSTNAME", "ENV",  "UID",     "CC",     "CXX", "FC"};
+    size_t length = strlen(name);
+    if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") < length)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return strchr(name, '_') || (length >= 4 && strcmp(name + length - 4, "PATH") == 0) ||
+           (length >= 5 && strcmp(name + length - 5, "FLAGS") == 0);
+}
+
+/* Names become environment variables and parts of file names. */
 int experiment_check_name(const struct document *document, const struct document_node *key, const char *what,
                           struct failure *failure) {
-    size_t length = strspn(key->text, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    if (key->text[0] >= 'a' && key->text[0] <= 'z' && key->text[length] == '\0' && length <= 64)
-        return 0;
-    return failure_input(
-        failure, document->file, key->line, key->column,
-        "'%s' cannot name %s, expected up to 64 lower-case letters, digits and underscores, a letter first",
-        key->text, what);
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t length = strspn(key->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    if (!key->text[0] || !strchr(letters, key->text[0]) || key->text[length] || length > 64)
+        return failure_input(
+            failure, document->file, key->line, key->column,
+            "'%s' cannot name %s, expected up to 64 letters, digits and underscores, a letter first",
+            key->text, what);
+    if (may_be_a_variable(key->text))
+        return failure_input(failure, document->file, key->line, key->column,
+                             "'%s' cannot name %s, since programs have environment variables of such names; "
+                             "expected a lower-case letter in it",
+                             key->text, what);
+    return 0;
 }
 
 int experiment_check_count(const struct document *document, const struct document_node *node,
@@ -75,9 +99,10 @@ int experiment_check_count(const struct document *document, const struct documen
 }
 
 /* The names that every experiment has: columns of results.csv, and values of its commands. */
-static const char *const reserved_names[] = {"unit",    "row",  "repetition", "order", "block",
-                                             "attempt", "node", "core",       "start", "start_monotonic",
-                                             "cpus"};
+static const char *const reserved_names[] = {
+    "unit",    "row",      "repetition", "order",      "block",
+    "attempt", "node",     "core",       "start",      "start_monotonic",
+    "cpus",    "hostfile", "run_nodes",  "node_cores", "node_memory"};
 
 static bool is_reserved(const char *name) {
     for (size_t i = 0; i < sizeof reserved_names / sizeof *reserved_names; i++)
@@ -199,13 +224,15 @@ static int bind_costs(struct experiment *experiment, const struct document *docu
  */
 
 struct written_run {
-    const struct document_node *streamed, *command;
+    const struct document_node *streamed, *command, *pass;
+    const struct document_node *job; /* for experiment-job.h */
     char *placement;
     double timeout;
 };
 static const struct bind_field run_fields[] = {
     {.key = "streamed", .type = BIND_NODE, .offset = offsetof(struct written_run, streamed)},
     {.key = "command", .type = BIND_NODE, .offset = offsetof(struct written_run, command)},
+    {.key = "pass", .type = BIND_NODE, .offset = offsetof(struct written_run, pass)},
     {.key = "placement", .type = BIND_TEXT, .offset = offsetof(struct written_run, placement)},
     {.key = "timeout",
      .type = BIND_QUANTITY,
@@ -213,6 +240,15 @@ static const struct bind_field run_fields[] = {
      .dimension = UNIT_TIME,
      .minimum = 1e-3,
      .maximum = 1e8},
+#define JOB_FIELD(name_)                                                                                     \
+    { .key = name_, .type = BIND_NODE, .offset = offsetof(struct written_run, job) }
+    JOB_FIELD("nodes"),
+    JOB_FIELD("ranks"),
+    JOB_FIELD("ranks-per-node"),
+    JOB_FIELD("threads"),
+    JOB_FIELD("bind"),
+    JOB_FIELD("mpirun"),
+    JOB_FIELD("files"),
 };
 enum { RUN_FIELD_COUNT = sizeof run_fields / sizeof *run_fields };
 
@@ -231,6 +267,8 @@ static int bind_run(struct experiment *experiment, const struct document *docume
         r = experiment_command_bind(document, written.streamed ? written.streamed : written.command, "run",
                                     &experiment->run, failure);
     }
+    if (r == 0)
+        r = experiment_job_bind(experiment, document, node, &experiment->job, failure);
     experiment->timeout = written.timeout;
     experiment->placement_text = take_pointer(written.placement);
     const struct document_node *at = document_get(node, "placement");
@@ -330,8 +368,10 @@ static const struct bind_field model_fields[] = {
      .offset = offsetof(struct experiment_model, response),
      .required = true},
     {.key = "terms", .type = BIND_TEXT, .offset = offsetof(struct experiment_model, terms)},
+    {.key = "table", .type = BIND_TEXT, .offset = offsetof(struct experiment_model, table)},
     {.key = "sizes", .type = BIND_TEXTS, .offset = offsetof(struct experiment_model, sizes)},
     {.key = "by", .type = BIND_TEXTS, .offset = offsetof(struct experiment_model, by)},
+    {.key = "set", .type = BIND_TEXTS, .offset = offsetof(struct experiment_model, set)},
 };
 enum { MODEL_FIELD_COUNT = sizeof model_fields / sizeof *model_fields };
 
@@ -347,17 +387,23 @@ static int bind_model(struct experiment *experiment, const struct document *docu
     if (r < 0)
         return r;
     for (size_t i = 0; i < experiment->response_count; i++)
-        if (strcmp(experiment->responses[i].name, experiment->model->response) == 0)
+        if (strcmp(experiment->responses[i].name, experiment->model->response) == 0 &&
+            experiment->responses[i].type == EXPERIMENT_RESPONSE_NUMBER)
             return 0;
     const struct document_node *at = document_get(node, "response");
     return failure_input(failure, document->file, at->line, at->column,
-                         "'%s' is not a response of this experiment", experiment->model->response);
+                         "'%s' is not a response of this experiment that is a number",
+                         experiment->model->response);
 }
 
-static int bind_packages(struct experiment *experiment, const struct document *document,
-                         const struct document_node *node, struct failure *failure) {
+int experiment_bind_packages(struct experiment *experiment, const struct document *document,
+                             const struct document_node *node, struct failure *failure) {
     if (!node)
         return 0;
+    for (size_t i = 0; i < experiment->packages.count; i++)
+        free(experiment->packages.items[i]);
+    free(experiment->packages.items);
+    experiment->packages = (struct bind_texts){0};
     struct bind_field field = {.key = "packages", .type = BIND_TEXTS};
     int r = bind_value(document, node, &field, &experiment->packages, failure);
     for (size_t i = 0; r == 0 && i < experiment->packages.count; i++) {
@@ -375,6 +421,16 @@ static int bind_packages(struct experiment *experiment, const struct document *d
 /* ---- The whole -------------------------------------------------------------------------------------------
  */
 
+int experiment_name_check(const char *name, const char *file, size_t line, size_t column,
+                          struct failure *failure) {
+    size_t length = strlen(name);
+    if (length > 0 && length <= 64 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == length)
+        return 0;
+    return failure_input(
+        failure, file, line, column,
+        "'%s' cannot name an experiment, expected up to 64 lower-case letters, digits, - and _", name);
+}
+
 int experiment_from_node(const struct document *document, const struct document_node *node,
                          const char *base_folder, struct experiment **ret, struct failure *failure) {
     struct experiment *experiment = calloc(1, sizeof *experiment);
@@ -385,13 +441,9 @@ int experiment_from_node(const struct document *document, const struct document_
     struct written written = {0};
     int r =
         bind_mapping(document, node, "experiment", written_fields, WRITTEN_FIELD_COUNT, &written, failure);
-    if (r == 0 && (strspn(written.name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(written.name) ||
-                   !written.name[0] || strlen(written.name) > 64)) {
+    if (r == 0) {
         const struct document_node *at = document_get(node, "name");
-        r = failure_input(
-            failure, document->file, at->line, at->column,
-            "'%s' cannot name an experiment, expected up to 64 lower-case letters, digits, - and _",
-            written.name);
+        r = experiment_name_check(written.name, document->file, at->line, at->column, failure);
     }
     experiment->name = take_pointer(written.name);
     experiment->summary = take_pointer(written.summary);
@@ -401,7 +453,11 @@ int experiment_from_node(const struct document *document, const struct document_
     if (r == 0)
         r = bind_run(experiment, document, written.run, failure);
     if (r == 0)
+        r = experiment_bind_tables(experiment, document, written.tables, failure);
+    if (r == 0)
         r = experiment_bind_responses(experiment, document, written.responses, failure);
+    if (r == 0)
+        r = experiment_bind_pass(experiment, document, document_get(written.run, "pass"), failure);
     if (r == 0)
         r = experiment_bind_options(experiment, document, written.options, failure);
     if (r == 0)
@@ -411,7 +467,9 @@ int experiment_from_node(const struct document *document, const struct document_
     if (r == 0)
         r = bind_costs(experiment, document, &written, failure);
     if (r == 0)
-        r = bind_packages(experiment, document, written.packages, failure);
+        r = experiment_bind_packages(experiment, document, written.packages, failure);
+    if (r == 0)
+        r = software_settings_bind(document, &written.software, &experiment->software, failure);
     if (r == 0)
         r = bind_source(experiment, document, written.source, base_folder, failure);
     if (r == 0)
@@ -431,6 +489,17 @@ int experiment_from_node(const struct document *document, const struct document_
     return 0;
 }
 
+const char *experiment_placement_name(enum experiment_placement placement) {
+    static const char *const names[] = {"core", "node", "job"};
+    return names[placement];
+}
+
+static int refuse_placement(const struct experiment *experiment, const char *expected,
+                            struct failure *failure) {
+    return failure_input(failure, experiment->file, experiment->placement_line, experiment->placement_column,
+                         "'placement' is '%s', expected %s", experiment->placement_text, expected);
+}
+
 int experiment_resolve(struct experiment *experiment, struct failure *failure) {
     experiment->placement = EXPERIMENT_PLACEMENT_NODE;
     const char *text = experiment->placement_text;
@@ -441,13 +510,16 @@ int experiment_resolve(struct experiment *experiment, struct failure *failure) {
         cleanup_free char *name = strndup(text + 1, length - 2);
         text = name ? experiment_option_value(experiment, name) : NULL;
     }
-    if (text && strcmp(text, "core") == 0)
+    if (text && strcmp(text, "job") == 0)
+        experiment->placement = EXPERIMENT_PLACEMENT_JOB;
+    else if (text && strcmp(text, "core") == 0)
         experiment->placement = EXPERIMENT_PLACEMENT_CORE;
     else if (!text || strcmp(text, "node") != 0)
-        return failure_input(failure, experiment->file, experiment->placement_line,
-                             experiment->placement_column,
-                             "'placement' is '%s', expected core, node, or an option that is one of them",
-                             experiment->placement_text);
+        return refuse_placement(experiment, "core, node, job, or an option that is one of them", failure);
+    if (experiment->placement == EXPERIMENT_PLACEMENT_CORE && experiment_has_ranks(experiment))
+        return refuse_placement(experiment, "node or job, since 'run' has ranks", failure);
+    if (experiment->placement == EXPERIMENT_PLACEMENT_JOB && experiment->streamed)
+        return refuse_placement(experiment, "core or node, since the kernel is streamed", failure);
     return 0;
 }
 
@@ -475,7 +547,9 @@ void experiment_free(struct experiment *experiment) {
     for (size_t i = 0; i < experiment->condition_count; i++)
         expression_free(experiment->conditions[i]);
     free(experiment->conditions);
+    experiment_tables_clear(experiment);
     experiment_responses_clear(experiment);
+    expression_free(experiment->pass);
     experiment_options_clear(experiment);
     for (size_t i = 0; i < experiment->maximum_count; i++) {
         free(experiment->maxima[i].name);
@@ -487,11 +561,13 @@ void experiment_free(struct experiment *experiment) {
     for (size_t i = 0; i < experiment->packages.count; i++)
         free(experiment->packages.items[i]);
     free(experiment->packages.items);
+    software_settings_clear(&experiment->software);
     bind_clear(source_fields, SOURCE_FIELD_COUNT, &experiment->source);
     free(experiment->source.recorded);
     experiment_commands_free(experiment->setup, experiment->setup_count);
     experiment_commands_free(experiment->teardown, experiment->teardown_count);
     experiment_command_clear(&experiment->run);
+    experiment_job_clear(&experiment->job);
     if (experiment->model)
         bind_clear(model_fields, MODEL_FIELD_COUNT, experiment->model);
     free(experiment->model);

@@ -12,13 +12,17 @@
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
 #include "engine/run/experiment-command.h"
+#include "engine/run/experiment-job.h"
+#include "engine/run/software-settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    EXPERIMENT_NAMES_MOST = 256, /* factors, responses, options and maxima, each */
+    EXPERIMENT_NAMES_MOST = 256, /* factors, responses, options, maxima, and columns of a table, each */
+    EXPERIMENT_TABLES_MOST = 16,
+    EXPERIMENT_TEXT_MOST = 256, /* bytes of a response that is a text */
 };
 
 enum experiment_option_type {
@@ -38,11 +42,28 @@ struct experiment_option {
     bool given;  /* by the campaign */
 };
 
+/* What is read from a unit's output: a response, or a column of a table. */
+enum experiment_response_type { EXPERIMENT_RESPONSE_NUMBER, EXPERIMENT_RESPONSE_TEXT };
+
 struct experiment_response {
     char *name;
-    char *unit; /* UCUM code, or any text for a unit of the user's own; "1" for none */
+    int type;   /* enum experiment_response_type */
+    char *unit; /* UCUM code, or any text for a unit of the user's own; "1" for none, "" of a text */
     char *description;
-    char *pattern; /* POSIX extended regular expression with one group; NULL when streamed */
+    /* The rest is a response's only. */
+    char *pattern;             /* POSIX extended regular expression with one group; NULL when streamed */
+    struct bind_texts choices; /* of a text; none: any */
+    struct bind_texts pass;    /* those of the choices with which a unit passes; none: all */
+};
+
+/* A further table, of which every line of a unit's output that the pattern matches is a row. */
+struct experiment_table {
+    char *name, *file; /* of an archive: "results/tables/NAME.csv" */
+    char *description;
+    char *pattern; /* with a group for each column */
+    const struct document_node *columns_node;
+    struct experiment_response *columns;
+    size_t column_count;
 };
 
 /* Where the working folder of setup and run comes from, when not from the experiment's own folder. */
@@ -61,12 +82,18 @@ struct experiment_maximum {
     struct expression *expression; /* over the factors */
 };
 
-enum experiment_placement { EXPERIMENT_PLACEMENT_CORE, EXPERIMENT_PLACEMENT_NODE };
+enum experiment_placement {
+    EXPERIMENT_PLACEMENT_CORE,
+    EXPERIMENT_PLACEMENT_NODE,
+    EXPERIMENT_PLACEMENT_JOB,
+};
 
 /* What `assay fit ARCHIVE` does when nothing else is said; it travels in run.json. */
 struct experiment_model {
     char *method, *response, *terms;
+    char *table; /* the further table that it is of, or NULL */
     struct bind_texts sizes, by;
+    struct bind_texts set; /* parameters of the method, NAME=VALUE */
 };
 
 struct experiment {
@@ -82,6 +109,8 @@ struct experiment {
     size_t condition_count;
     struct experiment_response *responses;
     size_t response_count;
+    struct experiment_table *tables;
+    size_t table_count;
     struct experiment_option *options;
     size_t option_count;
     struct experiment_maximum *maxima;
@@ -90,11 +119,15 @@ struct experiment {
     struct expression *estimate; /* seconds a unit; over the factors; or NULL */
 
     struct bind_texts packages; /* of Debian, needed on a node */
+    struct software_settings software;
     struct experiment_source source;
     struct experiment_command *setup, *teardown;
     size_t setup_count, teardown_count;
     struct experiment_command run;
-    bool streamed;        /* the run command takes rows on its input; see experiments/dgemm/README.md */
+    struct experiment_job job;
+    struct expression
+        *pass;     /* over the responses: what must be true, so neither 0 nor nan, of a unit; or NULL */
+    bool streamed; /* the run command takes rows on its input; see experiments/dgemm/README.md */
     char *placement_text; /* core, node, {option}, or NULL */
     uint32_t placement_line, placement_column;
     enum experiment_placement placement; /* after experiment_resolve */
@@ -115,6 +148,14 @@ int experiment_from_node(const struct document *document, const struct document_
                          const char *base_folder, struct experiment **ret, struct failure *failure);
 void experiment_free(struct experiment *experiment);
 
+/* Refuses what cannot be the `name` of an experiment; the place is where it was written. */
+int experiment_name_check(const char *name, const char *file, size_t line, size_t column,
+                          struct failure *failure);
+
+/* The packages in NODE, of the experiment's own document or of a campaign, instead of those before; NULL:
+ * they stay. */
+int experiment_bind_packages(struct experiment *experiment, const struct document *document,
+                             const struct document_node *node, struct failure *failure);
 /* A package of Debian that a node needs beside those that the experiment names; one that is there already is
  * fine. 0 or -ENOMEM. */
 int experiment_add_package(struct experiment *experiment, const char *name, struct failure *failure);
@@ -122,6 +163,8 @@ int experiment_add_package(struct experiment *experiment, const char *name, stru
 /* Sets an option from the campaign or the command line, checked; messages are about DOCUMENT's NODE. */
 int experiment_set_option(struct experiment *experiment, const char *name, const char *value,
                           const char *file, size_t line, size_t column, struct failure *failure);
+/* "core", "node", "job". */
+const char *experiment_placement_name(enum experiment_placement placement);
 /* After the options are set: resolves what depends on them (placement). */
 int experiment_resolve(struct experiment *experiment, struct failure *failure);
 

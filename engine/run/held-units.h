@@ -23,6 +23,7 @@ struct measured_unit {
     int64_t end_ns;                     /* monotonic; negative: not known yet */
     uint64_t output_bytes, error_bytes; /* of a command: all that it wrote, also what was not kept */
     int64_t held_ns;                    /* monotonic, of the engine: since when it waits */
+    size_t shares;                      /* of its placement: it ran on the nodes of the first so many */
 };
 
 /* Zeroed memory is an empty queue. */

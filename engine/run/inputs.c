@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/host-list.h"
+#include "engine/run/plan-describe.h"
 #include "engine/run/run-state.h"
 #include "engine/run/source-files.h"
 #include "engine/run/tree-difference.h"
@@ -77,6 +78,8 @@ int inputs_save(const struct inputs *inputs, struct failure *failure) {
     if (inputs->design)
         add_file(object, "design", inputs->design, inputs->design_sha256);
     json_add_string(object, "seed", inputs->seed);
+    if (inputs->facts.known)
+        plan_add_facts(&inputs->facts, json_add_object(object, "facts"));
     json_add_boolean(object, "columns", inputs->table != NULL);
     json_add_string(object, "table_sha256", inputs->table_sha256);
     json_add_string(object, "order_sha256", inputs->order_sha256);
@@ -148,6 +151,11 @@ static int keep_design(const char *run_folder, const char *design, struct failur
     return file_replace(copy, bytes.bytes, bytes.length, 0666, failure);
 }
 
+/* Its table is not what will be measured: a run that dies before it knows better makes it again. */
+static bool is_guessed(const struct plan *plan) {
+    return !plan->facts.known && design_uses_facts(plan->design);
+}
+
 static int take_plan(struct inputs *inputs, const struct plan *plan,
                      const struct campaign_overrides *overrides) {
     const struct campaign *campaign = plan->campaign;
@@ -157,7 +165,7 @@ static int take_plan(struct inputs *inputs, const struct plan *plan,
     inputs->folder = strdup(campaign->folder);
     inputs->seed = strdup(seed);
     inputs->experiment = experiment ? strdup(experiment) : NULL;
-    bool columns = plan->design->column_count > 0;
+    bool columns = plan->design->column_count > 0 && !is_guessed(plan);
     inputs->table = columns ? file_join(inputs->run_folder, "design.csv") : NULL;
     if (!inputs->folder || !inputs->seed || (experiment && !inputs->experiment) ||
         (columns && !inputs->table) || hash_order(plan->order, inputs->order_sha256) < 0)
@@ -245,6 +253,17 @@ static int take_texts(const struct document_node *node, const char *key, char **
     return texts ? 0 : -ENOMEM;
 }
 
+static void take_facts(const struct document_node *node, struct plan_facts *ret) {
+    static const char *const keys[PLAN_FACTS] = {"run_nodes", "node_cores", "node_memory"};
+    double *const values[PLAN_FACTS] = {&ret->nodes, &ret->cores, &ret->memory};
+    ret->known = node != NULL;
+    for (size_t i = 0; i < PLAN_FACTS; i++) {
+        const struct document_node *value = document_get(node, keys[i]);
+        ret->known &=
+            value && value->text && number_parse_double(value->text, strlen(value->text), values[i]);
+    }
+}
+
 static int take_members(struct inputs *inputs, const struct document_node *root) {
     const struct document_node *campaign = document_get(root, "campaign"),
                                *design = document_get(root, "design"), *source = document_get(root, "source"),
@@ -260,6 +279,7 @@ static int take_members(struct inputs *inputs, const struct document_node *root)
     take_hash(root, "table_sha256", inputs->table_sha256);
     take_hash(root, "order_sha256", inputs->order_sha256);
     inputs->seed = take_text(root, "seed");
+    take_facts(document_get(root, "facts"), &inputs->facts);
     if (inputs->experiment && !(inputs->copied_experiment = file_join(inputs->run_folder, "experiment")))
         return -ENOMEM;
     if (columns && columns->kind == DOCUMENT_BOOLEAN && strcmp(columns->text, "true") == 0 &&
@@ -305,6 +325,18 @@ int inputs_read(const char *run_folder, struct inputs *ret, struct failure *fail
     *ret = inputs;
     inputs = (struct inputs){0};
     return 0;
+}
+
+int inputs_take_plan(const char *run_folder, const struct plan *plan, struct failure *failure) {
+    cleanup(inputs_clear) struct inputs inputs = {0};
+    int r = inputs_read(run_folder, &inputs, failure);
+    if (r < 0)
+        return r;
+    inputs.facts = plan->facts;
+    free(inputs.table);
+    inputs.table = plan->design->column_count > 0 ? file_join(inputs.run_folder, "design.csv") : NULL;
+    r = hash_table(plan, inputs.table_sha256, failure);
+    return r < 0 ? r : inputs_save(&inputs, failure);
 }
 
 static void free_texts(char **texts, size_t count) {
@@ -528,7 +560,7 @@ int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, stru
         return r;
     if (hash_order(plan->order, order) < 0)
         return failure_memory(failure);
-    if (strcmp(table, inputs->table_sha256) != 0)
+    if (!is_guessed(plan) && strcmp(table, inputs->table_sha256) != 0)
         return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
                                 "'%s/design.csv' is not the design that the run began with",
                                 inputs->run_folder);

@@ -35,12 +35,16 @@ struct inputs {
     char **executables; /* files of the copied experiment: members of archives have no permission bits */
     size_t executable_count;
     bool has_more_spares; /* than inputs.json says */
+    struct plan_facts
+        facts; /* that the design was made with, once they are known and if it depends on them */
 };
 
 /* Writes inputs.json into RUN_FOLDER, which has the campaign.yaml and, where there is one, the design.csv and
  * experiment/ of this run. SETTINGS: the command line's; NULL: none. */
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
                  struct failure *failure);
+/* The same for PLAN in place of one that was made with guesses. */
+int inputs_take_plan(const char *run_folder, const struct plan *plan, struct failure *failure);
 int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure);
 void inputs_clear(struct inputs *inputs);
 

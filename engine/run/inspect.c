@@ -9,7 +9,7 @@
 #include "engine/remote/node-facts.h"
 #include "engine/run/answers.h"
 #include "engine/run/node-out.h"
-#include "engine/run/places.h"
+#include "engine/run/placement.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -247,11 +247,10 @@ static int tell_notes(struct run *run, struct failure *failure) {
 static int check_memory(const struct run *run, const struct run_node *node, struct failure *failure) {
     if (run->plan->memory <= 0)
         return 0;
-    size_t processes = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? node->core_count : 1;
+    size_t processes = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? node->core_count
+                                                                               : run->plan->ranks_per_node;
     double needed = run->plan->memory * (double)processes;
-    uint64_t available = node->facts->memory_available;
-    if (node->facts->memory_limit < available)
-        available = node->facts->memory_limit;
+    uint64_t available = run_available_memory(node);
     if (needed <= (double)available)
         return 0;
     char need[NUMBER_TEXT_SIZE], each[NUMBER_TEXT_SIZE], have[NUMBER_TEXT_SIZE];
@@ -284,7 +283,7 @@ static int check_memories(const struct run *run, struct failure *failure) {
 static int check_lanes(const struct run *run, struct failure *failure) {
     uint64_t lanes = 0;
     for (size_t i = 0; i < run->node_count; i++) {
-        size_t here = places_count(run, &run->nodes[i]);
+        size_t here = placement_count(run, &run->nodes[i]);
         if (!run_node_is_in(&run->nodes[i]))
             continue;
         if (here > REMOTE_COMMANDS_LIMIT)
@@ -343,6 +342,8 @@ int run_phase_inspect(struct run *run, struct failure *failure) {
         r = tell_notes(run, failure);
     if (r == 0)
         r = run_note_differences(run, failure);
+    if (r == 0)
+        r = run_plan_for_facts(run, failure);
     if (r == 0)
         r = settling_check_nodes(run, failure);
     if (r == 0)

@@ -1,10 +1,10 @@
 /* A lane that runs one command a unit: its output, kept in results/raw/, is read with the responses'
  * patterns. */
 #include "engine/run/measurement.h"
+#include "engine/run/unit-output.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,17 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int start_unit(struct lane *lane, struct failure *failure);
+enum { UNIT_LEFT_OUT = 1 };
 
-/* "results/raw/12-dahu-3-all.out"; of a later attempt "results/raw/12-dahu-3-all-again-2.out". */
-static char *name_output(const struct lane *lane, const char *suffix) {
-    size_t order = lane_position(lane, lane->next) + 1;
-    unsigned attempt = lane_attempt(lane, order - 1);
-    if (attempt == 1)
-        return text_format("results/raw/%zu-%s-%s.%s", order, lane->node->name, lane->core, suffix);
-    return text_format("results/raw/%zu-%s-%s-again-%u.%s", order, lane->node->name, lane->core, attempt,
-                       suffix);
-}
+static int start_unit(struct lane *lane, struct failure *failure);
 
 /* Keeps what the unit wrote, so that a number can be traced to its text. */
 static int keep_output(struct lane *lane, struct failure *failure) {
@@ -31,43 +23,32 @@ static int keep_output(struct lane *lane, struct failure *failure) {
         const char *suffix;
         const struct text *text;
     } parts[] = {{"out", &lane->output}, {"err", &lane->errors}};
+    size_t position = lane_position(lane, lane->next);
     int r = run_make_folder(run, "results/raw", failure);
     for (size_t i = 0; r == 0 && i < 2; i++) {
         if (parts[i].text->length == 0)
             continue;
-        cleanup_free char *name = name_output(lane, parts[i].suffix);
+        cleanup_free char *name =
+            unit_output_name(position + 1, ledger_place_node(run->ledger, lane->at.place), lane->at.core,
+                             lane_attempt(lane, position), parts[i].suffix);
         r = name ? run_write_file(run, name, parts[i].text->bytes, parts[i].text->length, failure)
                  : failure_memory(failure);
     }
     return r;
 }
 
-/* The first match of a pattern: its first group must be a number. One that ends where the output was CUT may
- * go on behind it. */
-static bool read_response(const struct lane *lane, size_t i, bool cut, double *ret, char why[static 512]) {
-    const struct experiment_response *response = &lane->measurement->run->experiment->responses[i];
-    const char *text;
-    size_t length;
-    int found = pattern_find(&lane->measurement->patterns[i], lane->output.bytes, lane->output.length, &text,
-                             &length);
-    if (found < 0) {
-        snprintf(
-            why, 512,
-            "the pattern of '%s', '%.200s', was given up after %d s of CPU time: it takes too long on %zu "
-            "bytes of output",
-            response->name, response->pattern, (int)PATTERN_CPU_SECONDS_MAX, lane->output.length);
-        return false;
+/* What mpirun says of a failure is a few lines with rules around them: their end in one line, without these.
+ */
+static void append_end(const struct text *errors, char *why, size_t size) {
+    enum { KEPT = 280 };
+    char line[KEPT + 1];
+    size_t kept = KEPT;
+    for (size_t i = errors->length; i > 0 && kept > 0; i--) {
+        char c = errors->bytes[i - 1] > ' ' ? errors->bytes[i - 1] : ' ';
+        if ((c != ' ' && c != '-') || (kept < KEPT && line[kept] != c && line[kept] != ' '))
+            line[--kept] = c;
     }
-    if (!found || (cut && text + length == lane->output.bytes + lane->output.length)) {
-        snprintf(why, 512, "nothing in the output matches the pattern of '%s', '%.200s'", response->name,
-                 response->pattern);
-        return false;
-    }
-    if (number_parse_double(text, length, ret))
-        return true;
-    snprintf(why, 512, "the pattern of '%s' found '%.*s', expected a number", response->name,
-             (int)(length < 100 ? length : 100), text);
-    return false;
+    snprintf(why + strnlen(why, size), size - strnlen(why, size), "%.*s", (int)(KEPT - kept), line + kept);
 }
 
 /* The last line that has anything in it. */
@@ -94,24 +75,29 @@ static void note_cut(const struct lane *lane, const struct remote_exit *exit, bo
         snprintf(why + strnlen(why, 340), 512 - strnlen(why, 340), "; %s", sentence);
     else if (!measurement->cut_noted) {
         run_note(measurement->run, "unit %zu on node %s: %s", lane_position(lane, lane->next) + 1,
-                 lane->node->name, sentence);
+                 lane->at.node->name, sentence);
         measurement->cut_noted = true;
     }
 }
 
-static void record_unit(struct lane *lane, const struct remote_exit *exit, const char *not_started) {
+static bool record_unit(struct lane *lane, const struct remote_exit *exit, const char *not_started) {
     struct measurement *measurement = lane->measurement;
-    const struct experiment *experiment = measurement->run->experiment;
     double responses[EXPERIMENT_NAMES_MOST];
     char why[512] = "", how[128];
-    bool good = exit && !exit->signalled && exit->code == 0 && !exit->timed_out;
+    bool good = exit && !exit->signalled && exit->code == 0 && !exit->timed_out && !lane->stuck;
     if (!exit)
         snprintf(why, sizeof why, "%.500s", not_started);
+    else if (lane->stuck)
+        snprintf(why, sizeof why, "it printed nothing, and its ranks were idle, for %d s; it was stopped",
+                 JOB_STUCK_SECONDS);
     else if (!good)
         snprintf(why, sizeof why, "the command %s%s%.300s", remote_exit_describe(exit, how, sizeof how),
-                 lane->errors.length ? ": " : "", last_line(&lane->errors));
-    for (size_t i = 0; good && i < experiment->response_count; i++)
-        good = read_response(lane, i, exit->output_cut, &responses[i], why);
+                 lane->errors.length ? ": " : "", measurement->job ? "" : last_line(&lane->errors));
+    if (exit && !good && !lane->stuck && measurement->job)
+        append_end(&lane->errors, why, sizeof why);
+    if (good)
+        good = unit_output_read(measurement->run->experiment, measurement->patterns, &measurement->texts,
+                                &lane->output, exit->output_cut, responses, why);
     note_cut(lane, exit, good, why);
     size_t position = lane_position(lane, lane->next);
     measurement_record(measurement, lane,
@@ -124,12 +110,13 @@ static void record_unit(struct lane *lane, const struct remote_exit *exit, const
                                                .end_ns = exit ? exit->monotonic_ns : -1},
                        good ? responses : NULL, good ? NULL : why);
     if (good)
-        run_take_unit_time(measurement->run, lane->node, position, lane->unit_start.monotonic_ns,
+        run_take_unit_time(measurement->run, lane->at.node, position, lane->unit_start.monotonic_ns,
                            exit->monotonic_ns);
     if (good)
         lane->failures_in_a_row = 0;
     else
         lane_note_failure(lane, position, why);
+    return good;
 }
 
 static void on_started(struct remote_command *command, const struct remote_start *start, void *context) {
@@ -146,6 +133,29 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
     text_append(text, bytes, length);
 }
 
+/* The lane cannot go on for the reason WHY, or has nothing more to do. */
+static void end_lane(struct lane *lane, const struct failure *why) {
+    if (why && lane_is_lost(lane, why))
+        return;
+    if (why)
+        measurement_fail(lane->measurement, why);
+    measurement_lane_over(lane->measurement, lane);
+}
+
+/* The next unit, or the end of the lane. */
+static void go_on(struct lane *lane) {
+    const struct measurement *measurement = lane->measurement;
+    struct failure why = {0};
+    int r = UNIT_LEFT_OUT;
+    while (r == UNIT_LEFT_OUT && !lane->finished && !measurement->ended && !measurement->run->interrupted &&
+           lane->next < lane->count && !lane_refuse(lane, lane->next, 0))
+        r = start_unit(lane, &why);
+    if (r == UNIT_LEFT_OUT && !lane->finished)
+        end_lane(lane, NULL);
+    else if (r < 0)
+        end_lane(lane, &why);
+}
+
 static void on_exit_unit(struct remote_command *command, const struct remote_exit *exit,
                          const struct failure *failure, void *context) {
     struct lane *lane = context;
@@ -153,42 +163,41 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
     lane->command = NULL;
     remote_command_free(command);
     struct failure why = {0};
-    int r = 0;
+    bool good = false;
     if (!exit && lane_is_lost(lane, failure))
         return;
     /* A command that cannot be started is the experiment's failure, as is one that exits badly; a link that
      * is dead is not. */
-    bool answered = exit || (failure && failure->kind == FAILURE_EXPERIMENT);
-    if (!answered) {
-        why = *failure;
-        r = failure->code;
-    } else if (!measurement->ended && !measurement->run->interrupted) {
-        r = exit ? keep_output(lane, &why) : 0;
-        if (r == 0)
-            record_unit(lane, exit, exit ? NULL : failure->text);
+    if (!exit && failure->kind != FAILURE_EXPERIMENT) {
+        end_lane(lane, failure);
+        return;
+    }
+    /* What ended it may be that a node of it is gone, which is not known before its lease is over. */
+    bool left = exit && (exit->signalled || exit->code != 0) && measurement->job && !job_is_heard(lane);
+    if (!left && !measurement->ended && !measurement->run->interrupted) {
+        if (exit && keep_output(lane, &why) < 0) {
+            end_lane(lane, &why);
+            return;
+        }
+        good = record_unit(lane, exit, exit ? NULL : failure->text);
         lane->next++;
         if (lane->finished) /* its node was taken out */
             return;
-        if (r == 0 && exit && exit->abandoned) {
+        if (exit && exit->abandoned) {
             cleanup_free char *what = text_format("unit %zu", lane_position(lane, lane->next - 1) + 1);
             lane_hang(lane, what ? what : "a unit");
             return;
         }
-        if (r == 0 && !measurement->ended && lane->next < lane->count && !lane_refuse(lane, lane->next, 0)) {
-            r = start_unit(lane, &why);
-            if (r == 0 || lane_is_lost(lane, &why))
-                return;
-        }
     }
-    if (r < 0)
-        measurement_fail(measurement, &why);
-    measurement_lane_over(measurement, lane);
+    if (measurement->job)
+        job_end_unit(lane, good, go_on);
+    else
+        go_on(lane);
 }
 
-static int start_unit(struct lane *lane, struct failure *failure) {
+static void launch(struct lane *lane, const struct failure *why) {
     const struct run *run = lane->measurement->run;
-    text_reset(&lane->output);
-    text_reset(&lane->errors);
+    struct failure failure;
     struct remote_command_specification specification = {
         .output_limit = LANE_OUTPUT_MOST,
         .error_limit = LANE_ERRORS_MOST,
@@ -196,12 +205,38 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     };
     struct remote_command_callbacks callbacks = {
         .on_started = on_started, .on_output = on_output, .on_exit = on_exit_unit};
-    return lane_launch(lane, &specification, &callbacks, failure);
+    if (why)
+        end_lane(lane, why);
+    else if (lane->measurement->ended || run->interrupted)
+        end_lane(lane, NULL);
+    else if (lane_launch(lane, &specification, &callbacks, &failure) < 0)
+        end_lane(lane, &failure);
+}
+
+/* UNIT_LEFT_OUT: its nodes are not there any more. The run will be partial for want of them. */
+static int start_unit(struct lane *lane, struct failure *failure) {
+    struct run *run = lane->measurement->run;
+    text_reset(&lane->output);
+    text_reset(&lane->errors);
+    lane->stuck = false;
+    lane->idle_since_ns = 0;
+    if (lane->measurement->job) {
+        int r = job_shape(lane, &lane->shape, failure);
+        if (r < 0)
+            return r;
+        lane->shares = lane->at.count < lane->shape.nodes ? lane->at.count : lane->shape.nodes;
+        if (lane->shares < lane->shape.nodes) {
+            run_note(run, "unit %zu is left out: it needs %zu nodes, and there are %zu",
+                     lane_position(lane, lane->next) + 1, lane->shape.nodes, lane->shares);
+            lane->next++;
+            return UNIT_LEFT_OUT;
+        }
+    }
+    return lane_write_files(lane, launch, failure);
 }
 
 int lane_start_commands(struct lane *lane, struct failure *failure) {
-    if (!lane_refuse(lane, lane->next, 0))
-        return start_unit(lane, failure);
-    measurement_lane_over(lane->measurement, lane);
+    (void)failure; /* what fails ends the measurement by itself */
+    go_on(lane);
     return 0;
 }

@@ -40,7 +40,7 @@ static void fail(struct lane *lane, const char *format, ...) {
     va_end(arguments);
     struct failure failure;
     failure_set_kind(&failure, FAILURE_EXPERIMENT, -EPROTO, "the kernel on node %s, core %s %s",
-                     lane->node->name, lane->core, sentence);
+                     lane->at.node->name, lane->at.core, sentence);
     measurement_fail(lane->measurement, &failure);
 }
 
@@ -61,7 +61,7 @@ static bool is_to_be_sent(struct lane *lane) {
     const struct run *run = lane->measurement->run;
     if (!run->times)
         return true;
-    int64_t expected_ns = run_expect_ns(run, lane->node, lane_position(lane, lane->sent));
+    int64_t expected_ns = run_expect_ns(run, lane->at.node, lane_position(lane, lane->sent));
     if (lane->sent == lane->next)
         lane->ahead_ns = 0;
     else if (expected_ns < 0 || (lane->sent - lane->next > 1 && lane->ahead_ns + expected_ns > ahead_most_ns))
@@ -136,9 +136,9 @@ static void take_fact(struct lane *lane, const char *line, size_t length) {
     const char *end = line + length;
     while (value < end && *value == ' ')
         value++;
-    cJSON *facts = cJSON_GetObjectItemCaseSensitive(lane->node->software, "kernel");
+    cJSON *facts = cJSON_GetObjectItemCaseSensitive(lane->at.node->software, "kernel");
     if (!facts)
-        facts = json_add_object(lane->node->software, "kernel");
+        facts = json_add_object(lane->at.node->software, "kernel");
     if (!name || !facts || cJSON_GetObjectItemCaseSensitive(facts, name))
         return;
     if (end - value > FACT_VALUE_MOST)
@@ -197,13 +197,13 @@ static void take_header(struct lane *lane, const char *line, size_t length) {
 /* The last unit that was answered ended at END_NS. */
 static void take_last_time(struct lane *lane, int64_t end_ns) {
     if (lane->next > 0)
-        run_take_unit_time(lane->measurement->run, lane->node, lane_position(lane, lane->next - 1),
+        run_take_unit_time(lane->measurement->run, lane->at.node, lane_position(lane, lane->next - 1),
                            lane->last_begun_ns, end_ns);
 }
 
 /* When it ended is known when the next one begins. */
 static void record_answer(struct lane *lane, struct unit_start *start, const double *responses) {
-    const struct agent_clock *clock = &lane->node->clocks[RUN_CLOCK_START];
+    const struct agent_clock *clock = &lane->at.node->clocks[RUN_CLOCK_START];
     int64_t begun_ns = start->monotonic_ns;
     if (begun_ns < 0 && clock->exchanges > 0)
         begun_ns = start->wall_ns - clock->node_wall_ns + clock->node_monotonic_ns;
@@ -311,7 +311,7 @@ void lane_check_streamed(struct lane *lane, int64_t now_ns) {
     if (timeout <= 0 || lane->finished || !lane->command)
         return;
     /* What a node answered while it could not be heard comes when it can be. */
-    if (agent_link_state(lane->node->link) != AGENT_LINK_READY || lane->next == lane->sent) {
+    if (agent_link_state(lane->at.node->link) != AGENT_LINK_READY || lane->next == lane->sent) {
         lane->heard_ns = now_ns;
         return;
     }
@@ -333,7 +333,7 @@ static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
     char why[128];
     if (measurement->ended || measurement->run->interrupted || lane->next == lane->count)
         return false;
-    snprintf(why, sizeof why, "the kernel on core %s had no answer for %g s, and was ended", lane->core,
+    snprintf(why, sizeof why, "the kernel on core %s had no answer for %g s, and was ended", lane->at.core,
              measurement->run->experiment->timeout);
     /* When the unit before ended is not known: not when the kernel was killed. It does not wait for more. */
     held_units_end_last(&lane->held, INT64_MIN);

@@ -1,11 +1,10 @@
 /* What the two kinds of lanes share: their beginning, their end, and the command that they start. */
 #include "engine/run/measurement.h"
-#include "engine/run/places.h"
+#include "engine/run/software.h"
 
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +27,7 @@ bool lane_want_repeats(const struct run *run, size_t first, size_t count) {
 static int choose_positions(struct lane *lane, const struct design_block *block, struct failure *failure) {
     const struct run *run = lane->measurement->run;
     const struct ledger *ledger = run->ledger;
-    uint64_t done = ledger_count_done(ledger, lane->place, block->first, block->count),
+    uint64_t done = ledger_count_done(ledger, lane->at.place, block->first, block->count),
              left_out = settling_count_left_out(run, block);
     lane->count = block->count;
     if (done == 0 && left_out == 0)
@@ -38,20 +37,16 @@ static int choose_positions(struct lane *lane, const struct design_block *block,
     if (!lane->list)
         return failure_memory(failure);
     for (size_t i = block->first; i < block->first + block->count; i++)
-        if (!ledger_is_done(ledger, lane->place, i) && !settling_leaves_out(run, i))
+        if (!ledger_is_done(ledger, lane->at.place, i) && !settling_leaves_out(run, i))
             lane->list[lane->count++] = i;
-        else if (lane_wants_repeat(run, lane->place, i) && lane_add_repeat(lane, i) < 0)
+        else if (lane_wants_repeat(run, lane->at.place, i) && lane_add_repeat(lane, i) < 0)
             return failure_memory(failure);
     return 0;
 }
 
-int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t core,
+int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
               const struct design_block *block, struct failure *failure) {
-    struct run *run = measurement->run;
-    bool whole = run->experiment->placement == EXPERIMENT_PLACEMENT_NODE;
     *lane = (struct lane){.measurement = measurement,
-                          .node = node,
-                          .pu_count = whole ? node->core_count : 1,
                           .first = block->first,
                           .pass = 1,
                           .since_ns = INT64_MIN,
@@ -59,29 +54,21 @@ int lane_open(struct lane *lane, struct measurement *measurement, struct run_nod
     text_init(&lane->line, LINE_MOST);
     text_init(&lane->output, LANE_OUTPUT_MOST);
     text_init(&lane->errors, LINE_MOST);
-    unsigned *pus = calloc(lane->pu_count, sizeof *pus);
-    if (!pus)
-        return failure_memory(failure);
-    for (size_t i = 0; i < lane->pu_count; i++)
-        pus[i] = node->cores[whole ? i : core]->index;
-    lane->pus = pus;
-    lane->place = places_find(run, node, core);
-    if (lane->place == SIZE_MAX)
-        return failure_memory(failure);
-    snprintf(lane->core, sizeof lane->core, "%s", ledger_place_core(run->ledger, lane->place));
-    return choose_positions(lane, block, failure);
+    int r = placement_init(&lane->at, measurement->run, node, i, failure);
+    lane->shares = lane->at.count;
+    return r < 0 ? r : choose_positions(lane, block, failure);
 }
 
 void lane_close(struct lane *lane) {
-    remote_command_free(lane->command);
-    lane->command = NULL;
+    remote_command_free(take_pointer(lane->command));
+    lane_forget_files(lane);
+    lane->after_sweep = NULL;
     text_clear(&lane->line);
     text_clear(&lane->output);
     text_clear(&lane->errors);
     free(lane->columns);
     lane->columns = NULL;
-    free((void *)lane->pus);
-    lane->pus = NULL;
+    placement_clear(&lane->at);
     free(take_pointer(lane->list));
     free(take_pointer(lane->to_repeat));
     held_units_clear(&lane->held);
@@ -92,7 +79,7 @@ size_t lane_position(const struct lane *lane, size_t k) {
 }
 
 unsigned lane_attempt(const struct lane *lane, size_t position) {
-    return ledger_attempts(lane->measurement->run->ledger, lane->place, position) + 1;
+    return ledger_attempts(lane->measurement->run->ledger, lane->at.place, position) + 1;
 }
 
 int lane_add_repeat(struct lane *lane, size_t position) {
@@ -126,7 +113,7 @@ bool lane_repeat(struct lane *lane) {
 }
 
 bool lane_refuse(struct lane *lane, size_t k, int64_t busy_ns) {
-    if (run_has_time(lane->measurement->run, lane->node, lane_position(lane, k), busy_ns))
+    if (run_has_time(lane->measurement->run, lane->at.node, lane_position(lane, k), busy_ns))
         return false;
     lane->refused = lane->measurement->refused = true;
     return true;
@@ -137,7 +124,7 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
     struct run *run = lane->measurement->run;
     struct plan_values values = {0};
     char **arguments = NULL, **environment = NULL;
-    int r = plan_values_new(run->plan, lane->pu_count, &values, failure);
+    int r = plan_values_new(run->plan, lane->at.shares->pu_count, &values, failure);
     if (r == 0)
         r = run->experiment->streamed
                 ? plan_values_set_block(&values, run->plan, lane->measurement->block->row, run->block_number,
@@ -151,20 +138,35 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
     }
     if (r == 0)
         r = plan_values_environment(&values, &environment, failure);
+    if (r == 0 && lane->measurement->job) {
+        struct experiment_values usable = plan_values_view(&values);
+        r = job_adapt(lane, &lane->shape, &usable, &arguments, &environment, failure);
+    }
+    static const char *const none[] = {NULL}; /* the container is what ranks are in, not mpirun */
+    cleanup_free const char **prefixed = software_join(
+                                experiment_has_ranks(run->experiment) ? none : software_prefix(run),
+                                (const char *const *)arguments),
+                            **added = software_join(software_environment(run, lane->at.node),
+                                                    (const char *const *)environment);
+    if (r == 0 && (!prefixed || !added))
+        r = failure_memory(failure);
     if (r == 0) {
-        specification->arguments = (const char *const *)arguments;
-        specification->environment = (const char *const *)environment;
+        specification->arguments = prefixed;
+        specification->environment = added;
         specification->folder = RUN_WORK_FOLDER;
-        specification->pus = lane->pus;
-        specification->pu_count = lane->pu_count;
+        if (!lane->measurement->job) { /* MPI libraries bind their ranks themselves */
+            specification->pus = lane->at.shares->pus;
+            specification->pu_count = lane->at.shares->pu_count;
+        }
         if (lane->pass == 1 && lane_position(lane, lane->next) == 0) {
             struct text line;
             text_init(&line, 64 << 10);
-            experiment_command_describe(arguments, &line);
-            run_log(run, "node %s, core %s: %s", lane->node->name, lane->core, line.bytes);
+            experiment_command_describe((char *const *)prefixed, &line);
+            run_log(run, "node %s, core %s: %s", lane->at.node->name, lane->at.core, line.bytes);
             text_clear(&line);
         }
-        r = remote_command_start(lane->node->link, specification, callbacks, lane, &lane->command, failure);
+        r = remote_command_start(lane->at.node->link, specification, callbacks, lane, &lane->command,
+                                 failure);
     }
     experiment_arguments_free(arguments);
     experiment_arguments_free(environment);

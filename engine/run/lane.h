@@ -1,12 +1,14 @@
 /*
- * A lane: one placement (a core, or a whole node) on which a block's positions are measured one after
- * another. A streamed experiment has one kernel a lane and block, which takes all rows on its input; any
- * other runs one command a unit. Private to this room.
+ * A lane: one placement (a core, a whole node, or the job) on which a block's positions are measured one
+ * after another. A streamed experiment has one kernel a lane and block, which takes all rows on its input;
+ * any other runs one command a unit. Private to this room.
  */
 #ifndef ASSAY_RUN_LANE_H
 #define ASSAY_RUN_LANE_H
 
+#include "engine/run/experiment-job.h"
 #include "engine/run/held-units.h"
+#include "engine/run/placement.h"
 #include "engine/run/run-state.h"
 #include "engine/run/unit-state.h"
 
@@ -17,11 +19,8 @@ struct measurement;
 
 struct lane {
     struct measurement *measurement;
-    struct run_node *node;
-    char core[16];       /* the PU's number, or "all" */
-    const unsigned *pus; /* pinned to these; owned */
-    size_t pu_count;
-    size_t place;        /* the ledger's */
+    struct placement at; /* between blocks, freed but for the node and the core */
+    size_t shares;       /* of it, so many have a part in the unit that runs */
     size_t first, count; /* its positions in this pass: COUNT from the first on, or of the list */
     size_t *list;        /* owned; NULL: all from the first on */
     unsigned pass;       /* from 1; later ones measure again what a gate did not like */
@@ -51,17 +50,27 @@ struct lane {
         asked_ns; /* the same: when a kernel that was silent for too long was asked to end; 0: it was not */
 
     /* one command a unit */
+    size_t writes;          /* of files that it finds in its folder, under way */
+    struct failure written; /* what went wrong with them; .code is 0: nothing */
+    void (*after_writes)(struct lane *lane, const struct failure *why);
     struct text output; /* of the unit that runs */
     struct unit_start unit_start;
+
+    /* of units that have ranks (job.h) */
+    struct experiment_shape shape;
+    void (*after_sweep)(struct lane *lane); /* NULL: nothing is swept */
+    uint64_t busy_us, printed;              /* when they were last looked at */
+    int64_t idle_since_ns;                  /* monotonic; 0: not looked at */
+    bool stuck;                             /* and so it was told to end */
 
     unsigned failures_in_a_row; /* over the end of a block, too */
     struct text errors; /* what was written to stderr: by the unit, or the last of it by a streamed kernel */
 };
 
-/* A lane on core number CORE of NODE, of its list, for the positions of BLOCK; on the whole node when the
- * experiment is placed so, and then CORE is 0. What the ledger has as done is left out; what a gate wanted
- * again is for the second pass. LANE is overwritten; on failure it can be closed. */
-int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t core,
+/* A lane on the placement that is number I of NODE's, for the positions of BLOCK. What the ledger has as done
+ * is left out; what a gate wanted again is for the second pass. LANE is overwritten; on failure it can be
+ * closed. */
+int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
               const struct design_block *block, struct failure *failure);
 /* Kills what still runs, and frees all; node, core and failures in a row stay to be read. */
 void lane_close(struct lane *lane);
@@ -87,6 +96,16 @@ bool lane_refuse(struct lane *lane, size_t k, int64_t busy_ns);
  * SPECIFICATION holds the rest. The first of a measurement is logged. */
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
                 const struct remote_command_callbacks *callbacks, struct failure *failure);
+
+/* ---- unit-files.c */
+
+/* Writes what the next unit finds in its working folder, then calls THEN, perhaps at once: with a failure, of
+ * which lane_is_lost() knows more. */
+int lane_write_files(struct lane *lane, void (*then)(struct lane *lane, const struct failure *why),
+                     struct failure *failure);
+
+/* Those that are being written are waited for no more. */
+void lane_forget_files(struct lane *lane);
 
 /* Starts a lane. When it is over it calls measurement_lane_over. */
 int lane_start_streamed(struct lane *lane, struct failure *failure);

@@ -38,6 +38,30 @@ static int append_state(const struct unit_state *state, struct text *text) {
     return r < 0 ? r : csv_append_field(text, false, flags, strlen(flags));
 }
 
+static bool is_job(const struct lane *lane) {
+    return lane->measurement->run->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
+}
+
+/* The node, or "a-[1-4]". NULL when out of memory; the caller frees. */
+static char *name_nodes(const struct lane *lane, const struct measured_unit *unit) {
+    struct text names;
+    text_init(&names, 16 << 20);
+    if (!is_job(lane))
+        return strdup(lane->at.node->name);
+    if (placement_append_nodes(&lane->at, unit->shares, &names) == 0)
+        return text_take(&names);
+    text_clear(&names);
+    return NULL;
+}
+
+static int append_response(const struct measurement *measurement, const struct experiment_response *response,
+                           double value, struct text *text) {
+    if (response->type == EXPERIMENT_RESPONSE_NUMBER)
+        return csv_append_double(text, false, value);
+    const char *label = measurement->texts.items[(size_t)value];
+    return csv_append_field(text, false, label, strlen(label));
+}
+
 /* A line of results.csv, whole or not at all. */
 static int append_unit(struct measurement *measurement, const struct lane *lane,
                        const struct measured_unit *unit, const struct unit_state *state,
@@ -46,6 +70,9 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     const struct plan *plan = run->plan;
     size_t position = unit->position, row = design_order_row(plan->order, position);
     struct text *text = &run->results->pending;
+    cleanup_free char *nodes = name_nodes(lane, unit);
+    if (!nodes)
+        return -ENOMEM;
     size_t before = text->length;
     int r = csv_append_int64(text, true, (int64_t)row + 1);
     r = r < 0 ? r
@@ -53,8 +80,8 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     r = r < 0 ? r : csv_append_int64(text, false, (int64_t)position + 1);
     r = r < 0 ? r : csv_append_int64(text, false, (int64_t)run->block_number);
     r = r < 0 ? r : csv_append_int64(text, false, unit->attempt);
-    r = r < 0 ? r : csv_append_field(text, false, lane->node->name, strlen(lane->node->name));
-    r = r < 0 ? r : csv_append_field(text, false, lane->core, strlen(lane->core));
+    r = r < 0 ? r : csv_append_field(text, false, nodes, strlen(nodes));
+    r = r < 0 ? r : csv_append_field(text, false, lane->at.core, strlen(lane->at.core));
     r = r < 0 ? r : csv_append_int64(text, false, unit->start.wall_ns);
     if (r == 0 && unit->start.monotonic_ns >= 0)
         r = csv_append_int64(text, false, unit->start.monotonic_ns);
@@ -63,7 +90,7 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     r = r < 0 ? r : plan_append_factors(plan, row, text);
     r = r < 0 ? r : plan_append_controls(plan, row, text);
     for (size_t i = 0; r == 0 && i < run->experiment->response_count; i++)
-        r = csv_append_double(text, false, responses[i]);
+        r = append_response(measurement, &run->experiment->responses[i], responses[i], text);
     r = r < 0 ? r : append_state(state, text);
     r = r < 0 ? r : text_append_character(text, '\n');
     if (r < 0 && text->capacity) {
@@ -86,8 +113,12 @@ static void journal_unit(struct measurement *measurement, const struct lane *lan
     journal_integer(run->journal, "block", (int64_t)run->block_number);
     if (unit->attempt > 1)
         journal_integer(run->journal, "attempt", unit->attempt);
-    journal_string(run->journal, "node", lane->node->name);
-    journal_string(run->journal, "core", lane->core);
+    journal_string(run->journal, "node", ledger_place_node(run->ledger, lane->at.place));
+    journal_string(run->journal, "core", lane->at.core);
+    if (is_job(lane)) {
+        cleanup_free char *nodes = name_nodes(lane, unit);
+        journal_string(run->journal, "nodes", nodes ? nodes : "");
+    }
     journal_string(run->journal, "status", line_crc32c ? "done" : "failed");
     if (state->flags) {
         char flags[128];
@@ -114,11 +145,11 @@ static void count_unit(struct measurement *measurement, const struct lane *lane,
                        const double *responses) {
     bool done = responses != NULL;
     struct run *run = measurement->run;
-    if (!ledger_is_done(run->ledger, lane->place, unit->position)) {
+    if (!ledger_is_done(run->ledger, lane->at.place, unit->position)) {
         measurement->weight_done += plan_weight(run->plan, unit->position);
         measurement->failed_here += !done;
     }
-    struct ledger_attempt attempt = {.place = lane->place,
+    struct ledger_attempt attempt = {.place = lane->at.place,
                                      .position = unit->position,
                                      .attempt = unit->attempt,
                                      .done = done,
@@ -126,8 +157,8 @@ static void count_unit(struct measurement *measurement, const struct lane *lane,
     struct failure failure;
     if (ledger_take(run->ledger, &attempt) < 0)
         measurement_fail(measurement, (failure_memory(&failure), &failure));
-    if (responses &&
-        settling_take(run, lane->place, unit->position, unit->attempt, state->flags, responses, &failure) < 0)
+    if (responses && settling_take(run, lane->at.place, unit->position, unit->attempt, state->flags,
+                                   responses, &failure) < 0)
         measurement_fail(measurement, &failure);
 }
 
@@ -206,6 +237,8 @@ static void on_commit_timer(struct event_source *source, void *context) {
     if (measurement->run->experiment->streamed)
         for (size_t i = 0; measurement->opened && i < measurement->lane_count; i++)
             lane_check_streamed(&measurement->lanes[i], clock_monotonic_ns());
+    if (measurement->job)
+        job_look(measurement->job);
     verdict_release(context, false);
     look_at_speeds(measurement, false);
     commit_and_show(context);
@@ -226,10 +259,12 @@ static void clear_measurement(struct measurement *measurement) {
     event_source_remove(measurement->commit_timer);
     slow_nodes_free(measurement->speeds);
     block_clear(measurement);
+    job_free(measurement->job);
     if (measurement->patterns)
         for (size_t i = 0; i < measurement->run->experiment->response_count; i++)
             tre_regfree(&measurement->patterns[i]);
     free(measurement->patterns);
+    labels_clear(&measurement->texts);
 }
 
 /* ---- Beginnings ------------------------------------------------------------------------------------------
@@ -329,6 +364,10 @@ static int measure(struct measurement *measurement, struct failure *failure) {
         event_loop_add_timer(run->loop, commit_period_ns, commit_period_ns, on_commit_timer, measurement);
     if (!measurement->commit_timer || node_speeds_start(measurement) < 0)
         return failure_memory(failure);
+    if (job_is_wanted(measurement))
+        r = job_new(measurement, &measurement->job, failure);
+    if (r < 0)
+        return r;
     measurement->started_ns = measurement->window_ns = clock_monotonic_ns();
     measurement->window_units = run->units->done + run->units->failed;
     r = spares_bring_in(measurement, failure); /* for those that were lost before */

@@ -6,6 +6,8 @@
 #ifndef ASSAY_RUN_MEASUREMENT_H
 #define ASSAY_RUN_MEASUREMENT_H
 
+#include "engine/design/labels.h"
+#include "engine/run/job.h"
 #include "engine/run/lane.h"
 #include "engine/run/pattern.h"
 #include "engine/run/slow-nodes.h"
@@ -17,6 +19,7 @@ struct measurement {
     struct lane *lanes;               /* of this block; between two, those of the last one, closed */
     size_t lane_count, lanes_open, lanes_counted; /* the last: as many as the totals below take for granted */
     regex_t *patterns;                            /* one a response, compiled; NULL when streamed */
+    struct labels texts; /* of responses that are texts: such a response is the code of its label */
 
     /* Of all blocks and parts; the blocks to come are taken to have as many lanes as this one. */
     uint64_t units_total;
@@ -38,6 +41,9 @@ struct measurement {
     bool ended;         /* by a failure: why */
     struct failure why;
     struct event_source *commit_timer;
+    struct job *job;           /* owned; NULL: units start no ranks */
+    size_t nodes_tried;        /* of a job, MPI was tried between so many; 0: not yet */
+    bool trying;               /* it is being tried: whoever does that looks which nodes are there then */
     struct slow_nodes *speeds; /* owned; NULL: too few nodes to tell */
     int64_t speeds_looked_ns;  /* monotonic */
 };
@@ -53,6 +59,8 @@ void measurement_record(struct measurement *measurement, struct lane *lane, cons
 /* Judges held units whose state is known, writes their lines, and notes what is to be repeated. With ALL,
  * also those whose state is not. */
 void verdict_release(struct measurement *measurement, bool all);
+/* The same at once and with all, of a lane whose nodes will change. */
+void verdict_release_lane(struct measurement *measurement, struct lane *lane);
 /* At the end of a pass: waits for the samples of what is held, releases it, and says whether anything is to
  * be repeated. */
 bool verdict_settle(struct measurement *measurement);

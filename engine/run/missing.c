@@ -5,7 +5,7 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/run/node-out.h"
-#include "engine/run/places.h"
+#include "engine/run/placement.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,9 +37,9 @@ static void clear(struct missing *missing) {
 
 static int mark_node(struct missing *missing, const struct run_node *node, bool mark) {
     struct run *run = missing->run;
-    size_t count = node->spare || node->replaced ? 0 : places_count(run, node);
+    size_t count = node->spare || node->replaced ? 0 : placement_count(run, node);
     for (size_t i = 0; i < count; i++) {
-        size_t place = places_find(run, node, i);
+        size_t place = placement_place(run, node, i);
         if (place == SIZE_MAX)
             return -ENOMEM;
         if (mark) {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,10 +53,10 @@ static int specify(size_t node, struct remote_command_specification *ret, void *
     int r = command->specify ? command->specify(issue->run, node, ret, command->context, failure) : 0;
     if (r < 0)
         return r;
-    ret->timeout_ms = command->name ? 0 : QUESTION_TIMEOUT_MS;
+    ret->timeout_ms = command->name || command->shown ? 0 : QUESTION_TIMEOUT_MS;
     ret->output_limit = ret->error_limit = OUTPUT_MOST;
     if (!issue->lines[node])
-        issue->lines[node] = describe(ret->arguments);
+        issue->lines[node] = command->shown ? strdup(command->shown) : describe(ret->arguments);
     return issue->lines[node] ? 0 : failure_memory(failure);
 }
 
@@ -196,6 +197,20 @@ static int complain_of_one(const struct issue *issue, size_t node, struct failur
                             tail.bytes);
 }
 
+/* Of many nodes the failure has the first line that they wrote; a compiler says why behind it. */
+static int add_end(const struct issue *issue, size_t node, struct failure *failure) {
+    const struct node_result *result = &issue->results[node];
+    cleanup(text_clear) struct text tail;
+    text_init(&tail, FAILURE_TEXT_SIZE);
+    append_tail(&tail, result->error.total ? &result->error : &result->output);
+    if (tail.length && !strstr(failure->text, tail.bytes)) {
+        size_t length = strlen(failure->text);
+        snprintf(failure->text + length, sizeof failure->text - length, "; on node %s it ended in: %s",
+                 issue->run->nodes[node].name, tail.bytes);
+    }
+    return failure->code;
+}
+
 /* What must succeed and did not. Nodes that were not there to be asked are none of it here, nor those that
  * were taken out meanwhile. */
 static int check_results(const struct issue *issue, struct failure *failure) {
@@ -223,7 +238,10 @@ static int check_results(const struct issue *issue, struct failure *failure) {
     if (bad == 1)
         return complain_of_one(issue, last, failure);
     int r = node_results_failure(run->group, issue->results, failure);
-    return r < 0 ? failure_prefix(failure, "'%.200s'", issue->lines[last] ? issue->lines[last] : "") : r;
+    if (r == 0)
+        return 0;
+    failure_prefix(failure, "'%.200s'", issue->lines[last] ? issue->lines[last] : "");
+    return add_end(issue, last, failure);
 }
 
 int node_command_run(struct run *run, const struct node_command *command, struct node_result **ret,
@@ -237,8 +255,11 @@ int node_command_run(struct run *run, const struct node_command *command, struct
     cleanup_free char *folder = issue.kept ? run_path(run, issue.kept) : NULL;
     if (r == 0 && issue.kept && !folder)
         r = failure_memory(failure);
-    struct node_group_command group_command = {
-        .specify = specify, .context = &issue, .folder = folder, .nodes = command->nodes};
+    struct node_group_command group_command = {.specify = specify,
+                                               .context = &issue,
+                                               .folder = folder,
+                                               .nodes = command->nodes,
+                                               .kept = command->kept};
     if (r == 0)
         r = node_group_run(run->group, &group_command, &issue.results, failure);
     log_lines(&issue);

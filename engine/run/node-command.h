@@ -22,6 +22,9 @@ struct node_command {
      * node, and what it wrote is kept in logs/commands/, once for all nodes on which it wrote the same. NULL:
      * a question about the node, ended after a minute; no answer is an answer too. */
     const char *name;
+    const char
+        *shown;  /* read by people in place of the arguments; it may take its time too. NULL: the arguments */
+    size_t kept; /* bytes of each stream that results have; 0: NODE_OUTPUT_KEPT */
 };
 
 /* RET (may be NULL): one result a node, for node_results_free(). A failure names the nodes, the command, how

@@ -2,7 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/run/node-kinds.h"
-#include "engine/run/places.h"
+#include "engine/run/placement.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -110,20 +110,23 @@ static bool had_all_units(const struct run *run, const struct run_node *node) {
 
 /* Of a node whose cores nobody ever knew, all is missing. */
 bool run_has_all_units(const struct run *run, const struct run_node *node) {
-    if (node->core_count == 0)
+    bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB; /* whose units are all nodes' */
+    if (node->core_count == 0 && !job)
         return had_all_units(run, node);
-    size_t positions = plan_positions(run->plan), places = places_count(run, node);
+    size_t positions = plan_positions(run->plan), places = job ? 1 : placement_count(run, node);
     for (size_t i = 0; i < places; i++) {
-        size_t place = places_find(run, node, i);
+        size_t place = placement_place(run, node, i);
         if (place == SIZE_MAX || ledger_count_done(run->ledger, place, 0, positions) < positions)
             return false;
     }
     return places > 0;
 }
 
+/* A job whose units are done is less than it was to be without one of its nodes. */
 bool run_lacks_units(const struct run *run) {
+    bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
     for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].out && !run->nodes[i].replaced && !run_has_all_units(run, &run->nodes[i]))
+        if (run->nodes[i].out && !run->nodes[i].replaced && (job || !run_has_all_units(run, &run->nodes[i])))
             return true;
     return false;
 }

@@ -26,7 +26,7 @@ void node_speeds_add(struct measurement *measurement, const struct lane *lane,
     const struct run *run = measurement->run;
     if (!measurement->speeds || unit->begun_ns < 0 || unit->end_ns < 0)
         return;
-    slow_nodes_add(measurement->speeds, (size_t)(lane->node - run->nodes),
+    slow_nodes_add(measurement->speeds, (size_t)(lane->at.node - run->nodes),
                    design_order_row(run->plan->order, unit->position),
                    (double)(unit->end_ns - unit->begun_ns) * 1e-9);
 }

@@ -56,6 +56,12 @@ static int append_preparation(const struct experiment *experiment, const char *r
             text_printf(ret, " %s", experiment->packages.items[i]);
         text_append_string(ret, "\n         ");
     }
+    cleanup(text_clear) struct text software;
+    text_init(&software, EXPERIMENT_ARGUMENT_MOST);
+    if (software_settings_describe(&experiment->software, &software) < 0)
+        return failure_memory(failure);
+    if (software.length)
+        text_printf(ret, "    %s\n         ", software.bytes);
     if (experiment->source.git)
         text_printf(ret, "    source: %s%s%s\n", experiment->source.git, experiment->source.at ? " at " : "",
                     experiment->source.at ? experiment->source.at : "");
@@ -80,20 +86,45 @@ static int append_preparation(const struct experiment *experiment, const char *r
 static void append_units(const struct plan *plan, struct text *ret) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t positions = plan_positions(plan), rows = plan->design->row_count;
-    bool core = experiment->placement == EXPERIMENT_PLACEMENT_CORE;
+    static const char *const places[] = {" on each physical core, all cores at once", " on each node",
+                                         ", each on nodes together"};
+    bool job = experiment->placement == EXPERIMENT_PLACEMENT_JOB;
     const struct testbed_choice *testbed = &plan->campaign->testbed;
     size_t nodes = testbed->backend->expected_nodes(testbed->settings);
     const char *at_most = plan->campaign->design->repeat.wanted ? "at most " : "";
-    text_printf(ret, "  measure    %zu rows x %s%zu repetitions = %s%zu units on each %s", rows, at_most,
-                positions / rows, at_most, positions, core ? "physical core, all cores at once" : "node");
+    text_printf(ret, "  measure    %zu rows x %s%zu repetitions = %s%zu units%s", rows, at_most,
+                positions / rows, at_most, positions, places[experiment->placement]);
     if (nodes > 1)
-        text_printf(ret, ", of %zu nodes at once", nodes);
+        text_printf(ret, job ? ", of %zu that there are" : ", of %zu nodes at once", nodes);
     if (plan_control_count(plan))
         text_printf(ret, ", in %zu block%s", plan->order->block_count,
                     plan->order->block_count == 1 ? "" : "s");
     text_printf(ret, ", order %s, seed %" PRIu64 "\n", design_order_kind_name(plan->order->kind),
                 design_specification_seed(plan->campaign->design));
     settling_describe(plan, ret);
+}
+
+/* The files that the first unit finds; and how its ranks are started, if it has any. */
+static int append_start(const struct plan *plan, const struct plan_values *values, struct text *ret,
+                        struct failure *failure) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    struct experiment_values view = plan_values_view(values);
+    int r = 0;
+    if (experiment_has_ranks(experiment))
+        text_append_string(ret, "             ranks, each of which does:\n");
+    for (size_t i = 0; r == 0 && i < experiment->job.file_count; i++) {
+        cleanup_free char *text = NULL;
+        r = experiment_file_fill(&experiment->job.files[i], experiment->file, &view, &text, failure);
+        if (r < 0)
+            break;
+        text_printf(ret, "             file %s, for the first row:\n", experiment->job.files[i].name);
+        for (const char *line = text; *line;) {
+            size_t length = strcspn(line, "\n");
+            text_printf(ret, "                 %.*s\n", (int)length, line);
+            line += length + (line[length] == '\n');
+        }
+    }
+    return r;
 }
 
 /* What a column of the design is headed by. */
@@ -108,6 +139,11 @@ static struct heading heading_of(const struct plan *plan, size_t i) {
     if (i < experiment->factor_count && strcmp(experiment->factors[i].unit, "1") != 0)
         heading.unit = experiment->factors[i].unit;
     size_t name = strlen(heading.name), unit = strlen(heading.unit), widest = name > unit ? name : unit;
+    const struct labels *labels = &plan->design->columns[i].labels;
+    for (size_t code = 0; code < labels->count; code++)
+        if (strlen(labels->items[code]) > widest)
+            widest = strlen(labels->items[code]);
+    widest = widest < 24 ? widest : 24;
     heading.width = widest > 8 ? (int)widest : 8;
     return heading;
 }
@@ -180,6 +216,24 @@ static int append_blocks(const struct plan *plan, struct text *ret, struct failu
     return r < 0 ? failure_memory(failure) : 0;
 }
 
+/* Which values will be others on other nodes. */
+static void append_facts(const struct plan *plan, struct text *ret) {
+    const struct plan_facts *facts = &plan->facts;
+    char memory[NUMBER_TEXT_SIZE];
+    if (!plan->uses_facts || facts->known)
+        return;
+    text_printf(ret,
+                "\nFacts: this plan is for %.0f node%s of %.0f physical core%s and %s of available memory, "
+                "which this machine has now.\nWhen the nodes are known, these are chosen for them:",
+                facts->nodes, facts->nodes == 1 ? "" : "s", facts->cores, facts->cores == 1 ? "" : "s",
+                number_describe_bytes(facts->memory, memory));
+    for (size_t i = 0; i < plan->design->column_count; i++)
+        if (plan->design->columns[i].of_facts)
+            text_printf(ret, " %s", plan->design->columns[i].name);
+    text_append_string(ret, plan->is_tentative ? ".\nThe experiment's conditions are checked then, too.\n"
+                                               : ".\n");
+}
+
 static void append_costs(const struct plan *plan, struct text *ret) {
     char words[NUMBER_TEXT_SIZE];
     if (plan->memory > 0)
@@ -237,6 +291,8 @@ int plan_describe(const struct plan *plan, const char *runs, struct text *ret, s
         r = experiment->streamed ? plan_values_set_block(&values, plan, 0, 1, failure)
                                  : plan_values_set_unit(&values, plan, 0, 1, failure);
     if (r == 0)
+        r = append_start(plan, &values, ret, failure);
+    if (r == 0)
         r = append_command(plan, &experiment->run, &values, ret, failure);
     state_describe_watch(campaign, ret);
     state_describe_loss(campaign, ret);
@@ -248,6 +304,7 @@ int plan_describe(const struct plan *plan, const char *runs, struct text *ret, s
     if (r == 0)
         r = append_blocks(plan, ret, failure);
     append_first_units(plan, ret);
+    append_facts(plan, ret);
     append_costs(plan, ret);
     walltime_settings_describe(&campaign->walltime, ret);
     plan_values_clear(&values);
@@ -270,6 +327,12 @@ void plan_add_seed(const struct plan *plan, cJSON *object) {
     json_add_string(object, "seed", seed);
     json_add_string(object, "generator", "xoshiro256**");
     json_add_string(object, "order", design_order_kind_name(plan->order->kind));
+}
+
+void plan_add_facts(const struct plan_facts *facts, cJSON *object) {
+    json_add_double(object, "run_nodes", facts->nodes);
+    json_add_double(object, "node_cores", facts->cores);
+    json_add_double(object, "node_memory", facts->memory);
 }
 
 static int add_blocks(const struct plan *plan, cJSON *object) {
@@ -306,6 +369,11 @@ cJSON *plan_resolve(const struct plan *plan) {
     state_resolve(campaign, object);
     walltime_settings_resolve(&campaign->walltime, json_add_object(object, "walltime"));
     plan_add_seed(plan, object);
+    if (plan->uses_facts) {
+        cJSON *facts = json_add_object(object, "facts");
+        plan_add_facts(&plan->facts, facts);
+        json_add_boolean(facts, "guessed", !plan->facts.known);
+    }
     json_add_uint64(object, "rows", plan->design->row_count);
     json_add_uint64(object, "repetitions", plan->order->repetitions);
     json_add_uint64(object, "positions", plan_positions(plan));
@@ -314,8 +382,7 @@ cJSON *plan_resolve(const struct plan *plan) {
         cJSON_Delete(object);
         return NULL;
     }
-    json_add_string(object, "placement",
-                    experiment->placement == EXPERIMENT_PLACEMENT_CORE ? "core" : "node");
+    json_add_string(object, "placement", experiment_placement_name(experiment->placement));
     if (plan->memory > 0)
         json_add_double(object, "memory_per_process_bytes", plan->memory);
     if (plan->seconds >= 0)

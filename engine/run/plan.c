@@ -3,6 +3,7 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
+#include "engine/run/job.h"
 #include "engine/run/settling.h"
 
 #include <errno.h>
@@ -137,20 +138,91 @@ static int check_commands(const struct plan *plan, struct failure *failure) {
     return r;
 }
 
-int plan_new(const struct campaign *campaign, struct plan **ret, struct failure *failure) {
+int plan_given(const struct experiment *experiment, const struct plan_facts *facts, struct design_given **ret,
+               size_t *ret_count, struct failure *failure) {
+    struct design_given *given = calloc(PLAN_FACTS + experiment->option_count, sizeof *given);
+    if (!given)
+        return failure_memory(failure);
+    /* A unit that is placed on one node has no others. */
+    bool job = experiment->placement == EXPERIMENT_PLACEMENT_JOB;
+    given[0] = (struct design_given){"run_nodes", job ? facts->nodes : 1, job};
+    given[1] = (struct design_given){"node_cores", facts->cores, true};
+    given[2] = (struct design_given){"node_memory", facts->memory, true};
+    *ret_count = PLAN_FACTS;
+    for (size_t i = 0; i < experiment->option_count; i++) {
+        const struct experiment_option *option = &experiment->options[i];
+        double value;
+        if ((option->type == EXPERIMENT_OPTION_INTEGER || option->type == EXPERIMENT_OPTION_NUMBER) &&
+            number_parse_double(option->value, strlen(option->value), &value))
+            given[(*ret_count)++] = (struct design_given){option->name, value, false};
+    }
+    *ret = given;
+    return 0;
+}
+
+static int make_design(struct plan *plan, struct failure *failure) {
+    const struct campaign *campaign = plan->campaign;
+    const struct experiment *experiment = campaign->experiment;
+    cleanup_free struct design_given *given = NULL;
+    size_t given_count = 0;
+    int r = plan_given(experiment, &plan->facts, &given, &given_count, failure);
+    if (r < 0)
+        return r;
+    struct design_factors factors = {.items = experiment->factors,
+                                     .count = experiment->factor_count,
+                                     .file = experiment->file,
+                                     .given = given,
+                                     .given_count = given_count,
+                                     .facts_are_guessed =
+                                         !plan->facts.known && campaign->testbed.backend != &testbed_local};
+    r = design_specification_make(campaign->design, &factors, &plan->design, &plan->order, failure);
+    if (r < 0)
+        return r;
+    plan->uses_facts = design_uses_facts(plan->design);
+    plan->is_tentative = factors.facts_are_guessed && plan->uses_facts;
+    return 0;
+}
+
+/* Whether every row's unit can be started on such nodes. */
+static int check_shapes(struct plan *plan, struct failure *failure) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    const struct testbed_choice *testbed = &plan->campaign->testbed;
+    size_t expected = testbed->backend->expected_nodes(testbed->settings);
+    /* Nodes that are lost are no fault of the design. */
+    struct experiment_facts facts = {fmax(plan->facts.nodes, (double)expected), plan->facts.cores,
+                                     plan->facts.memory};
+    plan->ranks_per_node = 1;
+    if (plan->is_tentative || (experiment->placement == EXPERIMENT_PLACEMENT_CORE))
+        return 0;
+    cleanup_free double *values = calloc(plan->design->column_count + 1, sizeof *values);
+    int r = values ? 0 : failure_memory(failure);
+    for (size_t row = 0; r == 0 && row < plan->design->row_count; row++) {
+        struct experiment_shape shape;
+        design_numbers(plan->design, row, values);
+        r = experiment_job_shape(experiment, values, &facts, &shape, failure);
+        if (r == 0 && (double)shape.nodes > facts.run_nodes)
+            r = expression_failure(experiment->job.counts[EXPERIMENT_COUNT_NODES], failure,
+                                   "'nodes' is %zu, expected at most %g, which there are", shape.nodes,
+                                   facts.run_nodes);
+        if (r == 0 && shape.ranks_per_node > plan->ranks_per_node)
+            plan->ranks_per_node = shape.ranks_per_node;
+    }
+    return r;
+}
+
+int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
+             struct failure *failure) {
     cleanup(plan_cleanup) struct plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return failure_memory(failure);
     plan->campaign = campaign;
-    const struct experiment *experiment = campaign->experiment;
-    struct design_factors factors = {
-        .items = experiment->factors, .count = experiment->factor_count, .file = experiment->file};
-    int r = design_specification_make(campaign->design, &factors, &plan->design, &plan->order, failure);
+    plan->facts = *facts;
+    int r = make_design(plan, failure);
     if (r == 0)
         r = check_controls(plan, failure);
     if (r == 0)
         r = settling_choose_response(campaign, &plan->repeat_response, failure);
-    if (r == 0)
+    if (r == 0 && !plan->is_tentative)
         r = check_conditions(plan, failure);
     if (r == 0)
         r = find_maxima(plan, failure);
@@ -160,6 +232,8 @@ int plan_new(const struct campaign *campaign, struct plan **ret, struct failure 
         r = check_texts(plan, failure);
     if (r == 0)
         r = check_commands(plan, failure);
+    if (r == 0)
+        r = check_shapes(plan, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(plan);
@@ -246,7 +320,7 @@ static int set(struct plan_values *values, size_t i, const char *name, const cha
 int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *ret, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t most =
-        1 + experiment->option_count + experiment->maximum_count + UNIT_VALUES + plan->design->column_count;
+        2 + experiment->option_count + experiment->maximum_count + UNIT_VALUES + plan->design->column_count;
     struct plan_values values = {.names = calloc(most, sizeof *values.names),
                                  .values = calloc(most, sizeof *values.values)};
     char text[NUMBER_TEXT_SIZE];
@@ -256,6 +330,8 @@ int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *re
         number_format_uint64(cpus, text);
         r = set(&values, count++, "cpus", text);
     }
+    if (r == 0 && experiment->placement == EXPERIMENT_PLACEMENT_JOB)
+        r = set(&values, count++, "hostfile", JOB_HOST_FILE);
     for (size_t i = 0; r == 0 && i < experiment->option_count; i++)
         r = set(&values, count++, experiment->options[i].name, experiment->options[i].value);
     for (size_t i = 0; r == 0 && i < experiment->maximum_count; i++) {

@@ -10,23 +10,45 @@
 #include "engine/foundation/text.h"
 #include "engine/run/campaign.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* What of the nodes decides what a plan is: the least over those that the run measures with. */
+struct plan_facts {
+    double nodes, cores; /* so many nodes; physical cores of one */
+    double memory;       /* bytes of one that are available */
+    bool known;          /* false: guessed, before the nodes are known */
+};
+
 struct plan {
     const struct campaign *campaign;
-    struct design *design;      /* one row a combination of factors */
+    struct plan_facts facts;
+    bool uses_facts;       /* with other ones it would have other rows */
+    bool is_tentative;     /* they are guesses that may be far off: what depends on them is not judged yet */
+    struct design *design; /* one row a combination of factors */
     struct design_order *order; /* (row, repetition) of each position */
     size_t repeat_response;     /* which response decides how often a row is repeated (settling.h) */
     double *maxima;             /* of experiment->maxima, over the design */
     double memory;              /* bytes a process; 0: not stated */
+    size_t ranks_per_node;      /* of the row that has most; 1 where units have no ranks */
     double *row_seconds; /* expected of one unit of each row; NULL when the experiment has no estimate */
     double seconds;      /* of one placement's whole sequence; negative: unknown */
 };
 
 /* Checks every row: ranges, conditions, and that maxima, memory and estimates are finite and not negative.
- * Rows that break a condition are refused with their place. */
-int plan_new(const struct campaign *campaign, struct plan **ret, struct failure *failure);
+ * Rows that break a condition are refused with their place. The number of rows, their order and repetitions
+ * do not depend on FACTS. While these are guessed, of nodes that are not this machine, values that are
+ * computed from them are not judged. */
+int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
+             struct failure *failure);
+/* The facts of nodes like this machine, as many as the campaign says. */
+struct plan_facts plan_guess_facts(const struct campaign *campaign);
+enum { PLAN_FACTS = 3 };
+/* "run_nodes", "node_cores", "node_memory", and the experiment's options that are numbers: what expressions
+ * may use beside the factors. The names are borrowed, the array is the caller's. */
+int plan_given(const struct experiment *experiment, const struct plan_facts *facts, struct design_given **ret,
+               size_t *ret_count, struct failure *failure);
 void plan_free(struct plan *plan);
 void plan_cleanup(struct plan **plan); /* for the cleanup attribute */
 

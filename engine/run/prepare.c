@@ -10,6 +10,7 @@
 #include "engine/run/node-command.h"
 #include "engine/run/node-kinds.h"
 #include "engine/run/node-out.h"
+#include "engine/run/software.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -438,9 +439,14 @@ struct variants {
     const struct experiment_command *command;
     struct variant *items;
     size_t count;
+    const char **
+        *joined; /* of each node: with the container before the arguments, and with its environment */
 };
 
-static void clear_variants(struct variants *variants) {
+static void clear_variants(struct variants *variants, const struct run *run) {
+    for (size_t i = 0; variants->joined && i < 2 * run->node_count; i++)
+        free(variants->joined[i]);
+    free(variants->joined);
     for (size_t i = 0; i < variants->count; i++) {
         experiment_arguments_free(variants->items[i].arguments);
         experiment_arguments_free(variants->items[i].environment);
@@ -479,8 +485,14 @@ static int specify_variant(struct run *run, size_t node, struct remote_command_s
     int r = variant ? 0 : make_variant(run, variants, cpus, &variant, failure);
     if (r < 0)
         return r;
-    ret->arguments = (const char *const *)variant->arguments;
-    ret->environment = (const char *const *)variant->environment;
+    const char ***joined = variants->joined + 2 * node;
+    joined[0] = software_join(software_prefix(run), (const char *const *)variant->arguments);
+    joined[1] = software_join(software_environment(run, &run->nodes[node]),
+                              (const char *const *)variant->environment);
+    if (!joined[0] || !joined[1])
+        return failure_memory(failure);
+    ret->arguments = joined[0];
+    ret->environment = joined[1];
     ret->folder = RUN_WORK_FOLDER;
     return 0;
 }
@@ -490,16 +502,33 @@ static int run_commands(struct run *run, const char *name, const struct experime
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++) {
         struct variants variants = {.command = &commands[i],
-                                    .items = calloc(run->node_count, sizeof *variants.items)};
-        r = variants.items
+                                    .items = calloc(run->node_count, sizeof *variants.items),
+                                    .joined = calloc(2 * run->node_count, sizeof *variants.joined)};
+        r = variants.items && variants.joined
                 ? node_command_run(
                       run,
                       &(struct node_command){.specify = specify_variant, .context = &variants, .name = name},
                       NULL, failure)
                 : failure_memory(failure);
-        clear_variants(&variants);
+        clear_variants(&variants, run);
     }
     return r;
+}
+
+/* What software there is, is recorded of a setup that fails too. */
+static int run_setup(struct run *run, struct failure *failure) {
+    int r = run_commands(run, "setup", run->experiment->setup, run->experiment->setup_count, failure);
+    if (r < 0)
+        software_add_hint(failure);
+    if (run->interrupted)
+        return r;
+    struct failure why = {0};
+    int recorded = software_record_programs(run, &why);
+    if (recorded == 0)
+        recorded = software_write(run, &why); /* known too when the run is killed */
+    if (r == 0 && recorded < 0)
+        *failure = why;
+    return r < 0 ? r : recorded;
 }
 
 int run_phase_prepare(struct run *run, struct failure *failure) {
@@ -509,9 +538,11 @@ int run_phase_prepare(struct run *run, struct failure *failure) {
     int r = prepare_packages(run, failure);
     if (r == 0)
         r = prepare_files(run, failure);
+    if (r == 0)
+        r = software_load(run, failure);
     int64_t begun_ns = clock_monotonic_ns();
     if (r == 0)
-        r = run_commands(run, "setup", run->experiment->setup, run->experiment->setup_count, failure);
+        r = run_setup(run, failure);
     if (run->experiment->teardown_count > 0)
         deadline_took(&run->deadline, DEADLINE_TEARDOWN, clock_monotonic_ns() - begun_ns);
     return r;

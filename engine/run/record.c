@@ -1,5 +1,6 @@
 /* What a run writes about itself: its inputs before a node is touched, run.json and datapackage.json. */
 #include "engine/run/run-state.h"
+#include "engine/run/software.h"
 
 #include "archive-format/datapackage.h"
 #include "archive-format/writer.h"
@@ -9,12 +10,14 @@
 #include "engine/foundation/file.h"
 #include "engine/run/node-out.h"
 #include "engine/run/plan-describe.h"
+#include "engine/run/unit-tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static int write_file(struct run *run, const char *name, const char *bytes, size_t length,
                       struct failure *failure) {
@@ -38,7 +41,8 @@ static const struct archive_column unit_columns[] = {
      "of units that were measured one after the other in one state of the controls, from 1"},
     {"attempt", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "attempt",
      "1, or higher where a gate had the unit measured again; all attempts have a line"},
-    {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "node", "host name"},
+    {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "node",
+     "host name, or names of all nodes of the unit, folded"},
     {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "core", "number of the logical CPU, or all"},
     {"start", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "start",
      "when the unit began by the node's clock, since 1970-01-01T00:00:00Z"},
@@ -67,6 +71,38 @@ static struct archive_column factor_column(const struct design_factor *factor) {
         ARCHIVE_ROLE_FACTOR, factor->name,        factor->description};
 }
 
+static struct archive_column response_column(const struct experiment_response *response) {
+    bool text = response->type == EXPERIMENT_RESPONSE_TEXT;
+    return (struct archive_column){response->name, text ? ARCHIVE_STRING : ARCHIVE_NUMBER,
+                                   response->unit, ARCHIVE_ROLE_RESPONSE,
+                                   response->name, response->description};
+}
+
+/* Describes the further tables that are there in TABLES, *COUNT so far: some columns of RESULTS, and their
+ * own, in COLUMNS, which has room for them. */
+static int describe_tables(const struct run *run, const struct archive_column *results,
+                           struct archive_column *columns, struct archive_table *tables, size_t *count,
+                           struct failure *failure) {
+    const struct experiment *experiment = run->experiment;
+    for (const struct experiment_table *table = experiment->tables;
+         table < experiment->tables + experiment->table_count; table++) {
+        cleanup_free char *path = run_path(run, table->file);
+        if (!path)
+            return failure_memory(failure);
+        if (access(path, F_OK) < 0)
+            continue;
+        struct archive_table *described = &tables[(*count)++];
+        *described = (struct archive_table){table->file, table->description, columns, 0};
+        for (size_t i = 0; i < UNIT_COLUMNS + run->plan->design->column_count; i++)
+            if (unit_tables_has(run, i))
+                columns[described->column_count++] = results[i];
+        for (size_t i = 0; i < table->column_count; i++)
+            columns[described->column_count++] = response_column(&table->columns[i]);
+        columns += described->column_count;
+    }
+    return 0;
+}
+
 static const struct archive_column missing_columns[] = {
     {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "row", "line of design.csv, from 1"},
     {"repetition", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "repetition", "of the row, from 1"},
@@ -83,8 +119,10 @@ int run_record_columns(struct run *run, bool missing, struct failure *failure) {
     const struct design *design = run->plan->design;
     size_t factors = experiment->factor_count, of_design = design->column_count,
            responses = experiment->response_count,
-           count = UNIT_COLUMNS + of_design + responses + STATE_COLUMNS;
-    cleanup_free struct archive_column *columns = calloc(count, sizeof *columns);
+           count = UNIT_COLUMNS + of_design + responses + STATE_COLUMNS, further = 0;
+    for (size_t i = 0; i < experiment->table_count; i++)
+        further += UNIT_COLUMNS + of_design + experiment->tables[i].column_count;
+    cleanup_free struct archive_column *columns = calloc(count + further, sizeof *columns);
     if (!columns)
         return failure_memory(failure);
     memcpy(columns, unit_columns, sizeof unit_columns);
@@ -92,14 +130,11 @@ int run_record_columns(struct run *run, bool missing, struct failure *failure) {
         columns[UNIT_COLUMNS + i] = factor_column(i < factors ? &experiment->factors[i]
                                                               : control_factor_find(design->columns[i].name));
     for (size_t i = 0; i < responses; i++)
-        columns[UNIT_COLUMNS + of_design + i] =
-            (struct archive_column){experiment->responses[i].name, ARCHIVE_NUMBER,
-                                    experiment->responses[i].unit, ARCHIVE_ROLE_RESPONSE,
-                                    experiment->responses[i].name, experiment->responses[i].description};
+        columns[UNIT_COLUMNS + of_design + i] = response_column(&experiment->responses[i]);
     memcpy(columns + count - STATE_COLUMNS, state_columns, sizeof state_columns);
     struct archive_column settled[SETTLING_COLUMNS];
     settling_columns(run->plan, settled);
-    struct archive_table tables[4] = {
+    struct archive_table tables[4 + EXPERIMENT_TABLES_MOST] = {
         {"results/results.csv", "one line a unit that was measured, in the order of the answers", columns,
          count},
     };
@@ -114,6 +149,9 @@ int run_record_columns(struct run *run, bool missing, struct failure *failure) {
     if (run->settling)
         tables[table_count++] = (struct archive_table){
             "results/repeat.csv", "how well each row of the design is known", settled, SETTLING_COLUMNS};
+    int r = describe_tables(run, columns, columns + count, tables, &table_count, failure);
+    if (r < 0)
+        return r;
     cleanup_free char *path = run_path(run, "datapackage.json");
     if (!path)
         return failure_memory(failure);
@@ -127,11 +165,8 @@ static int record_resolved(struct run *run, struct failure *failure) {
     return object ? write_json(run, "campaign.resolved.json", object, failure) : failure_memory(failure);
 }
 
-int run_record_inputs(struct run *run, struct failure *failure) {
-    int r =
-        write_file(run, "campaign.yaml", run->campaign->bytes.bytes, run->campaign->bytes.length, failure);
-    if (r == 0)
-        r = record_resolved(run, failure);
+static int record_design(struct run *run, struct failure *failure) {
+    int r = record_resolved(run, failure);
     if (r == 0 && run->plan->design->column_count > 0) {
         struct text table;
         text_init(&table, 1 << 30);
@@ -140,6 +175,21 @@ int run_record_inputs(struct run *run, struct failure *failure) {
             r = write_file(run, "design.csv", table.bytes, table.length, failure);
         text_clear(&table);
     }
+    return r;
+}
+
+int run_record_plan(struct run *run, struct failure *failure) {
+    int r = record_design(run, failure);
+    if (r == 0)
+        r = run_commit(run, failure);
+    return r < 0 ? r : inputs_take_plan(run->folder, run->plan, failure);
+}
+
+int run_record_inputs(struct run *run, struct failure *failure) {
+    int r =
+        write_file(run, "campaign.yaml", run->campaign->bytes.bytes, run->campaign->bytes.length, failure);
+    if (r == 0)
+        r = record_design(run, failure);
     if (r == 0)
         r = run_make_copies(run, failure);
     if (r == 0)
@@ -170,8 +220,12 @@ static void add_model(const struct plan *plan, cJSON *object) {
     json_add_string(item, "response", model->response);
     if (model->terms)
         json_add_string(item, "terms", model->terms);
+    if (model->table)
+        json_add_string(item, "table", model->table);
     if (model->sizes.count)
         add_texts(item, "sizes", &model->sizes);
+    if (model->set.count)
+        add_texts(item, "set", &model->set);
     add_texts(item, "by", &model->by);
     cJSON *by = cJSON_GetObjectItemCaseSensitive(item, "by");
     for (size_t i = 0; i < plan_control_count(plan); i++) {
@@ -360,7 +414,8 @@ int run_seal_folder(struct run *run, const char *folder, const char *target,
 
 int run_phase_seal(struct run *run, struct failure *failure) {
     uint64_t missing = 0;
-    int r = run_record_missing(run, &missing, failure);
+    unit_tables_write(run);
+    int r = run_record_missing(run, &missing, failure); /* and which columns there are */
     if (r < 0)
         return r;
     record_own_cost(run);
@@ -377,7 +432,7 @@ int run_phase_seal(struct run *run, struct failure *failure) {
     if (r == 0)
         r = settling_record(run, failure);
     if (r == 0)
-        r = run_record_software(run, failure);
+        r = software_write(run, failure);
     if (r == 0)
         r = run_record_run(run, failure);
     if (r < 0)

@@ -81,6 +81,7 @@ struct run_node {
     cJSON *warm_up;                        /* warm-up.json; NULL: it was not */
     double warm_temperature;               /* Cel, of its hottest package when it was warm; nan: not known */
     cJSON *software;                       /* what software/versions.json says of this node */
+    char **environment;                    /* software_environment(); NULL: nothing is changed */
     struct agent_clock clocks[RUN_CLOCKS]; /* exchanges is 0: not known */
 
     /* node-out.h */
@@ -243,6 +244,9 @@ int run_append_header(const struct plan *plan, struct text *text);
 int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure);
 /* What differs between the nodes is told and journalled: their results will be compared. */
 int run_note_differences(struct run *run, struct failure *failure);
+/* The same of WHAT alone; VALUES: one a node, NULL where it is not known. */
+int run_note_difference(struct run *run, const char *what, const char *const *values,
+                        struct failure *failure);
 /* What the agents cost, into the journal. */
 void run_record_agent_costs(struct run *run);
 
@@ -283,11 +287,13 @@ int run_teardown(struct run *run, struct failure *failure);
 int run_record_inputs(struct run *run, struct failure *failure);
 /* Of the experiment's folder and of its source's, into the run's. */
 int run_make_copies(struct run *run, struct failure *failure);
-/* Asks the nodes what compiler, libc and libraries they have; part of collect, so that no measurement waits
- * for it. */
-int run_inspect_software(struct run *run, struct failure *failure);
-/* Writes software/versions.json. */
-int run_record_software(struct run *run, struct failure *failure);
+/* Makes the plan anew, with what the nodes are, where it was made with guesses and depends on them; and
+ * writes those of these files that depend on it. What inputs.json says is done last: a run that dies before
+ * plans for its nodes again. */
+int run_plan_for_facts(struct run *run, struct failure *failure);
+int run_record_plan(struct run *run, struct failure *failure);
+/* Bytes that the agent and what it starts may still use. */
+uint64_t run_available_memory(const struct run_node *node);
 /* Writes datapackage.json, with a table of what is MISSING. */
 int run_record_columns(struct run *run, bool missing, struct failure *failure);
 /* Seals FOLDER, the run's or one that stands for it, as the archive TARGET. */

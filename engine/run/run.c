@@ -6,6 +6,7 @@
 #include "engine/foundation/file.h"
 #include "engine/run/node-out.h"
 #include "engine/run/run-state.h"
+#include "engine/run/software.h"
 
 #include <errno.h>
 #include <math.h>
@@ -78,7 +79,7 @@ static int phase_collect(struct run *run, struct failure *failure) {
     note_also(run, "watching", watch_stop(run, &why), &why, &first);
     if (run->phases[RUN_INSPECT].started_ns)
         note_also(run, "clocks", run_measure_clocks(run, RUN_CLOCK_END, &why), &why, &first);
-    note_also(run, "software", run_inspect_software(run, &why), &why, &first);
+    note_also(run, "software", software_record_facts(run, &why), &why, &first);
     note_also(run, "teardown", run_teardown(run, &why), &why, &first);
     run_record_agent_costs(run);
     if (first.code < 0)
@@ -286,6 +287,7 @@ static void close_run(struct run *run) {
         free(node->slow);
         free(node->cores);
         cJSON_Delete(node->software);
+        experiment_arguments_free(node->environment);
     }
     free(run->nodes);
     if (run->testbed)
@@ -335,8 +337,10 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
     return run_judge_ending(run, failure);
 }
 
-static int make_plan(struct run *run, struct failure *failure) {
-    int r = plan_new(run->request->campaign, &run->plan, failure);
+/* FACTS: those that the parts before have measured with; NULL: none has. */
+static int make_plan(struct run *run, const struct plan_facts *facts, struct failure *failure) {
+    struct plan_facts guess = plan_guess_facts(run->request->campaign);
+    int r = plan_new(run->request->campaign, facts ? facts : &guess, &run->plan, failure);
     if (r == 0)
         r = settling_open(run, failure);
     return r < 0 ? r : run_read_expectations(run, failure);
@@ -362,7 +366,7 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
     struct failure own = {0};
     if (!failure)
         failure = &own;
-    int r = make_plan(&run, failure);
+    int r = make_plan(&run, NULL, failure);
     if (r == 0 && ledger_new(plan_positions(run.plan), &run.ledger) < 0)
         r = failure_memory(failure);
     if (r == 0)
@@ -392,7 +396,7 @@ int run_resume(const struct run_request *request, const struct inputs *inputs, c
     struct failure own = {0};
     if (!failure)
         failure = &own;
-    int r = make_plan(&run, failure);
+    int r = make_plan(&run, inputs->facts.known ? &inputs->facts : NULL, failure);
     if (r == 0)
         r = inputs_check_plan(inputs, run.plan, failure);
     if (r == 0)

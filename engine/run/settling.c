@@ -4,6 +4,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
+#include "engine/run/placement.h"
 #include "engine/run/repetition-rule.h"
 #include "engine/run/run-state.h"
 #include "engine/run/unit-state.h"
@@ -91,6 +92,10 @@ int settling_choose_response(const struct campaign *campaign, size_t *ret, struc
     *ret = find_response(experiment, name);
     if (*ret == experiment->response_count)
         return refuse_response(campaign, failure);
+    if (experiment->responses[*ret].type == EXPERIMENT_RESPONSE_TEXT)
+        return refuse(campaign, repeat->response ? repeat->response_place : repeat->place, failure,
+                      "'%s' is a text, which has no mean; expected 'response: NAME' of one that is a number",
+                      name);
     const struct testbed_choice *testbed = &campaign->testbed;
     if (repeat->between == DESIGN_BETWEEN_NODE && testbed->backend->expected_nodes(testbed->settings) == 1)
         return refuse_one_node(campaign, failure);
@@ -268,6 +273,9 @@ int settling_take_line(const char *line, size_t length, void *context, struct fa
         return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
                                 "results.csv has the line '%.*s', which is none of this run",
                                 (int)(length < 128 ? length : 128), line);
+    if (run->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
+        snprintf(node, sizeof node, "%s",
+                 PLACEMENT_JOB_NODE); /* the results have its nodes, the ledger one place */
     value.row--;
     value.repetition--;
     value.attempt = (unsigned)attempt;

@@ -1,5 +1,6 @@
-/* What ran on each node, as its package manager, its compiler and its kernel say: software/versions.json. */
-#include "engine/run/run-state.h"
+/* What ran on each node, as its loader, its package manager and its compiler say: software/versions.json. */
+#include "engine/run/software.h"
+#include "engine/run/job-mpi.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -10,150 +11,229 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A question to every node whose first line of answer is recorded as member KEY of OBJECTS[node]; null when
- * there is no such program, which is no failure. LENGTH_MOST cuts it. */
-static int record_lines(struct run *run, const struct node_command *question, cJSON *const *objects,
-                        char *const *keys, const char *key, size_t length_most, struct failure *failure) {
-    struct node_result *results = NULL;
-    int r = node_command_run(run, question, &results, failure);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < run->node_count; i++) {
-        const char *name = keys ? keys[i] : key;
-        if (results[i].outcome == NODE_SKIPPED || !objects[i] || !name || !run_concerns(run, i))
+enum { ANSWER_MOST = 1 << 20, FIELDS = 3, PATH_MOST = 4 << 10 };
+
+/* Arguments: pairs of a name ("-": none) and a word, which is a path or is looked up in PATH. Prints,
+ * separated by tabs, file       NAME     PATH      of each word that is a file, and, when it has no name, may
+ * be executed version    -        VERSION   of the file before, when that starts MPI's ranks library SONAME
+ * PATH      of the file before; no path: the loader does not find it value      KEY      VALUE with symbolic
+ * links resolved, and "HASH  PATH" and "PACKAGE: PATH" lines of all these files. */
+static const char list_script[] =
+    "tab=$(printf '\\t')\n"
+    "set -f\n"
+    "list=$(while [ $# -gt 1 ]; do\n"
+    "    name=$1 word=$2 file=\n"
+    "    shift 2\n"
+    "    IFS=:\n"
+    "    case $word in\n"
+    "    */*) [ ! -f \"$word\" ] || file=$word ;;\n"
+    "    *) for folder in $PATH; do\n"
+    "        [ -n \"$file\" ] || [ ! -f \"$folder/$word\" ] || [ ! -x \"$folder/$word\" ] || "
+    "file=$folder/$word\n"
+    "    done ;;\n"
+    "    esac\n"
+    "    [ -n \"$file\" ] && { [ \"$name\" != - ] || [ -x \"$file\" ]; } || continue\n"
+    "    printf 'file\\t%s\\t%s\\n' \"$name\" \"$(readlink -f -- \"$file\")\"\n"
+    "    case ${word##*/} in mpirun | mpiexec)\n"
+    "        printf 'version\\t-\\t%s\\n' \"$(\"$file\" --version 2>/dev/null | grep -m 1 '[0-9]')\" ;;\n"
+    "    esac\n"
+    /* ldd would start what is no ELF file, and refuses what is linked statically. */
+    "    [ \"$(head -c 4 -- \"$file\" | tail -c 3)\" = ELF ] || continue\n"
+    "    ldd -- \"$file\" 2>/dev/null | sed -n \"s/^$tab\\(.*\\) => not found\\$/\\1$tab/p\n"
+    "        s/^$tab\\(.*\\) => \\(.*\\) (0x[0-9a-f]*)\\$/\\1$tab\\2/p\" | while IFS=$tab read -r name file; "
+    "do\n"
+    "        printf 'library\\t%s\\t%s\\n' \"$name\" \"$([ -z \"$file\" ] || readlink -f -- \"$file\")\"\n"
+    "    done\n"
+    "done)\n"
+    "IFS='\n'\n"
+    "files=$(printf '%s\\n' \"$list\" | cut -f 3 | sort -u)\n"
+    "printf '%s\\n' \"$list\"\n"
+    "printf 'value\\tcompiler\\t%s\\n' \"$(cc --version 2>/dev/null | head -n 1)\"\n"
+    "printf 'value\\tlibc\\t%s\\n' \"$(getconf GNU_LIBC_VERSION 2>/dev/null)\"\n"
+    "sha256sum -- $files 2>/dev/null\n"
+    /* Packages may have been made before /lib was /usr/lib. */
+    "dpkg-query -S -- $files $(printf '%s\\n' \"$files\" | sed -n 's,^/usr/,/,p') 2>/dev/null | grep -v "
+    "^diversion\n"
+    "exit 0\n";
+
+/* Where LINE, which ends in "BETWEEN PATH", begins in TEXT; NULL: there is none. */
+static const char *find_line(const char *text, const char *between, const char *path) {
+    char end[PATH_MOST];
+    snprintf(end, sizeof end, "%s%s\n", between, path);
+    const char *at = path[0] ? strstr(text, end) : NULL;
+    while (at && at > text && at[-1] != '\n')
+        at--;
+    return at;
+}
+
+/* "libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6" */
+static void add_package(cJSON *file, const char *answer, const char *path) {
+    const char *line = find_line(answer, ": ", path);
+    if (!line && strncmp(path, "/usr/", 5) == 0)
+        line = find_line(answer, ": ", path + strlen("/usr"));
+    if (line)
+        json_add_bytes(file, "package", line, (size_t)(strstr(line, ": /") - line));
+}
+
+static cJSON *add_file(cJSON *list, const char *name, const char *path, const char *answer) {
+    cJSON *file = json_add_object(list, NULL);
+    const char *hash = find_line(answer, "  ", path);
+    if (strcmp(name, "-") != 0)
+        json_add_string(file, "name", name);
+    json_add_string(file, "path", path[0] ? path : NULL);
+    if (hash)
+        json_add_bytes(file, "sha256", hash, HASH_HEX_SIZE - 1);
+    else
+        json_add_string(file, "sha256", NULL);
+    add_package(file, answer, path);
+    return file;
+}
+
+/* Adds the files of an ANSWER as member KEY of the node's record. */
+static void take_answer(struct run_node *node, const char *key, const char *answer) {
+    cJSON *list = json_add_array(node->software, key), *file = NULL, *libraries = NULL;
+    for (const char *line = answer; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        cleanup_free char *copy = strndup(line, strcspn(line, "\n"));
+        char *fields[FIELDS] = {copy};
+        for (size_t i = 1; i < FIELDS && fields[i - 1]; i++)
+            if ((fields[i] = strchr(fields[i - 1], '\t')))
+                *fields[i]++ = '\0';
+        if (!fields[FIELDS - 1])
             continue;
-        const struct node_stream *output = &results[i].output;
-        if (node_result_is_good(&results[i])) {
-            size_t length = strcspn(output->bytes, "\n");
-            json_add_bytes(objects[i], name, output->bytes, length < length_most ? length : length_most);
-        } else {
-            json_add_string(objects[i], name, NULL);
+        if (strcmp(fields[0], "file") == 0) {
+            file = add_file(list, fields[1], fields[2], answer);
+            libraries = NULL;
+        } else if (strcmp(fields[0], "version") == 0) {
+            json_add_string(file, "version", fields[2]);
+        } else if (strcmp(fields[0], "library") == 0) {
+            if (!libraries)
+                libraries = json_add_array(file, "libraries");
+            add_file(libraries, fields[1], fields[2], answer);
+        } else if (strcmp(fields[0], "value") == 0) {
+            cJSON_DeleteItemFromObjectCaseSensitive(node->software, fields[1]);
+            json_add_string(node->software, fields[1], fields[2][0] ? fields[2] : NULL);
         }
     }
-    node_results_free(run->group, results);
-    return 0;
 }
 
-/* A fact of the kernel's that is a path names a library that it loaded: its hash, and the package that it
- * came in, decide whether two archives measured the same code. The n-th such fact of each node is asked for
- * on all nodes at once. */
-struct libraries {
-    const char **paths; /* of each node; NULL: it has not so many */
-    char **keys;
-    bool *nodes; /* that have one */
-    cJSON **objects;
-    const char **arguments;     /* LIBRARY_ARGUMENTS of each node */
-    const char *const *program; /* up to the path */
-};
-enum { LIBRARY_ARGUMENTS = 4 };
-
-static void clear_libraries(struct libraries *libraries, const struct run *run) {
-    for (size_t i = 0; libraries->keys && i < run->node_count; i++)
-        free(libraries->keys[i]);
-    free(libraries->paths);
-    free(libraries->keys);
-    free(libraries->nodes);
-    free(libraries->objects);
-    free(libraries->arguments);
-}
-
-static int specify_library(struct run *run, size_t node, struct remote_command_specification *ret,
-                           void *context, struct failure *failure) {
-    const struct libraries *libraries = context;
-    (void)run;
+/* What each node is asked: the container, the shell and the files; NULL: it is not. */
+static int specify_files(struct run *run, size_t node, struct remote_command_specification *ret,
+                         void *context, struct failure *failure) {
+    const char ***arguments = context;
     (void)failure;
-    const char **arguments = libraries->arguments + node * LIBRARY_ARGUMENTS;
-    arguments[0] = libraries->program[0];
-    arguments[1] = libraries->program[1];
-    arguments[2] = libraries->paths[node];
-    arguments[3] = NULL;
-    ret->arguments = arguments;
+    ret->arguments = arguments[node];
+    ret->environment = software_environment(run, &run->nodes[node]);
+    ret->folder = RUN_WORK_FOLDER;
     return 0;
 }
 
-/* Finds the N-th path among the facts of each node. Returns how many have one. */
-static size_t find_paths(struct run *run, size_t n, struct libraries *libraries) {
-    size_t found = 0;
-    for (size_t i = 0; i < run->node_count; i++) {
-        libraries->paths[i] = NULL;
-        libraries->nodes[i] = false;
-        const cJSON *facts = cJSON_GetObjectItemCaseSensitive(run->nodes[i].software, "kernel"), *fact;
-        size_t seen = 0;
-        cJSON_ArrayForEach(fact, facts) {
-            if (!cJSON_IsString(fact) || fact->valuestring[0] != '/' || seen++ != n)
-                continue;
-            if (!libraries->objects[i])
-                libraries->objects[i] = json_add_object(run->nodes[i].software, "libraries");
-            libraries->paths[i] = fact->valuestring;
-            libraries->nodes[i] = true;
-            free(libraries->keys[i]);
-            libraries->keys[i] = strdup(fact->string);
-            found++;
+/* FIND gives the words of a node for the script, owned, NULL-ended; none: it is not asked. What the nodes
+ * answer becomes member KEY of their records. */
+static int ask_about_files(struct run *run, const char **(*find)(const struct run_node *node, void *context),
+                           void *context, const char *key, const char *shown, struct failure *failure) {
+    static const char *const shell[] = {"sh", "-c", list_script, "assay", NULL};
+    cleanup_free const char **command = software_join(software_prefix(run), shell);
+    const char ***arguments = calloc(run->node_count, sizeof *arguments);
+    cleanup_free bool *nodes = calloc(run->node_count, sizeof *nodes);
+    int r = command && arguments && nodes ? 0 : failure_memory(failure);
+    bool any = false;
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        if (!run_concerns(run, i) || !run->nodes[i].software || !node_group_is_there(run->group, i))
+            continue;
+        cleanup_free const char **words = find(&run->nodes[i], context);
+        arguments[i] = words ? software_join(command, words) : NULL;
+        if (!arguments[i])
+            r = failure_memory(failure);
+        any |= nodes[i] = arguments[i] && words[0];
+    }
+    struct node_command question = {
+        .specify = specify_files, .context = arguments, .nodes = nodes, .shown = shown, .kept = ANSWER_MOST};
+    struct node_result *results = NULL;
+    if (r == 0 && any)
+        r = node_command_run(run, &question, &results, failure);
+    for (size_t i = 0; results && i < run->node_count; i++)
+        if (nodes[i] && run_concerns(run, i) && node_result_is_good(&results[i]) && results[i].output.length)
+            take_answer(&run->nodes[i], key, results[i].output.bytes);
+    if (results)
+        node_results_free(run->group, results);
+    for (size_t i = 0; arguments && i < run->node_count; i++)
+        free(arguments[i]);
+    free(arguments);
+    return r;
+}
+
+/* The arguments of the run command that may be programs: its first, and paths, for programs start others, as
+ * mpirun does. */
+/* What a unit starts; MPIRUN is NULL where that starts no ranks. */
+struct programs {
+    char **arguments, **mpirun;
+};
+
+static const char **find_programs(const struct run_node *node, void *context) {
+    const struct programs *programs = context;
+    char **arguments = programs->arguments;
+    size_t count = 0, used = 0;
+    (void)node;
+    while (arguments[count])
+        count++;
+    const char **words = calloc(2 * count + 3, sizeof *words);
+    if (words && programs->mpirun) {
+        words[used++] = "-";
+        words[used++] = programs->mpirun[0];
+    }
+    for (size_t i = 0; words && i < count; i++)
+        if (i == 0 || strchr(arguments[i], '/')) {
+            words[used++] = "-";
+            words[used++] = arguments[i];
+        }
+    return words;
+}
+
+int software_record_programs(struct run *run, struct failure *failure) {
+    struct plan_values values = {0};
+    char **arguments = NULL;
+    int r = plan_values_new(run->plan, 1, &values, failure);
+    if (r == 0)
+        r = run->experiment->streamed ? plan_values_set_block(&values, run->plan, 0, 1, failure)
+                                      : plan_values_set_unit(&values, run->plan, 0, 1, failure);
+    struct experiment_values usable = plan_values_view(&values);
+    if (r == 0)
+        r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable, &arguments,
+                                         failure);
+    struct programs programs = {arguments, NULL};
+    if (r == 0 && experiment_has_ranks(run->experiment))
+        r = mpi_program(run, &programs.mpirun, failure);
+    if (r == 0)
+        r = ask_about_files(run, find_programs, &programs, "programs",
+                            "list the programs that run, their libraries and the hashes of both", failure);
+    plan_values_clear(&values);
+    experiment_arguments_free(arguments);
+    experiment_arguments_free(programs.mpirun);
+    return r;
+}
+
+static const char **find_facts(const struct run_node *node, void *context) {
+    const cJSON *facts = cJSON_GetObjectItemCaseSensitive(node->software, "kernel"), *fact;
+    const char **words = calloc(2 * (size_t)cJSON_GetArraySize(facts) + 1, sizeof *words);
+    size_t used = 0;
+    (void)context;
+    cJSON_ArrayForEach(fact, facts) {
+        if (words && cJSON_IsString(fact) && fact->valuestring[0] == '/') {
+            words[used++] = fact->string;
+            words[used++] = fact->valuestring;
         }
     }
-    return found;
+    return words;
 }
 
-static int ask_about_libraries(struct run *run, struct libraries *libraries, const char *const *program,
-                               const char *suffix, size_t length_most, struct failure *failure) {
-    char **keys = calloc(run->node_count, sizeof *keys);
-    int r = keys ? 0 : failure_memory(failure);
-    for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        if (libraries->nodes[i] && !(keys[i] = text_format("%s.%s", libraries->keys[i], suffix)))
-            r = failure_memory(failure);
-    libraries->program = program;
-    struct node_command question = {
-        .specify = specify_library, .context = libraries, .nodes = libraries->nodes};
-    if (r == 0)
-        r = record_lines(run, &question, libraries->objects, keys, NULL, length_most, failure);
-    for (size_t i = 0; keys && i < run->node_count; i++)
-        free(keys[i]);
-    free(keys);
-    return r;
-}
-
-static int inspect_libraries(struct run *run, struct failure *failure) {
-    static const char *const hash[] = {"sha256sum", "--"};
-    static const char *const package[] = {"dpkg-query", "-S"};
-    struct libraries libraries = {
-        .paths = calloc(run->node_count, sizeof *libraries.paths),
-        .keys = calloc(run->node_count, sizeof *libraries.keys),
-        .nodes = calloc(run->node_count, sizeof *libraries.nodes),
-        .objects = calloc(run->node_count, sizeof *libraries.objects),
-        .arguments = calloc(run->node_count, LIBRARY_ARGUMENTS * sizeof *libraries.arguments)};
-    int r = libraries.paths && libraries.keys && libraries.nodes && libraries.objects && libraries.arguments
-                ? 0
-                : failure_memory(failure);
-    for (size_t n = 0; r == 0 && find_paths(run, n, &libraries) > 0; n++) {
-        r = ask_about_libraries(run, &libraries, hash, "sha256", HASH_HEX_SIZE - 1, failure);
-        if (r == 0)
-            r = ask_about_libraries(run, &libraries, package, "package", 256, failure);
-    }
-    clear_libraries(&libraries, run);
-    return r;
-}
-
-int run_inspect_software(struct run *run, struct failure *failure) {
-    static const char *const compiler[] = {"cc", "--version", NULL};
-    static const char *const libc[] = {"getconf", "GNU_LIBC_VERSION", NULL};
-    cleanup_free cJSON **objects = calloc(run->node_count ? run->node_count : 1, sizeof *objects);
-    if (!objects)
-        return failure_memory(failure);
-    size_t count = 0;
-    for (size_t i = 0; i < run->node_count; i++) {
-        objects[i] = run->nodes[i].software;
-        count += objects[i] && run->group && node_group_is_there(run->group, i);
-    }
-    if (count == 0)
+int software_record_facts(struct run *run, struct failure *failure) {
+    if (!run->group)
         return 0;
-    int r = record_lines(run, &(struct node_command){.arguments = compiler}, objects, NULL, "compiler", 256,
-                         failure);
-    if (r == 0)
-        r = record_lines(run, &(struct node_command){.arguments = libc}, objects, NULL, "libc", 256, failure);
-    return r < 0 ? r : inspect_libraries(run, failure);
+    return ask_about_files(run, find_facts, NULL, "libraries",
+                           "list the libraries that kernels told of, and their hashes", failure);
 }
 
-int run_record_software(struct run *run, struct failure *failure) {
+int software_write(struct run *run, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     cJSON *nodes = object ? json_add_object(object, "nodes") : NULL;
     if (!nodes)

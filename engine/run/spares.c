@@ -109,7 +109,7 @@ static int make_ready(struct measurement *measurement, struct run_node *newcomer
 static void give_share(struct measurement *measurement, struct run_node *newcomer, struct run_node *lost) {
     struct run *run = measurement->run;
     lost->replaced = true;
-    newcomer->late = measurement->noted;
+    newcomer->late = measurement->noted && run->experiment->placement != EXPERIMENT_PLACEMENT_JOB;
     journal_begin(run->journal, "node-replaced");
     journal_string(run->journal, "node", lost->name);
     journal_string(run->journal, "by", newcomer->name);

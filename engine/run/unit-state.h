@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct run;
+struct run_node;
 
 #define UNIT_STATE_PATIENCE_NS INT64_C(2000000000)
 
@@ -23,6 +24,7 @@ struct unit_state {
     unsigned flags;      /* 1 << enum gate_kind: what was not as it should be, of gates that are not `none` */
     double frequency_hz; /* mean over the unit's PUs and the samples within it; nan: not known */
     double temperature;  /* Cel, of the hottest package at its end; nan: not known */
+    struct run_node *off; /* of several nodes, the first that has flags; NULL: none, or there is one node */
 };
 
 /* Need nothing more be waited for? Also when the node is not sampled (any more). */
