@@ -44,6 +44,7 @@ void fitting_request_clear(struct fitting_request *request) {
     name_list_clear(&request->folds_by);
     free(request->settings);
     request->settings = NULL;
+    free(take_pointer(request->member));
     model_breaks_clear(&request->breaks);
 }
 
@@ -128,6 +129,9 @@ int fitting_request_read(const struct verb_arguments *arguments, const char *con
     ret->json = verb_switch(arguments, "--json");
     ret->brief = verb_switch(arguments, "--brief");
     ret->options.kept_rows = KEPT_ROWS_MOST;
+    const char *further = verb_value(arguments, "--table");
+    if (further && !(ret->member = text_format("results/tables/%s.csv", further)))
+        return failure_memory(failure);
     if (names_method(operands[0])) {
         cleanup_free char *plugin = text_format("fit-%s", operands[0]);
         cleanup_free char *path = NULL;
@@ -160,7 +164,7 @@ int fitting_request_read(const struct verb_arguments *arguments, const char *con
     return r < 0 ? r : read_breaks(arguments, ret, failure);
 }
 
-/* The one column whose role is response; otherwise `duration`. */
+/* The one column of numbers whose role is response; otherwise `duration`. */
 static int default_response(const struct table *table, const char **ret, struct failure *failure) {
     const char *role = NULL, *duration = NULL;
     size_t roles = 0;
@@ -168,7 +172,8 @@ static int default_response(const struct table *table, const char **ret, struct 
     text_init(&list, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < table_column_count(table); i++) {
         const struct table_column *column = table_column(table, i);
-        if (column->response && roles++ == 0)
+        bool text = column->type && strcmp(column->type, "string") == 0;
+        if (column->response && !text && roles++ == 0)
             role = column->name;
         if (strcmp(column->name, "duration") == 0)
             duration = column->name;
@@ -183,6 +188,26 @@ static int default_response(const struct table *table, const char **ret, struct 
         failure, table_input(table, 0)->path, 0, 0,
         "which column is to be explained? there is no 'duration'; say it with --response; there are: %s",
         list.bytes);
+}
+
+/* Parameters that the archive suggests and the user has not set. */
+static int complete_settings(struct fitting_request *request, const struct table_suggestion *suggestion,
+                             struct failure *failure) {
+    struct fitting_options *options = &request->options;
+    size_t given = options->setting_count;
+    const char **settings =
+        realloc(request->settings, (given + suggestion->set_count + 1) * sizeof *settings);
+    if (!settings)
+        return failure_memory(failure);
+    options->settings = request->settings = settings;
+    for (size_t i = 0; i < suggestion->set_count; i++) {
+        size_t length = strcspn(suggestion->set[i], "=") + 1, j = 0;
+        while (j < given && strncmp(settings[j], suggestion->set[i], length) != 0)
+            j++;
+        if (j == given)
+            settings[options->setting_count++] = suggestion->set[i];
+    }
+    return 0;
 }
 
 int fitting_request_complete(struct fitting_request *request, const struct verb_arguments *arguments,
@@ -213,7 +238,8 @@ int fitting_request_complete(struct fitting_request *request, const struct verb_
     }
     if (!options->response)
         options->response = suggestion->response;
-    return options->response ? 0 : default_response(table, &options->response, failure);
+    int r = strcmp(options->method, suggested) == 0 ? complete_settings(request, suggestion, failure) : 0;
+    return r < 0 || options->response ? r : default_response(table, &options->response, failure);
 }
 
 void fitting_request_note(void *context, const char *sentence) {

@@ -22,6 +22,7 @@ struct fitting_request {
     const char **settings; /* owned; the texts are the arguments' */
     struct model_breaks breaks;
     const char *output, *plot;
+    char *member; /* the table of archives that is read */
     bool json, brief;
     uint32_t folds;
     const char *const *inputs;

@@ -38,7 +38,7 @@ void fit_residuals_print_place(FILE *stream, const struct fitting *fitting, uint
     uint64_t line;
     if (table_place(fitting_table(fitting), row, &input, &line))
         fprintf(stream, "%s%s%s line %" PRIu64, shown(input->name).text, input->archive ? " " : "",
-                input->archive ? TABLE_ARCHIVE_MEMBER : "", line);
+                input->archive ? input->member : "", line);
     else
         fprintf(stream, "data row %" PRIu64, row + 1);
 }

@@ -162,8 +162,8 @@ static int fit(const struct verb_arguments *arguments, struct failure *failure) 
     r = r < 0 ? r : output_check(request.plot, request.inputs, request.input_count, failure);
     r = r < 0 ? r : output_check_apart(request.output, request.plot, failure);
     r = r < 0 ? r
-              : table_open(request.inputs, request.input_count, request.output || request.json, &table,
-                           failure);
+              : table_open_member(request.inputs, request.input_count, request.member,
+                                  request.output || request.json, &table, failure);
     r = r < 0 ? r : fitting_request_complete(&request, arguments, table, failure);
     r = r < 0 ? r : check_folds(&request, failure);
     r = r < 0 ? r
@@ -200,6 +200,7 @@ static const struct {
     {"--seed", FIT | ALTERNATIVES},
     {"--folds", FIT | ALTERNATIVES},
     {"--folds-by", FIT | ALTERNATIVES},
+    {"--table", FIT},
     {"--output", FIT},
     {"--data", COMPARE},
     {"--plot", FIT},
@@ -241,6 +242,10 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 
 static const struct verb_option options[] = {
     {"--response", 'y', "COLUMN", "The column to be explained.", false},
+    {"--table", 0, "NAME",
+     "Read results/tables/NAME.csv of archives, a further table of their experiment, in place of "
+     "results/results.csv.",
+     false},
     {"--terms", 't', "TERMS",
      "What explains it: M-0, M-1, M-2, or a sum of products such as 1+m*n*k+n*p^-1+log2(p); a column of "
      "texts of an archive counts as a category, category(COLUMN) makes any column one, as a CSV needs.",

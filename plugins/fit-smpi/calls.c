@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-const char *const operation_names[OPERATION_COUNT] = {"Isend",  "Send", "Recv", "PingPong",
-                                                      "Iprobe", "Test", "Wtime"};
+const char *const operation_names[OPERATION_COUNT] = {"Isend", "Send",  "Recv",         "PingPong", "Iprobe",
+                                                      "Test",  "Wtime", "Asynchronous", "Detached"};
 
 struct row {
     double size, duration;
@@ -162,6 +162,6 @@ bool calls_at(const struct calls *calls, uint64_t row, struct call_at *ret) {
         .sending = mate ? calls->rows[mate - 1].duration : 0,
         .paired = mate != 0,
     };
-    return ret->operation != OPERATION_COUNT && is_usable(found) &&
+    return ret->operation < OPERATION_ASYNCHRONOUS && is_usable(found) &&
            (!mate || is_usable(&calls->rows[mate - 1]));
 }

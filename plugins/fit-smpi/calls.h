@@ -20,6 +20,8 @@ enum operation {
     OPERATION_IPROBE,
     OPERATION_TEST,
     OPERATION_WTIME,
+    OPERATION_ASYNCHRONOUS, /* no call: the size is a threshold that was measured */
+    OPERATION_DETACHED,
     OPERATION_COUNT,
 };
 
@@ -34,7 +36,7 @@ struct group_calls {
     struct call *calls[OPERATION_COUNT];
     size_t counts[OPERATION_COUNT];
     uint64_t incomplete; /* rows without a size or a duration, or with one that is negative */
-    uint64_t other;      /* rows of other operations */
+    uint64_t other;      /* rows of other operations, and of probes that found something */
     size_t paired;       /* ping-pongs that were made of a Send and the Recv after it */
 };
 
@@ -64,7 +66,7 @@ struct call_at {
     double sending; /* what that took, or 0 */
 };
 
-/* Of the ROW-th that was added; after calls_sort. False where it counts for nothing. */
+/* Of the ROW-th that was added; after calls_sort. False where it counts for nothing, or is a threshold. */
 bool calls_at(const struct calls *calls, uint64_t row, struct call_at *ret);
 
 #endif

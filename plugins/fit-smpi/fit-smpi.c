@@ -18,7 +18,9 @@ enum {
     TERMS = 2, /* 1 and the size */
     VALUES_MOST = 12,
     PARTS_MOST = TABLES_LINES * TABLES_SEGMENTS_MOST + OPERATION_COUNT + 1,
-    LEVELS_MOST = 4096, /* names of operations */
+    LEVELS_MOST = 4096,  /* names of operations */
+    FOUND = LEVELS_MOST, /* stands for the name where a probe found something */
+    DETACHED_DEFAULT = 65536,
 };
 
 enum parameter {
@@ -33,6 +35,7 @@ enum parameter {
     PARAMETER_QUANTILE,
     PARAMETER_CALLS,
     PARAMETER_BREAKS,
+    PARAMETER_TRIM_PING_PONG,
     PARAMETER_COUNT,
 };
 
@@ -43,8 +46,8 @@ struct fit {
     struct breaks breaks;
     char operation[BREAKS_COLUMN_SIZE]; /* the column that the terms name, or "" */
     struct calls *calls;
-    enum operation operations[LEVELS_MOST]; /* of the levels */
-    const char *needs[2];                   /* size and duration */
+    enum operation operations[LEVELS_MOST + 1]; /* of the levels, and of FOUND */
+    const char *needs[3];                       /* size, duration, and `found` where there is such a column */
     const char *category;
 };
 
@@ -119,6 +122,8 @@ static int choose_columns(struct fit *fit, struct plugin_message *message) {
         return missing_column(fit->host, request, given, message);
     fit->needs[0] = size->name;
     fit->needs[1] = request->response;
+    const struct fit_column *found = find_column(request, "found");
+    fit->needs[2] = found ? found->name : NULL;
     fit->category = operation->name;
     return 0;
 }
@@ -147,9 +152,8 @@ static int read_parameters(struct fit *fit, struct plugin_message *message) {
     struct tables_settings *settings = &fit->settings;
     settings->latency = parameters[PARAMETER_LATENCY];
     settings->bandwidth = parameters[PARAMETER_BANDWIDTH];
-    settings->async_threshold = parameters[PARAMETER_ASYNC];
-    settings->detached_threshold = parameters[PARAMETER_DETACHED];
     settings->trim = parameters[PARAMETER_TRIM];
+    settings->trim_ping_pong = parameters[PARAMETER_TRIM_PING_PONG];
     settings->block = (size_t)parameters[PARAMETER_BLOCK];
     settings->per = (enum trim_per)parameters[PARAMETER_PER];
     settings->rule = (enum trim_rule)parameters[PARAMETER_QUANTILE];
@@ -197,7 +201,7 @@ static int smpi_open(const struct plugin_host *host, const struct fit_request *r
     *ret = fit;
     *ret_needs = (struct fit_needs){.size = sizeof *ret_needs,
                                     .columns = fit->needs,
-                                    .column_count = 2,
+                                    .column_count = fit->needs[2] ? 3 : 2,
                                     .categories = &fit->category,
                                     .category_count = 1};
     return 0;
@@ -207,8 +211,9 @@ static int smpi_open(const struct plugin_host *host, const struct fit_request *r
 
 static int smpi_block(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
     for (size_t i = 0; i < block->rows; i++) {
-        int r = calls_add(fit->calls, block->groups[i], block->categories[0][i], block->columns[0][i],
-                          block->columns[1][i]);
+        bool found = fit->needs[2] && block->columns[2][i] > 0;
+        int r = calls_add(fit->calls, block->groups[i], found ? FOUND : block->categories[0][i],
+                          block->columns[0][i], block->columns[1][i]);
         if (r == -EFBIG)
             snprintf(message->text, sizeof message->text, "there are more than %d rows", (int)CALLS_MOST);
         if (r < 0)
@@ -233,6 +238,7 @@ static int name_operations(struct fit *fit, struct plugin_message *message) {
     if (r < 0)
         return r;
     size_t known = 0;
+    fit->operations[FOUND] = OPERATION_COUNT;
     if (levels.count > LEVELS_MOST) {
         snprintf(message->text, sizeof message->text,
                  "the column '%.200s' has %u different texts; expected operations of MPI (at most %d)",
@@ -420,6 +426,15 @@ static int write_formula(const struct fit *fit, const struct fit_writer *writer)
     return writer->formula(writer->context, &formula);
 }
 
+/* What is set holds; else what the least of the pairs measured; else what is usual. */
+static double choose_threshold(double set, const struct group_calls *calls, enum operation operation,
+                               double fallback) {
+    double least = INFINITY;
+    for (size_t i = 0; i < calls->counts[operation]; i++)
+        least = fmin(least, calls->calls[operation][i].size);
+    return !isnan(set) ? set : isfinite(least) ? fmin(least, INT32_MAX) : fallback;
+}
+
 static int write_groups(struct fit *fit, const struct fit_writer *writer, double *scratch,
                         struct tables *tables, struct parts *parts) {
     int r = write_formula(fit, writer);
@@ -429,6 +444,10 @@ static int write_groups(struct fit *fit, const struct fit_writer *writer, double
         char reason[TABLES_REASON_SIZE];
         calls_of_group(fit->calls, group, &calls);
         uint64_t usable = usable_rows(&calls);
+        fit->settings.async_threshold =
+            choose_threshold(fit->request->parameters[PARAMETER_ASYNC], &calls, OPERATION_ASYNCHRONOUS, 0);
+        fit->settings.detached_threshold = choose_threshold(fit->request->parameters[PARAMETER_DETACHED],
+                                                            &calls, OPERATION_DETACHED, DETACHED_DEFAULT);
         r = breaks_of_group(&fit->breaks, calls.calls[OPERATION_PING_PONG], calls.counts[OPERATION_PING_PONG],
                             &fit->settings, parts->breaks);
         if (r < 0)
@@ -498,18 +517,20 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT] = {
                              .help = "of the platform's links; factors are relative to it"},
     [PARAMETER_ASYNC] = {.name = "async-small-thresh",
                          .unit = "By",
-                         .fallback = 0,
+                         .fallback = NAN,
                          .minimum = 0,
                          .maximum = 2147483647,
                          .whole = true,
-                         .help = "messages below go to the receiver without waiting for it"},
+                         .help = "messages below go to the receiver without waiting for it; unset: the least "
+                                 "size of the rows Asynchronous, or 0"},
     [PARAMETER_DETACHED] = {.name = "send-is-detached-thresh",
                             .unit = "By",
-                            .fallback = 65536,
+                            .fallback = NAN,
                             .minimum = 0,
                             .maximum = 2147483647,
                             .whole = true,
-                            .help = "MPI_Send of messages below returns before they are received"},
+                            .help = "MPI_Send of messages below returns before they are received; unset: the "
+                                    "least size of the rows Detached, or 65536"},
     BREAK(1, 2),
     BREAK(2, 3),
     BREAK(3, 4),
@@ -552,6 +573,13 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT] = {
                           .help =
                               "auto: as they are given (break1 ..., terms, --breaks, the archive's), else "
                               "found in PingPong; found: always; none: one segment"},
+    [PARAMETER_TRIM_PING_PONG] = {.name = "trim-ping-pong",
+                                  .unit = "1",
+                                  .fallback = 0,
+                                  .minimum = 0,
+                                  .maximum = 0.49,
+                                  .help = "share of the PingPongs of a size that is cut off at either end; "
+                                          "SimGrid's calibration cuts none"},
 };
 
 static const struct fit_operations operations = {

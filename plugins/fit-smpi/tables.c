@@ -36,6 +36,8 @@ static const char *segment_name(const struct tables_settings *settings, size_t s
 
 static size_t trim_calls(const struct tables_settings *settings, enum operation operation, struct call *calls,
                          size_t count, double *scratch, struct tables *tables) {
+    if (count == 0)
+        return 0;
     size_t blocks = (count + settings->block - 1) / settings->block;
     size_t mixed = trim_mixed_blocks(calls, count, settings->block);
     bool by_size = settings->per == TRIM_SIZE || (settings->per == TRIM_AUTO && 2 * mixed > blocks);
@@ -168,8 +170,10 @@ bool tables_fit(const struct tables_settings *settings, struct group_calls *call
                  calls->other == 1 ? "" : "s");
     for (size_t o = 0; o < TABLES_LINES; o++) {
         size_t count = calls->counts[o];
-        if (o != OPERATION_PING_PONG && count > 0)
+        if (o != OPERATION_PING_PONG)
             count = trim_calls(settings, (enum operation)o, calls->calls[o], count, scratch, ret);
+        else if (settings->trim_ping_pong > 0)
+            count = trim_by_size(calls->calls[o], count, settings->trim_ping_pong, settings->rule, scratch);
         fit_lines(settings, (enum operation)o, calls->calls[o], count, ret);
     }
     if (!check_ping_pong(settings, calls, ret, reason))

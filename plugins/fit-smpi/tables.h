@@ -26,7 +26,7 @@ struct tables_settings {
     double async_threshold, detached_threshold; /* bytes */
     double latency, bandwidth;                  /* of the base link: s, byte/s */
     double seconds;                             /* in one unit of the response */
-    double trim;
+    double trim, trim_ping_pong;                /* shares at either end */
     size_t block;
     enum trim_rule rule;
     enum trim_per per;
