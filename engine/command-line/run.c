@@ -48,7 +48,8 @@ static int check_model(const struct plan *plan, struct failure *failure) {
 
 static int dry_run(const struct campaign *campaign, const char *runs, bool json, struct failure *failure) {
     cleanup(plan_cleanup) struct plan *plan = NULL;
-    int r = plan_new(campaign, &plan, failure);
+    struct plan_facts facts = plan_guess_facts(campaign);
+    int r = plan_new(campaign, &facts, &plan, failure);
     if (r == 0 && campaign->walltime.model)
         r = check_model(plan, failure);
     if (r < 0)
