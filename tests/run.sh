@@ -3,7 +3,7 @@
 # undefined-behaviour sanitizers, and runs everything under one ctest, whose summary comes last. tests/README.md says more.
 #
 #   tests/run.sh [--all | --quick | --only NAME] [--jobs N] [CTEST OPTIONS]
-#     --all        those too that take long: random kills, long outages, every script under the sanitizers
+#     --all        those too that take long: random kills, long outages; units and scripts in both builds
 #     --quick      without the sanitizers
 #     --only NAME  one test (as ctest names it), one function of a unit test, or one check of a script; builds what
 #                  that needs, installs nothing
@@ -39,9 +39,9 @@ build() { # build TYPE FOLDER TARGETS [CMAKE OPTIONS]
     cmake --build "$folder" -j "$jobs" -t $targets -- --quiet
 }
 
+# What all tests start; a unit test's own program is built beside it.
+programs="engine/all plugins/all experiments/all tests/machines/all tests/simulation/all tests/test-bed/all tests/faults/all tests/plugins/all"
 if [ -n "$only" ]; then
-    # What all tests start; a unit test's own program is built beside it.
-    programs="engine/all plugins/all experiments/all tests/machines/all tests/simulation/all tests/test-bed/all tests/faults/all tests/plugins/all"
     test=$only check=''
     case $only in unit-* | integration-* | fuzz-* | rules* | simulation*) ;; *)
         check=$only
@@ -72,7 +72,8 @@ fi
 
 step "Tests"
 echo "subdirs($folders)" >build/tests/CTestTestfile.cmake
-labels=(-LE long)
+labels=(-LE "long|twice") # units are tested under the sanitizers, and scripts without
+[ $tier != quick ] || labels=(-LE long)
 [ $tier != all ] || labels=()
 # In thirds of a processor, and two more for those that wait: tests/CMakeLists.txt.
 ASSAY_TEST_ALL=$([ $tier != all ] || echo yes) \

@@ -122,7 +122,9 @@ libraries() {
             home("^<tre/", "engine/run/", "TRE")
             home("^<gsl/", "plugins/", "GSL")
             home("^<(cblas|lapacke)[^/]*[.]h>", "plugins/", "LAPACK")
+            home("^<mpi[.]h>", "experiments/", "MPI")
             home("^<openssl/", "engine/foundation/hash.c", "libcrypto")
+            home("^<mpi[.]h>", "experiments/", "MPI")
             if (!found) print $1 ":" $2 ": includes " $3 ": a library that rules.sh does not know"
         }' "$scratch/includes"
 }

@@ -17,6 +17,7 @@ END
 check "its experiments are found" "$assay" run --dry-run "$scratch/campaign.yaml"
 cp "$scratch/.out" "$scratch/plan"
 check "... under its own prefix" grep -qF "$scratch/prefix/share/assay/experiments/dgemm" "$scratch/plan"
+check "its templates are found" "$assay" experiments new mine -o "$scratch/new"
 
 printf 'size,duration\n' >"$scratch/calls.csv"
 awk 'BEGIN { for (i = 1; i <= 50; i++) printf "%d,%.3f\n", i, 2 + 3 * i + i % 3 / 10 }' >>"$scratch/calls.csv"

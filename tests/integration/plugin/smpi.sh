@@ -51,6 +51,19 @@ refuse "and is not evaluated" 2 "does not tell which column names the operation"
 check "other rows" "$ASSAY" model check smpi.json --data calls.csv
 report $(output '^  all +600 ' && output '^  22 rows are incomplete'; echo $?) "without those whose cost is that of a call"
 
+# Thresholds that were measured, and probes that found something, in the same table.
+awk -F, 'NR == 1 { print $0 ",found"; next } { print $0 "," ($1 ~ /Iprobe|Test/ ? 0 : "") }
+    END { print "Asynchronous,1000,0,\nAsynchronous,900,0,\nDetached,40000,0,"; for (k = 0; k < 30; k++) print "Iprobe,1,5e-3,1" }' calls.csv >measured.csv
+check "thresholds among the rows" fit measured.csv --brief -o measured.json
+report $(output '^    async_small_thresh +900 By$' && output '^    send_is_detached_thresh +40000 By$'; echo $?) "are those of the model, the least of each"
+report $(output '^  Iprobe +3e-07 +10 '; echo $?) "and what a probe costs is what it costs in vain"
+report $(output '30 rows of other operations left out'; echo $?) "of which the others are no part, said aloud"
+check "a threshold that is set" fit measured.csv --brief --set send-is-detached-thresh=1000
+report $(output '^    send_is_detached_thresh +1000 By$'; echo $?) "is set"
+check "ping-pongs that are trimmed" fit measured.csv --brief --set trim-ping-pong=0.1 -o trimmed.json
+rows() { "$ASSAY" model table "$1" | awk -F, '$2 == "PingPong" { print $1; exit }'; }
+is "are two fewer of each of 15 sizes" "$(($(rows measured.json) - $(rows trimmed.json)))" 30
+
 # Both halves of a ping-pong: its Recv stands for both, and both are in one fold.
 awk 'BEGIN { print "operation,size,duration"
     for (i = 1; i < 30; i++) for (k = 0; k < 4; k++) { s = i * i * 100; z = 1 + 0.01 * sin(i * 7 + k)

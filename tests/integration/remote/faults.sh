@@ -70,8 +70,9 @@ if bed can freeze; then
     grep -q 'node\[1-2\]' "$scratch/out" && grep -q there "$scratch/out"
     report $? "the other nodes' answers are there"
     bed thaw 3
-    advance 3601s 3
-    check "its agent has left once it can" eventually clean_nodes 1 2 3
+    # What the engine had sent before is heard when it is read, and the lease begins anew then.
+    or_its_lease_is_over() { clean_nodes 1 2 3 && return; advance 3601s 3; return 1; }
+    check "its agent has left once it can" eventually or_its_lease_is_over
 fi
 if bed can crash; then
     nodes run -w 'node[1-3]' -- sh -c 'touch /tmp/dies; until [ -e /tmp/goes ]; do sleep 0.05; done; echo there' >"$scratch/out" 2>"$scratch/err" &

@@ -69,14 +69,15 @@ refuse "too many keys for the server" 1 "EACCES .*was refused, and the server en
 
 # ---- an agent that asks its user before it signs, and a user who does not answer; and one that is stopped
 mkfifo "$scratch/never"
-printf '#!/bin/sh\necho $$ >>%s\nexec cat %s\n' "$scratch/asked" "$scratch/never" >"$scratch/ask"
+printf '#!/bin/sh\necho $$ >>"$ASKED"\nexec cat %s\n' "$scratch/never" >"$scratch/ask"
 printf 'Host keyed\nHostName 127.0.0.1\nPort %s\nUser %s\nIdentityAgent none\nIdentityFile %s\n' "$port_node" "$me" "$scratch/id" >"$scratch/keyed"
-unwilling() { # a new agent, which has asked nobody yet
-    rm -f "$scratch/asked"
+unwilling() { # a new agent, which has asked nobody yet; whom one before it had asked may say so late
+    agents=$((${agents:-0} + 1))
+    export ASKED=$scratch/asked.$agents
     eval "$(ssh-agent)" >/dev/null
     ssh-add -q -c "$scratch/id" 2>/dev/null
 }
-stop_unwilling() { kill -KILL "$SSH_AGENT_PID"; kill "$(tail -n 1 "$scratch/asked")"; rm -f "$SSH_AUTH_SOCK"; unset SSH_AUTH_SOCK; }
+stop_unwilling() { kill -KILL "$SSH_AGENT_PID"; kill "$(tail -n 1 "$ASKED")"; rm -f "$SSH_AUTH_SOCK"; unset SSH_AUTH_SOCK; }
 unwilling
 refuse "an agent that does not sign" 1 "ETIMEDOUT node $to: ssh-agent did not answer within 1 s" \
     run --known-hosts "$scratch/known" --timeout 1 --copies 3 "$to" -- true
@@ -87,8 +88,8 @@ kill $!; wait $! 2>/dev/null
 stop_unwilling
 for signal in INT TERM; do
     unwilling
-    timeout 120 "$ASSAY" nodes run -w "$to" -F none --known-hosts "$scratch/known" --timeout 1h -- true >"$scratch/said" 2>&1 &
-    check "it is waited for" eventually test -s "$scratch/asked"
+    timeout --foreground 120 "$ASSAY" nodes run -w "$to" -F none --known-hosts "$scratch/known" --timeout 1h -- true >"$scratch/said" 2>&1 &
+    check "it is waited for" eventually test -s "$ASKED"
     kill -$signal $!; wait $!
     is "and SIG$signal ends that" $? 4
     stop_unwilling

@@ -1,0 +1,37 @@
+#!/bin/bash
+# Factors that depend on nodes which are other machines than the one that the campaign is started on.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+bed up 2 --names 'node-%' || plan_skip "no test bed"
+bed can nodes || plan_skip "nodes of their own need root"
+core=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+campaign() { # campaign P
+    cat >"$scratch/c.yaml" <<E2
+experiment:
+  name: grid
+  factors:
+    q: {type: integer, minimum: 1, default: run_nodes * node_cores / p}
+    p: {type: integer, minimum: 1}
+  require: [q > 1]
+  run: {placement: job, command: 'echo "grid \$p x \$q"'}
+  responses: {columns: {pattern: 'grid [0-9]+ x ([0-9]+)'}}
+design: {factors: {p: $1}}
+E2
+}
+# The front end has one core: what it guesses is wrong, and nobody is refused for that.
+run_there() { bed run taskset -c "$core" "$ASSAY" run "$scratch/c.yaml" --nodes 'node-[1-2]' -q -o "$scratch/runs"; }
+campaign 1
+archive=$(run_there 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+facts=$(grep -a '"event":"facts"' <("$ASSAY" archive cat "$archive" journal.jsonl))
+cores=$("$ASSAY" archive cat "$archive" nodes/node-2/facts.json | sed -n 's/.*"physical_cores_usable":[^0-9]*\([0-9]*\).*/\1/p')
+check "the facts are those of the nodes" grep -q "\"run_nodes\":2,\"node_cores\":$cores," <<<"$facts"
+is "... and so are the rows" "$("$ASSAY" archive cat "$archive" design.csv)" "$(printf 'q,p\n%d,1' $((2 * cores)))"
+is "... which the nodes have measured together" "$("$ASSAY" archive cat "$archive" results/results.csv | cut -d, -f6,10-12 | sort)" \
+    "$(printf 'node,q,p,columns\nnode-[1-2],%d,1,%d' $((2 * cores)) $((2 * cores)))"
+campaign $((4 * cores))
+check "what this machine could not have is no matter before the nodes are known" bed run "$ASSAY" run "$scratch/c.yaml" --nodes 'node-[1-2]' --dry-run
+refuse "a row that the nodes cannot have is refused when they are" 2 "c.yaml:9:9: row 1 of the design: the default of 'q', run_nodes \* node_cores / p, is 0.5 here, expected a whole number" run_there
+campaign $((2 * cores))
+refuse "... as is one that breaks a condition with them" 2 "c.yaml:9:9: row 1 of the design: q 1, p $((2 * cores)); expected q > 1" run_there
+check "nothing of it was measured" test "$(cat "$scratch"/runs/*/journal.jsonl | grep -ac '"event":"unit"')" -eq 1
+finish
