@@ -138,7 +138,7 @@ struct place {
 };
 
 static void at(const struct place *place, char path[BED_PATH_SIZE], const char *name) {
-    snprintf(path, BED_PATH_SIZE, "%.200s%.50s", place->root, name);
+    snprintf(path, BED_PATH_SIZE, "%.140s%.115s", place->root, name);
 }
 
 static int mount_root(const struct place *place, struct failure *failure) {

@@ -67,10 +67,12 @@ static int take_other(struct settings *settings, const char *option, const char 
                       struct failure *failure) {
     long number;
     if (strcmp(option, "--share") == 0) {
-        if (settings->share_count == SETTINGS_SHARES_MOST || value[0] != '/')
-            return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                                    "--share '%s': expected an absolute path, %d at most", value,
-                                    SETTINGS_SHARES_MOST);
+        if (settings->share_count == SETTINGS_SHARES_MOST || value[0] != '/' ||
+            strlen(value) > SETTINGS_SHARE_LENGTH)
+            return failure_set_kind(
+                failure, FAILURE_INPUT, -EINVAL,
+                "--share '%s': expected an absolute path of at most %d characters, %d times at most", value,
+                SETTINGS_SHARE_LENGTH, SETTINGS_SHARES_MOST);
         settings->shares[settings->share_count++] = value;
         return 0;
     }

@@ -13,6 +13,7 @@
 enum {
     SETTINGS_NODES_MOST = 1000,
     SETTINGS_SHARES_MOST = 8,
+    SETTINGS_SHARE_LENGTH = 115, /* characters of its path: mounts.c puts a node's folder before it */
     SETTINGS_SSHD_MOST = 32,
     SETTINGS_WORD_SIZE = 128, /* bytes of a name, a size, one sshd option, with its NUL */
 };
