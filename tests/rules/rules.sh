@@ -282,4 +282,7 @@ for rule in $rules; do
     fi
 done
 echo "1..$number"
+# No rule but a budget: lines of code of each room, without comments and blank lines.
+sed -nE 's/^([^:]*)\/[^\/:]*:[0-9]+:.*[^[:space:]].*/\1/p' "$scratch/code" |
+    awk -F/ '{ room = $1 "/" $2; count[room]++; all += room !~ /^tests/ } END { for (room in count) print "# " room ": " count[room]; print "# all but tests: " all }' | sort
 exit $failed
