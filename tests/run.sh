@@ -63,7 +63,10 @@ fi
 
 step "Packages"
 examples/install-packages.sh examples/packages.txt tests/packages.txt
-build Release build/tests/release all
+case $tier in
+ci) build Release build/tests/release "$programs integration-programs" ;; # units are tested under the sanitizers
+*) build Release build/tests/release all ;;
+esac
 folders="\"$root/build/tests/release\""
 if [ $tier != quick ]; then
     build Sanitize build/tests/sanitize all -DASSAY_TEST_PREFIX=sanitize-
@@ -75,6 +78,6 @@ echo "subdirs($folders)" >build/tests/CTestTestfile.cmake
 labels=(-LE "long|twice") # units are tested under the sanitizers, and scripts without
 [ $tier != quick ] || labels=(-LE long)
 [ $tier != all ] || labels=()
-# In thirds of a processor, and two more for those that wait: tests/CMakeLists.txt.
+# In thirds of a processor, and four more for those that wait: tests/CMakeLists.txt.
 ASSAY_TEST_ALL=$([ $tier != all ] || echo yes) \
-    exec ctest --test-dir build/tests -j $((3 * jobs + 2)) --output-on-failure --no-tests=error "${labels[@]}" "$@"
+    exec ctest --test-dir build/tests -j $((3 * jobs + 4)) --output-on-failure --no-tests=error "${labels[@]}" "$@"
