@@ -5,6 +5,7 @@
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -192,9 +193,7 @@ static int take_fields(const struct document *document, const struct document_no
         return refuse_at(document, resource, failure,
                          "the table has no schema.fields; expected a list of columns");
     cleanup(archive_columns_clear) struct archive_columns columns = {0};
-    columns.items = calloc(fields->count, sizeof *columns.items);
-    if (!columns.items)
-        return failure_memory(failure);
+    columns.items = xcalloc(fields->count, sizeof *columns.items);
     for (size_t i = 0; i < fields->count; i++) {
         if (text_of(fields->items[i], "name")[0] == '\0')
             return refuse_at(document, fields->items[i], failure, "the column has no name");

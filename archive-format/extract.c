@@ -3,6 +3,7 @@
 #include "archive-format/reader-private.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -45,9 +46,7 @@ static int verify_member(struct archive_reader *archive, const struct zip_entry 
 int archive_verify(struct archive_reader *archive, archive_progress progress, void *context,
                    struct failure *failure) {
     struct verification verification = {.progress = progress, .context = context};
-    cleanup_free char *buffer = malloc(BUFFER_SIZE);
-    if (!buffer)
-        return failure_memory(failure);
+    cleanup_free char *buffer = xmalloc(BUFFER_SIZE);
     for (size_t i = 0; i < archive->member_count; i++) {
         int r = verify_member(archive, &archive->zip.entries[archive->members[i]], buffer, &verification,
                               failure);
@@ -230,9 +229,7 @@ static int extract_into(struct extraction *extraction) {
 
 int archive_extract(struct archive_reader *archive, const char *folder, const char *const *names,
                     size_t count, struct failure *failure) {
-    cleanup_free char *buffer = malloc(BUFFER_SIZE);
-    if (!buffer)
-        return failure_memory(failure);
+    cleanup_free char *buffer = xmalloc(BUFFER_SIZE);
     struct extraction extraction = {.archive = archive,
                                     .folder = folder,
                                     .names = names,

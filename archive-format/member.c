@@ -6,6 +6,7 @@
 #include "archive-format/name.h"
 #include "archive-format/reader-private.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -228,9 +229,7 @@ int archive_read_document(struct archive_reader *archive, const char *name, stru
         failure->kind = FAILURE_VERIFICATION;
     if (r < 0)
         return r;
-    cleanup_free char *file = text_format("%s:%s", archive->path, name);
-    if (!file)
-        return failure_memory(failure);
+    cleanup_free char *file = xformat("%s:%s", archive->path, name);
     r = document_parse_json(file, text.bytes, text.length, ret, failure);
     if (r == -EINVAL && failure)
         failure->kind = FAILURE_VERIFICATION; /* it was sealed like this: not the user's doing */

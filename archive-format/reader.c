@@ -4,6 +4,7 @@
 #include "archive-format/reader-private.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -243,9 +244,7 @@ int archive_open_descriptor(int given, const char *name, struct archive_reader *
     if (!archive)
         return failure_memory(failure);
     archive->descriptor = take_descriptor(descriptor);
-    archive->path = strdup(name);
-    if (!archive->path)
-        return failure_memory(failure);
+    archive->path = xstrdup(name);
     int r = zip_directory_read(archive->descriptor, name, &archive->zip, failure);
     if (r < 0)
         return r;

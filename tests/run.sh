@@ -78,6 +78,6 @@ echo "subdirs($folders)" >build/tests/CTestTestfile.cmake
 labels=(-LE "long|twice") # units are tested under the sanitizers, and scripts without
 [ $tier != quick ] || labels=(-LE long)
 [ $tier != all ] || labels=()
-# In thirds of a processor, and four more for those that wait: tests/CMakeLists.txt.
+# In thirds of a processor, and eight more, since most of them wait: tests/CMakeLists.txt.
 ASSAY_TEST_ALL=$([ $tier != all ] || echo yes) \
-    exec ctest --test-dir build/tests -j $((3 * jobs + 4)) --output-on-failure --no-tests=error "${labels[@]}" "$@"
+    exec ctest --test-dir build/tests -j $((3 * jobs + 8)) --output-on-failure --no-tests=error "${labels[@]}" "$@"

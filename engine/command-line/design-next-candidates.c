@@ -6,6 +6,7 @@
 #include "engine/design/levels.h"
 #include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -45,9 +46,7 @@ static size_t factor_index(const struct model_fit *fit, const char *name, size_t
 /* ---- Ranges */
 
 static int unknown_factor(const struct model_fit *fit, const char *name, struct failure *failure) {
-    cleanup_free const char **names = calloc(fit->factor_count + 1, sizeof *names);
-    if (!names)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(fit->factor_count + 1, sizeof *names);
     for (size_t i = 0; i < fit->factor_count; i++)
         names[i] = fit->factors[i].name;
     const char *nearest = text_nearest(name, names, fit->factor_count);
@@ -115,10 +114,8 @@ static int apply_bounds(struct next_design *next, size_t i, struct failure *fail
 
 static int make_ranges(struct next_design *next, struct failure *failure) {
     const struct model_fit *fit = next->fit;
-    next->ranges = calloc(fit->factor_count + 1, sizeof *next->ranges);
-    next->domain = calloc(fit->factor_count + 1, sizeof *next->domain);
-    if (!next->ranges || !next->domain)
-        return failure_memory(failure);
+    next->ranges = xcalloc(fit->factor_count + 1, sizeof *next->ranges);
+    next->domain = xcalloc(fit->factor_count + 1, sizeof *next->domain);
     for (size_t i = 0; i < fit->factor_count; i++) {
         const char *name = fit->factors[i].name;
         double low, high;
@@ -228,9 +225,7 @@ static int add_crossed(struct crossed *crossed, const char *name, const char *co
 /* A factor or control that makes groups: each value that groups have. */
 static int cross_groups(const struct next_design *next, struct crossed *crossed, struct failure *failure) {
     const struct model_fit *fit = next->fit;
-    cleanup_free const char **texts = calloc(next->group_count + 1, sizeof *texts);
-    if (!texts)
-        return failure_memory(failure);
+    cleanup_free const char **texts = xcalloc(next->group_count + 1, sizeof *texts);
     int r = 0;
     for (size_t j = 0; r == 0 && j < fit->by_count; j++) {
         bool is_factor = next->factors.items && design_factor_find(&next->factors, fit->by[j]) != SIZE_MAX;
@@ -256,9 +251,7 @@ static int cross_settings(const struct next_design *next, struct crossed *crosse
         const char *equals = strchr(text, '=');
         if (!equals || equals == text)
             return failure_input(failure, NULL, 0, 0, "--set '%.64s', expected NAME=VALUE", text);
-        cleanup_free char *name = strndup(text, (size_t)(equals - text));
-        if (!name)
-            return failure_memory(failure);
+        cleanup_free char *name = xstrndup(text, (size_t)(equals - text));
         if (factor_index(next->fit, name, strlen(name)) < next->fit->factor_count)
             return failure_input(
                 failure, NULL, 0, 0,
@@ -317,9 +310,7 @@ static int draw(struct next_design *next, struct failure *failure) {
     if (r < 0)
         return r;
     size_t rows = next->candidates.design->row_count;
-    next->candidates.shares = calloc(rows, sizeof *next->candidates.shares);
-    if (!next->candidates.shares)
-        return failure_memory(failure);
+    next->candidates.shares = xcalloc(rows, sizeof *next->candidates.shares);
     for (size_t i = 0; i < rows; i++)
         next->candidates.shares[i] = drawn.shares[i / crossed.combinations];
     return 0;
@@ -377,10 +368,8 @@ static bool may_be(const struct next_design *next, size_t row, double *values, b
 /* Leaves out the candidates that cannot be. */
 static int keep_possible(struct next_design *next, bool drawn, struct failure *failure) {
     const struct design *design = next->candidates.design;
-    cleanup_free size_t *rows = calloc(design->row_count + 1, sizeof *rows);
-    cleanup_free double *values = calloc(design->column_count + 1, sizeof *values);
-    if (!rows || !values)
-        return failure_memory(failure);
+    cleanup_free size_t *rows = xcalloc(design->row_count + 1, sizeof *rows);
+    cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);
     size_t count = 0;
     for (size_t row = 0; row < design->row_count; row++)
         if (may_be(next, row, values, drawn))

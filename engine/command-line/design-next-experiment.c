@@ -4,6 +4,7 @@
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,9 +60,7 @@ static int read_archive(struct next_design *next, const char *path, struct archi
         return failure_input(failure, path, 0, 0, "the archive has neither its experiment nor its campaign");
     cleanup(text_clear) struct text text;
     text_init(&text, DESCRIPTION_BYTES_MOST);
-    cleanup_free char *name = text_format("%s:%s", path, member);
-    if (!name)
-        return failure_memory(failure);
+    cleanup_free char *name = xformat("%s:%s", path, member);
     struct document *document = NULL;
     int r = archive_read_member(archive, member, &text, failure);
     r = r < 0 ? r : document_parse_yaml(name, text.bytes, text.length, &document, failure);
@@ -75,9 +74,9 @@ static void forget(struct next_design *next) {
     next->document = NULL;
 }
 
-static int keep_place(struct next_design *next, const char *place, struct failure *failure) {
-    next->experiment_from = strdup(place);
-    return next->experiment_from ? 0 : failure_memory(failure);
+static int keep_place(struct next_design *next, const char *place) {
+    next->experiment_from = xstrdup(place);
+    return 0;
 }
 
 /* Whether the archive at PATH is there and is the run RUN_ID; if its experiment cannot be had from it, that
@@ -92,7 +91,7 @@ static int try_archive(struct next_design *next, const char *path, const char *r
     if (!found || strcmp(found, run_id) != 0 || !find_description(archive))
         return 0;
     if (read_archive(next, path, archive, &why) == 0)
-        return keep_place(next, path, failure);
+        return keep_place(next, path);
     forget(next);
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE + 4];
     failure_describe(&why, sentence, sizeof sentence);
@@ -110,9 +109,7 @@ static int try_archives(struct next_design *next, struct failure *failure) {
         const struct model_fit_input *input = &next->fit->inputs[i];
         if (!input->file || !input->run_id || strchr(input->file, '/'))
             continue;
-        cleanup_free char *beside = text_format("%s%s", folder, input->file);
-        if (!beside)
-            return failure_memory(failure);
+        cleanup_free char *beside = xformat("%s%s", folder, input->file);
         r = try_archive(next, beside, input->run_id, failure);
         if (r == 0 && !next->experiment && folder[0])
             r = try_archive(next, input->file, input->run_id, failure);
@@ -121,14 +118,14 @@ static int try_archives(struct next_design *next, struct failure *failure) {
 }
 
 /* An experiment that is installed, by the name that the model has of it. */
-static int try_installed(struct next_design *next, struct failure *failure) {
+static int try_installed(struct next_design *next) {
     for (size_t i = 0; i < next->fit->input_count; i++) {
         const char *name = next->fit->inputs[i].experiment;
         struct failure why = {0};
         if (!name || strchr(name, '/') ||
             experiment_find(name, ".", &next->installation, NULL, 0, 0, &next->experiment, &why) < 0)
             continue;
-        return keep_place(next, name, failure);
+        return keep_place(next, name);
     }
     return 0;
 }
@@ -144,7 +141,7 @@ static int read_named(struct next_design *next, const char *name, struct failure
     } else {
         r = experiment_find(name, ".", &next->installation, "--experiment", 0, 0, &next->experiment, failure);
     }
-    return r < 0 ? r : keep_place(next, name, failure);
+    return r < 0 ? r : keep_place(next, name);
 }
 
 int next_design_find_experiment(struct next_design *next, struct failure *failure) {
@@ -154,7 +151,7 @@ int next_design_find_experiment(struct next_design *next, struct failure *failur
     if (r == 0 && !name)
         r = try_archives(next, failure);
     if (r == 0 && !name && !next->experiment)
-        r = try_installed(next, failure);
+        r = try_installed(next);
     if (r == 0 && next->experiment)
         next->factors = (struct design_factors){.items = next->experiment->factors,
                                                 .count = next->experiment->factor_count,

@@ -6,6 +6,7 @@
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -41,12 +42,9 @@ static int compare_gains(const void *a, const void *b) {
     return one->row > two->row ? 1 : -1;
 }
 
-static int collect_taken(const struct next_design *next, struct taken **ret, size_t *ret_count,
-                         struct failure *failure) {
+static int collect_taken(const struct next_design *next, struct taken **ret, size_t *ret_count) {
     const struct optimal_rows *rows = &next->found.rows;
-    struct taken *taken = calloc(rows->count + 1, sizeof *taken);
-    if (!taken)
-        return failure_memory(failure);
+    struct taken *taken = xcalloc(rows->count + 1, sizeof *taken);
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++) {
         size_t seen = 0;
@@ -143,10 +141,10 @@ static void print_cost(const struct next_design *next) {
     fprintf(stderr, "\n");
 }
 
-int next_design_print(const struct next_design *next, struct failure *failure) {
+int next_design_print(const struct next_design *next) {
     cleanup_free struct taken *taken = NULL;
     size_t count = 0;
-    int r = collect_taken(next, &taken, &count, failure);
+    int r = collect_taken(next, &taken, &count);
     if (r < 0)
         return r;
     const struct next_rows *found = &next->found;

@@ -6,6 +6,7 @@
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -58,10 +59,8 @@ static void next_design_clear(struct next_design *next) {
 static int choose_groups(struct next_design *next, struct failure *failure) {
     const struct predict_model *view = next->fit->view;
     const char *name = verb_value(next->arguments, "--group");
-    next->groups = calloc(view->group_count, sizeof *next->groups);
-    cleanup_free const char **names = calloc(view->group_count, sizeof *names);
-    if (!next->groups || !names)
-        return failure_memory(failure);
+    next->groups = xcalloc(view->group_count, sizeof *next->groups);
+    cleanup_free const char **names = xcalloc(view->group_count, sizeof *names);
     for (size_t g = 0; g < view->group_count; g++) {
         names[g] = view->groups[g].name;
         if (!name || strcmp(name, names[g]) == 0)
@@ -214,7 +213,7 @@ static int write_results(const struct next_design *next, struct failure *failure
         r = r < 0 ? r : file_write_output(output, text.bytes, text.length, failure);
         text_reset(&text);
     }
-    r = r < 0 ? r : next_design_print(next, failure);
+    r = r < 0 ? r : next_design_print(next);
     if (r == 0 && json) {
         r = next_design_append_json(next, &text, failure);
         if (r == 0)

@@ -10,7 +10,7 @@
 #include "engine/foundation/text.h"
 #include "engine/plugin/model-fit.h"
 #include "engine/plugin/next-rows.h"
-#include "engine/run/experiment.h"
+#include "engine/run/campaign/experiment.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ int next_design_find_experiment(struct next_design *next, struct failure *failur
 int next_design_make_candidates(struct next_design *next, struct failure *failure);
 
 /* What was found, for people on standard error; and for programs. */
-int next_design_print(const struct next_design *next, struct failure *failure);
+int next_design_print(const struct next_design *next);
 int next_design_append_json(const struct next_design *next, struct text *text, struct failure *failure);
 
 /* assay design next */

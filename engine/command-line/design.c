@@ -6,6 +6,7 @@
 #include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -100,9 +101,7 @@ static int split_setting(const char *text, const char *expected, char **ret_name
     const char *equals = strchr(text, '=');
     if (!equals || equals == text)
         return failure_input(failure, NULL, 0, 0, "'%.64s', expected %s", text, expected);
-    char *name = strndup(text, (size_t)(equals - text));
-    if (!name)
-        return failure_memory(failure);
+    char *name = xstrndup(text, (size_t)(equals - text));
     *ret_name = name;
     *ret_value = equals + 1;
     return 0;
@@ -284,9 +283,7 @@ static int specify_from(const char *file, struct design_specification **ret, str
         if (r < 0)
             return r;
         specification->kind = DESIGN_KIND_FILE;
-        specification->file = strdup(file);
-        if (!specification->file)
-            return failure_memory(failure);
+        specification->file = xstrdup(file);
         *ret = take_pointer(specification);
         return 0;
     }
@@ -299,9 +296,7 @@ static int specify_from(const char *file, struct design_specification **ret, str
         node = document_get(root, "generate") || document_get(root, "file") ? root : NULL;
     if (!node)
         return failure_input(failure, file, root->line, root->column, "no 'design', expected one");
-    cleanup_free char *folder = strndup(file, (size_t)(file_base_name(file) - file));
-    if (!folder)
-        return failure_memory(failure);
+    cleanup_free char *folder = xstrndup(file, (size_t)(file_base_name(file) - file));
     return design_specification_from_node(document, node, folder, ret, failure);
 }
 

@@ -6,6 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/run.h"
 
 #include <errno.h>
@@ -22,9 +23,7 @@ static int read_command(struct text *bytes, const char ***ret, struct failure *f
     size_t count = 0;
     for (size_t i = 0; i < bytes->length; i++)
         count += bytes->bytes[i] == '\0';
-    const char **words = calloc(count + 1, sizeof *words);
-    if (!words)
-        return failure_memory(failure);
+    const char **words = xcalloc(count + 1, sizeof *words);
     const char *at = bytes->bytes;
     for (size_t i = 0; i < count; i++) {
         words[i] = at;

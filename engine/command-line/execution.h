@@ -4,8 +4,8 @@
 #define ASSAY_COMMAND_LINE_EXECUTION_H
 
 #include "engine/command-line/verb.h"
-#include "engine/run/campaign.h"
-#include "engine/run/inputs.h"
+#include "engine/run/campaign/campaign.h"
+#include "engine/run/campaign/inputs.h"
 
 /* Options of both, for their tables. */
 #define EXECUTION_OPTION_UNTIL                                                                               \

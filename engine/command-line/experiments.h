@@ -4,7 +4,7 @@
 
 #include "engine/command-line/verb.h"
 #include "engine/foundation/text.h"
-#include "engine/run/experiment.h"
+#include "engine/run/campaign/experiment.h"
 
 #include <stdbool.h>
 #include <stddef.h>

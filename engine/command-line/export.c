@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/kernel-header.h"
@@ -174,10 +175,8 @@ static int read_settings(const struct verb_arguments *arguments, struct simgrid 
                                  "--config: '%.128s' is not NAME=VALUE, such as network/model=SMPI, at most "
                                  "%d times",
                                  text, (int)SETTINGS_MOST);
-        simgrid->setting_names[k] = strndup(text, length);
+        simgrid->setting_names[k] = xstrndup(text, length);
         simgrid->platform.setting_count = k + 1;
-        if (!simgrid->setting_names[k])
-            return failure_memory(failure);
         simgrid->settings[k] = (struct simgrid_setting){simgrid->setting_names[k], equals + 1};
     }
     simgrid->platform.settings = simgrid->settings;
@@ -251,9 +250,7 @@ static int use_models(const struct verb_arguments *arguments, struct simgrid *si
                                    failure);
             continue;
         }
-        simgrid->network = malloc(sizeof *simgrid->network);
-        if (!simgrid->network)
-            return failure_memory(failure);
+        simgrid->network = xmalloc(sizeof *simgrid->network);
         r = simgrid_network_read(model, verb_value(arguments, "--group"), &simgrid->base, simgrid->network,
                                  failure);
     }

@@ -5,6 +5,7 @@
 #include "engine/command-line/shown.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/model-trial.h"
 
@@ -89,9 +90,7 @@ static int read_models(const struct verb_arguments *arguments, struct comparison
 static int try_models(const struct verb_arguments *arguments, struct comparison *comparison,
                       struct failure *failure) {
     cleanup(table_cleanup) struct table *table = NULL;
-    cleanup_free const char **inputs = calloc(arguments->option_count + 1, sizeof *inputs);
-    if (!inputs)
-        return failure_memory(failure);
+    cleanup_free const char **inputs = xcalloc(arguments->option_count + 1, sizeof *inputs);
     size_t count = 0;
     for (const char *input; (input = verb_value_at(arguments, "--data", count));)
         inputs[count++] = input;

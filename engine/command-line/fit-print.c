@@ -3,6 +3,7 @@
 #include "engine/command-line/part-print.h"
 #include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/plugin/model-unit.h"
 
 #include <errno.h>
@@ -29,11 +30,9 @@ void fit_print_clear(struct fit_print *print) {
 int fit_print_init(struct fit_print *print, const struct fitting *fitting, const struct fit_formula *formula,
                    struct failure *failure) {
     *print = (struct fit_print){.fitting = fitting, .width = 4};
-    print->names = calloc(formula->term_count + 1, sizeof *print->names);
-    print->units = calloc(formula->term_count + 1, sizeof *print->units);
-    print->products = calloc(formula->term_count + 1, sizeof *print->products);
-    if (!print->names || !print->units || !print->products)
-        return failure_memory(failure);
+    print->names = xcalloc(formula->term_count + 1, sizeof *print->names);
+    print->units = xcalloc(formula->term_count + 1, sizeof *print->units);
+    print->products = xcalloc(formula->term_count + 1, sizeof *print->products);
     for (size_t t = 0; t < formula->term_count; t++) {
         print->term_count = t + 1;
         print->names[t] = strdup(formula->terms[t].name);

@@ -4,6 +4,7 @@
 #include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -122,26 +123,19 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
 
 static int hear_skipped(void *context, uint32_t group, uint64_t rows, const char *reason,
                         struct failure *failure) {
+    (void)failure;
     struct fit_report *report = context;
     if (report->skipped_count < SKIPPED_SHOWN) {
-        char *copy = strdup(reason);
-        if (!copy)
-            return failure_memory(failure);
+        char *copy = xstrdup(reason);
         report->skipped[report->skipped_count] = (struct skipped){group, rows, copy};
     }
     report->skipped_count++;
     return 0;
 }
 
-int fit_report_new(const struct fitting *fitting, FILE *stream, struct fit_report **ret,
-                   struct failure *failure) {
-    struct fit_report *report = calloc(1, sizeof *report);
-    struct skipped *skipped = calloc(SKIPPED_SHOWN, sizeof *skipped);
-    if (!report || !skipped) {
-        free(report);
-        free(skipped);
-        return failure_memory(failure);
-    }
+int fit_report_new(const struct fitting *fitting, FILE *stream, struct fit_report **ret) {
+    struct fit_report *report = xcalloc(1, sizeof *report);
+    struct skipped *skipped = xcalloc(SKIPPED_SHOWN, sizeof *skipped);
     report->fitting = fitting;
     report->stream = stream;
     report->skipped = skipped;

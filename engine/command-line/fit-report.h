@@ -12,8 +12,7 @@
 struct fit_report;
 
 /* Prints to STREAM as it hears. STREAM NULL: only counts. */
-int fit_report_new(const struct fitting *fitting, FILE *stream, struct fit_report **ret,
-                   struct failure *failure);
+int fit_report_new(const struct fitting *fitting, FILE *stream, struct fit_report **ret);
 void fit_report_free(struct fit_report *report);
 void fit_report_cleanup(struct fit_report **report); /* for cleanup() */
 const struct fitting_listener *fit_report_listener(const struct fit_report *report);

@@ -3,6 +3,7 @@
 #include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/cross-validation.h"
@@ -21,10 +22,8 @@ static int name_list_parse(const char *option, const char *text, struct name_lis
     size_t most = 1;
     for (const char *at = text; *at; at++)
         most += *at == ',';
-    ret->text = strdup(text);
-    ret->names = calloc(most, sizeof *ret->names);
-    if (!ret->text || !ret->names)
-        return failure_memory(failure);
+    ret->text = xstrdup(text);
+    ret->names = xcalloc(most, sizeof *ret->names);
     for (char *at = ret->text, *next; at; at = next) {
         next = strchr(at, ',');
         if (next)
@@ -91,9 +90,7 @@ static int read_settings(const struct verb_arguments *arguments, struct fitting_
     int r = verb_check_settings(arguments, "--set", failure);
     if (r < 0)
         return r;
-    ret->settings = calloc(arguments->option_count + 1, sizeof *ret->settings);
-    if (!ret->settings)
-        return failure_memory(failure);
+    ret->settings = xcalloc(arguments->option_count + 1, sizeof *ret->settings);
     const char *setting;
     while ((setting = verb_value_at(arguments, "--set", ret->options.setting_count)))
         ret->settings[ret->options.setting_count++] = setting;
@@ -133,10 +130,8 @@ int fitting_request_read(const struct verb_arguments *arguments, const char *con
     if (further && !(ret->member = text_format("results/tables/%s.csv", further)))
         return failure_memory(failure);
     if (names_method(operands[0])) {
-        cleanup_free char *plugin = text_format("fit-%s", operands[0]);
+        cleanup_free char *plugin = xformat("fit-%s", operands[0]);
         cleanup_free char *path = NULL;
-        if (!plugin)
-            return failure_memory(failure);
         bool exists = installation_find(installation, INSTALLATION_PLUGIN, plugin, &path, NULL) == 0;
         if (count == 1 && exists)
             return failure_input(failure, NULL, 0, 0,

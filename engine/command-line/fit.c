@@ -62,7 +62,7 @@ static void results_clear(struct results *results) {
 /* The table for people, the model file and standard output, as asked. */
 static int open_results(const struct fitting *fitting, const struct fitting_request *request,
                         struct results *ret, struct failure *failure) {
-    int r = fit_report_new(fitting, request->json ? NULL : stdout, &ret->table, failure);
+    int r = fit_report_new(fitting, request->json ? NULL : stdout, &ret->table);
     if (r == 0 && request->output)
         r = model_writer_open(request->output, fitting, &ret->file, failure);
     if (r == 0 && request->json)
@@ -109,7 +109,7 @@ static int report(struct fitting *fitting, const struct fitting_request *request
     if (results.model)
         listeners[count++] = fitted_model_listener(results.model);
     const struct cross_validation_options folds = {request->folds, fitting_request_note, NULL};
-    r = cross_validation_new(fitting, &folds, listeners, count, &results.validation, failure);
+    r = cross_validation_new(fitting, &folds, listeners, count, &results.validation);
     if (r < 0)
         return r;
     const struct fitting_listener *first = cross_validation_listener(results.validation);

@@ -6,6 +6,7 @@
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/cluster-model.h"
@@ -174,9 +175,7 @@ static int append_json(const struct model *model, const struct cluster *cluster,
 static int write_package(const struct model *model, const struct cluster *cluster, const char *table,
                          struct failure *failure) {
     struct archive_column columns[LABELS + CLUSTER_COEFFICIENTS_MOST];
-    cleanup_free char *path = text_format("%s.datapackage.json", table);
-    if (!path)
-        return failure_memory(failure);
+    cleanup_free char *path = xformat("%s.datapackage.json", table);
     memcpy(columns, labels, sizeof labels);
     for (size_t i = 0; i < cluster->coefficient_count; i++) {
         const char *unit = cluster_unit(model, i);

@@ -5,6 +5,7 @@
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -73,9 +74,7 @@ static bool is_superseded(const struct table *table, size_t index) {
 }
 
 static int read_table(const struct run_list *list, struct table *table, struct failure *failure) {
-    table->rows = calloc(list->count + 1, sizeof *table->rows);
-    if (!table->rows)
-        return failure_memory(failure);
+    table->rows = xcalloc(list->count + 1, sizeof *table->rows);
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->count; i++)
         r = read_row(&list->items[i], &table->rows[table->count++], failure);

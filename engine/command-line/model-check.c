@@ -5,6 +5,7 @@
 #include "engine/command-line/shown.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/model-check.h"
@@ -134,10 +135,8 @@ static int compare_ranks(const void *a, const void *b) {
 
 /* Those with rows; the worst first where there are too many for all. */
 static int rank_groups(const struct predict_model *view, const struct model_comparison *comparison,
-                       struct ranked **ret, size_t *ret_count, struct failure *failure) {
-    struct ranked *ranked = calloc(view->group_count, sizeof *ranked);
-    if (!ranked)
-        return failure_memory(failure);
+                       struct ranked **ret, size_t *ret_count) {
+    struct ranked *ranked = xcalloc(view->group_count, sizeof *ranked);
     *ret_count = 0;
     for (size_t g = 0; g < view->group_count; g++) {
         const struct comparison *one = &comparison->groups[g];
@@ -151,12 +150,11 @@ static int rank_groups(const struct predict_model *view, const struct model_comp
     return 0;
 }
 
-static int print_data(const struct model *model, const struct model_comparison *comparison,
-                      struct failure *failure) {
+static int print_data(const struct model *model, const struct model_comparison *comparison) {
     const struct predict_model *view = model_view(model);
     cleanup_free struct ranked *ranked = NULL;
     size_t count = 0;
-    int r = rank_groups(view, comparison, &ranked, &count, failure);
+    int r = rank_groups(view, comparison, &ranked, &count);
     if (r < 0)
         return r;
     print_heads(view->response_unit);
@@ -216,7 +214,7 @@ static int compare(struct checking *checking, const struct model *model, cJSON *
         return r;
     judge(checking, &comparison);
     if (!root)
-        return print_data(model, &comparison, failure);
+        return print_data(model, &comparison);
     return add_data(root, model, &comparison) ? 0 : failure_memory(failure);
 }
 
@@ -283,9 +281,7 @@ static int read_options(const struct verb_arguments *arguments, struct checking 
     ret->most = most_usual;
     if (most && (!number_parse_double(most, strlen(most), &ret->most) || !(ret->most > 0)))
         return failure_input(failure, NULL, 0, 0, "--most '%.64s'; expected a number above 0", most);
-    ret->inputs = calloc(arguments->option_count + 1, sizeof *ret->inputs);
-    if (!ret->inputs)
-        return failure_memory(failure);
+    ret->inputs = xcalloc(arguments->option_count + 1, sizeof *ret->inputs);
     while ((input = verb_value_at(arguments, "--data", ret->input_count)))
         ret->inputs[ret->input_count++] = input;
     if (most && ret->input_count == 0)

@@ -9,6 +9,7 @@
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/evaluation.h"
@@ -116,11 +117,9 @@ static struct input *find_input(const struct eval *eval, const char *name) {
 }
 
 static int refuse_name(const struct eval *eval, const char *name, struct failure *failure) {
-    cleanup_free const char **names = calloc(eval->input_count + 1, sizeof *names);
+    cleanup_free const char **names = xcalloc(eval->input_count + 1, sizeof *names);
     cleanup(text_clear) struct text list;
     text_init(&list, FAILURE_TEXT_SIZE / 2);
-    if (!names)
-        return failure_memory(failure);
     for (size_t i = 0; i < eval->input_count; i++) {
         names[i] = eval->inputs[i].name;
         if (list.length < FAILURE_TEXT_SIZE / 4)
@@ -138,9 +137,7 @@ static int read_assignments(struct eval *eval, struct failure *failure) {
         const char *word = eval->arguments->operands[i], *equals = strchr(word, '=');
         if (!equals)
             return failure_input(failure, NULL, 0, 0, "'%.128s' gives no value; expected NAME=VALUE", word);
-        cleanup_free char *name = strndup(word, (size_t)(equals - word));
-        if (!name)
-            return failure_memory(failure);
+        cleanup_free char *name = xstrndup(word, (size_t)(equals - word));
         struct input *input = find_input(eval, name);
         if (!input)
             return refuse_name(eval, name, failure);
@@ -236,9 +233,7 @@ static void print_line(const struct eval *eval, const char *group, const struct 
 static int refuse_part(const struct eval *eval, size_t group, const char *file, size_t line,
                        struct failure *failure) {
     const struct predict_group *of = &eval->view->groups[group];
-    cleanup_free const char **names = calloc(of->part_count + 1, sizeof *names);
-    if (!names)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(of->part_count + 1, sizeof *names);
     for (size_t p = 0; p < of->part_count; p++)
         names[p] = of->parts[p].name ? of->parts[p].name : "";
     const char *named_by = eval->view->named_by, *text = find_input(eval, named_by)->text,
@@ -338,9 +333,7 @@ static int append_head(struct eval *eval, struct failure *failure) {
 }
 
 static int bind_rows(struct eval *eval, struct failure *failure) {
-    eval->input_columns = calloc(eval->input_count + 1, sizeof *eval->input_columns);
-    if (!eval->input_columns)
-        return failure_memory(failure);
+    eval->input_columns = xcalloc(eval->input_count + 1, sizeof *eval->input_columns);
     for (size_t i = 0; i < eval->input_count; i++) {
         eval->input_columns[i] = SIZE_MAX;
         for (size_t c = 0; c < csv_column_count(eval->csv); c++)
@@ -435,17 +428,15 @@ static int prepare(struct eval *eval, struct failure *failure) {
         return r;
     eval->view = model_view(eval->model);
     eval->tally.is_time = model_seconds(eval->model) > 0;
-    r = evaluation_columns(eval->view, &eval->columns, &eval->column_count, failure);
+    r = evaluation_columns(eval->view, &eval->columns, &eval->column_count);
     r = r < 0 ? r : evaluation_new(eval->view, eval->columns, eval->column_count, &eval->evaluation, failure);
-    r = r < 0 ? r : model_labels(eval->model, &eval->by, &eval->by_count, failure);
+    r = r < 0 ? r : model_labels(eval->model, &eval->by, &eval->by_count);
     r = r < 0 ? r : group_names_new(eval->view, &eval->names, failure);
     if (r < 0)
         return r;
-    eval->inputs = calloc(eval->column_count + eval->by_count + 1, sizeof *eval->inputs);
-    eval->values = calloc(eval->column_count + 1, sizeof *eval->values);
-    eval->texts = calloc(eval->column_count + 1, sizeof *eval->texts);
-    if (!eval->inputs || !eval->values || !eval->texts)
-        return failure_memory(failure);
+    eval->inputs = xcalloc(eval->column_count + eval->by_count + 1, sizeof *eval->inputs);
+    eval->values = xcalloc(eval->column_count + 1, sizeof *eval->values);
+    eval->texts = xcalloc(eval->column_count + 1, sizeof *eval->texts);
     for (size_t c = 0; c < eval->column_count; c++)
         eval->inputs[eval->input_count++].name = eval->columns[c];
     for (size_t j = 0; j < eval->by_count; j++)

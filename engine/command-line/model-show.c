@@ -6,6 +6,7 @@
 #include "engine/command-line/shown.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>
@@ -214,16 +215,14 @@ static void read_errors(const struct show *show, const struct document_node *nod
 /* Of the group, as NODE has it: its parts as tables, or of one part what the method has standard errors of.
  */
 static int print_parts(const struct show *show, const struct predict_group *group,
-                       const struct document_node *node, struct failure *failure) {
+                       const struct document_node *node) {
     const struct document_node *formula = document_get(show->root, "formula"),
                                *parts = document_get(node, "parts");
     const struct predict_model *view = show->view;
     size_t terms = view->term_count, count = group->part_count;
-    cleanup_free const char **names = calloc(2 * terms + 1, sizeof *names);
-    cleanup_free struct told_part *told = calloc(count, sizeof *told);
-    cleanup_free double *errors = calloc(count * terms + 1, sizeof *errors);
-    if (!names || !told || !errors)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(2 * terms + 1, sizeof *names);
+    cleanup_free struct told_part *told = xcalloc(count, sizeof *told);
+    cleanup_free double *errors = xcalloc(count * terms + 1, sizeof *errors);
     for (size_t t = 0; t < terms; t++) {
         names[t] = view->terms[t].name;
         names[terms + t] = text_at(formula->items[t], "unit");
@@ -268,11 +267,11 @@ static int print_group(const struct show *show, size_t g, struct failure *failur
     printf(": %llu row%s\n", (unsigned long long)group->rows, group->rows == 1 ? "" : "s");
     int r = 0;
     if (document_get(node, "parts")) {
-        r = print_parts(show, group, node, failure);
+        r = print_parts(show, group, node);
         r = r < 0 ? r : model_curve_print(show->view, g, stdout, failure);
     } else {
         print_estimates(show, node, group->parts);
-        r = print_parts(show, group, node, failure);
+        r = print_parts(show, group, node);
         print_values(group->parts);
         print_noise(show, group->parts);
         print_domain(show, group->parts);
@@ -396,11 +395,9 @@ static void print_part_counts(const struct show *show) {
 }
 
 /* The values that the first part has: all have the same. */
-static int print_spreads(const struct show *show, struct failure *failure) {
+static int print_spreads(const struct show *show) {
     const struct predict_model *view = show->view;
-    cleanup_free double *values = calloc(part_count(view) + 1, sizeof *values);
-    if (!values)
-        return failure_memory(failure);
+    cleanup_free double *values = xcalloc(part_count(view) + 1, sizeof *values);
     const struct document_node *formula = document_get(show->root, "formula");
     printf("\n  %-*s %14s %14s %14s %14s  unit\n", show->width, "term", "minimum", "median", "maximum",
            "median error");
@@ -427,10 +424,10 @@ static int print_spreads(const struct show *show, struct failure *failure) {
     return 0;
 }
 
-static int print_many(const struct show *show, struct failure *failure) {
+static int print_many(const struct show *show) {
     printf("\n");
     print_part_counts(show);
-    int r = print_spreads(show, failure);
+    int r = print_spreads(show);
     if (r == 0)
         print_all_domains(show);
     printf("\n'--group NAME' shows one of them, such as %s\n", shown(show->view->groups[0].name).text);
@@ -522,7 +519,7 @@ static int print_text(const struct show *show, const char *group, size_t g, stru
     if (group)
         return print_group(show, g, failure);
     if (view->group_count > DETAILED_GROUPS)
-        r = print_many(show, failure);
+        r = print_many(show);
     for (size_t i = 0; r == 0 && view->group_count <= DETAILED_GROUPS && i < view->group_count; i++)
         r = print_group(show, i, failure);
     print_skipped(show);
@@ -536,7 +533,7 @@ int model_command_show(const struct verb_arguments *arguments, struct failure *f
     size_t g = 0;
     int r = model_read(arguments->operands[0], &model, failure);
     r = r < 0 || !group ? r : model_find_group(model, group, &g, failure);
-    r = r < 0 ? r : model_labels(model, &show.by, &show.by_count, failure);
+    r = r < 0 ? r : model_labels(model, &show.by, &show.by_count);
     if (r < 0)
         return r;
     show.model = model;

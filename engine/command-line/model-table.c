@@ -6,6 +6,7 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -80,7 +81,7 @@ static int check_alike(const struct table_of_models *table, size_t i, struct fai
     const struct predict_model *first = view_of(table, 0), *view = view_of(table, i);
     cleanup_free const char **by = NULL;
     size_t count;
-    int r = model_labels(table->models[i], &by, &count, failure);
+    int r = model_labels(table->models[i], &by, &count);
     if (r < 0)
         return r;
     bool labels = count == table->by_count, terms = first->term_count == view->term_count;
@@ -113,16 +114,14 @@ static int check_alike(const struct table_of_models *table, size_t i, struct fai
 
 static int read_models(struct table_of_models *table, const struct verb_arguments *arguments,
                        struct failure *failure) {
-    table->models = calloc(arguments->operand_count, sizeof *table->models);
-    if (!table->models)
-        return failure_memory(failure);
+    table->models = xcalloc(arguments->operand_count, sizeof *table->models);
     int r = 0;
     for (size_t i = 0; r == 0 && i < arguments->operand_count; i++) {
         r = model_read(arguments->operands[i], &table->models[i], failure);
         if (r < 0)
             return r;
         table->model_count++;
-        r = i == 0 ? model_labels(table->models[0], &table->by, &table->by_count, failure)
+        r = i == 0 ? model_labels(table->models[0], &table->by, &table->by_count)
                    : check_alike(table, i, failure);
     }
     return r;
@@ -132,9 +131,7 @@ static int read_models(struct table_of_models *table, const struct verb_argument
 
 static int add_column(struct table_of_models *table, enum source source, size_t index, const char *unit,
                       const char *prefix, const char *name, struct failure *failure) {
-    cleanup_free char *full = text_format("%s%s", prefix, name);
-    if (!full)
-        return failure_memory(failure);
+    cleanup_free char *full = xformat("%s%s", prefix, name);
     bool taken = false; /* by a term or a label that is called as one of ours */
     for (size_t c = 0; c < table->column_count; c++)
         taken = taken || strcmp(table->columns[c].name, full) == 0;
@@ -271,10 +268,8 @@ static int append_all(struct table_of_models *table, struct failure *failure) {
 
 /* Units of the columns, beside the table. */
 static int write_package(const struct table_of_models *table, const char *path, struct failure *failure) {
-    cleanup_free struct archive_column *columns = calloc(table->column_count, sizeof *columns);
-    cleanup_free char *beside = text_format("%s.datapackage.json", path);
-    if (!columns || !beside)
-        return failure_memory(failure);
+    cleanup_free struct archive_column *columns = xcalloc(table->column_count, sizeof *columns);
+    cleanup_free char *beside = xformat("%s.datapackage.json", path);
     for (size_t c = 0; c < table->column_count; c++) {
         const struct column *column = &table->columns[c];
         bool text =

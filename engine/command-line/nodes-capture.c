@@ -10,7 +10,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/node-tools.h"
+#include "engine/remote/nodes/tools.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,8 +9,9 @@
 #include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/transport-ssh.h"
+#include "engine/remote/launch/transport-ssh.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -151,8 +152,8 @@ static int take_line(struct cleaning *cleaning, size_t node, char *line, struct 
 }
 
 /* FAILURES: one a node. */
-static int take_lists(struct cleaning *cleaning, const struct node_result *results, struct failure *failures,
-                      struct failure *failure) {
+static int take_lists(struct cleaning *cleaning, const struct node_result *results,
+                      struct failure *failures) {
     const struct node_group *group = cleaning->nodes->group;
     for (size_t i = 0; i < node_group_count(group); i++) {
         const struct node_result *result = &results[i];
@@ -171,9 +172,7 @@ static int take_lists(struct cleaning *cleaning, const struct node_result *resul
                         result->output.total, LIST_BYTES_MOST);
             continue;
         }
-        cleanup_free char *bytes = strdup(result->output.bytes);
-        if (!bytes)
-            return failure_memory(failure);
+        cleanup_free char *bytes = xstrdup(result->output.bytes);
         for (char *at = bytes; at && failures[i].code == 0;)
             (void)take_line(cleaning, i, strsep(&at, "\n"), &failures[i]);
     }
@@ -186,7 +185,7 @@ static int find_all(struct cleaning *cleaning, struct failure *failures, struct 
         .specify = specify_list, .context = cleaning, .kept = LIST_BYTES_MOST};
     int r = node_group_run(cleaning->nodes->group, &command, &results, failure);
     if (r == 0)
-        r = take_lists(cleaning, results, failures, failure);
+        r = take_lists(cleaning, results, failures);
     node_results_free(cleaning->nodes->group, results);
     return r;
 }
@@ -280,11 +279,9 @@ static void take_ends(const struct cleaning *cleaning, const struct node_result 
 static int end_all(struct cleaning *cleaning, bool force, struct failure *failures, struct failure *failure) {
     struct node_group *group = cleaning->nodes->group;
     size_t nodes = node_group_count(group);
-    cleanup_free bool *done = calloc(cleaning->count + 1, sizeof *done);
-    cleaning->chosen = calloc(nodes + 1, sizeof *cleaning->chosen);
-    cleaning->which = calloc(nodes + 1, sizeof *cleaning->which);
-    if (!done || !cleaning->chosen || !cleaning->which)
-        return failure_memory(failure);
+    cleanup_free bool *done = xcalloc(cleaning->count + 1, sizeof *done);
+    cleaning->chosen = xcalloc(nodes + 1, sizeof *cleaning->chosen);
+    cleaning->which = xcalloc(nodes + 1, sizeof *cleaning->which);
     int r = 0;
     while (r == 0 && choose(cleaning, force, done)) {
         struct node_result *results = NULL;
@@ -302,9 +299,7 @@ static int end_all(struct cleaning *cleaning, bool force, struct failure *failur
 
 static int clean_all(struct nodes *nodes, bool dry, bool force, struct failure *failure) {
     cleanup(clear_cleaning) struct cleaning cleaning = {.nodes = nodes};
-    cleanup_free struct failure *failures = calloc(node_group_count(nodes->group) + 1, sizeof *failures);
-    if (!failures)
-        return failure_memory(failure);
+    cleanup_free struct failure *failures = xcalloc(node_group_count(nodes->group) + 1, sizeof *failures);
     nodes_doing(nodes, "looking");
     int r = find_all(&cleaning, failures, failure);
     nodes_doing(nodes, NULL);

@@ -7,8 +7,9 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/list.h"
-#include "engine/remote/node-controls.h"
-#include "engine/remote/node-tools.h"
+#include "engine/foundation/memory.h"
+#include "engine/remote/nodes/controls.h"
+#include "engine/remote/nodes/tools.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -86,9 +87,7 @@ static bool is_listed(size_t node, int status, void *context) {
 static int look_at_probes(struct nodes *nodes, struct view *view, struct failure *failure) {
     static const char *const arguments[] = {"--probes", NULL};
     cleanup_free struct failure *failures = NULL;
-    view->probes = calloc(view->count + 1, sizeof *view->probes);
-    if (!view->probes)
-        return failure_memory(failure);
+    view->probes = xcalloc(view->count + 1, sizeof *view->probes);
     int r = node_group_run_tool(nodes->group,
                                 &(struct node_tool){.arguments = arguments,
                                                     .timeout_ms = PROBE_TIMEOUT * 1000,
@@ -235,9 +234,7 @@ static int print_probes(const struct view *view, struct failure *failure) {
 }
 
 static int print_text(const struct view *view, struct failure *failure) {
-    cleanup_free bool *known = calloc(view->count + 1, sizeof *known);
-    if (!known)
-        return failure_memory(failure);
+    cleanup_free bool *known = xcalloc(view->count + 1, sizeof *known);
     for (size_t i = 0; i < view->count; i++)
         known[i] = is_known(view, i);
     int r = nodes_print_known(view->nodes, known, KEY_WIDTH, failure);

@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -52,15 +53,13 @@ static void collect(const struct nodes *nodes, struct failure *all, const struct
 static int name_there(const char *file, const char *destination, bool into, char **ret,
                       struct failure *failure) {
     if (!into) {
-        *ret = strdup(destination);
-        return *ret ? 0 : failure_memory(failure);
+        *ret = xstrdup(destination);
+        return 0;
     }
     size_t length = strlen(file);
     while (length > 1 && file[length - 1] == '/')
         length--;
-    cleanup_free char *trimmed = strndup(file, length);
-    if (!trimmed)
-        return failure_memory(failure);
+    cleanup_free char *trimmed = xstrndup(file, length);
     const char *name = file_base_name(trimmed);
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "/") == 0)
         return failure_input(failure, NULL, 0, 0,
@@ -119,9 +118,7 @@ static int put_one(struct nodes *nodes, const char *file, const char *destinatio
 }
 
 static int put_all(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup_free struct failure *all = calloc(node_group_count(nodes->group) + 1, sizeof *all);
-    if (!all)
-        return failure_memory(failure);
+    cleanup_free struct failure *all = xcalloc(node_group_count(nodes->group) + 1, sizeof *all);
     size_t last = arguments->operand_count - 1;
     const char *destination = arguments->operands[last];
     bool into = last > 2 || destination[strlen(destination) - 1] == '/';

@@ -6,7 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/transport-ssh.h"
+#include "engine/remote/launch/transport-ssh.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -262,7 +262,7 @@ static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments,
 
 static int add_all(struct nodes *nodes, struct failure *failure) {
     struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = nodes};
-    int r = node_group_new(nodes->loop, &listener, &nodes->group, failure);
+    int r = node_group_new(nodes->loop, &listener, &nodes->group);
     for (size_t i = 0; i < nodes->list.count && r == 0; i++) {
         struct transport *transport = NULL;
         r = ssh_nodes_transport(nodes->ssh, nodes->list.names[i], &transport, failure);

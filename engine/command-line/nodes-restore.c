@@ -5,8 +5,9 @@
 #include "engine/command-line/nodes-values.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/remote/node-controls.h"
-#include "engine/remote/node-tools.h"
+#include "engine/foundation/memory.h"
+#include "engine/remote/nodes/controls.h"
+#include "engine/remote/nodes/tools.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -125,10 +126,8 @@ static int complain(const struct node_change *change, struct failure *ret) {
 }
 
 /* What could not be put back is a failure of its node, after which it is still known what was done there. */
-static int judge(struct restoring *restoring, struct failure *failure) {
-    restoring->outcomes = calloc(restoring->count + 1, sizeof *restoring->outcomes);
-    if (!restoring->outcomes)
-        return failure_memory(failure);
+static int judge(struct restoring *restoring) {
+    restoring->outcomes = xcalloc(restoring->count + 1, sizeof *restoring->outcomes);
     for (size_t i = 0; i < restoring->count; i++) {
         restoring->outcomes[i] = find_outcome(restoring, i);
         if (restoring->outcomes[i] == DIFFERENT)
@@ -216,7 +215,7 @@ static int restore_all(struct nodes *nodes, bool dry, bool force, bool json, str
     int r = restore(&restoring, dry, force, failure);
     nodes_doing(nodes, NULL);
     if (r == 0)
-        r = judge(&restoring, failure);
+        r = judge(&restoring);
     if (r < 0)
         return r;
     r = json ? print_json(&restoring, failure) : print_text(&restoring, failure);

@@ -7,6 +7,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -41,9 +42,7 @@ static int read_environment(const struct verb_arguments *arguments, struct reque
     int r = verb_check_settings(arguments, "--env", failure);
     if (r < 0)
         return r;
-    ret->environment = calloc(arguments->option_count + 1, sizeof *ret->environment);
-    if (!ret->environment)
-        return failure_memory(failure);
+    ret->environment = xcalloc(arguments->option_count + 1, sizeof *ret->environment);
     const char *setting;
     for (size_t i = 0; (setting = verb_value_at(arguments, "--env", i)); i++) {
         if (setting[0] == '=' || !strchr(setting, '='))

@@ -6,8 +6,9 @@
 #include "engine/command-line/shown.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/node-facts.h"
+#include "engine/remote/nodes/facts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -84,9 +85,7 @@ static void take_cpu(size_t node, const char *bytes, size_t length, void *contex
 static int look(struct nodes *nodes, struct view *view, struct failure *failure) {
     view->nodes = nodes;
     view->count = node_group_count(nodes->group);
-    view->cpus = calloc(view->count + 1, sizeof *view->cpus);
-    if (!view->cpus)
-        return failure_memory(failure);
+    view->cpus = xcalloc(view->count + 1, sizeof *view->cpus);
     cleanup_free struct failure *unread = NULL;
     int r = node_group_inspect(nodes->group, &view->facts, &view->failures, failure);
     if (r == 0)
@@ -242,9 +241,7 @@ static int print_notes(const struct view *view, struct failure *failure) {
 }
 
 static int print_text(const struct view *view, struct failure *failure) {
-    cleanup_free bool *known = calloc(view->count + 1, sizeof *known);
-    if (!known)
-        return failure_memory(failure);
+    cleanup_free bool *known = xcalloc(view->count + 1, sizeof *known);
     for (size_t i = 0; i < view->count; i++)
         known[i] = view->facts[i];
     int r = nodes_print_known(view->nodes, known, KEY_WIDTH, failure);

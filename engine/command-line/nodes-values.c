@@ -3,6 +3,7 @@
 #include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -172,9 +173,7 @@ int nodes_table_print_row(const struct nodes_table *table, const char *name, str
 
 int nodes_print_known(const struct nodes *nodes, const bool *known, int width, struct failure *failure) {
     size_t all = node_group_count(nodes->group), count = 0;
-    cleanup_free size_t *numbers = calloc(all + 1, sizeof *numbers);
-    if (!numbers)
-        return failure_memory(failure);
+    cleanup_free size_t *numbers = xcalloc(all + 1, sizeof *numbers);
     for (size_t i = 0; i < all; i++)
         if (known[i])
             numbers[count++] = i;

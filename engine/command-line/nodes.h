@@ -9,8 +9,8 @@
 #include "engine/foundation/host-list.h"
 #include "engine/foundation/installation.h"
 #include "engine/foundation/text.h"
-#include "engine/remote/node-group.h"
-#include "engine/remote/ssh-nodes.h"
+#include "engine/remote/nodes/group.h"
+#include "engine/remote/nodes/ssh-nodes.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,8 @@
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
-#include "engine/run/run-status.h"
+#include "engine/foundation/memory.h"
+#include "engine/run/record/status.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -110,16 +111,13 @@ int recorded_run_open(const char *path, struct recorded_run *ret, struct failure
     return 0;
 }
 
-int recorded_run_override(struct recorded_run *run, struct campaign_overrides *overrides,
-                          struct failure *failure) {
+int recorded_run_override(struct recorded_run *run, struct campaign_overrides *overrides) {
     struct campaign_overrides own = *overrides;
     if (!run->is_recorded)
         return 0;
     inputs_overrides(&run->inputs, overrides);
     size_t count = overrides->option_count;
-    run->options = calloc(count + own.option_count + 1, sizeof *run->options);
-    if (!run->options)
-        return failure_memory(failure);
+    run->options = xcalloc(count + own.option_count + 1, sizeof *run->options);
     for (size_t i = 0; i < count + own.option_count; i++)
         run->options[i] = i < count ? overrides->options[i] : own.options[i - count];
     overrides->options = run->options;

@@ -7,8 +7,8 @@
 #define ASSAY_COMMAND_LINE_RECORDED_RUN_H
 
 #include "engine/foundation/failure.h"
-#include "engine/run/campaign.h"
-#include "engine/run/inputs.h"
+#include "engine/run/campaign/campaign.h"
+#include "engine/run/campaign/inputs.h"
 
 struct recorded_run {
     char *campaign;   /* the file to read */
@@ -21,8 +21,7 @@ struct recorded_run {
 /* PATH: a campaign's file, or an archive. */
 int recorded_run_open(const char *path, struct recorded_run *ret, struct failure *failure);
 /* OVERRIDES are the command line's; what the run was made with is put beneath. Borrows from RUN. */
-int recorded_run_override(struct recorded_run *run, struct campaign_overrides *overrides,
-                          struct failure *failure);
+int recorded_run_override(struct recorded_run *run, struct campaign_overrides *overrides);
 /* Removes what was extracted: a new run has copies of its own by its end. */
 void recorded_run_close(struct recorded_run *run);
 

@@ -4,7 +4,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
-#include "engine/run/run-status.h"
+#include "engine/run/record/status.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
-#include "engine/run/run-status.h"
+#include "engine/run/record/status.h"
 
 #include <dirent.h>
 #include <errno.h>

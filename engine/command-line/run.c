@@ -5,9 +5,9 @@
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/run/campaign.h"
-#include "engine/run/plan-describe.h"
-#include "engine/run/unfinished.h"
+#include "engine/run/campaign/campaign.h"
+#include "engine/run/campaign/plan-describe.h"
+#include "engine/run/record/unfinished.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -154,7 +154,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
             "what was run before is run again from its beginning; to continue a run that has "
             "ended early give 'assay resume' its folder");
     if (r == 0)
-        r = recorded_run_override(&recorded, &overrides, failure);
+        r = recorded_run_override(&recorded, &overrides);
     if (r == 0)
         r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
     if (r < 0)

@@ -4,7 +4,7 @@
 
 #include "engine/documents/json.h"
 #include "engine/foundation/text.h"
-#include "engine/run/run-status.h"
+#include "engine/run/record/status.h"
 
 /* One JSON object with all that is known; NULL when out of memory. */
 cJSON *status_describe_json(const struct run_status *status);

@@ -3,6 +3,7 @@
 #include "engine/command-line/shown.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/plugin/evaluation.h"
 #include "engine/plugin/model.h"
@@ -62,16 +63,14 @@ static int find_columns(struct binding *binding, const struct predict_model *mod
 
 static int bind_columns(struct binding *binding, const struct predict_model *model,
                         const struct design *design, struct failure *failure) {
-    int r = evaluation_columns(model, &binding->names, &binding->count, failure);
+    int r = evaluation_columns(model, &binding->names, &binding->count);
     r = r < 0 ? r : evaluation_new(model, binding->names, binding->count, &binding->evaluation, failure);
     if (r < 0)
         return r;
-    binding->columns = calloc(binding->count + 1, sizeof *binding->columns);
-    binding->values = calloc(binding->count + 1, sizeof *binding->values);
-    binding->texts = calloc(binding->count + 1, sizeof *binding->texts);
-    binding->written = calloc(binding->count + 1, sizeof *binding->written);
-    if (!binding->columns || !binding->values || !binding->texts || !binding->written)
-        return failure_memory(failure);
+    binding->columns = xcalloc(binding->count + 1, sizeof *binding->columns);
+    binding->values = xcalloc(binding->count + 1, sizeof *binding->values);
+    binding->texts = xcalloc(binding->count + 1, sizeof *binding->texts);
+    binding->written = xcalloc(binding->count + 1, sizeof *binding->written);
     return find_columns(binding, model, design, failure);
 }
 

@@ -4,7 +4,7 @@
 #define ASSAY_COMMAND_LINE_UNIT_PREDICTION_H
 
 #include "engine/foundation/failure.h"
-#include "engine/run/plan.h"
+#include "engine/run/campaign/plan.h"
 
 /* For struct run_request: sets the seconds of a unit of each row, NAN where the model gives no positive time.
  * A model of several groups says the longest of what its groups say. The model must be of a kind that is

@@ -1,6 +1,7 @@
 /* A design against an experiment: its factors, its conditions, its maxima. */
 #include "engine/design/design.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -268,9 +269,7 @@ static int resolve_numbers(struct resolving *resolving, size_t i, struct failure
         r = design_add_column(design, factor->name, factor->type, &column, failure);
         item->column = design->column_count - 1;
     } else if (r == 0) {
-        int64_t *numbers = calloc(design->row_count + 1, sizeof *numbers);
-        if (!numbers)
-            return failure_memory(failure);
+        int64_t *numbers = xcalloc(design->row_count + 1, sizeof *numbers);
         column = &design->columns[item->written];
         codes = column->codes;
         labels = column->labels;
@@ -388,10 +387,8 @@ static int finite_value(const struct design *design, size_t row, const struct ex
 int design_compute(struct design *design, const char *name, const char *text, const char *file, size_t line,
                    size_t place, struct failure *failure) {
     cleanup(free_expression) struct expression *expression = NULL;
-    cleanup_free const char **names = calloc(design->column_count + 1, sizeof *names);
-    cleanup_free double *values = calloc(design->column_count + 1, sizeof *values);
-    if (!names || !values)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(design->column_count + 1, sizeof *names);
+    cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);
     for (size_t i = 0; i < design->column_count; i++)
         names[i] = design->columns[i].name;
     int r = expression_parse(text, names, design->column_count, file, line, place, &expression, failure);
@@ -434,9 +431,7 @@ static void describe_row(const struct design *design, size_t row, char *buffer, 
 }
 
 int design_require(const struct design *design, const struct expression *condition, struct failure *failure) {
-    cleanup_free double *values = calloc(design->column_count + 1, sizeof *values);
-    if (!values)
-        return failure_memory(failure);
+    cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);
     for (size_t row = 0; row < design->row_count; row++) {
         double value = 0;
         int r = finite_value(design, row, condition, values, &value, failure);
@@ -454,9 +449,7 @@ int design_require(const struct design *design, const struct expression *conditi
 
 int design_maximum(const struct design *design, const struct expression *expression, double *ret,
                    struct failure *failure) {
-    cleanup_free double *values = calloc(design->column_count + 1, sizeof *values);
-    if (!values)
-        return failure_memory(failure);
+    cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);
     double most = -INFINITY;
     for (size_t row = 0; row < design->row_count; row++) {
         double value = 0;

@@ -4,6 +4,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -137,9 +138,7 @@ static int read_with_factors(const char *path, const struct design_factors *fact
     if (r < 0)
         return r;
     size_t count = csv_column_count(reader);
-    cleanup_free struct design_factor *expected = calloc(count, sizeof *expected);
-    if (!expected)
-        return failure_memory(failure);
+    cleanup_free struct design_factor *expected = xcalloc(count, sizeof *expected);
     for (size_t i = 0; i < count; i++) {
         const char *name = csv_column_name(reader, i);
         const struct design_factor *control = control_factor_find(name);
@@ -208,9 +207,7 @@ static int read_without_factors(const char *path, struct design **ret, struct fa
     r = csv_open_memory(path, bytes.bytes, bytes.length, &first, failure);
     if (r < 0)
         return r;
-    cleanup_free struct design_factor *expected = calloc(csv_column_count(first), sizeof *expected);
-    if (!expected)
-        return failure_memory(failure);
+    cleanup_free struct design_factor *expected = xcalloc(csv_column_count(first), sizeof *expected);
     r = find_types(first, expected, failure);
     if (r == 0)
         r = csv_open_memory(path, bytes.bytes, bytes.length, &second, failure);

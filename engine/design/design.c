@@ -3,6 +3,7 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,9 +17,7 @@ int design_new(size_t rows, struct design **ret, struct failure *failure) {
     if (rows > DESIGN_ROWS_MOST)
         return failure_input(failure, NULL, 0, 0, "a design of %zu rows, expected at most %d", rows,
                              DESIGN_ROWS_MOST);
-    struct design *design = calloc(1, sizeof *design);
-    if (!design)
-        return failure_memory(failure);
+    struct design *design = xcalloc(1, sizeof *design);
     design->row_count = rows;
     *ret = design;
     return 0;
@@ -52,9 +51,7 @@ int design_add_column(struct design *design, const char *name, enum design_type 
     if (is_control && type != DESIGN_TEXT)
         return failure_input(failure, design->file, design->line, design->column,
                              "'%s' is a control, whose values are texts and not numbers", name);
-    struct design_column *columns = realloc(design->columns, (design->column_count + 1) * sizeof *columns);
-    if (!columns)
-        return failure_memory(failure);
+    struct design_column *columns = xrealloc(design->columns, (design->column_count + 1) * sizeof *columns);
     design->columns = columns;
     struct design_column column = {.name = strdup(name), .type = type, .capacity = design->row_count};
     size_t size = type == DESIGN_TEXT ? sizeof *column.codes : sizeof *column.integers;

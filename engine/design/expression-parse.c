@@ -5,6 +5,7 @@
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -81,11 +82,9 @@ static const char *found(const struct parser *parser, char buffer[static 64]) {
 }
 
 static int unknown_name(const struct parser *parser, const char *at, size_t length) {
-    cleanup_free char *word = strndup(at, length);
+    cleanup_free char *word = xstrndup(at, length);
     cleanup(text_clear) struct text known;
     text_init(&known, FAILURE_TEXT_SIZE / 2);
-    if (!word)
-        return failure_memory(parser->failure);
     const char *nearest = text_nearest(word, parser->names, parser->name_count);
     if (nearest)
         return refuse(parser, at, "unknown name '%.64s', did you mean '%s',", word, nearest);
@@ -191,9 +190,7 @@ static int parse_number(struct parser *parser) {
     size_t digits = (size_t)(at - from), length = digits;
     while (begins_word(from[length]) || is_digit(from[length]) || from[length] == '.')
         length++;
-    cleanup_free char *literal = strndup(from, length);
-    if (!literal)
-        return failure_memory(parser->failure);
+    cleanup_free char *literal = xstrndup(from, length);
     double number;
     bool good = length == digits ? number_parse_double(from, digits, &number)
                                  : unit_parse(literal, UNIT_SIZE, &number) && isfinite(number);
@@ -231,9 +228,7 @@ static int unknown_function(const struct parser *parser, const char *at, size_t 
     const char *names[FUNCTION_COUNT];
     for (size_t i = 0; i < FUNCTION_COUNT; i++)
         names[i] = functions[i].name;
-    cleanup_free char *word = strndup(at, length);
-    if (!word)
-        return failure_memory(parser->failure);
+    cleanup_free char *word = xstrndup(at, length);
     const char *nearest = text_nearest(word, names, FUNCTION_COUNT);
     if (nearest)
         return refuse(parser, at, "unknown function '%.64s', did you mean '%s',", word, nearest);
@@ -409,9 +404,7 @@ static int parse_all(struct parser *parser) {
 
 int expression_parse(const char *text, const char *const *names, size_t count, const char *file, size_t line,
                      size_t column, struct expression **ret, struct failure *failure) {
-    struct expression *expression = calloc(1, sizeof *expression);
-    if (!expression)
-        return failure_memory(failure);
+    struct expression *expression = xcalloc(1, sizeof *expression);
     expression->text = strdup(text);
     expression->file = file ? strdup(file) : NULL;
     expression->line = line;

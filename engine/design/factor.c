@@ -3,6 +3,7 @@
 #include "engine/design/control-factors.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -127,11 +128,9 @@ int design_factor_unknown(const struct design_factors *factors, const char *name
                           size_t line, size_t column, struct failure *failure) {
     if (control_of_column(name))
         return control_factor_unknown(name, file, line, column, failure);
-    cleanup_free const char **names = calloc(factors->count + 1, sizeof *names);
+    cleanup_free const char **names = xcalloc(factors->count + 1, sizeof *names);
     cleanup(text_clear) struct text known;
     text_init(&known, FAILURE_TEXT_SIZE / 2);
-    if (!names)
-        return failure_memory(failure);
     for (size_t i = 0; i < factors->count; i++) {
         names[i] = factors->items[i].name;
         text_printf(&known, "%s%s", i ? ", " : "", names[i]); /* a list over the limit is cut */

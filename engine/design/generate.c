@@ -3,6 +3,7 @@
 #include "engine/design/design.h"
 #include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -207,9 +208,7 @@ static int draw_rows(const struct levels *levels, struct draw *draws, size_t cou
 
 int design_generate_uniform(const struct levels *levels, size_t count, size_t rows,
                             struct random_source *source, struct design **ret, struct failure *failure) {
-    cleanup_free struct draw *draws = calloc(count + 1, sizeof *draws);
-    if (!draws)
-        return failure_memory(failure);
+    cleanup_free struct draw *draws = xcalloc(count + 1, sizeof *draws);
     for (size_t i = 0; i < count; i++)
         draws[i] = (struct draw){.levels = &levels[i],
                                  .count = levels_count(&levels[i]),
@@ -220,9 +219,7 @@ int design_generate_uniform(const struct levels *levels, size_t count, size_t ro
 
 int design_generate_log_uniform(const struct levels *levels, size_t count, size_t rows,
                                 struct random_source *source, struct design **ret, struct failure *failure) {
-    cleanup_free struct draw *draws = calloc(count + 1, sizeof *draws);
-    if (!draws)
-        return failure_memory(failure);
+    cleanup_free struct draw *draws = xcalloc(count + 1, sizeof *draws);
     for (size_t i = 0; i < count; i++) {
         const struct levels *one = &levels[i];
         draws[i] = (struct draw){.levels = one, .count = one->count};
@@ -265,9 +262,7 @@ int design_generate_latin_hypercube(const struct levels *levels, size_t count, s
     int r = begin(levels, count, rows, &design, failure);
     if (r < 0)
         return r;
-    cleanup_free uint32_t *strata = calloc(rows, sizeof *strata);
-    if (!strata)
-        return failure_memory(failure);
+    cleanup_free uint32_t *strata = xcalloc(rows, sizeof *strata);
     for (size_t i = 0; i < count; i++) {
         for (size_t row = 0; row < rows; row++)
             strata[row] = (uint32_t)row;

@@ -5,6 +5,7 @@
 #include "engine/design/portable-math.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <math.h>
@@ -145,9 +146,7 @@ int levels_from_steps(const char *name, const char *low, const char *high, const
     levels.is_range = false;
     levels.steps = (size_t)count;
     levels.logarithmic = logarithmic;
-    levels.numbers = calloc(levels.steps, sizeof *levels.numbers);
-    if (!levels.numbers)
-        return failure_memory(failure);
+    levels.numbers = xcalloc(levels.steps, sizeof *levels.numbers);
     fill_steps(&levels);
     *ret = levels;
     levels = (struct levels){0};
@@ -158,11 +157,9 @@ static int bind_list(struct levels *levels, const char *const *texts, size_t cou
     if (count == 0 || count > LEVELS_MOST)
         return levels_failure(levels, failure, "%zu values of '%s', expected from 1 to %d", count,
                               levels->name, LEVELS_MOST);
-    levels->texts = calloc(count, sizeof *levels->texts);
-    levels->numbers = calloc(count, sizeof *levels->numbers);
+    levels->texts = xcalloc(count, sizeof *levels->texts);
+    levels->numbers = xcalloc(count, sizeof *levels->numbers);
     cleanup(labels_clear) struct labels seen = {0};
-    if (!levels->texts || !levels->numbers)
-        return failure_memory(failure);
     levels->type = DESIGN_INTEGER;
     for (size_t i = 0; i < count; i++) {
         uint32_t code;
@@ -180,9 +177,7 @@ static int bind_list(struct levels *levels, const char *const *texts, size_t cou
         } else if (!whole && levels->type == DESIGN_INTEGER) {
             levels->type = DESIGN_NUMBER;
         }
-        levels->texts[i] = strdup(texts[i]);
-        if (!levels->texts[i])
-            return failure_memory(failure);
+        levels->texts[i] = xstrdup(texts[i]);
         levels->count = i + 1;
     }
     return 0;

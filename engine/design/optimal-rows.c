@@ -2,6 +2,7 @@
 
 #include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -375,12 +376,10 @@ static int scale_priors(struct search *search, struct failure *failure) {
     return 0;
 }
 
-static int measure_moments(struct search *search, size_t kinds, struct failure *failure) {
+static int measure_moments(struct search *search, size_t kinds) {
     const struct optimal_problem *problem = search->problem;
     size_t n = search->terms;
-    cleanup_free double *sums = calloc(kinds, sizeof *sums);
-    if (!sums)
-        return failure_memory(failure);
+    cleanup_free double *sums = xcalloc(kinds, sizeof *sums);
     for (size_t i = 0; i < problem->candidate_count; i++) {
         const double *z = search->z + i * n;
         double share = share_of(problem, i),
@@ -435,7 +434,7 @@ static int search_init(struct search *search, const struct optimal_problem *prob
         if (problem->criterion == OPTIMAL_I)
             search->factors[g] *= group->sigma * group->sigma;
     }
-    int r = measure_moments(search, kinds, failure);
+    int r = measure_moments(search, kinds);
     return r < 0 ? r : scale_priors(search, failure);
 }
 
@@ -509,9 +508,7 @@ int optimal_rows_find(const struct optimal_problem *problem, struct optimal_rows
     improve(&search);
     if (!isfinite(problem->budget))
         return write_result(&search, ret, failure);
-    cleanup_free uint32_t *first = calloc(problem->candidate_count, sizeof *first);
-    if (!first)
-        return failure_memory(failure);
+    cleanup_free uint32_t *first = xcalloc(problem->candidate_count, sizeof *first);
     double score = score_of(&search);
     memcpy(first, search.taken, problem->candidate_count * sizeof *first);
     memset(search.taken, 0, problem->candidate_count * sizeof *first);

@@ -2,6 +2,7 @@
 
 #include "engine/design/random.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -42,9 +43,9 @@ static int reserve_blocks(struct design_order *order, size_t states, size_t coun
             failure, NULL, 0, 0,
             "%zu blocks, in each of which the controls have one state, are more than the limit of %d", count,
             DESIGN_BLOCKS_MOST);
-    order->blocks = calloc(count, sizeof *order->blocks);
+    order->blocks = xcalloc(count, sizeof *order->blocks);
     order->state_count = states;
-    return order->blocks ? 0 : failure_memory(failure);
+    return 0;
 }
 
 /* ---- As written */

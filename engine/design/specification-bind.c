@@ -4,6 +4,7 @@
 #include "engine/documents/bind.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -94,9 +95,7 @@ static bool is_scalar(const struct document_node *node) {
 /* The texts of a sequence of scalars; the array is the caller's to free, its items are the document's. */
 static int scalars_of(const struct binding *binding, const struct document_node *sequence, const char *what,
                       const char ***ret) {
-    cleanup_free const char **texts = calloc(sequence->count + 1, sizeof *texts);
-    if (!texts)
-        return failure_memory(binding->failure);
+    cleanup_free const char **texts = xcalloc(sequence->count + 1, sizeof *texts);
     for (size_t i = 0; i < sequence->count; i++) {
         const struct document_node *item = sequence->items[i];
         if (!is_scalar(item))

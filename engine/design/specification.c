@@ -5,6 +5,7 @@
 #include "engine/design/random.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -161,11 +162,10 @@ int design_specification_add_computed(struct design_specification *specification
 
 /* ---- Asking */
 
-int design_specification_set_table(struct design_specification *specification, const char *path,
-                                   struct failure *failure) {
+int design_specification_set_table(struct design_specification *specification, const char *path) {
     free(specification->table);
-    specification->table = strdup(path);
-    return specification->table ? 0 : failure_memory(failure);
+    specification->table = xstrdup(path);
+    return 0;
 }
 
 uint64_t design_specification_seed(const struct design_specification *specification) {
@@ -196,9 +196,7 @@ static int at_place(const struct design_specification *specification, int code, 
  */
 static int adopt_levels(const struct levels *written, size_t count, const struct design_factors *factors,
                         struct levels **ret, struct failure *failure) {
-    cleanup_free struct levels *levels = calloc(count + 1, sizeof *levels);
-    if (!levels)
-        return failure_memory(failure);
+    cleanup_free struct levels *levels = xcalloc(count + 1, sizeof *levels);
     for (size_t i = 0; i < count; i++) {
         levels[i] = written[i];
         if (!factors || control_factor_find(levels[i].name))

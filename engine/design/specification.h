@@ -127,8 +127,7 @@ int design_specification_add_computed(struct design_specification *specification
                                       const char *text, size_t line, size_t column, struct failure *failure);
 
 /* The table was made before, by this specification, and lies in PATH: it is read from there. */
-int design_specification_set_table(struct design_specification *specification, const char *path,
-                                   struct failure *failure);
+int design_specification_set_table(struct design_specification *specification, const char *path);
 
 uint64_t design_specification_seed(const struct design_specification *specification);
 const char *design_specification_order_name(const struct design_specification *specification);

@@ -4,6 +4,7 @@
 #include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -36,9 +37,7 @@ int uniform_product_add_factor(struct uniform_product *product, const char *name
     for (size_t i = 0; i < product->count; i++)
         if (strcmp(product->names[i], name) == 0)
             return failure_input(failure, NULL, 0, 0, "factor '%s' stands twice", name);
-    char *copy = strdup(name);
-    if (!copy)
-        return failure_memory(failure);
+    char *copy = xstrdup(name);
     product->names[product->count++] = copy;
     return 0;
 }

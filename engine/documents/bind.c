@@ -3,6 +3,7 @@
 #include "engine/documents/number-literal.h"
 #include "engine/documents/shown-value.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -72,9 +73,7 @@ static int bind_text(const struct document *document, const struct document_node
                      const struct bind_field *field, char **target, struct failure *failure) {
     if (!node->text || node->kind == DOCUMENT_NULL)
         return refuse(document, node, field, "text", failure);
-    char *copy = strdup(node->text);
-    if (!copy)
-        return failure_memory(failure);
+    char *copy = xstrdup(node->text);
     free(*target);
     *target = copy;
     return 0;
@@ -191,9 +190,7 @@ static int bind_texts(const struct document *document, const struct document_nod
             return failure_input(failure, document->file, item->line, item->column,
                                  "item %zu of '%s' is %s, expected text", texts.count + 1, field->key,
                                  document_kind_name(item->kind));
-        texts.items[texts.count] = strdup(item->text);
-        if (!texts.items[texts.count])
-            return failure_memory(failure);
+        texts.items[texts.count] = xstrdup(item->text);
     }
     clear_texts(target);
     *target = texts;
@@ -244,9 +241,7 @@ int bind_value(const struct document *document, const struct document_node *node
 
 static int refuse_unknown(const struct document *document, const struct document_node *key, const char *what,
                           const struct bind_field *fields, size_t count, struct failure *failure) {
-    cleanup_free const char **names = calloc(count ? count : 1, sizeof *names);
-    if (!names)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(count ? count : 1, sizeof *names);
     cleanup(text_clear) struct text known;
     text_init(&known, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < count; i++) {

@@ -3,6 +3,7 @@
 #include "engine/documents/csv-reader.h"
 #include "engine/documents/shown-value.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -62,9 +63,7 @@ static int open_source(const char *name, struct csv_source *source, struct csv_r
 
 int csv_open(const char *path, struct csv_reader **ret, struct failure *failure) {
     bool is_input = strcmp(path, "-") == 0;
-    struct csv_source *source = calloc(1, sizeof *source);
-    if (!source)
-        return failure_memory(failure);
+    struct csv_source *source = xcalloc(1, sizeof *source);
     source->descriptor = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     source->owned = !is_input;
     if (source->descriptor < 0) {

@@ -1,6 +1,7 @@
 #include "engine/documents/document-builder.h"
 
 #include "engine/documents/shown-value.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>
@@ -31,9 +32,7 @@ int document_builder_node(struct document_builder *builder, enum document_kind k
         return failure_input(builder->failure, builder->file, line, column,
                              "more than %d values (aliases count as what they stand for)",
                              DOCUMENT_NODES_MOST);
-    struct document_node *node = calloc(1, sizeof *node);
-    if (!node)
-        return failure_memory(builder->failure);
+    struct document_node *node = xcalloc(1, sizeof *node);
     node->kind = kind;
     node->line = (uint32_t)line;
     node->column = (uint32_t)column;
@@ -47,8 +46,8 @@ int document_builder_text(struct document_builder *builder, struct document_node
     if (memchr(bytes, '\0', length))
         return failure_input(builder->failure, builder->file, node->line, node->column,
                              "the text holds a NUL");
-    node->text = strndup(bytes, length);
-    return node->text ? 0 : failure_memory(builder->failure);
+    node->text = xstrndup(bytes, length);
+    return 0;
 }
 
 /* Collections have room for 4, 8, 16, ... children: they are full when they hold just as many. */
@@ -98,9 +97,7 @@ static int compare_keyed(const void *a, const void *b) {
 
 /* Sorting, unlike a hash table, cannot be made slow by keys that were chosen for it. */
 static int check_many_keys(struct document_builder *builder, const struct document_node *mapping) {
-    cleanup_free struct keyed *sorted = calloc(mapping->count, sizeof *sorted);
-    if (!sorted)
-        return failure_memory(builder->failure);
+    cleanup_free struct keyed *sorted = xcalloc(mapping->count, sizeof *sorted);
     for (size_t i = 0; i < mapping->count; i++)
         sorted[i] = (struct keyed){mapping->keys[i], i};
     qsort(sorted, mapping->count, sizeof *sorted, compare_keyed);

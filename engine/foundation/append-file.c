@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +24,7 @@ static int open_file(const char *path, int flags, const char *verb, struct appen
         return failure_memory(failure);
     text_init(&file->pending, APPEND_FILE_PENDING_MOST);
     file->descriptor = -1;
-    file->path = strdup(path);
-    if (!file->path)
-        return failure_memory(failure);
+    file->path = xstrdup(path);
     file->descriptor = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);
     if (file->descriptor < 0)
         return failure_set(failure, -errno, "cannot %s '%s': %s", verb, path, strerror(errno));

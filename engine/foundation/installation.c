@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 
 #include <dirent.h>
@@ -57,9 +58,7 @@ static int prefix_of_program(char **ret, struct failure *failure) {
         if (slash)
             *slash = '\0';
     }
-    char *prefix = strdup(program[0] ? program : "/");
-    if (!prefix)
-        return failure_memory(failure);
+    char *prefix = xstrdup(program[0] ? program : "/");
     *ret = prefix;
     return 0;
 }
@@ -121,9 +120,7 @@ static int fill(struct installation *installation, const char *prefix, const cha
     if (!installation->agent || !installation->agent_source)
         return failure_memory(failure);
     for (size_t kind = 0; kind < INSTALLATION_KINDS; kind++) {
-        installation->folders[kind].items = calloc(INSTALLATION_FOLDERS_MOST + 1, sizeof(char *));
-        if (!installation->folders[kind].items)
-            return failure_memory(failure);
+        installation->folders[kind].items = xcalloc(INSTALLATION_FOLDERS_MOST + 1, sizeof(char *));
     }
     if (path && (r = add_entries(installation, path, failure)) < 0)
         return r;

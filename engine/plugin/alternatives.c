@@ -1,6 +1,7 @@
 #include "engine/plugin/alternatives.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/cross-validation.h"
 #include "engine/plugin/grouping.h"
@@ -81,11 +82,8 @@ static int read_parameters(struct comparison *comparison) {
 /* ---- Groups */
 
 /* Numbers the groups of the rows that are not left out anew, as grouping does: by first appearance. */
-static int number_groups(struct comparison *comparison, const uint32_t *codes, uint32_t count,
-                         struct failure *failure) {
-    cleanup_free uint32_t *numbers = calloc((size_t)count + 1, sizeof *numbers); /* from 1 */
-    if (!numbers)
-        return failure_memory(failure);
+static int number_groups(struct comparison *comparison, const uint32_t *codes, uint32_t count) {
+    cleanup_free uint32_t *numbers = xcalloc((size_t)count + 1, sizeof *numbers); /* from 1 */
     comparison->group_count = 0;
     for (size_t i = 0; i < fitting_kept_rows(comparison->fitting)->count; i++) {
         bool left_out = comparison->folds[i] == FOLDS_NONE;
@@ -102,7 +100,7 @@ static int form_groups(struct comparison *comparison, size_t by_count, struct fa
     cleanup(grouping_cleanup) struct grouping *grouping = NULL;
     const uint32_t *codes;
     int r = kept_rows_group(kept, by_count, &grouping, &codes, failure);
-    return r < 0 ? r : number_groups(comparison, codes, grouping_count(grouping), failure);
+    return r < 0 ? r : number_groups(comparison, codes, grouping_count(grouping));
 }
 
 /* ---- One alternative */

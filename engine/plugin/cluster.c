@@ -3,6 +3,7 @@
 #include "engine/design/portable-math.h"
 #include "engine/design/random.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>
@@ -102,9 +103,7 @@ static int read_population(const struct drawing *drawing, const struct predict_p
             return failure_input(failure, name, 0, 0, "the group '%s' has no mean of '%s'",
                                  cluster->group->name, cluster->model->terms[i].name);
     ret->mu = part->estimates;
-    ret->root = calloc(drawing->count * drawing->count, sizeof *ret->root);
-    if (!ret->root)
-        return failure_memory(failure);
+    ret->root = xcalloc(drawing->count * drawing->count, sizeof *ret->root);
     if (!factorise(drawing->count, part->covariance, ret->root))
         return failure_input(failure, name, 0, 0,
                              "the covariance of the %s of the group '%s' is not positive semidefinite: no "
@@ -171,9 +170,7 @@ static int read_parts(struct drawing *drawing, struct failure *failure) {
 
 static int find_group(const struct predict_model *model, const char *name, const struct predict_group **ret,
                       struct failure *failure) {
-    cleanup_free const char **names = calloc(model->group_count + 1, sizeof *names);
-    if (!names)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(model->group_count + 1, sizeof *names);
     for (size_t g = 0; g < model->group_count; g++) {
         names[g] = model->groups[g].name;
         if (name ? strcmp(names[g], name) == 0 : model->group_count == 1) {
@@ -299,10 +296,8 @@ int cluster_draw(const struct predict_model *model, const struct cluster_setting
     cluster->settings = *settings;
     cluster->coefficient_count = model->term_count;
     cluster->row_count = machines * (settings->days ? settings->days : 1);
-    cluster->values = calloc(cluster->row_count * model->term_count + 1, sizeof *cluster->values);
-    cluster->populations = calloc(machines + 1, sizeof *cluster->populations);
-    if (!cluster->values || !cluster->populations)
-        return failure_memory(failure);
+    cluster->values = xcalloc(cluster->row_count * model->term_count + 1, sizeof *cluster->values);
+    cluster->populations = xcalloc(machines + 1, sizeof *cluster->populations);
     r = find_group(model, settings->group, &cluster->group, failure);
     if (r < 0)
         return r;

@@ -1,6 +1,7 @@
 #include "engine/plugin/cross-validation.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/evaluation.h"
 
@@ -165,9 +166,7 @@ static int hear_group(void *context, const struct fit_group *group, struct failu
     if (validation->state != CROSS_VALIDATION_DONE)
         return pass_group(validation, group, failure);
     const struct held_out *held_out = &validation->groups[group->code];
-    cleanup_free struct fit_value *values = calloc(group->value_count + VALUES, sizeof *values);
-    if (!values)
-        return failure_memory(failure);
+    cleanup_free struct fit_value *values = xcalloc(group->value_count + VALUES, sizeof *values);
     size_t count = group->value_count;
     if (count > 0)
         memcpy(values, group->values, count * sizeof *values);
@@ -195,10 +194,8 @@ static int hear_skipped(void *context, uint32_t group, uint64_t rows, const char
 
 int cross_validation_new(const struct fitting *fitting, const struct cross_validation_options *options,
                          const struct fitting_listener *const *listeners, size_t count,
-                         struct cross_validation **ret, struct failure *failure) {
-    struct cross_validation *validation = calloc(1, sizeof *validation);
-    if (!validation)
-        return failure_memory(failure);
+                         struct cross_validation **ret) {
+    struct cross_validation *validation = xcalloc(1, sizeof *validation);
     validation->fitting = fitting;
     validation->options = *options;
     validation->listeners = listeners;

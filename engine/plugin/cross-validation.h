@@ -40,7 +40,7 @@ struct cross_validation;
 /* LISTENERS (COUNT of them, borrowed) hear what this one hears, with more values. */
 int cross_validation_new(const struct fitting *fitting, const struct cross_validation_options *options,
                          const struct fitting_listener *const *listeners, size_t count,
-                         struct cross_validation **ret, struct failure *failure);
+                         struct cross_validation **ret);
 const struct fitting_listener *cross_validation_listener(const struct cross_validation *validation);
 void cross_validation_free(struct cross_validation *validation);
 void cross_validation_cleanup(struct cross_validation **validation); /* for cleanup() */

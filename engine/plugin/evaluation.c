@@ -1,6 +1,7 @@
 #include "engine/plugin/evaluation.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>
@@ -124,14 +125,11 @@ static size_t find_name(const char *const *names, size_t count, const char *name
     return i;
 }
 
-int evaluation_columns(const struct predict_model *model, const char ***ret, size_t *ret_count,
-                       struct failure *failure) {
+int evaluation_columns(const struct predict_model *model, const char ***ret, size_t *ret_count) {
     size_t most = 2, count = 0;
     for (size_t t = 0; t < model->term_count; t++)
         most += model->terms[t].factor_count;
-    const char **names = calloc(most, sizeof *names);
-    if (!names)
-        return failure_memory(failure);
+    const char **names = xcalloc(most, sizeof *names);
     if (model->over)
         names[count++] = model->over;
     if (model->named_by && find_name(names, count, model->named_by) == count)
@@ -207,12 +205,10 @@ static int prepare_terms(struct evaluation *evaluation, const struct columns *co
     size_t steps = 0;
     for (size_t t = 0; t < model->term_count; t++)
         steps += model->terms[t].factor_count;
-    evaluation->bases = calloc(EVALUATION_FACTORS_MOST, sizeof *evaluation->bases);
-    evaluation->steps = calloc(steps + 1, sizeof *evaluation->steps);
-    evaluation->step_ends = calloc(model->term_count + 1, sizeof *evaluation->step_ends);
-    evaluation->term_over = calloc(model->term_count + 1, sizeof *evaluation->term_over);
-    if (!evaluation->bases || !evaluation->steps || !evaluation->step_ends || !evaluation->term_over)
-        return failure_memory(failure);
+    evaluation->bases = xcalloc(EVALUATION_FACTORS_MOST, sizeof *evaluation->bases);
+    evaluation->steps = xcalloc(steps + 1, sizeof *evaluation->steps);
+    evaluation->step_ends = xcalloc(model->term_count + 1, sizeof *evaluation->step_ends);
+    evaluation->term_over = xcalloc(model->term_count + 1, sizeof *evaluation->term_over);
     steps = 0;
     for (size_t t = 0; t < model->term_count; t++) {
         evaluation->term_over[t] = model->over != NULL;
@@ -343,11 +339,9 @@ static int prepare_parts(struct evaluation *evaluation, const struct columns *co
     int r = count_parts(model, &parts, &ranges, failure);
     if (r < 0)
         return r;
-    evaluation->first_parts = calloc(model->group_count + 1, sizeof *evaluation->first_parts);
-    evaluation->parts = calloc(parts + 1, sizeof *evaluation->parts);
-    evaluation->sources = calloc(ranges + 1, sizeof *evaluation->sources);
-    if (!evaluation->first_parts || !evaluation->parts || !evaluation->sources)
-        return failure_memory(failure);
+    evaluation->first_parts = xcalloc(model->group_count + 1, sizeof *evaluation->first_parts);
+    evaluation->parts = xcalloc(parts + 1, sizeof *evaluation->parts);
+    evaluation->sources = xcalloc(ranges + 1, sizeof *evaluation->sources);
     const struct predict_part *like = NULL;
     int32_t *like_sources = evaluation->sources;
     parts = ranges = 0;
@@ -371,14 +365,11 @@ static int prepare_parts(struct evaluation *evaluation, const struct columns *co
 }
 
 /* A hull over something that is no factor here says nothing. */
-static int prepare_hull(struct evaluation *evaluation, const struct columns *columns,
-                        struct failure *failure) {
+static int prepare_hull(struct evaluation *evaluation, const struct columns *columns) {
     const struct predict_hull *hull = evaluation->model->hull;
     if (!hull)
         return 0;
-    cleanup_free size_t *found = calloc(hull->factor_count + 1, sizeof *found);
-    if (!found)
-        return failure_memory(failure);
+    cleanup_free size_t *found = xcalloc(hull->factor_count + 1, sizeof *found);
     for (size_t i = 0; i < hull->factor_count; i++) {
         found[i] = find_name(columns->names, columns->count, hull->factors[i]);
         if (found[i] == columns->count || !evaluation->numbers[found[i]])
@@ -412,11 +403,9 @@ int evaluation_new(const struct predict_model *model, const char *const *columns
             evaluation->joining = kinds[i].joining;
     evaluation->over = evaluation->named_by = SIZE_MAX;
     evaluation->first_term = (int32_t)column_count;
-    evaluation->numbers = calloc(column_count + 1, sizeof *evaluation->numbers);
-    evaluation->texts = calloc(column_count + 1, sizeof *evaluation->texts);
-    evaluation->levels = calloc(column_count + 1, sizeof *evaluation->levels);
-    if (!evaluation->numbers || !evaluation->texts || !evaluation->levels)
-        return failure_memory(failure);
+    evaluation->numbers = xcalloc(column_count + 1, sizeof *evaluation->numbers);
+    evaluation->texts = xcalloc(column_count + 1, sizeof *evaluation->texts);
+    evaluation->levels = xcalloc(column_count + 1, sizeof *evaluation->levels);
     if (model->over && (r = need_column(model, &names, model->over, &evaluation->over, failure)) < 0)
         return r;
     if (model->over)
@@ -428,7 +417,7 @@ int evaluation_new(const struct predict_model *model, const char *const *columns
         evaluation->texts[evaluation->named_by] = true;
     r = prepare_terms(evaluation, &names, failure);
     r = r < 0 ? r : prepare_parts(evaluation, &names, failure);
-    r = r < 0 ? r : prepare_hull(evaluation, &names, failure);
+    r = r < 0 ? r : prepare_hull(evaluation, &names);
     if (r < 0)
         return r;
     prepare_levels(evaluation, &names);

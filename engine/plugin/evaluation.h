@@ -44,8 +44,7 @@ bool evaluation_knows(const char *kind);
 bool evaluation_is_possible(const struct predict_model *model);
 
 /* The columns that MODEL uses, each once, the one that it is over first; the caller frees the list. */
-int evaluation_columns(const struct predict_model *model, const char ***ret, size_t *ret_count,
-                       struct failure *failure);
+int evaluation_columns(const struct predict_model *model, const char ***ret, size_t *ret_count);
 /* Every factor (and `over`) must be one of COLUMNS: FAILURE_INPUT naming the nearest otherwise, as for a kind
  * that is not evaluated row by row, or segments that are not in order. MODEL is borrowed, with all it points
  * to; COLUMNS are looked at only here. */

@@ -2,6 +2,7 @@
 
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/category-levels.h"
 #include "engine/plugin/grouping.h"
@@ -191,10 +192,8 @@ static int fill_request(struct fitting *fitting, struct failure *failure) {
     const struct fitting_options *options = &fitting->options;
     const struct fit_operations *operations = fitting->operations;
     size_t count = table_column_count(fitting->table);
-    fitting->columns = calloc(count, sizeof *fitting->columns);
-    fitting->parameters = calloc(operations->parameter_count + 1, sizeof *fitting->parameters);
-    if (!fitting->columns || !fitting->parameters)
-        return failure_memory(failure);
+    fitting->columns = xcalloc(count, sizeof *fitting->columns);
+    fitting->parameters = xcalloc(operations->parameter_count + 1, sizeof *fitting->parameters);
     for (size_t i = 0; i < count; i++) {
         const struct table_column *column = table_column(fitting->table, i);
         fitting->columns[i] = (struct fit_column){column->name, column->unit, column->type};
@@ -320,14 +319,12 @@ static int open_plugin(struct fitting *fitting, const struct installation *insta
 /* ---- Rows */
 
 /* The hull is over what the plugin needs as numbers, but for what it explains and how it weighs it. */
-static int prepare_hull(struct fitting *fitting, struct failure *failure) {
+static int prepare_hull(struct fitting *fitting) {
     const struct fit_needs *needs = &fitting->needs;
     const struct fitting_options *options = &fitting->options;
     size_t count = 0;
     fitting->response_need = fitting->weights_need = SIZE_MAX;
-    fitting->hull_needs = calloc(needs->column_count + 1, sizeof *fitting->hull_needs);
-    if (!fitting->hull_needs)
-        return failure_memory(failure);
+    fitting->hull_needs = xcalloc(needs->column_count + 1, sizeof *fitting->hull_needs);
     for (size_t i = 0; i < needs->column_count; i++) {
         if (strcmp(needs->columns[i], options->response) == 0)
             fitting->response_need = i;
@@ -547,7 +544,7 @@ int fitting_run(const struct installation *installation, struct table *table,
     fitting->note_context = note_context;
     int r = check_options(fitting, failure);
     r = r < 0 ? r : open_plugin(fitting, installation, failure);
-    r = r < 0 ? r : prepare_hull(fitting, failure);
+    r = r < 0 ? r : prepare_hull(fitting);
     r = r < 0 ? r : prepare_folds(fitting, failure);
     r = r < 0 ? r : grouping_new(options->by_count, &fitting->grouping, failure);
     r = r < 0 ? r : stream_passes(fitting, failure);

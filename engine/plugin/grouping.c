@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -37,9 +38,7 @@ int grouping_new(size_t label_count, struct grouping **ret, struct failure *fail
     if (!grouping)
         return failure_memory(failure);
     grouping->label_count = label_count;
-    grouping->maps = calloc(label_count > 1 ? label_count - 1 : 1, sizeof *grouping->maps);
-    if (!grouping->maps)
-        return failure_memory(failure);
+    grouping->maps = xcalloc(label_count > 1 ? label_count - 1 : 1, sizeof *grouping->maps);
     *ret = take_pointer(grouping);
     return 0;
 }

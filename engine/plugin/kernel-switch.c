@@ -1,6 +1,7 @@
 #include "engine/plugin/kernel-header.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/plugin/kernel-text.h"
 #include "engine/plugin/model-fit.h"
 
@@ -78,9 +79,7 @@ static int find_ids(struct cases *cases) {
         fit->by_count > 0 && (strcasecmp(fit->by[0], "node") == 0 || strcasecmp(fit->by[0], "host") == 0);
     bool cpu = fit->by_count > 0 && strcasestr(fit->by[fit->by_count - 1], "cpu") != NULL;
     cases->nodes = node && fit->by_count == 1;
-    cases->ids = calloc(fit->view->group_count, sizeof *cases->ids);
-    if (!cases->ids)
-        return failure_memory(cases->failure);
+    cases->ids = xcalloc(fit->view->group_count, sizeof *cases->ids);
     if (!(cases->nodes || (cpu && fit->by_count == 1) || (node && cpu && fit->by_count == 2)))
         return refuse_groups(cases);
     int r = 0;
@@ -150,9 +149,7 @@ static void append_case(struct cases *cases, const double *estimates, const stru
 
 static int append_mean(struct cases *cases) {
     const struct predict_model *view = cases->fit->view;
-    cleanup_free double *sums = calloc(2 * view->term_count + 1, sizeof *sums);
-    if (!sums)
-        return failure_memory(cases->failure);
+    cleanup_free double *sums = xcalloc(2 * view->term_count + 1, sizeof *sums);
     const struct plugin_noise *first = view->groups[0].parts[0].noise;
     struct plugin_noise mean = {.coefficients = sums + view->term_count,
                                 .distribution = first ? first->distribution : "normal"};

@@ -1,6 +1,7 @@
 #include "engine/plugin/lack-of-fit.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/plugin/f-probability.h"
 
 #include <math.h>
@@ -140,9 +141,7 @@ int lack_of_fit_init(struct lack_of_fit *ret, const struct fitting *fitting, con
     const struct kept_rows *kept = fitting_kept_rows(fitting);
     const struct fit_needs *needs = fitting_needs(fitting);
     size_t by_count = fitting_options(fitting)->by_count;
-    cleanup_free const double **columns = calloc(needs->column_count + 1, sizeof *columns);
-    if (!columns)
-        return failure_memory(failure);
+    cleanup_free const double **columns = xcalloc(needs->column_count + 1, sizeof *columns);
     struct settings settings = {.kept = kept,
                                 .rows = residuals->rows,
                                 .columns = columns,

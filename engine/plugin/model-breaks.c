@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/model.h"
 
@@ -33,7 +34,7 @@ static int choose_group(const struct model *model, const char *name, size_t *ret
         return model_find_group(model, name, ret, failure);
     cleanup_free const char **by = NULL;
     size_t by_count, found = 0;
-    int r = model_labels(model, &by, &by_count, failure);
+    int r = model_labels(model, &by, &by_count);
     if (r < 0)
         return r;
     *ret = 0;
@@ -66,9 +67,7 @@ static int check(const struct model *model, struct failure *failure) {
 
 static int take(const struct predict_model *view, const struct predict_group *group, struct model_breaks *ret,
                 struct failure *failure) {
-    ret->at = calloc(group->part_count + 1, sizeof *ret->at);
-    if (!ret->at)
-        return failure_memory(failure);
+    ret->at = xcalloc(group->part_count + 1, sizeof *ret->at);
     for (size_t p = 0; p < group->part_count; p++) {
         const struct predict_part *part = &group->parts[p];
         bool other = view->named_by && (!part->name || !is_wanted(part->name));

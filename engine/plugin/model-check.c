@@ -409,7 +409,7 @@ static int check_twins(struct check *check, const struct document_node *groups, 
 
 /* The columns that terms and segments use, bound to themselves. */
 static int prepare(struct check *check, struct failure *failure) {
-    int r = evaluation_columns(check->view, &check->columns, &check->column_count, failure);
+    int r = evaluation_columns(check->view, &check->columns, &check->column_count);
     if (r < 0)
         return r;
     if (!evaluation_is_possible(check->view))

@@ -61,9 +61,8 @@ static void comparing_clear(struct comparing *comparing) {
 /* ---- Columns */
 
 static int allocate(struct comparing *comparing, struct failure *failure) {
-    int r = model_labels(comparing->model, &comparing->labels, &comparing->by_count, failure);
-    r = r < 0 ? r
-              : evaluation_columns(comparing->view, &comparing->columns, &comparing->column_count, failure);
+    int r = model_labels(comparing->model, &comparing->labels, &comparing->by_count);
+    r = r < 0 ? r : evaluation_columns(comparing->view, &comparing->columns, &comparing->column_count);
     if (r < 0)
         return r;
     size_t most = comparing->column_count + 2;

@@ -1,6 +1,7 @@
 #include "engine/plugin/model-fit.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -32,9 +33,7 @@ static const struct document_node *list_of(const struct document_node *node, con
 static int read_group(const struct model_fit *fit, const struct document_node *node,
                       struct model_fit_group *ret, struct failure *failure) {
     ret->sigma = number_of(document_get(node, "sigma"));
-    ret->labels = calloc(fit->by_count + 1, sizeof *ret->labels);
-    if (!ret->labels)
-        return failure_memory(failure);
+    ret->labels = xcalloc(fit->by_count + 1, sizeof *ret->labels);
     const struct document_node *labels = document_get(node, "labels");
     for (size_t j = 0; j < fit->by_count; j++) {
         const struct document_node *label = document_get(labels, fit->by[j]);
@@ -48,10 +47,8 @@ static int read_group(const struct model_fit *fit, const struct document_node *n
 
 static int read_groups(struct model_fit *fit, const struct document_node *root, struct failure *failure) {
     const struct document_node *by = list_of(root, "by"), *groups = list_of(root, "groups");
-    fit->by = calloc(by ? by->count + 1 : 1, sizeof *fit->by);
-    fit->groups = calloc(fit->view->group_count, sizeof *fit->groups);
-    if (!fit->by || !fit->groups)
-        return failure_memory(failure);
+    fit->by = xcalloc(by ? by->count + 1 : 1, sizeof *fit->by);
+    fit->groups = xcalloc(fit->view->group_count, sizeof *fit->groups);
     for (size_t j = 0; by && j < by->count; j++)
         if (by->items[j]->text)
             fit->by[fit->by_count++] = by->items[j]->text;
@@ -98,13 +95,11 @@ static size_t find_factor(const struct model_fit *fit, const char *name) {
 }
 
 /* Those that the terms use, in the order in which they first do. */
-static int collect_factors(struct model_fit *fit, const struct document_node *root, struct failure *failure) {
+static int collect_factors(struct model_fit *fit, const struct document_node *root) {
     size_t most = 1;
     for (size_t t = 0; t < fit->view->term_count; t++)
         most += fit->view->terms[t].factor_count;
-    fit->factors = calloc(most, sizeof *fit->factors);
-    if (!fit->factors)
-        return failure_memory(failure);
+    fit->factors = xcalloc(most, sizeof *fit->factors);
     for (size_t t = 0; t < fit->view->term_count; t++) {
         const struct plugin_term *term = &fit->view->terms[t];
         for (size_t f = 0; f < term->factor_count; f++) {
@@ -129,19 +124,15 @@ static int bind_factors(struct model_fit *fit, struct failure *failure) {
                                      "the term '%.64s' is of the category '%.64s'; expected terms of numbers "
                                      "alone, which rows can be chosen for",
                                      fit->view->terms[t].name, fit->view->terms[t].factors[f].name);
-    cleanup_free const char **names = calloc(fit->factor_count + 1, sizeof *names);
-    if (!names)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(fit->factor_count + 1, sizeof *names);
     for (size_t i = 0; i < fit->factor_count; i++)
         names[i] = fit->factors[i].name;
     return evaluation_new(fit->view, names, fit->factor_count, &fit->evaluation, failure);
 }
 
-static int collect_inputs(struct model_fit *fit, const struct document_node *root, struct failure *failure) {
+static int collect_inputs(struct model_fit *fit, const struct document_node *root) {
     const struct document_node *inputs = list_of(document_get(root, "origin"), "inputs");
-    fit->inputs = calloc(inputs ? inputs->count + 1 : 1, sizeof *fit->inputs);
-    if (!fit->inputs)
-        return failure_memory(failure);
+    fit->inputs = xcalloc(inputs ? inputs->count + 1 : 1, sizeof *fit->inputs);
     for (size_t i = 0; inputs && i < inputs->count; i++)
         fit->inputs[fit->input_count++] = (struct model_fit_input){
             .file = text_of(inputs->items[i], "file"),
@@ -177,9 +168,9 @@ int model_fit_read(const struct model *model, struct model_fit **ret, struct fai
     fit->weights = text_of(document->root, "weights");
     int r = check_kind(fit->view, document, failure);
     r = r < 0 ? r : read_groups(fit, document->root, failure);
-    r = r < 0 ? r : collect_factors(fit, document->root, failure);
+    r = r < 0 ? r : collect_factors(fit, document->root);
     r = r < 0 ? r : bind_factors(fit, failure);
-    r = r < 0 ? r : collect_inputs(fit, document->root, failure);
+    r = r < 0 ? r : collect_inputs(fit, document->root);
     if (r == 0)
         *ret = take_pointer(fit);
     return r;
@@ -244,11 +235,9 @@ static int find_columns(const struct model_fit *fit, const struct design *design
 int model_fit_terms(const struct model_fit *fit, const struct design *design, double **ret,
                     struct failure *failure) {
     size_t count = fit->view->term_count;
-    cleanup_free size_t *columns = calloc(fit->factor_count + 1, sizeof *columns);
-    cleanup_free double *values = calloc(fit->factor_count + 1, sizeof *values);
-    cleanup_free double *terms = calloc(design->row_count * count + 1, sizeof *terms);
-    if (!columns || !values || !terms)
-        return failure_memory(failure);
+    cleanup_free size_t *columns = xcalloc(fit->factor_count + 1, sizeof *columns);
+    cleanup_free double *values = xcalloc(fit->factor_count + 1, sizeof *values);
+    cleanup_free double *terms = xcalloc(design->row_count * count + 1, sizeof *terms);
     int r = find_columns(fit, design, columns, failure);
     for (size_t row = 0; r == 0 && row < design->row_count; row++) {
         for (size_t i = 0; i < fit->factor_count; i++)

@@ -1,4 +1,5 @@
 #include "engine/plugin/model-part.h"
+#include "engine/foundation/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,9 +37,7 @@ static int read_estimates(const struct reading *reading, const struct document_n
         return r;
     if (terms->count != model->term_count)
         return reading_refuse(reading, terms, "terms", "as long as the formula");
-    double *estimates = calloc(terms->count + 1, sizeof *estimates);
-    if (!estimates)
-        return failure_memory(reading->failure);
+    double *estimates = xcalloc(terms->count + 1, sizeof *estimates);
     ret->estimates = estimates;
     for (size_t t = 0; r == 0 && t < terms->count; t++) {
         const struct document_node *term = terms->items[t];
@@ -68,9 +67,7 @@ static int read_covariance(const struct reading *reading, const struct document_
     static const char expected[] = "a square of numbers, one for each two terms";
     if (rows->kind != DOCUMENT_SEQUENCE || rows->count != count)
         return reading_refuse(reading, rows, "covariance", expected);
-    double *covariance = calloc(count * count + 1, sizeof *covariance);
-    if (!covariance)
-        return failure_memory(reading->failure);
+    double *covariance = xcalloc(count * count + 1, sizeof *covariance);
     ret->covariance = covariance;
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++) {
@@ -96,9 +93,7 @@ static int read_domain(const struct reading *reading, const struct document_node
     int r = reading_need(reading, node, "domain", DOCUMENT_SEQUENCE, &domain);
     if (r < 0)
         return r;
-    struct plugin_range *ranges = calloc(domain->count + 1, sizeof *ranges);
-    if (!ranges)
-        return failure_memory(reading->failure);
+    struct plugin_range *ranges = xcalloc(domain->count + 1, sizeof *ranges);
     ret->domain = ranges;
     ret->domain_count = domain->count;
     for (size_t i = 0; r == 0 && i < domain->count; i++) {
@@ -136,9 +131,7 @@ static int read_components(const struct reading *reading, const struct document_
         return r;
     if (list->count == 0 || list->count > MODEL_COMPONENTS_MOST)
         return reading_refuse(reading, list, "components", "a sequence of 1 to 1024 normals");
-    struct plugin_component *components = calloc(list->count, sizeof *components);
-    if (!components)
-        return failure_memory(reading->failure);
+    struct plugin_component *components = xcalloc(list->count, sizeof *components);
     ret->components = components;
     ret->component_count = list->count;
     double sum = 0;
@@ -166,9 +159,7 @@ static int read_sigma(const struct reading *reading, const struct document_node 
     int r = reading_need(reading, node, "sigma", DOCUMENT_SEQUENCE, &list);
     if (r < 0)
         return r;
-    double *coefficients = calloc(model->term_count + 1, sizeof *coefficients);
-    if (!coefficients)
-        return failure_memory(reading->failure);
+    double *coefficients = xcalloc(model->term_count + 1, sizeof *coefficients);
     ret->coefficients = coefficients;
     for (size_t i = 0; r == 0 && i < list->count; i++) {
         const struct document_node *item = list->items[i];
@@ -200,9 +191,7 @@ static int read_noise(const struct reading *reading, const struct document_node 
         return 0;
     if (member->kind != DOCUMENT_MAPPING)
         return reading_refuse(reading, member, "noise", document_kind_name(DOCUMENT_MAPPING));
-    struct plugin_noise *noise = calloc(1, sizeof *noise);
-    if (!noise)
-        return failure_memory(reading->failure);
+    struct plugin_noise *noise = xcalloc(1, sizeof *noise);
     ret->noise = noise;
     noise->size = sizeof *noise;
     int r = reading_text(reading, member, "kind", &noise->kind);
@@ -226,9 +215,7 @@ static int read_noise(const struct reading *reading, const struct document_node 
 static int read_values(const struct reading *reading, const struct document_node *node,
                        struct predict_part *ret) {
     static const char *const others[] = {"n", "from", "to", "name", "kind", "covariance", "noise"};
-    struct predict_value *values = calloc(node->count + 1, sizeof *values);
-    if (!values)
-        return failure_memory(reading->failure);
+    struct predict_value *values = xcalloc(node->count + 1, sizeof *values);
     ret->values = values;
     for (size_t i = 0; i < node->count; i++) {
         const struct document_node *item = node->items[i];

@@ -1,6 +1,7 @@
 #include "engine/plugin/model-reading.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <math.h>
@@ -95,9 +96,7 @@ int reading_numbers(const struct reading *reading, const struct document_node *n
         return r;
     if (list->count != count)
         return reading_refuse(reading, list, key, "a sequence of as many numbers as there have to be");
-    cleanup_free double *numbers = calloc(count + 1, sizeof *numbers);
-    if (!numbers)
-        return failure_memory(reading->failure);
+    cleanup_free double *numbers = xcalloc(count + 1, sizeof *numbers);
     for (size_t i = 0; r == 0 && i < count; i++)
         r = reading_entry(reading, list->items[i], key, &numbers[i]);
     if (r == 0)

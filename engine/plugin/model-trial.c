@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/evaluation.h"
 #include "engine/plugin/grouping.h"
@@ -151,9 +152,7 @@ static int compare_names(const void *a, const void *b) {
 
 static int sort_groups(struct candidate *candidate, struct failure *failure) {
     size_t count = candidate->view->group_count;
-    candidate->sorted = calloc(count + 1, sizeof *candidate->sorted);
-    if (!candidate->sorted)
-        return failure_memory(failure);
+    candidate->sorted = xcalloc(count + 1, sizeof *candidate->sorted);
     for (size_t g = 0; g < count; g++)
         candidate->sorted[g] = &candidate->view->groups[g];
     qsort((void *)candidate->sorted, count, sizeof *candidate->sorted, compare_names);

@@ -4,6 +4,7 @@
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/evaluation.h"
@@ -60,9 +61,7 @@ static int read_term(const struct reading *reading, const struct document_node *
         return r;
     if (factors->count > FACTORS_MOST)
         return reading_refuse(reading, factors, "factors", "a sequence of at most 256");
-    struct plugin_factor *items = calloc(factors->count + 1, sizeof *items);
-    if (!items)
-        return failure_memory(reading->failure);
+    struct plugin_factor *items = xcalloc(factors->count + 1, sizeof *items);
     ret->factors = items;
     ret->factor_count = factors->count;
     for (size_t i = 0; r == 0 && i < factors->count; i++) {
@@ -81,9 +80,7 @@ static int read_formula(const struct reading *reading, const struct document_nod
         return reading_refuse(reading, formula, "formula", "a sequence of at most 1024 terms");
     if (formula->count == 0 && evaluation_knows(model->view.kind))
         return reading_refuse(reading, formula, "formula", "a sequence of at least one term");
-    model->terms = calloc(formula->count + 1, sizeof *model->terms);
-    if (!model->terms)
-        return failure_memory(reading->failure);
+    model->terms = xcalloc(formula->count + 1, sizeof *model->terms);
     model->view.terms = model->terms;
     model->view.term_count = formula->count;
     for (size_t i = 0; r == 0 && i < formula->count; i++)
@@ -95,9 +92,7 @@ static int read_formula(const struct reading *reading, const struct document_nod
 
 static int read_level_texts(const struct reading *reading, const struct document_node *list,
                             struct predict_levels *ret) {
-    const char **texts = calloc(list->count + 1, sizeof *texts);
-    if (!texts)
-        return failure_memory(reading->failure);
+    const char **texts = xcalloc(list->count + 1, sizeof *texts);
     ret->texts = texts;
     ret->count = list->count;
     for (size_t i = 0; i < list->count; i++) {
@@ -115,9 +110,7 @@ static int read_levels(const struct reading *reading, const struct document_node
         return 0;
     if (factors->kind != DOCUMENT_SEQUENCE)
         return reading_refuse(reading, factors, "factors", document_kind_name(DOCUMENT_SEQUENCE));
-    model->levels = calloc(factors->count + 1, sizeof *model->levels);
-    if (!model->levels)
-        return failure_memory(reading->failure);
+    model->levels = xcalloc(factors->count + 1, sizeof *model->levels);
     model->view.levels = model->levels;
     int r = 0;
     for (size_t i = 0; r == 0 && i < factors->count; i++) {
@@ -141,9 +134,7 @@ static int read_directions(const struct reading *reading, const struct document_
     if (list->count > READ_DIRECTIONS_MOST)
         return reading_refuse(reading, list, "directions", "a sequence of at most 65536");
     size_t width = hull->factor_count;
-    double *directions = calloc(list->count * width + 1, sizeof *directions);
-    if (!directions)
-        return failure_memory(reading->failure);
+    double *directions = xcalloc(list->count * width + 1, sizeof *directions);
     hull->directions = directions;
     hull->direction_count = list->count;
     for (size_t i = 0; r == 0 && i < list->count; i++) {
@@ -268,9 +259,7 @@ static int read_group(const struct reading *reading, const struct document_node 
     if (r < 0)
         return r;
     size_t count = list ? list->count : 1;
-    struct predict_part *parts = calloc(count, sizeof *parts);
-    if (!parts)
-        return failure_memory(reading->failure);
+    struct predict_part *parts = xcalloc(count, sizeof *parts);
     ret->parts = parts;
     ret->part_count = count;
     for (size_t i = 0; r == 0 && i < count; i++)
@@ -286,9 +275,7 @@ static int read_groups(const struct reading *reading, const struct document_node
     if (groups->count == 0)
         return failure_input(reading->failure, reading->document->file, groups->line, groups->column,
                              "the model has no groups; expected at least one");
-    model->groups = calloc(groups->count, sizeof *model->groups);
-    if (!model->groups)
-        return failure_memory(reading->failure);
+    model->groups = xcalloc(groups->count, sizeof *model->groups);
     model->view.groups = model->groups;
     model->view.group_count = groups->count;
     for (size_t i = 0; r == 0 && i < groups->count; i++)
@@ -430,12 +417,10 @@ static const struct document_node *root_of(const struct model *model) {
     return model_document(model)->root;
 }
 
-int model_labels(const struct model *model, const char ***ret, size_t *ret_count, struct failure *failure) {
+int model_labels(const struct model *model, const char ***ret, size_t *ret_count) {
     const struct document_node *by = document_get(root_of(model), "by");
     size_t most = by && by->kind == DOCUMENT_SEQUENCE ? by->count : 0, count = 0;
-    const char **names = calloc(most + 1, sizeof *names);
-    if (!names)
-        return failure_memory(failure);
+    const char **names = xcalloc(most + 1, sizeof *names);
     for (size_t i = 0; i < most; i++)
         if (by->items[i]->kind == DOCUMENT_TEXT)
             names[count++] = by->items[i]->text;
@@ -457,9 +442,7 @@ int model_find_group(const struct model *model, const char *name, size_t *ret, s
             *ret = g;
             return 0;
         }
-    cleanup_free const char **names = calloc(view->group_count, sizeof *names);
-    if (!names)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(view->group_count, sizeof *names);
     for (size_t g = 0; g < view->group_count; g++)
         names[g] = view->groups[g].name;
     const char *nearest = text_nearest(name, names, view->group_count);

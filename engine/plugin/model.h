@@ -40,7 +40,7 @@ const struct document *model_document(const struct model *model);
 size_t model_skipped_count(const struct model *model);
 
 /* The columns that the model has groups by; the caller frees the list, the texts are the model's. */
-int model_labels(const struct model *model, const char ***ret, size_t *ret_count, struct failure *failure);
+int model_labels(const struct model *model, const char ***ret, size_t *ret_count);
 /* The label of GROUP for the column BY; "" where the file has none. */
 const char *model_label(const struct model *model, size_t group, const char *by);
 /* The group called NAME ("dahu-3/0"), or FAILURE_INPUT with the nearest one. */

@@ -1,6 +1,7 @@
 #include "engine/plugin/next-rows.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -91,10 +92,8 @@ static bool is_defined(const struct model_fit_group *group) {
 
 static int choose_groups(struct finding *finding, struct failure *failure) {
     const struct next_request *request = finding->request;
-    finding->groups = calloc(request->group_count + 1, sizeof *finding->groups);
-    finding->group_kinds = calloc(finding->fit->view->group_count, sizeof *finding->group_kinds);
-    if (!finding->groups || !finding->group_kinds)
-        return failure_memory(failure);
+    finding->groups = xcalloc(request->group_count + 1, sizeof *finding->groups);
+    finding->group_kinds = xcalloc(finding->fit->view->group_count, sizeof *finding->group_kinds);
     for (size_t i = 0; i < request->group_count; i++)
         if (is_defined(&finding->fit->groups[request->groups[i]]))
             finding->groups[finding->group_count++] = request->groups[i];
@@ -280,19 +279,15 @@ static void merge_classes(struct finding *finding, size_t most) {
     finding->class_count = kept;
 }
 
-static int make_classes(struct finding *finding, struct failure *failure) {
+static int make_classes(struct finding *finding) {
     size_t square = finding->fit->view->term_count * finding->fit->view->term_count;
-    finding->classes = calloc(finding->group_count, sizeof *finding->classes);
-    if (!finding->classes)
-        return failure_memory(failure);
+    finding->classes = xcalloc(finding->group_count, sizeof *finding->classes);
     for (size_t i = 0; i < finding->group_count; i++)
         add_to_class(finding, finding->groups[i]);
     for (size_t i = 0; i < finding->class_count; i++) {
         struct class *class = &finding->classes[i];
         const struct model_fit_group *group = &finding->fit->groups[class->group];
-        class->covariance = calloc(square, sizeof *class->covariance);
-        if (!class->covariance)
-            return failure_memory(failure);
+        class->covariance = xcalloc(square, sizeof *class->covariance);
         for (size_t j = 0; j < square; j++)
             class->covariance[j] = group->covariance[j] / group->sigma / group->sigma * class->variance;
         class->uncertainty = mean_variance(finding, class->covariance, class->kind);
@@ -322,12 +317,10 @@ static double sigma_at(struct finding *finding, size_t group, const double *term
 /* What the model predicts in the groups where a candidate is measured. */
 static int predict_responses(struct finding *finding, struct failure *failure) {
     size_t rows = finding->candidates->row_count, count = finding->fit->view->term_count;
-    finding->responses = calloc(rows, sizeof *finding->responses);
-    finding->slowest = calloc(rows, sizeof *finding->slowest);
-    finding->sigmas = calloc(rows, sizeof *finding->sigmas);
-    finding->noise = calloc(rows, sizeof *finding->noise);
-    if (!finding->responses || !finding->slowest || !finding->sigmas || !finding->noise)
-        return failure_memory(failure);
+    finding->responses = xcalloc(rows, sizeof *finding->responses);
+    finding->slowest = xcalloc(rows, sizeof *finding->slowest);
+    finding->sigmas = xcalloc(rows, sizeof *finding->sigmas);
+    finding->noise = xcalloc(rows, sizeof *finding->noise);
     for (size_t c = 0; c < rows; c++) {
         double groups = 0;
         for (size_t i = 0; i < finding->group_count; i++) {
@@ -367,10 +360,8 @@ static int evaluate(const struct finding *finding, const char *option, const cha
     const struct design *design = finding->candidates;
     size_t count = design->column_count;
     cleanup(free_expression) struct expression *expression = NULL;
-    cleanup_free const char **names = calloc(count + 1, sizeof *names);
-    cleanup_free double *values = calloc(count + 1, sizeof *values);
-    if (!names || !values)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
+    cleanup_free double *values = xcalloc(count + 1, sizeof *values);
     for (size_t i = 0; i < count; i++)
         names[i] = design->columns[i].name;
     bool is_free = design_find(design, finding->fit->view->response) == SIZE_MAX;
@@ -404,9 +395,7 @@ static int weigh(struct finding *finding, struct failure *failure) {
         finding->weights = take_pointer(finding->noise);
     if (!weights)
         return 0;
-    finding->weights = calloc(design->row_count, sizeof *finding->weights);
-    if (!finding->weights)
-        return failure_memory(failure);
+    finding->weights = xcalloc(design->row_count, sizeof *finding->weights);
     int r = evaluate(finding, "--weights", weights, finding->weights, failure);
     double variance = 0, shares = 0;
     for (size_t c = 0; r == 0 && c < design->row_count; c++) {
@@ -421,9 +410,7 @@ static int weigh(struct finding *finding, struct failure *failure) {
 /* Rows that would take no time, by the model: where it is wrong for sure. */
 static int bar_impossible(struct finding *finding, struct next_rows *next, struct failure *failure) {
     size_t rows = finding->candidates->row_count;
-    finding->barred = calloc(rows, sizeof *finding->barred);
-    if (!finding->barred)
-        return failure_memory(failure);
+    finding->barred = xcalloc(rows, sizeof *finding->barred);
     for (size_t c = 0; c < rows; c++) {
         finding->barred[c] = !(finding->slowest[c] > 0);
         next->barred += finding->barred[c];
@@ -450,9 +437,7 @@ static int estimate_costs(struct finding *finding, struct next_rows *next, struc
             finding->fit->view->response, finding->fit->view->response_unit);
     if (!request->cost && isnan(seconds))
         return 0;
-    finding->costs = calloc(rows, sizeof *finding->costs);
-    if (!finding->costs)
-        return failure_memory(failure);
+    finding->costs = xcalloc(rows, sizeof *finding->costs);
     if (request->cost)
         return evaluate(finding, "--cost", request->cost, finding->costs, failure);
     for (size_t c = 0; c < rows; c++)
@@ -484,14 +469,12 @@ static void judge(const struct finding *finding, struct next_rows *next) {
     next->distinct = finding->distinct;
 }
 
-static int tell_costs(const struct finding *finding, struct next_rows *next, struct failure *failure) {
+static int tell_costs(const struct finding *finding, struct next_rows *next) {
     if (!finding->costs) {
         next->cost = (double)next->rows.count;
         return 0;
     }
-    next->costs = calloc(next->rows.count + 1, sizeof *next->costs);
-    if (!next->costs)
-        return failure_memory(failure);
+    next->costs = xcalloc(next->rows.count + 1, sizeof *next->costs);
     double seconds = next->unit_assumed ? 1 : model_seconds(finding->fit->model);
     for (size_t i = 0; i < next->rows.count; i++) {
         size_t row = next->rows.items[i];
@@ -519,9 +502,7 @@ static int refuse_budget(const struct finding *finding, const struct next_rows *
 
 static int solve(const struct finding *finding, struct next_rows *next, struct failure *failure) {
     const struct next_request *request = finding->request;
-    cleanup_free struct optimal_group *groups = calloc(finding->class_count, sizeof *groups);
-    if (!groups)
-        return failure_memory(failure);
+    cleanup_free struct optimal_group *groups = xcalloc(finding->class_count, sizeof *groups);
     for (size_t i = 0; i < finding->class_count; i++) {
         const struct class *class = &finding->classes[i];
         groups[i] =
@@ -557,9 +538,9 @@ int next_rows_find(const struct next_request *request, struct next_rows *ret, st
     r = r < 0 ? r : predict_responses(&finding, failure);
     r = r < 0 ? r : weigh(&finding, failure);
     r = r < 0 ? r : estimate_costs(&finding, &next, failure);
-    r = r < 0 ? r : make_classes(&finding, failure);
+    r = r < 0 ? r : make_classes(&finding);
     r = r < 0 ? r : solve(&finding, &next, failure);
-    r = r < 0 ? r : tell_costs(&finding, &next, failure);
+    r = r < 0 ? r : tell_costs(&finding, &next);
     if (r < 0)
         return r;
     judge(&finding, &next);

@@ -2,6 +2,7 @@
 
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>
@@ -51,10 +52,8 @@ int parameter_parse(const struct plugin_parameter *parameter, const char *text, 
 
 int parameter_find(const struct plugin_parameter *parameters, size_t count, const char *name, size_t length,
                    const char *file, size_t line, size_t column, size_t *ret, struct failure *failure) {
-    cleanup_free const char **names = calloc(count + 1, sizeof *names);
-    cleanup_free char *word = strndup(name, length);
-    if (!names || !word)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
+    cleanup_free char *word = xstrndup(name, length);
     cleanup(text_clear) struct text list;
     text_init(&list, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < count; i++) {

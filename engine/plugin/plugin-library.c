@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -120,9 +121,7 @@ int plugin_library_open(const struct installation *installation, enum assay_plug
         return failure_input(failure, NULL, 0, 0,
                              "'%s' is not the name of a method; expected a name such as '%s'", method,
                              kind == ASSAY_PLUGIN_FIT ? "linear" : "hpl");
-    cleanup_free char *name = text_format("%s-%s", kind_name(kind), method);
-    if (!name)
-        return failure_memory(failure);
+    cleanup_free char *name = xformat("%s-%s", kind_name(kind), method);
     cleanup_free char *path = NULL;
     int r = installation_find(installation, INSTALLATION_PLUGIN, name, &path, failure);
     return r < 0 ? r : plugin_library_load(path, kind, ret, failure);

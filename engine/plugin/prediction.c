@@ -2,6 +2,7 @@
 
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/plugin/parameter.h"
 #include "engine/plugin/plugin-library.h"
 
@@ -201,8 +202,8 @@ static int read_row(struct prediction *prediction, const struct csv_reader *csv,
     if (!prediction->named)
         return 0;
     const struct csv_field *field = &fields[prediction->name_column];
-    prediction->scenario.name = strndup(field->bytes, field->length);
-    return prediction->scenario.name ? 0 : failure_memory(failure);
+    prediction->scenario.name = xstrndup(field->bytes, field->length);
+    return 0;
 }
 
 /* ---- Running */

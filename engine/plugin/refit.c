@@ -1,6 +1,7 @@
 #include "engine/plugin/refit.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/category-levels.h"
 
@@ -75,9 +76,7 @@ static int bind_needs(struct instance *instance, struct failure *failure) {
     if (needs->category_count > TABLE_LABELS_MOST)
         return failure_set(failure, -E2BIG, "%s needs more categories than were kept",
                            fitting_plugin(fitting)->name);
-    instance->columns = calloc(needs->column_count + 1, sizeof *instance->columns);
-    if (!instance->columns)
-        return failure_memory(failure);
+    instance->columns = xcalloc(needs->column_count + 1, sizeof *instance->columns);
     for (size_t i = 0; i < needs->column_count; i++) {
         size_t k = 0;
         while (k < kept->column_count && strcmp(kept->columns[k], needs->columns[i]) != 0)
@@ -197,9 +196,7 @@ static int stream_passes(struct instance *instance, struct failure *failure) {
 
 static int finish(struct instance *instance, struct fitted_model *model, struct failure *failure) {
     uint32_t count = instance->refit->group_count;
-    cleanup_free uint32_t *order = calloc((size_t)count + 1, sizeof *order);
-    if (!order)
-        return failure_memory(failure);
+    cleanup_free uint32_t *order = xcalloc((size_t)count + 1, sizeof *order);
     for (uint32_t i = 0; i < count; i++)
         order[i] = i;
     const struct fit_writer writer = fitted_model_writer(model, order, count);

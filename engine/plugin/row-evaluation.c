@@ -1,6 +1,7 @@
 #include "engine/plugin/row-evaluation.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/plugin/evaluation.h"
 
 #include <errno.h>
@@ -47,11 +48,9 @@ static const double *find_column(const struct fitting *fitting, const char *name
 static int bind_columns(struct row_evaluation *evaluation, struct failure *failure) {
     const struct fit_needs *needs = fitting_needs(evaluation->fitting);
     size_t count = needs->column_count + needs->category_count;
-    cleanup_free const char **names = calloc(count + 1, sizeof *names);
-    evaluation->values = calloc(count + 1, sizeof *evaluation->values);
-    evaluation->texts = calloc(count + 1, sizeof *evaluation->texts);
-    if (!names || !evaluation->values || !evaluation->texts)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
+    evaluation->values = xcalloc(count + 1, sizeof *evaluation->values);
+    evaluation->texts = xcalloc(count + 1, sizeof *evaluation->texts);
     for (size_t i = 0; i < count; i++)
         names[i] = i < needs->column_count ? needs->columns[i] : needs->categories[i - needs->column_count];
     int r =

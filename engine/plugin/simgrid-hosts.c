@@ -1,6 +1,7 @@
 #include "engine/plugin/simgrid-hosts.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/label-set.h"
 #include "engine/plugin/model-fit.h"
@@ -106,9 +107,7 @@ int simgrid_hosts_read(const struct model *model, const char *column, double flo
     if (r < 0)
         return r;
     struct simgrid_hosts hosts = {.term = view->terms[term].name};
-    hosts.hosts = calloc(view->group_count, sizeof *hosts.hosts);
-    if (!hosts.hosts)
-        return failure_memory(failure);
+    hosts.hosts = xcalloc(view->group_count, sizeof *hosts.hosts);
     r = add_groups(fit, by, term, seconds, &hosts, failure);
     if (r < 0) {
         simgrid_hosts_clear(&hosts);

@@ -1,6 +1,7 @@
 #include "engine/plugin/simgrid-network.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 
 #include <math.h>
@@ -208,9 +209,7 @@ static int choose_group(struct reading *reading, const char *name) {
         return failure_input(reading->failure, view->name, 0, 0,
                              "the model has %zu groups, the first '%.128s'; say which with --group",
                              view->group_count, view->groups[0].name);
-    cleanup_free const char **names = calloc(view->group_count, sizeof *names);
-    if (!names)
-        return failure_memory(reading->failure);
+    cleanup_free const char **names = xcalloc(view->group_count, sizeof *names);
     for (size_t g = 0; g < view->group_count; g++) {
         names[g] = view->groups[g].name;
         if (strcmp(name, names[g]) == 0)

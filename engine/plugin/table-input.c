@@ -4,6 +4,7 @@
 #include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,9 +95,7 @@ static int open_member(struct table_source *source, struct failure *failure) {
     r = r < 0 ? r : archive_member_open(source->archive, source->input.member, &source->member, failure);
     if (r < 0)
         return r;
-    cleanup_free char *name = text_format("%s:%s", source->input.path, source->input.member);
-    if (!name)
-        return failure_memory(failure);
+    cleanup_free char *name = xformat("%s:%s", source->input.path, source->input.member);
     r = csv_open_function(name, archive_member_read, source->member, &source->csv, failure);
     return r < 0 ? table_source_failure(source, r, failure) : 0;
 }
@@ -190,9 +189,7 @@ int table_source_failure(const struct table_source *source, int code, struct fai
 
 static int copy_columns(struct table_source *source, struct failure *failure) {
     size_t count = csv_column_count(source->csv);
-    source->columns = calloc(count, sizeof *source->columns);
-    if (!source->columns)
-        return failure_memory(failure);
+    source->columns = xcalloc(count, sizeof *source->columns);
     for (size_t i = 0; i < count; i++) {
         if (!(source->columns[i].name = strdup(csv_column_name(source->csv, i))))
             return failure_memory(failure);
@@ -210,10 +207,8 @@ int table_source_look(struct table_source *source, const char *path, const char 
     *source = (struct table_source){.descriptor = -1, .is_standard_input = strcmp(path, "-") == 0};
     if (member && !(source->input.member = strdup(member)))
         return failure_memory(failure);
-    source->input.path = strdup(path);
-    source->input.name = strdup(source->is_standard_input ? "standard input" : file_base_name(path));
-    if (!source->input.path || !source->input.name)
-        return failure_memory(failure);
+    source->input.path = xstrdup(path);
+    source->input.name = xstrdup(source->is_standard_input ? "standard input" : file_base_name(path));
     int r = source->is_standard_input ? 0 : is_zip(path, &source->input.archive, failure);
     r = r < 0 ? r : open_rows(source, hash, failure);
     r = r < 0 ? r : copy_columns(source, failure);

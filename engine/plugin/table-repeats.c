@@ -1,6 +1,7 @@
 #include "engine/plugin/table-repeats.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -93,9 +94,7 @@ static int judge(const struct table_source *sources, size_t count, size_t i, boo
 
 int table_leave_repeats_out(struct table_source *sources, size_t *count, struct text *notes,
                             struct failure *failure) {
-    cleanup_free bool *left_out = calloc(*count, sizeof *left_out);
-    if (!left_out)
-        return failure_memory(failure);
+    cleanup_free bool *left_out = xcalloc(*count, sizeof *left_out);
     for (size_t i = 0; i < *count; i++) {
         int r = judge(sources, *count, i, &left_out[i], notes, failure);
         if (r < 0)

@@ -3,6 +3,7 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/label-set.h"
 #include "engine/plugin/row-places.h"
@@ -57,11 +58,9 @@ struct table {
 };
 
 /* The columns that are told of: the first input's; a unit that it does not tell is that of another. */
-static int name_columns(struct table *table, struct failure *failure) {
+static int name_columns(struct table *table) {
     const struct table_source *first = &table->sources[0];
-    table->columns = calloc(first->column_count, sizeof *table->columns);
-    if (!table->columns)
-        return failure_memory(failure);
+    table->columns = xcalloc(first->column_count, sizeof *table->columns);
     for (size_t i = 0; i < first->column_count; i++) {
         table->columns[i] = first->columns[i];
         table->columns[i].unit = table_unit(table->sources, table->source_count, first->columns[i].name);
@@ -110,11 +109,9 @@ int table_open_member(const char *const *paths, size_t count, const char *member
     table->hash = hash;
     table->member = member;
     text_init(&table->notes, NOTES_BYTES_MOST);
-    table->sources = calloc(count, sizeof *table->sources);
-    if (!table->sources)
-        return failure_memory(failure);
+    table->sources = xcalloc(count, sizeof *table->sources);
     int r = look(table, paths, count, failure);
-    r = r < 0 ? r : name_columns(table, failure);
+    r = r < 0 ? r : name_columns(table);
     if (r == 0)
         *ret = take_pointer(table);
     return r;
@@ -175,9 +172,7 @@ const struct table_column *table_column(const struct table *table, size_t i) {
 /* "did you mean 'x'?", or the list of what there is. */
 static int no_such_column(const struct table_source *source, const char *what, const char *name,
                           struct failure *failure) {
-    cleanup_free const char **names = calloc(source->column_count, sizeof *names);
-    if (!names)
-        return failure_memory(failure);
+    cleanup_free const char **names = xcalloc(source->column_count, sizeof *names);
     cleanup(text_clear) struct text list;
     text_init(&list, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < source->column_count; i++) {
@@ -232,9 +227,7 @@ static int start(struct table *table, struct failure *failure) {
     int r = table_source_start(source, table->hash && !table->passed, failure);
     if (r < 0)
         return r;
-    cleanup_free size_t *indices = calloc(table->number_count + table->label_count + 1, sizeof *indices);
-    if (!indices)
-        return failure_memory(failure);
+    cleanup_free size_t *indices = xcalloc(table->number_count + table->label_count + 1, sizeof *indices);
     for (size_t i = 0; i < table->number_count + table->label_count; i++) {
         const char *name =
             i < table->number_count ? table->numbers[i] : table->labels[i - table->number_count];
@@ -270,10 +263,8 @@ int table_begin(struct table *table, const char *const *numbers, size_t number_c
         row_places_clear(&table->places);
     free(table->conversions);
     free((void *)table->block_numbers);
-    table->conversions = calloc(number_count + 1, sizeof *table->conversions);
-    table->block_numbers = calloc(number_count + 1, sizeof *table->block_numbers);
-    if (!table->conversions || !table->block_numbers)
-        return failure_memory(failure);
+    table->conversions = xcalloc(number_count + 1, sizeof *table->conversions);
+    table->block_numbers = xcalloc(number_count + 1, sizeof *table->block_numbers);
     int r = check_columns(table, failure);
     return r < 0 ? r : start(table, failure);
 }

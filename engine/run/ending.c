@@ -2,7 +2,7 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/run/node-out.h"
+#include "engine/run/nodes/out.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,10 +1,11 @@
 /* How much time a run has, what of it must be left for ending, and whether something still fits into it. */
-#include "engine/run/node-command.h"
+#include "engine/run/nodes/command.h"
 
 #include "archive-format/staging.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -284,9 +285,7 @@ int run_read_expectations(struct run *run, struct failure *failure) {
     const struct run_request *request = run->request;
     if (!run->campaign->walltime.model || !request->predict)
         return 0;
-    run->expected_seconds = calloc(run->plan->design->row_count + 1, sizeof *run->expected_seconds);
-    if (!run->expected_seconds)
-        return failure_memory(failure);
+    run->expected_seconds = xcalloc(run->plan->design->row_count + 1, sizeof *run->expected_seconds);
     return request->predict(request->predict_context, run->plan, run->expected_seconds, failure);
 }
 

@@ -5,7 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
-#include "engine/run/lane.h"
+#include "engine/run/measure/lane.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,9 +4,10 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
-#include "engine/run/node-out.h"
+#include "engine/foundation/memory.h"
+#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/software.h"
 #include "engine/run/run-state.h"
-#include "engine/run/software.h"
 
 #include <errno.h>
 #include <math.h>
@@ -42,9 +43,7 @@ static int phase_reserve(struct run *run, struct failure *failure) {
     if (r < 0)
         return r;
     size_t count = testbed->backend->node_count(run->testbed), spares = testbed_spare_nodes(testbed);
-    run->nodes = calloc(count + spares, sizeof *run->nodes);
-    if (!run->nodes)
-        return failure_memory(failure);
+    run->nodes = xcalloc(count + spares, sizeof *run->nodes);
     run->node_count = count + spares;
     for (size_t i = 0; i < count + spares; i++) {
         run->nodes[i].warm_temperature = NAN;

@@ -11,10 +11,10 @@
 
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
-#include "engine/run/campaign.h"
-#include "engine/run/inputs.h"
+#include "engine/run/campaign/campaign.h"
+#include "engine/run/campaign/inputs.h"
+#include "engine/run/campaign/plan.h"
 #include "engine/run/observer.h"
-#include "engine/run/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>

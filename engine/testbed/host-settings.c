@@ -2,11 +2,12 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/agent-package.h"
-#include "engine/remote/node-group.h"
-#include "engine/remote/ssh-client.h"
-#include "engine/remote/ssh-nodes.h"
+#include "engine/remote/launch/package.h"
+#include "engine/remote/nodes/group.h"
+#include "engine/remote/nodes/ssh-nodes.h"
+#include "engine/remote/ssh/client.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -161,11 +162,9 @@ static int name_nodes(struct testbed_settings *settings, const char *file, size_
         return failure_input(failure, file, line, column, "there are %zu hosts, expected at most %d", count,
                              NODE_GROUP_MOST);
     free_names(settings);
-    settings->names = calloc(count, sizeof *settings->names);
+    settings->names = xcalloc(count, sizeof *settings->names);
     settings->name_count = count;
-    cleanup_free struct named_host *sorted = calloc(count, sizeof *sorted);
-    if (!settings->names || !sorted)
-        return failure_memory(failure);
+    cleanup_free struct named_host *sorted = xcalloc(count, sizeof *sorted);
     for (size_t i = 0; i < count; i++) {
         settings->names[i] = ssh_node_name(settings->hosts.names[i]);
         if (!settings->names[i])

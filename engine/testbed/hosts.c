@@ -4,9 +4,10 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
-#include "engine/remote/ssh-nodes.h"
-#include "engine/remote/transport-ssh.h"
+#include "engine/remote/launch/transport-ssh.h"
+#include "engine/remote/nodes/ssh-nodes.h"
 #include "engine/testbed/host-settings.h"
 
 #include <errno.h>
@@ -67,10 +68,8 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
         if (!testbed->accepted_hosts)
             return failure_memory(failure);
     }
-    cleanup_free char *label = text_format("%s:%s", request->run_name, request->run_id);
-    cleanup_free char *prefix = text_format("assay-%s", request->run_id);
-    if (!label || !prefix)
-        return failure_memory(failure);
+    cleanup_free char *label = xformat("%s:%s", request->run_name, request->run_id);
+    cleanup_free char *prefix = xformat("assay-%s", request->run_id);
     struct ssh_nodes_options options = {.ssh = {.user = settings->user,
                                                 .port = (unsigned)settings->port,
                                                 .identities = (const char *const *)settings->identities.items,

@@ -3,8 +3,9 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
-#include "engine/remote/transport-local.h"
+#include "engine/remote/launch/transport-local.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -86,12 +87,10 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
     if (workspace[0] != '/')
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "the workspace '%s' is not an absolute path on the node", workspace);
-    testbed->name = strdup(host);
-    testbed->folder = text_format("%s/assay-%s", workspace, request->run_id);
-    testbed->agent_program = strdup(request->installation->agent);
+    testbed->name = xstrdup(host);
+    testbed->folder = xformat("%s/assay-%s", workspace, request->run_id);
+    testbed->agent_program = xstrdup(request->installation->agent);
     testbed->loop = request->loop;
-    if (!testbed->name || !testbed->folder || !testbed->agent_program)
-        return failure_memory(failure);
     if (access(testbed->agent_program, X_OK) < 0)
         return failure_set(failure, -errno, "the agent is not where it should be: cannot run '%s': %s",
                            testbed->agent_program, strerror(errno));

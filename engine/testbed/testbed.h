@@ -18,8 +18,8 @@
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
 #include "engine/foundation/text.h"
-#include "engine/remote/agent-link.h"
-#include "engine/remote/transport.h"
+#include "engine/remote/launch/transport.h"
+#include "engine/remote/link/link.h"
 
 #include <stdbool.h>
 #include <stddef.h>

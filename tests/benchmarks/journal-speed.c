@@ -14,8 +14,8 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
-#include "engine/run/journal.h"
-#include "engine/run/ledger.h"
+#include "engine/run/record/journal.h"
+#include "engine/run/record/ledger.h"
 
 #include <inttypes.h>
 #include <stdio.h>

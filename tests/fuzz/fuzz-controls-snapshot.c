@@ -1,7 +1,7 @@
 /* What lies on a node as a snapshot of its controls: never believed unless it is whole, never read beyond.
  * The input are its lines; the checksum is made to fit, or nothing would get past it. */
 #include "engine/agent/controls/snapshot.h"
-#include "engine/agent/sha256.h"
+#include "engine/agent/files/sha256.h"
 #include "tests/fuzz/fuzz.h"
 
 static int append_digest(struct text *text) {

@@ -6,9 +6,9 @@
  */
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/text.h"
-#include "engine/run/journal-read.h"
-#include "engine/run/journal.h"
-#include "engine/run/run-story.h"
+#include "engine/run/record/journal-read.h"
+#include "engine/run/record/journal.h"
+#include "engine/run/record/story.h"
 #include "tests/fuzz/pieces.h"
 
 #include <inttypes.h>

@@ -80,7 +80,7 @@ static void evaluate(const struct predict_model *view) {
     cleanup(evaluation_cleanup) struct evaluation *evaluation = NULL;
     size_t count;
     struct failure failure = {0};
-    must(evaluation_columns(view, &columns, &count, &failure) == 0);
+    must(evaluation_columns(view, &columns, &count) == 0);
     int r = evaluation_new(view, columns, count, &evaluation, &failure);
     if (r < 0) {
         check_refused(r, &failure);

@@ -1,9 +1,9 @@
 /* Fuzz target: a byte stream as either end of a link would take it, cut where the input says, and every
  * payload through its decoder. What decodes must encode to the same bytes again. */
-#include "engine/agent/mailbox.h"
-#include "engine/agent/protocol.h"
+#include "engine/agent/wire/mailbox.h"
+#include "engine/agent/wire/protocol.h"
 #include "engine/foundation/failure.h"
-#include "engine/remote/node-facts.h"
+#include "engine/remote/nodes/facts.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct protocol_writer writer;

@@ -1,6 +1,6 @@
 /* Any bytes as the kernel's answer to which PUs there are: refused, or read; and what is written of it reads
  * the same. */
-#include "engine/agent/pu-set.h"
+#include "engine/agent/machine/pu-set.h"
 #include "engine/foundation/cleanup.h"
 #include "tests/fuzz/fuzz.h"
 

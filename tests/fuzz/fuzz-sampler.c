@@ -1,7 +1,7 @@
 /* Any bytes as what a node's sampler prints, in pieces of any size (the first byte): lines that are none are
  * left out, and the others are samples of the columns that were told, with values that are numbers. */
 #include "engine/foundation/file.h"
-#include "engine/run/watch.c"
+#include "engine/run/state/watch.c"
 #include "tests/fuzz/fuzz.h"
 
 FUZZ_TARGET(40, 2000);

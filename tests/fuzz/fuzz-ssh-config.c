@@ -3,7 +3,7 @@
  * opened: the bytes have no slash and no "~" in them, and the folder that relative names are in is empty. */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
-#include "engine/remote/ssh-config.h"
+#include "engine/remote/ssh/config.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>

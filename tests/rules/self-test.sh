@@ -33,9 +33,9 @@ header engine/documents/json.h '#include "engine/foundation/text.h"'
 put engine/documents/json.c '#include "engine/documents/json.h"' '' '#include <yaml.h>'
 header engine/event-loop/event-loop.h 'struct event_loop;'
 header engine/design/design.h '#include "engine/documents/json.h"'
-header engine/agent/protocol.h '#include "engine/foundation/text.h"'
-header engine/agent/agent.h '#include "engine/event-loop/event-loop.h"'
-header engine/remote/link.h '#include "engine/agent/protocol.h"'
+header engine/agent/wire/protocol.h '#include "engine/foundation/text.h"'
+header engine/agent/serve/agent.h '#include "engine/event-loop/event-loop.h"'
+header engine/remote/link.h '#include "engine/agent/wire/protocol.h"'
 header engine/run/run.h '#include "engine/remote/link.h"'
 header engine/plugin/loader.h '#include "plugins/interface/plugin.h"'
 header archive-format/reader.h '#include "engine/documents/json.h"'
@@ -47,7 +47,7 @@ put engine/command-line/main.c '#include "engine/run/run.h"' '#include <fcntl.h>
     '    const char *words = "strcpy(a, b); open(c) /* not code */ \" sprintf(";' \
     '    /* atoi(1), open("x", 0); */ // system("x")' \
     '    return words ? open("/x", O_RDONLY |' '                                  O_CLOEXEC)' '                 : 0;' '}'
-put tests/unit/run/run.c '#include "engine/agent/agent.h"' '#include "engine/run/run.h"' '' '#include <cmocka.h>'
+put tests/unit/run/run.c '#include "engine/agent/serve/agent.h"' '#include "engine/run/run.h"' '' '#include <cmocka.h>'
 # shellcheck disable=SC2046
 if command -v clang-format >/dev/null; then (cd "$tree" && clang-format -i $(find . -name '*.[ch]')); fi
 
@@ -82,10 +82,10 @@ plant() {
 
 plant rooms engine/foundation/text.h '#include "engine/documents/json.h"'
 plant rooms engine/documents/json.h '#include "engine/event-loop/event-loop.h"'
-plant rooms engine/agent/agent.h '#include "engine/documents/json.h"'
-plant rooms engine/agent/agent.h '#include "engine/foundation/hash.h"'
-plant rooms engine/run/run.h '#include "engine/agent/protocol.h"'
-plant rooms engine/remote/link.h '#include "engine/agent/agent.h"'
+plant rooms engine/agent/serve/agent.h '#include "engine/documents/json.h"'
+plant rooms engine/agent/serve/agent.h '#include "engine/foundation/hash.h"'
+plant rooms engine/run/run.h '#include "engine/agent/wire/protocol.h"'
+plant rooms engine/remote/link.h '#include "engine/agent/serve/agent.h"'
 plant rooms engine/run/run.h '#include "engine/plugin/loader.h"'
 plant rooms engine/run/run.h '#  include   "plugins/interface/plugin.h"'
 plant rooms archive-format/reader.h '#include "engine/design/design.h"'
@@ -119,7 +119,7 @@ plant waits tests/unit/run/run.c 'void f(int64_t start) { assert_true(clock_mono
 plant waits tests/integration/run/run.sh 'sleep 2'
 plant waits tests/integration/run/run.sh 'wait; [ $((SECONDS - before)) -lt 10 ]'
 plant names engine/run/run-util.c '/* a drawer */'
-plant guards engine/run/plan.h '#pragma once'
+plant guards engine/run/campaign/plan.h '#pragma once'
 plant headers engine/run/run.h 'uint64_t run_size(void);'
 plant length engine/run/run.c "$(seq 801)"
 plant format engine/run/run.c 'int   f( void );'

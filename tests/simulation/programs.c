@@ -1,9 +1,9 @@
-/* In place of engine/agent/spawn.c: programs that print and read what is known beforehand, at times drawn
- * from the seed. */
+/* In place of engine/agent/serve/spawn.c: programs that print and read what is known beforehand, at times
+ * drawn from the seed. */
 #include "tests/simulation/world.h"
 
-#include "engine/agent/command.h"
-#include "engine/agent/spawn.h"
+#include "engine/agent/serve/command.h"
+#include "engine/agent/serve/spawn.h"
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>

@@ -15,9 +15,9 @@
 #ifndef ASSAY_TESTS_SIMULATION_WORLD_H
 #define ASSAY_TESTS_SIMULATION_WORLD_H
 
-#include "engine/agent/agent.h"
-#include "engine/remote/agent-link.h"
-#include "engine/remote/remote-command.h"
+#include "engine/agent/serve/agent.h"
+#include "engine/remote/link/command.h"
+#include "engine/remote/link/link.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #define ASSAY_CONTROLS_DAEMONS_H
 
 #include "engine/agent/controls/plan.h"
-#include "engine/agent/machine.h"
+#include "engine/agent/machine/machine.h"
 #include "engine/foundation/failure.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #include "engine/agent/controls/arguments.h"
 #include "engine/agent/controls/restore.h"
 #include "engine/agent/controls/shelf.h"
-#include "engine/agent/tool.h"
+#include "engine/agent/serve/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 

@@ -3,8 +3,8 @@
 #ifndef ASSAY_CONTROLS_LAYOUT_H
 #define ASSAY_CONTROLS_LAYOUT_H
 
-#include "engine/agent/machine.h"
-#include "engine/agent/pu-set.h"
+#include "engine/agent/machine/machine.h"
+#include "engine/agent/machine/pu-set.h"
 
 #include <stdbool.h>
 #include <stddef.h>

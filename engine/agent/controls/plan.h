@@ -6,7 +6,7 @@
 #define ASSAY_CONTROLS_PLAN_H
 
 #include "engine/agent/controls/lines.h"
-#include "engine/agent/machine.h"
+#include "engine/agent/machine/machine.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #include "engine/agent/controls/lines.h"
 #include "engine/agent/controls/shelf.h"
 #include "engine/agent/controls/snapshot.h"
-#include "engine/agent/machine.h"
+#include "engine/agent/machine/machine.h"
 
 #include <stdbool.h>
 #include <stddef.h>

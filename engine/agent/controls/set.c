@@ -4,7 +4,7 @@
 #include "engine/agent/controls/outcome.h"
 #include "engine/agent/controls/shelf.h"
 #include "engine/agent/controls/target.h"
-#include "engine/agent/tool.h"
+#include "engine/agent/serve/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 

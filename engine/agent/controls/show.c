@@ -1,7 +1,7 @@
 /* --controls: what can be set here, and how it stands. */
 #include "engine/agent/controls/arguments.h"
 #include "engine/agent/controls/shelf.h"
-#include "engine/agent/tool.h"
+#include "engine/agent/serve/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 

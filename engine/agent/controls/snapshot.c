@@ -1,6 +1,6 @@
 #include "engine/agent/controls/snapshot.h"
 
-#include "engine/agent/sha256.h"
+#include "engine/agent/files/sha256.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/number.h"

@@ -2,7 +2,7 @@
 #ifndef ASSAY_CONTROLS_VALUES_H
 #define ASSAY_CONTROLS_VALUES_H
 
-#include "engine/agent/pu-set.h"
+#include "engine/agent/machine/pu-set.h"
 #include "engine/foundation/text.h"
 
 #include <stddef.h>

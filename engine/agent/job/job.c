@@ -9,7 +9,7 @@
  * were started with.
  */
 #include "engine/agent/job/launch.h"
-#include "engine/agent/tool.h"
+#include "engine/agent/serve/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"

@@ -1,6 +1,6 @@
 #include "engine/agent/job/launch.h"
 
-#include "engine/agent/tool.h"
+#include "engine/agent/serve/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 

@@ -2,7 +2,7 @@
 #ifndef ASSAY_LOAD_PUS_H
 #define ASSAY_LOAD_PUS_H
 
-#include "engine/agent/pu-set.h"
+#include "engine/agent/machine/pu-set.h"
 
 #include <sys/types.h>
 

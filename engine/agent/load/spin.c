@@ -14,8 +14,8 @@
  */
 #include "engine/agent/load/cycles.h"
 #include "engine/agent/load/pus.h"
-#include "engine/agent/machine.h"
-#include "engine/agent/tool.h"
+#include "engine/agent/machine/machine.h"
+#include "engine/agent/serve/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 

@@ -4,7 +4,7 @@
  * is as hot as the measurement will make it.
  */
 #include "engine/agent/load/pus.h"
-#include "engine/agent/tool.h"
+#include "engine/agent/serve/tool.h"
 
 #include <errno.h>
 #ifdef __x86_64__

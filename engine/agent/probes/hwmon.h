@@ -2,7 +2,7 @@
 #ifndef ASSAY_PROBES_HWMON_H
 #define ASSAY_PROBES_HWMON_H
 
-#include "engine/agent/machine.h"
+#include "engine/agent/machine/machine.h"
 
 struct hwmon {
     char folder[MACHINE_PATH_LIMIT / 2]; /* where its files are */

@@ -1,6 +1,6 @@
 /* --probes: what could be sampled here. */
 #include "engine/agent/probes/sampler.h"
-#include "engine/agent/tool.h"
+#include "engine/agent/serve/tool.h"
 #include "engine/foundation/clock.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #ifndef ASSAY_PROBES_PROBE_H
 #define ASSAY_PROBES_PROBE_H
 
-#include "engine/agent/machine.h"
+#include "engine/agent/machine/machine.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* --sample: its arguments. */
 #include "engine/agent/probes/sampler.h"
-#include "engine/agent/tool.h"
+#include "engine/agent/serve/tool.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef ASSAY_PROBES_SOURCE_H
 #define ASSAY_PROBES_SOURCE_H
 
-#include "engine/agent/machine.h"
+#include "engine/agent/machine/machine.h"
 
 #include <sys/types.h>
 

@@ -12,7 +12,7 @@
  */
 #include "engine/foundation/clock.h"
 #include "engine/foundation/text.h"
-#include "engine/remote/ssh-connection.h"
+#include "engine/remote/ssh/connection.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -13,7 +13,7 @@
  * the step begins with "-". With --copies N, N transports take each step together.
  */
 #include "engine/foundation/installation.h"
-#include "engine/remote/transport-ssh.h"
+#include "engine/remote/launch/transport-ssh.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -3,7 +3,7 @@
 #include "engine/agent/controls/lines.h"
 #include "engine/agent/controls/owner.h"
 #include "engine/agent/controls/snapshot.h"
-#include "engine/agent/sha256.h"
+#include "engine/agent/files/sha256.h"
 #include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 

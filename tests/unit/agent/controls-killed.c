@@ -6,7 +6,7 @@
 #include "tests/wait.h"
 
 #include "engine/agent/controls/shelf.h"
-#include "engine/remote/node-facts.h"
+#include "engine/remote/nodes/facts.h"
 
 #include <poll.h>
 

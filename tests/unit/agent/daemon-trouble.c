@@ -1,6 +1,6 @@
 /* The daemon where little is granted: commands that it may not signal, names that others hold, descriptors
  * that run out, kernels that refuse. */
-#include "engine/agent/door.h"
+#include "engine/agent/daemon/door.h"
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
 

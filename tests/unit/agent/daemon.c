@@ -1,5 +1,5 @@
 /* The agent as a daemon, as a program: how it comes to be, who may speak with it, and how it ends. */
-#include "engine/agent/door.h"
+#include "engine/agent/daemon/door.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"

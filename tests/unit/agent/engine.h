@@ -3,7 +3,7 @@
 #ifndef ASSAY_TESTS_AGENT_ENGINE_H
 #define ASSAY_TESTS_AGENT_ENGINE_H
 
-#include "engine/agent/mailbox.h"
+#include "engine/agent/wire/mailbox.h"
 #include "engine/foundation/file.h"
 #include "tests/simulation/moved-clock.h"
 #include "tests/test.h"

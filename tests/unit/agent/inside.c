@@ -1,11 +1,11 @@
 /* The parts of the agent that need no process of their own: PU sets, the environment's allow-list, and paths
  * where the kernel has no openat2. */
-#include "engine/agent/beneath.h"
-#include "engine/agent/facts.h"
-#include "engine/agent/machine.h"
-#include "engine/agent/pu-set.h"
+#include "engine/agent/files/beneath.h"
+#include "engine/agent/machine/facts.h"
+#include "engine/agent/machine/machine.h"
+#include "engine/agent/machine/pu-set.h"
 #include "engine/foundation/file.h"
-#include "engine/remote/remote-command.h"
+#include "engine/remote/link/command.h"
 #include "tests/test.h"
 
 #include <fcntl.h>

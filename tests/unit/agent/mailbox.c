@@ -1,7 +1,7 @@
 /* What a mailbox refuses, and the spool where there is no room. That every frame arrives once and in order,
  * whatever is lost on the way: tests/simulation. */
-#include "engine/agent/mailbox.h"
-#include "engine/agent/spool.h"
+#include "engine/agent/wire/mailbox.h"
+#include "engine/agent/serve/spool.h"
 #include "tests/test.h"
 
 #include <fcntl.h>

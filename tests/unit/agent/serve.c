@@ -1,6 +1,6 @@
 /* The agent as a program, spoken to in raw frames: what a well-behaved engine never sends, and how it ends.
  */
-#include "engine/agent/mailbox.h"
+#include "engine/agent/wire/mailbox.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
 #include "tests/test.h"

@@ -1,6 +1,6 @@
 /* The agent's own SHA-256, against the published vectors and against the engine's hash, which is libcrypto's.
  */
-#include "engine/agent/sha256.h"
+#include "engine/agent/files/sha256.h"
 #include "engine/foundation/hash.h"
 #include "tests/test.h"
 

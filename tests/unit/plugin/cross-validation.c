@@ -104,7 +104,7 @@ static void fit(size_t kept_rows, uint32_t folds, struct heard *heard, char *sai
     const struct fitting_listener listener = {heard, hear_formula, hear_group, hear_skipped};
     const struct fitting_listener *const listeners[] = {&listener, fitted_model_listener(model)};
     const struct cross_validation_options validated = {folds, note, said};
-    assert_int_equal(cross_validation_new(fitting, &validated, listeners, 2, &validation, &failure), 0);
+    assert_int_equal(cross_validation_new(fitting, &validated, listeners, 2, &validation), 0);
     const struct fitting_listener *first = cross_validation_listener(validation);
     if (fitting_finish(fitting, &first, 1, &failure) < 0)
         fail_msg("%s", failure.text);

@@ -350,7 +350,7 @@ TEST(named_parts) {
     struct evaluation *evaluation = make(&model, columns, LENGTH(columns));
     const char **names = NULL;
     size_t count = 0;
-    assert_int_equal(evaluation_columns(&model, &names, &count, NULL), 0);
+    assert_int_equal(evaluation_columns(&model, &names, &count), 0);
     assert_int_equal(count, 2);
     assert_string_equal(names[1], "kind");
     free(names);

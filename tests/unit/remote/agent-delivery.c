@@ -3,7 +3,7 @@
  * shell that there is. As root the test moves into a mount namespace of its own, where /home, /tmp, /var/tmp,
  * /dev/shm and /run are its own small file systems; otherwise what needs that is skipped, aloud.
  */
-#include "engine/remote/agent-delivery.h"
+#include "engine/remote/launch/delivery.h"
 
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
@@ -101,12 +101,12 @@ static void install(struct fixture *fixture) {
     text_init(&bytes, 64 << 20);
     cleanup_free char *prefix = file_join(base, "prefix");
     cleanup_free char *agent = text_format("%s/libexec/assay/assay-agent", build);
-    cleanup_free char *script = text_format("%s/engine/remote/agent-delivery.sh", top);
+    cleanup_free char *script = text_format("%s/engine/remote/launch/delivery.sh", top);
     assert_int_equal(file_read(agent, &bytes, &failure), 0);
     put(prefix, "libexec/assay/assay-agent", bytes.bytes, bytes.length, 0755);
     text_reset(&bytes);
     assert_int_equal(file_read(script, &bytes, &failure), 0);
-    put(prefix, "share/assay/agent-source/engine/remote/agent-delivery.sh", bytes.bytes, bytes.length, 0644);
+    put(prefix, "share/assay/agent-source/engine/remote/launch/delivery.sh", bytes.bytes, bytes.length, 0644);
     put_text(prefix, "share/assay/agent-source/engine/agent/main.c", tiny_agent, 0644);
     assert_int_equal(installation_init(&fixture->installation, prefix, NULL, &failure), 0);
 }

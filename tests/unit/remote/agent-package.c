@@ -1,5 +1,5 @@
 /* What is brought to nodes: read from an installation that the test makes, and from the build tree. */
-#include "engine/remote/agent-package.h"
+#include "engine/remote/launch/package.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -53,7 +53,7 @@ static int set_up(void **state) {
     tree = (struct tree){.root = "/tmp/assay-agent-package.XXXXXX"};
     assert_non_null(mkdtemp(tree.root));
     put_binary(&tree, EM_X86_64);
-    put_text(&tree, SOURCE "engine/remote/agent-delivery.sh", script);
+    put_text(&tree, SOURCE "engine/remote/launch/delivery.sh", script);
     put_text(&tree, SOURCE "engine/agent/main.c", program);
     put_text(&tree, SOURCE "engine/agent/b.h", "");
     put_text(&tree, SOURCE "engine/foundation/a.c", "a\n");
@@ -186,7 +186,7 @@ TEST(refusals) {
     remove_path(tree, SOURCE "engine/foundation");
     expect_refused(tree, AGENT_SOURCE, "there are no sources in");
     remove_path(tree, SOURCE);
-    expect_refused(tree, AGENT_BINARY, "agent-delivery.sh'");
+    expect_refused(tree, AGENT_BINARY, "delivery.sh'");
 }
 
 /* ---- the stream that unpacks the sources */

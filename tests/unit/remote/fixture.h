@@ -6,9 +6,9 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
-#include "engine/remote/agent-link.h"
-#include "engine/remote/remote-command.h"
-#include "engine/remote/transport-local.h"
+#include "engine/remote/launch/transport-local.h"
+#include "engine/remote/link/command.h"
+#include "engine/remote/link/link.h"
 #include "tests/wait.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 #ifndef ASSAY_TESTS_UNIT_REMOTE_GROUP_FIXTURE_H
 #define ASSAY_TESTS_UNIT_REMOTE_GROUP_FIXTURE_H
 
-#include "engine/remote/node-group.h"
+#include "engine/remote/nodes/group.h"
 #include "tests/unit/remote/fixture.h"
 
 enum { GROUP_NODES_MOST = 64 };
@@ -34,7 +34,7 @@ static inline void group_prepare(struct group_fixture *fixture, const struct nod
     assert_non_null(mkdtemp(fixture->folder));
     fixture->loop = event_loop_new(&fixture->failure);
     assert_non_null(fixture->loop);
-    assert_done(fixture, node_group_new(fixture->loop, listener, &fixture->group, &fixture->failure));
+    assert_done(fixture, node_group_new(fixture->loop, listener, &fixture->group));
 }
 
 /* COUNT nodes n1, n2, ..., connected. */

@@ -1,5 +1,5 @@
 /* Hashed names: against libssh, which has its own reader, and against what ssh-keygen writes. */
-#include "engine/remote/hashed-name.h"
+#include "engine/remote/ssh/hashed-name.h"
 #include "engine/foundation/text.h"
 #include "tests/test.h"
 

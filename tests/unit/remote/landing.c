@@ -1,5 +1,5 @@
 /* Where files from nodes land: which paths are taken, and that nothing leads out. */
-#include "engine/remote/landing.h"
+#include "engine/remote/nodes/landing.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"

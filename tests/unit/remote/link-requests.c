@@ -1,6 +1,6 @@
 /* Hashes, listings and clocks: what a real agent answers, and what is made of answers that are wrong. */
 #include "engine/foundation/hash.h"
-#include "engine/remote/link-inside.h"
+#include "engine/remote/link/inside.h"
 #include "tests/unit/remote/fixture.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* The link itself, files and folders, and every way in which an agent can fail to be there. */
-#include "engine/agent/protocol.h"
+#include "engine/agent/wire/protocol.h"
 #include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 

@@ -9,7 +9,7 @@
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
-#include "engine/remote/ssh-connection.h"
+#include "engine/remote/ssh/connection.h"
 
 #include <errno.h>
 #include <fcntl.h>

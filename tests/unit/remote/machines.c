@@ -3,7 +3,7 @@
 #include "tests/machines/machine-tree.h"
 #include "tests/unit/remote/fixture.h"
 
-#include "engine/agent/machine.h"
+#include "engine/agent/machine/machine.h"
 #include "tests/test.h"
 
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* Names to addresses. As root the whole test moves into namespaces of its own: private /etc/hosts,
  * /etc/resolv.conf and /etc/nsswitch.conf, and a loopback on which the test itself is the name server, so
  * that it sees every question. Otherwise only what needs no name server is tested, aloud. */
-#include "engine/remote/name-resolver.h"
+#include "engine/remote/ssh/name-resolver.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"

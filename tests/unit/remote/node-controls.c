@@ -3,7 +3,7 @@
 #include "tests/unit/remote/tool-fixture.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/remote/node-controls.h"
+#include "engine/remote/nodes/controls.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 #include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
-#include "engine/agent/protocol.h"
+#include "engine/agent/wire/protocol.h"
 
 #include <sched.h>
 #include <sys/utsname.h>

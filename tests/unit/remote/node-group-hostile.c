@@ -5,7 +5,7 @@
 #include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 
-#include "engine/agent/mailbox.h"
+#include "engine/agent/wire/mailbox.h"
 
 #include <fcntl.h>
 

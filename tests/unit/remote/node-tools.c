@@ -2,7 +2,7 @@
 #include "tests/test.h"
 #include "tests/unit/remote/tool-fixture.h"
 
-#include "engine/remote/node-tools.h"
+#include "engine/remote/nodes/tools.h"
 
 /* ---- lines */
 

@@ -1,6 +1,6 @@
 /* The user's ssh configuration: what each keyword does, and that OpenSSH understands the same files as we do.
  */
-#include "engine/remote/ssh-config.h"
+#include "engine/remote/ssh/config.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"

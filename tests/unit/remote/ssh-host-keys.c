@@ -1,6 +1,6 @@
 /* The files of known host keys: who is meant by a line, what it says of a key, and the file of this run. */
-#include "engine/remote/ssh-host-keys.h"
 #include "engine/foundation/file.h"
+#include "engine/remote/ssh/host-keys.h"
 #include "tests/test.h"
 
 #include <sys/stat.h>

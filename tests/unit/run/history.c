@@ -1,5 +1,5 @@
 /* The last samples, and which of them tell of an interval. */
-#include "engine/run/history.h"
+#include "engine/run/state/history.h"
 #include "tests/test.h"
 
 static void fill(struct history *history, int from, int to, int step) {

@@ -1,8 +1,8 @@
-#include "engine/run/journal.h"
+#include "engine/run/record/journal.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/file.h"
-#include "engine/run/journal-read.h"
+#include "engine/run/record/journal-read.h"
 #include "tests/test.h"
 
 #include <sys/stat.h>

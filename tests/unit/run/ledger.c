@@ -1,5 +1,5 @@
 /* Which units have ended, and how. */
-#include "engine/run/ledger.h"
+#include "engine/run/record/ledger.h"
 #include "tests/test.h"
 
 static struct ledger *new_ledger(size_t positions) {

@@ -1,5 +1,5 @@
 /* Nodes of which the same can be said are told of together. */
-#include "engine/run/node-kinds.h"
+#include "engine/run/nodes/kinds.h"
 #include "tests/test.h"
 
 TEST(equal_values_are_one_kind) {

@@ -1,5 +1,5 @@
 /* What a campaign says of nodes that are lost, and of spares: bound, or refused with its place. */
-#include "engine/run/node-loss-settings.h"
+#include "engine/run/campaign/node-loss-settings.h"
 #include "engine/documents/document.h"
 #include "tests/test.h"
 

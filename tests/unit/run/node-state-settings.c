@@ -1,9 +1,9 @@
 /* What a campaign says of controls, probes, warm-up and gates: bound, or refused with its place. */
 #include "engine/documents/document.h"
-#include "engine/run/control-settings.h"
-#include "engine/run/gate-settings.h"
-#include "engine/run/probe-settings.h"
-#include "engine/run/warm-up-settings.h"
+#include "engine/run/campaign/control-settings.h"
+#include "engine/run/campaign/gate-settings.h"
+#include "engine/run/campaign/probe-settings.h"
+#include "engine/run/campaign/warm-up-settings.h"
 #include "tests/test.h"
 
 typedef int binder(const struct document *document, const struct document_node *node, void *ret,

@@ -1,5 +1,5 @@
 /* Patterns of responses: what they find, what is refused, and that hostile ones end. */
-#include "engine/run/pattern.h"
+#include "engine/run/campaign/pattern.h"
 #include "tests/test.h"
 
 #include <sys/resource.h>

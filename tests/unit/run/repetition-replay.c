@@ -1,6 +1,6 @@
 /* A run that ends anywhere, and goes on from the values that it left, measures what it would have measured.
  */
-#include "engine/run/repetition-rule.h"
+#include "engine/run/measure/repetition-rule.h"
 #include "tests/test.h"
 
 enum { ROWS = 6, NODES = 2, CORES = 2, ROUNDS = 12, TAKEN_MOST = ROWS * NODES * CORES * ROUNDS * 2 };

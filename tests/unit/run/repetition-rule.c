@@ -1,5 +1,5 @@
 /* When a row is known well enough: groups, intervals and verdicts, against numbers worked out by hand. */
-#include "engine/run/repetition-rule.h"
+#include "engine/run/measure/repetition-rule.h"
 #include "tests/test.h"
 
 enum { ROWS = 3, BOTH = DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK };

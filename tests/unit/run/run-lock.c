@@ -1,5 +1,5 @@
-#include "engine/run/run-lock.h"
 #include "engine/foundation/file.h"
+#include "engine/run/record/lock.h"
 #include "tests/test.h"
 
 #include <fcntl.h>

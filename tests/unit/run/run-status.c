@@ -1,9 +1,9 @@
 /* How runs stand, by journals that are made up here; real ones are in
  * integration/command-line/list-status.sh. */
-#include "engine/run/run-status.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/file.h"
-#include "engine/run/journal.h"
+#include "engine/run/record/journal.h"
+#include "engine/run/record/status.h"
 #include "tests/test.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* Rows that are known are left out: from units as they are measured, and from the lines that they left. */
-#include "engine/run/settling.h"
+#include "engine/run/measure/settling.h"
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"

@@ -1,5 +1,5 @@
 /* Which nodes are slower than their cluster? Against numbers that were worked out by hand. */
-#include "engine/run/slow-nodes.h"
+#include "engine/run/measure/slow-nodes.h"
 #include "tests/test.h"
 
 enum { NODES = 5 };

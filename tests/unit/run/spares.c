@@ -1,6 +1,6 @@
 /* Which spares had taken whose places, when a run goes on. */
-#include "engine/run/node-out.h"
-#include "engine/run/past.h"
+#include "engine/run/nodes/out.h"
+#include "engine/run/record/past.h"
 #include "tests/test.h"
 
 enum { NODES = 5 };

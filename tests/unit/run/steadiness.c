@@ -1,5 +1,5 @@
 /* Has a quantity settled? Against lines and noises whose answers are known. */
-#include "engine/run/steadiness.h"
+#include "engine/run/state/steadiness.h"
 #include "tests/test.h"
 
 #define SECOND INT64_C(1000000000)

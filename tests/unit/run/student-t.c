@@ -1,5 +1,5 @@
 /* Quantiles of Student's t against values worked out to 30 digits, and where they do not exist. */
-#include "engine/run/student-t.h"
+#include "engine/run/measure/student-t.h"
 #include "tests/test.h"
 
 static const double confidences[] = {0.51, 0.9, 0.95, 0.99, 0.9999};

@@ -1,5 +1,5 @@
 /* What is read from a unit's output: numbers and texts, their limits, and whether the unit passed. */
-#include "engine/run/unit-output.h"
+#include "engine/run/measure/unit-output.h"
 
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
 /* What the samples around a unit say of it. The samples are put where the sampler's lines would. */
-#include "engine/run/unit-state.h"
-#include "engine/run/watch-inside.h"
+#include "engine/run/state/unit-state.h"
+#include "engine/run/state/watch-inside.h"
 #include "tests/test.h"
 
 #define MS INT64_C(1000000)

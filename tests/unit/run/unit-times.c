@@ -1,6 +1,6 @@
 /* How long a unit is said to take: from its row on its node, its row, what was expected, the longest, or not.
  */
-#include "engine/run/unit-times.h"
+#include "engine/run/measure/unit-times.h"
 #include "tests/test.h"
 
 static const int64_t second = 1000000000;

@@ -1,5 +1,5 @@
 /* What a campaign and the command line say of the time: bound, or refused with its place. */
-#include "engine/run/walltime-settings.h"
+#include "engine/run/campaign/walltime-settings.h"
 #include "tests/test.h"
 
 #include <time.h>

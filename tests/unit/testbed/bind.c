@@ -1,7 +1,7 @@
 /* What a campaign says of its testbed: bound, or refused with its place. */
 #include "engine/documents/document.h"
 #include "engine/foundation/file.h"
-#include "engine/remote/agent-package.h"
+#include "engine/remote/launch/package.h"
 #include "engine/testbed/host-settings.h"
 #include "engine/testbed/testbed.h"
 #include "tests/test.h"

@@ -1,0 +1,336 @@
+#include "engine/agent/daemon/daemon.h"
+
+#include "engine/agent/daemon/door.h"
+#include "engine/agent/daemon/guardian.h"
+#include "engine/agent/machine/run-directory.h"
+#include "engine/agent/serve/agent.h"
+#include "engine/agent/serve/tool.h"
+#include "engine/agent/serve/workspace.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { VISITOR_LIMIT = 16 };
+
+struct daemon;
+
+/* Somebody at the door. */
+struct visitor {
+    struct daemon *daemon;
+    int socket; /* -1: nobody */
+    struct event_source *source;
+};
+
+struct daemon {
+    const struct daemon_options *options;
+    struct agent agent;
+    int listener, life; /* `life`: the end that relays get */
+    struct event_source *listener_source;
+    struct visitor visitors[VISITOR_LIMIT];
+    struct visitor *relay; /* that of the link; NULL: there is none */
+    char *root;            /* absolute; owned */
+    int64_t started_wall_ns;
+};
+
+/* ---- visitors */
+
+static void visitor_close(struct visitor *visitor) {
+    if (visitor->daemon->relay == visitor)
+        visitor->daemon->relay = NULL;
+    event_source_remove(take_pointer(visitor->source));
+    cleanup_close_descriptor(&visitor->socket);
+    visitor->socket = -1;
+}
+
+static void on_visitor(struct event_source *self, int descriptor, unsigned events, void *context);
+
+/* Takes SOCKET over. Who comes when all places are taken is not let in: all of them are our own user's. */
+static void visitor_open(struct daemon *daemon, int socket) {
+    cleanup_close int owned = socket;
+    for (int i = 0; i < VISITOR_LIMIT; i++) {
+        struct visitor *visitor = &daemon->visitors[i];
+        if (visitor->socket >= 0)
+            continue;
+        visitor->source =
+            event_loop_add_descriptor(daemon->agent.loop, owned, EVENT_READ, on_visitor, visitor);
+        if (visitor->source)
+            visitor->socket = take_descriptor(owned);
+        return;
+    }
+}
+
+static void on_listener(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)events;
+    int socket = door_accept(descriptor);
+    if (socket >= 0)
+        visitor_open(context, socket);
+}
+
+/* ---- the link */
+
+static void tell_relay(struct daemon *daemon, enum door_kind kind) {
+    if (daemon->relay)
+        (void)door_send(daemon->relay->socket, kind, NULL, NULL, 0);
+}
+
+static void on_detached(struct agent *agent, void *context) {
+    (void)agent;
+    struct daemon *daemon = context;
+    tell_relay(daemon, DOOR_DETACHED);
+    if (daemon->relay)
+        visitor_close(daemon->relay);
+}
+
+static void on_leaving(struct agent *agent, void *context) {
+    (void)agent;
+    tell_relay(context, DOOR_LEAVING);
+}
+
+/* The line tells where, among what a login may print, the frames begin; that may end without a newline. A
+ * stream that does not take it at once is none. */
+static int write_line(const struct daemon *daemon, int output, struct failure *failure) {
+    char line[64];
+    int length = snprintf(line, sizeof line, "\nASSAY-AGENT ATTACHED %016llx\n",
+                          (unsigned long long)daemon->options->session);
+    ssize_t written = write(output, line, (size_t)length);
+    if (written == length)
+        return 0;
+    int code = written < 0 ? -errno : -EAGAIN;
+    return failure_set(failure, code, "cannot write to stdout: %s", strerror(-code));
+}
+
+static int attach(struct daemon *daemon, struct door_message *message, struct failure *failure) {
+    struct agent *agent = &daemon->agent;
+    int *stream = message->descriptors;
+    if (stream[0] < 0 || stream[1] < 0)
+        return failure_set(failure, -EBADF, "stdin and stdout must be open");
+    int output = stream[1];
+    int r = agent_attach(agent, stream[0], output, failure);
+    if (r < 0)
+        return r;
+    stream[0] = stream[1] = -1;
+    on_detached(agent, daemon); /* the link before, if there was one, is over */
+    r = write_line(daemon, output, failure);
+    if (r < 0)
+        agent_detach(agent);
+    return r;
+}
+
+static void serve_attach(struct visitor *visitor, struct door_message *message) {
+    struct daemon *daemon = visitor->daemon;
+    if (daemon->agent.state >= AGENT_LEAVING) {
+        (void)door_send(visitor->socket, DOOR_LEAVING, NULL, &daemon->life, 1);
+        visitor_close(visitor);
+        return;
+    }
+    struct failure failure;
+    int r = attach(daemon, message, &failure);
+    if (r == 0 && door_send(visitor->socket, DOOR_ATTACHED, NULL, &daemon->life, 1) == 0) {
+        daemon->relay = visitor;
+        return;
+    }
+    if (r < 0)
+        (void)door_send(visitor->socket, DOOR_FAILED, failure.text, NULL, 0);
+    else
+        agent_detach(&daemon->agent); /* its relay is gone already */
+    visitor_close(visitor);
+    if (daemon->agent.state == AGENT_GREETING && !agent_is_attached(&daemon->agent))
+        agent_leave(&daemon->agent, NULL); /* it was started for this, and nobody knows of it */
+}
+
+/* ---- what others want to know */
+
+/* A path may hold anything; a line may not. */
+static void make_plain(char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
+static void serve_list(struct visitor *visitor) {
+    const struct daemon *daemon = visitor->daemon;
+    const struct agent *agent = &daemon->agent;
+    char line[DOOR_TEXT_SIZE], directory[PATH_MAX];
+    run_directory_path(agent->directory, "", directory, sizeof directory);
+    make_plain(directory);
+    int64_t silence = event_loop_now(agent->loop) - agent->heard_ns;
+    snprintf(line, sizeof line, "%016llx\t%s\t%lld\t%lld\t%u\t%ld\t%lld\t%s\t%s",
+             (unsigned long long)agent->session, agent->greeted ? "attached" : "alone",
+             (long long)(silence / EVENT_SECOND), (long long)(agent->lease_ns / EVENT_SECOND),
+             agent->command_count, (long)getpid(), (long long)(daemon->started_wall_ns / EVENT_SECOND),
+             directory, daemon->options->label);
+    (void)door_send(visitor->socket, DOOR_LINE, line, NULL, 0);
+    visitor_close(visitor);
+}
+
+static void serve_end(struct visitor *visitor) {
+    struct daemon *daemon = visitor->daemon;
+    (void)door_send(visitor->socket, DOOR_LEAVING, NULL, &daemon->life, 1);
+    visitor_close(visitor);
+    agent_leave(&daemon->agent, "the agent was told on its node to end");
+}
+
+static void on_visitor(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)events;
+    struct visitor *visitor = context;
+    struct daemon *daemon = visitor->daemon;
+    struct door_message message;
+    int r = door_receive(descriptor, &message);
+    if (r == -EAGAIN)
+        return;
+    if (r <= 0) {
+        /* Whoever reads from a relay sees its end as that of the stream. */
+        if (daemon->relay == visitor)
+            agent_detach(&daemon->agent);
+        visitor_close(visitor);
+        return;
+    }
+    if (message.kind == DOOR_ATTACH && daemon->relay != visitor)
+        serve_attach(visitor, &message);
+    else if (message.kind == DOOR_LIST)
+        serve_list(visitor);
+    else if (message.kind == DOOR_END)
+        serve_end(visitor);
+    else
+        visitor_close(visitor);
+    door_message_clear(&message);
+}
+
+/* ---- life */
+
+static void on_signal(struct event_source *self, int number, void *context) {
+    (void)self;
+    (void)number;
+    agent_leave(context, "the agent was asked to end by a signal");
+}
+
+/* Those who have `life` hear it there. */
+static void tell_visitors(struct daemon *daemon, const struct failure *failure) {
+    for (int i = 0; i < VISITOR_LIMIT; i++) {
+        const struct visitor *visitor = &daemon->visitors[i];
+        if (visitor->socket >= 0 && visitor != daemon->relay)
+            (void)door_send(visitor->socket, DOOR_FAILED, failure->text, NULL, 0);
+    }
+}
+
+/* CONNECTION is taken over when the daemon begins to serve. */
+static int serve(struct daemon *daemon, int directory, int *connection, struct failure *failure) {
+    struct event_loop *loop = event_loop_new(failure);
+    if (!loop)
+        return failure->code;
+    struct agent *agent = &daemon->agent;
+    const struct agent_options options = {
+        .directory = directory,
+        .root = daemon->root,
+        .leave_controls = daemon->options->leave_controls,
+        .session = daemon->options->session,
+        .write_anywhere = daemon->options->write_anywhere,
+        .listener = {.on_detached = on_detached, .on_leaving = on_leaving, .context = daemon}};
+    int r = agent_init(agent, loop, &options, failure);
+    if (r < 0) {
+        event_loop_free(loop);
+        return r;
+    }
+    daemon->listener_source =
+        event_loop_add_descriptor(loop, daemon->listener, EVENT_READ, on_listener, daemon);
+    if (!daemon->listener_source || !event_loop_add_signal(loop, SIGTERM, on_signal, agent) ||
+        !event_loop_add_signal(loop, SIGINT, on_signal, agent))
+        r = failure_set(failure, -errno, "cannot watch sockets and signals: %s", strerror(errno));
+    if (r == 0) {
+        visitor_open(daemon, take_descriptor(*connection));
+        r = agent_run(agent, failure);
+    }
+    if (r < 0)
+        tell_visitors(daemon, failure);
+    /* No more calls: what is told from here on is told by the end of the sockets. */
+    agent->listener = (struct agent_listener){0};
+    for (int i = 0; i < VISITOR_LIMIT; i++)
+        visitor_close(&daemon->visitors[i]);
+    agent_clear(agent);
+    event_source_remove(daemon->listener_source);
+    event_loop_free(loop);
+    return r;
+}
+
+/* stdin and stdout lead nowhere from here on, stderr into the pipe of which RET_LIFE is the other end. */
+static int leave_terminal(int *ret_life) {
+    setsid();
+    cleanup_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int life[2];
+    if (null < 0 || pipe2(life, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    int r = dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(life[1], 2) < 0 || chdir("/") < 0 ? -errno : 0;
+    close(life[1]);
+    *ret_life = life[0];
+    return r;
+}
+
+static int open_all(struct daemon *daemon, struct run_directory *directory, int connection,
+                    struct failure *failure) {
+    const struct daemon_options *options = daemon->options;
+    daemon->listener = door_listen(options->session);
+    if (daemon->listener == -EADDRINUSE)
+        return -EADDRINUSE;
+    if (daemon->listener < 0)
+        return failure_set(failure, daemon->listener, "cannot listen on a socket: %s",
+                           strerror(-daemon->listener));
+    unsigned flags = options->remove_directory ? RUN_DIRECTORY_REMOVE : 0;
+    int r = options->directory
+                ? run_directory_open(directory, options->directory, flags, failure)
+                : workspace_open(directory, options->workspace, options->folder, flags, failure);
+    if (r < 0)
+        return r;
+    if (options->root && !(daemon->root = realpath(options->root, NULL)))
+        r = failure_set(failure, -errno, "cannot open the root '%s': %s", options->root, strerror(errno));
+    tool_pass_root(daemon->root);
+    if (r == 0 && (r = leave_terminal(&daemon->life)) < 0)
+        failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
+    /* The guardian keeps the door: whoever comes before all of the agent has gone, its directory too, waits
+     * there until it has, and takes nothing that is about to be removed. */
+    const int not_the_guardians[] = {daemon->life, connection};
+    if (r == 0)
+        r = guardian_start(directory,
+                           &(struct guardian_options){.descriptors = not_the_guardians,
+                                                      .count = 2,
+                                                      .ignore_hangup = true,
+                                                      .root = daemon->root,
+                                                      .leave_controls = options->leave_controls},
+                           failure);
+    if (r < 0)
+        (void)run_directory_remove(directory, NULL);
+    return r;
+}
+
+int daemon_run(const struct daemon_options *options, int connection) {
+    static struct daemon daemon;
+    daemon.options = options;
+    daemon.listener = daemon.life = -1;
+    daemon.started_wall_ns = clock_wall_ns();
+    for (int i = 0; i < VISITOR_LIMIT; i++)
+        daemon.visitors[i] = (struct visitor){.daemon = &daemon, .socket = -1};
+    cleanup_close int theirs = connection;
+    struct run_directory directory = {.folder = -1, .parent = -1};
+    struct failure failure = {0};
+    int r = open_all(&daemon, &directory, connection, &failure);
+    if (r == 0)
+        r = serve(&daemon, directory.folder, &theirs, &failure);
+    if (r < 0 && theirs >= 0)
+        (void)door_send(theirs, r == -EADDRINUSE ? DOOR_TAKEN : DOOR_FAILED, failure.text, NULL, 0);
+    else if (r < 0)
+        fprintf(stderr, "assay-agent: %s\n", failure.text);
+    cleanup_close_descriptor(&daemon.listener);
+    cleanup_close_descriptor(&daemon.life);
+    run_directory_clear(&directory);
+    free(take_pointer(daemon.root));
+    return r < 0;
+}

@@ -1,0 +1,39 @@
+/*
+ * The agent as a daemon: it outlives the links over which it is spoken to, and is found again by its session.
+ *
+ *     alone --ATTACH--> attached --the stream ends, or its relay does--> alone
+ *         \                 |
+ *          +----------------+--LEAVE, DOOR_END, SIGTERM, the lease has run out--> leaving --> gone
+ *
+ * Whoever wants to speak with it runs a relay (relay.h), which hands over the two ends of its stream; the
+ * daemon then reads and writes them itself. The relay only waits, for whoever started it: for the end of the
+ * link, and, when the agent leaves, for the end of all of the agent.
+ *
+ * That end is seen in a pipe, `life`: the worker and the guardian hold its one end, as their stderr, so that
+ * the last words of either reach the relay; the relay reads the other.
+ */
+#ifndef ASSAY_DAEMON_DAEMON_H
+#define ASSAY_DAEMON_DAEMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { DAEMON_LABEL_LIMIT = 128 };
+
+struct daemon_options {
+    uint64_t session;
+    const char *directory; /* the run directory; made (mode 0700) if it is not there. NULL: */
+    const char *folder;    /* its name, */
+    const char *workspace; /* and where it is made; NULL: workspace.h */
+    const char *root;      /* NULL: "/" */
+    const char *label;     /* what --list says whose it is; "" for nothing */
+    bool remove_directory, write_anywhere;
+    bool leave_controls; /* as an agent that is gone has left them: whoever asks wants to see that */
+};
+
+/* In a child of the relay, of which CONNECTION is the other end: becomes the daemon, and serves until the
+ * end. CONNECTION gets DOOR_FAILED or DOOR_TAKEN if it cannot begin; otherwise its messages are served
+ * as any other's. Returns the exit status. */
+int daemon_run(const struct daemon_options *options, int connection);
+
+#endif

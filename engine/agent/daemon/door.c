@@ -1,0 +1,160 @@
+#include "engine/agent/daemon/door.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { SESSION_DIGITS = 16, WAITING_LIMIT = 16, ROUND_MS = 20 };
+
+bool door_parse_session(const char *text, uint64_t *ret) {
+    if (strlen(text) != SESSION_DIGITS || strspn(text, "0123456789abcdefABCDEF") != SESSION_DIGITS)
+        return false;
+    uint64_t session = strtoull(text, NULL, 16);
+    if (session == 0)
+        return false;
+    *ret = session;
+    return true;
+}
+
+static socklen_t make_address(uint64_t session, struct sockaddr_un *ret) {
+    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length = snprintf(ret->sun_path + 1, sizeof ret->sun_path - 1, "assay-agent-%ld-%016llx",
+                          (long)geteuid(), (unsigned long long)session);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+static bool is_our_user(int socket, pid_t *ret_pid) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != geteuid())
+        return false;
+    if (ret_pid)
+        *ret_pid = peer.pid;
+    return true;
+}
+
+int door_listen(uint64_t session) {
+    struct sockaddr_un address;
+    socklen_t length = make_address(session, &address);
+    cleanup_close int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0 || bind(descriptor, (struct sockaddr *)&address, length) < 0 ||
+        listen(descriptor, WAITING_LIMIT) < 0)
+        return -errno;
+    return take_descriptor(descriptor);
+}
+
+/* Anybody can listen by any name, and let nobody in: so it is asked again, and not waited for. */
+static int connect_patiently(int descriptor, const struct sockaddr_un *address, socklen_t length,
+                             int patience_ms) {
+    int64_t end_ns = clock_monotonic_ns() + patience_ms * INT64_C(1000000);
+    for (;;) {
+        if (connect(descriptor, (const struct sockaddr *)address, length) == 0)
+            return 0;
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN || clock_monotonic_ns() >= end_ns)
+            return -errno;
+        clock_sleep_ns(ROUND_MS * INT64_C(1000000));
+    }
+}
+
+int door_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
+    struct sockaddr_un address;
+    socklen_t length = make_address(session, &address);
+    cleanup_close int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0)
+        return -errno;
+    int r = connect_patiently(descriptor, &address, length, patience_ms);
+    if (r == 0 && fcntl(descriptor, F_SETFL, O_RDWR) < 0)
+        r = -errno;
+    if (r < 0)
+        return r;
+    return is_our_user(descriptor, ret_pid) ? take_descriptor(descriptor) : -EPERM;
+}
+
+int door_accept(int listener) {
+    for (;;) {
+        cleanup_close int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (descriptor < 0 && (errno == EINTR || errno == ECONNABORTED))
+            continue;
+        if (descriptor < 0)
+            return -errno;
+        if (is_our_user(descriptor, NULL))
+            return take_descriptor(descriptor);
+    }
+}
+
+/* ---- messages */
+
+union ancillary {
+    struct cmsghdr header; /* for its alignment */
+    char bytes[CMSG_SPACE(DOOR_DESCRIPTORS * sizeof(int))];
+};
+
+int door_send(int socket, enum door_kind kind, const char *text, const int *descriptors, size_t count) {
+    char letter = (char)kind;
+    struct iovec parts[2] = {{&letter, 1}, {(char *)text, text ? strlen(text) : 0}};
+    union ancillary ancillary = {0};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    if (count) {
+        message.msg_control = ancillary.bytes;
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(count * sizeof(int));
+        memcpy(CMSG_DATA(header), descriptors, count * sizeof(int));
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -errno : 0;
+}
+
+/* The kernel gives no more than there is room for. */
+static void take_descriptors(struct msghdr *message, int descriptors[DOOR_DESCRIPTORS]) {
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header))
+        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+            memcpy(descriptors, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
+}
+
+/* ECONNRESET says, once, that the other side went without having read all; what it said before is still
+ * there.
+ */
+int door_receive(int socket, struct door_message *ret) {
+    char letter = 0;
+    struct iovec parts[2] = {{&letter, 1}, {ret->text, sizeof ret->text - 1}};
+    union ancillary ancillary;
+    struct msghdr message = {.msg_iov = parts,
+                             .msg_iovlen = 2,
+                             .msg_control = ancillary.bytes,
+                             .msg_controllen = sizeof ancillary.bytes};
+    ssize_t got;
+    do
+        got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+    if (got <= 0)
+        return got < 0 ? -errno : 0;
+    ret->kind = (enum door_kind)letter;
+    ret->text[got - 1] = '\0';
+    for (int i = 0; i < DOOR_DESCRIPTORS; i++)
+        ret->descriptors[i] = -1;
+    take_descriptors(&message, ret->descriptors);
+    return 1;
+}
+
+void door_message_clear(struct door_message *message) {
+    for (int i = 0; i < DOOR_DESCRIPTORS; i++) {
+        cleanup_close_descriptor(&message->descriptors[i]);
+        message->descriptors[i] = -1;
+    }
+}

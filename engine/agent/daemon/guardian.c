@@ -1,0 +1,170 @@
+#include "engine/agent/daemon/guardian.h"
+
+#include "engine/agent/controls/daemons.h"
+#include "engine/agent/controls/restore.h"
+#include "engine/agent/serve/memory.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/number.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    GRACE_MS = 1000,
+    GIVE_UP_MS = 6000,
+    ROUND_MS = 20,
+    QUIET_ROUNDS = 3, /* what forks while it is looked for may be missed once */
+    NAME_SIZE = 32,
+};
+
+/* The parent of PID, from /proc/PID/stat: "12 (name) S 1 ...", where the name may hold anything. 0 if it is
+ * gone. RET_NAME gets the name. */
+static pid_t parent_of(const char *pid, char ret_name[static NAME_SIZE]) {
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%.16s/stat", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    ssize_t length = read(file, line, sizeof line - 1);
+    close(file);
+    if (length <= 0)
+        return 0;
+    line[length] = '\0';
+    const char *at = strrchr(line, ')'), *name = strchr(line, '(');
+    uint64_t parent;
+    if (!at || strlen(at) < 5 || !number_parse_uint64(at + 4, strspn(at + 4, "0123456789"), &parent))
+        return 0;
+    snprintf(ret_name, NAME_SIZE, "%.*s", (int)(at - name - 1), name + 1);
+    return (pid_t)parent;
+}
+
+/* Whether there was one. A daemon of the system that was started again from here, where no systemd does that,
+ * is not ours to end. */
+static bool signal_children(int number) {
+    DIR *processes = opendir("/proc");
+    if (!processes)
+        return true;
+    bool any = false;
+    struct dirent *entry;
+    uint64_t pid;
+    char name[NAME_SIZE];
+    while ((entry = readdir(processes)))
+        if (number_parse_uint64(entry->d_name, strlen(entry->d_name), &pid) &&
+            parent_of(entry->d_name, name) == getpid() && !(geteuid() == 0 && daemons_is_one(name))) {
+            any = true;
+            kill((pid_t)pid, number);
+        }
+    closedir(processes);
+    return any;
+}
+
+/* True when there is no child left. Each that dies may leave us its own children, so it is asked again and
+ * again. */
+static bool reap(void) {
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        continue;
+    return pid < 0 && errno == ECHILD;
+}
+
+static void sweep(void) {
+    int64_t start = clock_monotonic_ns();
+    for (int quiet = 0; !reap() && quiet < QUIET_ROUNDS;) {
+        int64_t passed = (clock_monotonic_ns() - start) / 1000000;
+        if (passed > GIVE_UP_MS)
+            return; /* the kernel itself does not let go of them */
+        quiet = signal_children(passed < GRACE_MS ? SIGTERM : SIGKILL) ? 0 : quiet + 1;
+        clock_sleep_ns(ROUND_MS * INT64_C(1000000));
+    }
+}
+
+static _Noreturn void end_as(int status) {
+    if (WIFSIGNALED(status)) {
+        int number = WTERMSIG(status);
+        signal(number, SIG_DFL);
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, number);
+        sigprocmask(SIG_UNBLOCK, &one, NULL);
+        prctl(PR_SET_DUMPABLE, 0); /* the worker's core is the one to look at */
+        kill(getpid(), number);
+    }
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128);
+}
+
+/* The last words of the agent, and to nobody when the engine is gone. */
+static void remove_directory(const struct run_directory *directory) {
+    struct failure failure;
+    if (run_directory_remove(directory, &failure) < 0)
+        fprintf(stderr, "assay-agent: %s\n", failure.text);
+}
+
+/* In whatever way the worker ended: if it left in order, nothing lies there, or it has said why. */
+static void put_back_controls(const char *root, bool tell) {
+    struct machine machine;
+    char note[FAILURE_TEXT_SIZE];
+    if (machine_open(root, &machine, NULL) < 0)
+        return;
+    restore_abandoned(&machine, note, sizeof note);
+    if (tell && note[0])
+        fprintf(stderr, "assay-agent: %s\n", note);
+    machine_close(&machine);
+}
+
+static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
+                            const struct guardian_options *options, const sigset_t *signals) {
+    close(0);
+    close(1);
+    for (size_t i = 0; i < options->count; i++)
+        close(options->descriptors[i]);
+    memory_forget_code();
+    for (;;) {
+        int number = sigwaitinfo(signals, NULL);
+        if (number > 0 && number != SIGCHLD)
+            kill(worker, SIGTERM);
+        int status;
+        pid_t pid;
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+            if (pid == worker) {
+                sweep();
+                if (!options->leave_controls)
+                    put_back_controls(options->root, WIFSIGNALED(status));
+                remove_directory(directory);
+                end_as(status);
+            }
+    }
+}
+
+int guardian_start(const struct run_directory *directory, const struct guardian_options *options,
+                   struct failure *failure) {
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    if (!options->ignore_hangup)
+        sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t guardian = getpid(), worker = fork();
+    if (worker > 0)
+        guard(worker, directory, options, &signals);
+    int r = worker < 0 ? failure_set(failure, -errno, "cannot fork: %s", strerror(errno)) : 0;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (r < 0)
+        return r;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != guardian)
+        raise(SIGTERM);
+    return 0;
+}

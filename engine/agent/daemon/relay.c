@@ -1,0 +1,144 @@
+#include "engine/agent/daemon/relay.h"
+
+#include "engine/agent/daemon/door.h"
+#include "engine/agent/serve/memory.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { DOOR_PATIENCE_MS = 5000 };
+
+enum { TRIES = 8 }; /* each finds a daemon that leaves, or another relay that was faster */
+
+static int complain(int status, const char *sentence) {
+    fprintf(stderr, "assay-agent: %s\n", sentence);
+    return status;
+}
+
+int relay_complain_of_absence(uint64_t session) {
+    char sentence[128];
+    snprintf(sentence, sizeof sentence, "there is no agent of session %016llx on this node",
+             (unsigned long long)session);
+    return complain(RELAY_UNAVAILABLE, sentence);
+}
+
+int relay_wait_for_end(int life, int patience_ms) {
+    char words[512];
+    bool silent = true;
+    int64_t start = clock_monotonic_ns();
+    for (;;) {
+        ssize_t got = read(life, words, sizeof words);
+        if (got < 0 && errno == EAGAIN) {
+            int64_t left = patience_ms - (clock_monotonic_ns() - start) / 1000000;
+            if (patience_ms >= 0 && left <= 0)
+                return -ETIMEDOUT;
+            (void)clock_poll(&(struct pollfd){.fd = life, .events = POLLIN},
+                             patience_ms < 0 ? -1 : left * INT64_C(1000000));
+            continue;
+        }
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return silent;
+        silent = false;
+        (void)!write(2, words, (size_t)got);
+    }
+}
+
+/* A connection to a daemon that is being started, or a negative errno. */
+static int start_daemon(const struct daemon_options *options) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -errno;
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        exit(daemon_run(options, ends[1]));
+    }
+    int r = pid < 0 ? -errno : ends[0];
+    close(ends[1]);
+    if (r < 0)
+        close(ends[0]);
+    return r;
+}
+
+/* The stream is the daemon's now; our own hold on it would only keep its end from being seen. */
+static int wait_for_orders(int connection, int life) {
+    close(0);
+    close(1);
+    memory_forget_code();
+    struct door_message message;
+    int r = door_receive(connection, &message);
+    if (r > 0)
+        door_message_clear(&message);
+    if (r > 0 && message.kind == DOOR_DETACHED)
+        return 0;
+    bool asked = r > 0 && message.kind == DOOR_LEAVING;
+    bool silent = relay_wait_for_end(life, -1) > 0;
+    if (!asked)
+        return complain(1, "the agent died");
+    return silent ? 0 : 1;
+}
+
+/* An exit status, or -EAGAIN: the daemon that was spoken to is no more. FRESH: it was started for this. */
+static int hand_over(int connection, bool fresh) {
+    const int stream[2] = {0, 1};
+    /* If it has gone already, what it said before is still there. */
+    (void)door_send(connection, DOOR_ATTACH, NULL, stream, 2);
+    struct door_message message;
+    int r = door_receive(connection, &message);
+    if (r <= 0)
+        return fresh ? complain(1, "the agent died as it began") : -EAGAIN;
+    cleanup_close int life = take_descriptor(message.descriptors[0]);
+    door_message_clear(&message);
+    switch (message.kind) {
+    case DOOR_ATTACHED:
+        return wait_for_orders(connection, life);
+    case DOOR_LEAVING:
+        (void)relay_wait_for_end(life, -1);
+        return -EAGAIN;
+    case DOOR_FAILED:
+        return complain(1, message.text);
+    default:
+        return -EAGAIN;
+    }
+}
+
+/* OPTIONS are those of the daemon to start; NULL: none is to be started. */
+static int relay(uint64_t session, const struct daemon_options *options) {
+    /* Neither the relay nor what it starts is to go with a terminal. */
+    signal(SIGHUP, SIG_IGN);
+    for (int i = 0; i < TRIES; i++) {
+        cleanup_close int connection = door_connect(session, DOOR_PATIENCE_MS, NULL);
+        bool fresh = connection == -ECONNREFUSED && options;
+        if (fresh)
+            connection = start_daemon(options);
+        if (connection == -ECONNREFUSED)
+            break;
+        if (connection == -EPERM)
+            return complain(1, "the session's socket belongs to another user");
+        if (connection == -EAGAIN)
+            return complain(1, "nobody answers at the session's socket");
+        if (connection < 0)
+            return complain(1, strerror(-connection));
+        int status = hand_over(connection, fresh);
+        if (status >= 0)
+            return status;
+    }
+    return relay_complain_of_absence(session);
+}
+
+int relay_attach(const struct daemon_options *options) {
+    return relay(options->session, options);
+}
+
+int relay_resume(uint64_t session) {
+    return relay(session, NULL);
+}

@@ -1,0 +1,174 @@
+#include "engine/agent/daemon/roster.h"
+
+#include "engine/agent/daemon/door.h"
+#include "engine/agent/daemon/relay.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/list.h"
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SOCKETS_LIMIT = 64 << 20, SESSIONS_LIMIT = 1 << 20, ANSWER_PATIENCE_MS = 2000 };
+
+/* An agent gives its commands their graces, and its folder may be large; `assay nodes clean` waits for 60 s.
+ */
+enum { END_PATIENCE_MS = 50000 };
+
+#define TABLE "/proc/net/unix"
+
+struct sessions {
+    uint64_t *items;
+    size_t count, capacity;
+};
+
+static int complain(const char *sentence) {
+    fprintf(stderr, "assay-agent: %s\n", sentence);
+    return 1;
+}
+
+/* ---- finding them */
+
+/* A line is "ADDRESS: REFERENCES PROTOCOL FLAGS TYPE STATE INODE NAME", where a NUL is written '@' and flag
+ * 0x10000 says that it listens. */
+static bool parse_line(char *line, const char *prefix, uint64_t *ret) {
+    char *fields[8] = {0};
+    for (size_t i = 0; i < 8; i++) {
+        line += strspn(line, " ");
+        fields[i] = line;
+        line += strcspn(line, " ");
+        if (*line)
+            *line++ = '\0';
+    }
+    size_t length = strlen(prefix);
+    return strtoul(fields[3], NULL, 16) & 0x10000 && strncmp(fields[7], prefix, length) == 0 &&
+           door_parse_session(fields[7] + length, ret);
+}
+
+static int compare(const void *a, const void *b) {
+    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+    return (one > other) - (one < other);
+}
+
+static int find_sessions(struct sessions *ret, struct failure *failure) {
+    struct text table;
+    text_init(&table, SOCKETS_LIMIT);
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, "@assay-agent-%ld-", (long)geteuid());
+    int r = file_read(TABLE, &table, failure);
+    char *rest = table.bytes, *line;
+    while (r == 0 && table.length && (line = strsep(&rest, "\n"))) {
+        uint64_t session;
+        if (!parse_line(line, prefix, &session))
+            continue;
+        if (ret->count == SESSIONS_LIMIT)
+            break; /* nobody has so many; whoever has taken the names is not to keep us from the others */
+        if (list_reserve(&ret->items, &ret->capacity, ret->count + 1, sizeof *ret->items, SESSIONS_LIMIT) < 0)
+            r = failure_memory(failure);
+        else
+            ret->items[ret->count++] = session;
+    }
+    text_clear(&table);
+    if (r == 0 && ret->count)
+        qsort(ret->items, ret->count, sizeof *ret->items, compare);
+    return r;
+}
+
+/* ---- speaking with them */
+
+/* What is waited for doors at which nobody comes, of all names together: whose they are is not known, and
+ * other users can have any number of them. */
+static int door_patience_ms = ANSWER_PATIENCE_MS;
+
+static int knock(uint64_t session, pid_t *ret_pid) {
+    int64_t start = clock_monotonic_ns();
+    int connection = door_connect(session, door_patience_ms, ret_pid);
+    int64_t waited_ms = (clock_monotonic_ns() - start) / 1000000;
+    door_patience_ms = waited_ms < door_patience_ms ? door_patience_ms - (int)waited_ms : 0;
+    return connection;
+}
+
+/* 1: its answer; 0: there is none of that session any more; -ETIMEDOUT: it is there and does not answer. */
+static int ask(uint64_t session, enum door_kind kind, struct door_message *ret, pid_t *ret_pid) {
+    cleanup_close int connection = knock(session, ret_pid);
+    if (connection == -EAGAIN)
+        return -ETIMEDOUT;
+    if (connection < 0 || door_send(connection, kind, NULL, NULL, 0) < 0)
+        return 0;
+    int ready = clock_poll(&(struct pollfd){.fd = connection, .events = POLLIN},
+                           ANSWER_PATIENCE_MS * INT64_C(1000000));
+    if (ready == 0)
+        return -ETIMEDOUT;
+    return door_receive(connection, ret) > 0;
+}
+
+int roster_list(void) {
+    struct sessions sessions = {0};
+    struct failure failure;
+    if (find_sessions(&sessions, &failure) < 0) {
+        free(sessions.items);
+        return complain(failure.text);
+    }
+    for (size_t i = 0; i < sessions.count; i++) {
+        struct door_message message;
+        pid_t pid = 0;
+        int r = ask(sessions.items[i], DOOR_LIST, &message, &pid);
+        if (r == -ETIMEDOUT)
+            printf("%016llx\tsilent\t0\t0\t0\t%ld\t0\t\t\n", (unsigned long long)sessions.items[i],
+                   (long)pid);
+        if (r <= 0)
+            continue;
+        if (message.kind == DOOR_LINE)
+            printf("%s\n", message.text);
+        door_message_clear(&message);
+    }
+    free(sessions.items);
+    return fflush(stdout) == 0 ? 0 : complain("cannot write to stdout");
+}
+
+static int end_one(uint64_t session) {
+    struct door_message message;
+    pid_t pid = 0;
+    char sentence[128];
+    int r = ask(session, DOOR_END, &message, &pid);
+    if (r == -ETIMEDOUT) {
+        snprintf(sentence, sizeof sentence, "the agent of session %016llx (process %ld) does not answer",
+                 (unsigned long long)session, (long)pid);
+        return complain(sentence);
+    }
+    if (r == 0)
+        return RELAY_UNAVAILABLE;
+    cleanup_close int life = take_descriptor(message.descriptors[0]);
+    door_message_clear(&message);
+    r = life >= 0 ? relay_wait_for_end(life, END_PATIENCE_MS) : 0;
+    if (r == -ETIMEDOUT) {
+        snprintf(sentence, sizeof sentence,
+                 "the agent of session %016llx (process %ld) has not gone after %d s; it is still leaving",
+                 (unsigned long long)session, (long)pid, END_PATIENCE_MS / 1000);
+        return complain(sentence);
+    }
+    return r > 0 ? 0 : 1;
+}
+
+int roster_end(uint64_t session) {
+    if (session != 0) {
+        int status = end_one(session);
+        if (status == RELAY_UNAVAILABLE)
+            (void)relay_complain_of_absence(session);
+        return status;
+    }
+    struct sessions sessions = {0};
+    struct failure failure;
+    int status = find_sessions(&sessions, &failure) < 0 ? complain(failure.text) : 0;
+    for (size_t i = 0; status == 0 && i < sessions.count; i++) {
+        int one = end_one(sessions.items[i]);
+        status = one == RELAY_UNAVAILABLE ? 0 : one; /* it went by itself meanwhile */
+    }
+    free(sessions.items);
+    return status;
+}

@@ -1,0 +1,371 @@
+#include "engine/agent/machine/facts.h"
+
+#include "engine/agent/machine/machine.h"
+#include "engine/agent/machine/pu-set.h"
+#include "engine/agent/machine/run-directory.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum {
+    SMALL_FILE = 4096,
+    LARGE_FILE = 256 << 10,
+    NUMA_LIMIT = 1024,
+    ENVIRONMENT_LIMIT =
+        512 << 10, /* bytes of the variables that are told; the rest of FACTS fits beside them */
+};
+
+static void put_fact(struct protocol_writer *writer, enum protocol_fact kind, const char *bytes,
+                     size_t length) {
+    protocol_put_u16(writer, (uint16_t)kind);
+    protocol_put_u32(writer, (uint32_t)length);
+    protocol_put_bytes(writer, bytes, length);
+}
+
+/* ---- names */
+
+static void put_names(struct protocol_writer *writer, const struct machine *machine, struct text *scratch) {
+    struct utsname name = {0};
+    if (!machine->captured)
+        uname(&name);
+    const struct {
+        enum protocol_fact kind;
+        const char *path, *otherwise;
+    } facts[] = {
+        {PROTOCOL_FACT_HOST_NAME, "proc/sys/kernel/hostname", name.nodename},
+        {PROTOCOL_FACT_KERNEL_NAME, "proc/sys/kernel/ostype", name.sysname},
+        {PROTOCOL_FACT_KERNEL_RELEASE, "proc/sys/kernel/osrelease", name.release},
+        {PROTOCOL_FACT_KERNEL_VERSION, "proc/sys/kernel/version", name.version},
+        {PROTOCOL_FACT_MACHINE, "proc/sys/kernel/arch", name.machine}, /* a file since Linux 6.1 */
+        {PROTOCOL_FACT_BOOT_ID, "proc/sys/kernel/random/boot_id", ""},
+    };
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        bool there = machine_read(machine, facts[i].path, scratch) == 0;
+        const char *value = there ? scratch->bytes : facts[i].otherwise;
+        put_fact(writer, facts[i].kind, value, strlen(value));
+    }
+}
+
+/* ---- processors */
+
+/* The value of "NAME:<blanks>VALUE" in a file of such lines, up to the line's end, or NULL. */
+static const char *find_field(const char *content, const char *name) {
+    size_t length = strlen(name);
+    for (const char *line = content; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, length) == 0 && line[length] == ':')
+            return line + length + 1 + strspn(line + length + 1, " \t");
+    }
+    return NULL;
+}
+
+static int read_allowed(const struct machine *machine, struct text *scratch, struct pu_set *ret,
+                        struct failure *failure) {
+    int r = machine_read(machine, "proc/self/status", scratch);
+    const char *list = r < 0 ? NULL : find_field(scratch->bytes, "Cpus_allowed_list");
+    if (!list || pu_set_parse(list, ret) < 0)
+        return failure_set(failure, r < 0 ? r : -EINVAL,
+                           "'/proc/self/status' does not say which PUs may be used (Cpus_allowed_list)");
+    return 0;
+}
+
+static int read_topology_number(const struct machine *machine, unsigned pu, const char *name,
+                                struct text *scratch) {
+    char path[128];
+    int64_t value;
+    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/topology/%s", pu, name);
+    if (machine_read(machine, path, scratch) < 0 ||
+        !number_parse_int64(scratch->bytes, scratch->length, &value) || value < 0 || value > INT32_MAX)
+        return -1;
+    return (int)value;
+}
+
+static unsigned read_first_sibling(const struct machine *machine, unsigned pu) {
+    char path[128];
+    struct pu_set siblings;
+    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", pu);
+    if (machine_read_set(machine, path, &siblings) < 0 || !pu_set_has(&siblings, pu))
+        return pu;
+    return pu_set_first(&siblings);
+}
+
+struct processors {
+    struct pu_set online, allowed, nodes;
+    int16_t node_of[PROTOCOL_PU_LIMIT];
+};
+
+static void read_nodes(const struct machine *machine, struct processors *processors) {
+    memset(processors->node_of, 0xff, sizeof processors->node_of); /* -1 */
+    if (machine_read_set(machine, "sys/devices/system/node/online", &processors->nodes) < 0)
+        processors->nodes = (struct pu_set){0}; /* a kernel without NUMA */
+    for (unsigned node = 0; node < NUMA_LIMIT; node++) {
+        char path[128];
+        struct pu_set members;
+        snprintf(path, sizeof path, "sys/devices/system/node/node%u/cpulist", node);
+        if (!pu_set_has(&processors->nodes, node) || machine_read_set(machine, path, &members) < 0)
+            continue;
+        for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++)
+            if (pu_set_has(&members, pu))
+                processors->node_of[pu] = (int16_t)node;
+    }
+}
+
+static int put_processors(struct protocol_writer *writer, const struct machine *machine,
+                          struct processors *processors, struct text *scratch, struct failure *failure) {
+    int r = machine_read_set(machine, "sys/devices/system/cpu/online", &processors->online);
+    if (r < 0)
+        return failure_set(failure, r,
+                           "'/sys/devices/system/cpu/online' does not say which PUs there are: %s",
+                           strerror(-r));
+    r = read_allowed(machine, scratch, &processors->allowed, failure);
+    if (r < 0)
+        return r;
+    read_nodes(machine, processors);
+    for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
+        if (!pu_set_has(&processors->online, pu))
+            continue;
+        unsigned first = read_first_sibling(machine, pu);
+        protocol_put_u16(writer, PROTOCOL_FACT_PU);
+        protocol_put_u32(writer, 24);
+        protocol_put_u32(writer, pu);
+        protocol_put_u32(writer, (uint32_t)read_topology_number(machine, pu, "core_id", scratch));
+        protocol_put_u32(writer, (uint32_t)read_topology_number(machine, pu, "physical_package_id", scratch));
+        protocol_put_u32(writer, (uint32_t)(int32_t)processors->node_of[pu]);
+        protocol_put_u32(writer, first);
+        protocol_put_u32(writer, (first == pu ? PROTOCOL_PU_FIRST_SIBLING : 0u) |
+                                     (pu_set_has(&processors->allowed, pu) ? PROTOCOL_PU_ALLOWED : 0u));
+    }
+    return 0;
+}
+
+/* ---- memory */
+
+/* "  16384 kB" in bytes; 0 if it is not that. */
+static uint64_t kilobytes(const char *value) {
+    uint64_t number;
+    if (!value || !number_parse_uint64(value, strspn(value, "0123456789"), &number) ||
+        __builtin_mul_overflow(number, UINT64_C(1024), &number))
+        return 0;
+    return number;
+}
+
+static void lower(uint64_t *limit, const struct machine *machine, const char *path, struct text *scratch) {
+    uint64_t value;
+    /* "max" is no number, and version 1 writes a number near 2^63 for no limit. */
+    if (machine_read(machine, path, scratch) == 0 &&
+        number_parse_uint64(scratch->bytes, scratch->length, &value) && value < UINT64_C(1) << 62 &&
+        value < *limit)
+        *limit = value;
+}
+
+/* A limit holds for all below it, so the way up is looked at too. GROUP is changed. */
+static void lower_along(uint64_t *limit, const struct machine *machine, const char *mount, char *group,
+                        const char *file, struct text *scratch) {
+    for (;;) {
+        char path[SMALL_FILE];
+        int length =
+            snprintf(path, sizeof path, "%s%s/%s", mount, strcmp(group, "/") == 0 ? "" : group, file);
+        if (length < (int)sizeof path)
+            lower(limit, machine, path, scratch);
+        char *slash = strrchr(group, '/');
+        if (!slash || group[0] == '\0' || strcmp(group, "/") == 0)
+            return;
+        if (slash == group)
+            slash++; /* the root group is "/" */
+        *slash = '\0';
+    }
+}
+
+static bool has_controller(const char *controllers, size_t length, const char *name) {
+    size_t name_length = strlen(name);
+    for (size_t at = 0; at < length;) {
+        size_t item = 0;
+        while (at + item < length && controllers[at + item] != ',')
+            item++;
+        if (item == name_length && memcmp(controllers + at, name, item) == 0)
+            return true;
+        at += item + 1;
+    }
+    return false;
+}
+
+/* The lines of /proc/self/cgroup are "ID:CONTROLLERS:GROUP"; version 2 has one with no controllers. */
+static uint64_t read_memory_limit(const struct machine *machine, struct text *scratch) {
+    uint64_t limit = UINT64_MAX;
+    if (machine_read(machine, "proc/self/cgroup", scratch) < 0)
+        return limit;
+    cleanup_free char *lines = strdup(scratch->bytes);
+    char *rest = lines, *line;
+    while (rest && (line = strsep(&rest, "\n"))) {
+        char *controllers = strchr(line, ':');
+        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group)
+            continue;
+        controllers++;
+        size_t length = (size_t)(group - controllers);
+        group++;
+        if (length == 0) {
+            lower_along(&limit, machine, "sys/fs/cgroup", group, "memory.max", scratch);
+        } else if (has_controller(controllers, length, "memory")) {
+            lower_along(&limit, machine, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes", scratch);
+        }
+    }
+    return limit;
+}
+
+static void put_node_memory(struct protocol_writer *writer, const struct machine *machine,
+                            const struct processors *processors, struct text *scratch) {
+    for (unsigned node = 0; node < NUMA_LIMIT; node++) {
+        char path[128], total[64], available[64];
+        snprintf(path, sizeof path, "sys/devices/system/node/node%u/meminfo", node);
+        if (!pu_set_has(&processors->nodes, node) || machine_read(machine, path, scratch) < 0)
+            continue;
+        snprintf(total, sizeof total, "Node %u MemTotal", node);
+        snprintf(available, sizeof available, "Node %u MemFree", node);
+        protocol_put_u16(writer, PROTOCOL_FACT_NODE_MEMORY);
+        protocol_put_u32(writer, 20);
+        protocol_put_u32(writer, node);
+        protocol_put_u64(writer, kilobytes(find_field(scratch->bytes, total)));
+        protocol_put_u64(writer, kilobytes(find_field(scratch->bytes, available)));
+    }
+}
+
+static int put_memory(struct protocol_writer *writer, const struct machine *machine, struct text *scratch,
+                      struct failure *failure) {
+    int r = machine_read(machine, "proc/meminfo", scratch);
+    uint64_t total = r < 0 ? 0 : kilobytes(find_field(scratch->bytes, "MemTotal"));
+    uint64_t available = r < 0 ? 0 : kilobytes(find_field(scratch->bytes, "MemAvailable"));
+    if (total == 0)
+        return failure_set(failure, r < 0 ? r : -EINVAL,
+                           "'/proc/meminfo' does not say how much memory there is");
+    protocol_put_u16(writer, PROTOCOL_FACT_MEMORY);
+    protocol_put_u32(writer, 24);
+    protocol_put_u64(writer, total);
+    protocol_put_u64(writer, available);
+    protocol_put_u64(writer, read_memory_limit(machine, scratch));
+    return 0;
+}
+
+/* ---- environment */
+
+static const char *const public_names[] = {
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "SLURM_JOB_ID",
+    "SLURM_NNODES",
+    "SLURM_NTASKS",
+    "SLURM_JOB_NODELIST",
+    "SLURM_CPU_BIND",
+    "OAR_JOB_ID",
+    "OAR_NODEFILE",
+    "OAR_JOB_NAME",
+    "OAR_WORKDIR",
+    "SLURM_CPUS_PER_TASK",
+};
+static const char *const public_prefixes[] = {
+    "LC_", "OMP_",  "KMP_", "GOMP_", "OPENBLAS_", "GOTO_", "MKL_",   "BLIS_",  "MALLOC_",        "OMPI_",
+    "MPI", "NUMA_", "UCX_", "PSM2_", "PSM3_",     "FI_",   "I_MPI_", "HWLOC_", "GLIBC_TUNABLES",
+};
+static const char *const secret_words[] = {"TOKEN", "PASS", "KEY", "SECRET", "CREDENTIAL", "AUTH", "COOKIE"};
+
+bool facts_environment_is_public(const char *variable) {
+    char name[128];
+    size_t length = strcspn(variable, "=");
+    if (length == 0 || length >= sizeof name || variable[length] == '\0')
+        return false;
+    for (size_t i = 0; i < length; i++)
+        name[i] = (char)toupper((unsigned char)variable[i]);
+    name[length] = '\0';
+    for (size_t i = 0; i < sizeof secret_words / sizeof *secret_words; i++)
+        if (strstr(name, secret_words[i]))
+            return false;
+    /* Names are compared as they are: "path" is not PATH. */
+    for (size_t i = 0; i < sizeof public_names / sizeof *public_names; i++)
+        if (strlen(public_names[i]) == length && memcmp(variable, public_names[i], length) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof public_prefixes / sizeof *public_prefixes; i++)
+        if (strncmp(variable, public_prefixes[i], strlen(public_prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+static int compare_strings(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int put_environment(struct protocol_writer *writer, struct failure *failure) {
+    size_t count = 0, shown = 0, bytes = 0;
+    while (environ[count])
+        count++;
+    cleanup_free char **variables = calloc(count + 1, sizeof *variables);
+    if (!variables)
+        return failure_memory(failure);
+    for (size_t i = 0; i < count; i++)
+        if (facts_environment_is_public(environ[i])) {
+            variables[shown++] = environ[i];
+            bytes += strlen(environ[i]);
+        }
+    if (bytes > ENVIRONMENT_LIMIT)
+        return failure_set(failure, -E2BIG,
+                           "the environment of the agent has %zu bytes to tell; at most %d fit", bytes,
+                           ENVIRONMENT_LIMIT);
+    qsort(variables, shown, sizeof *variables, compare_strings);
+    for (size_t i = 0; i < shown; i++)
+        put_fact(writer, PROTOCOL_FACT_ENVIRONMENT, variables[i], strlen(variables[i]));
+    return 0;
+}
+
+/* ---- the run directory */
+
+void facts_put_directory(struct protocol_writer *writer, int directory) {
+    char path[PATH_MAX];
+    run_directory_path(directory, "", path, sizeof path);
+    put_fact(writer, PROTOCOL_FACT_DIRECTORY, path, strlen(path));
+    struct statvfs system;
+    if (fstatvfs(directory, &system) < 0)
+        return;
+    protocol_put_u16(writer, PROTOCOL_FACT_SPACE);
+    protocol_put_u32(writer, 12);
+    protocol_put_u32(writer, (system.f_flag & ST_NOEXEC ? PROTOCOL_SPACE_NO_EXEC : 0u) |
+                                 (system.f_flag & ST_RDONLY ? PROTOCOL_SPACE_READ_ONLY : 0u));
+    protocol_put_u64(writer, (uint64_t)system.f_bavail * system.f_frsize);
+}
+
+void facts_put_note(struct protocol_writer *writer, const char *note) {
+    if (note[0])
+        put_fact(writer, PROTOCOL_FACT_NOTE, note, strlen(note));
+}
+
+int facts_put(struct protocol_writer *writer, const struct machine *machine, struct failure *failure) {
+    struct text scratch;
+    text_init(&scratch, LARGE_FILE);
+    struct processors *processors = calloc(1, sizeof *processors);
+    int r = processors ? 0 : failure_memory(failure);
+    if (r == 0) {
+        put_names(writer, machine, &scratch);
+        r = put_processors(writer, machine, processors, &scratch, failure);
+    }
+    if (r == 0)
+        r = put_memory(writer, machine, &scratch, failure);
+    if (r == 0) {
+        put_node_memory(writer, machine, processors, &scratch);
+        r = put_environment(writer, failure);
+    }
+    free(processors);
+    text_clear(&scratch);
+    return r;
+}

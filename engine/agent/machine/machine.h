@@ -1,0 +1,67 @@
+/*
+ * The files in which a machine shows itself and is set (/sys, /proc, a few of /dev and /run), reached through
+ * one root descriptor, so that a captured machine in a folder can stand for a real one.
+ *
+ * A PATH has no leading slash: "sys/devices/system/cpu/online". In a captured machine links are followed as
+ * if its root were "/" (openat2 with RESOLVE_IN_ROOT, Linux 5.6), and none leads out of it; where there is no
+ * such call, or a container hides it, no captured machine can be opened: its links would lead to the real
+ * one.
+ *
+ * These functions return a negative errno and no sentence: whoever asks knows what a missing file means.
+ */
+#ifndef ASSAY_MACHINE_MACHINE_H
+#define ASSAY_MACHINE_MACHINE_H
+
+#include "engine/agent/machine/pu-set.h"
+#include "engine/foundation/failure.h"
+#include "engine/foundation/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    MACHINE_PATH_LIMIT = 512,       /* bytes of a path, its NUL included */
+    MACHINE_FILE_LIMIT = 256 << 10, /* bytes of one file; more is -EFBIG */
+    MACHINE_NAMES_LIMIT = 64 << 10, /* entries of one folder; more are -E2BIG */
+};
+
+struct machine {
+    int root;      /* descriptor; not the struct's to close, unless machine_open() made it */
+    bool captured; /* the root is not "/": never ask the kernel what the files do not say */
+};
+
+/* ROOT: a folder, NULL for "/". -ENOSYS or -EPERM: without openat2 it can only be "/". */
+int machine_open(const char *root, struct machine *ret, struct failure *failure);
+void machine_close(struct machine *machine);
+
+/* A descriptor (O_CLOEXEC) or a negative errno. FLAGS as for open(2). */
+int machine_open_file(const struct machine *machine, const char *path, int flags);
+
+/* RET (whose limit should be MACHINE_FILE_LIMIT) has the whole content afterwards, to the byte. */
+int machine_read_bytes(const struct machine *machine, const char *path, struct text *ret);
+/* The same without blanks and newlines at its end. */
+int machine_read(const struct machine *machine, const char *path, struct text *ret);
+/* A small file, trimmed likewise, into BUFFER; -EFBIG if it does not fit. */
+int machine_read_value(const struct machine *machine, const char *path, char *buffer, size_t size);
+/* -EINVAL if it is no whole number and nothing else. */
+int machine_read_number(const struct machine *machine, const char *path, int64_t *ret);
+int machine_read_set(const struct machine *machine, const char *path, struct pu_set *ret);
+bool machine_has(const struct machine *machine, const char *path);
+
+/* Writes with one call to write(2), as the kernel's attributes want it: each call is a change of its own. A
+ * plain file is truncated first. The kernel's refusal (-EINVAL, -EBUSY, -EPERM, ...) is returned, also one
+ * that close(2) tells. */
+int machine_write(const struct machine *machine, const char *path, const char *bytes, size_t length);
+
+/* The entries of a folder whose names begin with PREFIX, but for those that begin with a dot; in natural
+ * order: cpu2 before cpu10. */
+struct machine_names {
+    char **items; /* owned */
+    size_t count;
+};
+int machine_list(const struct machine *machine, const char *folder, const char *prefix,
+                 struct machine_names *ret);
+void machine_names_clear(struct machine_names *names);
+
+#endif

@@ -1,0 +1,120 @@
+#include "engine/agent/machine/run-directory.h"
+
+#include "engine/agent/files/beneath.h"
+#include "engine/foundation/cleanup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_empty(int folder) {
+    int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = again < 0 ? NULL : fdopendir(again);
+    if (!entries) {
+        cleanup_close_descriptor(&again);
+        return false;
+    }
+    bool empty = true;
+    struct dirent *entry;
+    errno = 0;
+    while (empty && (entry = readdir(entries)))
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    empty = empty && errno == 0;
+    closedir(entries);
+    return empty;
+}
+
+/* Is the folder what NAME in PARENT is, and not what a link there leads to? */
+static bool is_named(int folder, int parent, const char *name) {
+    struct stat here, there;
+    return fstat(folder, &here) == 0 && fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* Takes PATH apart, slashes at its end aside. "." and ".." at its end are no names. */
+static int open_parent(const char *path, char name[NAME_MAX + 1], struct failure *failure) {
+    size_t length = strlen(path);
+    while (length > 0 && path[length - 1] == '/')
+        length--;
+    size_t start = length;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    if (length - start > NAME_MAX || start >= PATH_MAX)
+        return failure_set(failure, -ENAMETOOLONG, "cannot open the run directory '%.256s...': %s", path,
+                           strerror(ENAMETOOLONG));
+    memcpy(name, path + start, length - start);
+    name[length - start] = '\0';
+    if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return failure_set(failure, -EINVAL,
+                           "the run directory '%s' has no name at its end by which it could be removed",
+                           path);
+    char parent[PATH_MAX] = ".";
+    if (start > 0) {
+        memcpy(parent, path, start);
+        parent[start] = '\0';
+    }
+    int r = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return r < 0 ? failure_set(failure, -errno, "cannot open '%s': %s", parent, strerror(errno)) : r;
+}
+
+static bool belongs_to_us(int folder) {
+    struct stat status;
+    return fstat(folder, &status) == 0 && status.st_uid == geteuid();
+}
+
+int run_directory_open(struct run_directory *ret, const char *path, unsigned flags, struct failure *failure) {
+    struct run_directory directory = {.folder = -1, .parent = -1};
+    bool remove = flags & RUN_DIRECTORY_REMOVE, private = flags & RUN_DIRECTORY_PRIVATE;
+    cleanup_close int parent = remove ? open_parent(path, directory.name, failure) : -1;
+    if (remove && parent < 0)
+        return parent;
+    bool made = mkdir(path, 0700) == 0;
+    if (!made && errno != EEXIST)
+        return failure_set(failure, -errno, "cannot make the run directory '%s': %s", path, strerror(errno));
+    cleanup_close int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (private ? O_NOFOLLOW : 0));
+    if (folder < 0)
+        return failure_set(failure, -errno, "cannot open the run directory '%s': %s", path, strerror(errno));
+    if (private && !belongs_to_us(folder))
+        return failure_set(failure, -EPERM, "the run directory '%s' belongs to another user", path);
+    directory.folder = take_descriptor(folder);
+    if (remove && (made || is_empty(directory.folder)) && is_named(directory.folder, parent, directory.name))
+        directory.parent = take_descriptor(parent);
+    *ret = directory;
+    return 0;
+}
+
+const char *run_directory_path(int folder, const char *otherwise, char *buffer, size_t size) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+    ssize_t length = readlink(link, buffer, size - 1);
+    if (length < 0)
+        snprintf(buffer, size, "%s", otherwise);
+    else
+        buffer[length] = '\0';
+    return buffer;
+}
+
+void run_directory_clear(struct run_directory *directory) {
+    cleanup_close_descriptor(&directory->folder);
+    cleanup_close_descriptor(&directory->parent);
+    directory->folder = directory->parent = -1;
+}
+
+int run_directory_remove(const struct run_directory *directory, struct failure *failure) {
+    if (directory->parent < 0)
+        return 0;
+    (void)fchmod(directory->folder, S_IRWXU); /* if a program took rights away; else emptying will say so */
+    int r = beneath_remove_tree(directory->folder, ".", failure);
+    if (r < 0)
+        return failure_prefix(failure, "the run directory '%s' stays", directory->name);
+    /* Moved away or replaced: then that name is not ours any more. AT_REMOVEDIR takes empty folders only. */
+    if (is_named(directory->folder, directory->parent, directory->name) &&
+        unlinkat(directory->parent, directory->name, AT_REMOVEDIR) < 0)
+        return failure_set(failure, -errno, "cannot remove the run directory '%s': %s", directory->name,
+                           strerror(errno));
+    return 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * The folder that all writing of the agent goes below, and whether it is the agent's to remove at the end.
+ *
+ * It is when the agent was asked to, and made it or found it empty at its own name (not behind a link). What
+ * is removed is that very folder, by descriptor, whatever bears its name by then.
+ */
+#ifndef ASSAY_MACHINE_RUN_DIRECTORY_H
+#define ASSAY_MACHINE_RUN_DIRECTORY_H
+
+#include "engine/foundation/failure.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct run_directory {
+    int folder;              /* descriptor */
+    int parent;              /* descriptor of the folder that holds it; -1: it stays */
+    char name[NAME_MAX + 1]; /* in PARENT */
+};
+
+enum {
+    RUN_DIRECTORY_REMOVE = 1,  /* it goes at the end, if it is ours */
+    RUN_DIRECTORY_PRIVATE = 2, /* its name is of our choice, in a folder where others may write too: what is
+                                  there already must be a folder, no link, and belong to us */
+};
+
+/* Makes PATH (mode 0700) if it is not there, and opens it. */
+int run_directory_open(struct run_directory *ret, const char *path, unsigned flags, struct failure *failure);
+void run_directory_clear(struct run_directory *directory);
+
+/* The path by which the kernel knows FOLDER, cut at SIZE; OTHERWISE where there is no /proc. Returns BUFFER.
+ */
+const char *run_directory_path(int folder, const char *otherwise, char *buffer, size_t size);
+
+/* Removes it if it is ours to remove, with all that is in it; no link is followed. 0 if it is not ours, too.
+ * Nobody should still write there. */
+int run_directory_remove(const struct run_directory *directory, struct failure *failure);
+
+#endif

@@ -1,0 +1,343 @@
+#include "engine/agent/serve/command.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINGER (100 * EVENT_MILLISECOND)
+#define DEFAULT_GRACE (2 * EVENT_SECOND)
+#define AFTER_KILL                                                                                           \
+    (5 * EVENT_SECOND) /* who is still there then cannot be ended: by the kernel (state D), or by our user   \
+                        */
+
+enum { ABANDONED_CODE = 255 };
+
+/* ---- life */
+
+static void command_free(struct command *command) {
+    struct agent *agent = command->agent;
+    command_close_streams(command);
+    event_source_remove(command->child_source);
+    event_source_remove(command->timeout);
+    event_source_remove(command->killer);
+    event_source_remove(command->tick);
+    text_clear(&command->input.queue);
+    if (command->previous)
+        command->previous->next = command->next;
+    else
+        agent->commands = command->next;
+    if (command->next)
+        command->next->previous = command->previous;
+    agent->command_count--;
+    free(command);
+    if (agent->state == AGENT_LEAVING)
+        event_source_defer(agent->settle);
+}
+
+static struct command *find(struct agent *agent, uint32_t number) {
+    struct command *command = agent->commands;
+    while (command && command->number != number)
+        command = command->next;
+    return command;
+}
+
+static void send_signal(struct command *command, int number) {
+    if (command->state != COMMAND_DRAINING)
+        (void)spawn_signal(command->pid, number);
+}
+
+/* SIGTERM now, SIGKILL after the grace. */
+static void command_end(struct command *command) {
+    if (command->terminated || command->state == COMMAND_DRAINING)
+        return;
+    command->terminated = true;
+    send_signal(command, SIGTERM);
+    event_source_set_timer(command->killer, command->grace_ns, 0);
+}
+
+static void finish(struct command *command) {
+    struct protocol_exited *exited = &command->exited;
+    const struct command_output *output = &command->outputs[0], *error = &command->outputs[1];
+    exited->command = command->number;
+    exited->flags |= (command->timed_out ? PROTOCOL_EXIT_TIMED_OUT : 0u) |
+                     (command->left_others ? PROTOCOL_EXIT_LEFT_OTHERS : 0u) |
+                     (output->cut ? PROTOCOL_EXIT_OUTPUT_CUT : 0u) |
+                     (error->cut ? PROTOCOL_EXIT_ERROR_CUT : 0u);
+    exited->output_bytes = output->total;
+    exited->error_bytes = error->total;
+    exited->input_bytes = command->input.written;
+    struct protocol_writer writer;
+    agent_begin(command->agent, &writer, PROTOCOL_EXITED);
+    protocol_put_exited(&writer, exited);
+    agent_end(command->agent, &writer);
+    command_free(command);
+}
+
+/* Gone with its group; its pipes may still hold something. */
+static void drain(struct command *command) {
+    if (command->state != COMMAND_DRAINING) {
+        command->state = COMMAND_DRAINING;
+        event_source_set_timer(command->timeout, -1, 0);
+        event_source_set_timer(command->killer, LINGER, 0);
+    }
+    if (command_drain(command))
+        finish(command);
+}
+
+/* Its first process has ended and is reaped: is the group empty? While anyone is in it, its number is taken.
+ */
+static void settle(struct command *command) {
+    if (command->state == COMMAND_DRAINING) {
+        drain(command);
+        return;
+    }
+    if (command->state != COMMAND_LINGERING)
+        return;
+    if (spawn_signal(command->pid, 0) == -ESRCH) {
+        drain(command);
+        return;
+    }
+    if (!command->left_others) {
+        command->left_others = true;
+        if (!command->terminated)
+            event_source_set_timer(command->killer, LINGER, 0);
+    }
+}
+
+/* Its first process has another user (sudo, a set-user-id program), or the kernel does not let go of it. It
+ * is an orphan like others from here on. The code is one of those that nobody takes for a success. */
+static void abandon(struct command *command) {
+    event_source_remove(take_pointer(command->child_source));
+    command->exited.wall_ns = clock_wall_ns();
+    command->exited.monotonic_ns = clock_monotonic_ns();
+    command->exited.flags = PROTOCOL_EXIT_ABANDONED;
+    command->exited.code = ABANDONED_CODE;
+    drain(command);
+}
+
+static void on_killer(struct event_source *self, void *context) {
+    struct command *command = context;
+    if (command->state == COMMAND_DRAINING) {
+        /* Held back: the window will bring it round, and LINGER begins anew then. */
+        if (command_drain(command) || !command_is_held_back(command))
+            finish(command); /* somebody outside the group holds a pipe open */
+        return;
+    }
+    if (!command->terminated) {
+        command_end(command);
+    } else if (!command->killed) {
+        command->killed = true;
+        send_signal(command, SIGKILL);
+        event_source_set_timer(self, AFTER_KILL, 0);
+    } else if (command->state == COMMAND_RUNNING) {
+        abandon(command);
+        return;
+    } else {
+        drain(command);
+        return;
+    }
+    settle(command);
+}
+
+static void on_timeout(struct event_source *self, void *context) {
+    (void)self;
+    struct command *command = context;
+    command->timed_out = true;
+    command_end(command);
+}
+
+/* ---- its birth and its end */
+
+/* It waits a little for company, the whole life of a short command perhaps, unless the engine waits for it,
+ * to give it input. */
+static void tell_started(struct command *command, const struct spawned *spawned) {
+    struct protocol_writer writer;
+    agent_begin(command->agent, &writer, PROTOCOL_STARTED);
+    protocol_put_started(&writer, &(struct protocol_started){.command = command->number,
+                                                             .pid = (uint32_t)spawned->pid,
+                                                             .wall_ns = spawned->wall_ns,
+                                                             .monotonic_ns = spawned->monotonic_ns,
+                                                             .credit = command->input.granted});
+    if (command->input.granted > 0)
+        agent_end(command->agent, &writer);
+    else
+        agent_end_idly(command->agent, &writer);
+}
+
+static int64_t microseconds(struct timeval time) {
+    return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
+}
+
+static void on_exit_of(struct event_source *self, const struct event_child_exit *exit, void *context) {
+    (void)self;
+    struct command *command = context;
+    command->child_source = NULL;
+    struct protocol_exited *exited = &command->exited;
+    exited->wall_ns = clock_wall_ns();
+    exited->monotonic_ns = clock_monotonic_ns();
+    exited->flags =
+        (exit->signalled ? PROTOCOL_EXIT_SIGNALLED : 0u) | (exit->core_dumped ? PROTOCOL_EXIT_CORE : 0u);
+    exited->code = (uint32_t)exit->code & 0xff;
+    exited->user_us = microseconds(exit->usage.ru_utime);
+    exited->system_us = microseconds(exit->usage.ru_stime);
+    exited->rss_peak_bytes = (uint64_t)exit->usage.ru_maxrss * 1024;
+    command->state = COMMAND_LINGERING;
+    /* It is a zombie until this returns, and would count as a member of its group. */
+    event_source_defer(command->agent->settle);
+}
+
+/* ---- messages */
+
+static int set_up(struct command *command, const struct protocol_run *run, struct failure *failure) {
+    struct event_loop *loop = command->agent->loop;
+    command->timeout = event_loop_add_timer(loop, -1, 0, on_timeout, command);
+    command->killer = event_loop_add_timer(loop, -1, 0, on_killer, command);
+    if (!command->timeout || !command->killer)
+        return failure_memory(failure);
+    struct spawn_folders folders = {.directory = command->agent->directory, .null = command->agent->null};
+    struct spawned spawned;
+    int r = spawn(run, &folders, &spawned, failure);
+    if (r < 0)
+        return r;
+    command->pid = spawned.pid;
+    command->child_source = spawn_watch(loop, command->pid, on_exit_of, command);
+    r = command->child_source ? 0 : -errno;
+    if (r == 0)
+        r = command_open_streams(command, &spawned);
+    if (r == 0)
+        tell_started(command, &spawned);
+    spawned_clear(&spawned); /* what was not taken over */
+    if (r < 0) {
+        (void)spawn_signal(command->pid, SIGKILL); /* reaped as an orphan */
+        return failure_set(failure, r, "cannot watch '%.64s': %s", run->arguments[0], strerror(-r));
+    }
+    if (run->timeout_ms > 0)
+        event_source_set_timer(command->timeout, (int64_t)run->timeout_ms * EVENT_MILLISECOND, 0);
+    return 0;
+}
+
+static struct command *command_new(struct agent *agent, uint32_t number) {
+    struct command *command = calloc(1, sizeof *command);
+    if (!command)
+        return NULL;
+    command->agent = agent;
+    command->number = number;
+    text_init(&command->input.queue, PROTOCOL_INPUT_WINDOW);
+    command->input.pipe = command->outputs[0].pipe = command->outputs[1].pipe = -1;
+    command->next = agent->commands;
+    if (command->next)
+        command->next->previous = command;
+    agent->commands = command;
+    agent->command_count++;
+    return command;
+}
+
+static void start(struct agent *agent, struct command *command, const struct protocol_run *run) {
+    command->grace_ns = run->grace_ms ? run->grace_ms * EVENT_MILLISECOND : DEFAULT_GRACE;
+    command->coalesce_ns = run->coalesce_ms * EVENT_MILLISECOND;
+    command->outputs[0].limit = run->output_limit;
+    command->outputs[1].limit = run->error_limit;
+    struct failure own = {0};
+    int r = protocol_check_run(run, &own);
+    if (r == 0)
+        r = set_up(command, run, &own);
+    if (r < 0) {
+        agent_send_error(agent, PROTOCOL_FAILED, command->number, &own);
+        command_free(command);
+    }
+}
+
+int command_run(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    struct protocol_run run;
+    int r = protocol_get_run(frame, &run, failure);
+    if (r < 0)
+        return r;
+    struct command *command = NULL;
+    if (find(agent, run.command))
+        r = failure_set(failure, -EPROTO, "a RUN message with number %u, which is running", run.command);
+    else if (agent->command_count >= PROTOCOL_COMMAND_LIMIT)
+        r = failure_set(failure, -EPROTO, "more than %d commands at once", PROTOCOL_COMMAND_LIMIT);
+    else if (run.timeout_ms > INT64_MAX / EVENT_MILLISECOND)
+        r = failure_set(failure, -EPROTO, "a RUN message with a timeout of %llu ms",
+                        (unsigned long long)run.timeout_ms);
+    else if (!(command = command_new(agent, run.command)))
+        r = failure_memory(failure);
+    if (r == 0)
+        start(agent, command, &run);
+    protocol_run_clear(&run);
+    return r;
+}
+
+int command_input(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    struct protocol_data data;
+    int r = protocol_get_data(frame, &data, failure);
+    if (r < 0)
+        return r;
+    struct command *command = find(agent, data.number);
+    if (!command)
+        return 0; /* it ended while this was on its way */
+    if (data.length > command->input.granted - command->input.received || command->input.ended)
+        return failure_set(failure, -EPROTO, "INPUT for command %u %s", data.number,
+                           command->input.ended ? "after its end" : "beyond its credit");
+    command_feed(command, data.bytes, data.length);
+    return 0;
+}
+
+int command_input_end(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    uint32_t number;
+    int r = protocol_get_number(frame, &number, failure);
+    if (r < 0)
+        return r;
+    struct command *command = find(agent, number);
+    if (command)
+        command_end_input(command);
+    return 0;
+}
+
+int command_kill(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    struct protocol_amount amount;
+    int r = protocol_get_amount(frame, &amount, failure);
+    if (r < 0)
+        return r;
+    struct command *command = find(agent, amount.command);
+    if (command)
+        send_signal(command, (int)amount.amount);
+    return 0;
+}
+
+/* ---- all of them */
+
+void command_end_all(struct agent *agent) {
+    for (struct command *command = agent->commands; command; command = command->next)
+        command_end(command);
+}
+
+void command_settle_all(struct agent *agent) {
+    for (struct command *command = agent->commands, *next; command; command = next) {
+        next = command->next;
+        settle(command);
+    }
+}
+
+void command_continue_all(struct agent *agent) {
+    for (struct command *command = agent->commands, *next; command; command = next) {
+        next = command->next;
+        command_continue(command);
+        if (command->state != COMMAND_DRAINING)
+            continue;
+        event_source_set_timer(command->killer, LINGER, 0);
+        drain(command);
+    }
+}
+
+void command_clear_all(struct agent *agent) {
+    while (agent->commands) {
+        send_signal(agent->commands, SIGKILL);
+        command_free(agent->commands);
+    }
+}

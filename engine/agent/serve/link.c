@@ -1,0 +1,362 @@
+/*
+ * The agent's end of a link: frames in and out, the greeting, and links that take the place of broken ones.
+ *
+ * While there is no link, or one that has not greeted yet, the outbox is held: frames gather in it, and what
+ * HELLO says decides which of them go out first. When they are too many, they move to the spool, as long as
+ * there is no link; while there is one, who produces them waits.
+ */
+#include "engine/agent/serve/agent.h"
+#include "engine/agent/serve/program.h"
+#include "engine/foundation/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#ifndef ASSAY_VERSION
+#define ASSAY_VERSION "unversioned"
+#endif
+
+enum { READS_A_TURN = 8 };
+
+/* ---- sending */
+
+void agent_begin(struct agent *agent, struct protocol_writer *writer, enum protocol_type type) {
+    outbox_begin(&agent->outbox, writer, type);
+}
+
+/* True if it is to go out. */
+static bool end_frame(struct agent *agent, struct protocol_writer *writer) {
+    /* REFUSE is the last word, and a stream that has ended has no reader. */
+    if (agent->state >= AGENT_LEAVING && writer->type != PROTOCOL_REFUSE) {
+        protocol_cancel(writer);
+        return false;
+    }
+    int r = outbox_end(&agent->outbox, writer);
+    if (r < 0)
+        agent_leave(agent, NULL);
+    return r == 0 && agent_is_attached(agent);
+}
+
+void agent_end(struct agent *agent, struct protocol_writer *writer) {
+    if (end_frame(agent, writer) && !agent->about_to_flush)
+        event_source_defer(agent->flush);
+}
+
+void agent_end_idly(struct agent *agent, struct protocol_writer *writer) {
+    if (end_frame(agent, writer) && !event_source_timer_is_armed(agent->idle))
+        event_source_set_timer(agent->idle, AGENT_IDLE_NS, 0);
+}
+
+void agent_send_done(struct agent *agent, uint32_t request) {
+    struct protocol_writer writer;
+    agent_begin(agent, &writer, PROTOCOL_DONE);
+    protocol_put_number(&writer, request);
+    agent_end(agent, &writer);
+}
+
+void agent_send_error(struct agent *agent, enum protocol_type type, uint32_t number,
+                      const struct failure *failure) {
+    struct protocol_writer writer;
+    agent_begin(agent, &writer, type);
+    protocol_put_error(&writer, &(struct protocol_error){number, failure->code, failure->text});
+    agent_end(agent, &writer);
+}
+
+/* If it cannot be written, or is full, everybody waits, as with a link. */
+static bool move_to_spool(struct agent *agent) {
+    if (agent->session == 0 || agent->greeted)
+        return false;
+    size_t length;
+    uint64_t last;
+    const char *bytes = outbox_kept_frames(&agent->outbox, &length, &last);
+    if (spool_add(&agent->spool, bytes, length, last) < 0)
+        return false;
+    outbox_forget_kept(&agent->outbox);
+    return true;
+}
+
+bool agent_may_send(struct agent *agent) {
+    /* While leaving, data is read to be dropped: nobody waits for it. */
+    bool may = agent->state >= AGENT_LEAVING || outbox_kept(&agent->outbox) < PROTOCOL_WINDOW ||
+               move_to_spool(agent);
+    if (!may)
+        agent->held_back = true;
+    return may;
+}
+
+bool agent_may_send_file(struct agent *agent) {
+    return agent->greeted && agent_may_send(agent); /* a greeting brings `work` round */
+}
+
+/* The stream has ended, or nobody reads it any more. */
+static void stream_is_over(struct agent *agent) {
+    if (agent->session == 0 || agent->state >= AGENT_LEAVING) {
+        agent_leave(agent, NULL);
+        return;
+    }
+    agent_detach(agent);
+    if (agent->listener.on_detached)
+        agent->listener.on_detached(agent, agent->listener.context);
+}
+
+/* What the stream takes next; NULL when there is nothing. 0 or a negative errno. */
+static int find_unsent(struct agent *agent, const char **ret, size_t *ret_length, bool *ret_spooled) {
+    *ret_spooled = false;
+    if (agent->greeted && !outbox_is_ahead(&agent->outbox)) {
+        int r = spool_unsent(&agent->spool, ret, ret_length);
+        *ret_spooled = r == 0 && *ret;
+        if (r < 0 || *ret)
+            return r;
+    }
+    *ret = outbox_unsent(&agent->outbox, ret_length);
+    return 0;
+}
+
+static void mark_sent(struct agent *agent, size_t length, bool spooled) {
+    if (!spooled) {
+        outbox_sent(&agent->outbox, length);
+        return;
+    }
+    spool_sent(&agent->spool, length);
+    agent->outbox.total_bytes += length;
+}
+
+/* Frames are missing from here on, so nothing but REFUSE may follow. */
+static void spool_is_lost(struct agent *agent, int code) {
+    struct failure why;
+    spool_clear(&agent->spool);
+    outbox_restart(&agent->outbox);
+    failure_set(&why, code, "the output that waited on disk cannot be read: %s", strerror(-code));
+    agent_leave(agent, why.text);
+}
+
+void agent_flush(struct agent *agent) {
+    event_source_set_timer(agent->idle, -1, 0); /* takes all that waits along */
+    if (!agent_is_attached(agent))
+        return;
+    if (agent->greeted && inbox_owes(&agent->inbox) && outbox_put_acknowledgement(&agent->outbox) < 0)
+        agent_leave(agent, NULL);
+    const char *bytes = NULL;
+    size_t length;
+    bool spooled;
+    int r;
+    while ((r = find_unsent(agent, &bytes, &length, &spooled)) == 0 && bytes) {
+        ssize_t written = write(agent->output, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0 && errno == EAGAIN)
+            break;
+        if (written < 0) {
+            event_source_set_events(agent->output_source, 0);
+            stream_is_over(agent);
+            return;
+        }
+        mark_sent(agent, (size_t)written, spooled);
+    }
+    if (r < 0)
+        spool_is_lost(agent, r);
+    if (event_source_set_events(agent->output_source, bytes ? EVENT_WRITE : 0) < 0)
+        agent_leave(agent, NULL);
+}
+
+static void on_writable(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)descriptor;
+    (void)events;
+    agent_flush(context);
+}
+
+/* ---- the greeting */
+
+/* What is wrong is told to the engine, NULL being what it said itself. It ends a session's new link, since
+ * another engine may have more right to the session; otherwise it ends the agent. */
+static void reject(struct agent *agent, const char *sentence) {
+    if (agent->session == 0 || agent->state != AGENT_SERVING || agent->greeted) {
+        agent_leave(agent, sentence);
+        return;
+    }
+    if (sentence) {
+        struct protocol_writer writer;
+        agent_begin(agent, &writer, PROTOCOL_REFUSE);
+        protocol_put_refuse(&writer, sentence);
+        agent_end(agent, &writer);
+    }
+    agent_flush(agent); /* all at once, for the stream has taken nothing but a few bytes yet */
+    if (agent_is_attached(agent))
+        stream_is_over(agent);
+}
+
+static int check_hello(const struct agent *agent, const struct protocol_frame *frame,
+                       const struct protocol_hello *hello, struct failure *failure) {
+    if (hello->version != PROTOCOL_VERSION)
+        return failure_set(failure, -EPROTO,
+                           "this agent (version %s) speaks protocol %d, the engine speaks protocol %u; "
+                           "the agent on the node and the engine must come from the same release",
+                           ASSAY_VERSION, PROTOCOL_VERSION, hello->version);
+    if (hello->session != agent->session)
+        return failure_set(failure, -EPROTO, "this agent has no session %llx to go on with",
+                           (unsigned long long)hello->session);
+    if (hello->payload_limit < PROTOCOL_PAYLOAD_LIMIT)
+        return failure_set(failure, -EPROTO, "the engine takes payloads of %u bytes only; %d are needed",
+                           hello->payload_limit, PROTOCOL_PAYLOAD_LIMIT);
+    if (frame->acknowledged == 0 && agent->outbox.acknowledged > 0)
+        return failure_set(failure, -EPROTO,
+                           "another engine had session %llx: it has acknowledged %llu frames, this one none",
+                           (unsigned long long)agent->session,
+                           (unsigned long long)agent->outbox.acknowledged);
+    return 0;
+}
+
+static int greet(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    struct protocol_hello hello;
+    if (frame->type != PROTOCOL_HELLO)
+        return failure_set(failure, -EPROTO, "a %s message came before HELLO",
+                           protocol_type_name(frame->type));
+    int r = protocol_get_hello(frame, &hello, failure);
+    if (r == 0)
+        r = check_hello(agent, frame, &hello, failure);
+    if (r < 0)
+        return r;
+    struct utsname name;
+    uname(&name);
+    struct protocol_hello ours = {.version = PROTOCOL_VERSION,
+                                  .capabilities = PROTOCOL_CAPABILITIES,
+                                  .session = agent->session,
+                                  .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
+                                  .pid = (uint32_t)getpid(),
+                                  .program = ASSAY_VERSION,
+                                  .host = name.nodename};
+    memcpy(ours.sha256, program_sha256(), sizeof ours.sha256);
+    struct protocol_writer writer;
+    agent_begin(agent, &writer, PROTOCOL_HELLO);
+    protocol_put_hello(&writer, &ours);
+    agent_end(agent, &writer);
+    r = outbox_resume(&agent->outbox, frame->acknowledged, failure);
+    if (r < 0) {
+        outbox_restart(&agent->outbox); /* takes HELLO back: REFUSE is the answer */
+        return r;
+    }
+    agent->greeted = true;
+    r = spool_resume(&agent->spool, frame->acknowledged);
+    if (r < 0) {
+        spool_is_lost(agent, r);
+        return 0;
+    }
+    if (agent->state == AGENT_GREETING)
+        agent->state = AGENT_SERVING;
+    event_source_defer(agent->work); /* what waited for a link */
+    return 0;
+}
+
+/* ---- receiving */
+
+static int take_frames(struct agent *agent, struct failure *failure) {
+    struct protocol_frame frame;
+    int r = 0;
+    while (agent->state < AGENT_LEAVING && agent_is_attached(agent) &&
+           (r = inbox_next(&agent->inbox, &frame, failure)) > 0) {
+        if (frame.type == PROTOCOL_REFUSE) {
+            reject(agent, NULL);
+            return 0;
+        }
+        if (agent->greeted) {
+            r = outbox_acknowledge(&agent->outbox, frame.acknowledged, failure);
+            spool_acknowledge(&agent->spool, agent->outbox.acknowledged);
+            if (r == 0)
+                r = agent_serve(agent, &frame, failure);
+        } else {
+            r = greet(agent, &frame, failure);
+        }
+        if (r < 0)
+            return r;
+    }
+    return r;
+}
+
+/* One read; 1 if there may be more. */
+static int receive(struct agent *agent, struct failure *failure) {
+    char *space;
+    size_t size;
+    if (inbox_reserve(&agent->inbox, &space, &size) < 0)
+        return failure_memory(failure);
+    ssize_t got = read(agent->input, space, size);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return errno == EINTR;
+    if (got <= 0) {
+        stream_is_over(agent);
+        return 0;
+    }
+    agent->heard_ns = event_loop_now(agent->loop);
+    inbox_fill(&agent->inbox, (size_t)got);
+    int r = take_frames(agent, failure);
+    return r < 0 ? r : (size_t)got == size;
+}
+
+static void on_readable(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)descriptor;
+    (void)events;
+    struct agent *agent = context;
+    struct failure failure;
+    int r = 1;
+    for (int i = 0; r > 0 && i < READS_A_TURN && agent->state < AGENT_LEAVING && agent_is_attached(agent);
+         i++)
+        r = receive(agent, &failure);
+    if (r < 0)
+        reject(agent, failure.text);
+    if (!agent_is_attached(agent))
+        return;
+    if (inbox_owes(&agent->inbox))
+        event_source_defer(agent->flush);
+    if (agent->held_back && outbox_kept(&agent->outbox) < PROTOCOL_WINDOW / 2)
+        event_source_defer(agent->work);
+}
+
+/* ---- links that come and go */
+
+bool agent_is_attached(const struct agent *agent) {
+    return agent->input_source != NULL;
+}
+
+static int make_non_blocking(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    return flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+int agent_attach(struct agent *agent, int input, int output, struct failure *failure) {
+    if (make_non_blocking(input) < 0 || make_non_blocking(output) < 0)
+        return failure_set(failure, -EBADF, "stdin and stdout must be open");
+    struct event_source *reader =
+        event_loop_add_descriptor(agent->loop, input, EVENT_READ, on_readable, agent);
+    if (!reader)
+        return failure_set(failure, -errno, "stdin cannot be waited for: it must be a pipe or a socket");
+    struct event_source *writer = event_loop_add_descriptor(agent->loop, output, 0, on_writable, agent);
+    if (!writer) {
+        event_source_remove(reader);
+        return failure_memory(failure);
+    }
+    agent_detach(agent);
+    agent->input = input;
+    agent->output = output;
+    agent->input_source = reader;
+    agent->output_source = writer;
+    return 0;
+}
+
+void agent_detach(struct agent *agent) {
+    if (!agent_is_attached(agent))
+        return;
+    event_source_remove(take_pointer(agent->input_source));
+    event_source_remove(take_pointer(agent->output_source));
+    cleanup_close_descriptor(&agent->input);
+    cleanup_close_descriptor(&agent->output);
+    agent->input = agent->output = -1;
+    agent->greeted = false;
+    inbox_restart(&agent->inbox);
+    outbox_restart(&agent->outbox);
+    if (agent->held_back)
+        event_source_defer(agent->work); /* what waited for the link goes to the spool */
+}

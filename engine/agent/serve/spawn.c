@@ -1,0 +1,344 @@
+#include "engine/agent/serve/spawn.h"
+
+#include "engine/agent/files/beneath.h"
+#include "engine/agent/machine/pu-set.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void spawned_init(struct spawned *spawned) {
+    *spawned = (struct spawned){.input = -1, .output = -1, .error = -1};
+}
+
+void spawned_clear(struct spawned *spawned) {
+    cleanup_close_descriptor(&spawned->input);
+    cleanup_close_descriptor(&spawned->output);
+    cleanup_close_descriptor(&spawned->error);
+    spawned_init(spawned);
+}
+
+size_t spawn_widen_pipe(int descriptor, size_t size) {
+    int now = fcntl(descriptor, F_GETPIPE_SZ);
+    /* EPERM: beyond pipe-max-size, or the user has too many pages in pipes. */
+    for (; now > 0 && size > (size_t)now; size /= 2) {
+        int granted = fcntl(descriptor, F_SETPIPE_SZ, (int)size);
+        if (granted > 0)
+            return (size_t)granted;
+    }
+    return now > 0 ? (size_t)now : 0;
+}
+
+/* ---- what is made ready before the child is there: it may do only what is safe between vfork and exec */
+
+enum spawn_step { SPAWN_SESSION, SPAWN_FOLDER, SPAWN_STREAMS, SPAWN_AFFINITY, SPAWN_EXEC };
+
+struct child {
+    int folder;     /* -1: the run directory itself */
+    int streams[3]; /* -1: /dev/null, or for stderr where stdout goes */
+    bool merge;     /* stderr goes there */
+    pid_t parent;
+    cpu_set_t *pus; /* NULL: as the agent */
+    size_t pus_size;
+    char **arguments, **environment;
+    /* What the child could not do, and why (errno; 0: it has done all). It writes it into our memory. */
+    enum spawn_step step;
+    int code;
+};
+
+static void child_clear(struct child *child) {
+    cleanup_close_descriptor(&child->folder);
+    for (int i = 0; i < 3; i++)
+        cleanup_close_descriptor(&child->streams[i]);
+    CPU_FREE(child->pus);
+    free(child->environment);
+}
+
+static size_t name_length(const char *variable) {
+    return strcspn(variable, "=");
+}
+
+static bool same_name(const char *a, const char *b) {
+    size_t length = name_length(a);
+    return length == name_length(b) && memcmp(a, b, length) == 0;
+}
+
+/* Ours, with the additions: a later one of a name takes the place of an earlier one, a bare name takes it
+ * away. */
+static int make_environment(const struct protocol_run *run, char ***ret) {
+    size_t count = 0, used = 0;
+    while (environ[count])
+        count++;
+    char **result = calloc(count + run->environment_count + 1, sizeof *result);
+    if (!result)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        result[used++] = environ[i];
+    for (uint32_t i = 0; i < run->environment_count; i++) {
+        char *addition = (char *)run->environment[i];
+        size_t kept = 0;
+        for (size_t k = 0; k < used; k++)
+            if (!same_name(result[k], addition))
+                result[kept++] = result[k];
+        used = kept;
+        if (strchr(addition, '='))
+            result[used++] = addition;
+    }
+    result[used] = NULL;
+    *ret = result;
+    return 0;
+}
+
+static int make_pus(const struct protocol_run *run, struct child *child) {
+    if (run->pu_count == 0)
+        return 0;
+    child->pus = CPU_ALLOC(PROTOCOL_PU_LIMIT);
+    if (!child->pus)
+        return -ENOMEM;
+    child->pus_size = CPU_ALLOC_SIZE(PROTOCOL_PU_LIMIT);
+    CPU_ZERO_S(child->pus_size, child->pus);
+    for (uint32_t i = 0; i < run->pu_count; i++)
+        CPU_SET_S(run->pus[i], child->pus_size, child->pus);
+    return 0;
+}
+
+/* THEIRS is the child's end, OURS the agent's. */
+static int make_stream(uint8_t mode, bool input, int *theirs, int *ours) {
+    int ends[2];
+    if (mode != PROTOCOL_MODE_STREAM)
+        return 0;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    *theirs = ends[input ? 0 : 1];
+    *ours = ends[input ? 1 : 0];
+    /* Only our end: the program must find its streams blocking, as everywhere. */
+    return fcntl(*ours, F_SETFL, O_NONBLOCK | (input ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
+}
+
+static int make_streams(const struct protocol_run *run, struct child *child, struct spawned *spawned) {
+    child->merge = run->error == PROTOCOL_MODE_MERGE;
+    int r = make_stream(run->input, true, &child->streams[0], &spawned->input);
+    if (r == 0)
+        r = make_stream(run->output, false, &child->streams[1], &spawned->output);
+    return r < 0 ? r : make_stream(run->error, false, &child->streams[2], &spawned->error);
+}
+
+/* ---- the child */
+
+static _Noreturn void give_up(struct child *child, enum spawn_step step) {
+    child->step = step;
+    child->code = errno;
+    _exit(127);
+}
+
+/* Exec makes all signals default but those that are ignored. Which ones are is asked once: the agent changes
+ * none when it has begun to serve. */
+static const sigset_t *ignored_signals(void) {
+    static sigset_t ignored;
+    static bool known;
+    struct sigaction action;
+    for (int number = 1; number < NSIG && !known; number++)
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            sigaddset(&ignored, number);
+    known = true;
+    return &ignored;
+}
+
+static void reset_signals(void) {
+    const sigset_t *ignored = ignored_signals();
+    for (int number = 1; number < NSIG; number++)
+        if (sigismember(ignored, number) > 0)
+            signal(number, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The kernel takes away what does not exist or is not allowed, as long as something is left; so it is read
+ * back. */
+static bool pin(const struct child *child) {
+    static cpu_set_t got[PROTOCOL_PU_LIMIT / CPU_SETSIZE]; /* nothing can be allocated here */
+    if (!child->pus)
+        return true;
+    if (sched_setaffinity(0, child->pus_size, child->pus) < 0)
+        return false;
+    CPU_ZERO_S(sizeof got, got);
+    if (sched_getaffinity(0, sizeof got, got) < 0)
+        return false;
+    if (CPU_EQUAL_S(child->pus_size, got, child->pus))
+        return true;
+    errno = EINVAL;
+    return false;
+}
+
+static struct rlimit inherited; /* of descriptors */
+static bool raised;
+
+enum { DESCRIPTORS_WANTED = 3 * PROTOCOL_COMMAND_LIMIT + 1024 };
+
+void spawn_allow_descriptors(void) {
+    if (raised || getrlimit(RLIMIT_NOFILE, &inherited) < 0 || inherited.rlim_cur >= DESCRIPTORS_WANTED)
+        return;
+    struct rlimit more = inherited;
+    more.rlim_cur = inherited.rlim_max < DESCRIPTORS_WANTED ? inherited.rlim_max : DESCRIPTORS_WANTED;
+    raised = setrlimit(RLIMIT_NOFILE, &more) == 0;
+}
+
+static _Noreturn void become(struct child *child, const struct spawn_folders *folders) {
+    if (setsid() < 0)
+        give_up(child, SPAWN_SESSION);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != child->parent) { /* it died before prctl */
+        errno = ESRCH;
+        give_up(child, SPAWN_SESSION);
+    }
+    if (fchdir(child->folder < 0 ? folders->directory : child->folder) < 0)
+        give_up(child, SPAWN_FOLDER);
+    for (int i = 0; i < 3; i++) {
+        int stream = child->streams[i] >= 0 ? child->streams[i] : i == 2 && child->merge ? 1 : folders->null;
+        if (dup2(stream, i) < 0)
+            give_up(child, SPAWN_STREAMS);
+    }
+    if (!pin(child))
+        give_up(child, SPAWN_AFFINITY);
+    reset_signals();
+    if (raised)
+        setrlimit(RLIMIT_NOFILE, &inherited);
+    environ = child->environment; /* PATH is looked up in it */
+    execvp(child->arguments[0], child->arguments);
+    give_up(child, SPAWN_EXEC);
+}
+
+/* Not inlined, so that nobody keeps in a register what the child changes. */
+static __attribute__((noinline)) pid_t start(struct child *child, const struct spawn_folders *folders) {
+    pid_t pid = vfork();
+    if (pid == 0)
+        become(child, folders);
+    return pid;
+}
+
+/* ---- the parent */
+
+static const char *describe_pus(const struct protocol_run *run, char *buffer, size_t size) {
+    struct pu_set set = {0};
+    for (uint32_t i = 0; i < run->pu_count; i++)
+        pu_set_add(&set, run->pus[i]);
+    return pu_set_format(&set, buffer, size);
+}
+
+static const char *describe_allowed(char *buffer, size_t size) {
+    static cpu_set_t mask[PROTOCOL_PU_LIMIT / CPU_SETSIZE];
+    struct pu_set set = {0};
+    if (sched_getaffinity(0, sizeof mask, mask) < 0)
+        return "unknown";
+    for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++)
+        if (CPU_ISSET_S(pu, sizeof mask, mask))
+            pu_set_add(&set, pu);
+    return pu_set_format(&set, buffer, size);
+}
+
+static int explain_exec(const struct protocol_run *run, int code, struct failure *failure) {
+    const char *program = run->arguments[0];
+    if (strchr(program, '/'))
+        return failure_set(failure, -code, "cannot run '%.256s' in folder '%.256s': %s%s", program,
+                           run->folder, strerror(code),
+                           code == ENOENT ? " (or the interpreter that it names is missing)" : "");
+    const char *path = getenv("PATH");
+    for (uint32_t i = 0; i < run->environment_count; i++)
+        if (strncmp(run->environment[i], "PATH=", 5) == 0)
+            path = run->environment[i] + 5;
+    return failure_set(failure, -code, "cannot run '%.256s': %s; PATH is '%.512s'", program, strerror(code),
+                       path ? path : "");
+}
+
+static int explain(const struct protocol_run *run, const struct child *child, struct failure *failure) {
+    const char *program = run->arguments[0], *why = strerror(child->code);
+    char wanted[256], allowed[256];
+    switch (child->step) {
+    case SPAWN_FOLDER:
+        return failure_set(failure, -child->code, "cannot run '%.256s': cannot change to folder '%.256s': %s",
+                           program, run->folder, why);
+    case SPAWN_AFFINITY:
+        return failure_set(failure, -child->code,
+                           "cannot run '%.256s': cannot pin it to PUs %s: %s; the agent may use PUs %s",
+                           program, describe_pus(run, wanted, sizeof wanted), why,
+                           describe_allowed(allowed, sizeof allowed));
+    case SPAWN_EXEC:
+        return explain_exec(run, child->code, failure);
+    default:
+        return failure_set(failure, -child->code, "cannot run '%.256s': cannot prepare its process: %s",
+                           program, why);
+    }
+}
+
+static int open_folder(const struct protocol_run *run, const struct spawn_folders *folders,
+                       struct child *child, struct failure *failure) {
+    if (strcmp(run->folder, ".") == 0)
+        return 0;
+    child->folder = beneath_open(folders->directory, run->folder, O_RDONLY | O_DIRECTORY, 0, failure);
+    if (child->folder >= 0)
+        return 0;
+    failure_prefix(failure, "cannot run '%.64s'", run->arguments[0]);
+    return child->folder;
+}
+
+/* 0: it runs, and PID is set; 1: the child says what it could not do; or a negative errno. */
+static int start_child(struct child *child, const struct spawn_folders *folders, struct spawned *spawned) {
+    char **ours = environ;
+    spawned->wall_ns = clock_wall_ns();
+    spawned->monotonic_ns = clock_monotonic_ns();
+    spawned->pid = start(child, folders);
+    environ = ours;
+    if (spawned->pid < 0)
+        return -errno;
+    if (child->code == 0)
+        return 0;
+    while (waitpid(spawned->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return 1;
+}
+
+struct event_source *spawn_watch(struct event_loop *loop, pid_t pid, event_child_callback *callback,
+                                 void *context) {
+    return event_loop_add_child(loop, pid, callback, context);
+}
+
+int spawn_signal(pid_t pid, int number) {
+    return kill(-pid, number) < 0 ? -errno : 0;
+}
+
+int spawn(const struct protocol_run *run, const struct spawn_folders *folders, struct spawned *ret,
+          struct failure *failure) {
+    struct child child = {.folder = -1, .streams = {-1, -1, -1}, .parent = getpid()};
+    struct spawned spawned;
+    spawned_init(&spawned);
+    child.arguments = (char **)run->arguments;
+    int r = open_folder(run, folders, &child, failure);
+    if (r < 0)
+        return r;
+    r = make_environment(run, &child.environment);
+    if (r == 0)
+        r = make_pus(run, &child);
+    if (r == 0)
+        r = make_streams(run, &child, &spawned);
+    if (r == 0)
+        r = start_child(&child, folders, &spawned);
+    child_clear(&child);
+    if (r == 0) {
+        *ret = spawned;
+        return 0;
+    }
+    spawned_clear(&spawned);
+    if (r > 0)
+        return explain(run, &child, failure);
+    return failure_set(failure, r, "cannot run '%.64s': %s", run->arguments[0], strerror(-r));
+}

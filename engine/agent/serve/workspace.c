@@ -1,0 +1,78 @@
+#include "engine/agent/serve/workspace.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+enum { REASONS_LIMIT = 1024 };
+
+bool workspace_is_name(const char *name) {
+    size_t length = strnlen(name, NAME_MAX + 1);
+    return length > 0 && length <= NAME_MAX && !strchr(name, '/') && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+static int open_in(struct run_directory *ret, const char *workspace, const char *name, unsigned flags,
+                   struct failure *failure) {
+    struct stat status;
+    if (stat(workspace, &status) < 0)
+        return failure_set(failure, -errno, "cannot use the workspace '%s': %s", workspace, strerror(errno));
+    cleanup_free char *path = file_join(workspace, name);
+    if (!path)
+        return failure_memory(failure);
+    return run_directory_open(ret, path, flags | RUN_DIRECTORY_PRIVATE, failure);
+}
+
+/* A folder that is missing is refused as any other; only that in the home folder is ours to make. */
+static int try_candidate(struct run_directory *ret, const char *workspace, const char *name, unsigned flags,
+                         struct failure *failure) {
+    struct statvfs system;
+    if (statvfs(workspace, &system) == 0 && system.f_flag & ST_NOEXEC)
+        return failure_set(failure, -ENOEXEC, "programs cannot be run from '%s'", workspace);
+    return open_in(ret, workspace, name, flags, failure);
+}
+
+static char *cache_folder(void) {
+    const char *home = getenv("HOME");
+    if (!home || home[0] != '/')
+        return NULL;
+    cleanup_free char *parent = file_join(home, ".cache");
+    char *folder = file_join(home, ".cache/assay");
+    /* Ours alone, whatever the umask. What is wrong will be said when it is used. */
+    if (parent && folder && file_make_folders(parent, NULL) == 0)
+        (void)mkdir(folder, 0700);
+    return folder;
+}
+
+int workspace_open(struct run_directory *ret, const char *workspace, const char *name, unsigned flags,
+                   struct failure *failure) {
+    if (workspace)
+        return open_in(ret, workspace, name, flags, failure);
+    struct text reasons;
+    text_init(&reasons, REASONS_LIMIT);
+    const char *temporary = getenv("TMPDIR");
+    cleanup_free char *cache = NULL;
+    const char *candidates[] = {temporary && temporary[0] == '/' ? temporary : NULL, "/tmp", "/var/tmp", NULL,
+                                "/dev/shm"};
+    int r = -ENOENT;
+    for (size_t i = 0; r < 0 && i < sizeof candidates / sizeof *candidates; i++) {
+        struct failure why;
+        if (i == 3) /* not made before it is needed */
+            candidates[i] = cache = cache_folder();
+        if (!candidates[i])
+            continue;
+        r = try_candidate(ret, candidates[i], name, flags, &why);
+        if (r < 0) /* what does not fit any more is left out */
+            (void)text_printf(&reasons, "%s%s", reasons.length ? "; " : "", why.text);
+    }
+    if (r < 0)
+        failure_set(failure, r, "there is no folder for the run directory: %s", reasons.bytes);
+    text_clear(&reasons);
+    return r;
+}

@@ -1,0 +1,316 @@
+#include "engine/agent/wire/protocol.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- types */
+
+static const struct type_name {
+    unsigned type;
+    const char *name;
+} type_names[] = {
+    {PROTOCOL_HELLO, "HELLO"},
+    {PROTOCOL_REFUSE, "REFUSE"},
+    {PROTOCOL_ACK, "ACK"},
+    {PROTOCOL_INSPECT, "INSPECT"},
+    {PROTOCOL_READ_FILE, "READ_FILE"},
+    {PROTOCOL_WRITE_BEGIN, "WRITE_BEGIN"},
+    {PROTOCOL_WRITE_DATA, "WRITE_DATA"},
+    {PROTOCOL_WRITE_END, "WRITE_END"},
+    {PROTOCOL_MAKE_FOLDER, "MAKE_FOLDER"},
+    {PROTOCOL_REMOVE_TREE, "REMOVE_TREE"},
+    {PROTOCOL_STATISTICS, "STATISTICS"},
+    {PROTOCOL_LEASE, "LEASE"},
+    {PROTOCOL_LEAVE, "LEAVE"},
+    {PROTOCOL_CLOCK, "CLOCK"},
+    {PROTOCOL_HASH_FILE, "HASH_FILE"},
+    {PROTOCOL_LIST_TREE, "LIST_TREE"},
+    {PROTOCOL_RUN, "RUN"},
+    {PROTOCOL_INPUT, "INPUT"},
+    {PROTOCOL_INPUT_END, "INPUT_END"},
+    {PROTOCOL_KILL, "KILL"},
+    {PROTOCOL_FACTS, "FACTS"},
+    {PROTOCOL_FILE_DATA, "FILE_DATA"},
+    {PROTOCOL_DONE, "DONE"},
+    {PROTOCOL_ERROR, "ERROR"},
+    {PROTOCOL_STATISTICS_REPLY, "STATISTICS_REPLY"},
+    {PROTOCOL_CLOCK_REPLY, "CLOCK_REPLY"},
+    {PROTOCOL_HASH, "HASH"},
+    {PROTOCOL_STARTED, "STARTED"},
+    {PROTOCOL_FAILED, "FAILED"},
+    {PROTOCOL_OUTPUT, "OUTPUT"},
+    {PROTOCOL_CREDIT, "CREDIT"},
+    {PROTOCOL_EXITED, "EXITED"},
+};
+
+const char *protocol_type_name(unsigned type) {
+    for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++)
+        if (type_names[i].type == type)
+            return type_names[i].name;
+    return NULL;
+}
+
+bool protocol_type_is_numbered(enum protocol_type type) {
+    return type != PROTOCOL_HELLO && type != PROTOCOL_REFUSE && type != PROTOCOL_ACK;
+}
+
+/* ---- little endian */
+
+static void store(unsigned char *at, uint64_t value, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        at[i] = (unsigned char)(value >> (8 * i));
+}
+
+static uint64_t load(const unsigned char *at, size_t size) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; i++)
+        value |= (uint64_t)at[i] << (8 * i);
+    return value;
+}
+
+/* ---- frames */
+
+int protocol_decode_frame(const void *bytes, size_t length, struct protocol_frame *ret,
+                          struct failure *failure) {
+    const unsigned char *header = bytes;
+    if (length < PROTOCOL_HEADER_SIZE)
+        return 0;
+    uint64_t payload = load(header, 4), sequence = load(header + 8, 8);
+    unsigned type = header[4];
+    /* Before anything is believed or waited for: a stream that is not ours must be noticed at its first
+     * bytes. */
+    if (payload > PROTOCOL_PAYLOAD_LIMIT)
+        return failure_set(failure, -EPROTO, "a frame of %llu bytes; at most %d are allowed",
+                           (unsigned long long)payload, PROTOCOL_PAYLOAD_LIMIT);
+    const char *name = protocol_type_name(type);
+    if (!name)
+        return failure_set(failure, -EPROTO, "a frame of unknown type %u", type);
+    if (load(header + 5, 3) != 0)
+        return failure_set(failure, -EPROTO, "a frame of type %s whose reserved bytes are not zero", name);
+    if ((sequence != 0) != protocol_type_is_numbered(type))
+        return failure_set(failure, -EPROTO, "a frame of type %s with sequence number %llu", name,
+                           (unsigned long long)sequence);
+    if (length - PROTOCOL_HEADER_SIZE < payload)
+        return 0;
+    *ret = (struct protocol_frame){.type = type,
+                                   .sequence = sequence,
+                                   .acknowledged = load(header + 16, 8),
+                                   .payload = (const char *)header + PROTOCOL_HEADER_SIZE,
+                                   .length = payload};
+    return 1;
+}
+
+size_t protocol_decode_size(const void *header, uint64_t *ret_sequence) {
+    const unsigned char *bytes = header;
+    *ret_sequence = load(bytes + 8, 8);
+    return PROTOCOL_HEADER_SIZE + (size_t)load(bytes, 4);
+}
+
+void protocol_begin(struct protocol_writer *writer, struct text *out, enum protocol_type type) {
+    *writer = (struct protocol_writer){.out = out, .start = out->length, .type = type};
+    static const char nothing[PROTOCOL_HEADER_SIZE];
+    protocol_put_bytes(writer, nothing, sizeof nothing);
+}
+
+void protocol_cancel(struct protocol_writer *writer) {
+    writer->out->length = writer->start;
+    writer->error = -ECANCELED;
+}
+
+int protocol_end(struct protocol_writer *writer, uint64_t sequence, uint64_t acknowledged) {
+    size_t payload = writer->error ? 0 : writer->out->length - writer->start - PROTOCOL_HEADER_SIZE;
+    if (payload > PROTOCOL_PAYLOAD_LIMIT)
+        writer->error = -EMSGSIZE;
+    if (writer->error) {
+        int error = writer->error;
+        protocol_cancel(writer);
+        return error;
+    }
+    unsigned char *header = (unsigned char *)writer->out->bytes + writer->start;
+    store(header, payload, 4);
+    header[4] = (unsigned char)writer->type;
+    store(header + 8, sequence, 8);
+    store(header + 16, acknowledged, 8);
+    return 0;
+}
+
+void protocol_put_bytes(struct protocol_writer *writer, const void *bytes, size_t length) {
+    if (!writer->error)
+        writer->error = text_append(writer->out, bytes, length);
+}
+
+static void put(struct protocol_writer *writer, uint64_t value, size_t size) {
+    unsigned char bytes[8];
+    store(bytes, value, size);
+    protocol_put_bytes(writer, bytes, size);
+}
+
+void protocol_put_u8(struct protocol_writer *writer, uint8_t value) {
+    put(writer, value, 1);
+}
+
+void protocol_put_u16(struct protocol_writer *writer, uint16_t value) {
+    put(writer, value, 2);
+}
+
+void protocol_put_u32(struct protocol_writer *writer, uint32_t value) {
+    put(writer, value, 4);
+}
+
+void protocol_put_u64(struct protocol_writer *writer, uint64_t value) {
+    put(writer, value, 8);
+}
+
+void protocol_put_string(struct protocol_writer *writer, const char *string, size_t limit) {
+    size_t length = strnlen(string, limit);
+    put(writer, length, 4);
+    protocol_put_bytes(writer, string, length);
+    put(writer, 0, 1);
+}
+
+char *protocol_put_space(struct protocol_writer *writer, size_t size) {
+    char *space;
+    if (!writer->error)
+        writer->error = text_reserve(writer->out, size, &space);
+    if (writer->error)
+        return NULL;
+    writer->out->length += size;
+    return space;
+}
+
+void protocol_trim(struct protocol_writer *writer, size_t unused) {
+    if (!writer->error)
+        writer->out->length -= unused;
+}
+
+void protocol_read(struct protocol_reader *reader, const void *payload, size_t length) {
+    reader->at = payload;
+    reader->end = reader->at + length;
+    reader->wrong = NULL;
+}
+
+static bool wrong(struct protocol_reader *reader, const char *what) {
+    if (!reader->wrong)
+        reader->wrong = what;
+    reader->at = reader->end;
+    return false;
+}
+
+const char *protocol_get_bytes(struct protocol_reader *reader, size_t count) {
+    if (reader->wrong || (size_t)(reader->end - reader->at) < count) {
+        wrong(reader, "it ends too early");
+        return NULL;
+    }
+    const unsigned char *bytes = reader->at;
+    reader->at += count;
+    return (const char *)bytes;
+}
+
+static uint64_t get(struct protocol_reader *reader, size_t size) {
+    const char *bytes = protocol_get_bytes(reader, size);
+    return bytes ? load((const unsigned char *)bytes, size) : 0;
+}
+
+uint8_t protocol_get_u8(struct protocol_reader *reader) {
+    return (uint8_t)get(reader, 1);
+}
+
+uint16_t protocol_get_u16(struct protocol_reader *reader) {
+    return (uint16_t)get(reader, 2);
+}
+
+uint32_t protocol_get_u32(struct protocol_reader *reader) {
+    return (uint32_t)get(reader, 4);
+}
+
+uint64_t protocol_get_u64(struct protocol_reader *reader) {
+    return get(reader, 8);
+}
+
+const char *protocol_get_string(struct protocol_reader *reader, size_t limit) {
+    size_t length = get(reader, 4);
+    if (length > limit) {
+        wrong(reader, "a string is longer than its limit");
+        return "";
+    }
+    const char *bytes = protocol_get_bytes(reader, length + 1);
+    if (!bytes)
+        return "";
+    if (memchr(bytes, '\0', length + 1) != bytes + length) {
+        wrong(reader, "a string has a NUL inside, or none at its end");
+        return "";
+    }
+    return bytes;
+}
+
+const char *protocol_get_rest(struct protocol_reader *reader, size_t *ret_length) {
+    *ret_length = (size_t)(reader->end - reader->at);
+    const char *bytes = (const char *)reader->at;
+    reader->at = reader->end;
+    return bytes;
+}
+
+int protocol_read_end(const struct protocol_reader *reader, enum protocol_type type,
+                      struct failure *failure) {
+    const char *what = reader->wrong               ? reader->wrong
+                       : reader->at != reader->end ? "it goes on after its end"
+                                                   : NULL;
+    if (!what)
+        return 0;
+    return failure_set(failure, -EPROTO, "a malformed %s message: %s", protocol_type_name(type), what);
+}
+
+/* ---- the link */
+
+void protocol_put_hello(struct protocol_writer *writer, const struct protocol_hello *hello) {
+    put(writer, PROTOCOL_MAGIC, 4);
+    put(writer, hello->version, 2);
+    put(writer, hello->capabilities, 8);
+    put(writer, hello->session, 8);
+    put(writer, hello->payload_limit, 4);
+    put(writer, hello->pid, 4);
+    protocol_put_string(writer, hello->program, PROTOCOL_NAME_LIMIT);
+    protocol_put_string(writer, hello->host, PROTOCOL_NAME_LIMIT);
+    protocol_put_bytes(writer, hello->sha256, sizeof hello->sha256);
+}
+
+int protocol_get_hello(const struct protocol_frame *frame, struct protocol_hello *ret,
+                       struct failure *failure) {
+    struct protocol_reader reader;
+    protocol_read(&reader, frame->payload, frame->length);
+    struct protocol_hello hello = {.program = "", .host = ""};
+    if (protocol_get_u32(&reader) != PROTOCOL_MAGIC)
+        wrong(&reader, "it does not begin with the magic number");
+    hello.version = protocol_get_u16(&reader);
+    if (hello.version == PROTOCOL_VERSION || reader.wrong) {
+        hello.capabilities = protocol_get_u64(&reader);
+        hello.session = protocol_get_u64(&reader);
+        hello.payload_limit = protocol_get_u32(&reader);
+        hello.pid = protocol_get_u32(&reader);
+        hello.program = protocol_get_string(&reader, PROTOCOL_NAME_LIMIT);
+        hello.host = protocol_get_string(&reader, PROTOCOL_NAME_LIMIT);
+        const char *sha256 = protocol_get_bytes(&reader, sizeof hello.sha256);
+        if (sha256)
+            memcpy(hello.sha256, sha256, sizeof hello.sha256);
+        int r = protocol_read_end(&reader, frame->type, failure);
+        if (r < 0)
+            return r;
+    }
+    *ret = hello;
+    return 0;
+}
+
+void protocol_put_refuse(struct protocol_writer *writer, const char *sentence) {
+    protocol_put_string(writer, sentence, PROTOCOL_SENTENCE_LIMIT);
+}
+
+int protocol_get_refuse(const struct protocol_frame *frame, const char **ret, struct failure *failure) {
+    struct protocol_reader reader;
+    protocol_read(&reader, frame->payload, frame->length);
+    const char *sentence = protocol_get_string(&reader, PROTOCOL_SENTENCE_LIMIT);
+    int r = protocol_read_end(&reader, frame->type, failure);
+    if (r == 0)
+        *ret = sentence;
+    return r;
+}

@@ -1,0 +1,46 @@
+#include "engine/foundation/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *there(void *memory) {
+    if (!memory) {
+        static const char sentence[] = "assay: out of memory\n";
+        (void)!write(STDERR_FILENO, sentence, sizeof sentence - 1);
+        _exit(1);
+    }
+    return memory;
+}
+
+void *xmalloc(size_t size) {
+    return there(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t count, size_t size) {
+    return there(calloc(count ? count : 1, size ? size : 1));
+}
+
+void *xrealloc(void *memory, size_t size) {
+    return there(realloc(memory, size ? size : 1));
+}
+
+char *xstrdup(const char *string) {
+    return there(strdup(string));
+}
+
+char *xstrndup(const char *string, size_t length) {
+    return there(strndup(string, length));
+}
+
+char *xformat(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *string = NULL;
+    if (vasprintf(&string, format, arguments) < 0)
+        string = NULL;
+    va_end(arguments);
+    return there(string);
+}

@@ -1,0 +1,20 @@
+/*
+ * Memory that is always there: when there is none, the program says so and ends with exit code 1. A run that
+ * ends so is resumed from its journal, and nodes restore themselves. The agent and plugins must not end so;
+ * they use malloc().
+ */
+#ifndef ASSAY_FOUNDATION_MEMORY_H
+#define ASSAY_FOUNDATION_MEMORY_H
+
+#include <stddef.h>
+
+/* As malloc(), calloc(), realloc(), strdup() and strndup(); never NULL. The caller frees. */
+void *xmalloc(size_t size) __attribute__((malloc, alloc_size(1), returns_nonnull));
+void *xcalloc(size_t count, size_t size) __attribute__((malloc, alloc_size(1, 2), returns_nonnull));
+void *xrealloc(void *memory, size_t size) __attribute__((alloc_size(2), returns_nonnull));
+char *xstrdup(const char *string) __attribute__((malloc, returns_nonnull));
+char *xstrndup(const char *string, size_t length) __attribute__((malloc, returns_nonnull));
+/* printf into fresh memory; never NULL. The caller frees. */
+char *xformat(const char *format, ...) __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
+
+#endif

@@ -1,0 +1,432 @@
+#include "engine/remote/link/command.h"
+
+#include "engine/foundation/list.h"
+#include "engine/remote/link/inside.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)REMOTE_COMMANDS_LIMIT == (int)PROTOCOL_COMMAND_LIMIT, "what the agent keeps to");
+
+enum { KEEP_CAPACITY = 64 << 10 };
+
+/* ---- memory: a command lives until both the caller and the link have let go of it */
+
+static size_t position(const struct agent_link *link, uint32_t number) {
+    size_t low = 0, high = link->command_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (link->commands[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct remote_command *find(const struct agent_link *link, uint32_t number) {
+    size_t at = position(link, number);
+    return at < link->command_count && link->commands[at]->number == number ? link->commands[at] : NULL;
+}
+
+static void free_if_nobody_holds(struct remote_command *command) {
+    if (!command->released || !command->ended || command->busy)
+        return;
+    text_clear(&command->queue);
+    free(command);
+}
+
+static void leave_link(struct remote_command *command) {
+    struct agent_link *link = command->link;
+    size_t at = position(link, command->number);
+    memmove(link->commands + at, link->commands + at + 1,
+            (link->command_count - at - 1) * sizeof *link->commands);
+    link->command_count--;
+}
+
+/* EXIT or FAILURE; not both. */
+static void end(struct remote_command *command, const struct remote_exit *exit,
+                const struct failure *failure) {
+    leave_link(command);
+    command->ended = true;
+    text_clear(&command->queue);
+    command->taken = 0;
+    command->busy++;
+    if (!command->released && command->callbacks.on_exit)
+        command->callbacks.on_exit(command, exit, failure, command->context);
+    command->busy--;
+    free_if_nobody_holds(command);
+}
+
+void command_fail_all(struct agent_link *link, const struct failure *failure) {
+    while (link->command_count)
+        end(link->commands[0], NULL, failure);
+}
+
+void command_detach_all(struct agent_link *link) {
+    while (link->command_count) {
+        struct remote_command *command = link->commands[0];
+        leave_link(command);
+        command->ended = true;
+        command->link = NULL;
+        free_if_nobody_holds(command);
+    }
+}
+
+/* ---- starting */
+
+static uint32_t count_strings(const char *const *strings) {
+    uint32_t count = 0;
+    while (strings && strings[count] && count < UINT32_MAX)
+        count++;
+    return count;
+}
+
+static int send_run(struct agent_link *link, uint32_t number,
+                    const struct remote_command_specification *specification, struct failure *failure) {
+    static const char *const nothing[] = {NULL};
+    struct protocol_run run = {
+        .command = number,
+        .input = specification->input == REMOTE_INPUT_STREAM ? PROTOCOL_MODE_STREAM : PROTOCOL_MODE_NULL,
+        .output = (uint8_t)specification->output,
+        .error = (uint8_t)specification->error,
+        .grace_ms = specification->grace_ms,
+        .coalesce_ms = specification->coalesce_ms,
+        .timeout_ms = specification->timeout_ms,
+        .output_limit = specification->output_limit,
+        .error_limit = specification->error_limit,
+        .folder = specification->folder ? specification->folder : ".",
+        .arguments = (const char **)specification->arguments,
+        .argument_count = count_strings(specification->arguments),
+        .environment = (const char **)(specification->environment ? specification->environment : nothing),
+        .environment_count = count_strings(specification->environment),
+        .pus = (uint32_t *)specification->pus,
+        .pu_count = (uint32_t)(specification->pu_count < UINT32_MAX ? specification->pu_count : UINT32_MAX),
+    };
+    struct failure wrong;
+    int r = protocol_check_run(&run, &wrong);
+    if (r == 0 && run.timeout_ms > (uint64_t)INT64_MAX / 1000000)
+        r = failure_set(&wrong, -EINVAL, "the time limit of '%.64s' is too long", run.arguments[0]);
+    if (r < 0) {
+        link_complain(link, failure, r, "%s", wrong.text);
+        if (failure)
+            failure->kind = FAILURE_EXPERIMENT;
+        return r;
+    }
+    struct protocol_writer writer;
+    link_begin(link, &writer, PROTOCOL_RUN);
+    protocol_put_run(&writer, &run);
+    return link_send(link, &writer, failure);
+}
+
+_Static_assert(REMOTE_OUTPUT_STREAM == (int)PROTOCOL_MODE_STREAM &&
+                   REMOTE_OUTPUT_NULL == (int)PROTOCOL_MODE_NULL &&
+                   REMOTE_OUTPUT_MERGE == (int)PROTOCOL_MODE_MERGE && sizeof(unsigned) == sizeof(uint32_t),
+               "a specification is handed on without translation");
+
+int remote_command_start(struct agent_link *link, const struct remote_command_specification *specification,
+                         const struct remote_command_callbacks *callbacks, void *context,
+                         struct remote_command **ret, struct failure *failure) {
+    int r = link_check(link, failure);
+    if (r < 0)
+        return r;
+    r = list_reserve(&link->commands, &link->command_capacity, link->command_count + 1,
+                     sizeof *link->commands, LINK_COMMANDS_LIMIT);
+    if (r == -EFBIG)
+        return link_complain(link, failure, -EBUSY, "%d commands are running; no more are allowed at once",
+                             LINK_COMMANDS_LIMIT);
+    struct remote_command *command = r < 0 ? NULL : calloc(1, sizeof *command);
+    if (!command)
+        return failure_memory(failure);
+    command->link = link;
+    command->number = link_next_number(link);
+    command->callbacks = *callbacks;
+    command->context = context;
+    command->input_stream = specification->input == REMOTE_INPUT_STREAM;
+    command->low_mark = specification->low_mark ? specification->low_mark : REMOTE_LOW_MARK;
+    text_init(&command->queue, REMOTE_INPUT_LIMIT + KEEP_CAPACITY);
+    r = send_run(link, command->number, specification, failure);
+    if (r < 0) {
+        free(command);
+        return r;
+    }
+    link->commands[link->command_count++] = command; /* numbers only grow */
+    *ret = command;
+    return 0;
+}
+
+void remote_command_free(struct remote_command *command) {
+    if (!command)
+        return;
+    if (!command->ended)
+        (void)remote_command_kill(command, SIGKILL, NULL); /* no memory for that: the link's end will do it */
+    command->released = true;
+    text_clear(&command->queue);
+    command->taken = 0;
+    free_if_nobody_holds(command);
+}
+
+/* ---- stdin */
+
+size_t remote_command_queued(const struct remote_command *command) {
+    return command->queue.length - command->taken;
+}
+
+void remote_command_leave(struct remote_command *command) {
+    if (!command)
+        return;
+    command->released = true;
+    free_if_nobody_holds(command);
+}
+
+int remote_command_write(struct remote_command *command, const void *bytes, size_t length, size_t *ret_queued,
+                         struct failure *failure) {
+    if (command->ended || command->end_asked || !command->link)
+        return failure_set(failure, -EPIPE,
+                           "the command takes no more input: it has ended, or its input was closed");
+    if (!command->input_stream)
+        return failure_set(failure, -EINVAL, "the command was started without an input");
+    if (length > REMOTE_INPUT_LIMIT - remote_command_queued(command))
+        return link_complain(command->link, failure, -ENOBUFS,
+                             "more than %zu bytes of input wait for a command", REMOTE_INPUT_LIMIT);
+    if (command->taken >= KEEP_CAPACITY && command->taken >= command->queue.length / 2) {
+        text_consume(&command->queue, command->taken);
+        command->taken = 0;
+    }
+    if (command->queue.length + length > command->queue.limit) {
+        text_consume(&command->queue, command->taken);
+        command->taken = 0;
+    }
+    if (text_append(&command->queue, bytes, length) < 0)
+        return failure_memory(failure);
+    size_t queued = remote_command_queued(command);
+    command->above |= queued > command->low_mark;
+    if (ret_queued)
+        *ret_queued = queued;
+    event_source_defer(command->link->pump);
+    return 0;
+}
+
+int remote_command_close_input(struct remote_command *command, struct failure *failure) {
+    if (!command->input_stream)
+        return failure_set(failure, -EINVAL, "the command was started without an input");
+    if (command->ended || command->end_asked)
+        return 0;
+    command->end_asked = true;
+    event_source_defer(command->link->pump);
+    return 0;
+}
+
+/* One frame of input at most. True if one was sent, so that there may be another. */
+static bool send_input(struct agent_link *link, struct remote_command *command) {
+    size_t queued = remote_command_queued(command);
+    uint64_t credit = command->credit - command->sent;
+    size_t size = queued < credit ? queued : (size_t)credit;
+    if (size > PROTOCOL_CHUNK)
+        size = PROTOCOL_CHUNK;
+    if (size == 0)
+        return false;
+    struct protocol_writer writer;
+    link_begin(link, &writer, PROTOCOL_INPUT);
+    protocol_put_number(&writer, command->number);
+    protocol_put_bytes(&writer, command->queue.bytes + command->taken, size);
+    if (link_send(link, &writer, NULL) < 0)
+        return false;
+    command->taken += size;
+    command->sent += size;
+    if (remote_command_queued(command) == 0) {
+        text_reset(&command->queue);
+        command->taken = 0;
+        if (command->queue.capacity > KEEP_CAPACITY)
+            text_clear(&command->queue);
+    }
+    return true;
+}
+
+static void send_end(struct agent_link *link, struct remote_command *command) {
+    if (!command->end_asked || command->end_sent || remote_command_queued(command) > 0)
+        return;
+    struct protocol_writer writer;
+    link_begin(link, &writer, PROTOCOL_INPUT_END);
+    protocol_put_number(&writer, command->number);
+    command->end_sent = link_send(link, &writer, NULL) == 0;
+}
+
+static void tell_drain(struct remote_command *command) {
+    if (!command->above || remote_command_queued(command) > command->low_mark)
+        return;
+    command->above = false;
+    if (command->released || !command->callbacks.on_drain)
+        return;
+    command->busy++;
+    command->callbacks.on_drain(command, command->context);
+    command->busy--;
+    free_if_nobody_holds(command); /* never, for it has not ended; but the callback may have ended the link */
+}
+
+/* One frame each in turn, so that no command starves the others of the window. Callbacks may start commands,
+ * which come last in the array; none leaves it meanwhile, unless the link ends. */
+void command_pump(struct agent_link *link) {
+    bool more = true;
+    while (more && link_has_window(link)) {
+        more = false;
+        for (size_t i = 0; i < link->command_count && link_has_window(link); i++)
+            more |= send_input(link, link->commands[i]);
+    }
+    for (size_t i = 0; i < link->command_count; i++) {
+        send_end(link, link->commands[i]);
+        tell_drain(link->commands[i]);
+    }
+}
+
+int remote_command_kill(struct remote_command *command, int signal_number, struct failure *failure) {
+    if (command->ended)
+        return 0;
+    if (signal_number < 1 || signal_number > 64)
+        return failure_set(failure, -EINVAL, "there is no signal %d", signal_number);
+    struct protocol_writer writer;
+    link_begin(command->link, &writer, PROTOCOL_KILL);
+    protocol_put_amount(&writer, &(struct protocol_amount){command->number, (uint64_t)signal_number});
+    return link_send(command->link, &writer, failure);
+}
+
+/* ---- what the agent says */
+
+static int take_started(struct remote_command *command, const struct protocol_frame *frame,
+                        struct failure *failure) {
+    struct protocol_started started;
+    int r = protocol_get_started(frame, &started, failure);
+    if (r < 0)
+        return r;
+    if (command->started)
+        return failure_set(failure, -EPROTO, "command %u started twice", command->number);
+    command->started = true;
+    command->credit = started.credit;
+    command->start = (struct remote_start){
+        .pid = (pid_t)started.pid, .wall_ns = started.wall_ns, .monotonic_ns = started.monotonic_ns};
+    command->busy++;
+    if (!command->released && command->callbacks.on_started)
+        command->callbacks.on_started(command, &command->start, command->context);
+    command->busy--;
+    free_if_nobody_holds(command); /* the callback may have freed it and ended the link */
+    return 0;
+}
+
+static int take_output(struct remote_command *command, const struct protocol_frame *frame,
+                       struct failure *failure) {
+    struct protocol_data data;
+    int r = protocol_get_data(frame, &data, failure);
+    if (r < 0)
+        return r;
+    command->busy++;
+    if (!command->released && command->callbacks.on_output)
+        command->callbacks.on_output(command, data.stream == 1 ? REMOTE_STDOUT : REMOTE_STDERR, data.bytes,
+                                     data.length, command->context);
+    command->busy--;
+    free_if_nobody_holds(command);
+    return 0;
+}
+
+static int take_credit(struct remote_command *command, const struct protocol_frame *frame,
+                       struct failure *failure) {
+    struct protocol_amount amount;
+    int r = protocol_get_amount(frame, &amount, failure);
+    if (r < 0)
+        return r;
+    if (amount.amount < command->credit)
+        return failure_set(failure, -EPROTO, "command %u was given less credit than it had", command->number);
+    command->credit = amount.amount;
+    return 0;
+}
+
+static int take_failed(struct remote_command *command, const struct protocol_frame *frame,
+                       struct failure *failure) {
+    struct protocol_error error;
+    int r = protocol_get_error(frame, &error, failure);
+    if (r < 0)
+        return r;
+    if (command->started)
+        return failure_set(failure, -EPROTO, "command %u failed to start after it had started",
+                           command->number);
+    struct failure why;
+    link_complain(command->link, &why, error.code, "%s", error.sentence);
+    why.kind = FAILURE_EXPERIMENT;
+    end(command, NULL, &why);
+    return 0;
+}
+
+static int take_exited(struct remote_command *command, const struct protocol_frame *frame,
+                       struct failure *failure) {
+    struct protocol_exited got;
+    int r = protocol_get_exited(frame, &got, failure);
+    if (r < 0)
+        return r;
+    if (!command->started)
+        return failure_set(failure, -EPROTO, "command %u ended before it started", command->number);
+    struct remote_exit exit = {
+        .signalled = got.flags & PROTOCOL_EXIT_SIGNALLED,
+        .core_dumped = got.flags & PROTOCOL_EXIT_CORE,
+        .code = (int)got.code,
+        .timed_out = got.flags & PROTOCOL_EXIT_TIMED_OUT,
+        .abandoned = got.flags & PROTOCOL_EXIT_ABANDONED,
+        .left_others = got.flags & PROTOCOL_EXIT_LEFT_OTHERS,
+        .output_cut = got.flags & PROTOCOL_EXIT_OUTPUT_CUT,
+        .error_cut = got.flags & PROTOCOL_EXIT_ERROR_CUT,
+        .output_bytes = got.output_bytes,
+        .error_bytes = got.error_bytes,
+        .input_bytes = got.input_bytes,
+        .wall_ns = got.wall_ns,
+        .monotonic_ns = got.monotonic_ns,
+        .user_us = got.user_us,
+        .system_us = got.system_us,
+        .rss_peak_bytes = got.rss_peak_bytes,
+    };
+    end(command, &exit, NULL);
+    return 0;
+}
+
+int command_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
+    struct protocol_reader reader;
+    protocol_read(&reader, frame->payload, frame->length);
+    uint32_t number = protocol_get_u32(&reader);
+    struct remote_command *command = find(link, number);
+    if (reader.wrong || !command)
+        return failure_set(failure, -EPROTO, "a %s message for command %u, which is not running",
+                           protocol_type_name(frame->type), number);
+    switch (frame->type) {
+    case PROTOCOL_STARTED:
+        return take_started(command, frame, failure);
+    case PROTOCOL_FAILED:
+        return take_failed(command, frame, failure);
+    case PROTOCOL_OUTPUT:
+        return take_output(command, frame, failure);
+    case PROTOCOL_CREDIT:
+        return take_credit(command, frame, failure);
+    default:
+        return take_exited(command, frame, failure);
+    }
+}
+
+/* ---- words */
+
+pid_t remote_command_pid(const struct remote_command *command) {
+    return command->start.pid;
+}
+
+bool remote_command_ended(const struct remote_command *command) {
+    return command->ended;
+}
+
+const char *remote_exit_describe(const struct remote_exit *exit, char *buffer, size_t size) {
+    const char *why = exit->timed_out ? "ran past its time limit and " : "";
+    if (exit->abandoned)
+        snprintf(buffer, size, "%scould not be ended: it has another user, or hangs in the kernel", why);
+    else if (exit->signalled)
+        snprintf(buffer, size, "%swas killed by signal %d (%s)", why, exit->code, strsignal(exit->code));
+    else
+        snprintf(buffer, size, "%sexited with status %d", why, exit->code);
+    return buffer;
+}

@@ -1,0 +1,209 @@
+/* The inside of an agent link: what agent-*.c, link-session.c and remote-command.c share. Nobody else
+ * includes it. */
+#ifndef ASSAY_LINK_INSIDE_H
+#define ASSAY_LINK_INSIDE_H
+
+#include "engine/agent/wire/mailbox.h"
+#include "engine/remote/link/command.h"
+#include "engine/remote/link/link.h"
+
+/* A request that is not yet answered. It is in one list of the link: of those that were sent (two lists, so
+ * that what is pumped is found quickly), or in the queue of a share. */
+struct pending_request {
+    struct pending_request *next;
+    uint32_t number;
+    enum protocol_type type;
+    void *context;
+    bool forgotten; /* nobody wants the answer any more */
+    union {
+        agent_facts_callback *facts;
+        agent_bytes_callback *bytes;
+        agent_done_callback *done;
+        agent_hash_callback *hash;
+        agent_tree_callback *tree;
+        agent_clock_callback *clock;
+        agent_statistics_callback *statistics;
+    } callback;
+    agent_piece_callback *piece; /* READ_FILE: takes the bytes as they come, and callback.done the end */
+    char *path;                  /* on the node; NULL for requests without one, and once it is sent */
+    unsigned mode;               /* WRITE_BEGIN */
+    uint64_t size;               /* as in struct protocol_path_request */
+    struct text bytes; /* READ_FILE, LIST_TREE: what has come; WRITE_BEGIN from memory: what is to go */
+    uint64_t sent;     /* of SIZE: WRITE_BEGIN to the agent, READ_FILE with PIECE to us */
+    /* WRITE_BEGIN */
+    int file; /* what is to go, unless it comes from memory; -1: none, or not open while it is queued */
+    char *local_path;
+    bool complete; /* WRITE_END has gone out */
+    bool refused;  /* ERROR came and was told; it is kept until WRITE_END has gone out */
+    /* CLOCK */
+    bool due; /* an exchange is to begin */
+    unsigned exchanges;
+    int64_t asked_wall_ns, asked_monotonic_ns;
+    struct agent_clock clock;
+};
+
+struct request_list {
+    struct pending_request *first, **end;
+};
+
+/* The agent serves only so many files at once; the rest waits here. */
+struct request_share {
+    unsigned active, limit;
+    struct request_list queue;
+};
+
+enum { LINK_QUEUE_LIMIT = 65536 };                 /* requests that wait for a share */
+#define LINK_WRITE_BYTES_LIMIT ((size_t)256 << 20) /* that wait in memory to be written to files */
+
+struct remote_command {
+    struct agent_link *link; /* NULL once the link is freed */
+    uint32_t number;
+    struct remote_command_callbacks callbacks;
+    void *context;
+    bool input_stream;
+    bool started, ended;
+    bool released; /* the caller has freed it; the link lets go when it has ended */
+    unsigned busy; /* callbacks of it that are running */
+    struct remote_start start;
+    struct text queue; /* stdin */
+    size_t taken;      /* bytes of the queue that are in frames */
+    uint64_t sent, credit;
+    size_t low_mark;
+    bool above; /* the low mark, since on_drain was last called */
+    bool end_asked, end_sent;
+};
+
+/* Of a daemon's link. Times are event_loop_now()'s. */
+struct link_session {
+    uint64_t number;            /* 0: the agent ends with its stream, and the rest here means nothing */
+    struct event_source *watch; /* timer. READY: of heartbeat and silence; BROKEN: the lease's end; CLOSING:
+                                   the farewell's */
+    struct event_source *retry; /* timer: the next attempt */
+    int64_t watch_due;
+    int64_t heard, sent; /* when the stream last gave and took bytes */
+    int64_t unheard;     /* since when there is something to be answered for and nothing has come; or -1 */
+    uint32_t heartbeat;  /* the CLOCK request that is not yet answered, or 0 */
+    uint64_t mark;       /* what had come and gone when the stream was new */
+    int64_t broken_at;
+    unsigned attempts;      /* to have a stream since one last brought something */
+    int64_t retry_first_ns; /* the first delay; tests have a shorter one */
+    bool seeking;           /* one of them is under way */
+    bool tried;             /* since it broke, one has failed */
+    int64_t closed_at;      /* when LEAVE was put into the outbox */
+    int64_t farewell_ns; /* for LEAVE to go out, while the stream takes nothing; tests have a shorter one */
+    bool farewell;       /* CLOSING: the one attempt that a broken link has to tell LEAVE */
+    bool told;           /* CLOSING: LEAVE has gone out */
+    bool left;           /* for all we know the agent is there: it is not known to have been told */
+};
+
+struct agent_link {
+    struct event_loop *loop;
+    struct transport *transport;
+    char *node;
+    enum agent_link_state state;
+    struct agent_link_callbacks callbacks;
+    struct inbox inbox;
+    struct outbox outbox;
+    struct event_source *pump;     /* deferred: fill the outbox, give it to the transport */
+    struct event_source *patience; /* timer: HELLO must have come */
+    int64_t patience_ns;
+    struct agent_link_policy policy;
+    struct link_session session;
+    bool write_ended; /* the transport takes nothing any more */
+    bool read_ended;
+    struct agent_greeting greeting;
+    char *greeting_version, *greeting_host;
+    bool failed;
+    struct failure failure; /* if FAILED; while BROKEN, what went wrong last */
+    uint32_t next_number;
+    struct request_list requests, sending; /* SENDING: WRITE_BEGIN and CLOCK, which are pumped */
+    struct request_share reading, writing;
+    size_t queued, write_bytes;       /* against their limits above */
+    struct remote_command **commands; /* by number, ascending, for those that have not ended */
+    size_t command_count, command_capacity;
+};
+
+enum { LINK_COMMANDS_LIMIT = PROTOCOL_COMMAND_LIMIT };
+
+/* May requests be made? 0 or -ENOTCONN and why not. */
+int link_check(const struct agent_link *link, struct failure *failure);
+/* "node NAME" becomes the place. Returns CODE. */
+int link_complain(const struct agent_link *link, struct failure *failure, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+uint32_t link_next_number(struct agent_link *link);
+/* A frame; link_send returns 0, or negative and a sentence, and then nothing was sent. */
+void link_begin(struct agent_link *link, struct protocol_writer *writer, enum protocol_type type);
+int link_send(struct agent_link *link, struct protocol_writer *writer, struct failure *failure);
+/* Is there room for data? */
+bool link_has_window(const struct agent_link *link);
+
+/* agent-link.c, for link-session.c */
+/* The one place where the state changes. WHY: of a CLOSED that was not asked for. */
+void link_set_state(struct agent_link *link, enum agent_link_state state, const struct failure *why);
+/* The end, for good. */
+void link_fail(struct agent_link *link, const struct failure *why);
+int link_send_hello(struct agent_link *link, struct failure *failure);
+int link_start_transport(struct agent_link *link, struct failure *failure);
+
+/* link-session.c. For session 0 all of it does nothing, or says no. */
+void session_init(struct agent_link *link, uint64_t number);
+int session_add_sources(struct agent_link *link); /* 0 or -ENOMEM */
+void session_clear(struct agent_link *link);
+/* What follows the first HELLO. */
+int session_begin(struct agent_link *link, struct failure *failure);
+/* The agent has greeted, on this stream. */
+void session_ready(struct agent_link *link);
+void session_note_sent(struct agent_link *link);
+void session_note_heard(struct agent_link *link);
+/* Was CLOCK_REPLY's request ours? */
+bool session_takes_clock(struct agent_link *link, uint32_t number);
+/* Is a new stream being opened or greeted on? */
+bool session_is_seeking(const struct agent_link *link);
+/* CLOSING, and the stream has ended, in order if WHY is NULL: is there nobody left to be told to leave? */
+bool session_is_over(struct agent_link *link, const struct failure *why);
+/* The stream has ended: true if the link goes on, or looks after its own end. WHY may be NULL. */
+bool session_outlives(struct agent_link *link, const struct failure *why);
+/* The link is about to be CLOSING: true if the agent is being told to leave; then session_tell() closes the
+ * transport as soon as that has gone out. */
+bool session_leaves(struct agent_link *link);
+void session_tell(struct agent_link *link);
+/* CLOSED. */
+void session_stop(struct agent_link *link);
+
+/* agent-request.c */
+void request_init(struct agent_link *link);
+/* A request of TYPE, not yet sent; PATH may be NULL. BYTES_LIMIT is that of its bytes. */
+int request_new(struct agent_link *link, enum protocol_type type, const char *path, size_t bytes_limit,
+                void *context, struct pending_request **ret, struct failure *failure);
+void request_free(struct agent_link *link, struct pending_request *request);
+/* Sends it, or puts it into the queue. Takes it over, also on failure. */
+int request_submit(struct agent_link *link, struct pending_request *request, struct failure *failure);
+int request_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure);
+/* Sends what is queued, as the shares allow, and adds to the outbox the files that are being written, as far
+ * as the window allows. May call back. */
+void request_pump(struct agent_link *link);
+void request_fail_all(struct agent_link *link, const struct failure *failure);
+void request_free_all(struct agent_link *link);
+/* The answers that would go to CONTEXT go nowhere. */
+void request_forget(struct agent_link *link, const void *context);
+
+/* agent-transfer.c: WRITE_BEGIN */
+/* Opens the file that is sent, if there is one. */
+int transfer_open(struct pending_request *request, struct failure *failure);
+/* As far as the window allows. */
+void transfer_pump(struct agent_link *link, struct pending_request *request);
+/* False if there is no memory for it now. */
+bool transfer_end(struct agent_link *link, struct pending_request *request);
+
+/* agent-tree.c: the bytes of a listing as an array that the caller frees; it points into them. -EPROTO: they
+ * are malformed. */
+int tree_parse(const struct text *bytes, struct agent_entry **ret, size_t *ret_count,
+               struct failure *failure);
+
+/* remote-command.c */
+int command_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure);
+void command_pump(struct agent_link *link);
+void command_fail_all(struct agent_link *link, const struct failure *failure);
+void command_detach_all(struct agent_link *link);
+
+#endif

@@ -1,0 +1,493 @@
+#include "engine/remote/link/link.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/remote/link/inside.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef ASSAY_VERSION
+#define ASSAY_VERSION "unversioned"
+#endif
+
+enum { OUTBOX_LIMIT = 64 << 20, READS_A_TURN = 16 };
+
+/* ---- what the other files use */
+
+int link_complain(const struct agent_link *link, struct failure *failure, int code, const char *format, ...) {
+    char text[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    failure_set(failure, code, "%s", text);
+    if (failure)
+        snprintf(failure->place, sizeof failure->place, "node %s", link->node);
+    return code;
+}
+
+int link_check(const struct agent_link *link, struct failure *failure) {
+    if (link->state > AGENT_LINK_IDLE && link->state < AGENT_LINK_CLOSING)
+        return 0;
+    if (link->failed)
+        return link_complain(link, failure, -ENOTCONN, "there is no connection: %s", link->failure.text);
+    return link_complain(link, failure, -ENOTCONN, "there is no connection: it %s",
+                         link->state == AGENT_LINK_IDLE ? "was not started" : "was closed");
+}
+
+uint32_t link_next_number(struct agent_link *link) {
+    return ++link->next_number;
+}
+
+void link_begin(struct agent_link *link, struct protocol_writer *writer, enum protocol_type type) {
+    outbox_begin(&link->outbox, writer, type);
+}
+
+int link_send(struct agent_link *link, struct protocol_writer *writer, struct failure *failure) {
+    int r = outbox_end(&link->outbox, writer);
+    if (r == -ENOMEM)
+        return failure_memory(failure);
+    if (r == -EMSGSIZE)
+        return link_complain(link, failure, r, "a %s message would have more than %d bytes",
+                             protocol_type_name(writer->type), PROTOCOL_PAYLOAD_LIMIT);
+    if (r < 0)
+        return link_complain(link, failure, r, "more than %d bytes of requests wait for the agent",
+                             OUTBOX_LIMIT);
+    event_source_defer(link->pump);
+    return 0;
+}
+
+bool link_has_window(const struct agent_link *link) {
+    return outbox_kept(&link->outbox) < PROTOCOL_WINDOW;
+}
+
+/* ---- states */
+
+static void tell_closed(struct agent_link *link, const struct failure *why) {
+    struct failure told;
+    if (why) {
+        link->failed = true;
+        link->failure = told = *why;
+    } else {
+        link_complain(link, &told, -ENOTCONN, "the connection was closed");
+    }
+    request_fail_all(link, &told);
+    command_fail_all(link, &told);
+    if (link->callbacks.on_closed)
+        link->callbacks.on_closed(link, why ? &link->failure : NULL, link->callbacks.context);
+}
+
+/* It goes forward, but for a daemon's link that is ready, broken, and ready again. */
+void link_set_state(struct agent_link *link, enum agent_link_state state, const struct failure *why) {
+    enum agent_link_state before = link->state;
+    bool resumed = before == AGENT_LINK_BROKEN && state == AGENT_LINK_READY;
+    if (state <= before && !resumed)
+        return;
+    link->state = state;
+    if (state != AGENT_LINK_GREETING)
+        event_source_set_timer(link->patience, -1, 0);
+    const struct agent_link_callbacks *told = &link->callbacks;
+    if (resumed && told->on_resumed)
+        told->on_resumed(link, event_loop_now(link->loop) - link->session.broken_at, told->context);
+    else if (state == AGENT_LINK_READY && !resumed && told->on_ready)
+        told->on_ready(link, told->context);
+    else if (state == AGENT_LINK_BROKEN && told->on_broken)
+        told->on_broken(link, &link->failure, told->context);
+    if (state != AGENT_LINK_CLOSED)
+        return;
+    session_stop(link);
+    (void)transport_want(link->transport, 0); /* what still comes would wake the loop for ever */
+    tell_closed(link, why);
+}
+
+void link_fail(struct agent_link *link, const struct failure *why) {
+    if (link->state == AGENT_LINK_CLOSED)
+        return;
+    /* Told to go already: however it goes, that was asked for. */
+    bool asked = link->state == AGENT_LINK_CLOSING;
+    transport_close(link->transport);
+    link_set_state(link, AGENT_LINK_CLOSED, asked ? NULL : why);
+}
+
+/* The end of the stream, and of the link unless that outlives it. */
+static void lose_stream(struct agent_link *link, const struct failure *why) {
+    if (link->state == AGENT_LINK_CLOSING && session_is_over(link, why))
+        link_set_state(link, AGENT_LINK_CLOSED, NULL);
+    else if (!session_outlives(link, why) && why)
+        link_fail(link, why);
+}
+
+/* The agent said something that it must not say. It is told why, if it still listens. */
+static void fail_protocol(struct agent_link *link, const struct failure *wrong) {
+    struct failure why;
+    link_complain(link, &why, -EPROTO, "the agent broke the protocol: %s", wrong->text);
+    struct protocol_writer writer;
+    link_begin(link, &writer, PROTOCOL_REFUSE);
+    protocol_put_refuse(&writer, wrong->text);
+    size_t length;
+    const char *bytes;
+    if (outbox_end(&link->outbox, &writer) == 0 && (bytes = outbox_unsent(&link->outbox, &length)))
+        (void)transport_write(link->transport, bytes, length); /* once: it is a courtesy */
+    link_fail(link, &why);
+}
+
+static void on_patience(struct event_source *self, void *context) {
+    (void)self;
+    struct agent_link *link = context;
+    struct failure why;
+    link_complain(link, &why, -ETIMEDOUT, "the agent did not answer within %.3g s",
+                  (double)link->patience_ns / (double)EVENT_SECOND);
+    lose_stream(link, &why);
+}
+
+/* ---- sending */
+
+/* Is anything that comes to be looked at? */
+static bool is_listening(const struct agent_link *link) {
+    return link->state == AGENT_LINK_GREETING || link->state == AGENT_LINK_READY || session_is_seeking(link);
+}
+
+/* As far as the stream takes it now. */
+static void write_out(struct agent_link *link) {
+    const char *bytes;
+    size_t length;
+    bool is_open = link->transport->state == TRANSPORT_OPEN; /* a new one may still be starting */
+    while (is_open && !link->write_ended && (bytes = outbox_unsent(&link->outbox, &length))) {
+        ssize_t sent = transport_write(link->transport, bytes, length);
+        if (sent == -EAGAIN)
+            break;
+        if (sent < 0) {
+            /* Why it ended will be read, or told by the transport. */
+            link->write_ended = true;
+            break;
+        }
+        session_note_sent(link);
+        outbox_sent(&link->outbox, (size_t)sent);
+    }
+}
+
+static void flush(struct agent_link *link) {
+    size_t length;
+    write_out(link);
+    unsigned read = is_listening(link) && !link->read_ended ? EVENT_READ : 0u;
+    unsigned write = !link->write_ended && outbox_unsent(&link->outbox, &length) ? EVENT_WRITE : 0u;
+    int r = transport_want(link->transport, read | write);
+    if (r < 0) {
+        struct failure why;
+        link_complain(link, &why, r, "cannot wait for the agent: %s", strerror(-r));
+        lose_stream(link, &why);
+    }
+}
+
+static void on_pump(struct event_source *self, void *context) {
+    (void)self;
+    struct agent_link *link = context;
+    if (link->state == AGENT_LINK_GREETING || link->state == AGENT_LINK_READY) {
+        request_pump(link);
+        command_pump(link);
+        if (inbox_owes(&link->inbox))
+            (void)outbox_put_acknowledgement(&link->outbox); /* owed still, if there is no memory now */
+    }
+    bool leaving = link->state == AGENT_LINK_CLOSING && link->session.number && !link->session.told;
+    if (is_listening(link) || leaving)
+        flush(link);
+    if (leaving)
+        session_tell(link);
+}
+
+int link_send_hello(struct agent_link *link, struct failure *failure) {
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    struct protocol_writer writer;
+    link_begin(link, &writer, PROTOCOL_HELLO);
+    protocol_put_hello(&writer, &(struct protocol_hello){.version = PROTOCOL_VERSION,
+                                                         .capabilities = PROTOCOL_CAPABILITIES,
+                                                         .session = link->session.number,
+                                                         .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
+                                                         .pid = (uint32_t)getpid(),
+                                                         .program = ASSAY_VERSION,
+                                                         .host = host});
+    return link_send(link, &writer, failure);
+}
+
+/* ---- receiving */
+
+static int keep_greeting(struct agent_link *link, const struct protocol_hello *hello) {
+    link->greeting_version = xstrdup(hello->program);
+    link->greeting_host = xstrdup(hello->host);
+    link->greeting = (struct agent_greeting){.protocol = hello->version,
+                                             .capabilities = hello->capabilities,
+                                             .version = link->greeting_version,
+                                             .host_name = link->greeting_host,
+                                             .pid = (pid_t)hello->pid};
+    static const unsigned char unknown[PROTOCOL_HASH_SIZE];
+    if (memcmp(hello->sha256, unknown, sizeof unknown) != 0)
+        for (int i = 0; i < PROTOCOL_HASH_SIZE; i++)
+            snprintf(link->greeting.sha256 + 2 * i, 3, "%02x", hello->sha256[i]);
+    return 0;
+}
+
+static int take_greeting(struct agent_link *link, const struct protocol_frame *frame,
+                         struct failure *failure) {
+    struct protocol_hello hello;
+    int r = protocol_get_hello(frame, &hello, failure);
+    if (r < 0)
+        return r;
+    if (hello.version != PROTOCOL_VERSION || hello.payload_limit < PROTOCOL_PAYLOAD_LIMIT) {
+        struct failure why;
+        link_complain(
+            link, &why, -EPROTO,
+            "the agent speaks protocol %u, with payloads of %u bytes; this engine (version %s) speaks "
+            "protocol %d, with %d",
+            hello.version, hello.payload_limit, ASSAY_VERSION, PROTOCOL_VERSION, PROTOCOL_PAYLOAD_LIMIT);
+        link_fail(link, &why);
+        return 0;
+    }
+    if (hello.session != link->session.number)
+        return failure_set(failure, -EPROTO, "it has session %llx where %llx was asked for",
+                           (unsigned long long)hello.session, (unsigned long long)link->session.number);
+    if (link->state == AGENT_LINK_GREETING) {
+        r = keep_greeting(link, &hello);
+    } else {
+        r = outbox_resume(&link->outbox, frame->acknowledged, failure);
+        link->greeting.resumed += r == 0;
+    }
+    if (r < 0)
+        return r;
+    session_ready(link);
+    link_set_state(link, AGENT_LINK_READY, NULL); /* not if it is closing: then this was its farewell */
+    return 0;
+}
+
+static int dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
+    if (frame->type == PROTOCOL_REFUSE) {
+        const char *sentence;
+        int r = protocol_get_refuse(frame, &sentence, failure);
+        if (r < 0)
+            return r;
+        struct failure why;
+        link_complain(link, &why, -ECONNREFUSED, "%s", sentence);
+        link_fail(link, &why);
+        return 0;
+    }
+    if (link->state != AGENT_LINK_READY && frame->type == PROTOCOL_HELLO)
+        return take_greeting(link, frame, failure);
+    if (link->state != AGENT_LINK_READY)
+        return failure_set(failure, -EPROTO, "a %s message came before HELLO",
+                           protocol_type_name(frame->type));
+    switch (frame->type) {
+    case PROTOCOL_ACK:
+        return 0;
+    case PROTOCOL_FACTS:
+    case PROTOCOL_FILE_DATA:
+    case PROTOCOL_DONE:
+    case PROTOCOL_ERROR:
+    case PROTOCOL_STATISTICS_REPLY:
+    case PROTOCOL_CLOCK_REPLY:
+    case PROTOCOL_HASH:
+        return request_dispatch(link, frame, failure);
+    case PROTOCOL_STARTED:
+    case PROTOCOL_FAILED:
+    case PROTOCOL_OUTPUT:
+    case PROTOCOL_CREDIT:
+    case PROTOCOL_EXITED:
+        return command_dispatch(link, frame, failure);
+    default:
+        return failure_set(failure, -EPROTO, "a %s message came to the engine",
+                           protocol_type_name(frame->type));
+    }
+}
+
+static int take_frames(struct agent_link *link, struct failure *failure) {
+    struct protocol_frame frame;
+    int r = 0;
+    while (is_listening(link) && (r = inbox_next(&link->inbox, &frame, failure)) > 0) {
+        r = outbox_acknowledge(&link->outbox, frame.acknowledged, failure);
+        if (r == 0)
+            r = dispatch(link, &frame, failure);
+        if (r < 0)
+            return r;
+    }
+    return r < 0 ? r : 0;
+}
+
+static void receive(struct agent_link *link) {
+    struct failure failure;
+    for (int i = 0; i < READS_A_TURN && is_listening(link); i++) {
+        char *space;
+        size_t size;
+        if (inbox_reserve(&link->inbox, &space, &size) < 0)
+            return; /* the bytes stay where they are until there is memory */
+        ssize_t got = transport_read(link->transport, space, size);
+        if (got == -EAGAIN)
+            break;
+        if (got <= 0) {
+            /* The transport will say why. */
+            link->read_ended = true;
+            break;
+        }
+        session_note_heard(link);
+        inbox_fill(&link->inbox, (size_t)got);
+        if (take_frames(link, &failure) < 0) {
+            fail_protocol(link, &failure);
+            return;
+        }
+        if ((size_t)got < size)
+            break;
+    }
+    /* Acknowledgements, credit and answers may have made room. */
+    event_source_defer(link->pump);
+}
+
+static void on_ready(struct transport *transport, unsigned events, void *context) {
+    (void)transport;
+    struct agent_link *link = context;
+    if (events & EVENT_READ && is_listening(link))
+        receive(link);
+    if (events & EVENT_WRITE)
+        event_source_defer(link->pump);
+}
+
+static void on_state(struct transport *transport, enum transport_state state, const struct failure *why,
+                     void *context) {
+    (void)transport;
+    struct agent_link *link = context;
+    if (state == TRANSPORT_OPEN) {
+        if (link->state == AGENT_LINK_OPENING)
+            link_set_state(link, AGENT_LINK_GREETING, NULL);
+        /* Who was told to leave before the stream was open need not answer. */
+        if (link->state != AGENT_LINK_CLOSING || session_is_seeking(link))
+            event_source_set_timer(link->patience, link->patience_ns, 0);
+        event_source_defer(link->pump);
+    } else if (link->state != AGENT_LINK_CLOSED) {
+        lose_stream(link, why);
+    }
+}
+
+/* ---- life */
+
+int agent_link_new(struct event_loop *loop, struct transport *transport,
+                   const struct agent_link_callbacks *callbacks, struct agent_link **ret,
+                   struct failure *failure) {
+    struct agent_link *link = calloc(1, sizeof *link);
+    if (!link) {
+        transport_free(transport);
+        return failure_memory(failure);
+    }
+    link->loop = loop;
+    link->transport = transport;
+    request_init(link);
+    session_init(link, transport->session);
+    if (callbacks)
+        link->callbacks = *callbacks;
+    inbox_init(&link->inbox);
+    outbox_init(&link->outbox, &link->inbox, OUTBOX_LIMIT);
+    link->node = strdup(transport->node);
+    link->pump = event_loop_add_deferred(loop, on_pump, link);
+    link->patience = event_loop_add_timer(loop, -1, 0, on_patience, link);
+    if (!link->node || !link->pump || !link->patience || session_add_sources(link) < 0) {
+        agent_link_free(link);
+        return failure_memory(failure);
+    }
+    *ret = link;
+    return 0;
+}
+
+void agent_link_free(struct agent_link *link) {
+    if (!link)
+        return;
+    /* A daemon does not end with its stream: it is told, if the stream takes that now. */
+    if ((session_leaves(link) || link->state == AGENT_LINK_CLOSING) && !link->outbox.held)
+        write_out(link);
+    transport_free(link->transport);
+    event_source_remove(link->pump);
+    event_source_remove(link->patience);
+    session_clear(link);
+    request_free_all(link);
+    command_detach_all(link);
+    free(link->commands);
+    free(link->greeting_version);
+    free(link->greeting_host);
+    free(link->node);
+    inbox_clear(&link->inbox);
+    outbox_clear(&link->outbox);
+    free(link);
+}
+
+int link_start_transport(struct agent_link *link, struct failure *failure) {
+    struct transport_listener listener = {.on_state = on_state, .on_ready = on_ready, .context = link};
+    return transport_start(link->transport, &listener, failure);
+}
+
+int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure *failure) {
+    if (link->state != AGENT_LINK_IDLE)
+        return link_complain(link, failure, -EALREADY, "the connection was started before");
+    int r = link_send_hello(link, failure);
+    if (r == 0)
+        r = session_begin(link, failure);
+    if (r < 0)
+        return r;
+    link->patience_ns = timeout_ns;
+    link_set_state(link, AGENT_LINK_OPENING, NULL);
+    struct failure own = {0};
+    r = link_start_transport(link, &own);
+    if (r < 0) {
+        link_complain(link, &link->failure, r, "%s", own.text);
+        link->failed = true;
+        link->state = AGENT_LINK_CLOSED; /* nobody is waiting yet, so nobody is told but the caller */
+        if (failure)
+            *failure = link->failure;
+    }
+    return r;
+}
+
+void agent_link_close(struct agent_link *link) {
+    if (link->state == AGENT_LINK_IDLE) {
+        link_set_state(link, AGENT_LINK_CLOSED, NULL);
+        return;
+    }
+    if (link->state >= AGENT_LINK_CLOSING)
+        return;
+    if (session_leaves(link)) {
+        link_set_state(link, AGENT_LINK_CLOSING, NULL);
+        flush(link);
+        session_tell(link);
+        return;
+    }
+    if (is_listening(link))
+        flush(link); /* what was asked for before it goes, as far as the stream takes it now */
+    if (link->state >= AGENT_LINK_CLOSING)
+        return;
+    link->session.told = true; /* or it never will be */
+    link_set_state(link, AGENT_LINK_CLOSING, NULL);
+    transport_close(link->transport);
+}
+
+enum agent_link_state agent_link_state(const struct agent_link *link) {
+    return link->state;
+}
+
+const struct failure *agent_link_failure(const struct agent_link *link) {
+    return link->failed ? &link->failure : NULL;
+}
+
+const char *agent_link_node(const struct agent_link *link) {
+    return link->node;
+}
+
+struct event_loop *agent_link_loop(const struct agent_link *link) {
+    return link->loop;
+}
+
+const struct transport *agent_link_transport(const struct agent_link *link) {
+    return link->transport;
+}
+
+const struct agent_greeting *agent_link_greeting(const struct agent_link *link) {
+    return &link->greeting;
+}

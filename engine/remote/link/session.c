@@ -1,0 +1,408 @@
+/*
+ * What a daemon's link has beyond its stream: a lease and a heartbeat, the search for a new stream when one
+ * has broken, and the farewell. Links of session 0 pass through here and are left alone.
+ */
+#include "engine/remote/link/inside.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define RETRY_FIRST (EVENT_SECOND / 2)
+#define RETRY_MOST (10 * EVENT_SECOND)
+#define FAREWELL_NS (5 * EVENT_SECOND)  /* for LEAVE to be taken, by a broken link's one attempt too */
+#define FAREWELLS_MOST 6                /* so often longer, while the stream still takes what is before it */
+#define FIRST_LEASE (60 * EVENT_SECOND) /* of an agent that has been told no other */
+
+static bool is_session(const struct agent_link *link) {
+    return link->session.number != 0;
+}
+
+static int64_t now(const struct agent_link *link) {
+    return event_loop_now(link->loop);
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static double seconds(int64_t ns) {
+    return (double)ns / (double)EVENT_SECOND;
+}
+
+/* ---- policy */
+
+void agent_link_set_policy(struct agent_link *link, const struct agent_link_policy *policy) {
+    if (link->state != AGENT_LINK_IDLE)
+        return;
+    if (policy->lease_ns > 0)
+        link->policy.lease_ns = least(policy->lease_ns, (int64_t)PROTOCOL_LEASE_LIMIT_MS * EVENT_MILLISECOND);
+    if (policy->heartbeat_ns > 0)
+        link->policy.heartbeat_ns = policy->heartbeat_ns;
+    if (policy->silence_ns > 0)
+        link->policy.silence_ns = policy->silence_ns;
+}
+
+void session_init(struct agent_link *link, uint64_t number) {
+    link->session.number = number;
+    link->session.retry_first_ns = RETRY_FIRST;
+    link->session.farewell_ns = FAREWELL_NS;
+    agent_link_set_policy(link, &(struct agent_link_policy){.lease_ns = AGENT_LINK_LEASE_NS,
+                                                            .heartbeat_ns = AGENT_LINK_HEARTBEAT_NS,
+                                                            .silence_ns = AGENT_LINK_SILENCE_NS});
+}
+
+int session_begin(struct agent_link *link, struct failure *failure) {
+    if (!is_session(link))
+        return 0;
+    /* A beat must be answered before its want counts as silence, and one may be lost before the lease ends.
+     */
+    struct agent_link_policy *policy = &link->policy;
+    policy->heartbeat_ns = least(policy->heartbeat_ns, least(policy->lease_ns / 3, policy->silence_ns / 2));
+    struct protocol_writer writer;
+    link_begin(link, &writer, PROTOCOL_LEASE);
+    int64_t lease_ms = policy->lease_ns / EVENT_MILLISECOND;
+    protocol_put_lease(&writer, lease_ms > 0 ? (uint64_t)lease_ms : 1);
+    return link_send(link, &writer, failure);
+}
+
+/* ---- the watch: a timer, whose meaning is the state's */
+
+static void set_watch(struct agent_link *link, int64_t due) {
+    int64_t delay = due - now(link);
+    link->session.watch_due = due;
+    event_source_set_timer(link->session.watch, delay > 0 ? delay : 0, 0);
+}
+
+void session_note_sent(struct agent_link *link) {
+    struct link_session *session = &link->session;
+    session->sent = now(link);
+    if (session->unheard < 0)
+        session->unheard = session->sent;
+}
+
+void session_note_heard(struct agent_link *link) {
+    struct link_session *session = &link->session;
+    session->heard = now(link);
+    /* While a beat is out the next silence begins at once. */
+    session->unheard = session->heartbeat ? session->heard : -1;
+}
+
+bool session_takes_clock(struct agent_link *link, uint32_t number) {
+    if (number == 0 || number != link->session.heartbeat)
+        return false;
+    link->session.heartbeat = 0;
+    link->session.unheard = -1;
+    return true;
+}
+
+/* CLOCK, for nothing but its answer. When there is no memory for it, the next round tries again. */
+static void beat(struct agent_link *link) {
+    uint32_t number = link_next_number(link);
+    struct protocol_writer writer;
+    link_begin(link, &writer, PROTOCOL_CLOCK);
+    protocol_put_number(&writer, number);
+    if (link_send(link, &writer, NULL) == 0)
+        link->session.heartbeat = number;
+}
+
+/* When a beat is due: so long after we last said anything, or after we said something and heard nothing. */
+static int64_t beat_due(const struct agent_link *link) {
+    const struct link_session *session = &link->session;
+    int64_t from = session->unheard >= 0 ? least(session->unheard, session->sent) : session->sent;
+    return from + link->policy.heartbeat_ns;
+}
+
+static void lose(struct agent_link *link, const struct failure *why);
+
+static void watch_stream(struct agent_link *link) {
+    struct link_session *session = &link->session;
+    const struct agent_link_policy *policy = &link->policy;
+    /* If it is us who were away (stopped, or busy in one callback), what has come meanwhile is not read yet.
+     */
+    if (now(link) - session->watch_due > policy->silence_ns / 4 && session->unheard >= 0)
+        session->unheard = now(link);
+    if (session->heartbeat && session->unheard >= 0 && now(link) - session->unheard >= policy->silence_ns) {
+        struct failure why;
+        link_complain(link, &why, -ETIMEDOUT, "nothing was heard from the agent for %.3g s",
+                      seconds(policy->silence_ns));
+        lose(link, &why);
+        return;
+    }
+    int64_t next = beat_due(link);
+    if (!session->heartbeat && next <= now(link))
+        beat(link);
+    if (session->heartbeat)
+        next = (session->unheard >= 0 ? session->unheard : now(link)) + policy->silence_ns;
+    if (next <= now(link))
+        next = now(link) + policy->heartbeat_ns; /* there was no memory for it */
+    set_watch(link, least(next, now(link) + policy->heartbeat_ns));
+}
+
+/* ---- broken */
+
+static uint64_t progress(const struct agent_link *link) {
+    return link->inbox.received + link->outbox.acknowledged;
+}
+
+/* At once; then 0.5 s, doubling; up to a fifth more by chance, so that the many links that broke together do
+ * not all come back together. */
+static int64_t retry_delay(const struct link_session *session) {
+    if (session->attempts == 0)
+        return 0;
+    unsigned doublings = session->attempts - 1;
+    int64_t delay = least(doublings < 20 ? session->retry_first_ns << doublings : RETRY_MOST, RETRY_MOST);
+    uint32_t chance = 0;
+    (void)!getrandom(&chance, sizeof chance, GRND_NONBLOCK);
+    return delay + (int64_t)((double)delay * 0.2 * ((double)chance / (double)UINT32_MAX));
+}
+
+static void retry_later(struct agent_link *link) {
+    event_source_set_timer(link->session.retry, retry_delay(&link->session), 0);
+}
+
+/* The stream that broke is not listened to any more; it is freed when there is another. */
+static void lose(struct agent_link *link, const struct failure *why) {
+    struct link_session *session = &link->session;
+    session->broken_at = now(link);
+    session->tried = false;
+    /* A stream that brought nothing counts as an attempt: whoever breaks each at once is not hammered. */
+    if (progress(link) != session->mark)
+        session->attempts = 0;
+    link->failure = *why;
+    (void)transport_want(link->transport, 0);
+    retry_later(link);
+    set_watch(link, session->heard + link->policy.lease_ns);
+    link_set_state(link, AGENT_LINK_BROKEN, NULL);
+    if (link->state == AGENT_LINK_BROKEN)
+        transport_close(link->transport);
+}
+
+/* An attempt that failed may have brought a sign of life: the lease counts from that. */
+static void give_up_or_watch(struct agent_link *link) {
+    struct failure why;
+    int64_t end = link->session.heard + link->policy.lease_ns;
+    if (now(link) < end) {
+        set_watch(link, end);
+        return;
+    }
+    link_complain(link, &why, -ETIMEDOUT,
+                  "the agent was not heard for %.3g s, which is its lease, so it has left; the last try: %s",
+                  seconds(link->policy.lease_ns), link->failure.text);
+    link_fail(link, &why);
+}
+
+static bool is_final(int code) {
+    return code == -ESTALE || code == -EACCES || code == -EKEYREJECTED || code == -ENOTSUP;
+}
+
+static void fail_attempt(struct agent_link *link, const struct failure *why) {
+    struct link_session *session = &link->session;
+    session->seeking = false;
+    session->tried = true;
+    if (link->state == AGENT_LINK_CLOSING) {
+        if (why->code == -ESTALE)
+            session->left = false;
+        link_set_state(link, AGENT_LINK_CLOSED, NULL);
+        return;
+    }
+    event_source_set_timer(link->patience, -1, 0);
+    if (is_final(why->code)) {
+        struct failure told;
+        link_complain(link, &told, why->code, "the connection broke and cannot be made again: %s", why->text);
+        link_fail(link, &told);
+        return;
+    }
+    link->failure = *why;
+    transport_close(link->transport);
+    retry_later(link);
+    give_up_or_watch(link);
+}
+
+static int begin_attempt(struct agent_link *link, struct failure *failure) {
+    struct transport *renewed = NULL;
+    int r = transport_renew(link->transport, &renewed, failure);
+    if (r < 0)
+        return r;
+    transport_free(link->transport);
+    link->transport = renewed;
+    link->read_ended = link->write_ended = false;
+    inbox_restart(&link->inbox);
+    outbox_restart(&link->outbox);
+    r = link_send_hello(link, failure);
+    return r < 0 ? r : link_start_transport(link, failure);
+}
+
+static void on_retry(struct event_source *self, void *context) {
+    (void)self;
+    struct agent_link *link = context;
+    if (link->state != AGENT_LINK_BROKEN && link->state != AGENT_LINK_CLOSING)
+        return;
+    struct failure why;
+    link->session.attempts++;
+    link->session.seeking = true;
+    if (begin_attempt(link, &why) < 0)
+        fail_attempt(link, &why);
+}
+
+/* LEAVE waits behind all that was asked for: while a slow stream still takes of that, it is given more time.
+ */
+static bool farewell_goes_on(struct agent_link *link) {
+    const struct link_session *session = &link->session;
+    int64_t last = session->closed_at + FAREWELLS_MOST * session->farewell_ns;
+    int64_t next = least(session->sent + session->farewell_ns, last);
+    bool moves = session->sent >= session->closed_at && next > now(link);
+    /* If it is us who were away, the stream may take more. */
+    if (now(link) - session->watch_due > session->farewell_ns / 4)
+        next = least(now(link) + session->farewell_ns, last);
+    else if (!moves)
+        return false;
+    if (next <= now(link))
+        return false;
+    set_watch(link, next);
+    return true;
+}
+
+static void on_watch(struct event_source *self, void *context) {
+    (void)self;
+    struct agent_link *link = context;
+    struct link_session *session = &link->session;
+    switch (link->state) {
+    case AGENT_LINK_READY:
+        watch_stream(link);
+        break;
+    case AGENT_LINK_BROKEN:
+        /* The first attempt is always waited for: it may be that the agent heard us after we heard it. */
+        if (session->tried)
+            give_up_or_watch(link);
+        break;
+    case AGENT_LINK_CLOSING:
+        if (!session->told && !farewell_goes_on(link))
+            link_set_state(link, AGENT_LINK_CLOSED, NULL);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- what the link asks and tells */
+
+int session_add_sources(struct agent_link *link) {
+    if (!is_session(link))
+        return 0;
+    link->session.watch = event_loop_add_timer(link->loop, -1, 0, on_watch, link);
+    link->session.retry = event_loop_add_timer(link->loop, -1, 0, on_retry, link);
+    return link->session.watch && link->session.retry ? 0 : -ENOMEM;
+}
+
+void session_clear(struct agent_link *link) {
+    event_source_remove(link->session.watch);
+    event_source_remove(link->session.retry);
+}
+
+bool session_is_seeking(const struct agent_link *link) {
+    return link->session.seeking;
+}
+
+void session_ready(struct agent_link *link) {
+    struct link_session *session = &link->session;
+    if (!is_session(link))
+        return;
+    session->seeking = false;
+    /* What the stream before brought to the agent is known only now. */
+    if (progress(link) != session->mark)
+        session->attempts = 0;
+    session->mark = progress(link);
+    session->heard = session->sent = now(link);
+    session->unheard = session->heartbeat ? session->heard : -1;
+    if (link->state != AGENT_LINK_CLOSING)
+        set_watch(link, now(link) + link->policy.heartbeat_ns);
+}
+
+bool session_is_over(struct agent_link *link, const struct failure *why) {
+    struct link_session *session = &link->session;
+    if (!is_session(link))
+        return true;
+    if (session->told && !why)
+        session->left = false;
+    return session->told && !session->left;
+}
+
+bool session_outlives(struct agent_link *link, const struct failure *why) {
+    struct link_session *session = &link->session;
+    struct failure end;
+    if (!is_session(link))
+        return false;
+    if (!why) {
+        link_complain(link, &end, -ECONNRESET, "the connection ended");
+        why = &end;
+    }
+    switch (link->state) {
+    case AGENT_LINK_READY:
+        lose(link, why);
+        return true;
+    case AGENT_LINK_BROKEN:
+        if (session->seeking)
+            fail_attempt(link, why);
+        return true;
+    case AGENT_LINK_CLOSING:
+        if (session->seeking || session->farewell || is_final(why->code)) {
+            fail_attempt(link, why);
+        } else {
+            session->farewell = true;
+            session->told = false; /* or LEAVE was lost with the stream */
+            set_watch(link, now(link) + session->farewell_ns);
+            event_source_set_timer(session->retry, 0, 0);
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool session_leaves(struct agent_link *link) {
+    struct link_session *session = &link->session;
+    bool is_there = link->state >= AGENT_LINK_GREETING && link->state <= AGENT_LINK_BROKEN;
+    bool may_be_there = link->state == AGENT_LINK_OPENING && link->transport->begun;
+    if (!is_session(link) || !(is_there || may_be_there))
+        return false;
+    session->left = true;
+    session->closed_at = now(link);
+    struct protocol_writer writer;
+    link_begin(link, &writer, PROTOCOL_LEAVE);
+    if (link_send(link, &writer, NULL) < 0)
+        return false; /* it is left to its lease */
+    if (link->state == AGENT_LINK_BROKEN) {
+        session->farewell = true;
+        if (!session->seeking)
+            event_source_set_timer(session->retry, 0, 0);
+    }
+    set_watch(link, now(link) + session->farewell_ns);
+    return true;
+}
+
+void session_tell(struct agent_link *link) {
+    size_t length;
+    if (link->state != AGENT_LINK_CLOSING || link->session.told || link->transport->state != TRANSPORT_OPEN ||
+        link->outbox.held || outbox_unsent(&link->outbox, &length))
+        return;
+    link->session.told = true;
+    transport_close(link->transport);
+}
+
+int64_t agent_link_left_ns(const struct agent_link *link) {
+    if (!link->session.left)
+        return 0;
+    if (link->greeting.version)
+        return link->policy.lease_ns;
+    /* Whether it has heard of its lease is not known. */
+    return link->session.sent && link->policy.lease_ns > FIRST_LEASE ? link->policy.lease_ns : FIRST_LEASE;
+}
+
+void session_stop(struct agent_link *link) {
+    if (!is_session(link))
+        return;
+    link->session.seeking = false;
+    event_source_set_timer(link->session.watch, -1, 0);
+    event_source_set_timer(link->session.retry, -1, 0);
+}

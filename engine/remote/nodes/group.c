@@ -1,0 +1,443 @@
+#include "engine/remote/nodes/group.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
+#include "engine/remote/nodes/inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    STARTS_A_TURN = 64, /* nodes asked before the loop serves the others again */
+};
+
+static int interrupted(struct failure *failure) {
+    return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
+}
+
+/* ---- what the links say */
+
+/* A node whose stream is broken answers later or never: others take its place meanwhile. */
+static void note_state(struct node_round *round, size_t node, enum agent_link_state state) {
+    struct node_asked *asked = &round->asked[node];
+    bool parked = state == AGENT_LINK_BROKEN;
+    if (asked->asked && !asked->answered && asked->parked != parked) {
+        asked->parked = parked;
+        round->under_way += parked ? (size_t)-1 : 1;
+        event_source_defer(round->start);
+    }
+    if (round->on_node)
+        round->on_node(round, node, state);
+}
+
+static void tell(struct node_member *member, enum agent_link_state state, const struct failure *why) {
+    struct node_group *group = member->group;
+    if (group->listener.on_node)
+        group->listener.on_node(group, member->number, state, why, group->listener.context);
+    if (group->round)
+        note_state(group->round, member->number, state);
+}
+
+static void on_ready(struct agent_link *link, void *context) {
+    (void)link;
+    tell(context, AGENT_LINK_READY, NULL);
+}
+
+static void on_broken(struct agent_link *link, const struct failure *why, void *context) {
+    (void)link;
+    tell(context, AGENT_LINK_BROKEN, why);
+}
+
+static void on_resumed(struct agent_link *link, int64_t outage_ns, void *context) {
+    (void)link;
+    (void)outage_ns;
+    tell(context, AGENT_LINK_READY, NULL);
+}
+
+static void on_closed(struct agent_link *link, const struct failure *why, void *context) {
+    (void)link;
+    tell(context, AGENT_LINK_CLOSED, why);
+}
+
+/* ---- life */
+
+int node_group_new(struct event_loop *loop, const struct node_group_listener *listener,
+                   struct node_group **ret) {
+    struct node_group *group = xcalloc(1, sizeof *group);
+    group->loop = loop;
+    if (listener)
+        group->listener = *listener;
+    *ret = group;
+    return 0;
+}
+
+void node_group_free(struct node_group *group) {
+    if (!group)
+        return;
+    for (size_t i = 0; i < group->count; i++) {
+        agent_link_free(group->members[i]->link);
+        free(group->members[i]->unstarted);
+        free(group->members[i]);
+    }
+    free((void *)group->members);
+    free(group);
+}
+
+/* The name becomes part of the names of files. */
+static int check_name(const char *name, struct failure *failure) {
+    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') || strlen(name) > NODE_NAME_MOST)
+        return failure_input(failure, NULL, 0, 0,
+                             "'%s' cannot be a node's name; expected 1 to %d bytes without '/' that do not "
+                             "begin with '.'",
+                             name, NODE_NAME_MOST);
+    return 0;
+}
+
+int node_group_add(struct node_group *group, struct transport *transport,
+                   const struct agent_link_policy *policy, struct failure *failure) {
+    struct node_member *member = NULL;
+    int r = check_name(transport->node, failure);
+    if (r == 0)
+        r = list_reserve(&group->members, &group->capacity, group->count + 1, sizeof *group->members,
+                         NODE_GROUP_MOST);
+    if (r == -EFBIG)
+        failure_input(failure, NULL, 0, 0, "there are more than %d nodes", NODE_GROUP_MOST);
+    if (r == 0)
+        member = calloc(1, sizeof *member);
+    if (!member) {
+        transport_free(transport);
+        return r == -EINVAL || r == -EFBIG ? r : failure_memory(failure);
+    }
+    member->group = group;
+    member->number = group->count;
+    struct agent_link_callbacks callbacks = {.on_ready = on_ready,
+                                             .on_broken = on_broken,
+                                             .on_resumed = on_resumed,
+                                             .on_closed = on_closed,
+                                             .context = member};
+    r = agent_link_new(group->loop, transport, &callbacks, &member->link, failure);
+    if (r < 0) {
+        free(member);
+        return r;
+    }
+    if (policy)
+        agent_link_set_policy(member->link, policy);
+    group->members[group->count++] = member;
+    return 0;
+}
+
+size_t node_group_count(const struct node_group *group) {
+    return group->count;
+}
+
+const char *node_group_name(const struct node_group *group, size_t node) {
+    return agent_link_node(group->members[node]->link);
+}
+
+struct agent_link *node_group_link(const struct node_group *group, size_t node) {
+    return group->members[node]->link;
+}
+
+bool node_group_is_there(const struct node_group *group, size_t node) {
+    enum agent_link_state state = agent_link_state(group->members[node]->link);
+    return state == AGENT_LINK_READY || state == AGENT_LINK_BROKEN;
+}
+
+void node_group_leave_out(struct node_group *group, size_t node, bool left_out) {
+    group->members[node]->left_out = left_out;
+}
+
+int node_group_complain_absent(const struct node_group *group, size_t node, struct failure *failure) {
+    const struct node_member *member = group->members[node];
+    const struct failure *why =
+        member->unstarted ? member->unstarted : agent_link_failure(group->members[node]->link);
+    int r = why ? failure_set(failure, -ENOTCONN, "there is no connection: %s", why->text)
+                : failure_set(failure, -ENOTCONN, "there is no connection");
+    if (failure)
+        snprintf(failure->place, sizeof failure->place, "node %s", node_group_name(group, node));
+    return r;
+}
+
+/* ---- rounds */
+
+static void report_progress(struct node_round *round) {
+    struct node_group *group = round->group;
+    if (group->listener.on_progress)
+        group->listener.on_progress(group, round->done, round->total, group->listener.context);
+}
+
+static void count_answer(struct node_asked *asked) {
+    asked->answered = true;
+    asked->round->done++;
+    report_progress(asked->round);
+}
+
+void node_round_answered(struct node_asked *asked) {
+    if (asked->answered)
+        return;
+    asked->round->under_way -= !asked->parked;
+    count_answer(asked);
+    event_source_defer(asked->round->start);
+}
+
+void node_round_fail(struct node_round *round, const struct failure *failure) {
+    if (round->code < 0)
+        return;
+    round->failure = *failure;
+    round->code = failure->code < 0 ? failure->code : -EIO;
+}
+
+void node_round_wake(struct node_round *round) {
+    event_source_defer(round->turn);
+}
+
+static bool is_broken(const struct node_group *group, size_t node) {
+    return agent_link_state(group->members[node]->link) == AGENT_LINK_BROKEN;
+}
+
+static void on_start(struct event_source *self, void *context) {
+    struct node_round *round = context;
+    struct node_group *group = round->group;
+    size_t started = 0;
+    while (round->next < group->count && round->code == 0 &&
+           (round->at_once == 0 || round->under_way < round->at_once)) {
+        if (started == STARTS_A_TURN) {
+            event_source_defer(self);
+            return;
+        }
+        struct node_asked *asked = &round->asked[round->next++];
+        if (!asked->wanted)
+            continue;
+        started++;
+        asked->asked = true;
+        asked->parked = is_broken(group, asked->node);
+        round->under_way += !asked->parked;
+        if (!round->ask(round, asked->node, asked) && !asked->answered) {
+            round->under_way -= !asked->parked;
+            count_answer(asked);
+        }
+    }
+}
+
+static void on_turn(struct event_source *self, void *context) {
+    struct node_round *round = context;
+    if (round->code == 0 && round->on_turn && round->on_turn(round))
+        event_source_defer(self);
+}
+
+static int round_open(struct node_round *round, struct failure *failure) {
+    struct node_group *group = round->group;
+    if (group->round)
+        return failure_set(failure, -EBUSY, "the nodes are being asked something else");
+    round->asked = calloc(group->count + 1, sizeof *round->asked);
+    round->start = event_loop_add_deferred(group->loop, on_start, round);
+    round->turn = event_loop_add_deferred(group->loop, on_turn, round);
+    if (!round->asked || !round->start || !round->turn)
+        return failure_memory(failure);
+    for (size_t i = 0; i < group->count; i++) {
+        bool wanted = (!round->nodes || round->nodes[i]) && !group->members[i]->left_out;
+        round->asked[i] = (struct node_asked){.round = round, .node = i, .wanted = wanted};
+        round->total += wanted;
+    }
+    group->round = round;
+    event_source_defer(round->start);
+    if (round->on_turn)
+        event_source_defer(round->turn);
+    return 0;
+}
+
+static void round_close(struct node_round *round) {
+    struct node_group *group = round->group;
+    if (group->round == round)
+        group->round = NULL;
+    if (round->asked && round->done < round->total)
+        for (size_t i = 0; i < group->count; i++)
+            agent_link_forget(group->members[i]->link, &round->asked[i]);
+    event_source_remove(round->start);
+    event_source_remove(round->turn);
+    free(round->asked);
+    round->asked = NULL;
+    round->start = round->turn = NULL;
+}
+
+int node_round_run(struct node_round *round, struct failure *failure) {
+    struct event_loop *loop = round->group->loop;
+    int r = round_open(round, failure);
+    while (r >= 0 && round->code == 0 && round->done < round->total)
+        r = event_loop_is_stopped(loop) ? interrupted(failure) : event_loop_run_once(loop, -1, failure);
+    round_close(round);
+    if (r >= 0 && round->code < 0 && failure)
+        *failure = round->failure;
+    return r < 0 ? r : round->code;
+}
+
+/* ---- connecting and leaving */
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Results are told apart by the names, and some become the names of files. */
+static int check_names_differ(const struct node_group *group, struct failure *failure) {
+    cleanup_free const char **names = xcalloc(group->count + 1, sizeof *names);
+    for (size_t i = 0; i < group->count; i++)
+        names[i] = node_group_name(group, i);
+    qsort((void *)names, group->count, sizeof *names, compare_names);
+    for (size_t i = 1; i < group->count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            return failure_input(failure, NULL, 0, 0, "two nodes are called '%s'; expected names that differ",
+                                 names[i]);
+    return 0;
+}
+
+static bool is_settled(const struct node_group *group, size_t node) {
+    return node_group_is_there(group, node) ||
+           agent_link_state(group->members[node]->link) >= AGENT_LINK_CLOSING;
+}
+
+static bool ask_to_connect(struct node_round *round, size_t node, struct node_asked *asked) {
+    (void)asked;
+    struct node_member *member = round->group->members[node];
+    if (is_settled(round->group, node) || member->unstarted)
+        return false;
+    if (agent_link_state(member->link) != AGENT_LINK_IDLE)
+        return true; /* an earlier wait for it was interrupted */
+    struct failure why = {0};
+    if (agent_link_start(member->link, AGENT_LINK_HELLO_TIMEOUT, &why) == 0)
+        return true;
+    member->unstarted = calloc(1, sizeof why);
+    if (member->unstarted)
+        *member->unstarted = why;
+    struct node_group *group = round->group;
+    if (group->listener.on_node)
+        group->listener.on_node(group, node, AGENT_LINK_CLOSED, &why, group->listener.context);
+    return false;
+}
+
+static void on_node_connecting(struct node_round *round, size_t node, enum agent_link_state state) {
+    (void)state;
+    if (round->asked[node].asked)
+        node_round_answered(&round->asked[node]);
+}
+
+/* One failure about all nodes that are not there; 0 if all are. */
+static int describe_absent(const struct node_group *group, struct failure *failure) {
+    cleanup_free const char **sentences = xcalloc(group->count + 1, sizeof *sentences);
+    size_t absent = 0;
+    const struct failure *first = NULL;
+    size_t first_node = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct node_member *member = group->members[i];
+        if (node_group_is_there(group, i) || member->left_out)
+            continue;
+        const struct failure *why = member->unstarted ? member->unstarted : agent_link_failure(member->link);
+        sentences[i] = why ? why->text : "the connection was closed";
+        if (absent++ == 0) {
+            first = why;
+            first_node = i;
+        }
+    }
+    if (absent == 0)
+        return 0;
+    int code = first && first->code < 0 ? first->code : -ENOTCONN;
+    if (group->count == 1) {
+        failure_set(failure, code, "%s", sentences[0]);
+        if (failure)
+            snprintf(failure->place, sizeof failure->place, "node %s", node_group_name(group, first_node));
+        return code;
+    }
+    cleanup(text_clear) struct text words;
+    text_init(&words, NODE_SENTENCES_MOST);
+    if (node_group_fold_sentences(group, sentences, &words) < 0)
+        return failure_memory(failure);
+    return failure_set(failure, code, "%zu of %zu nodes cannot be reached: %s", absent, group->count,
+                       words.bytes);
+}
+
+int node_group_connect(struct node_group *group, struct failure *failure) {
+    int r = check_names_differ(group, failure);
+    if (r < 0)
+        return r;
+    struct node_round round = {.group = group, .ask = ask_to_connect, .on_node = on_node_connecting};
+    r = node_round_run(&round, failure);
+    return r < 0 ? r : describe_absent(group, failure);
+}
+
+static void on_too_long(struct event_source *self, void *context) {
+    (void)self;
+    bool *too_long = context;
+    *too_long = true;
+}
+
+static size_t count_open(const struct node_group *group) {
+    size_t count = 0;
+    for (size_t i = 0; i < group->count; i++)
+        count += agent_link_state(group->members[i]->link) != AGENT_LINK_CLOSED;
+    return count;
+}
+
+static void describe_untold(const struct agent_link *link, int64_t lease_ns, struct failure *ret) {
+    double lease_s = (double)lease_ns / (double)EVENT_SECOND;
+    bool minutes = lease_ns >= 120 * EVENT_SECOND;
+    bool started = agent_link_greeting(link)->version;
+    failure_set(ret, -ETIMEDOUT, "the agent%s could not be told to leave; it is left to its lease of %.3g %s",
+                started ? "" : ", if it was started,", minutes ? lease_s / 60 : lease_s,
+                minutes ? "min" : "s");
+}
+
+/* WERE_THERE: the nodes that were told to leave. TIMEOUT_NS: 0: only of those that could not be told. */
+static int describe_left(const struct node_group *group, const bool *were_there, int64_t timeout_ns,
+                         struct failure *failure) {
+    cleanup_free struct failure *failures = xcalloc(group->count + 1, sizeof *failures);
+    for (size_t i = 0; i < group->count; i++) {
+        const struct agent_link *link = group->members[i]->link;
+        const struct failure *why = agent_link_failure(link);
+        int64_t lease_ns = agent_link_left_ns(link);
+        if (group->members[i]->left_out)
+            continue;
+        if (lease_ns > 0)
+            describe_untold(link, lease_ns, &failures[i]);
+        else if (agent_link_state(link) != AGENT_LINK_CLOSED && timeout_ns > 0)
+            failure_set(&failures[i], -ETIMEDOUT, "the agent has not left within %.3g s",
+                        (double)timeout_ns / (double)EVENT_SECOND);
+        else if (were_there[i] && why && timeout_ns > 0)
+            failures[i] = *why;
+    }
+    return node_failures_merge(group, failures, "leaving", failure);
+}
+
+/* Those that were told go, whether it is waited for or not; those that were not, stay. */
+static int describe_interrupted(const struct node_group *group, const bool *were_there,
+                                struct failure *failure) {
+    struct failure left = {0};
+    bool untold = describe_left(group, were_there, 0, &left) < 0;
+    return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted while the agents left%s%s",
+                            untold ? "; " : "", left.text);
+}
+
+int node_group_close(struct node_group *group, int64_t timeout_ns, struct failure *failure) {
+    bool too_long = false;
+    cleanup_free bool *were_there = calloc(group->count + 1, sizeof *were_there);
+    struct event_source *timer = event_loop_add_timer(group->loop, timeout_ns, 0, on_too_long, &too_long);
+    if (!were_there || !timer) {
+        event_source_remove(timer);
+        return failure_memory(failure);
+    }
+    int r = 0;
+    for (size_t i = 0; i < group->count && r >= 0; i++) {
+        were_there[i] = node_group_is_there(group, i);
+        agent_link_close(group->members[i]->link);
+        if (i % STARTS_A_TURN == STARTS_A_TURN - 1)
+            r = event_loop_run_once(group->loop, 0, failure);
+    }
+    while (r >= 0 && !too_long && count_open(group) > 0)
+        r = event_loop_is_stopped(group->loop) ? interrupted(failure)
+                                               : event_loop_run_once(group->loop, -1, failure);
+    event_source_remove(timer);
+    if (r == -EINTR)
+        return describe_interrupted(group, were_there, failure);
+    return r < 0 ? r : describe_left(group, were_there, timeout_ns, failure);
+}

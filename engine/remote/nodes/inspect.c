@@ -1,0 +1,138 @@
+/* What each of many nodes is: facts, clocks, small files. */
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/remote/nodes/facts.h"
+#include "engine/remote/nodes/inside.h"
+
+#include <stdlib.h>
+
+/* ---- facts */
+
+struct inspection {
+    struct node_facts **facts;
+    struct failure *failures;
+};
+
+static void take_facts(struct agent_link *link, struct node_facts *facts, const struct failure *failure,
+                       void *context) {
+    (void)link;
+    struct node_asked *asked = context;
+    struct inspection *inspection = asked->round->context;
+    inspection->facts[asked->node] = facts;
+    if (failure)
+        inspection->failures[asked->node] = *failure;
+    node_round_answered(asked);
+}
+
+static bool ask_for_facts(struct node_round *round, size_t node, struct node_asked *asked) {
+    struct inspection *inspection = round->context;
+    struct failure *failure = &inspection->failures[node];
+    if (!node_group_is_there(round->group, node)) {
+        node_group_complain_absent(round->group, node, failure);
+        return false;
+    }
+    return agent_link_inspect(round->group->members[node]->link, take_facts, asked, failure) == 0;
+}
+
+static void free_all_facts(const struct node_group *group, struct node_facts **facts) {
+    for (size_t i = 0; facts && i < group->count; i++)
+        node_facts_free(facts[i]);
+    free((void *)facts);
+}
+
+int node_group_inspect(struct node_group *group, struct node_facts ***ret, struct failure **ret_failures,
+                       struct failure *failure) {
+    struct inspection inspection = {.facts = calloc(group->count + 1, sizeof *inspection.facts),
+                                    .failures = calloc(group->count + 1, sizeof *inspection.failures)};
+    struct node_round round = {.group = group, .ask = ask_for_facts, .context = &inspection};
+    int r =
+        inspection.facts && inspection.failures ? node_round_run(&round, failure) : failure_memory(failure);
+    if (r < 0) {
+        free_all_facts(group, inspection.facts);
+        free(inspection.failures);
+        return r;
+    }
+    *ret = inspection.facts;
+    *ret_failures = inspection.failures;
+    return 0;
+}
+
+/* ---- clocks */
+
+static void take_clock(struct agent_link *link, const struct agent_clock *clock,
+                       const struct failure *failure, void *context) {
+    (void)link;
+    struct node_asked *asked = context;
+    struct agent_clock *clocks = asked->round->context;
+    if (!failure)
+        clocks[asked->node] = *clock;
+    node_round_answered(asked);
+}
+
+static bool ask_for_clock(struct node_round *round, size_t node, struct node_asked *asked) {
+    return node_group_is_there(round->group, node) &&
+           agent_link_measure_clock(round->group->members[node]->link, AGENT_CLOCK_EXCHANGES, take_clock,
+                                    asked, NULL) == 0;
+}
+
+/* Few at once: an answer that waits here for others to be read has a longer round trip. */
+enum { CLOCKS_AT_ONCE = 16 };
+
+int node_group_measure_clocks(struct node_group *group, struct agent_clock **ret, struct failure *failure) {
+    cleanup_free struct agent_clock *clocks = xcalloc(group->count + 1, sizeof *clocks);
+    struct node_round round = {
+        .group = group, .at_once = CLOCKS_AT_ONCE, .ask = ask_for_clock, .context = clocks};
+    int r = node_round_run(&round, failure);
+    if (r == 0)
+        *ret = take_pointer(clocks);
+    return r;
+}
+
+/* ---- files */
+
+struct file_reading {
+    const char *path;
+    uint64_t limit;
+    struct failure *failures;
+    node_file_taker *take;
+    void *context;
+};
+
+static void take_file(struct agent_link *link, const char *bytes, size_t length,
+                      const struct failure *failure, void *context) {
+    (void)link;
+    struct node_asked *asked = context;
+    struct file_reading *reading = asked->round->context;
+    if (failure)
+        reading->failures[asked->node] = *failure;
+    else
+        reading->take(asked->node, bytes, length, reading->context);
+    node_round_answered(asked);
+}
+
+static bool ask_for_file(struct node_round *round, size_t node, struct node_asked *asked) {
+    struct file_reading *reading = round->context;
+    struct failure *failure = &reading->failures[node];
+    if (!node_group_is_there(round->group, node)) {
+        node_group_complain_absent(round->group, node, failure);
+        return false;
+    }
+    return agent_link_read_file(node_group_link(round->group, node), reading->path, reading->limit, take_file,
+                                asked, failure) == 0;
+}
+
+/* Each is in memory as a whole while it comes. */
+enum { FILES_AT_ONCE = 16 };
+
+int node_group_read(struct node_group *group, const char *path, uint64_t limit, node_file_taker *take,
+                    void *context, struct failure **ret_failures, struct failure *failure) {
+    cleanup_free struct failure *failures = xcalloc(group->count + 1, sizeof *failures);
+    struct file_reading reading = {
+        .path = path, .limit = limit, .failures = failures, .take = take, .context = context};
+    struct node_round round = {
+        .group = group, .at_once = FILES_AT_ONCE, .ask = ask_for_file, .context = &reading};
+    int r = node_round_run(&round, failure);
+    if (r == 0)
+        *ret_failures = take_pointer(failures);
+    return r;
+}

@@ -1,0 +1,203 @@
+#include "engine/remote/ssh/client.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/remote/ssh/inside.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PASSWD_SIZE = 16384 };
+
+/* ---- the window */
+
+void ssh_client_queue(struct ssh_client *client, struct ssh_connection *connection) {
+    connection->queued = true;
+    connection->queue_next = NULL;
+    *client->waiting.end = connection;
+    client->waiting.end = &connection->queue_next;
+    event_source_defer(client->usher);
+}
+
+static void unqueue(struct ssh_client *client, struct ssh_connection **at) {
+    struct ssh_connection *connection = *at;
+    *at = connection->queue_next;
+    if (client->waiting.end == &connection->queue_next)
+        client->waiting.end = at;
+    connection->queued = false;
+}
+
+void ssh_client_leave(struct ssh_client *client, struct ssh_connection *connection) {
+    for (struct ssh_connection **at = &client->waiting.first; connection->queued; at = &(*at)->queue_next)
+        if (*at == connection)
+            unqueue(client, at);
+    if (!connection->has_place)
+        return;
+    connection->has_place = false;
+    client->places--;
+    if (connection->gateway)
+        ssh_gateway_give_back(connection->gateway);
+    event_source_defer(client->usher);
+}
+
+/* The first who may: one whose gateway has enough to do keeps no others waiting. */
+static struct ssh_connection *call_next(struct ssh_client *client) {
+    if (client->places >= client->window)
+        return NULL;
+    struct ssh_connection **at = &client->waiting.first;
+    while (*at && (*at)->gateway && !ssh_gateway_take((*at)->gateway))
+        at = &(*at)->queue_next;
+    struct ssh_connection *connection = *at;
+    if (!connection)
+        return NULL;
+    unqueue(client, at);
+    connection->has_place = true;
+    client->places++;
+    return connection;
+}
+
+static void on_usher(struct event_source *self, void *context) {
+    (void)self;
+    struct ssh_client *client = context;
+    struct ssh_connection *connection;
+    while ((connection = call_next(client)))
+        ssh_connection_begin(connection);
+}
+
+/* ---- who and where we are */
+
+static int find_out_user(struct ssh_client *client, struct failure *failure) {
+    char buffer[PASSWD_SIZE];
+    struct passwd entry, *found = NULL;
+    (void)getpwuid_r(getuid(), &entry, buffer, sizeof buffer, &found);
+    const char *home = getenv("HOME"), *agent = getenv("SSH_AUTH_SOCK");
+    if (!home || *home != '/')
+        home = found ? found->pw_dir : "/";
+    client->home = strdup(home);
+    client->local_user = found ? strdup(found->pw_name) : text_format("%u", (unsigned)getuid());
+    client->agent = agent && *agent ? strdup(agent) : NULL;
+    return client->home && client->local_user && (!agent || !*agent || client->agent)
+               ? 0
+               : failure_memory(failure);
+}
+
+char *ssh_client_path(const struct ssh_client *client, const char *path) {
+    if (path[0] != '~' || (path[1] != '/' && path[1] != '\0'))
+        return strdup(path);
+    return text_format("%s%s", client->home, path + 1);
+}
+
+int64_t ssh_client_timeout(const struct ssh_client *client) {
+    return client->timeout_ns ? client->timeout_ns : SSH_TIMEOUT_DEFAULT_NS;
+}
+
+/* ---- options */
+
+static int copy(const char *from, char **ret, struct failure *failure) {
+    *ret = from ? strdup(from) : NULL;
+    return !from || *ret ? 0 : failure_memory(failure);
+}
+
+/* What the user names is there and can be read; that a key is encrypted shows at a login, for ssh-agent may
+ * have it. */
+static int take_identity(struct ssh_client *client, const char *path, struct failure *failure) {
+    cleanup_free char *whole = ssh_client_path(client, path);
+    const struct ssh_identity *identity = whole ? ssh_identity_get(client, whole) : NULL;
+    if (!identity)
+        return failure_memory(failure);
+    if (access(whole, R_OK) < 0)
+        return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot read the key '%s': %s", whole,
+                                strerror(errno));
+    if (!identity->key && !identity->encrypted)
+        return failure_input(failure, NULL, 0, 0, "'%s' is no private key", whole);
+    client->named[client->named_count++] = take_pointer(whole);
+    return 0;
+}
+
+static int take_options(struct ssh_client *client, const struct ssh_client_options *options,
+                        struct failure *failure) {
+    client->port = options->port;
+    client->timeout_ns = options->timeout_ns;
+    client->window = options->window ? options->window : SSH_WINDOW_DEFAULT;
+    if (client->window > SSH_WINDOW_MOST)
+        return failure_input(failure, NULL, 0, 0, "a window of %u connections is more than %d",
+                             client->window, SSH_WINDOW_MOST);
+    if (options->port > 65535)
+        return failure_input(failure, NULL, 0, 0, "%u is no port; expected 1 to 65535", options->port);
+    int r = copy(options->user, &client->user, failure);
+    if (r == 0)
+        r = copy(options->jump, &client->jump, failure);
+    if (r == 0 && options->known_hosts) {
+        client->known_hosts = ssh_client_path(client, options->known_hosts);
+        r = client->known_hosts ? host_keys_read(client->host_keys, client->known_hosts, failure)
+                                : failure_memory(failure);
+    }
+    if (r < 0)
+        return r;
+    if (options->identity_count > SSH_IDENTITIES_MOST)
+        return failure_input(failure, NULL, 0, 0, "%zu keys are more than %d", options->identity_count,
+                             SSH_IDENTITIES_MOST);
+    client->named = xcalloc(options->identity_count + 1, sizeof *client->named);
+    for (size_t i = 0; i < options->identity_count && r == 0; i++)
+        r = take_identity(client, options->identities[i], failure);
+    return r;
+}
+
+/* ---- life */
+
+static int set_up(struct ssh_client *client, const struct ssh_client_options *options,
+                  struct failure *failure) {
+    int r = find_out_user(client, failure);
+    if (r == 0)
+        r = host_keys_new(client->loop, options->accepted_hosts, &client->host_keys, failure);
+    if (r == 0)
+        r = take_options(client, options, failure);
+    if (r == 0)
+        r = ssh_config_read(options->config, &client->config, failure);
+    if (r == 0)
+        r = name_resolver_new(client->loop, &client->resolver, failure);
+    if (r < 0)
+        return r;
+    client->usher = event_loop_add_deferred(client->loop, on_usher, client);
+    return client->usher ? 0 : failure_memory(failure);
+}
+
+int ssh_client_new(struct event_loop *loop, const struct ssh_client_options *options, struct ssh_client **ret,
+                   struct failure *failure) {
+    static const struct ssh_client_options none;
+    struct ssh_client *client = xcalloc(1, sizeof *client);
+    client->loop = loop;
+    client->waiting.end = &client->waiting.first;
+    int r = set_up(client, options ? options : &none, failure);
+    if (r < 0) {
+        ssh_client_free(client);
+        return r;
+    }
+    *ret = client;
+    return 0;
+}
+
+void ssh_client_free(struct ssh_client *client) {
+    if (!client)
+        return;
+    ssh_gateway_free_all(client);
+    event_source_remove(client->usher);
+    name_resolver_free(client->resolver);
+    ssh_config_free(client->config);
+    host_keys_free(client->host_keys);
+    ssh_identity_free_all(client);
+    for (size_t i = 0; i < client->named_count; i++)
+        free(client->named[i]);
+    free(client->named);
+    free(client->user);
+    free(client->jump);
+    free(client->known_hosts);
+    free(client->home);
+    free(client->local_user);
+    free(client->agent);
+    free(client);
+}

@@ -1,0 +1,509 @@
+#include "engine/remote/ssh/connection.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/remote/ssh/inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libssh/server.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads of the socket in one go: others want their turn. */
+enum { PUMP_ROUNDS = 16 };
+
+/* AES with its own instructions is what costs least. */
+static const char ciphers[] = "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,"
+                              "aes128-ctr,aes192-ctr,aes256-ctr";
+
+static void on_descriptor(struct event_source *self, int descriptor, unsigned events, void *context);
+
+/* ---- failures */
+
+int ssh_connection_complain(const struct ssh_connection *connection, struct failure *failure, int code,
+                            const char *format, ...) {
+    char text[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    failure_set(failure, code, "%s", text);
+    if (failure)
+        snprintf(failure->place, sizeof failure->place, "node %s", connection->name);
+    return code;
+}
+
+/* libssh keeps the sentence and loses the number. */
+static int code_of(const char *text) {
+    static const int codes[] = {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, ECONNREFUSED};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (strstr(text, strerror(codes[i])))
+            return -codes[i];
+    return -ECONNRESET;
+}
+
+int ssh_connection_explain(struct ssh_connection *connection, struct failure *failure, const char *what) {
+    static const char socket_error[] = "Socket error: ", goodbye[] = "Received SSH_MSG_DISCONNECT: ";
+    const char *text = ssh_get_error(connection->session);
+    bool login = connection->state == CONNECTION_EXCHANGING || connection->state == CONNECTION_AUTHENTICATING;
+    if (strncmp(text, socket_error, sizeof socket_error - 1) == 0) {
+        text += sizeof socket_error - 1;
+        if (strcmp(text, "disconnected") == 0)
+            text = "the server closed it";
+        return ssh_connection_complain(
+            connection, failure, code_of(text), "the connection ended %s: %s%s",
+            login ? "before the login" : "unexpectedly", text,
+            connection->state == CONNECTION_EXCHANGING
+                ? "; sshd does so while more logins are under way than its MaxStartups says"
+                : "");
+    }
+    if (strncmp(text, goodbye, sizeof goodbye - 1) == 0) {
+        text += sizeof goodbye - 1;
+        bool refused = connection->state == CONNECTION_AUTHENTICATING;
+        return ssh_connection_complain(connection, failure, refused ? -EACCES : -ECONNRESET,
+                                       "the server ended the connection (%s)", text);
+    }
+    return ssh_connection_complain(connection, failure, login ? -EPROTO : -ECONNRESET, "%s failed: %s", what,
+                                   *text ? text : "libssh does not say why");
+}
+
+bool ssh_connection_is_broken(const struct ssh_connection *connection) {
+    /* A message of goodbye and a failed write are errors of the session that no call returns. */
+    return !ssh_is_connected(connection->session) || ssh_get_fd(connection->session) < 0 ||
+           ssh_get_status(connection->session) & (SSH_CLOSED | SSH_CLOSED_ERROR);
+}
+
+bool ssh_connection_is_choked(const struct ssh_connection *connection) {
+    return ssh_get_status(connection->session) & SSH_WRITE_PENDING;
+}
+
+/* ---- the end */
+
+static void drop_session(struct ssh_connection *connection) {
+    ssh_agent_stop(connection);
+    event_source_remove(connection->source);
+    connection->source = NULL;
+    if (connection->session) {
+        /* On an error libssh has closed the socket already, and its number may be another's by now. */
+        if (ssh_get_fd(connection->session) < 0)
+            connection->descriptor = -1;
+        /* The event goes first: it hands what it has back to the session. Nothing here waits: the goodbye
+         * goes out if the socket takes it, and the socket does not block. */
+        ssh_event_free(connection->event);
+        ssh_disconnect(connection->session);
+        ssh_free(connection->session);
+        connection->event = NULL;
+        connection->session = NULL;
+    }
+    cleanup_close_descriptor(&connection->descriptor);
+}
+
+void ssh_connection_release(struct ssh_connection *connection) {
+    if (connection->patience)
+        event_source_set_timer(connection->patience, -1, 0);
+    ssh_client_leave(connection->client, connection);
+    name_query_cancel(connection->query);
+    connection->query = NULL;
+    drop_session(connection);
+    ssh_tunnel_free(connection->tunnel);
+    connection->tunnel = NULL;
+    ssh_gateway_leave(connection);
+}
+
+static void free_memory(struct ssh_connection *connection) {
+    ssh_target_clear(&connection->target);
+    free(connection->addresses);
+    free(connection->name);
+    free(connection);
+}
+
+/* The counterpart of depth++. */
+static void leave(struct ssh_connection *connection) {
+    if (--connection->depth == 0 && connection->doomed)
+        free_memory(connection);
+}
+
+void ssh_connection_fail(struct ssh_connection *connection, const struct failure *why) {
+    if (connection->state == CONNECTION_CLOSED)
+        return;
+    struct failure told = *why;
+    connection->state = CONNECTION_CLOSED;
+    connection->depth++;
+    ssh_stream_detach_all(connection);
+    ssh_connection_release(connection);
+    ssh_stream_fail_all(connection, &told);
+    if (!connection->doomed && connection->listener.on_closed)
+        connection->listener.on_closed(connection, &told, connection->listener.context);
+    leave(connection);
+}
+
+static void fail_session(struct ssh_connection *connection, const char *what) {
+    struct failure why;
+    ssh_connection_explain(connection, &why, what);
+    ssh_connection_fail(connection, &why);
+}
+
+/* ---- ready: reading, writing, telling */
+
+static void watch(struct ssh_connection *connection) {
+    (void)event_source_set_events(connection->source,
+                                  EVENT_READ | (ssh_connection_is_choked(connection) ? EVENT_WRITE : 0u));
+}
+
+void ssh_connection_look(struct ssh_connection *connection) {
+    if (connection->news || ssh_connection_is_broken(connection))
+        event_source_defer(connection->turn);
+    else
+        watch(connection);
+}
+
+/* Has libssh read and write until there is nothing left or nothing more is taken. It reads a fixed size, so
+ * what it got tells whether there may be more. */
+static bool pump(struct ssh_connection *connection) {
+    for (int i = 0; i < PUMP_ROUNDS; i++) {
+        uint64_t in = connection->counter.in_bytes, out = connection->counter.out_bytes;
+        if (ssh_event_dopoll(connection->event, 0) == SSH_ERROR || ssh_connection_is_broken(connection))
+            return false;
+        bool more_in = connection->counter.in_bytes - in >= SSH_READ_SIZE;
+        bool more_out = connection->counter.out_bytes != out && ssh_connection_is_choked(connection);
+        if (!more_in && !more_out)
+            break;
+    }
+    return true;
+}
+
+static void take_turn(struct ssh_connection *connection, bool readable) {
+    connection->depth++;
+    if (ssh_connection_is_broken(connection) || (readable && !pump(connection))) {
+        fail_session(connection, "the connection");
+    } else {
+        connection->news = false;
+        ssh_stream_serve_all(connection);
+        if (connection->state == CONNECTION_READY && !connection->doomed)
+            ssh_connection_look(connection);
+    }
+    leave(connection);
+}
+
+static void on_turn(struct event_source *self, void *context) {
+    (void)self;
+    struct ssh_connection *connection = context;
+    if (connection->state == CONNECTION_READY)
+        take_turn(connection, false);
+}
+
+/* What a server may ask of a client (a forwarding that nobody wanted, the end of a write) is refused; nobody
+ * else would take it from libssh's list. */
+static int refuse_message(ssh_session session, ssh_message message, void *context) {
+    (void)session;
+    (void)message;
+    (void)context;
+    return 1;
+}
+
+static void become_ready(struct ssh_connection *connection) {
+    ssh_agent_stop(connection);
+    event_source_set_timer(connection->patience, -1, 0);
+    ssh_client_leave(connection->client, connection);
+    ssh_set_message_callback(connection->session, refuse_message, NULL);
+    connection->event = ssh_event_new();
+    if (!connection->event || ssh_event_add_session(connection->event, connection->session) != SSH_OK) {
+        struct failure why;
+        ssh_connection_complain(connection, &why, -ENOMEM, "out of memory");
+        ssh_connection_fail(connection, &why);
+        return;
+    }
+    connection->state = CONNECTION_READY;
+    connection->depth++;
+    if (connection->listener.on_ready)
+        connection->listener.on_ready(connection, connection->listener.context);
+    if (connection->state == CONNECTION_READY && !connection->doomed)
+        ssh_connection_look(connection);
+    leave(connection);
+}
+
+/* ---- key exchange and login */
+
+void ssh_connection_step_login(struct ssh_connection *connection) {
+    struct failure why;
+    int r = ssh_login_step(connection, &why);
+    if (r < 0)
+        ssh_connection_fail(connection, &why);
+    else if (r == 1)
+        become_ready(connection);
+    else if (!ssh_agent_is_asked(connection))
+        watch(connection);
+}
+
+/* libssh closes the socket when no algorithm suits both; when it had something left to write, the failure of
+ * that takes the place of its sentence ("Socket error: Success"). The sentence has been logged before. */
+static void note_mismatch(int priority, const char *function, const char *line, void *context) {
+    (void)priority;
+    (void)function;
+    struct failure *mismatch = context;
+    const char *sentence = strstr(line, "kex error");
+    if (sentence)
+        failure_set(mismatch, -EPROTO, "the key exchange failed: %s", sentence);
+}
+
+static int connect_session(ssh_session session, struct failure *mismatch) {
+    int level = ssh_get_log_level();
+    ssh_set_log_callback(note_mismatch);
+    ssh_set_log_userdata(mismatch);
+    ssh_set_log_level(SSH_LOG_TRACE);
+    int r = ssh_connect(session);
+    ssh_set_log_level(level);
+    ssh_set_log_userdata(NULL);
+    return r;
+}
+
+static void step_exchange(struct ssh_connection *connection) {
+    int r;
+    uint64_t in;
+    struct failure why, mismatch = {0};
+    do {
+        in = connection->counter.in_bytes;
+        r = connect_session(connection->session, &mismatch);
+        /* libssh makes the socket block when it finds it connected, and then writes all it has at once: a
+         * node that has gone would stop us all. It looks before it reads or writes, so this is all it needs.
+         */
+        int descriptor = ssh_get_fd(connection->session);
+        if (descriptor >= 0)
+            (void)fcntl(descriptor, F_SETFL, O_RDWR | O_NONBLOCK);
+    } while (r == SSH_AGAIN && connection->counter.in_bytes - in >= SSH_READ_SIZE);
+    if (r == SSH_AGAIN) {
+        watch(connection);
+        return;
+    }
+    if (r != SSH_OK) {
+        if (mismatch.code != 0) {
+            ssh_connection_complain(connection, &why, mismatch.code, "%s", mismatch.text);
+            ssh_connection_fail(connection, &why);
+        } else {
+            fail_session(connection, "the key exchange");
+        }
+        return;
+    }
+    if (ssh_login_check_host(connection, &why) < 0) {
+        ssh_connection_fail(connection, &why);
+        return;
+    }
+    connection->state = CONNECTION_AUTHENTICATING;
+    event_source_set_timer(connection->patience, connection->target.timeout_ns, 0);
+    ssh_connection_step_login(connection);
+}
+
+static void on_descriptor(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)descriptor;
+    (void)events;
+    struct ssh_connection *connection = context;
+    if (connection->state == CONNECTION_EXCHANGING)
+        step_exchange(connection);
+    else if (connection->state == CONNECTION_AUTHENTICATING)
+        ssh_connection_step_login(connection);
+    else if (connection->state == CONNECTION_READY)
+        take_turn(connection, true);
+}
+
+static bool set_option(ssh_session session, enum ssh_options_e option, const void *value) {
+    return ssh_options_set(session, option, value) == 0;
+}
+
+static bool set_options(struct ssh_connection *connection, const char *host_keys) {
+    ssh_session session = connection->session;
+    const struct ssh_target *target = &connection->target;
+    /* No configuration files (they are ours to read), no known hosts (they are ours to check). What is not
+     * set here libssh would find out anew for each session. */
+    return set_option(session, SSH_OPTIONS_PROCESS_CONFIG, &(bool){false}) &&
+           set_option(session, SSH_OPTIONS_HOST, "node") &&
+           set_option(session, SSH_OPTIONS_USER, target->user) &&
+           set_option(session, SSH_OPTIONS_SSH_DIR, "/dev/null") &&
+           set_option(session, SSH_OPTIONS_KNOWNHOSTS, "/dev/null") &&
+           set_option(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") &&
+           set_option(session, SSH_OPTIONS_FD, &connection->descriptor) &&
+           /* The cheapest that every server of the last ten years has comes first: P-256 is assembly in
+            * libcrypto, where OpenSSH's own curve25519 costs the node some 3 ms of a login's 20. */
+           set_option(session, SSH_OPTIONS_KEY_EXCHANGE,
+                      "ecdh-sha2-nistp256,curve25519-sha256,curve25519-sha256@libssh.org,"
+                      "ecdh-sha2-nistp384,ecdh-sha2-nistp521,diffie-hellman-group16-sha512,"
+                      "diffie-hellman-group18-sha512,diffie-hellman-group14-sha256") &&
+           set_option(session, SSH_OPTIONS_CIPHERS_C_S, ciphers) &&
+           set_option(session, SSH_OPTIONS_CIPHERS_S_C, ciphers) &&
+           set_option(session, SSH_OPTIONS_HOSTKEYS, host_keys) &&
+           /* libssh is given its socket; that of the environment is none of its business. */
+           set_option(session, SSH_OPTIONS_IDENTITY_AGENT, "/dev/null");
+}
+
+static int open_session(struct ssh_connection *connection, struct failure *failure) {
+    cleanup(text_clear) struct text host_keys;
+    text_init(&host_keys, 1024);
+    struct host_key_place place = ssh_target_place(&connection->target);
+    int r = host_keys_algorithms(connection->client->host_keys, &place, &host_keys, failure);
+    if (r < 0)
+        return r;
+    connection->session = ssh_new();
+    if (!connection->session)
+        return failure_memory(failure);
+    ssh_set_blocking(connection->session, 0);
+    ssh_set_counters(connection->session, &connection->counter, NULL);
+    if (!set_options(connection, host_keys.bytes))
+        return ssh_connection_complain(connection, failure, -EINVAL, "libssh refuses an option: %s",
+                                       ssh_get_error(connection->session));
+    return 0;
+}
+
+void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) {
+    connection->descriptor = descriptor;
+    connection->state = CONNECTION_EXCHANGING;
+    event_source_set_timer(connection->patience, connection->target.timeout_ns, 0);
+    struct failure why;
+    int r = open_session(connection, &why);
+    if (r == 0) {
+        connection->source = event_loop_add_descriptor(connection->client->loop, descriptor, EVENT_READ,
+                                                       on_descriptor, connection);
+        if (!connection->source)
+            r = ssh_connection_complain(connection, &why, -errno, "cannot watch the connection: %s",
+                                        strerror(errno));
+    }
+    if (r < 0)
+        ssh_connection_fail(connection, &why);
+    else
+        step_exchange(connection);
+}
+
+/* ---- before that */
+
+static void on_patience(struct event_source *self, void *context) {
+    (void)self;
+    struct ssh_connection *connection = context;
+    if (connection->state == CONNECTION_CONNECTING) {
+        ssh_dial_expired(connection);
+        return;
+    }
+    const char *what = "";
+    if (ssh_agent_is_asked(connection))
+        what = "ssh-agent did not answer";
+    else if (connection->state == CONNECTION_AUTHENTICATING)
+        what = "the server did not decide about the login";
+    else if (ssh_get_serverbanner(connection->session))
+        what = "the key exchange did not end";
+    else
+        what = "the server took the connection and said nothing";
+    struct failure why;
+    ssh_connection_complain(connection, &why, -ETIMEDOUT, "%s within %.3g s", what,
+                            (double)connection->target.timeout_ns / (double)EVENT_SECOND);
+    ssh_connection_fail(connection, &why);
+}
+
+static void on_addresses(const struct name_address *addresses, size_t count, const struct failure *failure,
+                         void *context) {
+    struct ssh_connection *connection = context;
+    connection->query = NULL;
+    struct failure why;
+    if (count == 0) {
+        ssh_connection_complain(connection, &why, failure->code, "%s", failure->text);
+        ssh_connection_fail(connection, &why);
+        return;
+    }
+    connection->addresses = calloc(count, sizeof *addresses);
+    if (!connection->addresses) {
+        failure_memory(&why);
+        ssh_connection_fail(connection, &why);
+        return;
+    }
+    memcpy(connection->addresses, addresses, count * sizeof *addresses);
+    connection->address_count = count;
+    connection->state = CONNECTION_CONNECTING;
+    ssh_dial_start(connection);
+}
+
+void ssh_connection_begin(struct ssh_connection *connection) {
+    struct failure why;
+    int r;
+    if (connection->gateway) {
+        connection->state = CONNECTION_CONNECTING;
+        r = ssh_tunnel_open(connection, &why); /* whose stream has its own patience */
+    } else {
+        connection->state = CONNECTION_RESOLVING;
+        r = name_resolver_ask(connection->client->resolver, connection->target.address,
+                              connection->target.timeout_ns, on_addresses, connection, &connection->query,
+                              &why);
+    }
+    if (r < 0)
+        ssh_connection_fail(connection, &why);
+}
+
+/* ---- life */
+
+int ssh_connection_make(struct ssh_client *client, const char *destination, const char *before,
+                        const struct ssh_connection_listener *listener, struct ssh_connection **ret,
+                        struct failure *failure) {
+    struct ssh_connection *connection = xcalloc(1, sizeof *connection);
+    connection->client = client;
+    connection->listener = *listener;
+    connection->descriptor = -1;
+    connection->streams_end = &connection->streams;
+    client->connections++;
+    connection->name = strdup(destination);
+    connection->patience = event_loop_add_timer(client->loop, -1, 0, on_patience, connection);
+    connection->turn = event_loop_add_deferred(client->loop, on_turn, connection);
+    int r = connection->name && connection->patience && connection->turn ? 0 : failure_memory(failure);
+    if (r == 0)
+        r = ssh_target_init(&connection->target, client, destination, before, failure);
+    if (r == 0 && connection->target.jump)
+        r = ssh_gateway_join(connection, failure);
+    if (r < 0) {
+        if (failure && !failure->place[0])
+            snprintf(failure->place, sizeof failure->place, "node %s", destination);
+        ssh_connection_free(connection);
+        return r;
+    }
+    *ret = connection;
+    return 0;
+}
+
+int ssh_connection_new(struct ssh_client *client, const char *destination,
+                       const struct ssh_connection_listener *listener, struct ssh_connection **ret,
+                       struct failure *failure) {
+    return ssh_connection_make(client, destination, NULL, listener, ret, failure);
+}
+
+int ssh_connection_start(struct ssh_connection *connection, struct failure *failure) {
+    if (connection->state != CONNECTION_IDLE)
+        return ssh_connection_complain(connection, failure, -EALREADY, "the connection was started before");
+    connection->state = CONNECTION_WAITING;
+    if (connection->gateway)
+        return ssh_gateway_start(connection, failure);
+    ssh_client_queue(connection->client, connection);
+    return 0;
+}
+
+void ssh_connection_free(struct ssh_connection *connection) {
+    if (!connection || connection->doomed)
+        return;
+    connection->state = CONNECTION_CLOSED;
+    connection->listener = (struct ssh_connection_listener){0};
+    ssh_stream_detach_all(connection);
+    ssh_connection_release(connection);
+    ssh_stream_free_all(connection);
+    event_source_remove(connection->patience);
+    event_source_remove(connection->turn);
+    connection->patience = connection->turn = NULL;
+    connection->client->connections--;
+    if (connection->depth > 0)
+        connection->doomed = true;
+    else
+        free_memory(connection);
+}
+
+const char *ssh_connection_name(const struct ssh_connection *connection) {
+    return connection->name;
+}
+
+struct event_loop *ssh_connection_loop(const struct ssh_connection *connection) {
+    return connection->client->loop;
+}

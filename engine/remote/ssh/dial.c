@@ -1,0 +1,123 @@
+#include "engine/foundation/cleanup.h"
+#include "engine/remote/ssh/inside.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void dial_next(struct ssh_connection *connection);
+
+static void hang_up(struct ssh_connection *connection) {
+    event_source_remove(connection->source);
+    connection->source = NULL;
+    cleanup_close_descriptor(&connection->descriptor);
+}
+
+static void give_up(struct ssh_connection *connection) {
+    char text[INET6_ADDRSTRLEN] = "?";
+    const struct name_address *last = &connection->addresses[connection->address_count - 1];
+    (void)getnameinfo((const struct sockaddr *)&last->address, last->length, text, sizeof text, NULL, 0,
+                      NI_NUMERICHOST);
+    int code = connection->dial_error == -ENETUNREACH ? -EHOSTUNREACH : connection->dial_error;
+    struct failure why;
+    if (connection->dial_error == -EMFILE)
+        ssh_connection_complain(connection, &why, code,
+                                "cannot connect: this process may not have more than %ld files open "
+                                "(ulimit -n), and each node needs one",
+                                sysconf(_SC_OPEN_MAX));
+    else if (connection->address_count > 1)
+        ssh_connection_complain(
+            connection, &why, code,
+            "cannot connect to port %u of any of its %zu addresses, the last being %s: %s",
+            connection->target.port, connection->address_count, text, strerror(-connection->dial_error));
+    else if (strcmp(text, connection->target.address) != 0)
+        ssh_connection_complain(connection, &why, code, "cannot connect to '%s' (%s) port %u: %s",
+                                connection->target.address, text, connection->target.port,
+                                strerror(-connection->dial_error));
+    else
+        ssh_connection_complain(connection, &why, code, "cannot connect to %s port %u: %s", text,
+                                connection->target.port, strerror(-connection->dial_error));
+    ssh_connection_fail(connection, &why);
+}
+
+static void on_dialled(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)events;
+    struct ssh_connection *connection = context;
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+        error = errno;
+    if (error) {
+        hang_up(connection);
+        connection->dial_error = -error;
+        dial_next(connection);
+        return;
+    }
+    event_source_remove(connection->source);
+    connection->source = NULL;
+    ssh_connection_exchange(connection, take_descriptor(connection->descriptor));
+}
+
+static int dial(struct ssh_connection *connection, const struct name_address *to) {
+    struct sockaddr_storage address = to->address;
+    uint16_t port = htons((uint16_t)connection->target.port);
+    if (address.ss_family == AF_INET)
+        ((struct sockaddr_in *)&address)->sin_port = port;
+    else if (address.ss_family == AF_INET6)
+        ((struct sockaddr_in6 *)&address)->sin6_port = port;
+    else
+        return -EAFNOSUPPORT;
+    cleanup_close int descriptor =
+        socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+    if (descriptor < 0)
+        return -errno;
+    /* Small messages go at once; a peer that is gone for good is noticed some day, even by nobody's doing. */
+    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    (void)setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
+    if (connect(descriptor, (struct sockaddr *)&address, to->length) < 0 && errno != EINPROGRESS)
+        return -errno;
+    connection->source =
+        event_loop_add_descriptor(connection->client->loop, descriptor, EVENT_WRITE, on_dialled, connection);
+    if (!connection->source)
+        return -errno;
+    connection->descriptor = take_descriptor(descriptor);
+    return 0;
+}
+
+/* Each address gets its share of the time that is left, so that one that swallows packets leaves some for
+ * the others. */
+static void dial_next(struct ssh_connection *connection) {
+    while (connection->address_at < connection->address_count) {
+        size_t left = connection->address_count - connection->address_at;
+        int64_t time = connection->dial_deadline - event_loop_now(connection->client->loop);
+        if (time <= 0) {
+            connection->dial_error = -ETIMEDOUT;
+            break;
+        }
+        event_source_set_timer(connection->patience, time / (int64_t)left, 0);
+        int r = dial(connection, &connection->addresses[connection->address_at++]);
+        if (r == 0)
+            return;
+        connection->dial_error = r;
+    }
+    give_up(connection);
+}
+
+void ssh_dial_start(struct ssh_connection *connection) {
+    connection->dial_deadline = event_loop_now(connection->client->loop) + connection->target.timeout_ns;
+    connection->address_at = 0;
+    dial_next(connection);
+}
+
+void ssh_dial_expired(struct ssh_connection *connection) {
+    hang_up(connection);
+    connection->dial_error = -ETIMEDOUT;
+    dial_next(connection);
+}

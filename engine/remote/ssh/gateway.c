@@ -1,0 +1,356 @@
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/remote/ssh/inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { TUNNEL_PIECE = 32 << 10 };
+
+/* A gateway, known by the whole way to it: "a,b" is b through a. */
+struct ssh_gateway {
+    struct ssh_gateway *next;
+    struct ssh_client *client;
+    char *way, *destination;
+    struct ssh_connection *connection; /* NULL: none now; the next who wants it makes it */
+    struct ssh_connection *users;      /* all who go through it */
+    unsigned places;                   /* of its window, taken */
+};
+
+/* From the socket of the inner session to a channel of the gateway's, and back. Each direction has one piece
+ * that the other end has not taken yet; while it has, no more is read. */
+struct ssh_tunnel {
+    struct ssh_connection *inner;
+    struct ssh_stream *stream;
+    int descriptor, inner_end; /* of the socket pair; the second until the inner session takes it */
+    struct event_source *source;
+    struct text up, down; /* to the gateway; to the inner session */
+    bool up_ended, down_ended;
+};
+
+/* ---- whom to tell */
+
+static void on_gateway_ready(struct ssh_connection *connection, void *context) {
+    struct ssh_gateway *gateway = context;
+    for (struct ssh_connection *user = gateway->users; user; user = user->user_next)
+        if (user->state == CONNECTION_WAITING && !user->queued)
+            ssh_client_queue(connection->client, user);
+}
+
+/* Everybody who goes through it now is told, by its name. Who comes meanwhile gets a new one. */
+static void fail_users(struct ssh_gateway *gateway, const struct failure *why) {
+    struct ssh_connection *lost = take_pointer(gateway->users);
+    if (lost)
+        lost->user_previous = &lost;
+    while (lost) {
+        struct ssh_connection *user = lost;
+        struct failure told;
+        ssh_gateway_leave(user);
+        ssh_connection_complain(user, &told, why->code, "gateway '%s': %s", gateway->destination, why->text);
+        ssh_connection_fail(user, &told);
+    }
+}
+
+static void on_gateway_closed(struct ssh_connection *connection, const struct failure *why, void *context) {
+    struct ssh_gateway *gateway = context;
+    struct failure told = *why;
+    gateway->connection = NULL;
+    ssh_connection_free(connection); /* its memory stays until this returns */
+    fail_users(gateway, &told);
+}
+
+/* ---- who goes through it */
+
+static struct ssh_gateway *find_gateway(struct ssh_client *client, const char *way) {
+    struct ssh_gateway *gateway = client->gateways;
+    while (gateway && strcmp(gateway->way, way) != 0)
+        gateway = gateway->next;
+    return gateway;
+}
+
+static struct ssh_gateway *make_gateway(struct ssh_client *client, const char *way) {
+    struct ssh_gateway *gateway = calloc(1, sizeof *gateway);
+    if (!gateway)
+        return NULL;
+    const char *last = strrchr(way, ',');
+    gateway->client = client;
+    gateway->way = strdup(way);
+    gateway->destination = strdup(last ? last + 1 : way);
+    if (!gateway->way || !gateway->destination) {
+        free(gateway->way);
+        free(gateway->destination);
+        free(gateway);
+        return NULL;
+    }
+    gateway->next = client->gateways;
+    return client->gateways = gateway;
+}
+
+static int make_connection(struct ssh_gateway *gateway, struct failure *failure) {
+    const char *last = strrchr(gateway->way, ',');
+    cleanup_free char *before = xstrndup(gateway->way, last ? (size_t)(last - gateway->way) : 0);
+    struct ssh_connection_listener listener = {
+        .on_ready = on_gateway_ready, .on_closed = on_gateway_closed, .context = gateway};
+    struct ssh_client *client = gateway->client;
+    if (client->hops == SSH_HOPS_MOST)
+        return failure_set_kind(failure, FAILURE_INPUT, -ELOOP,
+                                "more than %d gateways lead to '%s': does the way go round in a circle?",
+                                SSH_HOPS_MOST, gateway->destination);
+    client->hops++;
+    int r =
+        ssh_connection_make(client, gateway->destination, before, &listener, &gateway->connection, failure);
+    client->hops--;
+    if (r < 0 && failure)
+        failure->place[0] = '\0'; /* the place is the node behind it */
+    return r < 0 && r != -ELOOP ? failure_prefix(failure, "gateway '%s'", gateway->destination) : r;
+}
+
+static void join(struct ssh_gateway *gateway, struct ssh_connection *connection) {
+    connection->at_gateway = true;
+    connection->user_previous = &gateway->users;
+    connection->user_next = gateway->users;
+    if (gateway->users)
+        gateway->users->user_previous = &connection->user_next;
+    gateway->users = connection;
+}
+
+int ssh_gateway_join(struct ssh_connection *connection, struct failure *failure) {
+    struct ssh_client *client = connection->client;
+    struct ssh_gateway *gateway = find_gateway(client, connection->target.jump);
+    if (!gateway)
+        gateway = make_gateway(client, connection->target.jump);
+    if (!gateway)
+        return failure_memory(failure);
+    /* Made now, so that what is wrong with its name is told before anything is started. */
+    if (!gateway->connection) {
+        int r = make_connection(gateway, failure);
+        if (r < 0)
+            return r;
+    }
+    connection->gateway = gateway;
+    return 0;
+}
+
+int ssh_gateway_start(struct ssh_connection *connection, struct failure *failure) {
+    struct ssh_gateway *gateway = connection->gateway;
+    if (!gateway->connection) { /* it was lost since */
+        int r = make_connection(gateway, failure);
+        if (r < 0)
+            return r;
+    }
+    join(gateway, connection);
+    if (gateway->connection->state == CONNECTION_READY)
+        ssh_client_queue(connection->client, connection);
+    else if (gateway->connection->state == CONNECTION_IDLE)
+        return ssh_connection_start(gateway->connection, failure);
+    return 0;
+}
+
+void ssh_gateway_leave(struct ssh_connection *connection) {
+    if (!connection->at_gateway)
+        return;
+    connection->at_gateway = false;
+    *connection->user_previous = connection->user_next;
+    if (connection->user_next)
+        connection->user_next->user_previous = connection->user_previous;
+}
+
+bool ssh_gateway_take(struct ssh_gateway *gateway) {
+    if (gateway->places >= SSH_GATEWAY_WINDOW)
+        return false;
+    gateway->places++;
+    return true;
+}
+
+void ssh_gateway_give_back(struct ssh_gateway *gateway) {
+    gateway->places--;
+}
+
+/* The innermost first: a gateway behind another is one of its users. */
+void ssh_gateway_free_all(struct ssh_client *client) {
+    while (client->gateways) {
+        struct ssh_gateway **at = &client->gateways;
+        while ((*at)->users && (*at)->next)
+            at = &(*at)->next;
+        struct ssh_gateway *gateway = *at;
+        *at = gateway->next;
+        ssh_connection_free(gateway->connection);
+        free(gateway->way);
+        free(gateway->destination);
+        free(gateway);
+    }
+}
+
+/* ---- the tunnel */
+
+static void hang_up(struct ssh_tunnel *tunnel) {
+    event_source_remove(tunnel->source);
+    tunnel->source = NULL;
+    cleanup_close_descriptor(&tunnel->descriptor);
+}
+
+static void watch(struct ssh_tunnel *tunnel) {
+    if (!tunnel->stream && !tunnel->down.length) {
+        hang_up(tunnel); /* all that came has been handed on */
+        return;
+    }
+    bool read_up = tunnel->stream && !tunnel->up.length && !tunnel->up_ended;
+    (void)event_source_set_events(tunnel->source,
+                                  (read_up ? EVENT_READ : 0u) | (tunnel->down.length ? EVENT_WRITE : 0u));
+    if (tunnel->stream)
+        (void)ssh_stream_want(tunnel->stream, (tunnel->down.length || tunnel->down_ended ? 0u : EVENT_READ) |
+                                                  (tunnel->up.length ? EVENT_WRITE : 0u));
+}
+
+/* Each gives false when there is nothing to be done now. */
+static bool move_up(struct ssh_tunnel *tunnel) {
+    if (!tunnel->stream)
+        return false;
+    if (!tunnel->up.length && !tunnel->up_ended) {
+        char *space;
+        if (text_reserve(&tunnel->up, TUNNEL_PIECE, &space) < 0)
+            return false;
+        ssize_t got = recv(tunnel->descriptor, space, TUNNEL_PIECE, 0);
+        if (got > 0)
+            tunnel->up.length = (size_t)got;
+        else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+            tunnel->up_ended = true;
+        if (tunnel->up_ended)
+            (void)ssh_stream_end_input(tunnel->stream);
+    }
+    if (!tunnel->up.length)
+        return false;
+    ssize_t sent = ssh_stream_write(tunnel->stream, tunnel->up.bytes, tunnel->up.length);
+    if (sent > 0)
+        text_consume(&tunnel->up, (size_t)sent);
+    else if (sent != -EAGAIN)
+        text_reset(&tunnel->up); /* the channel's end will be told */
+    return sent > 0;
+}
+
+static bool move_down(struct ssh_tunnel *tunnel) {
+    if (!tunnel->down.length && !tunnel->down_ended && tunnel->stream) {
+        char *space;
+        if (text_reserve(&tunnel->down, TUNNEL_PIECE, &space) < 0)
+            return false;
+        ssize_t got = ssh_stream_read(tunnel->stream, space, TUNNEL_PIECE);
+        if (got > 0)
+            tunnel->down.length = (size_t)got;
+        else if (got != -EAGAIN)
+            tunnel->down_ended = true;
+        if (tunnel->down_ended)
+            (void)shutdown(tunnel->descriptor, SHUT_WR);
+    }
+    if (!tunnel->down.length)
+        return false;
+    ssize_t sent = send(tunnel->descriptor, tunnel->down.bytes, tunnel->down.length, MSG_NOSIGNAL);
+    if (sent > 0)
+        text_consume(&tunnel->down, (size_t)sent);
+    else if (errno != EAGAIN && errno != EINTR)
+        text_reset(&tunnel->down); /* the inner session has gone */
+    return sent > 0;
+}
+
+static void on_descriptor(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)descriptor;
+    struct ssh_tunnel *tunnel = context;
+    if (events & (EVENT_READ | EVENT_HANGUP))
+        while (move_up(tunnel))
+            continue;
+    if (events & EVENT_WRITE)
+        while (move_down(tunnel))
+            continue;
+    watch(tunnel);
+}
+
+static void on_stream_ready(struct ssh_stream *stream, unsigned events, void *context) {
+    (void)stream;
+    struct ssh_tunnel *tunnel = context;
+    if (events & EVENT_READ)
+        while (move_down(tunnel))
+            continue;
+    if (events & EVENT_WRITE)
+        while (move_up(tunnel))
+            continue;
+    watch(tunnel);
+}
+
+static void on_stream_open(struct ssh_stream *stream, void *context) {
+    (void)stream;
+    struct ssh_tunnel *tunnel = context;
+    struct ssh_connection *inner = tunnel->inner;
+    tunnel->source =
+        event_loop_add_descriptor(inner->client->loop, tunnel->descriptor, EVENT_READ, on_descriptor, tunnel);
+    if (!tunnel->source) {
+        struct failure why;
+        ssh_connection_complain(inner, &why, -errno, "cannot watch a socket: %s", strerror(errno));
+        ssh_connection_fail(inner, &why);
+        return;
+    }
+    watch(tunnel);
+    ssh_connection_exchange(inner, take_descriptor(tunnel->inner_end));
+}
+
+/* WHY: it was refused, or the gateway is gone. Without, it is the other side that ended it: the inner session
+ * finds its socket closed and says what that means. */
+static void on_stream_closed(struct ssh_stream *stream, const struct ssh_stream_end *end,
+                             const struct failure *why, void *context) {
+    (void)end;
+    struct ssh_tunnel *tunnel = context;
+    ssh_stream_free(stream);
+    tunnel->stream = NULL;
+    if (!why) {
+        watch(tunnel);
+        return;
+    }
+    struct failure told;
+    ssh_connection_complain(tunnel->inner, &told, why->code, "gateway '%s': %s",
+                            tunnel->inner->gateway->destination, why->text);
+    ssh_connection_fail(tunnel->inner, &told);
+}
+
+int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure) {
+    if (!connection->gateway->connection) /* lost while this one waited for its place */
+        return ssh_connection_complain(connection, failure, -ECONNRESET, "gateway '%s' was lost",
+                                       connection->gateway->destination);
+    struct ssh_tunnel *tunnel = xcalloc(1, sizeof *tunnel);
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
+        free(tunnel);
+        return ssh_connection_complain(connection, failure, -errno, "cannot make a socket pair: %s",
+                                       strerror(errno));
+    }
+    tunnel->inner = connection;
+    tunnel->descriptor = ends[0];
+    tunnel->inner_end = ends[1];
+    text_init(&tunnel->up, TUNNEL_PIECE);
+    text_init(&tunnel->down, TUNNEL_PIECE);
+    connection->tunnel = tunnel; /* which frees it, whatever comes */
+    struct ssh_stream_listener listener = {.on_open = on_stream_open,
+                                           .on_ready = on_stream_ready,
+                                           .on_closed = on_stream_closed,
+                                           .context = tunnel};
+    struct failure own;
+    int r = ssh_stream_open_forward(connection->gateway->connection, connection->target.address,
+                                    connection->target.port, &listener, &tunnel->stream, &own);
+    return r < 0 ? ssh_connection_complain(connection, failure, r, "gateway '%s': %s",
+                                           connection->gateway->destination, own.text)
+                 : 0;
+}
+
+void ssh_tunnel_free(struct ssh_tunnel *tunnel) {
+    if (!tunnel)
+        return;
+    ssh_stream_free(tunnel->stream);
+    event_source_remove(tunnel->source);
+    cleanup_close_descriptor(&tunnel->descriptor);
+    cleanup_close_descriptor(&tunnel->inner_end);
+    text_clear(&tunnel->up);
+    text_clear(&tunnel->down);
+    free(tunnel);
+}

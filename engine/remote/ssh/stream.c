@@ -1,0 +1,583 @@
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/remote/ssh/inside.h"
+
+#include <errno.h>
+#include <libssh/server.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WRITE_MOST = 64 << 10, /* bytes that libssh gets at once, and keeps until the network takes them */
+    HELD_LIMIT = 8 << 20,  /* more than any window that libssh gives */
+};
+
+enum stream_state {
+    STREAM_OPENING,    /* the channel */
+    STREAM_REQUESTING, /* the program */
+    STREAM_OPEN,
+    STREAM_CLOSED,
+    STREAM_ABANDONED, /* freed while OPENING: a channel that the server opens nevertheless is closed */
+};
+
+struct ssh_stream {
+    struct ssh_connection *connection;
+    struct ssh_stream *next, **previous;
+    char *command; /* NULL: a forward, to: */
+    char *host;
+    unsigned port;
+    struct ssh_stream_listener listener;
+    enum stream_state state;
+    struct event_source *patience; /* until it is open */
+    bool probed;                   /* a forward that waits: the gateway was asked whether it is there */
+    uint64_t heard;                /* bytes that had come from it by then */
+
+    ssh_channel channel; /* NULL: none any more */
+    struct ssh_channel_callbacks_struct callbacks;
+    size_t available[2];       /* bytes that libssh has of stdout and stderr */
+    struct text held[2];       /* bytes that we have, to be read before those */
+    size_t held_at[2];         /* of which so many have been read */
+    bool at_end, remote_close; /* the server said so */
+    bool has_end;
+    struct ssh_stream_end end;
+
+    unsigned wanted;
+    bool told_of_end; /* read() has returned 0 */
+    bool more_error;  /* came on stderr since the listener was told */
+    bool input_ended;
+};
+
+/* ---- what libssh reports: noted here, acted on after it has returned */
+
+static int on_data(ssh_session session, ssh_channel channel, void *bytes, uint32_t length, int is_error,
+                   void *context) {
+    (void)session;
+    (void)channel;
+    (void)bytes;
+    struct ssh_stream *stream = context;
+    stream->available[is_error ? 1 : 0] = length; /* all that it has */
+    stream->more_error |= is_error != 0;
+    stream->connection->news = true;
+    return 0; /* it keeps them: so the window closes when nobody reads */
+}
+
+static void on_eof(ssh_session session, ssh_channel channel, void *context) {
+    (void)session;
+    (void)channel;
+    struct ssh_stream *stream = context;
+    stream->at_end = true;
+    stream->connection->news = true;
+}
+
+static void on_close(ssh_session session, ssh_channel channel, void *context) {
+    on_eof(session, channel, context);
+    ((struct ssh_stream *)context)->remote_close = true;
+}
+
+static void on_exit_status(ssh_session session, ssh_channel channel, int status, void *context) {
+    (void)session;
+    (void)channel;
+    struct ssh_stream *stream = context;
+    stream->has_end = true;
+    stream->end.exited = true;
+    stream->end.code = status;
+    stream->connection->news = true;
+}
+
+static void on_exit_signal(ssh_session session, ssh_channel channel, const char *signal, int core,
+                           const char *message, const char *language, void *context) {
+    (void)session;
+    (void)channel;
+    (void)core;
+    (void)message;
+    (void)language;
+    struct ssh_stream *stream = context;
+    stream->has_end = true;
+    snprintf(stream->end.signal, sizeof stream->end.signal, "%s", signal);
+    stream->connection->news = true;
+}
+
+/* ---- the channel */
+
+static void set_state(struct ssh_stream *stream, enum stream_state state) {
+    stream->state = state;
+    if (state >= STREAM_OPEN && stream->patience)
+        event_source_set_timer(stream->patience, -1, 0);
+}
+
+/* The server hears of it, if it can still be told anything. */
+static void drop_channel(struct ssh_stream *stream) {
+    ssh_channel channel = take_pointer(stream->channel);
+    if (!channel)
+        return;
+    /* libssh keeps the channel until the server has closed it too, and would call back. */
+    (void)ssh_remove_channel_callbacks(channel, &stream->callbacks);
+    bool bound = ssh_channel_is_open(channel) ||
+                 (stream->remote_close && ssh_is_connected(stream->connection->session));
+    /* The first call may be all about the end of the input, when the network is slow. */
+    if (bound && ssh_channel_close(channel) == SSH_AGAIN)
+        (void)ssh_channel_close(channel);
+    ssh_channel_free(channel);
+    ssh_connection_look(stream->connection);
+}
+
+static void unlink_stream(struct ssh_stream *stream) {
+    struct ssh_connection *connection = stream->connection;
+    if (connection->cursor == stream)
+        connection->cursor = stream->next;
+    if (connection->current == stream)
+        connection->current = NULL;
+    *stream->previous = stream->next;
+    if (stream->next)
+        stream->next->previous = stream->previous;
+    else
+        connection->streams_end = stream->previous;
+}
+
+static void link_stream(struct ssh_stream *stream) {
+    struct ssh_connection *connection = stream->connection;
+    stream->next = NULL;
+    stream->previous = connection->streams_end;
+    *connection->streams_end = stream;
+    connection->streams_end = &stream->next;
+}
+
+static void free_memory(struct ssh_stream *stream) {
+    event_source_remove(stream->patience);
+    text_clear(&stream->held[0]);
+    text_clear(&stream->held[1]);
+    free(stream->command);
+    free(stream->host);
+    free(stream);
+}
+
+void ssh_stream_free(struct ssh_stream *stream) {
+    if (!stream)
+        return;
+    if (stream->state == STREAM_OPENING && stream->channel) {
+        set_state(stream, STREAM_ABANDONED);
+        stream->listener = (struct ssh_stream_listener){0};
+        if (stream->connection->current == stream)
+            stream->connection->current = NULL;
+        return;
+    }
+    drop_channel(stream);
+    unlink_stream(stream);
+    free_memory(stream);
+}
+
+/* ---- its ends */
+
+static void tell_closed(struct ssh_stream *stream, const struct ssh_stream_end *end,
+                        const struct failure *why) {
+    set_state(stream, STREAM_CLOSED);
+    drop_channel(stream);
+    if (stream->listener.on_closed)
+        stream->listener.on_closed(stream, end, why, stream->listener.context);
+}
+
+/* "Channel opening failure: channel 43 error (2) Connection refused" is all that libssh tells: the reason of
+ * RFC 4254, 5.1, and the server's words. When several are refused in one go they get the words of the last.
+ */
+enum { OPEN_PROHIBITED = 1 };
+
+struct refusal {
+    unsigned reason;
+    const char *words;
+};
+
+static struct refusal parse_refusal(const char *text) {
+    struct refusal refusal = {.words = text};
+    const char *error = strstr(text, "error (");
+    char *end;
+    if (!error)
+        return refusal;
+    refusal.reason = (unsigned)strtoul(error + strlen("error ("), &end, 10);
+    refusal.words = end + strspn(end, ") ");
+    return refusal;
+}
+
+static int refusal_code(const struct refusal *refusal) {
+    static const struct {
+        const char *words;
+        int code;
+    } known[] = {{"onnection refused", -ECONNREFUSED},
+                 {"timed out", -ETIMEDOUT},
+                 {"No route to host", -EHOSTUNREACH},
+                 {"unreachable", -EHOSTUNREACH},
+                 {"not known", -ENOENT}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strstr(refusal->words, known[i].words))
+            return known[i].code;
+    return refusal->reason == OPEN_PROHIBITED ? -EACCES : -ECONNABORTED;
+}
+
+static void tell_refused(struct ssh_stream *stream) {
+    struct ssh_connection *connection = stream->connection;
+    struct refusal refusal = parse_refusal(ssh_get_error(connection->session));
+    struct failure why;
+    if (!stream->command)
+        ssh_connection_complain(connection, &why, refusal_code(&refusal),
+                                refusal.reason == OPEN_PROHIBITED
+                                    ? "it may not connect to '%s' port %u: %s (sshd's AllowTcpForwarding)"
+                                    : "cannot connect to '%s' port %u: %s",
+                                stream->host, stream->port, refusal.words);
+    else if (stream->state == STREAM_OPENING)
+        ssh_connection_complain(connection, &why, -ECONNABORTED, "the server opens no more channels: %s",
+                                refusal.words);
+    else
+        ssh_connection_complain(connection, &why, -ECONNABORTED, "the server does not run commands: %s",
+                                refusal.words);
+    tell_closed(stream, NULL, &why);
+}
+
+/* A gateway that is silent about a node may be waiting for the node, or be gone itself: then no byte comes
+ * from it, not even in answer to a request that it does not know. */
+static void probe(struct ssh_stream *stream) {
+    struct ssh_connection *connection = stream->connection;
+    stream->probed = true;
+    stream->heard = connection->counter.in_bytes;
+    (void)ssh_send_keepalive(connection->session); /* does not wait: the session does not block */
+    event_source_set_timer(stream->patience, connection->target.timeout_ns / 2, 0);
+    ssh_connection_look(connection);
+}
+
+static void on_patience(struct event_source *self, void *context) {
+    (void)self;
+    struct ssh_stream *stream = context;
+    struct ssh_connection *connection = stream->connection;
+    if (!stream->command && !stream->probed) {
+        probe(stream);
+        return;
+    }
+    if (stream->probed && connection->counter.in_bytes == stream->heard) {
+        struct failure gone;
+        ssh_connection_complain(connection, &gone, -ETIMEDOUT, "it does not answer any more");
+        ssh_connection_fail(connection, &gone);
+        return;
+    }
+    struct failure why;
+    double seconds = (double)connection->target.timeout_ns / (double)EVENT_SECOND;
+    if (!stream->command)
+        ssh_connection_complain(connection, &why, -ETIMEDOUT,
+                                "it did not connect to '%s' port %u within %.3g s", stream->host,
+                                stream->port, seconds);
+    else
+        ssh_connection_complain(connection, &why, -ETIMEDOUT, "the server did not %s within %.3g s",
+                                stream->state == STREAM_REQUESTING ? "start the command" : "open a channel",
+                                seconds);
+    if (stream->state != STREAM_OPENING) {
+        tell_closed(stream, NULL, &why);
+        return;
+    }
+    /* The channel stays behind, to be closed when the server opens it after all: it gets a stream of its
+     * own, for this one is its owner's. */
+    struct ssh_stream *rest = calloc(1, sizeof *rest);
+    if (rest) {
+        (void)ssh_remove_channel_callbacks(stream->channel, &stream->callbacks);
+        rest->connection = connection;
+        rest->channel = take_pointer(stream->channel);
+        rest->host = take_pointer(stream->host);
+        rest->port = stream->port;
+        rest->state = STREAM_ABANDONED;
+        link_stream(rest);
+    }
+    tell_closed(stream, NULL, &why);
+}
+
+/* ---- reading and writing */
+
+static size_t pending(const struct ssh_stream *stream, int which) {
+    return stream->held[which].length - stream->held_at[which] + stream->available[which];
+}
+
+/* libssh opens the window anew at every read, however small: so all it has is taken at once, and then no more
+ * than two windows are ever in memory. */
+static int hold(struct ssh_stream *stream, int which) {
+    char *space;
+    int r = text_reserve(&stream->held[which], stream->available[which], &space);
+    if (r < 0)
+        return r;
+    int got = ssh_channel_read(stream->channel, space, (uint32_t)stream->available[which], which);
+    stream->available[which] = 0;
+    if (got < 0)
+        return -ECONNRESET;
+    stream->held[which].length += (size_t)got;
+    return 0;
+}
+
+static ssize_t read_held(struct ssh_stream *stream, int which, void *bytes, size_t size) {
+    struct text *held = &stream->held[which];
+    size_t length = held->length - stream->held_at[which];
+    if (length > size)
+        length = size;
+    memcpy(bytes, held->bytes + stream->held_at[which], length);
+    stream->held_at[which] += length;
+    if (stream->held_at[which] == held->length) {
+        stream->held_at[which] = 0;
+        text_clear(held);
+    }
+    return (ssize_t)length;
+}
+
+static ssize_t read_either(struct ssh_stream *stream, int which, void *bytes, size_t size) {
+    if (size == 0)
+        return 0;
+    if (stream->held[which].length)
+        return read_held(stream, which, bytes, size);
+    if (stream->available[which] && stream->channel) {
+        ssize_t r;
+        if (stream->available[which] <= size) {
+            r = ssh_channel_read(stream->channel, bytes, (uint32_t)stream->available[which], which);
+            stream->available[which] = 0;
+        } else if ((r = hold(stream, which)) == 0) {
+            r = read_held(stream, which, bytes, size);
+        }
+        ssh_connection_look(stream->connection);
+        return r < 0 ? -ECONNRESET : r;
+    }
+    if (stream->at_end || stream->state == STREAM_CLOSED)
+        return 0;
+    return -EAGAIN;
+}
+
+ssize_t ssh_stream_read(struct ssh_stream *stream, void *bytes, size_t size) {
+    ssize_t got = read_either(stream, 0, bytes, size);
+    if (got == 0 && size)
+        stream->told_of_end = true;
+    /* This may have been all that its end waits for. */
+    if (got >= 0 && stream->at_end)
+        event_source_defer(stream->connection->turn);
+    return got;
+}
+
+ssize_t ssh_stream_read_error(struct ssh_stream *stream, void *bytes, size_t size) {
+    ssize_t got = read_either(stream, 1, bytes, size);
+    if (got >= 0 && stream->at_end)
+        event_source_defer(stream->connection->turn);
+    return got;
+}
+
+static bool can_write(const struct ssh_stream *stream) {
+    return stream->remote_close ||
+           (ssh_channel_window_size(stream->channel) > 0 && !ssh_connection_is_choked(stream->connection));
+}
+
+ssize_t ssh_stream_write(struct ssh_stream *stream, const void *bytes, size_t length) {
+    if (stream->state < STREAM_OPEN)
+        return -EAGAIN;
+    if (!stream->channel || stream->remote_close || stream->input_ended)
+        return -EPIPE;
+    if (!can_write(stream) || length == 0)
+        return length ? -EAGAIN : 0;
+    uint32_t window = ssh_channel_window_size(stream->channel);
+    if (length > window)
+        length = window;
+    if (length > WRITE_MOST)
+        length = WRITE_MOST;
+    /* Writing may read too: what comes is noted, and served in a turn. */
+    int sent = ssh_channel_write(stream->channel, bytes, (uint32_t)length);
+    ssh_connection_look(stream->connection);
+    return sent > 0 ? sent : sent == 0 ? -EAGAIN : -ECONNRESET;
+}
+
+int ssh_stream_want(struct ssh_stream *stream, unsigned events) {
+    if (events & ~stream->wanted)
+        event_source_defer(stream->connection->turn);
+    stream->wanted = events;
+    return 0;
+}
+
+int ssh_stream_end_input(struct ssh_stream *stream) {
+    if (!stream->channel || stream->state != STREAM_OPEN || stream->input_ended)
+        return 0;
+    stream->input_ended = true;
+    int r = ssh_channel_send_eof(stream->channel);
+    ssh_connection_look(stream->connection);
+    return r == SSH_ERROR ? -ECONNRESET : 0;
+}
+
+/* ---- its turn */
+
+/* Goes on as far as the server has answered. False when it was refused. */
+static bool advance(struct ssh_stream *stream) {
+    int r = SSH_OK;
+    if (stream->state == STREAM_OPENING || stream->state == STREAM_ABANDONED)
+        r = stream->host
+                ? ssh_channel_open_forward(stream->channel, stream->host, (int)stream->port, "127.0.0.1", 0)
+                : ssh_channel_open_session(stream->channel);
+    if (stream->state == STREAM_OPENING && r == SSH_OK)
+        set_state(stream, stream->command ? STREAM_REQUESTING : STREAM_OPEN);
+    if (stream->state == STREAM_REQUESTING) {
+        r = ssh_channel_request_exec(stream->channel, stream->command);
+        if (r == SSH_OK)
+            set_state(stream, STREAM_OPEN);
+    }
+    bool gone = stream->state == STREAM_REQUESTING && stream->remote_close;
+    return !gone && (r == SSH_OK || r == SSH_AGAIN);
+}
+
+static void serve_abandoned(struct ssh_stream *stream) {
+    if (advance(stream) && !ssh_channel_is_open(stream->channel))
+        return; /* not opened yet */
+    drop_channel(stream);
+    unlink_stream(stream);
+    free_memory(stream);
+}
+
+static bool is_finished(const struct ssh_stream *stream) {
+    return (stream->remote_close || (stream->has_end && stream->at_end)) && !pending(stream, 0) &&
+           !pending(stream, 1);
+}
+
+static unsigned ready_for(const struct ssh_stream *stream) {
+    unsigned events = 0;
+    if (stream->wanted & EVENT_READ &&
+        (pending(stream, 0) || stream->more_error || (stream->at_end && !stream->told_of_end)))
+        events |= EVENT_READ;
+    if (stream->wanted & EVENT_WRITE && !stream->input_ended && can_write(stream))
+        events |= EVENT_WRITE;
+    return events;
+}
+
+/* Every callback may free the stream, or the whole connection: `current` tells. */
+static void serve(struct ssh_stream *stream) {
+    struct ssh_connection *connection = stream->connection;
+    connection->current = stream;
+    enum stream_state before = stream->state;
+    if (before < STREAM_OPEN && !advance(stream)) {
+        if (!ssh_connection_is_broken(connection))
+            tell_refused(stream);
+        return;
+    }
+    if (stream->state != STREAM_OPEN)
+        return;
+    if (before != STREAM_OPEN && stream->listener.on_open)
+        stream->listener.on_open(stream, stream->listener.context);
+    if (connection->current != stream || stream->state != STREAM_OPEN)
+        return;
+    unsigned events = ready_for(stream);
+    if (events) {
+        stream->more_error = false;
+        if (stream->listener.on_ready)
+            stream->listener.on_ready(stream, events, stream->listener.context);
+        if (connection->current != stream || stream->state != STREAM_OPEN)
+            return;
+    }
+    if (is_finished(stream)) {
+        struct ssh_stream_end end = stream->end; /* the listener may free the stream and then look at it */
+        tell_closed(stream, &end, NULL);
+    } else if (ready_for(stream)) { /* as a descriptor would: again, as long as there is something */
+        event_source_defer(connection->turn);
+    }
+}
+
+void ssh_stream_serve_all(struct ssh_connection *connection) {
+    struct ssh_stream *first = connection->streams;
+    connection->cursor = first;
+    while (connection->cursor && !connection->doomed && connection->state == CONNECTION_READY) {
+        struct ssh_stream *stream = connection->cursor;
+        connection->cursor = stream->next;
+        if (stream->state == STREAM_ABANDONED)
+            serve_abandoned(stream);
+        else if (stream->state != STREAM_CLOSED)
+            serve(stream);
+    }
+    connection->cursor = connection->current = NULL;
+    /* Another is first next time: each gets its share of a connection that is full. */
+    if (!connection->doomed && connection->streams == first && first && first->next) {
+        unlink_stream(first);
+        link_stream(first);
+    }
+}
+
+void ssh_stream_detach_all(struct ssh_connection *connection) {
+    for (struct ssh_stream *stream = connection->streams; stream; stream = stream->next)
+        if (stream->channel) {
+            (void)ssh_remove_channel_callbacks(stream->channel, &stream->callbacks);
+            stream->channel = NULL;
+        }
+}
+
+void ssh_stream_fail_all(struct ssh_connection *connection, const struct failure *why) {
+    for (;;) {
+        struct ssh_stream *stream = connection->streams;
+        while (stream && stream->state >= STREAM_CLOSED)
+            stream = stream->next;
+        if (!stream || connection->doomed)
+            return;
+        tell_closed(stream, NULL, why);
+    }
+}
+
+void ssh_stream_free_all(struct ssh_connection *connection) {
+    while (connection->streams) {
+        struct ssh_stream *stream = connection->streams;
+        unlink_stream(stream);
+        free_memory(stream);
+    }
+}
+
+/* ---- life */
+
+static int open_stream(struct ssh_connection *connection, struct ssh_stream *stream,
+                       struct failure *failure) {
+    stream->connection = connection;
+    text_init(&stream->held[0], HELD_LIMIT);
+    text_init(&stream->held[1], HELD_LIMIT);
+    stream->callbacks = (struct ssh_channel_callbacks_struct){
+        .userdata = stream,
+        .channel_data_function = on_data,
+        .channel_eof_function = on_eof,
+        .channel_close_function = on_close,
+        .channel_exit_status_function = on_exit_status,
+        .channel_exit_signal_function = on_exit_signal,
+    };
+    ssh_callbacks_init(&stream->callbacks);
+    stream->patience =
+        event_loop_add_timer(connection->client->loop, connection->target.timeout_ns, 0, on_patience, stream);
+    stream->channel = ssh_channel_new(connection->session);
+    /* They are there before anything is asked for, and as long as the channel: the exit status comes once. */
+    if (!stream->patience || !stream->channel ||
+        ssh_set_channel_callbacks(stream->channel, &stream->callbacks) != SSH_OK) {
+        ssh_channel_free(stream->channel);
+        free_memory(stream);
+        return failure_memory(failure);
+    }
+    link_stream(stream);
+    event_source_defer(connection->turn);
+    return 0;
+}
+
+static int make_stream(struct ssh_connection *connection, const char *command, const char *host,
+                       unsigned port, const struct ssh_stream_listener *listener, struct ssh_stream **ret,
+                       struct failure *failure) {
+    if (connection->state != CONNECTION_READY)
+        return ssh_connection_complain(connection, failure, -ENOTCONN, "there is no connection");
+    struct ssh_stream *stream = xcalloc(1, sizeof *stream);
+    stream->listener = *listener;
+    stream->command = command ? strdup(command) : NULL;
+    stream->host = host ? strdup(host) : NULL;
+    stream->port = port;
+    if ((command && !stream->command) || (host && !stream->host)) {
+        free_memory(stream);
+        return failure_memory(failure);
+    }
+    int r = open_stream(connection, stream, failure);
+    if (r == 0)
+        *ret = stream;
+    return r;
+}
+
+int ssh_stream_open(struct ssh_connection *connection, const char *command,
+                    const struct ssh_stream_listener *listener, struct ssh_stream **ret,
+                    struct failure *failure) {
+    return make_stream(connection, command, NULL, 0, listener, ret, failure);
+}
+
+int ssh_stream_open_forward(struct ssh_connection *connection, const char *host, unsigned port,
+                            const struct ssh_stream_listener *listener, struct ssh_stream **ret,
+                            struct failure *failure) {
+    return make_stream(connection, NULL, host, port, listener, ret, failure);
+}

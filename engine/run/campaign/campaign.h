@@ -1,0 +1,78 @@
+/*
+ * A campaign: the YAML file that a user writes, checked and bound before a node is touched. README, "A
+ * campaign", is the user's side of this.
+ *
+ *     experiment: dgemm            # a name, a path, or a mapping: an experiment written in place
+ *     name: quickstart             # default: the experiment's name
+ *     testbed: local               # or a mapping: engine/testbed/host-settings.h has its keys
+ *     options: {blas: openblas}
+ *     modules: [gcc/12]            # software-settings.h; spack, container and prefix too
+ *     controls: {turbo: off, frequency: base}   # control-settings.h; probes, warm-up and gates have theirs
+ *     probes: 1 s
+ *     warm-up: steady
+ *     gates: flag
+ *     stop-after-failures: 3       # in a row, in one place: then the experiment is broken; or none
+ *     node-loss: continue          # node-loss-settings.h
+ *     design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, repetitions: 3, seed: 7}
+ */
+#ifndef ASSAY_CAMPAIGN_CAMPAIGN_H
+#define ASSAY_CAMPAIGN_CAMPAIGN_H
+
+#include "engine/design/design.h"
+#include "engine/documents/document.h"
+#include "engine/foundation/failure.h"
+#include "engine/foundation/installation.h"
+#include "engine/foundation/text.h"
+#include "engine/run/campaign/control-settings.h"
+#include "engine/run/campaign/experiment.h"
+#include "engine/run/campaign/gate-settings.h"
+#include "engine/run/campaign/node-loss-settings.h"
+#include "engine/run/campaign/probe-settings.h"
+#include "engine/run/campaign/walltime-settings.h"
+#include "engine/run/campaign/warm-up-settings.h"
+#include "engine/testbed/testbed.h"
+
+enum { CAMPAIGN_BYTES_MOST = 1 << 20 };
+
+struct campaign {
+    struct document *document;
+    struct text bytes; /* the file, byte for byte */
+    char *folder;      /* absolute folder of the file: paths in it are relative to this */
+    char *name, *description;
+    char *license; /* URI of the licence of the results */
+    char *author;  /* a person's name; NULL: not stated */
+    struct testbed_choice testbed;
+    char *workspace; /* folder on the nodes; NULL: the node's choice */
+    struct control_settings controls;
+    struct probe_settings probes;
+    struct warm_up_settings warm_up;
+    struct gate_settings gates;
+    int64_t stop_after_failures; /* units that fail in a row in one place; 0: never */
+    struct node_loss_settings node_loss;
+    struct walltime_settings walltime;
+    struct experiment *experiment;
+    struct design_specification *design;
+};
+
+struct campaign_overrides {
+    const char *const *options; /* "name=value" from the command line */
+    size_t option_count;
+    const char *seed;         /* text of a seed, or NULL */
+    const char *const *nodes; /* lists of nodes, or @FILE: they make the testbed `hosts` */
+    size_t node_count;
+    const char *const *spares; /* likewise, for the testbed's spares: a node that is lost is replaced */
+    size_t spare_count;
+    /* Of a run that goes on; each NULL: as the campaign says. */
+    const char *folder;            /* that the campaign's paths are relative to */
+    const char *recorded;          /* the folder of the run, which has copies of experiment and source */
+    const char *experiment_folder; /* the experiment, as it was copied */
+    const char *table;             /* the design's, as it was made */
+};
+
+/* OVERRIDES may be NULL. */
+int campaign_read(const char *path, const struct installation *installation,
+                  const struct campaign_overrides *overrides, struct campaign **ret, struct failure *failure);
+void campaign_free(struct campaign *campaign);
+void campaign_cleanup(struct campaign **campaign); /* for the cleanup attribute */
+
+#endif

@@ -1,0 +1,211 @@
+#include "engine/run/campaign/experiment-job.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+#include "engine/run/campaign/experiment.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const fact_names[] = {"run_nodes", "node_cores", "node_memory"};
+enum { FACTS = sizeof fact_names / sizeof *fact_names };
+
+static const char *const count_names[] = {"nodes", "ranks", "ranks-per-node", "threads"};
+
+/* ---- Binding */
+
+static int bind_counts(const struct experiment *experiment, const struct document *document,
+                       const struct document_node *run, struct experiment_job *job, struct failure *failure) {
+    size_t count = experiment->factor_count;
+    cleanup_free const char **names = xcalloc(count + FACTS, sizeof *names);
+    for (size_t i = 0; i < count + FACTS; i++)
+        names[i] = i < count ? experiment->factors[i].name : fact_names[i - count];
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < EXPERIMENT_COUNTS; i++) {
+        const struct document_node *node = document_get(run, count_names[i]);
+        if (node && node->kind != DOCUMENT_TEXT && node->kind != DOCUMENT_NUMBER)
+            r = failure_input(failure, document->file, node->line, node->column,
+                              "'%s' is %s, expected an expression", count_names[i],
+                              document_kind_name(node->kind));
+        else if (node)
+            r = expression_parse(node->text, names, count + FACTS, document->file, node->line, node->column,
+                                 &job->counts[i], failure);
+    }
+    return r;
+}
+
+static int check_file_name(const struct document *document, const struct document_node *key,
+                           struct failure *failure) {
+    if (key->text[0] && key->text[0] != '/' && !strstr(key->text, "..") && strlen(key->text) < 256)
+        return 0;
+    return failure_input(failure, document->file, key->line, key->column,
+                         "'%s' cannot name a file of a unit, expected a path below its working folder",
+                         key->text);
+}
+
+static int bind_files(const struct document *document, const struct document_node *node,
+                      struct experiment_job *job, struct failure *failure) {
+    if (!node)
+        return 0;
+    if (node->kind != DOCUMENT_MAPPING || node->count > EXPERIMENT_FILES_MAX)
+        return failure_input(failure, document->file, node->line, node->column,
+                             "'files' is no mapping of at most %d names to texts", EXPERIMENT_FILES_MAX);
+    job->files = xcalloc(node->count + 1, sizeof *job->files);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < node->count; i++) {
+        const struct document_node *value = node->items[i];
+        struct experiment_file *file = &job->files[job->file_count++];
+        r = check_file_name(document, node->keys[i], failure);
+        if (r == 0 && value->kind != DOCUMENT_TEXT && value->kind != DOCUMENT_NUMBER)
+            r = failure_input(failure, document->file, value->line, value->column,
+                              "file '%s' is %s, expected its text", node->keys[i]->text,
+                              document_kind_name(value->kind));
+        if (r < 0)
+            break;
+        file->name = strdup(node->keys[i]->text);
+        file->text = (struct experiment_command){
+            .line = strdup(value->text), .where_line = value->line, .where_column = value->column};
+        if (!file->name || !file->text.line)
+            r = failure_memory(failure);
+    }
+    return r;
+}
+
+/* What ranks need makes no sense for a core, and nothing but ranks needs it. */
+static int check(const struct document *document, const struct document_node *run,
+                 const struct experiment_job *job, struct failure *failure) {
+    static const char *const needy[] = {"ranks-per-node", "threads", "bind", "mpirun"};
+    for (size_t i = 0; i < sizeof needy / sizeof *needy; i++) {
+        const struct document_node *node = document_get(run, needy[i]);
+        if (node && !job->counts[EXPERIMENT_COUNT_RANKS])
+            return failure_input(failure, document->file, node->line, node->column,
+                                 "'%s' is said and 'ranks' is not, expected both or neither", needy[i]);
+    }
+    const struct document_node *ranks = document_get(run, "ranks"), *files = document_get(run, "files"),
+                               *streamed = document_get(run, "streamed"), *odd = ranks ? ranks : files;
+    return streamed && odd ? failure_input(failure, document->file, odd->line, odd->column,
+                                           "'%s' does not go with 'streamed', whose kernel takes many units",
+                                           ranks ? "ranks" : "files")
+                           : 0;
+}
+
+int experiment_job_bind(const struct experiment *experiment, const struct document *document,
+                        const struct document_node *run, struct experiment_job *job,
+                        struct failure *failure) {
+    const struct document_node *bind = document_get(run, "bind"), *mpirun = document_get(run, "mpirun");
+    int r = bind_counts(experiment, document, run, job, failure);
+    if (r == 0 && bind && !(job->bind = bind->text ? strdup(bind->text) : NULL))
+        r = failure_input(failure, document->file, bind->line, bind->column,
+                          "'bind' is %s, expected core, none, or an option that is one of them",
+                          document_kind_name(bind->kind));
+    if (r == 0 && bind && bind->text[0] != '{' && strcmp(bind->text, "core") != 0 &&
+        strcmp(bind->text, "none") != 0)
+        r = failure_input(failure, document->file, bind->line, bind->column,
+                          "'bind' is '%s', expected core, none, or an option that is one of them",
+                          bind->text);
+    struct bind_field field = {.key = "mpirun", .type = BIND_TEXTS};
+    if (r == 0 && mpirun) {
+        job->mpirun = (struct experiment_command){.where_line = mpirun->line, .where_column = mpirun->column};
+        r = bind_value(document, mpirun, &field, &job->mpirun.arguments, failure);
+    }
+    if (r == 0)
+        r = bind_files(document, document_get(run, "files"), job, failure);
+    return r < 0 ? r : check(document, run, job, failure);
+}
+
+void experiment_job_clear(struct experiment_job *job) {
+    for (size_t i = 0; i < EXPERIMENT_COUNTS; i++)
+        expression_free(job->counts[i]);
+    for (size_t i = 0; i < job->file_count; i++) {
+        free(job->files[i].name);
+        experiment_command_clear(&job->files[i].text);
+    }
+    free(job->files);
+    free(job->bind);
+    experiment_command_clear(&job->mpirun);
+    *job = (struct experiment_job){0};
+}
+
+/* ---- Shapes */
+
+bool experiment_has_ranks(const struct experiment *experiment) {
+    return experiment->job.counts[EXPERIMENT_COUNT_RANKS] != NULL;
+}
+
+static int count(const struct experiment_job *job, enum experiment_count which, const double *values,
+                 size_t otherwise, size_t *ret, struct failure *failure) {
+    const struct expression *expression = job->counts[which];
+    double value = expression ? expression_value(expression, values) : (double)otherwise;
+    *ret = value >= 1 && value <= EXPERIMENT_RANKS_MAX ? (size_t)value : 0;
+    if (value == floor(value) && *ret > 0)
+        return 0;
+    return expression_failure(expression, failure, "'%s' is %g, expected a whole number from 1 to %d",
+                              count_names[which], value, EXPERIMENT_RANKS_MAX);
+}
+
+static int find_bind(const struct experiment *experiment, struct experiment_shape *shape, size_t node_cores,
+                     struct failure *failure) {
+    const char *text = experiment->job.bind, *value = text;
+    shape->bind = shape->ranks_per_node * shape->threads <= node_cores;
+    if (text && text[0] == '{') {
+        cleanup_free char *name = strndup(text + 1, strcspn(text + 1, "}"));
+        value = name ? experiment_option_value(experiment, name) : NULL;
+    }
+    if (!text)
+        return 0;
+    if (value && strcmp(value, "none") == 0)
+        shape->bind = false;
+    else if (!value || strcmp(value, "core") != 0)
+        return failure_input(failure, experiment->file, experiment->placement_line, 0,
+                             "'bind' is '%s', expected core, none, or an option that is one of them", text);
+    return 0;
+}
+
+int experiment_job_shape(const struct experiment *experiment, const double *factors,
+                         const struct experiment_facts *facts, struct experiment_shape *ret,
+                         struct failure *failure) {
+    const struct experiment_job *job = &experiment->job;
+    size_t count_factors = experiment->factor_count;
+    bool several = experiment->placement == EXPERIMENT_PLACEMENT_JOB;
+    cleanup_free double *values = xcalloc(count_factors + FACTS, sizeof *values);
+    for (size_t i = 0; i < count_factors; i++)
+        values[i] = factors[i];
+    values[count_factors] = facts->run_nodes;
+    values[count_factors + 1] = facts->node_cores;
+    values[count_factors + 2] = facts->node_memory;
+    *ret = (struct experiment_shape){.nodes = 1, .ranks = 1, .ranks_per_node = 1, .threads = 1};
+    int r = several
+                ? count(job, EXPERIMENT_COUNT_NODES, values, (size_t)facts->run_nodes, &ret->nodes, failure)
+                : 0;
+    if (r < 0 || !experiment_has_ranks(experiment))
+        return r;
+    r = count(job, EXPERIMENT_COUNT_RANKS, values, 1, &ret->ranks, failure);
+    if (r == 0)
+        r = count(job, EXPERIMENT_COUNT_THREADS, values, 1, &ret->threads, failure);
+    if (r == 0)
+        r = count(job, EXPERIMENT_COUNT_RANKS_PER_NODE, values, (ret->ranks + ret->nodes - 1) / ret->nodes,
+                  &ret->ranks_per_node, failure);
+    if (r == 0 && ret->ranks > ret->ranks_per_node * ret->nodes)
+        r = expression_failure(job->counts[EXPERIMENT_COUNT_RANKS], failure,
+                               "%zu ranks are more than %zu node%s take with %zu each", ret->ranks,
+                               ret->nodes, ret->nodes == 1 ? "" : "s", ret->ranks_per_node);
+    if (r == 0) /* the others would have none */
+        ret->nodes = (ret->ranks + ret->ranks_per_node - 1) / ret->ranks_per_node;
+    return r < 0 ? r : find_bind(experiment, ret, (size_t)facts->node_cores, failure);
+}
+
+int experiment_file_fill(const struct experiment_file *file, const char *document,
+                         const struct experiment_values *values, char **ret, struct failure *failure) {
+    struct experiment_command as_argument = {.arguments = {.items = (char *[]){file->text.line}, .count = 1},
+                                             .where_line = file->text.where_line,
+                                             .where_column = file->text.where_column};
+    char **arguments = NULL;
+    int r = experiment_command_arguments(&as_argument, document, values, &arguments, failure);
+    if (r == 0)
+        *ret = take_pointer(arguments[0]);
+    experiment_arguments_free(arguments);
+    return r;
+}

@@ -1,0 +1,177 @@
+/*
+ * An experiment: what `experiment.yaml` declares, checked. A campaign names one by its folder's name, gives a
+ * path, or writes one in place. README, "An experiment of your own", is the user's side of this.
+ */
+#ifndef ASSAY_CAMPAIGN_EXPERIMENT_H
+#define ASSAY_CAMPAIGN_EXPERIMENT_H
+
+#include "engine/design/design.h"
+#include "engine/design/expression.h"
+#include "engine/documents/bind.h"
+#include "engine/documents/document.h"
+#include "engine/foundation/failure.h"
+#include "engine/foundation/installation.h"
+#include "engine/run/campaign/experiment-command.h"
+#include "engine/run/campaign/experiment-job.h"
+#include "engine/run/campaign/software-settings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    EXPERIMENT_NAMES_MOST = 256, /* factors, responses, options, maxima, and columns of a table, each */
+    EXPERIMENT_TABLES_MOST = 16,
+    EXPERIMENT_TEXT_MOST = 256, /* bytes of a response that is a text */
+};
+
+enum experiment_option_type {
+    EXPERIMENT_OPTION_TEXT,
+    EXPERIMENT_OPTION_INTEGER,
+    EXPERIMENT_OPTION_NUMBER,
+    EXPERIMENT_OPTION_CHOICE,
+};
+
+struct experiment_option {
+    char *name;
+    enum experiment_option_type type;
+    struct bind_texts choices; /* for a choice */
+    double minimum, maximum;   /* for numbers; both zero: any */
+    char *description;
+    char *value; /* the default until the campaign says otherwise; as text */
+    bool given;  /* by the campaign */
+};
+
+/* What is read from a unit's output: a response, or a column of a table. */
+enum experiment_response_type { EXPERIMENT_RESPONSE_NUMBER, EXPERIMENT_RESPONSE_TEXT };
+
+struct experiment_response {
+    char *name;
+    int type;   /* enum experiment_response_type */
+    char *unit; /* UCUM code, or any text for a unit of the user's own; "1" for none, "" of a text */
+    char *description;
+    /* The rest is a response's only. */
+    char *pattern;             /* POSIX extended regular expression with one group; NULL when streamed */
+    struct bind_texts choices; /* of a text; none: any */
+    struct bind_texts pass;    /* those of the choices with which a unit passes; none: all */
+};
+
+/* A further table, of which every line of a unit's output that the pattern matches is a row. */
+struct experiment_table {
+    char *name, *file; /* of an archive: "results/tables/NAME.csv" */
+    char *description;
+    char *pattern; /* with a group for each column */
+    const struct document_node *columns_node;
+    struct experiment_response *columns;
+    size_t column_count;
+};
+
+/* Where the working folder of setup and run comes from, when not from the experiment's own folder. */
+struct experiment_source {
+    char *git;                /* URL, or NULL */
+    char *at;                 /* tag, branch or commit; NULL: the remote's default */
+    char *folder;             /* absolute path of a folder on this machine, or NULL */
+    struct bind_texts ignore; /* source-files.h */
+    char *recorded;           /* the folder of a run that has a copy of it; NULL: there is none yet */
+    uint32_t line, column;    /* of the folder, in the experiment's file */
+};
+
+/* A named expression whose largest value over the design commands may use. */
+struct experiment_maximum {
+    char *name;
+    struct expression *expression; /* over the factors */
+};
+
+enum experiment_placement {
+    EXPERIMENT_PLACEMENT_CORE,
+    EXPERIMENT_PLACEMENT_NODE,
+    EXPERIMENT_PLACEMENT_JOB,
+};
+
+/* What `assay fit ARCHIVE` does when nothing else is said; it travels in run.json. */
+struct experiment_model {
+    char *method, *response, *terms;
+    char *table; /* the further table that it is of, or NULL */
+    struct bind_texts sizes, by;
+    struct bind_texts set; /* parameters of the method, NAME=VALUE */
+};
+
+struct experiment {
+    struct document *document;              /* owned; NULL when the campaign wrote it in place */
+    const struct document *source_document; /* the one it was bound from: the above, or the campaign's */
+    const char *file;                       /* for messages */
+    char *folder;                           /* absolute; NULL when written in place */
+    char *name, *summary;
+
+    struct design_factor *factors;
+    size_t factor_count;
+    struct expression **conditions; /* what must hold of every row; over the factors */
+    size_t condition_count;
+    struct experiment_response *responses;
+    size_t response_count;
+    struct experiment_table *tables;
+    size_t table_count;
+    struct experiment_option *options;
+    size_t option_count;
+    struct experiment_maximum *maxima;
+    size_t maximum_count;
+    struct expression *memory;   /* bytes a process; over the maxima; or NULL */
+    struct expression *estimate; /* seconds a unit; over the factors; or NULL */
+
+    struct bind_texts packages; /* of Debian, needed on a node */
+    struct software_settings software;
+    struct experiment_source source;
+    struct experiment_command *setup, *teardown;
+    size_t setup_count, teardown_count;
+    struct experiment_command run;
+    struct experiment_job job;
+    struct expression
+        *pass;     /* over the responses: what must be true, so neither 0 nor nan, of a unit; or NULL */
+    bool streamed; /* the run command takes rows on its input; see experiments/dgemm/README.md */
+    char *placement_text; /* core, node, {option}, or NULL */
+    uint32_t placement_line, placement_column;
+    enum experiment_placement placement; /* after experiment_resolve */
+    double timeout; /* seconds for one unit: from its start, or, streamed, from the answer before; 0: none */
+
+    struct experiment_model *model;          /* or NULL */
+    const struct document_node *design_node; /* the default design, or NULL */
+};
+
+/* Finds NAME (a path with a slash, relative to BASE_FOLDER, or the name of an experiment of the INSTALLATION)
+ * and reads its experiment.yaml. PLACE_* say where the name was written. */
+int experiment_find(const char *name, const char *base_folder, const struct installation *installation,
+                    const char *place_file, size_t place_line, size_t place_column, struct experiment **ret,
+                    struct failure *failure);
+/* From a mapping inside another document, which must live as long as the experiment. Paths are relative to
+ * BASE_FOLDER. */
+int experiment_from_node(const struct document *document, const struct document_node *node,
+                         const char *base_folder, struct experiment **ret, struct failure *failure);
+void experiment_free(struct experiment *experiment);
+
+/* Refuses what cannot be the `name` of an experiment; the place is where it was written. */
+int experiment_name_check(const char *name, const char *file, size_t line, size_t column,
+                          struct failure *failure);
+
+/* The packages in NODE, of the experiment's own document or of a campaign, instead of those before; NULL:
+ * they stay. */
+int experiment_bind_packages(struct experiment *experiment, const struct document *document,
+                             const struct document_node *node, struct failure *failure);
+/* A package of Debian that a node needs beside those that the experiment names; one that is there already is
+ * fine. 0 or -ENOMEM. */
+int experiment_add_package(struct experiment *experiment, const char *name, struct failure *failure);
+
+/* Sets an option from the campaign or the command line, checked; messages are about DOCUMENT's NODE. */
+int experiment_set_option(struct experiment *experiment, const char *name, const char *value,
+                          const char *file, size_t line, size_t column, struct failure *failure);
+/* "core", "node", "job". */
+const char *experiment_placement_name(enum experiment_placement placement);
+/* After the options are set: resolves what depends on them (placement). */
+int experiment_resolve(struct experiment *experiment, struct failure *failure);
+
+/* Refuses a source that is a folder which is not there, unless there is a copy of it. */
+int experiment_check_source(const struct experiment *experiment, struct failure *failure);
+
+/* The value of an option, or NULL. */
+const char *experiment_option_value(const struct experiment *experiment, const char *name);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * What a run was made from, so that it can be gone on with: `inputs.json` in its folder says where the
+ * campaign, the experiment and the design's file lay, what the command line said over the campaign, and has
+ * the hashes of the design and of its order. The run's folder has copies of all of them, and a run that goes
+ * on uses the copies; originals that have changed since are told of.
+ */
+#ifndef ASSAY_CAMPAIGN_INPUTS_H
+#define ASSAY_CAMPAIGN_INPUTS_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/hash.h"
+#include "engine/foundation/text.h"
+#include "engine/run/campaign/campaign.h"
+#include "engine/run/campaign/plan.h"
+
+#include <stdbool.h>
+
+/* All strings are owned; NULL where there is none. */
+struct inputs {
+    char *run_folder;        /* the run's, absolute */
+    char *campaign, *folder; /* the campaign's file, and the folder that its paths are relative to */
+    char *experiment;        /* the experiment's folder; NULL: written in the campaign */
+    char *copied_experiment; /* the same in the run's folder */
+    char *source;            /* the folder that its source was copied from; NULL: it has none, or a clone */
+    char *design;            /* the file that the design was read from; NULL: it was generated */
+    char *table;             /* the whole design in the run's folder; NULL: it has no columns */
+    char campaign_sha256[HASH_HEX_SIZE], design_sha256[HASH_HEX_SIZE];
+    char table_sha256[HASH_HEX_SIZE], order_sha256[HASH_HEX_SIZE];
+    char source_sha256[HASH_HEX_SIZE]; /* of its copy, source.tar; "": there is none */
+    char *seed;
+    char **settings, **nodes; /* the command line's --set and --nodes */
+    size_t setting_count, node_count;
+    char **hosts, **spares; /* of a testbed of hosts: their names, since lists in files may be gone */
+    size_t host_count, spare_count;
+    char **executables; /* files of the copied experiment: members of archives have no permission bits */
+    size_t executable_count;
+    bool has_more_spares; /* than inputs.json says */
+    struct plan_facts
+        facts; /* that the design was made with, once they are known and if it depends on them */
+};
+
+/* Writes inputs.json into RUN_FOLDER, which has the campaign.yaml and, where there is one, the design.csv and
+ * experiment/ of this run. SETTINGS: the command line's; NULL: none. */
+int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
+                 struct failure *failure);
+/* The same for PLAN in place of one that was made with guesses. */
+int inputs_take_plan(const char *run_folder, const struct plan *plan, struct failure *failure);
+int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure);
+void inputs_clear(struct inputs *inputs);
+
+/* Appends a sentence for each original that is there and is not what it was, parted by "; ". Nothing when all
+ * are the same, or gone. Of folders the files count that were copied: new ones are no concern of the run's.
+ */
+int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure);
+/* The names of nodes and spares, of a run that was begun before they were kept; CAMPAIGN: its own, as it was.
+ */
+int inputs_take_names(struct inputs *inputs, const struct campaign *campaign, struct failure *failure);
+/* More spares, by LISTS of nodes, or @FILE; those that are there already are skipped. run_resume() keeps
+ * them.
+ */
+int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count, struct failure *failure);
+/* Writes inputs.json as it is now. */
+int inputs_save(const struct inputs *inputs, struct failure *failure);
+/* What campaign_read() needs to make of the run's own campaign.yaml, and of the copies beside it, the
+ * campaign that it was. RET borrows from INPUTS. */
+void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret);
+/* Of a run whose folder came out of an archive: makes those files executable again. */
+int inputs_restore_executables(const struct inputs *inputs, struct failure *failure);
+/* Refuses a copy of the source that is not what it was. */
+int inputs_check_source(const struct inputs *inputs, struct failure *failure);
+/* Refuses a plan that has another design or another order than the run began with. */
+int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure);
+
+enum inputs_kinship {
+    INPUTS_OTHER,   /* another campaign's, or another command line's */
+    INPUTS_CHANGED, /* the same file's, which has other words by now */
+    INPUTS_SAME,    /* word for word */
+};
+/* Was a run of these made from this campaign, with this command line? */
+enum inputs_kinship inputs_find_kinship(const struct inputs *inputs, const struct campaign *campaign,
+                                        const struct campaign_overrides *overrides);
+
+#endif

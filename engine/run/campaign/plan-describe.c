@@ -1,0 +1,393 @@
+#include "engine/run/campaign/plan-describe.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+#include "engine/run/campaign/experiment-command.h"
+#include "engine/run/campaign/source-files.h"
+#include "engine/run/campaign/state-describe.h"
+#include "engine/run/measure/settling.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How many units and blocks the listings begin with. */
+enum {
+    UNITS_SHOWN = 10,
+    BLOCKS_SHOWN = 24,
+};
+
+static int append_command(const struct plan *plan, const struct experiment_command *command,
+                          const struct plan_values *values, struct text *ret, struct failure *failure) {
+    struct experiment_values usable = plan_values_view(values);
+    char **arguments;
+    int r =
+        experiment_command_arguments(command, plan->campaign->experiment->file, &usable, &arguments, failure);
+    if (r < 0)
+        return r;
+    text_append_string(ret, "             ");
+    r = experiment_command_describe(arguments, ret);
+    text_append_character(ret, '\n');
+    experiment_arguments_free(arguments);
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
+/* "/home/me/triad (3 files, 12.1 KiB)" */
+static int append_files(const struct source_choice *choice, struct text *ret, struct failure *failure) {
+    cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
+    int r = source_files_read(choice, &files, failure);
+    if (r < 0)
+        return r;
+    text_printf(ret, "%s (", choice->folder);
+    source_files_describe(&files, ret);
+    return text_append_string(ret, ")\n") < 0 ? failure_memory(failure) : 0;
+}
+
+/* RUNS: the folder for them. */
+static int append_preparation(const struct experiment *experiment, const char *runs, struct text *ret,
+                              struct failure *failure) {
+    int r = 0;
+    text_append_string(ret, "  prepare");
+    if (experiment->packages.count) {
+        text_append_string(ret, "    packages:");
+        for (size_t i = 0; i < experiment->packages.count; i++)
+            text_printf(ret, " %s", experiment->packages.items[i]);
+        text_append_string(ret, "\n         ");
+    }
+    cleanup(text_clear) struct text software;
+    text_init(&software, EXPERIMENT_ARGUMENT_MOST);
+    if (software_settings_describe(&experiment->software, &software) < 0)
+        return failure_memory(failure);
+    if (software.length)
+        text_printf(ret, "    %s\n         ", software.bytes);
+    if (experiment->source.git)
+        text_printf(ret, "    source: %s%s%s\n", experiment->source.git, experiment->source.at ? " at " : "",
+                    experiment->source.at ? experiment->source.at : "");
+    else
+        text_append_string(ret, experiment->source.folder ? "    source: " : "    files of ");
+    if (experiment->source.folder && experiment->source.recorded)
+        text_printf(ret, "as recorded in %s\n", file_base_name(experiment->source.recorded));
+    else if (experiment->source.folder)
+        r = append_files(&(struct source_choice){.folder = experiment->source.folder,
+                                                 .ignore = &experiment->source.ignore,
+                                                 .runs = runs},
+                         ret, failure);
+    else if (!experiment->source.git && experiment->folder)
+        r = append_files(
+            &(struct source_choice){.folder = experiment->folder, .skip_hidden = true, .runs = runs}, ret,
+            failure);
+    else if (!experiment->source.git)
+        text_append_string(ret, "the campaign\n");
+    return r;
+}
+
+static void append_units(const struct plan *plan, struct text *ret) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    size_t positions = plan_positions(plan), rows = plan->design->row_count;
+    static const char *const places[] = {" on each physical core, all cores at once", " on each node",
+                                         ", each on nodes together"};
+    bool job = experiment->placement == EXPERIMENT_PLACEMENT_JOB;
+    const struct testbed_choice *testbed = &plan->campaign->testbed;
+    size_t nodes = testbed->backend->expected_nodes(testbed->settings);
+    const char *at_most = plan->campaign->design->repeat.wanted ? "at most " : "";
+    text_printf(ret, "  measure    %zu rows x %s%zu repetitions = %s%zu units%s", rows, at_most,
+                positions / rows, at_most, positions, places[experiment->placement]);
+    if (nodes > 1)
+        text_printf(ret, job ? ", of %zu that there are" : ", of %zu nodes at once", nodes);
+    if (plan_control_count(plan))
+        text_printf(ret, ", in %zu block%s", plan->order->block_count,
+                    plan->order->block_count == 1 ? "" : "s");
+    text_printf(ret, ", order %s, seed %" PRIu64 "\n", design_order_kind_name(plan->order->kind),
+                design_specification_seed(plan->campaign->design));
+    settling_describe(plan, ret);
+}
+
+/* The files that the first unit finds; and how its ranks are started, if it has any. */
+static int append_start(const struct plan *plan, const struct plan_values *values, struct text *ret,
+                        struct failure *failure) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    struct experiment_values view = plan_values_view(values);
+    int r = 0;
+    if (experiment_has_ranks(experiment))
+        text_append_string(ret, "             ranks, each of which does:\n");
+    for (size_t i = 0; r == 0 && i < experiment->job.file_count; i++) {
+        cleanup_free char *text = NULL;
+        r = experiment_file_fill(&experiment->job.files[i], experiment->file, &view, &text, failure);
+        if (r < 0)
+            break;
+        text_printf(ret, "             file %s, for the first row:\n", experiment->job.files[i].name);
+        for (const char *line = text; *line;) {
+            size_t length = strcspn(line, "\n");
+            text_printf(ret, "                 %.*s\n", (int)length, line);
+            line += length + (line[length] == '\n');
+        }
+    }
+    return r;
+}
+
+/* What a column of the design is headed by. */
+struct heading {
+    const char *name, *unit;
+    int width;
+};
+
+static struct heading heading_of(const struct plan *plan, size_t i) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    struct heading heading = {.name = plan->design->columns[i].name, .unit = ""};
+    if (i < experiment->factor_count && strcmp(experiment->factors[i].unit, "1") != 0)
+        heading.unit = experiment->factors[i].unit;
+    size_t name = strlen(heading.name), unit = strlen(heading.unit), widest = name > unit ? name : unit;
+    const struct labels *labels = &plan->design->columns[i].labels;
+    for (size_t code = 0; code < labels->count; code++)
+        if (strlen(labels->items[code]) > widest)
+            widest = strlen(labels->items[code]);
+    widest = widest < 24 ? widest : 24;
+    heading.width = widest > 8 ? (int)widest : 8;
+    return heading;
+}
+
+static void append_first_units(const struct plan *plan, struct text *ret) {
+    size_t positions = plan_positions(plan), columns = plan->design->column_count;
+    if (columns == 0)
+        return;
+    text_append_string(ret, "\nThe first units:\n\n  order  row  repetition");
+    for (size_t i = 0; i < columns; i++) {
+        struct heading heading = heading_of(plan, i);
+        text_printf(ret, "%*s", heading.width + 2, heading.name);
+    }
+    text_append_string(ret, "\n                       ");
+    for (size_t i = 0; i < columns; i++) {
+        struct heading heading = heading_of(plan, i);
+        text_printf(ret, "%*s", heading.width + 2, heading.unit);
+    }
+    text_append_character(ret, '\n');
+    for (size_t at = 0; at < positions && at < UNITS_SHOWN; at++) {
+        size_t row = design_order_row(plan->order, at);
+        text_printf(ret, "  %5zu  %3zu  %10zu", at + 1, row + 1,
+                    design_order_repetition(plan->order, at) + 1);
+        for (size_t i = 0; i < columns; i++) {
+            char buffer[NUMBER_TEXT_SIZE];
+            text_printf(ret, "%*s", heading_of(plan, i).width + 2,
+                        design_value(plan->design, row, i, buffer));
+        }
+        text_append_character(ret, '\n');
+    }
+    if (positions > UNITS_SHOWN)
+        text_printf(ret, "  ... and %zu more\n", positions - UNITS_SHOWN);
+}
+
+/* How many of the rows a block has: each as often as there are repetitions in the block. */
+static size_t count_rows(const struct plan *plan, const struct design_block *block, bool *seen) {
+    size_t rows = 0;
+    for (size_t at = block->first; at < block->first + block->count; at++) {
+        bool *one = &seen[design_order_row(plan->order, at)];
+        rows += !*one;
+        *one = true;
+    }
+    for (size_t at = block->first; at < block->first + block->count; at++)
+        seen[design_order_row(plan->order, at)] = false;
+    return rows;
+}
+
+static int append_blocks(const struct plan *plan, struct text *ret, struct failure *failure) {
+    const struct design_order *order = plan->order;
+    if (plan_control_count(plan) == 0)
+        return 0;
+    cleanup_free bool *seen = xcalloc(plan->design->row_count, sizeof *seen);
+    text_printf(
+        ret,
+        "\nThe blocks: %zu of %zu state%s of the controls, in this order:\n\n  block   units    rows  "
+        "state\n",
+        order->block_count, order->state_count, order->state_count == 1 ? "" : "s");
+    int r = 0;
+    for (size_t b = 0; r == 0 && b < order->block_count && b < BLOCKS_SHOWN; b++) {
+        const struct design_block *block = &order->blocks[b];
+        text_printf(ret, "  %5zu  %6zu  %6zu  ", b + 1, block->count, count_rows(plan, block, seen));
+        r = plan_append_state(plan, block->row, ret);
+        if (r == 0)
+            r = text_append_character(ret, '\n');
+    }
+    if (r == 0 && order->block_count > BLOCKS_SHOWN)
+        r = text_printf(ret, "  ... and %zu more\n", order->block_count - BLOCKS_SHOWN);
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
+/* Which values will be others on other nodes. */
+static void append_facts(const struct plan *plan, struct text *ret) {
+    const struct plan_facts *facts = &plan->facts;
+    char memory[NUMBER_TEXT_SIZE];
+    if (!plan->uses_facts || facts->known)
+        return;
+    text_printf(ret,
+                "\nFacts: this plan is for %.0f node%s of %.0f physical core%s and %s of available memory, "
+                "which this machine has now.\nWhen the nodes are known, these are chosen for them:",
+                facts->nodes, facts->nodes == 1 ? "" : "s", facts->cores, facts->cores == 1 ? "" : "s",
+                number_describe_bytes(facts->memory, memory));
+    for (size_t i = 0; i < plan->design->column_count; i++)
+        if (plan->design->columns[i].of_facts)
+            text_printf(ret, " %s", plan->design->columns[i].name);
+    text_append_string(ret, plan->is_tentative ? ".\nThe experiment's conditions are checked then, too.\n"
+                                               : ".\n");
+}
+
+static void append_costs(const struct plan *plan, struct text *ret) {
+    char words[NUMBER_TEXT_SIZE];
+    if (plan->memory > 0)
+        text_printf(ret, "\nMemory: %s a process, checked on every node before anything starts.\n",
+                    number_describe_bytes(plan->memory, words));
+    else
+        text_append_string(ret, "\nMemory: the experiment does not say what it needs.\n");
+    if (plan->seconds >= 0)
+        text_printf(
+            ret,
+            "Time to measure: %sabout %s by the experiment's own estimate, before anything is known of "
+            "the machine.\n",
+            plan->campaign->design->repeat.wanted ? "at most " : "",
+            number_describe_duration(plan->seconds, words));
+    else
+        text_append_string(ret, "Time to measure: unknown; the experiment has no estimate.\n");
+}
+
+int plan_describe(const struct plan *plan, const char *runs, struct text *ret, struct failure *failure) {
+    const struct campaign *campaign = plan->campaign;
+    const struct experiment *experiment = campaign->experiment;
+    struct plan_values values = {0};
+    int r = plan_values_new(plan, 1, &values, failure);
+    /* How many cores a node has is not known before it was asked. */
+    if (r == 0 && experiment->placement == EXPERIMENT_PLACEMENT_NODE) {
+        free(values.values[0]);
+        values.values[0] = strdup("CORES");
+        if (!values.values[0])
+            r = failure_memory(failure);
+    }
+    if (r < 0)
+        return r;
+    text_printf(ret, "campaign     %s\nexperiment   %s%s%s\ntestbed      %s: %s\n", campaign->name,
+                experiment->name, experiment->summary ? ": " : "",
+                experiment->summary ? experiment->summary : "", campaign->testbed.backend->name,
+                campaign->testbed.backend->summary);
+    r = campaign->testbed.backend->describe(campaign->testbed.settings, ret);
+    if (r < 0) {
+        plan_values_clear(&values);
+        return failure_memory(failure);
+    }
+    for (size_t i = 0; i < experiment->option_count; i++)
+        text_printf(ret, "%-12s %s = %s%s\n", i ? "" : "options", experiment->options[i].name,
+                    experiment->options[i].value, experiment->options[i].given ? "" : " (default)");
+    text_append_string(ret,
+                       "\nPhases:\n\n  reserve    the nodes\n  deploy     the agent, where it is not yet\n"
+                       "  connect    to the agents, and their clocks against ours\n"
+                       "  inspect    what the nodes are, whether they differ, and whether the design fits\n");
+    r = append_preparation(experiment, runs, ret, failure);
+    for (size_t i = 0; r == 0 && i < experiment->setup_count; i++)
+        r = append_command(plan, &experiment->setup[i], &values, ret, failure);
+    state_describe(campaign, plan_control_count(plan) > 0, ret);
+    append_units(plan, ret);
+    if (r == 0)
+        r = experiment->streamed ? plan_values_set_block(&values, plan, 0, 1, failure)
+                                 : plan_values_set_unit(&values, plan, 0, 1, failure);
+    if (r == 0)
+        r = append_start(plan, &values, ret, failure);
+    if (r == 0)
+        r = append_command(plan, &experiment->run, &values, ret, failure);
+    state_describe_watch(campaign, ret);
+    state_describe_loss(campaign, ret);
+    text_append_string(ret, "  collect    clocks again, software, and what the agents cost\n");
+    for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
+        r = append_command(plan, &experiment->teardown[i], &values, ret, failure);
+    state_describe_restore(campaign, plan_control_count(plan) > 0, ret);
+    text_append_string(ret, "  seal       the archive\n  release    the nodes\n");
+    if (r == 0)
+        r = append_blocks(plan, ret, failure);
+    append_first_units(plan, ret);
+    append_facts(plan, ret);
+    append_costs(plan, ret);
+    walltime_settings_describe(&campaign->walltime, ret);
+    plan_values_clear(&values);
+    return r;
+}
+
+/* ---- For programs */
+
+void plan_add_options(const struct plan *plan, cJSON *object) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    cJSON *options = json_add_object(object, "options");
+    for (size_t i = 0; i < experiment->option_count; i++)
+        json_add_string(options, experiment->options[i].name, experiment->options[i].value);
+}
+
+void plan_add_seed(const struct plan *plan, cJSON *object) {
+    char seed[NUMBER_TEXT_SIZE];
+    number_format_uint64(design_specification_seed(plan->campaign->design), seed);
+    /* A string: not every reader of JSON keeps 64 bits. */
+    json_add_string(object, "seed", seed);
+    json_add_string(object, "generator", "xoshiro256**");
+    json_add_string(object, "order", design_order_kind_name(plan->order->kind));
+}
+
+void plan_add_facts(const struct plan_facts *facts, cJSON *object) {
+    json_add_double(object, "run_nodes", facts->nodes);
+    json_add_double(object, "node_cores", facts->cores);
+    json_add_double(object, "node_memory", facts->memory);
+}
+
+static int add_blocks(const struct plan *plan, cJSON *object) {
+    cleanup_free bool *seen = calloc(plan->design->row_count, sizeof *seen);
+    cJSON *blocks = json_add_array(object, "blocks");
+    if (!seen)
+        return -ENOMEM;
+    for (size_t b = 0; b < plan->order->block_count; b++) {
+        const struct design_block *block = &plan->order->blocks[b];
+        cJSON *item = json_add_object(blocks, NULL);
+        json_add_uint64(item, "block", b + 1);
+        json_add_uint64(item, "first", block->first + 1);
+        json_add_uint64(item, "units", block->count);
+        json_add_uint64(item, "rows", count_rows(plan, block, seen));
+        cJSON *controls = json_add_object(item, "controls");
+        for (size_t i = 0; i < plan_control_count(plan); i++)
+            json_add_string(controls, plan_control_name(plan, i), plan_control_value(plan, block->row, i));
+    }
+    return 0;
+}
+
+cJSON *plan_resolve(const struct plan *plan) {
+    const struct campaign *campaign = plan->campaign;
+    const struct experiment *experiment = campaign->experiment;
+    cJSON *object = cJSON_CreateObject();
+    if (!object)
+        return NULL;
+    json_add_string(object, "name", campaign->name);
+    json_add_string(object, "experiment", experiment->name);
+    json_add_string(object, "testbed", campaign->testbed.backend->name);
+    campaign->testbed.backend->resolve(campaign->testbed.settings,
+                                       json_add_object(object, "testbed_settings"));
+    plan_add_options(plan, object);
+    state_resolve(campaign, object);
+    walltime_settings_resolve(&campaign->walltime, json_add_object(object, "walltime"));
+    plan_add_seed(plan, object);
+    if (plan->uses_facts) {
+        cJSON *facts = json_add_object(object, "facts");
+        plan_add_facts(&plan->facts, facts);
+        json_add_boolean(facts, "guessed", !plan->facts.known);
+    }
+    json_add_uint64(object, "rows", plan->design->row_count);
+    json_add_uint64(object, "repetitions", plan->order->repetitions);
+    json_add_uint64(object, "positions", plan_positions(plan));
+    settling_resolve(plan, object);
+    if (add_blocks(plan, object) < 0) {
+        cJSON_Delete(object);
+        return NULL;
+    }
+    json_add_string(object, "placement", experiment_placement_name(experiment->placement));
+    if (plan->memory > 0)
+        json_add_double(object, "memory_per_process_bytes", plan->memory);
+    if (plan->seconds >= 0)
+        json_add_double(object, "estimated_seconds", plan->seconds);
+    cJSON *maxima = json_add_object(object, "maxima");
+    for (size_t i = 0; i < experiment->maximum_count; i++)
+        json_add_double(maxima, experiment->maxima[i].name, plan->maxima[i]);
+    return object;
+}

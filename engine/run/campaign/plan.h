@@ -1,0 +1,92 @@
+/*
+ * The plan of a run: the design's rows in the order in which they will be measured, checked against the
+ * experiment, with what they are expected to cost. Made before a node is touched; `--dry-run` prints it.
+ */
+#ifndef ASSAY_CAMPAIGN_PLAN_H
+#define ASSAY_CAMPAIGN_PLAN_H
+
+#include "engine/design/design.h"
+#include "engine/foundation/failure.h"
+#include "engine/foundation/text.h"
+#include "engine/run/campaign/campaign.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What of the nodes decides what a plan is: the least over those that the run measures with. */
+struct plan_facts {
+    double nodes, cores; /* so many nodes; physical cores of one */
+    double memory;       /* bytes of one that are available */
+    bool known;          /* false: guessed, before the nodes are known */
+};
+
+struct plan {
+    const struct campaign *campaign;
+    struct plan_facts facts;
+    bool uses_facts;       /* with other ones it would have other rows */
+    bool is_tentative;     /* they are guesses that may be far off: what depends on them is not judged yet */
+    struct design *design; /* one row a combination of factors */
+    struct design_order *order; /* (row, repetition) of each position */
+    size_t repeat_response;     /* which response decides how often a row is repeated (settling.h) */
+    double *maxima;             /* of experiment->maxima, over the design */
+    double memory;              /* bytes a process; 0: not stated */
+    size_t ranks_per_node;      /* of the row that has most; 1 where units have no ranks */
+    double *row_seconds; /* expected of one unit of each row; NULL when the experiment has no estimate */
+    double seconds;      /* of one placement's whole sequence; negative: unknown */
+};
+
+/* Checks every row: ranges, conditions, and that maxima, memory and estimates are finite and not negative.
+ * Rows that break a condition are refused with their place. The number of rows, their order and repetitions
+ * do not depend on FACTS. While these are guessed, of nodes that are not this machine, values that are
+ * computed from them are not judged. */
+int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
+             struct failure *failure);
+/* The facts of nodes like this machine, as many as the campaign says. */
+struct plan_facts plan_guess_facts(const struct campaign *campaign);
+enum { PLAN_FACTS = 3 };
+/* "run_nodes", "node_cores", "node_memory", and the experiment's options that are numbers: what expressions
+ * may use beside the factors. The names are borrowed, the array is the caller's. */
+int plan_given(const struct experiment *experiment, const struct plan_facts *facts, struct design_given **ret,
+               size_t *ret_count);
+void plan_free(struct plan *plan);
+void plan_cleanup(struct plan **plan); /* for the cleanup attribute */
+
+size_t plan_positions(const struct plan *plan); /* rows times repetitions, of which there may be fewer */
+/* Expected seconds of the unit at a position; 1 where nothing is known, so that positions weigh the same. */
+double plan_weight(const struct plan *plan, size_t position);
+
+/* Appends the experiment's factors of a row, or the design's controls, as CSV fields, each preceded by a
+ * comma. */
+int plan_append_factors(const struct plan *plan, size_t row, struct text *text);
+int plan_append_controls(const struct plan *plan, size_t row, struct text *text);
+
+/* The controls that the design has columns of, counted from 0: their names, such as "turbo", and what a row
+ * wants of them. All rows of a block (plan->order->blocks) want the same. */
+size_t plan_control_count(const struct plan *plan);
+const char *plan_control_name(const struct plan *plan, size_t i);
+const char *plan_control_value(const struct plan *plan, size_t row, size_t i);
+/* The same as words: "turbo off, governor performance". */
+int plan_append_state(const struct plan *plan, size_t row, struct text *text);
+
+/* The values that commands may use, besides those of the unit: options, maxima, and `cpus`, the number of
+ * cores a process is given. Strings owned by the caller: plan_values_free. */
+struct plan_values {
+    char **names, **values;
+    size_t count;
+    size_t unit_from; /* where those of the block and the unit begin */
+};
+int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *ret, struct failure *failure);
+/* Adds the factors of the row at POSITION, the state of its controls (control_turbo, ...), its number, the
+ * repetition, the position, and the NUMBER of the block, from 1, replacing those of an earlier call. */
+int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t position, size_t number,
+                         struct failure *failure);
+/* Adds only what all units of a block have in common, for a kernel that does them all. ROW: any of its. */
+int plan_values_set_block(struct plan_values *values, const struct plan *plan, size_t row, size_t number,
+                          struct failure *failure);
+void plan_values_clear(struct plan_values *values);
+struct experiment_values plan_values_view(const struct plan_values *values); /* borrowed */
+/* As environment: "name=value" each, NULL-ended, for experiment_arguments_free. */
+int plan_values_environment(const struct plan_values *values, char ***ret, struct failure *failure);
+
+#endif

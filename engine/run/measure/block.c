@@ -1,0 +1,464 @@
+/* One block of the measure phase: its state, its lanes from beginning to end, and its two entries in the
+ * journal. */
+#include "engine/run/measure/measurement.h"
+
+#include "engine/foundation/clock.h"
+#include "engine/run/campaign/placement.h"
+#include "engine/run/nodes/out.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    AHEAD_BYTES_MOST = 64 << 10, /* rows that wait on this side for one kernel; the pipe holds more */
+    AHEAD_BYTES_LEAST = 4 << 10,
+};
+/* Of a campaign on hundreds of nodes, all rows that wait. */
+static const size_t ahead_bytes_together = 64 << 20;
+
+/* ---- Journal ---------------------------------------------------------------------------------------------
+ */
+
+static void note_begin(struct measurement *measurement, const struct design_block *block) {
+    struct run *run = measurement->run;
+    const struct plan *plan = run->plan;
+    journal_begin(run->journal, "block-started");
+    journal_integer(run->journal, "block", (int64_t)run->block_number);
+    journal_integer(run->journal, "first", (int64_t)block->first + 1);
+    journal_integer(run->journal, "last", (int64_t)(block->first + block->count));
+    for (size_t i = 0; i < plan_control_count(plan); i++) {
+        char key[CONTROL_VARIABLE_SIZE];
+        snprintf(key, sizeof key, CONTROL_PREFIX "%s", plan_control_name(plan, i));
+        journal_string(run->journal, key, plan_control_value(plan, block->row, i));
+    }
+    journal_end(run->journal);
+    if (plan_control_count(plan) == 0)
+        return;
+    struct text state;
+    text_init(&state, 64 << 10);
+    plan_append_state(plan, block->row, &state);
+    run_note(run, "block %zu of %zu: %s", (size_t)(block - plan->order->blocks) + 1, plan->order->block_count,
+             state.bytes);
+    text_clear(&state);
+}
+
+/* Whether every lane has an answer for each of the block's positions. */
+static bool is_whole(const struct measurement *measurement) {
+    if (!measurement->opened || measurement->refused)
+        return false;
+    for (size_t i = 0; i < measurement->lane_count; i++)
+        if (measurement->lanes[i].next < measurement->lanes[i].count &&
+            run_node_is_in(measurement->lanes[i].at.node))
+            return false;
+    return measurement->lane_count > 0;
+}
+
+static void note_end(struct measurement *measurement) {
+    struct run *run = measurement->run;
+    journal_begin(run->journal, "block-ended");
+    journal_integer(run->journal, "block", (int64_t)run->block_number);
+    journal_string(run->journal, "status",
+                   is_whole(measurement) ? "done"
+                   : run->interrupted    ? "interrupted"
+                                         : "failed");
+    journal_end(run->journal);
+}
+
+static void note_units(const struct measurement *measurement) {
+    struct run *run = measurement->run;
+    size_t rows = run->plan->design->row_count, lanes = measurement->lanes_counted;
+    enum experiment_placement placement = run->experiment->placement;
+    char nodes[64] = "";
+    if (placement != EXPERIMENT_PLACEMENT_NODE && run_count_in(run) > 1)
+        snprintf(nodes, sizeof nodes, " of %zu nodes", run_count_in(run));
+    const struct design_order *order = run->plan->order;
+    char blocks[96] = "";
+    if (plan_control_count(run->plan))
+        snprintf(blocks, sizeof blocks, ", %zu block%s of %zu state%s of the controls", order->block_count,
+                 order->block_count == 1 ? "" : "s", order->state_count, order->state_count == 1 ? "" : "s");
+    run_note(run, "%" PRIu64 " units%s: %zu rows, %zu repetitions, %zu %s%s%s%s, order %s, seed %" PRIu64,
+             measurement->units_total, run->settling ? " at most" : "", rows, order->repetitions, lanes,
+             experiment_placement_name(placement), lanes == 1 ? "" : "s", nodes, blocks,
+             design_order_kind_name(run->plan->order->kind),
+             design_specification_seed(run->campaign->design));
+}
+
+/* ---- Lanes -----------------------------------------------------------------------------------------------
+ */
+
+/* So that memory is bounded however many kernels take rows. */
+static size_t choose_ahead(size_t lanes) {
+    size_t share = ahead_bytes_together / (lanes ? lanes : 1);
+    return share > AHEAD_BYTES_MOST    ? AHEAD_BYTES_MOST
+           : share < AHEAD_BYTES_LEAST ? AHEAD_BYTES_LEAST
+                                       : share;
+}
+
+void block_clear(struct measurement *measurement) {
+    for (size_t i = 0; i < measurement->lane_count; i++)
+        lane_close(&measurement->lanes[i]);
+    free(measurement->lanes);
+    measurement->lanes = NULL;
+    measurement->lane_count = 0;
+}
+
+/* An experiment that is broken is so in every block, however few units it has. */
+static void inherit_failures(struct measurement *measurement, const struct lane *before, size_t count) {
+    for (size_t i = 0; i < count && i < measurement->lane_count; i++) {
+        struct lane *lane = &measurement->lanes[i];
+        if (before[i].at.node == lane->at.node && strcmp(before[i].at.core, lane->at.core) == 0)
+            lane->failures_in_a_row = before[i].failures_in_a_row;
+    }
+}
+
+static bool has_lanes(const struct measurement *measurement, const struct run_node *node) {
+    return run_node_is_in(node) && (!measurement->catching_up || node->catches_up);
+}
+
+static size_t count_lanes(const struct measurement *measurement) {
+    const struct run *run = measurement->run;
+    size_t count = 0;
+    for (size_t i = 0; i < run->node_count; i++)
+        if (has_lanes(measurement, &run->nodes[i]))
+            count += placement_count(run, &run->nodes[i]);
+    return count;
+}
+
+/* Of spares that may come, each with the cores of one that was lost. */
+static size_t count_to_come(const struct run *run) {
+    size_t spares = 0, most = 0;
+    for (size_t i = 0; i < run->node_count; i++) {
+        size_t lanes = placement_count(run, &run->nodes[i]);
+        spares += run->nodes[i].spare;
+        most = lanes > most ? lanes : most;
+    }
+    return spares * most;
+}
+
+/* Of one node, at the end of the list, which has room for them. */
+static int open_node(struct measurement *measurement, struct run_node *node, const struct design_block *block,
+                     struct failure *failure) {
+    int r = 0;
+    for (size_t core = 0; r == 0 && core < placement_count(measurement->run, node); core++) {
+        struct lane *lane = &measurement->lanes[measurement->lane_count++];
+        r = lane_open(lane, measurement, node, core, block, failure);
+        if (r == 0 && lane->count > 0)
+            measurement->lanes_open++;
+        else
+            lane->finished = true;
+    }
+    return r;
+}
+
+static int open_lanes(struct measurement *measurement, const struct design_block *block,
+                      struct failure *failure) {
+    struct run *run = measurement->run;
+    size_t count = count_lanes(measurement), before_count = measurement->lane_count;
+    struct lane *before = measurement->lanes, *lanes = calloc(count + count_to_come(run) + 1, sizeof *lanes);
+    if (!lanes)
+        return failure_memory(failure);
+    measurement->lanes = lanes;
+    measurement->lane_count = measurement->lanes_open = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < run->node_count; i++)
+        if (has_lanes(measurement, &run->nodes[i]))
+            r = open_node(measurement, &run->nodes[i], block, failure);
+    inherit_failures(measurement, before, before_count);
+    measurement->opened = true;
+    free(before);
+    measurement->lanes_open = r < 0 ? 0 : measurement->lanes_open;
+    measurement->ahead_bytes = choose_ahead(count);
+    return r;
+}
+
+void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
+    if (lane->finished)
+        return;
+    lane->finished = true;
+    /* While a spare is brought in, whoever does that looks. */
+    if (--measurement->lanes_open == 0 && !measurement->run->newcomer)
+        event_loop_stop(measurement->run->loop);
+}
+
+static bool is_idle(const struct lane *lane) {
+    return !lane->finished && !lane->command && !lane->writes && !lane->after_sweep;
+}
+
+/* After the loop was stopped: asks what still runs to end, and gives it time to (an mpirun has ranks
+ * elsewhere to end). What does not is killed when its lane is cleared. */
+static void end_lanes(struct measurement *measurement) {
+    struct event_loop *loop = measurement->run->loop;
+    event_loop_resume(loop);
+    for (size_t i = 0; i < measurement->lane_count; i++)
+        if (is_idle(&measurement->lanes[i]))
+            measurement_lane_over(measurement, &measurement->lanes[i]);
+        else if (measurement->lanes[i].command && !measurement->lanes[i].finished)
+            remote_command_kill(measurement->lanes[i].command, SIGTERM, NULL);
+    int64_t deadline = clock_monotonic_ns() + run_grace_ns(measurement->run), left;
+    while (measurement->lanes_open > 0 && (left = deadline - clock_monotonic_ns()) > 0 &&
+           !event_loop_is_stopped(loop))
+        if (event_loop_run_once(loop, left, NULL) < 0)
+            break;
+    event_loop_resume(loop);
+}
+
+/* ---- The block -------------------------------------------------------------------------------------------
+ */
+
+/* What is still to do, at positions from FIRST on, COUNT of them, with the lanes that the nodes have now. */
+struct todo {
+    uint64_t units, missing; /* the latter: of nodes that are out, where nobody will do them */
+    uint64_t here;           /* of UNITS, those that have lanes in this round */
+    double weight;
+};
+
+static void add_place(const struct measurement *measurement, const struct run_node *node, size_t place,
+                      size_t first, size_t count, struct todo *todo) {
+    const struct run *run = measurement->run;
+    uint64_t done = ledger_count_done(run->ledger, place, first, count);
+    if (!run_node_is_in(node))
+        todo->missing += count - done;
+    if (done == count || !run_node_is_in(node))
+        return;
+    for (size_t i = first; i < first + count; i++)
+        if (!ledger_is_done(run->ledger, place, i) && !settling_leaves_out(run, i)) {
+            todo->units++;
+            todo->here += has_lanes(measurement, node);
+            todo->weight += plan_weight(run->plan, i);
+        }
+}
+
+static int count_todo(const struct measurement *measurement, size_t first, size_t count, struct todo *todo) {
+    const struct run *run = measurement->run;
+    *todo = (struct todo){0};
+    for (size_t i = 0; i < run->node_count; i++) {
+        const struct run_node *node = &run->nodes[i];
+        size_t places = node->spare || node->replaced ? 0 : placement_count(run, node);
+        for (size_t p = 0; p < places; p++) {
+            size_t place = placement_place(run, node, p);
+            if (place == SIZE_MAX)
+                return -ENOMEM;
+            add_place(measurement, node, place, first, count, todo);
+        }
+    }
+    return 0;
+}
+
+static void journal_planned(struct run *run, size_t lanes) {
+    journal_begin(run->journal, "planned");
+    journal_integer(run->journal, "units", (int64_t)run->units_planned);
+    journal_integer(run->journal, "rows", (int64_t)run->plan->design->row_count);
+    journal_integer(run->journal, "repetitions", (int64_t)run->plan->order->repetitions);
+    journal_integer(run->journal, "lanes", (int64_t)lanes);
+    journal_end(run->journal);
+}
+
+/* What there is to do in all, from BLOCK on with as many lanes as the nodes have now. */
+static int count_units(struct measurement *measurement, const struct design_block *block,
+                       struct failure *failure) {
+    struct run *run = measurement->run;
+    size_t lanes = count_lanes(measurement);
+    struct todo todo;
+    if (lanes == measurement->lanes_counted)
+        return 0;
+    measurement->lanes_counted = lanes;
+    if (count_todo(measurement, block->first, plan_positions(run->plan) - block->first, &todo) < 0)
+        return failure_memory(failure);
+    measurement->units_total = run->units->done + measurement->failed_here + todo.units + todo.missing;
+    measurement->weight_total = measurement->weight_done + todo.weight;
+    run->units_planned = measurement->units_total;
+    journal_planned(run, lanes);
+    return run_check_units(run, lanes, failure);
+}
+
+/* What rows that are known well enough would have taken is not to be done. */
+static void settle_rows(struct measurement *measurement, const struct design_block *block, bool has_ended) {
+    struct settling_saving saving = settling_settle(measurement->run, block, has_ended);
+    if (saving.positions == 0)
+        return;
+    measurement->units_total -= saving.positions * measurement->lanes_counted;
+    measurement->weight_total -= saving.weight * (double)measurement->lanes_counted;
+    measurement->run->units_planned = measurement->units_total;
+    journal_planned(measurement->run, measurement->lanes_counted);
+}
+
+static bool is_over(const struct measurement *measurement) {
+    return measurement->ended || measurement->run->interrupted;
+}
+
+/* A job that lacks a node for which there is a spare waits for that. */
+static bool awaits_spare(const struct measurement *measurement) {
+    return measurement->run->experiment->placement == EXPERIMENT_PLACEMENT_JOB &&
+           spares_are_wanted(measurement->run);
+}
+
+/* The job has other nodes when one was lost, or a spare has come. */
+static int renew_job(struct measurement *measurement, struct lane *lane, struct failure *failure) {
+    struct run *run = measurement->run;
+    size_t in = 0;
+    for (size_t i = 0; i < lane->at.count; i++)
+        in += run_node_is_in(lane->at.shares[i].node);
+    if (in == lane->at.count && in == run_count_in(run))
+        return 0;
+    verdict_release_lane(measurement, lane);
+    measurement->nodes_tried = 0;
+    lane->memory = (struct unit_memory){0}; /* of the first node, as are the times */
+    lane->since_ns = INT64_MIN;
+    placement_clear(&lane->at);
+    for (size_t i = 0; i < run->node_count; i++)
+        if (placement_count(run, &run->nodes[i]) > 0)
+            return placement_init(&lane->at, run, &run->nodes[i], 0, failure);
+    return failure_set(failure, -ENOTCONN, "no node is left");
+}
+
+/* MPI is tried once, and again when there are other nodes than before. */
+static int try_job(struct measurement *measurement, struct lane *lane, struct failure *failure) {
+    int r = renew_job(measurement, lane, failure);
+    while (r == 0 && measurement->nodes_tried != lane->at.count && !is_over(measurement) &&
+           !awaits_spare(measurement)) {
+        measurement->nodes_tried = lane->at.count;
+        r = job_preflight(lane, failure);
+        r = r < 0 || is_over(measurement) ? r : job_make_ready(measurement->job, failure);
+        r = r < 0 || is_over(measurement) ? r : renew_job(measurement, lane, failure);
+    }
+    return r;
+}
+
+static int make_ready(struct measurement *measurement, struct failure *failure) {
+    bool job = measurement->run->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
+    if (!measurement->job)
+        return 0;
+    measurement->trying = true;
+    int r = job_make_ready(measurement->job, failure);
+    for (size_t i = 0; r == 0 && job && i < measurement->lane_count && !is_over(measurement); i++)
+        if (is_idle(&measurement->lanes[i]))
+            r = try_job(measurement, &measurement->lanes[i], failure);
+    measurement->trying = false;
+    return is_over(measurement) ? 0 : r;
+}
+
+static int start_lanes(struct measurement *measurement, struct failure *failure) {
+    struct run *run = measurement->run;
+    int r = make_ready(measurement, failure);
+    if (r < 0 || awaits_spare(measurement))
+        return r;
+    for (size_t i = 0; r == 0 && i < measurement->lane_count && !is_over(measurement); i++) {
+        struct lane *lane = &measurement->lanes[i];
+        struct failure why = {0};
+        if (!is_idle(lane))
+            continue;
+        r = run->experiment->streamed ? lane_start_streamed(lane, &why) : lane_start_commands(lane, &why);
+        if (r < 0 && lane_is_lost(lane, &why))
+            r = 0;
+        else if (r < 0)
+            *failure = why;
+    }
+    return r;
+}
+
+/* One pass: all lanes that are not finished, to their ends. */
+static int run_lanes(struct measurement *measurement, struct failure *failure) {
+    struct run *run = measurement->run;
+    int r = 0;
+    for (;;) {
+        r = start_lanes(measurement, failure);
+        /* It is stopped by the last lane, by a failure, by a signal, for a spare, or for a job whose nodes
+         * are others. */
+        if (r == 0 && measurement->lanes_open > 0 && !spares_are_wanted(run))
+            r = event_loop_run(run->loop, failure);
+        bool wanted = spares_are_wanted(run);
+        if (r < 0 || is_over(measurement) || (!wanted && measurement->lanes_open == 0))
+            return r;
+        event_loop_resume(run->loop);
+        r = wanted ? spares_bring_in(measurement, failure) : 0;
+        if (r < 0 || is_over(measurement))
+            return r;
+    }
+}
+
+/* What gates want again is measured again, while the state is still set. */
+static int run_passes(struct measurement *measurement, struct failure *failure) {
+    for (unsigned attempt = 1;; attempt++) {
+        int r = run_lanes(measurement, failure);
+        if (r < 0) /* before those that have started are ended, which would look like their own failure */
+            measurement_fail(measurement, failure);
+        end_lanes(measurement);
+        if (r == 0 && measurement->refused && !measurement->ended)
+            run_reach_deadline(measurement->run, "no further unit would end in time");
+        bool again = verdict_settle(measurement);
+        if (r < 0 || (!again && !spares_are_wanted(measurement->run)) || is_over(measurement))
+            return r;
+        size_t units = 0;
+        for (size_t i = 0; i < measurement->lane_count; i++)
+            if (run_node_is_in(measurement->lanes[i].at.node) && lane_repeat(&measurement->lanes[i])) {
+                measurement->lanes_open++;
+                units += measurement->lanes[i].count;
+            }
+        if (units > 0)
+            run_note(measurement->run,
+                     "%zu unit%s measured again, as their state was not what it should be (attempt %u)",
+                     units, units == 1 ? " is" : "s are", attempt + 1);
+    }
+}
+
+/* Is anything of the block left to do, as far as can be told before its state is set? */
+static int is_left(const struct measurement *measurement, const struct design_block *block, bool *ret,
+                   struct failure *failure) {
+    struct todo todo;
+    if (count_todo(measurement, block->first, block->count, &todo) < 0)
+        return failure_memory(failure);
+    *ret = todo.here > 0 || lane_want_repeats(measurement->run, block->first, block->count);
+    return 0;
+}
+
+int block_join(struct measurement *measurement, struct run_node *node, struct failure *failure) {
+    struct run *run = measurement->run;
+    if (!measurement->opened || run->plan->order->block_count > 1 || run_controls_vary(run) ||
+        run->experiment->placement == EXPERIMENT_PLACEMENT_JOB) /* whose lane gets it as another node */
+        return 0;
+    node->late = false;
+    measurement->lanes_counted = SIZE_MAX; /* there are as many lanes as before, and more to do */
+    int r = open_node(measurement, node, measurement->block, failure);
+    return r < 0 ? r : count_units(measurement, measurement->block, failure);
+}
+
+int block_measure(struct measurement *measurement, const struct design_block *block,
+                  struct failure *failure) {
+    struct run *run = measurement->run;
+    bool left = true;
+    measurement->opened = false;
+    measurement->block = block;
+    int r = count_units(measurement, block, failure);
+    if (r == 0 && run->part > 1) /* an earlier part may have ended before it was said */
+        settle_rows(measurement, block, false);
+    if (r == 0)
+        r = is_left(measurement, block, &left, failure);
+    if (r < 0 || !left)
+        return r;
+    if (!measurement->noted) {
+        measurement->noted = true;
+        note_units(measurement);
+    }
+    run->block_number++;
+    run->reached = block->first;
+    note_begin(measurement, block);
+    r = run_set_block(run, (size_t)(block - run->plan->order->blocks), failure);
+    if (r == 0 && !measurement->ended && !run->interrupted) {
+        r = count_units(measurement, block, failure); /* the state may have changed what cores there are */
+        if (r == 0)
+            r = open_lanes(measurement, block, failure);
+        if (r == 0)
+            r = run_passes(measurement, failure);
+        for (size_t i = 0; i < measurement->lane_count; i++)
+            lane_close(&measurement->lanes[i]);
+        if (r == 0 && !is_over(measurement))
+            settle_rows(measurement, block, true);
+    }
+    note_end(measurement);
+    measurement->opened = false;
+    return r;
+}

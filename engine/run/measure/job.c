@@ -1,0 +1,469 @@
+#include "engine/run/measure/job.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/memory.h"
+#include "engine/run/measure/job-mpi.h"
+#include "engine/run/measure/measurement.h"
+#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/software.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINE_BYTES_MAX = 256,
+    MESSAGE_BYTES_MAX = 1 << 20,
+    NOT_STARTED = 255, /* as ssh has it */
+};
+static const int64_t end_timeout_ns = 20 * EVENT_SECOND, look_period_ns = 5 * EVENT_SECOND;
+
+/* What mpirun on one node had started on another. */
+struct launch {
+    struct job_node *from;
+    unsigned number; /* the tool's */
+    struct run_node *on;
+    struct remote_command *command; /* NULL: it has ended */
+    struct launch *next;
+};
+
+/* A node's tool. */
+struct job_node {
+    struct job *job;
+    struct run_node *node;
+    struct remote_command *tool; /* NULL: not started, or ended */
+    struct text input, errors;   /* what is not whole yet; why it ended */
+    bool ready, looking;
+    unsigned sweeps;  /* that were asked for and are not over */
+    uint64_t busy_us; /* of the processor, by the processes that were there when it was last asked */
+};
+
+struct job {
+    struct measurement *measurement;
+    char *link; /* "/tmp/assay-work-ID", of a later part "-2" */
+    struct job_node *nodes;
+    struct launch *launches;
+    enum mpi_kind kind;
+    size_t run_nodes; /* when it began */
+    bool closing;
+    int64_t looked_ns;
+};
+
+static struct job_node *node_of(const struct job *job, const struct run_node *node) {
+    return &job->nodes[node - job->measurement->run->nodes];
+}
+
+/* ---- Speaking to the tools */
+
+static void say(struct job_node *node, const void *bytes, size_t length) {
+    if (node->tool)
+        (void)remote_command_write(node->tool, bytes, length, NULL, NULL);
+}
+
+static void say_line(struct job_node *node, const char *line) {
+    say(node, line, strlen(line));
+}
+
+static void say_output(struct launch *launch, enum remote_stream stream, const char *bytes, size_t length) {
+    char head[64];
+    if (!launch->from->tool)
+        return;
+    snprintf(head, sizeof head, "output %u %d %zu\n", launch->number, stream == REMOTE_STDERR ? 2 : 1,
+             length);
+    if (remote_command_queued(launch->from->tool) + sizeof head + length > REMOTE_INPUT_LIMIT)
+        return; /* nobody reads so much of what its daemons say */
+    say_line(launch->from, head);
+    say(launch->from, bytes, length);
+}
+
+static void say_exit(struct launch *launch, int code) {
+    char line[64];
+    snprintf(line, sizeof line, "exit %u %d\n", launch->number, code);
+    say_line(launch->from, line);
+}
+
+/* ---- Launches */
+
+static void free_launch(struct job *job, struct launch *launch) {
+    struct launch **at = &job->launches;
+    while (*at != launch)
+        at = &(*at)->next;
+    *at = launch->next;
+    remote_command_free(launch->command);
+    free(launch);
+}
+
+static void on_launch_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
+                             size_t length, void *context) {
+    (void)command;
+    say_output(context, stream, bytes, length);
+}
+
+static void on_launch_exit(struct remote_command *command, const struct remote_exit *exit,
+                           const struct failure *failure, void *context) {
+    (void)command;
+    struct launch *launch = context;
+    if (failure)
+        say_output(launch, REMOTE_STDERR, failure->text, strlen(failure->text));
+    say_exit(launch, !exit ? NOT_STARTED : exit->signalled ? 128 + exit->code : exit->code);
+    free_launch(launch->from->job, launch);
+}
+
+/* By the name in the host file, or what comes before its first dot. */
+static struct run_node *find_host(const struct run *run, const char *host) {
+    for (int by_short_name = 0; by_short_name < 2; by_short_name++)
+        for (size_t i = 0; i < run->node_count; i++) {
+            const char *name = run->nodes[i].name;
+            size_t length = by_short_name ? strcspn(name, ".") : strlen(name);
+            if (run_node_is_in(&run->nodes[i]) && strlen(host) == length && memcmp(name, host, length) == 0)
+                return &run->nodes[i];
+        }
+    return NULL;
+}
+
+static int start_launch(struct launch *launch, const char *host, const char *command,
+                        struct failure *failure) {
+    struct run *run = launch->from->job->measurement->run;
+    launch->on = find_host(run, host);
+    if (!launch->on)
+        return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOENT,
+                                "'%.200s' is no node of this run that could start a command\n", host);
+    cleanup_free char *mark = text_format("ASSAY_JOB=%s", run->id);
+    const char *arguments[] = {"sh", "-c", command, NULL}, *own[] = {mark, NULL};
+    cleanup_free const char **environment = software_join(software_environment(run, launch->on), own);
+    struct remote_command_specification specification = {.arguments = arguments, .environment = environment};
+    struct remote_command_callbacks callbacks = {.on_output = on_launch_output, .on_exit = on_launch_exit};
+    run_log(run, "node %s, for node %s: %s", launch->on->name, launch->from->node->name, command);
+    return mark && environment ? remote_command_start(launch->on->link, &specification, &callbacks, launch,
+                                                      &launch->command, failure)
+                               : failure_memory(failure);
+}
+
+/* REQUEST: HOST, NUL, COMMAND. */
+static void take_launch(struct job_node *from, unsigned number, const char *request, size_t length) {
+    struct job *job = from->job;
+    if (job->closing || from->sweeps > 0)
+        return; /* what asks for it is being ended */
+    struct launch *launch = calloc(1, sizeof *launch);
+    cleanup_free char *copy = calloc(length + 2, 1); /* so that there are two ends, whatever it has */
+    struct failure failure;
+    if (!launch || !copy) {
+        free(launch);
+        measurement_fail(job->measurement, (failure_memory(&failure), &failure));
+        return;
+    }
+    memcpy(copy, request, length);
+    *launch = (struct launch){.from = from, .number = number, .next = job->launches};
+    job->launches = launch;
+    if (start_launch(launch, copy, copy + strlen(copy) + 1, &failure) < 0) {
+        say_output(launch, REMOTE_STDERR, failure.text, strlen(failure.text));
+        say_exit(launch, NOT_STARTED);
+        free_launch(job, launch);
+    }
+}
+
+/* Whoever asked for it has ended: it is not wanted any more. */
+static void take_gone(struct job_node *from, unsigned number) {
+    for (struct launch *launch = from->job->launches; launch; launch = launch->next)
+        if (launch->from == from && launch->number == number && launch->command)
+            remote_command_kill(launch->command, SIGTERM, NULL);
+}
+
+/* ---- What the tools say */
+
+static void finish_sweep(struct job_node *node);
+
+/* False: the rest of it has not come yet. */
+static bool take_message(struct job_node *node, const char *line, size_t length, size_t *ret_bytes) {
+    char text[LINE_BYTES_MAX];
+    unsigned number;
+    size_t bytes, count, rest = node->input.length - length - 1;
+    uint64_t busy_us;
+    snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text - 1), line);
+    if (sscanf(text, "launch %u %zu", &number, &bytes) == 2) {
+        if (rest < bytes)
+            return false;
+        take_launch(node, number, line + length + 1, bytes);
+        *ret_bytes = bytes;
+    } else if (sscanf(text, "gone %u", &number) == 1) {
+        take_gone(node, number);
+    } else if (sscanf(text, "busy %" SCNu64 " %zu", &busy_us, &count) == 2) {
+        node->busy_us = busy_us;
+        node->looking = false;
+    } else if (sscanf(text, "swept %zu", &count) == 1) {
+        if (count > 0)
+            run_note(node->job->measurement->run, "node %s: %zu processes of a unit could not be ended",
+                     node->node->name, count);
+        node->sweeps -= node->sweeps > 0;
+        finish_sweep(node);
+    } else if (strcmp(text, "ready") == 0) {
+        node->ready = true;
+    }
+    return true;
+}
+
+static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
+                      size_t length, void *context) {
+    (void)command;
+    struct job_node *node = context;
+    const char *end;
+    if (text_append(stream == REMOTE_STDOUT ? &node->input : &node->errors, bytes, length) < 0)
+        remote_command_kill(node->tool, SIGTERM, NULL); /* nothing that it says is so long */
+    while (node->input.length > 0 && (end = memchr(node->input.bytes, '\n', node->input.length))) {
+        size_t line = (size_t)(end - node->input.bytes), more = 0;
+        if (!take_message(node, node->input.bytes, line, &more))
+            return;
+        text_consume(&node->input, line + 1 + more);
+    }
+}
+
+static void on_tool_exit(struct remote_command *command, const struct remote_exit *exit,
+                         const struct failure *failure, void *context) {
+    struct job_node *node = context;
+    struct job *job = node->job;
+    struct failure why;
+    node->tool = NULL;
+    node->ready = node->looking = false;
+    remote_command_free(command);
+    if (exit && !job->closing) {
+        failure_set_kind(&why, FAILURE_EXPERIMENT, -ECHILD, "node %s: what serves its jobs has ended: %.400s",
+                         node->node->name, node->errors.length ? node->errors.bytes : "it does not say why");
+        measurement_fail(job->measurement, &why);
+    } else if (!exit && !job->closing && run_node_is_in(node->node)) {
+        measurement_lose_node(job->measurement, node->node, NODE_OUT_LOST, failure);
+    }
+    node->sweeps = 0;
+    finish_sweep(node);
+}
+
+/* ---- Beginning and end */
+
+bool job_is_wanted(const struct measurement *measurement) {
+    const struct experiment *experiment = measurement->run->experiment;
+    return experiment_has_ranks(experiment) || experiment->placement == EXPERIMENT_PLACEMENT_JOB;
+}
+
+int job_new(struct measurement *measurement, struct job **ret, struct failure *failure) {
+    const struct run *run = measurement->run;
+    struct job *job = xcalloc(1, sizeof *job);
+    job->measurement = measurement;
+    job->run_nodes = run_count_in(run);
+    /* What a part before has left on a node, when that lost its power, leads to a folder of that part. */
+    job->link = run->part > 1 ? text_format("/tmp/assay-work-%s-%u", run->id, run->part)
+                              : text_format("/tmp/assay-work-%s", run->id);
+    job->nodes = calloc(run->node_count, sizeof *job->nodes);
+    if (!job->link || !job->nodes) {
+        free(job->link);
+        free(job);
+        return failure_memory(failure);
+    }
+    for (size_t i = 0; i < run->node_count; i++) {
+        job->nodes[i].job = job;
+        job->nodes[i].node = &run->nodes[i];
+        text_init(&job->nodes[i].input, MESSAGE_BYTES_MAX);
+        text_init(&job->nodes[i].errors, MESSAGE_BYTES_MAX);
+    }
+    *ret = job;
+    return experiment_has_ranks(run->experiment) ? mpi_find(measurement->run, &job->kind, failure) : 0;
+}
+
+static int start_tool(struct job_node *node, struct failure *failure) {
+    const struct run *run = node->job->measurement->run;
+    const char *arguments[] = {"/proc/self/exe", "--job", node->job->link, RUN_WORK_FOLDER, run->id, NULL};
+    struct remote_command_specification specification = {
+        .arguments = arguments, .input = REMOTE_INPUT_STREAM, .error_limit = MESSAGE_BYTES_MAX / 2};
+    struct remote_command_callbacks callbacks = {.on_output = on_output, .on_exit = on_tool_exit};
+    return remote_command_start(node->node->link, &specification, &callbacks, node, &node->tool, failure);
+}
+
+/* Turns the loop while WAITS says so of any node. */
+static int wait(struct job *job, bool (*waits)(const struct job_node *node), int64_t timeout_ns,
+                struct failure *failure) {
+    const struct run *run = job->measurement->run;
+    int64_t deadline = clock_monotonic_ns() + timeout_ns, left;
+    for (;;) {
+        bool any = false;
+        for (size_t i = 0; i < run->node_count; i++)
+            any |= waits(&job->nodes[i]);
+        if (!any || (!job->closing && (job->measurement->ended || run->interrupted)))
+            return 0;
+        if ((left = deadline - clock_monotonic_ns()) <= 0)
+            return -ETIMEDOUT;
+        event_loop_resume(run->loop); /* it was stopped for a node that was lost, perhaps */
+        int r = event_loop_run_once(run->loop, left, failure);
+        if (r < 0)
+            return r;
+    }
+}
+
+static bool is_awaited(const struct job_node *node) {
+    return run_node_is_in(node->node) && ((node->tool && !node->ready) || node->sweeps > 0);
+}
+
+int job_make_ready(struct job *job, struct failure *failure) {
+    const struct run *run = job->measurement->run;
+    for (size_t i = 0; i < run->node_count; i++) {
+        struct job_node *node = &job->nodes[i];
+        struct failure why = {0};
+        if (!run_node_is_in(node->node) || node->tool)
+            continue;
+        if (start_tool(node, &why) < 0 && run_node_is_in(node->node))
+            measurement_lose_node(job->measurement, node->node, NODE_OUT_LOST, &why);
+    }
+    return wait(job, is_awaited, INT64_MAX / 2, failure);
+}
+
+static bool is_ending(const struct job_node *node) {
+    return node->tool && agent_link_state(node->node->link) == AGENT_LINK_READY;
+}
+
+void job_free(struct job *job) {
+    if (!job)
+        return;
+    const struct run *run = job->measurement->run;
+    job->closing = true;
+    while (job->launches)
+        free_launch(job, job->launches);
+    for (size_t i = 0; i < run->node_count; i++)
+        if (job->nodes[i].tool)
+            (void)remote_command_close_input(job->nodes[i].tool, NULL);
+    (void)wait(job, is_ending, end_timeout_ns, NULL);
+    for (size_t i = 0; i < run->node_count; i++) {
+        remote_command_leave(job->nodes[i].tool);
+        text_clear(&job->nodes[i].input);
+        text_clear(&job->nodes[i].errors);
+    }
+    free(job->nodes);
+    free(job->link);
+    free(job);
+}
+
+/* ---- Starting units */
+
+int job_append_hosts(const struct lane *lane, const struct experiment_shape *shape, struct text *text) {
+    return mpi_append_hosts(lane->measurement->job->kind, &lane->at, shape, text);
+}
+
+int job_shape(const struct lane *lane, struct experiment_shape *ret, struct failure *failure) {
+    const struct run *run = lane->measurement->run;
+    const struct design *design = run->plan->design;
+    size_t cores = lane->at.shares[0].pu_count;
+    cleanup_free double *factors = xcalloc(design->column_count + 1, sizeof *factors);
+    double memory = run->plan->facts.memory;
+    for (size_t i = 1; i < lane->at.count; i++)
+        cores = lane->at.shares[i].pu_count < cores ? lane->at.shares[i].pu_count : cores;
+    design_numbers(design, design_order_row(run->plan->order, lane_position(lane, lane->next)), factors);
+    struct experiment_facts facts = {(double)lane->measurement->job->run_nodes, (double)cores, memory};
+    return experiment_job_shape(run->experiment, factors, &facts, ret, failure);
+}
+
+int job_adapt(const struct lane *lane, const struct experiment_shape *shape,
+              const struct experiment_values *values, char ***arguments, char ***environment,
+              struct failure *failure) {
+    const struct job *job = lane->measurement->job;
+    return mpi_adapt(lane->measurement->run, job->kind, job->link, shape, values, arguments, environment,
+                     failure);
+}
+
+/* ---- The end of a unit */
+
+static bool is_sweeping(const struct job *job, const struct lane *lane) {
+    for (size_t i = 0; i < lane->at.count; i++)
+        if (run_node_is_in(lane->at.shares[i].node) && node_of(job, lane->at.shares[i].node)->sweeps > 0)
+            return true;
+    return false;
+}
+
+/* The lanes that waited for the last of their nodes go on. */
+static void finish_sweep(struct job_node *node) {
+    struct job *job = node->job;
+    for (size_t i = 0; i < job->measurement->lane_count; i++) {
+        struct lane *lane = &job->measurement->lanes[i];
+        if (!lane->after_sweep || is_sweeping(job, lane))
+            continue;
+        void (*then)(struct lane *) = lane->after_sweep;
+        lane->after_sweep = NULL;
+        then(lane);
+    }
+}
+
+static bool end_launches(struct job *job, const struct run_node *from) {
+    bool any = false;
+    for (struct launch *launch = job->launches, *next; launch; launch = next) {
+        next = launch->next;
+        if (launch->from->node == from) {
+            free_launch(job, launch);
+            any = true;
+        }
+    }
+    return any;
+}
+
+void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane)) {
+    struct job *job = lane->measurement->job;
+    bool left = end_launches(job, lane->at.node);
+    for (size_t i = 0; (left || !good) && i < lane->at.count; i++) {
+        struct job_node *node = node_of(job, lane->at.shares[i].node);
+        say_line(node, "sweep\n"); /* to one that is out, too, in case it hears it */
+        node->sweeps += node->tool != NULL;
+    }
+    if (is_sweeping(job, lane))
+        lane->after_sweep = then;
+    else if (then)
+        then(lane);
+}
+
+bool job_is_heard(const struct lane *lane) {
+    for (size_t i = 0; i < lane->shares; i++)
+        if (agent_link_state(lane->at.shares[i].node->link) != AGENT_LINK_READY)
+            return false;
+    return true;
+}
+
+/* ---- Stuck units */
+
+static void judge(struct job *job, struct lane *lane, int64_t now_ns) {
+    uint64_t busy_us = 0, printed = lane->output.length + lane->errors.length;
+    for (size_t i = 0; i < lane->shares; i++) {
+        const struct job_node *node = node_of(job, lane->at.shares[i].node);
+        if (node->looking || !node->tool || !job_is_heard(lane)) {
+            lane->idle_since_ns = now_ns; /* who cannot be heard is not known to be idle */
+            return;
+        }
+        busy_us += node->busy_us;
+    }
+    /* A hundredth of one core would still be at work. */
+    if (busy_us > lane->busy_us + (uint64_t)look_period_ns / 1000 / 100 || busy_us < lane->busy_us ||
+        printed != lane->printed || lane->idle_since_ns == 0)
+        lane->idle_since_ns = now_ns;
+    lane->busy_us = busy_us;
+    lane->printed = printed;
+    if (now_ns - lane->idle_since_ns < JOB_STUCK_SECONDS * EVENT_SECOND)
+        return;
+    remote_command_kill(lane->command, lane->stuck ? SIGKILL : SIGTERM, NULL);
+    lane->stuck = true;
+}
+
+void job_look(struct job *job) {
+    struct measurement *measurement = job->measurement;
+    int64_t now_ns = clock_monotonic_ns();
+    if (now_ns - job->looked_ns < look_period_ns)
+        return;
+    job->looked_ns = now_ns;
+    for (size_t i = 0; i < measurement->lane_count; i++) {
+        struct lane *lane = &measurement->lanes[i];
+        if (!lane->command || lane->finished)
+            continue;
+        judge(job, lane, now_ns);
+        for (size_t k = 0; k < lane->shares; k++) {
+            struct job_node *node = node_of(job, lane->at.shares[k].node);
+            if (!node->looking)
+                say_line(node, "look\n");
+            node->looking = node->tool;
+        }
+    }
+}

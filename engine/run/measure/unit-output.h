@@ -1,0 +1,33 @@
+/*
+ * What a unit wrote: the file that has it in the run's folder, and the responses that are read from it.
+ */
+#ifndef ASSAY_MEASURE_UNIT_OUTPUT_H
+#define ASSAY_MEASURE_UNIT_OUTPUT_H
+
+#include "engine/design/labels.h"
+#include "engine/foundation/text.h"
+#include "engine/run/campaign/experiment.h"
+#include "engine/run/campaign/pattern.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { UNIT_OUTPUT_WHY_SIZE = 512 };
+
+/* "results/raw/12-dahu-3-all.out"; of a later attempt "results/raw/12-dahu-3-all-again-2.out". ORDER from 1.
+ * The caller frees; NULL when out of memory. */
+char *unit_output_name(size_t order, const char *node, const char *core, unsigned attempt,
+                       const char *suffix);
+
+/* Reads the responses of EXPERIMENT, whose PATTERNS are compiled, from OUTPUT: the first group of each
+ * pattern's first match. A match that ends where the output was CUT may have had more behind it, and is none.
+ * RESPONSES: a text is the code of its label in TEXTS. False, with the sentence, where one of them is not
+ * found, is not what it is said to be, or when the unit does not pass. */
+bool unit_output_read(const struct experiment *experiment, const regex_t *patterns, struct labels *texts,
+                      const struct text *output, bool cut, double *responses,
+                      char why[static UNIT_OUTPUT_WHY_SIZE]);
+
+/* Whether BYTES may be a response that is a text: one line, of EXPERIMENT_TEXT_MOST bytes at most. */
+bool unit_output_is_text(const char *bytes, size_t length);
+
+#endif

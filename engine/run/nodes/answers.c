@@ -1,0 +1,44 @@
+#include "engine/run/nodes/answers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int answers_init(struct answers *answers, struct event_loop *loop, size_t most, void *context,
+                 struct failure *failure) {
+    *answers = (struct answers){.loop = loop,
+                                .items = calloc(most ? most : 1, sizeof *answers->items),
+                                .most = most,
+                                .context = context};
+    return answers->items ? 0 : failure_memory(failure);
+}
+
+struct answer *answers_ask(struct answers *answers, struct agent_link *link, size_t node, size_t item) {
+    struct answer *answer = &answers->items[answers->count++];
+    *answer = (struct answer){.answers = answers, .link = link, .node = node, .item = item, .open = true};
+    answers->open++;
+    return answer;
+}
+
+void answers_take(struct answer *answer) {
+    if (!answer->open)
+        return;
+    answer->open = false;
+    answer->answers->open--;
+}
+
+int answers_wait(struct answers *answers, struct failure *failure) {
+    int r = 0;
+    while (r >= 0 && answers->open > 0)
+        r = event_loop_is_stopped(answers->loop)
+                ? failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted")
+                : event_loop_run_once(answers->loop, -1, failure);
+    return r < 0 ? r : 0;
+}
+
+void answers_clear(struct answers *answers) {
+    for (size_t i = 0; answers->open > 0 && i < answers->count; i++)
+        if (answers->items[i].open)
+            agent_link_forget(answers->items[i].link, &answers->items[i]);
+    free(answers->items);
+    *answers = (struct answers){0};
+}

@@ -1,0 +1,123 @@
+/* How the nodes' clocks stand to the engine's, at the start and at the end of a run: nodes/NAME/clock.json.
+ * With them, stamps of different nodes can be put on one time line, and a clock that was set meanwhile is
+ * seen. */
+#include "engine/run/run-state.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/number.h"
+#include "engine/run/nodes/out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* A - B. What a node says of its clocks may be anything. */
+static int64_t difference(int64_t a, int64_t b) {
+    int64_t result;
+    if (__builtin_sub_overflow(a, b, &result))
+        return a < b ? INT64_MIN : INT64_MAX;
+    return result;
+}
+
+static int64_t offset_of(const struct agent_clock *clock) {
+    return difference(clock->node_wall_ns, clock->engine_wall_ns);
+}
+
+static void journal_clock(struct run *run, const struct run_node *node, enum run_clock which) {
+    const struct agent_clock *clock = &node->clocks[which];
+    journal_begin(run->journal, "clock");
+    journal_string(run->journal, "node", node->name);
+    journal_string(run->journal, "when", which == RUN_CLOCK_START ? "start" : "end");
+    journal_integer(run->journal, "offset_ns", offset_of(clock));
+    journal_integer(run->journal, "bound_ns", (clock->round_trip_ns + 1) / 2);
+    journal_integer(run->journal, "engine_wall_ns", clock->engine_wall_ns);
+    journal_integer(run->journal, "engine_monotonic_ns", clock->engine_monotonic_ns);
+    journal_integer(run->journal, "node_wall_ns", clock->node_wall_ns);
+    journal_integer(run->journal, "node_monotonic_ns", clock->node_monotonic_ns);
+    journal_end(run->journal);
+}
+
+static void add_clock(cJSON *object, const char *key, const struct agent_clock *clock) {
+    if (clock->exchanges == 0) {
+        json_add_string(object, key, NULL);
+        return;
+    }
+    cJSON *item = json_add_object(object, key);
+    json_add_int64(item, "offset_ns", offset_of(clock));
+    json_add_int64(item, "bound_ns", (clock->round_trip_ns + 1) / 2);
+    json_add_int64(item, "round_trip_ns", clock->round_trip_ns);
+    json_add_uint64(item, "exchanges", clock->exchanges);
+    json_add_int64(item, "engine_wall_ns", clock->engine_wall_ns);
+    json_add_int64(item, "engine_monotonic_ns", clock->engine_monotonic_ns);
+    json_add_int64(item, "node_wall_ns", clock->node_wall_ns);
+    json_add_int64(item, "node_monotonic_ns", clock->node_monotonic_ns);
+}
+
+/* By how much the node's clocks gained on the engine's, in us/s, which is parts in a million; give or take
+ * the two bounds over the time between. The wall clocks may have been set meanwhile, the monotonic ones never
+ * are. */
+static void add_drift(cJSON *object, const struct agent_clock clocks[static RUN_CLOCKS]) {
+    const struct agent_clock *start = &clocks[RUN_CLOCK_START], *end = &clocks[RUN_CLOCK_END];
+    int64_t elapsed = end->engine_monotonic_ns - start->engine_monotonic_ns;
+    bool known = start->exchanges > 0 && end->exchanges > 0 && elapsed > 0;
+    double seconds = (double)elapsed * 1e-9;
+    double gained = (double)difference(offset_of(end), offset_of(start));
+    double gained_monotonic =
+        (double)difference(difference(end->node_monotonic_ns, start->node_monotonic_ns), elapsed);
+    double bound = (double)(start->round_trip_ns + end->round_trip_ns) / 2;
+    json_add_double(object, "elapsed_s", known ? seconds : NAN);
+    json_add_double(object, "drift_ppm", known ? gained * 1e-3 / seconds : NAN);
+    json_add_double(object, "monotonic_drift_ppm", known ? gained_monotonic * 1e-3 / seconds : NAN);
+    json_add_double(object, "drift_bound_ppm", known ? bound * 1e-3 / seconds : NAN);
+}
+
+static int write_clock(struct run *run, const struct run_node *node, struct failure *failure) {
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
+    if (!object)
+        return failure_memory(failure);
+    add_clock(object, "start", &node->clocks[RUN_CLOCK_START]);
+    add_clock(object, "end", &node->clocks[RUN_CLOCK_END]);
+    add_drift(object, node->clocks);
+    return run_write_node_json(run, node, "clock.json", object, failure);
+}
+
+/* Whoever compares stamps of nodes should know how far apart their clocks are. */
+static void note_spread(struct run *run) {
+    int64_t least = INT64_MAX, most = INT64_MIN, bound = 0;
+    size_t known = 0;
+    for (size_t i = 0; i < run->node_count; i++) {
+        const struct agent_clock *clock = &run->nodes[i].clocks[RUN_CLOCK_START];
+        if (clock->exchanges == 0 || !run_concerns(run, i))
+            continue;
+        known++;
+        int64_t offset = offset_of(clock), half = (clock->round_trip_ns + 1) / 2;
+        least = offset < least ? offset : least;
+        most = offset > most ? offset : most;
+        bound = half > bound ? half : bound;
+    }
+    char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE], within[NUMBER_TEXT_SIZE];
+    if (known > 1)
+        run_note(run, "clocks: the nodes' are from %s to %s off the engine's, each known to within %s",
+                 number_describe_duration((double)least * 1e-9, low),
+                 number_describe_duration((double)most * 1e-9, high),
+                 number_describe_duration((double)bound * 1e-9, within));
+}
+
+int run_measure_clocks(struct run *run, enum run_clock which, struct failure *failure) {
+    cleanup_free struct agent_clock *clocks = NULL;
+    int64_t begun_ns = clock_monotonic_ns();
+    int r = node_group_measure_clocks(run->group, &clocks, failure);
+    deadline_took(&run->deadline, DEADLINE_COLLECT, clock_monotonic_ns() - begun_ns);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        struct run_node *node = &run->nodes[i];
+        if (clocks[i].exchanges == 0)
+            continue;
+        node->clocks[which] = clocks[i];
+        journal_clock(run, node, which);
+        r = write_clock(run, node, failure);
+    }
+    if (r == 0 && which == RUN_CLOCK_START)
+        note_spread(run);
+    return r;
+}

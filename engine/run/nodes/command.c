@@ -1,0 +1,277 @@
+#include "engine/run/nodes/command.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/run/nodes/kinds.h"
+#include "engine/run/nodes/out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    QUESTION_TIMEOUT_MS = 60000, /* a command that only asks about the node must not hold up the run */
+    OUTPUT_MOST = 64 << 20,      /* of each stream of each node, kept; what is more is counted and dropped */
+    TAIL_BYTES = 600,            /* of what it wrote, in a sentence */
+    LINE_BYTES_MOST = 64 << 10,
+};
+
+struct issue {
+    struct run *run;
+    const struct node_command *command;
+    char **lines; /* for people, one a node that was asked; NULL for the others */
+    char *kept;   /* folder for output, below the run's; NULL: none is kept */
+    struct node_result *results;
+};
+
+static void clear_issue(struct issue *issue) {
+    for (size_t i = 0; issue->lines && i < issue->run->node_count; i++)
+        free(issue->lines[i]);
+    free(issue->lines);
+    free(issue->kept);
+    if (issue->results)
+        node_results_free(issue->run->group, issue->results);
+}
+
+static char *describe(const char *const *arguments) {
+    struct text line;
+    text_init(&line, LINE_BYTES_MOST);
+    experiment_command_describe((char *const *)arguments, &line);
+    return text_take(&line);
+}
+
+static int specify(size_t node, struct remote_command_specification *ret, void *context,
+                   struct failure *failure) {
+    struct issue *issue = context;
+    const struct node_command *command = issue->command;
+    ret->arguments = command->arguments;
+    ret->environment = command->environment;
+    ret->folder = command->folder;
+    int r = command->specify ? command->specify(issue->run, node, ret, command->context, failure) : 0;
+    if (r < 0)
+        return r;
+    ret->timeout_ms = command->name || command->shown ? 0 : QUESTION_TIMEOUT_MS;
+    ret->output_limit = ret->error_limit = OUTPUT_MOST;
+    if (!issue->lines[node])
+        issue->lines[node] = command->shown ? strdup(command->shown) : describe(ret->arguments);
+    return issue->lines[node] ? 0 : failure_memory(failure);
+}
+
+/* ---- What they wrote -------------------------------------------------------------------------------------
+ */
+
+/* "logs/commands/003-setup", made. */
+static int open_kept(struct issue *issue, struct failure *failure) {
+    issue->kept = text_format("logs/commands/%03u-%s", ++issue->run->commands_kept, issue->command->name);
+    return issue->kept ? run_make_folder(issue->run, issue->kept, failure) : failure_memory(failure);
+}
+
+static char *output_key(const struct node_result *result) {
+    const char *output = result->output.file ? result->output.hash : "-",
+               *error = result->error.file ? result->error.hash : "-";
+    return result->output.file || result->error.file ? text_format("%s %s", output, error) : NULL;
+}
+
+static void forget_file(struct node_stream *stream) {
+    if (stream->file)
+        unlink(stream->file);
+    free(stream->file);
+    stream->file = NULL;
+}
+
+/* Of nodes on which a command wrote the same, the first one's files stay; KEEPER[i] is that of node i. */
+static int keep_once(struct issue *issue, size_t *keeper, struct failure *failure) {
+    struct run *run = issue->run;
+    char **keys = calloc(run->node_count, sizeof *keys);
+    struct node_kinds kinds = {0};
+    int r = keys ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        keeper[i] = i;
+        keys[i] = output_key(&issue->results[i]);
+    }
+    if (r == 0)
+        r = node_kinds_init(&kinds, (const char *const *)keys, run->node_count);
+    for (size_t k = 0; r == 0 && k < kinds.count; k++)
+        for (size_t j = 1; j < kinds.items[k].count; j++) {
+            struct node_result *same = &issue->results[kinds.items[k].nodes[j]];
+            keeper[kinds.items[k].nodes[j]] = kinds.items[k].nodes[0];
+            forget_file(&same->output);
+            forget_file(&same->error);
+        }
+    if (r == 0 && kinds.count == 0) {
+        cleanup_free char *folder = run_path(run, issue->kept);
+        if (folder)
+            rmdir(folder);
+    }
+    node_kinds_clear(&kinds);
+    for (size_t i = 0; keys && i < run->node_count; i++)
+        free(keys[i]);
+    free(keys);
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
+/* ---- Records ---------------------------------------------------------------------------------------------
+ */
+
+static void log_lines(struct issue *issue) {
+    struct run *run = issue->run;
+    struct node_kinds kinds;
+    if (node_kinds_init(&kinds, (const char *const *)issue->lines, run->node_count) < 0)
+        return;
+    for (size_t k = 0; k < kinds.count; k++) {
+        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
+        run_log(run, "%s: %s", who ? who : "nodes", kinds.items[k].value);
+    }
+    node_kinds_clear(&kinds);
+}
+
+/* Where what node KEEPER wrote is, which is what this node wrote too. */
+static void journal_stream(const struct issue *issue, const char *key, size_t keeper, const char *suffix,
+                           const struct node_stream *stream) {
+    cleanup_free char *name =
+        stream->file ? text_format("%s/%s.%s", issue->kept, issue->run->nodes[keeper].name, suffix) : NULL;
+    if (name)
+        journal_string(issue->run->journal, key, name);
+}
+
+static void journal_result(struct issue *issue, size_t node, size_t keeper) {
+    const struct node_result *result = &issue->results[node];
+    struct journal *journal = issue->run->journal;
+    if (result->outcome != NODE_DONE)
+        return;
+    journal_begin(journal, "command");
+    journal_string(journal, "phase", run_phase_names[issue->run->phase]);
+    journal_string(journal, "node", issue->run->nodes[node].name);
+    journal_string(journal, "command", issue->lines[node]);
+    journal_integer(journal, "started_ns", result->start.wall_ns);
+    journal_integer(journal, "started_monotonic_ns", result->start.monotonic_ns);
+    journal_integer(journal, "ended_ns", result->exit.wall_ns);
+    journal_integer(journal, "ended_monotonic_ns", result->exit.monotonic_ns);
+    journal_integer(journal, result->exit.signalled ? "signal" : "exit", result->exit.code);
+    journal_stream(issue, "output", keeper, "out", &issue->results[keeper].output);
+    journal_stream(issue, "error", keeper, "err", &issue->results[keeper].error);
+    journal_end(journal);
+}
+
+/* ---- Ends ------------------------------------------------------------------------------------------------
+ */
+
+/* The last bytes of what a command wrote, on one line, for a sentence. */
+static void append_tail(struct text *sentence, const struct node_stream *stream) {
+    char bytes[TAIL_BYTES];
+    size_t length = 0;
+    cleanup_close int file = stream->file ? open(stream->file, O_RDONLY | O_CLOEXEC) : -1;
+    off_t size = file >= 0 ? lseek(file, 0, SEEK_END) : -1;
+    if (size > 0) {
+        off_t from = size > TAIL_BYTES ? size - TAIL_BYTES : 0;
+        ssize_t got = pread(file, bytes, sizeof bytes, from);
+        length = got > 0 ? (size_t)got : 0;
+    } else if (stream->length > 0) {
+        length = stream->length > TAIL_BYTES ? TAIL_BYTES : stream->length;
+        memcpy(bytes, stream->bytes + stream->length - length, length);
+    }
+    while (length > 0 && (bytes[length - 1] == '\n' || bytes[length - 1] == ' '))
+        length--;
+    for (size_t i = 0; i < length; i++)
+        text_append_character(sentence, (unsigned char)bytes[i] < ' ' ? ' ' : bytes[i]);
+}
+
+static int complain_of_one(const struct issue *issue, size_t node, struct failure *failure) {
+    const struct node_result *result = &issue->results[node];
+    if (result->outcome == NODE_FAILED) {
+        if (failure)
+            *failure = result->failure;
+        return result->failure.code;
+    }
+    char how[128];
+    cleanup(text_clear) struct text tail;
+    text_init(&tail, FAILURE_TEXT_SIZE);
+    append_tail(&tail, result->error.total ? &result->error : &result->output);
+    run_log(issue->run, "  node %s: %s", issue->run->nodes[node].name, tail.bytes);
+    return failure_set_kind(failure, FAILURE_EXPERIMENT, -ECHILD, "on node %s, '%.300s' %s%s%s",
+                            issue->run->nodes[node].name, issue->lines[node],
+                            remote_exit_describe(&result->exit, how, sizeof how), tail.length ? ": " : "",
+                            tail.bytes);
+}
+
+/* Of many nodes the failure has the first line that they wrote; a compiler says why behind it. */
+static int add_end(const struct issue *issue, size_t node, struct failure *failure) {
+    const struct node_result *result = &issue->results[node];
+    cleanup(text_clear) struct text tail;
+    text_init(&tail, FAILURE_TEXT_SIZE);
+    append_tail(&tail, result->error.total ? &result->error : &result->output);
+    if (tail.length && !strstr(failure->text, tail.bytes)) {
+        size_t length = strlen(failure->text);
+        snprintf(failure->text + length, sizeof failure->text - length, "; on node %s it ended in: %s",
+                 issue->run->nodes[node].name, tail.bytes);
+    }
+    return failure->code;
+}
+
+/* What must succeed and did not. Nodes that were not there to be asked are none of it here, nor those that
+ * were taken out meanwhile. */
+static int check_results(const struct issue *issue, struct failure *failure) {
+    const struct run *run = issue->run;
+    size_t bad = 0, last = 0;
+    for (size_t i = 0; i < run->node_count; i++) {
+        struct node_result *result = &issue->results[i];
+        if (run->nodes[i].out)
+            result->outcome = NODE_NOT_ASKED;
+        if (result->outcome == NODE_NOT_ASKED)
+            continue;
+        bool lost = result->outcome == NODE_FAILED && !node_group_is_there(run->group, i);
+        bool failed = result->outcome != NODE_SKIPPED && !node_result_is_good(result);
+        if (lost || (failed && issue->command->name)) {
+            bad++;
+            last = i;
+        }
+    }
+    if (bad == 0)
+        return 0;
+    if (run->loss.code < 0 && run->campaign->node_loss.action != NODE_LOSS_ABORT) {
+        *failure = run->loss;
+        return run->loss.code;
+    }
+    if (bad == 1)
+        return complain_of_one(issue, last, failure);
+    int r = node_results_failure(run->group, issue->results, failure);
+    if (r == 0)
+        return 0;
+    failure_prefix(failure, "'%.200s'", issue->lines[last] ? issue->lines[last] : "");
+    return add_end(issue, last, failure);
+}
+
+int node_command_run(struct run *run, const struct node_command *command, struct node_result **ret,
+                     struct failure *failure) {
+    cleanup(clear_issue) struct issue issue = {
+        .run = run, .command = command, .lines = calloc(run->node_count, sizeof *issue.lines)};
+    cleanup_free size_t *keeper = calloc(run->node_count, sizeof *keeper);
+    if (!issue.lines || !keeper)
+        return failure_memory(failure);
+    int r = command->name ? open_kept(&issue, failure) : 0;
+    cleanup_free char *folder = issue.kept ? run_path(run, issue.kept) : NULL;
+    if (r == 0 && issue.kept && !folder)
+        r = failure_memory(failure);
+    struct node_group_command group_command = {.specify = specify,
+                                               .context = &issue,
+                                               .folder = folder,
+                                               .nodes = command->nodes,
+                                               .kept = command->kept};
+    if (r == 0)
+        r = node_group_run(run->group, &group_command, &issue.results, failure);
+    log_lines(&issue);
+    if (r == 0 && issue.kept)
+        r = keep_once(&issue, keeper, failure);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < run->node_count; i++)
+        journal_result(&issue, i, keeper[i]);
+    run_commit(run, NULL); /* a failure to write shows again at the phase's end */
+    r = check_results(&issue, failure);
+    if (r == 0 && ret)
+        *ret = take_pointer(issue.results);
+    return r;
+}

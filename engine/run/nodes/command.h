@@ -1,0 +1,35 @@
+/*
+ * A command on all nodes of a run at once, to its end: logged, journalled for each node, and its output kept
+ * in logs/commands/ where it matters. Private to this room.
+ */
+#ifndef ASSAY_NODES_COMMAND_H
+#define ASSAY_NODES_COMMAND_H
+
+#include "engine/run/run-state.h"
+
+struct node_command {
+    /* The same on every node, ... */
+    const char *const *arguments;
+    const char *const *environment; /* additions; NULL: none */
+    const char *folder;             /* below the agent's own; NULL: that */
+    /* ... or, when not NULL, asked for each node: sets these three in *RET, to what stays until the command
+     * is over. */
+    int (*specify)(struct run *run, size_t node, struct remote_command_specification *ret, void *context,
+                   struct failure *failure);
+    void *context;
+    const bool *nodes; /* which; NULL: all that are there */
+    /* What it does, in a word that a folder can be called by: it may take its time, must exit with 0 on every
+     * node, and what it wrote is kept in logs/commands/, once for all nodes on which it wrote the same. NULL:
+     * a question about the node, ended after a minute; no answer is an answer too. */
+    const char *name;
+    const char
+        *shown;  /* read by people in place of the arguments; it may take its time too. NULL: the arguments */
+    size_t kept; /* bytes of each stream that results have; 0: NODE_OUTPUT_KEPT */
+};
+
+/* RET (may be NULL): one result a node, for node_results_free(). A failure names the nodes, the command, how
+ * it ended and the end of what it wrote; it is of kind FAILURE_EXPERIMENT unless a node was lost. */
+int node_command_run(struct run *run, const struct node_command *command, struct node_result **ret,
+                     struct failure *failure);
+
+#endif

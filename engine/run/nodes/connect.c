@@ -1,0 +1,373 @@
+/* The nodes of a run as one group: the agents are delivered and reached, what happens to the links is told
+ * and journalled, and at the end the agents leave. */
+#include "engine/run/run-state.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/host-list.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+#include "engine/run/nodes/answers.h"
+#include "engine/run/nodes/kinds.h"
+#include "engine/run/nodes/out.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* When a switch goes, many links break within a second: they are one piece of news. */
+static const int64_t news_delay_ns = 300 * EVENT_MILLISECOND;
+/* Between the word to leave and the end of commands, agent and folder. */
+static const int64_t leave_timeout_ns = 30 * EVENT_SECOND;
+
+/* ---- Words -----------------------------------------------------------------------------------------------
+ */
+
+char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count) {
+    cleanup_free const char **names = calloc(count ? count : 1, sizeof *names);
+    struct text words;
+    text_init(&words, 16 << 20);
+    for (size_t i = 0; names && i < count; i++)
+        names[i] = run->nodes[nodes[i]].name;
+    int r = names ? host_list_fold(names, count, &words) : -ENOMEM;
+    if (r < 0) {
+        text_clear(&words);
+        return NULL;
+    }
+    return text_take(&words);
+}
+
+char *run_nodes_in_words(const struct run *run, const size_t *nodes, size_t count) {
+    cleanup_free char *folded = run_fold_nodes(run, nodes, count);
+    return folded ? text_format("%s %s", count == 1 ? "node" : "nodes", folded) : NULL;
+}
+
+int run_note_kinds(struct run *run, const char *const *words) {
+    struct node_kinds kinds = {0};
+    int r = node_kinds_init(&kinds, words, run->node_count);
+    for (size_t k = 0; r == 0 && k < kinds.count; k++) {
+        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
+        run_note(run, "%s: %s", who ? who : "nodes", kinds.items[k].value);
+    }
+    node_kinds_clear(&kinds);
+    return r;
+}
+
+/* They come back together, but may have broken one after another. */
+static void tell_resumed(struct run *run, const struct node_kind *kind, const char *who) {
+    int64_t least = INT64_MAX, most = 0;
+    for (size_t i = 0; i < kind->count; i++) {
+        int64_t outage = run->nodes[kind->nodes[i]].outage_ns;
+        least = outage < least ? outage : least;
+        most = outage > most ? outage : most;
+    }
+    char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE];
+    number_describe_duration((double)least * 1e-9, low);
+    number_describe_duration((double)most * 1e-9, high);
+    bool same = strcmp(low, high) == 0;
+    run_note(run, "%s: the link is there again after %s%s%s; nothing was lost", who, low, same ? "" : " to ",
+             same ? "" : high);
+}
+
+static void tell_kind(struct run *run, const struct node_kind *kind) {
+    const struct run_node *first = &run->nodes[kind->nodes[0]];
+    cleanup_free char *who = run_nodes_in_words(run, kind->nodes, kind->count);
+    if (!who)
+        return;
+    switch (first->news) {
+    case RUN_NEWS_BROKEN:
+        run_note(run, "%s: the link broke (%s); what runs there goes on, and the link is sought", who,
+                 first->news_why.text);
+        break;
+    case RUN_NEWS_RESUMED:
+        tell_resumed(run, kind, who);
+        break;
+    case RUN_NEWS_LOST:
+        run_note(run, "%s: lost: %s", who, first->news_why.text);
+        break;
+    case RUN_NEWS_OUT:
+        run_note(run, "%s: taken out of the run (%s): %s; what was measured there is kept, %s", who,
+                 first->out, first->news_why.text,
+                 run_count_in(run) > 0 ? "and the others go on" : "and nobody is left");
+        break;
+    case RUN_NEWS_NONE:
+        break;
+    }
+}
+
+void run_tell_news(struct run *run) {
+    char **keys = calloc(run->node_count ? run->node_count : 1, sizeof *keys);
+    struct node_kinds kinds = {0};
+    for (size_t i = 0; keys && i < run->node_count; i++)
+        if (run->nodes[i].news != RUN_NEWS_NONE)
+            keys[i] = text_format("%d %s %s", (int)run->nodes[i].news,
+                                  run->nodes[i].out ? run->nodes[i].out : "", run->nodes[i].news_why.text);
+    if (keys && node_kinds_init(&kinds, (const char *const *)keys, run->node_count) == 0)
+        for (size_t k = 0; k < kinds.count; k++)
+            tell_kind(run, &kinds.items[k]);
+    node_kinds_clear(&kinds);
+    for (size_t i = 0; keys && i < run->node_count; i++) {
+        run->nodes[i].news = RUN_NEWS_NONE;
+        free(keys[i]);
+    }
+    free(keys);
+}
+
+/* ---- What the links say ----------------------------------------------------------------------------------
+ */
+
+static void on_news_timer(struct event_source *source, void *context) {
+    (void)source;
+    run_tell_news(context);
+}
+
+void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why) {
+    node->news = news;
+    node->news_why = why ? *why : (struct failure){0};
+    if (run->news_timer && !event_source_timer_is_armed(run->news_timer))
+        event_source_set_timer(run->news_timer, news_delay_ns, 0);
+}
+
+/* Of a node that is out nobody wants to hear more. */
+static void tell_of_link(struct run *run, struct run_node *node, enum run_news news,
+                         const struct failure *why) {
+    if (!node->out)
+        run_add_news(run, node, news, why);
+}
+
+/* Copies what is known of the agent while its first transport is there. */
+static void take_agent(struct run *run, struct run_node *node) {
+    struct testbed_agent agent =
+        run->campaign->testbed.backend->agent(run->testbed, take_pointer(node->transport));
+    node->agent_path = agent.path ? strdup(agent.path) : NULL;
+    node->agent_delivered = agent.delivered;
+    node->agent_built = agent.built;
+    const struct agent_greeting *greeting = agent_link_greeting(node->link);
+    journal_begin(run->journal, "agent");
+    journal_string(run->journal, "node", node->name);
+    journal_string(run->journal, "version", greeting->version);
+    journal_string(run->journal, "path", node->agent_path);
+    journal_string(run->journal, "sha256", greeting->sha256[0] ? greeting->sha256 : NULL);
+    journal_string(run->journal, "how",
+                   node->agent_built       ? "built"
+                   : node->agent_delivered ? "delivered"
+                                           : "there");
+    if (agent.damage)
+        journal_string(run->journal, "damage", agent.damage);
+    journal_integer(run->journal, "pid", greeting->pid);
+    uint64_t session = agent_link_transport(node->link)->session;
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016" PRIx64, session);
+    if (session) /* without one, it leaves when we do */
+        journal_string(run->journal, "session", digits);
+    journal_end(run->journal);
+    if (agent.damage)
+        run_note(run, "node %s: %s; a new agent was delivered", node->name, agent.damage);
+    run_log(run, "node %s: agent %s, process %ld", node->name, greeting->version, (long)greeting->pid);
+}
+
+static void journal_link(struct run *run, const char *event, const struct run_node *node,
+                         const struct failure *why) {
+    journal_begin(run->journal, event);
+    journal_string(run->journal, "node", node->name);
+    if (why)
+        journal_string(run->journal, "sentence", why->text);
+    else
+        journal_integer(run->journal, "outage_ns", node->outage_ns);
+    journal_end(run->journal);
+}
+
+void run_give_up_broken(struct run *run) {
+    if (run->phase < RUN_COLLECT || !(run->failed || run->interrupted || run->nodes_given_up))
+        return;
+    for (size_t i = 0; i < run->node_count; i++) {
+        if (!run->nodes[i].link || agent_link_state(run->nodes[i].link) != AGENT_LINK_BROKEN)
+            continue;
+        run_tell_news(run); /* first that it broke */
+        run_note(run, "node %s: out of reach, and not waited for", run->nodes[i].name);
+        agent_link_close(run->nodes[i].link);
+    }
+}
+
+static void on_give_up(struct event_source *source, void *context) {
+    (void)source;
+    run_give_up_broken(context);
+}
+
+static void on_node(struct node_group *group, size_t number, enum agent_link_state state,
+                    const struct failure *why, void *context) {
+    (void)group;
+    struct run *run = context;
+    struct run_node *node = &run->nodes[number];
+    bool was_ready = !node->transport;
+    if (state == AGENT_LINK_READY && !was_ready) {
+        take_agent(run, node);
+    } else if (state == AGENT_LINK_READY) {
+        node->outage_ns = clock_monotonic_ns() - node->broken_ns;
+        node->broken_ns = 0;
+        journal_link(run, "link-resumed", node, NULL);
+        tell_of_link(run, node, RUN_NEWS_RESUMED, NULL);
+    } else if (state == AGENT_LINK_BROKEN) {
+        node->broken_ns = clock_monotonic_ns();
+        node->breaks++;
+        journal_link(run, "link-broken", node, why);
+        tell_of_link(run, node, RUN_NEWS_BROKEN, why);
+        /* A node may have been cut off long before its silence is noticed. Not at once: the link that tells
+         * is not closed while it does. */
+        event_source_defer(run->give_up);
+    } else if (state == AGENT_LINK_CLOSED && why) {
+        journal_link(run, "node-lost", node, why);
+        /* Of those that never were there, connecting itself tells. Where the run cannot go on without it,
+         * whoever waits for the node finds that out. */
+        if (was_ready && run_take_out(run, node, NODE_OUT_LOST, why, NULL) < 0)
+            tell_of_link(run, node, RUN_NEWS_LOST, why);
+    }
+}
+
+static void on_progress(struct node_group *group, size_t done, size_t total, void *context) {
+    (void)group;
+    const struct run *run = context;
+    const struct run_observer *observer = &run->request->observer;
+    if (observer->event && run->node_count > 1)
+        observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_NODES,
+                                                               .text = run_phase_names[run->phase],
+                                                               .nodes_done = done,
+                                                               .nodes_total = total,
+                                                               .seconds_left = -1});
+}
+
+int run_merge_failures(struct run *run, struct failure *failures, const char *what, struct failure *failure) {
+    if (run->loss.code < 0 && run->campaign->node_loss.action != NODE_LOSS_ABORT) {
+        if (failure)
+            *failure = run->loss;
+        return run->loss.code;
+    }
+    for (size_t i = 0; i < run->node_count; i++)
+        if (!run_concerns(run, i))
+            failures[i].code = 0;
+    return node_failures_merge(run->group, failures, what, failure);
+}
+
+int run_check_nodes(struct run *run, struct failure *failure) {
+    cleanup_free struct failure *failures = xcalloc(run->node_count ? run->node_count : 1, sizeof *failures);
+    for (size_t i = 0; i < run->node_count; i++) {
+        const struct failure *why = agent_link_failure(run->nodes[i].link);
+        if (node_group_is_there(run->group, i) || !run_concerns(run, i))
+            continue;
+        if (why)
+            failures[i] = *why;
+        else
+            failure_set(&failures[i], -ENOTCONN, "its agent is gone");
+    }
+    return run_merge_failures(run, failures, "lost", failure);
+}
+
+/* ---- Phases ----------------------------------------------------------------------------------------------
+ */
+
+int run_phase_deploy(struct run *run, struct failure *failure) {
+    const struct testbed_backend *backend = run->campaign->testbed.backend;
+    struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = run};
+    run->news_timer = event_loop_add_timer(run->loop, -1, 0, on_news_timer, run);
+    run->give_up = event_loop_add_deferred(run->loop, on_give_up, run);
+    if (!run->news_timer || !run->give_up)
+        return failure_memory(failure);
+    int r = node_group_new(run->loop, &listener, &run->group);
+    struct agent_link_policy policy = backend->policy(run->testbed);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        struct transport *transport;
+        r = backend->connect(run->testbed, i, &transport, failure);
+        if (r == 0)
+            r = node_group_add(run->group, transport, &policy, failure);
+        if (r < 0)
+            break;
+        run->nodes[i].transport = transport;
+        run->nodes[i].link = node_group_link(run->group, i);
+        node_group_leave_out(run->group, i, !run_node_is_in(&run->nodes[i]));
+    }
+    return r;
+}
+
+/* Those that cannot be reached are out, if the run may go on without them. */
+static int connect_nodes(struct run *run, struct failure *failure) {
+    int r = node_group_connect(run->group, failure);
+    if (r == 0 || failure->kind != FAILURE_SYSTEM)
+        return r;
+    return run_take_out_unreachable(run) ? 0 : r; /* else the sentence about all of them says more */
+}
+
+int run_phase_connect(struct run *run, struct failure *failure) {
+    int r = connect_nodes(run, failure);
+    size_t delivered = 0, built = 0;
+    for (size_t i = 0; i < run->node_count; i++) {
+        delivered += run->nodes[i].agent_delivered;
+        built += run->nodes[i].agent_built;
+    }
+    if (built > 0)
+        run_note(run, "the agent was delivered to %zu of %zu nodes, and built there from its source on %zu",
+                 delivered, run->node_count, built);
+    else if (delivered > 0)
+        run_note(run, "the agent was delivered to %zu of %zu nodes", delivered, run->node_count);
+    if (r == 0 && run->part > 1)
+        r = run_end_old_agents(run, failure);
+    return r < 0 ? r : run_measure_clocks(run, RUN_CLOCK_START, failure);
+}
+
+int run_phase_release(struct run *run, struct failure *failure) {
+    struct failure first = {0};
+    watch_free(take_pointer(run->watch));
+    if (run->group)
+        node_group_close(run->group, leave_timeout_ns, &first);
+    /* Nodes that were given up are left to their leases: that is said, and is not how the run ended. */
+    if (first.code < 0 && (run->interrupted || run->nodes_given_up)) {
+        run_note(run, "%s", first.text);
+        first = (struct failure){0};
+    }
+    if (run->news_timer)
+        run_tell_news(run);
+    event_source_remove(take_pointer(run->news_timer));
+    event_source_remove(take_pointer(run->give_up));
+    node_group_free(take_pointer(run->group));
+    for (size_t i = 0; i < run->node_count; i++)
+        run->nodes[i].link = NULL;
+    if (run->testbed)
+        run->campaign->testbed.backend->release(take_pointer(run->testbed), first.code ? NULL : &first);
+    if (first.code && failure)
+        *failure = first;
+    return first.code;
+}
+
+/* ---- What it cost */
+
+static void take_statistics(struct agent_link *link, const struct agent_statistics *statistics,
+                            const struct failure *failure, void *context) {
+    (void)link;
+    struct answer *answer = context;
+    struct run *run = answer->answers->context;
+    answers_take(answer);
+    if (failure)
+        return;
+    journal_begin(run->journal, "agent-cost");
+    journal_string(run->journal, "node", run->nodes[answer->node].name);
+    journal_integer(run->journal, "user_us", statistics->user_us);
+    journal_integer(run->journal, "system_us", statistics->system_us);
+    journal_integer(run->journal, "rss_peak_bytes", (int64_t)statistics->rss_peak_bytes);
+    journal_integer(run->journal, "link_breaks", run->nodes[answer->node].breaks);
+    journal_end(run->journal);
+}
+
+void run_record_agent_costs(struct run *run) {
+    cleanup(answers_clear) struct answers answers = {0};
+    if (!run->group || answers_init(&answers, run->loop, run->node_count, run, NULL) < 0)
+        return;
+    for (size_t i = 0; i < run->node_count; i++) {
+        if (!run->nodes[i].link || !node_group_is_there(run->group, i))
+            continue;
+        struct answer *answer = answers_ask(&answers, run->nodes[i].link, i, 0);
+        if (agent_link_statistics(run->nodes[i].link, take_statistics, answer, NULL) < 0)
+            answers_take(answer);
+    }
+    answers_wait(&answers, NULL);
+}

@@ -1,0 +1,351 @@
+/* The inspect phase: what each node is, from its agent, kept in nodes/<host>/ of the run's folder; and
+ * whether the design fits into its memory. */
+#include "engine/run/run-state.h"
+
+#include "engine/documents/json.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+#include "engine/remote/nodes/facts.h"
+#include "engine/run/campaign/placement.h"
+#include "engine/run/nodes/answers.h"
+#include "engine/run/nodes/out.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kept as they are. No serial numbers, no hardware addresses: those name a machine's owner, not its
+ * performance. */
+static const struct {
+    const char *path; /* on the node */
+    const char *name; /* in nodes/<host>/raw/ */
+} raw_files[] = {
+    {"/proc/cpuinfo", "cpuinfo"},
+    {"/proc/meminfo", "meminfo"},
+    {"/proc/cmdline", "cmdline"},
+    {"/proc/version", "version"},
+    {"/proc/modules", "modules"},
+    {"/etc/os-release", "os-release"},
+    {"/sys/class/dmi/id/sys_vendor", "dmi-sys_vendor"},
+    {"/sys/class/dmi/id/product_name", "dmi-product_name"},
+    {"/sys/class/dmi/id/board_name", "dmi-board_name"},
+    {"/sys/class/dmi/id/bios_vendor", "dmi-bios_vendor"},
+    {"/sys/class/dmi/id/bios_version", "dmi-bios_version"},
+    {"/sys/class/dmi/id/bios_date", "dmi-bios_date"},
+    {"/sys/devices/system/cpu/smt/control", "smt-control"},
+    {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver", "scaling_driver"},
+    {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "scaling_governor"},
+    {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq", "scaling_min_freq"},
+    {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", "scaling_max_freq"},
+    {"/sys/devices/system/cpu/intel_pstate/status", "intel_pstate-status"},
+    {"/sys/devices/system/cpu/intel_pstate/no_turbo", "intel_pstate-no_turbo"},
+    {"/sys/devices/system/cpu/cpufreq/boost", "cpufreq-boost"},
+    {"/sys/devices/system/cpu/cpuidle/current_driver", "cpuidle-current_driver"},
+    {"/sys/kernel/mm/transparent_hugepage/enabled", "transparent_hugepage-enabled"},
+    {"/proc/sys/kernel/numa_balancing", "numa_balancing"},
+    {"/proc/sys/kernel/randomize_va_space", "randomize_va_space"},
+    {"/sys/devices/system/clocksource/clocksource0/current_clocksource", "clocksource"},
+    {"/sys/devices/system/cpu/vulnerabilities/spectre_v2", "vulnerability-spectre_v2"},
+};
+enum { RAW_FILE_MOST = 8 << 20 };
+
+enum { RAW_FILES = sizeof raw_files / sizeof *raw_files };
+
+/* The raw files of all nodes, asked for at once. */
+struct reading {
+    struct run *run;
+    bool *unreadable; /* of node i, file j at i * RAW_FILES + j */
+    int code;
+    struct failure failure;
+};
+
+static int keep_raw_file(const struct reading *reading, const struct answer *answer, const char *bytes,
+                         size_t length, struct failure *failure) {
+    struct run *run = reading->run;
+    cleanup_free char *folder = run_node_folder(run, &run->nodes[answer->node]);
+    cleanup_free char *name = folder ? text_format("%s/raw/%s", folder, raw_files[answer->item].name) : NULL;
+    return name ? run_write_file(run, name, bytes, length, failure) : failure_memory(failure);
+}
+
+static void take_raw_file(struct agent_link *link, const char *bytes, size_t length,
+                          const struct failure *failure, void *context) {
+    (void)link;
+    struct answer *answer = context;
+    struct reading *reading = answer->answers->context;
+    answers_take(answer);
+    if (failure)
+        reading->unreadable[answer->node * RAW_FILES + answer->item] = true;
+    else if (reading->code == 0)
+        reading->code = keep_raw_file(reading, answer, bytes, length, &reading->failure);
+}
+
+static int take_raw_files(struct reading *reading, struct failure *failure) {
+    struct run *run = reading->run;
+    cleanup(answers_clear) struct answers answers = {0};
+    int r = answers_init(&answers, run->loop, run->node_count * RAW_FILES, reading, failure);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        if (!run_concerns(run, i))
+            continue;
+        cleanup_free char *home = run_node_folder(run, &run->nodes[i]);
+        cleanup_free char *folder = home ? file_join(home, "raw") : NULL;
+        r = folder ? run_make_folder(run, folder, failure) : failure_memory(failure);
+        for (size_t j = 0; r == 0 && j < RAW_FILES; j++) {
+            struct answer *answer = answers_ask(&answers, run->nodes[i].link, i, j);
+            r = agent_link_read_file(answer->link, raw_files[j].path, RAW_FILE_MOST, take_raw_file, answer,
+                                     failure);
+            if (r < 0)
+                answers_take(answer);
+        }
+    }
+    if (r == 0)
+        r = answers_wait(&answers, failure);
+    if (r == 0 && reading->code < 0) {
+        *failure = reading->failure;
+        r = reading->code;
+    }
+    return r;
+}
+
+/* The value of the first "KEY : value" line of /proc/cpuinfo, or NULL; the caller frees. */
+static char *cpuinfo_value(const struct run *run, const struct run_node *node, const char *key) {
+    cleanup_free char *folder = run_node_folder(run, node);
+    cleanup_free char *name = folder ? file_join(folder, "raw/cpuinfo") : NULL;
+    cleanup_free char *path = name ? run_path(run, name) : NULL;
+    struct text bytes;
+    text_init(&bytes, RAW_FILE_MOST);
+    char *value = NULL;
+    if (path && file_exists(path) && file_read(path, &bytes, NULL) == 0) {
+        for (const char *line = bytes.bytes; line && !value; line = strchr(line, '\n')) {
+            line += *line == '\n';
+            size_t length = strlen(key);
+            if (strncmp(line, key, length) != 0 ||
+                (line[length] != '\t' && line[length] != ' ' && line[length] != ':'))
+                continue;
+            const char *colon = strchr(line, ':');
+            if (colon) {
+                colon += 1 + strspn(colon + 1, " \t");
+                value = strndup(colon, strcspn(colon, "\n"));
+            }
+        }
+    }
+    text_clear(&bytes);
+    return value;
+}
+
+static void describe_topology(const struct node_facts *facts, cJSON *object) {
+    cJSON *pus = json_add_array(object, "pus");
+    for (size_t i = 0; i < facts->pu_count; i++) {
+        const struct node_pu *pu = &facts->pus[i];
+        cJSON *item = json_add_object(pus, NULL);
+        json_add_uint64(item, "index", pu->index);
+        json_add_int64(item, "core", pu->core);
+        json_add_int64(item, "package", pu->package);
+        json_add_int64(item, "numa_node", pu->numa_node);
+        json_add_uint64(item, "first_sibling", pu->first_sibling_index);
+        json_add_boolean(item, "allowed", pu->allowed);
+    }
+    cJSON *memories = json_add_array(object, "numa_memory");
+    for (size_t i = 0; i < facts->memory_count; i++) {
+        cJSON *item = json_add_object(memories, NULL);
+        json_add_uint64(item, "numa_node", facts->memories[i].numa_node);
+        json_add_uint64(item, "total_bytes", facts->memories[i].total);
+    }
+}
+
+static void describe_agent(const struct run_node *node, cJSON *object) {
+    cJSON *agent = json_add_object(object, "agent");
+    const struct agent_greeting *greeting = agent_link_greeting(node->link);
+    json_add_string(agent, "version", greeting->version);
+    json_add_string(agent, "path", node->agent_path);
+    json_add_string(agent, "sha256", greeting->sha256[0] ? greeting->sha256 : NULL);
+    json_add_boolean(agent, "delivered", node->agent_delivered);
+    json_add_boolean(agent, "built", node->agent_built);
+}
+
+/* Which raw files the node does not have is said, so that absent is not taken for empty. */
+static int write_facts(struct run *run, struct run_node *node, const bool *unreadable,
+                       struct failure *failure) {
+    const struct node_facts *facts = node->facts;
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
+    if (!object)
+        return failure_memory(failure);
+    json_add_string(object, "host_name", facts->host_name);
+    json_add_string(object, "kernel_name", facts->kernel_name);
+    json_add_string(object, "kernel_release", facts->kernel_release);
+    json_add_string(object, "kernel_version", facts->kernel_version);
+    json_add_string(object, "machine", facts->machine);
+    json_add_string(object, "boot_id", facts->boot_id);
+    json_add_uint64(object, "memory_total_bytes", facts->memory_total);
+    json_add_uint64(object, "memory_available_bytes", facts->memory_available);
+    if (facts->memory_limit != UINT64_MAX)
+        json_add_uint64(object, "memory_limit_bytes", facts->memory_limit);
+    describe_topology(facts, object);
+    cJSON *environment = json_add_array(object, "environment");
+    for (size_t i = 0; i < facts->environment_count; i++)
+        json_add_string(environment, NULL, facts->environment[i]);
+    cJSON *missing = json_add_array(object, "unreadable");
+    for (size_t j = 0; j < RAW_FILES; j++)
+        if (unreadable[j])
+            json_add_string(missing, NULL, raw_files[j].path);
+    node->cpu_model = cpuinfo_value(run, node, "model name");
+    cleanup_free char *microcode = cpuinfo_value(run, node, "microcode");
+    json_add_string(object, "cpu_model", node->cpu_model);
+    json_add_string(object, "microcode", microcode);
+    json_add_uint64(object, "physical_cores_usable", node->core_count);
+    describe_agent(node, object);
+    return run_write_node_json(run, node, "facts.json", object, failure);
+}
+
+/* One sentence for all nodes that are alike. */
+static int note_nodes(struct run *run, struct failure *failure) {
+    char **words = calloc(run->node_count, sizeof *words);
+    int r = words ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        const struct run_node *node = &run->nodes[i];
+        char memory[NUMBER_TEXT_SIZE];
+        if (!run_concerns(run, i))
+            continue;
+        words[i] = text_format("%s, %zu physical core%s, %s of memory",
+                               node->cpu_model ? node->cpu_model : node->facts->machine, node->core_count,
+                               node->core_count == 1 ? "" : "s",
+                               number_describe_bytes((double)node->facts->memory_total, memory));
+    }
+    if (r == 0)
+        r = run_note_kinds(run, (const char *const *)words);
+    for (size_t i = 0; words && i < run->node_count; i++)
+        free(words[i]);
+    free(words);
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
+/* What the agents found and did before they were asked anything: that an earlier run had left controls
+ * changed, say. */
+static int tell_notes(struct run *run, struct failure *failure) {
+    cleanup_free const char **words = calloc(run->node_count + 1, sizeof *words);
+    int r = words ? 0 : -ENOMEM;
+    size_t line = 0;
+    for (bool more = true; r == 0 && more; line++) {
+        more = false;
+        for (size_t i = 0; i < run->node_count; i++) {
+            const struct node_facts *facts = run->nodes[i].facts;
+            words[i] = run_concerns(run, i) && line < facts->note_count ? facts->notes[line] : NULL;
+            more |= words[i] != NULL;
+            if (!words[i])
+                continue;
+            journal_begin(run->journal, "agent-note");
+            journal_string(run->journal, "node", run->nodes[i].name);
+            journal_string(run->journal, "text", words[i]);
+            journal_end(run->journal);
+        }
+        r = run_note_kinds(run, words);
+    }
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
+/* Refused before anything is started: a design that cannot fit would be ended by the kernel halfway. */
+static int check_memory(const struct run *run, const struct run_node *node, struct failure *failure) {
+    if (run->plan->memory <= 0)
+        return 0;
+    size_t processes = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? node->core_count
+                                                                               : run->plan->ranks_per_node;
+    double needed = run->plan->memory * (double)processes;
+    uint64_t available = run_available_memory(node);
+    if (needed <= (double)available)
+        return 0;
+    char need[NUMBER_TEXT_SIZE], each[NUMBER_TEXT_SIZE], have[NUMBER_TEXT_SIZE];
+    return failure_set_kind(
+        failure, FAILURE_INPUT, -ENOMEM,
+        "the design needs %s of memory on node %s (%zu process%s of %s), but %s are available; expected "
+        "smaller sizes or fewer processes",
+        number_describe_bytes(needed, need), node->name, processes, processes == 1 ? "" : "es",
+        number_describe_bytes(run->plan->memory, each), number_describe_bytes((double)available, have));
+}
+
+static int check_memories(const struct run *run, struct failure *failure) {
+    cleanup_free size_t *small = xcalloc(run->node_count, sizeof *small);
+    size_t count = 0;
+    for (size_t i = 0; i < run->node_count; i++)
+        if (run_node_is_in(&run->nodes[i]) &&
+            check_memory(run, &run->nodes[i], count == 0 ? failure : NULL) < 0)
+            small[count++] = i;
+    if (count == 0)
+        return 0;
+    cleanup_free char *who = run_nodes_in_words(run, small, count);
+    if (count > 1 && who)
+        failure_prefix(failure, "too large for %zu of %zu nodes, %.300s", count, run->node_count, who);
+    return -ENOMEM;
+}
+
+/* What the measurements will be too many for is known now, and better said before hours of preparation. */
+static int check_lanes(const struct run *run, struct failure *failure) {
+    uint64_t lanes = 0;
+    for (size_t i = 0; i < run->node_count; i++) {
+        size_t here = placement_count(run, &run->nodes[i]);
+        if (!run_node_is_in(&run->nodes[i]))
+            continue;
+        if (here > REMOTE_COMMANDS_LIMIT)
+            return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
+                                    "node %s has %zu cores, and an agent runs at most %d programs at once; "
+                                    "expected an experiment with one process a node",
+                                    run->nodes[i].name, here, REMOTE_COMMANDS_LIMIT);
+        lanes += here;
+    }
+    return run_check_units(run, lanes, failure);
+}
+
+int run_take_facts(struct run *run, struct failure *failure) {
+    cleanup_free struct node_facts **facts = NULL;
+    cleanup_free struct failure *failures = NULL;
+    int r = node_group_inspect(run->group, &facts, &failures, failure);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < run->node_count; i++) {
+        struct run_node *node = &run->nodes[i];
+        if (!facts[i])
+            continue;
+        free((void *)take_pointer(node->cores));
+        node_facts_free(node->facts);
+        node->facts = facts[i];
+        if (node_facts_physical_cores(node->facts, &node->cores, &node->core_count) < 0) {
+            node->core_count = 0;
+            r = failure_memory(failure);
+            continue;
+        }
+        if (node->core_count == 0)
+            failure_set(&failures[i], -ENODEV, "there is no core that the agent may use");
+    }
+    return r < 0 ? r : run_merge_failures(run, failures, "inspect", failure);
+}
+
+int run_phase_inspect(struct run *run, struct failure *failure) {
+    int r = run_take_facts(run, failure);
+    if (r < 0)
+        return r;
+    cleanup_free bool *unreadable = xcalloc(run->node_count, RAW_FILES * sizeof *unreadable);
+    struct reading reading = {.run = run, .unreadable = unreadable};
+    r = take_raw_files(&reading, failure);
+    if (r == 0) /* a file of a node that was lost was not read either */
+        r = run_check_nodes(run, failure);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++)
+        if (run_concerns(run, i))
+            r = write_facts(run, &run->nodes[i], unreadable + i * RAW_FILES, failure);
+    if (r == 0 && run->part > 1)
+        r = run_check_same_nodes(run, failure);
+    if (r == 0)
+        r = note_nodes(run, failure);
+    if (r == 0)
+        r = tell_notes(run, failure);
+    if (r == 0)
+        r = run_note_differences(run, failure);
+    if (r == 0)
+        r = run_plan_for_facts(run, failure);
+    if (r == 0)
+        r = settling_check_nodes(run, failure);
+    if (r == 0)
+        r = check_lanes(run, failure);
+    if (r == 0)
+        r = check_memories(run, failure);
+    return r;
+}

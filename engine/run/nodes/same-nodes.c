@@ -1,0 +1,130 @@
+/* Whether the nodes of a run that goes on are those that it began on. */
+#include "engine/run/nodes/out.h"
+#include "engine/run/run-state.h"
+
+#include "engine/documents/document.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_given(const struct run *run, const char *name) {
+    for (size_t i = 0; i < run->node_count; i++)
+        if (strcmp(run->nodes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+int run_check_node_names(const struct run *run, struct failure *failure) {
+    const struct past *past = &run->past;
+    for (size_t i = 0; past->node_count > 0 && i < run->node_count; i++) {
+        bool known = run->nodes[i].spare;
+        for (size_t k = 0; k < past->node_count && !known; k++)
+            known = strcmp(past->nodes[k], run->nodes[i].name) == 0;
+        if (!known)
+            return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                    "the testbed gives node %s, which this run has not measured on so far; "
+                                    "expected %s%s",
+                                    run->nodes[i].name, past->nodes[0],
+                                    past->node_count > 1 ? " and the others of its first part" : "");
+    }
+    for (size_t i = 0; i < past->node_count; i++)
+        if (!is_given(run, past->nodes[i]))
+            return failure_set_kind(
+                failure, FAILURE_INPUT, -EINVAL,
+                "the testbed does not give node %s any more, which this run was to measure "
+                "on; expected all nodes of its first part",
+                past->nodes[i]);
+    return 0;
+}
+
+/* nodes/NAME/facts.json of the last part before this one that got so far; NULL: there is none. */
+static char *find_facts(const struct run *run, const struct run_node *node) {
+    for (unsigned part = run->part - 1; part > 0; part--) {
+        cleanup_free char *folder = run_node_folder_of(node, part);
+        cleanup_free char *name = folder ? file_join(folder, "facts.json") : NULL;
+        cleanup_free char *path = name ? run_path(run, name) : NULL;
+        if (path && file_exists(path))
+            return take_pointer(path);
+    }
+    return NULL;
+}
+
+static const char *text_of(const struct document_node *node, const char *key) {
+    const struct document_node *value = document_get(node, key);
+    return value && value->text && value->kind != DOCUMENT_NULL ? value->text : "unknown";
+}
+
+/* What decides about the numbers: which processors there are, and of which kind. */
+static bool same_processors(const struct document_node *before, const struct document_node *now) {
+    static const char *const members[] = {"index", "core", "package", "numa_node"};
+    const struct document_node *a = document_get(before, "pus"), *b = document_get(now, "pus");
+    if (!a || !b || a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t k = 0; k < sizeof members / sizeof *members; k++)
+            if (strcmp(text_of(a->items[i], members[k]), text_of(b->items[i], members[k])) != 0)
+                return false;
+    return true;
+}
+
+static void note_change(struct run *run, const struct run_node *node, const char *what, const char *before,
+                        const char *now) {
+    run_note(run, "node %s: %s has changed since the part before: was %s, is %s", node->name, what, before,
+             now);
+    journal_begin(run->journal, "node-changed");
+    journal_string(run->journal, "node", node->name);
+    journal_string(run->journal, "what", what);
+    journal_string(run->journal, "before", before);
+    journal_string(run->journal, "now", now);
+    journal_end(run->journal);
+}
+
+static int compare(struct run *run, const struct run_node *node, const struct document_node *before,
+                   const struct document_node *now, struct failure *failure) {
+    static const char *const models[] = {"machine", "cpu_model"};
+    static const char *const told[] = {"kernel_release", "kernel_version", "microcode", "memory_total_bytes"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        if (strcmp(text_of(before, models[i]), text_of(now, models[i])) != 0)
+            return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                    "this is another machine than in the part before: its %s was %.100s, "
+                                    "and is %.100s",
+                                    models[i], text_of(before, models[i]), text_of(now, models[i]));
+    if (!same_processors(before, now))
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "this node has other processors than in the part before; what is left could "
+                                "not be compared with what was measured");
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (strcmp(text_of(before, told[i]), text_of(now, told[i])) != 0)
+            note_change(run, node, told[i], text_of(before, told[i]), text_of(now, told[i]));
+    return 0;
+}
+
+static void free_document(struct document **document) {
+    document_free(*document);
+}
+
+static int check_node(struct run *run, const struct run_node *node, struct failure *failure) {
+    cleanup_free char *past_path = find_facts(run, node), *folder = run_node_folder(run, node);
+    cleanup_free char *name = folder ? file_join(folder, "facts.json") : NULL;
+    cleanup_free char *path = name ? run_path(run, name) : NULL;
+    if (!path)
+        return failure_memory(failure);
+    /* A file that a crash has torn says nothing. */
+    cleanup(free_document) struct document *before = NULL, *now = NULL;
+    if (!past_path || document_read_json(past_path, &before, NULL) < 0)
+        return 0;
+    int r = document_read_json(path, &now, failure);
+    return r < 0 ? r : compare(run, node, before->root, now->root, failure);
+}
+
+int run_check_same_nodes(struct run *run, struct failure *failure) {
+    cleanup_free struct failure *failures = xcalloc(run->node_count + 1, sizeof *failures);
+    for (size_t i = 0; i < run->node_count; i++)
+        if (run_concerns(run, i) && run->nodes[i].facts)
+            check_node(run, &run->nodes[i], &failures[i]);
+    return run_merge_failures(run, failures, "checking", failure);
+}

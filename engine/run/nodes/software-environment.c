@@ -1,0 +1,309 @@
+/* What modules, Spack and prefixes change in the environment of a node's commands. */
+#include "engine/run/nodes/software.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/run/nodes/command.h"
+#include "engine/run/nodes/kinds.h"
+#include "engine/run/nodes/out.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ANSWER_MOST = 1 << 20, /* the environment twice, and what is known of the tools */
+    COMPLAINT_MOST = 600,
+};
+
+/* Arguments: pairs of a kind and a name, which never become text of the shell. On standard output, records
+ * that end with NUL: the environment before, an empty one, the environment after, an empty one, and then
+ * lines "TOOL=VERSION". On failure, what failed stands behind the last NUL, and on standard error what the
+ * tool says. */
+static const char load_script[] =
+    "exec 3>&1 >&2\n"
+    "env=$(command -v env) facts= last= image= sum=\n"
+    "fail() { printf '\\0%s' \"$1\" >&3; exit 1; }\n"
+    "fact() { facts=\"$facts$1=$2\n\"; }\n"
+    "front() { [ ! -d \"$2\" ] || eval \"export $1=\\\"\\$2\\${$1:+:\\$$1}\\\"\"; }\n"
+    "start_modules() {\n"
+    "    for file in \"${LMOD_PKG-}/init/bash\" \"${MODULESHOME-}/init/bash\" /etc/profile.d/*lmod*.sh \\\n"
+    "        /etc/profile.d/*module*.sh /etc/profile.d/*.sh; do\n"
+    "        ! type module >/dev/null 2>&1 || break\n"
+    "        [ ! -r \"$file\" ] || . \"$file\" >/dev/null 2>&1\n"
+    "    done\n"
+    "    type module >/dev/null 2>&1 || fail 'there is no module system; expected Lmod or Environment "
+    "Modules "
+    "(Debian: lmod or environment-modules)'\n"
+    "    fact modules \"$(module --version 2>&1 | grep -m 1 '[0-9]')\"\n"
+    "}\n"
+    "load_module() {\n"
+    "    before=${LOADEDMODULES-}\n"
+    "    module load \"$1\" || return 1\n"
+    /* Old versions of Environment Modules exit with 0 whatever happens. */
+    "    case \":${LOADEDMODULES-}:\" in *\":$1:\"* | *\":$1/\"*) ;; \":$before:\") return 1 ;; esac\n"
+    "}\n"
+    "find_spack() {\n"
+    "    spack=$(command -v spack) || spack=${SPACK_ROOT-}/bin/spack\n"
+    "    command -v \"$spack\" >/dev/null || fail 'there is no spack; expected it in PATH, or in the folder "
+    "that "
+    "SPACK_ROOT names'\n"
+    "    fact spack \"$(\"$spack\" --version 2>&1 | head -n 1)\"\n"
+    "}\n"
+    "\"$env\" -0 >&3\n"
+    "printf '\\0' >&3\n"
+    "while [ $# -gt 1 ]; do\n"
+    "    case $1 in\n"
+    "    modules)\n"
+    "        [ \"$last\" = \"$1\" ] || start_modules\n"
+    "        load_module \"$2\" || fail \"module '$2' cannot be loaded\" ;;\n"
+    "    spack)\n"
+    "        [ \"$last\" = \"$1\" ] || find_spack\n"
+    "        text=$(\"$spack\" load --sh \"$2\") && eval \"$text\" || fail \"spack's '$2' cannot be loaded\" "
+    ";;\n"
+    "    spack-environment)\n"
+    "        find_spack\n"
+    "        text=$(\"$spack\" env activate --sh -d \"$2\") && eval \"$text\" ||\n"
+    "            fail \"spack's environment '$2' cannot be activated\" ;;\n"
+    "    prefix)\n"
+    "        [ -d \"$2\" ] || fail \"the prefix '$2' is not a folder\"\n"
+    "        front PATH \"$2/bin\"\n"
+    "        front CPATH \"$2/include\"\n"
+    "        for lib in lib64 lib; do\n"
+    "            front LD_LIBRARY_PATH \"$2/$lib\"\n"
+    "            front LIBRARY_PATH \"$2/$lib\"\n"
+    "            front PKG_CONFIG_PATH \"$2/$lib/pkgconfig\"\n"
+    "        done\n"
+    "        front PKG_CONFIG_PATH \"$2/share/pkgconfig\"\n"
+    /* An empty item stands for the manuals of the system. */
+    "        [ ! -d \"$2/share/man\" ] || export MANPATH=\"$2/share/man:${MANPATH-}\" ;;\n"
+    "    container)\n"
+    "        [ \"$last\" = \"$1\" ] || fact container \"$(\"$2\" --version 2>&1 | head -n 1)\"\n"
+    "        image=$2 ;;\n"
+    "    esac\n"
+    "    last=$1\n"
+    "    shift 2\n"
+    "done\n"
+    "[ ! -f \"$image\" ] || sum=$(sha256sum <\"$image\")\n"
+    "[ -z \"$image\" ] || fact image \"$image\"\n"
+    "[ -z \"$sum\" ] || fact image.sha256 \"${sum%% *}\"\n"
+    "\"$env\" -0 >&3\n"
+    "printf '\\0%s' \"$facts\" >&3\n";
+
+/* ---- What commands are started with ----------------------------------------------------------------------
+ */
+
+static const char *const none[] = {NULL};
+
+const char *const *software_environment(const struct run *run, const struct run_node *node) {
+    (void)run;
+    return node->environment ? (const char *const *)node->environment : none;
+}
+
+const char *const *software_prefix(const struct run *run) {
+    const struct bind_texts *container = &run->experiment->software.kinds[SOFTWARE_CONTAINER];
+    return container->count ? (const char *const *)container->items : none;
+}
+
+const char **software_join(const char *const *first, const char *const *second) {
+    size_t count = 0, used = 0;
+    for (size_t i = 0; first && first[i]; i++)
+        count++;
+    for (size_t i = 0; second && second[i]; i++)
+        count++;
+    const char **joined = calloc(count + 1, sizeof *joined);
+    for (size_t i = 0; joined && first && first[i]; i++)
+        joined[used++] = first[i];
+    for (size_t i = 0; joined && second && second[i]; i++)
+        joined[used++] = second[i];
+    return joined;
+}
+
+/* ---- What a node answers ---------------------------------------------------------------------------------
+ */
+
+/* The records of an environment, borrowed, and how many; *AT moves behind the empty one that ends it. */
+static const char **take_records(const char **at, const char *end, size_t *count) {
+    *count = 0;
+    for (const char *record = *at; record < end && *record; record += strlen(record) + 1)
+        ++*count;
+    const char **records = calloc(*count + 1, sizeof *records);
+    for (size_t i = 0; records && i < *count; i++, *at += strlen(*at) + 1)
+        records[i] = *at;
+    *at += *at < end;
+    return records;
+}
+
+static const char *find_variable(const char *const *records, const char *name) {
+    size_t length = strcspn(name, "=");
+    for (; *records; records++)
+        if (strncmp(*records, name, length) == 0 && (*records)[length] == '=')
+            return *records;
+    return NULL;
+}
+
+/* Archives are passed on: values of variables that may be a secret stay out of them, and so does what module
+ * systems note down for themselves. */
+static bool is_recorded(const char *name) {
+    static const char *const words[] = {"TOKEN", "PASS",   "KEY",         "SECRET",   "CREDENTIAL",
+                                        "AUTH",  "COOKIE", "MODULETABLE", "BASH_FUNC"};
+    char upper[128] = "";
+    for (size_t i = 0; i < sizeof upper - 1 && name[i] && name[i] != '='; i++)
+        upper[i] = (char)toupper((unsigned char)name[i]);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(upper, words[i]))
+            return false;
+    return true;
+}
+
+/* Adds "NAME=VALUE", or "NAME" for what is taken away, to the node's environment and to the record of it. */
+static int add_change(struct run_node *node, size_t *count, const char *change, size_t length,
+                      cJSON *record) {
+    cleanup_free char *copy = strndup(change, length), *name = strndup(change, strcspn(change, "="));
+    if (!copy || !name)
+        return -ENOMEM;
+    if (is_recorded(name))
+        json_add_string(record, name, copy[strlen(name)] ? copy + strlen(name) + 1 : NULL);
+    node->environment[(*count)++] = take_pointer(copy);
+    return 0;
+}
+
+static int take_answer(struct run_node *node, const struct node_stream *output, struct failure *failure) {
+    const char *at = output->bytes, *end = output->bytes + output->length;
+    size_t before_count, after_count, count = 0;
+    cleanup_free const char **before = take_records(&at, end, &before_count),
+                            **after = take_records(&at, end, &after_count);
+    cJSON *record = json_add_object(node->software, "environment"),
+          *tools = json_add_object(node->software, "tools");
+    experiment_arguments_free(node->environment);
+    node->environment = calloc(before_count + after_count + 1, sizeof *node->environment);
+    int r = before && after && record && tools && node->environment ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && after[i]; i++) {
+        const char *known = find_variable(before, after[i]);
+        if (!known || strcmp(known, after[i]) != 0)
+            r = add_change(node, &count, after[i], strlen(after[i]), record);
+    }
+    for (size_t i = 0; r == 0 && before[i]; i++)
+        if (!find_variable(after, before[i]))
+            r = add_change(node, &count, before[i], strcspn(before[i], "="), record);
+    for (const char *line = at; r == 0 && line < end; line += strcspn(line, "\n") + 1) {
+        cleanup_free char *name = strndup(line, strcspn(line, "="));
+        size_t length = strcspn(line, "\n"), value = name ? strlen(name) + 1 : 0;
+        if (name && value <= length)
+            json_add_bytes(tools, name, line + value, length - value);
+    }
+    return r < 0 ? failure_memory(failure) : 0;
+}
+
+static const char blank[] = " \t\r\n";
+
+/* "on node a-1, module 'gcc/99' cannot be loaded: Lmod has detected the following error: ..." */
+static int complain(const struct run_node *node, const struct node_result *result, struct failure *failure) {
+    char how[128];
+    cleanup(text_clear) struct text told;
+    text_init(&told, COMPLAINT_MOST);
+    const char *word = result->error.length ? result->error.bytes : "";
+    word += strspn(word, blank);
+    for (int r = 0; r == 0 && *word; word += strcspn(word, blank), word += strspn(word, blank))
+        r = text_printf(&told, "%s%.*s", told.length ? " " : "", (int)strcspn(word, blank), word);
+    const char *begin = result->output.length ? result->output.bytes : "",
+               *what = begin + result->output.length;
+    while (what > begin && what[-1])
+        what--;
+    if (*what == '\0' || result->exit.code != 1)
+        return failure_set_kind(failure, FAILURE_EXPERIMENT, -ECHILD,
+                                "on node %s, loading the software %s: %s", node->name,
+                                remote_exit_describe(&result->exit, how, sizeof how), told.bytes);
+    return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOPKG, "on node %s, %.300s%s%s", node->name, what,
+                            told.length ? ": " : "", told.bytes);
+}
+
+/* ---- All nodes -------------------------------------------------------------------------------------------
+ */
+
+/* What MEMBER of their records says of each node; what is not the same everywhere is noted. */
+static int note_differences(struct run *run, const char *member, struct failure *failure) {
+    cleanup_free const char **values = calloc(run->node_count, sizeof *values);
+    cleanup(json_cleanup) cJSON *names = cJSON_CreateObject();
+    if (!values || !names)
+        return failure_memory(failure);
+    const cJSON *item;
+    for (size_t i = 0; i < run->node_count; i++)
+        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(run->nodes[i].software, member)) {
+            if (!cJSON_GetObjectItemCaseSensitive(names, item->string))
+                json_add_string(names, item->string, NULL);
+        }
+    int r = 0;
+    for (const cJSON *name = names->child; r == 0 && name; name = name->next) {
+        for (size_t i = 0; i < run->node_count; i++) {
+            const cJSON *record = cJSON_GetObjectItemCaseSensitive(run->nodes[i].software, member);
+            item = cJSON_GetObjectItemCaseSensitive(record, name->string);
+            values[i] = !record || !run_node_is_in(&run->nodes[i]) ? NULL
+                        : cJSON_IsString(item)                     ? item->valuestring
+                                                                   : "unset";
+        }
+        r = run_note_difference(run, name->string, values, failure);
+    }
+    return r;
+}
+
+/* Pairs of a kind and a name, behind what starts the shell. */
+static const char **make_arguments(const struct software_settings *settings) {
+    const struct bind_texts *kinds = settings->kinds;
+    bool bash = kinds[SOFTWARE_MODULES].count || kinds[SOFTWARE_SPACK].count ||
+                kinds[SOFTWARE_SPACK_ENVIRONMENT].count;
+    const char *const shell[] = {bash ? "bash" : "sh", "-c", load_script, "assay", NULL};
+    size_t count = 0;
+    for (size_t kind = 0; kind < SOFTWARE_KINDS; kind++)
+        count += kinds[kind].count;
+    cleanup_free const char **pairs = calloc(2 * count + 1, sizeof *pairs);
+    const char **at = pairs;
+    for (size_t kind = 0; pairs && kind < SOFTWARE_KINDS; kind++)
+        for (size_t i = 0; i < kinds[kind].count; i++) {
+            *at++ = software_kind_names[kind];
+            /* Each prefix goes in front of those before it. */
+            *at++ = kinds[kind].items[kind == SOFTWARE_PREFIX ? kinds[kind].count - 1 - i : i];
+        }
+    return pairs ? software_join(shell, pairs) : NULL;
+}
+
+int software_load(struct run *run, struct failure *failure) {
+    const struct software_settings *settings = &run->experiment->software;
+    cleanup(text_clear) struct text shown;
+    text_init(&shown, FAILURE_TEXT_SIZE);
+    text_append_string(&shown, "load ");
+    software_settings_describe(settings, &shown);
+    if (shown.length == strlen("load "))
+        return 0;
+    cleanup_free const char **arguments = make_arguments(settings);
+    if (!arguments)
+        return failure_memory(failure);
+    struct node_command question = {
+        .arguments = arguments, .folder = RUN_WORK_FOLDER, .shown = shown.bytes, .kept = ANSWER_MOST};
+    struct node_result *results = NULL;
+    int r = node_command_run(run, &question, &results, failure);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        struct run_node *node = &run->nodes[i];
+        if (!run_concerns(run, i) || results[i].outcome == NODE_SKIPPED)
+            continue;
+        if (results[i].outcome != NODE_DONE) {
+            *failure = results[i].failure;
+            r = failure_prefix(failure, "on node %s, loading the software", node->name);
+        } else if (!node_result_is_good(&results[i])) {
+            r = complain(node, &results[i], failure);
+        } else if (results[i].output.total > results[i].output.length) {
+            r = failure_set_kind(
+                failure, FAILURE_EXPERIMENT, -E2BIG,
+                "on node %s, the environment has %llu bytes with what is loaded; expected at most %d",
+                node->name, (unsigned long long)results[i].output.total / 2, ANSWER_MOST / 2);
+        } else {
+            r = take_answer(node, &results[i].output, failure);
+        }
+    }
+    node_results_free(run->group, results);
+    if (r == 0)
+        r = note_differences(run, "environment", failure);
+    return r < 0 ? r : note_differences(run, "tools", failure);
+}

@@ -1,0 +1,252 @@
+/* What ran on each node, as its loader, its package manager and its compiler say: software/versions.json. */
+#include "engine/run/nodes/software.h"
+#include "engine/run/measure/job-mpi.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
+#include "engine/run/nodes/command.h"
+#include "engine/run/nodes/out.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANSWER_MOST = 1 << 20, FIELDS = 3, PATH_MOST = 4 << 10 };
+
+/* Arguments: pairs of a name ("-": none) and a word, which is a path or is looked up in PATH. Prints,
+ * separated by tabs, file       NAME     PATH      of each word that is a file, and, when it has no name, may
+ * be executed version    -        VERSION   of the file before, when that starts MPI's ranks library SONAME
+ * PATH      of the file before; no path: the loader does not find it value      KEY      VALUE with symbolic
+ * links resolved, and "HASH  PATH" and "PACKAGE: PATH" lines of all these files. */
+static const char list_script[] =
+    "tab=$(printf '\\t')\n"
+    "set -f\n"
+    "list=$(while [ $# -gt 1 ]; do\n"
+    "    name=$1 word=$2 file=\n"
+    "    shift 2\n"
+    "    IFS=:\n"
+    "    case $word in\n"
+    "    */*) [ ! -f \"$word\" ] || file=$word ;;\n"
+    "    *) for folder in $PATH; do\n"
+    "        [ -n \"$file\" ] || [ ! -f \"$folder/$word\" ] || [ ! -x \"$folder/$word\" ] || "
+    "file=$folder/$word\n"
+    "    done ;;\n"
+    "    esac\n"
+    "    [ -n \"$file\" ] && { [ \"$name\" != - ] || [ -x \"$file\" ]; } || continue\n"
+    "    printf 'file\\t%s\\t%s\\n' \"$name\" \"$(readlink -f -- \"$file\")\"\n"
+    "    case ${word##*/} in mpirun | mpiexec)\n"
+    "        printf 'version\\t-\\t%s\\n' \"$(\"$file\" --version 2>/dev/null | grep -m 1 '[0-9]')\" ;;\n"
+    "    esac\n"
+    /* ldd would start what is no ELF file, and refuses what is linked statically. */
+    "    [ \"$(head -c 4 -- \"$file\" | tail -c 3)\" = ELF ] || continue\n"
+    "    ldd -- \"$file\" 2>/dev/null | sed -n \"s/^$tab\\(.*\\) => not found\\$/\\1$tab/p\n"
+    "        s/^$tab\\(.*\\) => \\(.*\\) (0x[0-9a-f]*)\\$/\\1$tab\\2/p\" | while IFS=$tab read -r name file; "
+    "do\n"
+    "        printf 'library\\t%s\\t%s\\n' \"$name\" \"$([ -z \"$file\" ] || readlink -f -- \"$file\")\"\n"
+    "    done\n"
+    "done)\n"
+    "IFS='\n'\n"
+    "files=$(printf '%s\\n' \"$list\" | cut -f 3 | sort -u)\n"
+    "printf '%s\\n' \"$list\"\n"
+    "printf 'value\\tcompiler\\t%s\\n' \"$(cc --version 2>/dev/null | head -n 1)\"\n"
+    "printf 'value\\tlibc\\t%s\\n' \"$(getconf GNU_LIBC_VERSION 2>/dev/null)\"\n"
+    "sha256sum -- $files 2>/dev/null\n"
+    /* Packages may have been made before /lib was /usr/lib. */
+    "dpkg-query -S -- $files $(printf '%s\\n' \"$files\" | sed -n 's,^/usr/,/,p') 2>/dev/null | grep -v "
+    "^diversion\n"
+    "exit 0\n";
+
+/* Where LINE, which ends in "BETWEEN PATH", begins in TEXT; NULL: there is none. */
+static const char *find_line(const char *text, const char *between, const char *path) {
+    char end[PATH_MOST];
+    snprintf(end, sizeof end, "%s%s\n", between, path);
+    const char *at = path[0] ? strstr(text, end) : NULL;
+    while (at && at > text && at[-1] != '\n')
+        at--;
+    return at;
+}
+
+/* "libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6" */
+static void add_package(cJSON *file, const char *answer, const char *path) {
+    const char *line = find_line(answer, ": ", path);
+    if (!line && strncmp(path, "/usr/", 5) == 0)
+        line = find_line(answer, ": ", path + strlen("/usr"));
+    if (line)
+        json_add_bytes(file, "package", line, (size_t)(strstr(line, ": /") - line));
+}
+
+static cJSON *add_file(cJSON *list, const char *name, const char *path, const char *answer) {
+    cJSON *file = json_add_object(list, NULL);
+    const char *hash = find_line(answer, "  ", path);
+    if (strcmp(name, "-") != 0)
+        json_add_string(file, "name", name);
+    json_add_string(file, "path", path[0] ? path : NULL);
+    if (hash)
+        json_add_bytes(file, "sha256", hash, HASH_HEX_SIZE - 1);
+    else
+        json_add_string(file, "sha256", NULL);
+    add_package(file, answer, path);
+    return file;
+}
+
+/* Adds the files of an ANSWER as member KEY of the node's record. */
+static void take_answer(struct run_node *node, const char *key, const char *answer) {
+    cJSON *list = json_add_array(node->software, key), *file = NULL, *libraries = NULL;
+    for (const char *line = answer; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        cleanup_free char *copy = strndup(line, strcspn(line, "\n"));
+        char *fields[FIELDS] = {copy};
+        for (size_t i = 1; i < FIELDS && fields[i - 1]; i++)
+            if ((fields[i] = strchr(fields[i - 1], '\t')))
+                *fields[i]++ = '\0';
+        if (!fields[FIELDS - 1])
+            continue;
+        if (strcmp(fields[0], "file") == 0) {
+            file = add_file(list, fields[1], fields[2], answer);
+            libraries = NULL;
+        } else if (strcmp(fields[0], "version") == 0) {
+            json_add_string(file, "version", fields[2]);
+        } else if (strcmp(fields[0], "library") == 0) {
+            if (!libraries)
+                libraries = json_add_array(file, "libraries");
+            add_file(libraries, fields[1], fields[2], answer);
+        } else if (strcmp(fields[0], "value") == 0) {
+            cJSON_DeleteItemFromObjectCaseSensitive(node->software, fields[1]);
+            json_add_string(node->software, fields[1], fields[2][0] ? fields[2] : NULL);
+        }
+    }
+}
+
+/* What each node is asked: the container, the shell and the files; NULL: it is not. */
+static int specify_files(struct run *run, size_t node, struct remote_command_specification *ret,
+                         void *context, struct failure *failure) {
+    const char ***arguments = context;
+    (void)failure;
+    ret->arguments = arguments[node];
+    ret->environment = software_environment(run, &run->nodes[node]);
+    ret->folder = RUN_WORK_FOLDER;
+    return 0;
+}
+
+/* FIND gives the words of a node for the script, owned, NULL-ended; none: it is not asked. What the nodes
+ * answer becomes member KEY of their records. */
+static int ask_about_files(struct run *run, const char **(*find)(const struct run_node *node, void *context),
+                           void *context, const char *key, const char *shown, struct failure *failure) {
+    static const char *const shell[] = {"sh", "-c", list_script, "assay", NULL};
+    cleanup_free const char **command = software_join(software_prefix(run), shell);
+    const char ***arguments = calloc(run->node_count, sizeof *arguments);
+    cleanup_free bool *nodes = calloc(run->node_count, sizeof *nodes);
+    int r = command && arguments && nodes ? 0 : failure_memory(failure);
+    bool any = false;
+    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+        if (!run_concerns(run, i) || !run->nodes[i].software || !node_group_is_there(run->group, i))
+            continue;
+        cleanup_free const char **words = find(&run->nodes[i], context);
+        arguments[i] = words ? software_join(command, words) : NULL;
+        if (!arguments[i])
+            r = failure_memory(failure);
+        any |= nodes[i] = arguments[i] && words[0];
+    }
+    struct node_command question = {
+        .specify = specify_files, .context = arguments, .nodes = nodes, .shown = shown, .kept = ANSWER_MOST};
+    struct node_result *results = NULL;
+    if (r == 0 && any)
+        r = node_command_run(run, &question, &results, failure);
+    for (size_t i = 0; results && i < run->node_count; i++)
+        if (nodes[i] && run_concerns(run, i) && node_result_is_good(&results[i]) && results[i].output.length)
+            take_answer(&run->nodes[i], key, results[i].output.bytes);
+    if (results)
+        node_results_free(run->group, results);
+    for (size_t i = 0; arguments && i < run->node_count; i++)
+        free(arguments[i]);
+    free(arguments);
+    return r;
+}
+
+/* The arguments of the run command that may be programs: its first, and paths, for programs start others, as
+ * mpirun does. */
+/* What a unit starts; MPIRUN is NULL where that starts no ranks. */
+struct programs {
+    char **arguments, **mpirun;
+};
+
+static const char **find_programs(const struct run_node *node, void *context) {
+    const struct programs *programs = context;
+    char **arguments = programs->arguments;
+    size_t count = 0, used = 0;
+    (void)node;
+    while (arguments[count])
+        count++;
+    const char **words = calloc(2 * count + 3, sizeof *words);
+    if (words && programs->mpirun) {
+        words[used++] = "-";
+        words[used++] = programs->mpirun[0];
+    }
+    for (size_t i = 0; words && i < count; i++)
+        if (i == 0 || strchr(arguments[i], '/')) {
+            words[used++] = "-";
+            words[used++] = arguments[i];
+        }
+    return words;
+}
+
+int software_record_programs(struct run *run, struct failure *failure) {
+    struct plan_values values = {0};
+    char **arguments = NULL;
+    int r = plan_values_new(run->plan, 1, &values, failure);
+    if (r == 0)
+        r = run->experiment->streamed ? plan_values_set_block(&values, run->plan, 0, 1, failure)
+                                      : plan_values_set_unit(&values, run->plan, 0, 1, failure);
+    struct experiment_values usable = plan_values_view(&values);
+    if (r == 0)
+        r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable, &arguments,
+                                         failure);
+    struct programs programs = {arguments, NULL};
+    if (r == 0 && experiment_has_ranks(run->experiment))
+        r = mpi_program(run, &programs.mpirun, failure);
+    if (r == 0)
+        r = ask_about_files(run, find_programs, &programs, "programs",
+                            "list the programs that run, their libraries and the hashes of both", failure);
+    plan_values_clear(&values);
+    experiment_arguments_free(arguments);
+    experiment_arguments_free(programs.mpirun);
+    return r;
+}
+
+static const char **find_facts(const struct run_node *node, void *context) {
+    const cJSON *facts = cJSON_GetObjectItemCaseSensitive(node->software, "kernel"), *fact;
+    const char **words = calloc(2 * (size_t)cJSON_GetArraySize(facts) + 1, sizeof *words);
+    size_t used = 0;
+    (void)context;
+    cJSON_ArrayForEach(fact, facts) {
+        if (words && cJSON_IsString(fact) && fact->valuestring[0] == '/') {
+            words[used++] = fact->string;
+            words[used++] = fact->valuestring;
+        }
+    }
+    return words;
+}
+
+int software_record_facts(struct run *run, struct failure *failure) {
+    if (!run->group)
+        return 0;
+    return ask_about_files(run, find_facts, NULL, "libraries",
+                           "list the libraries that kernels told of, and their hashes", failure);
+}
+
+int software_write(struct run *run, struct failure *failure) {
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
+    cJSON *nodes = object ? json_add_object(object, "nodes") : NULL;
+    if (!nodes)
+        return failure_memory(failure);
+    for (size_t i = 0; i < run->node_count; i++)
+        if (run->nodes[i].software) {
+            cJSON *copy = cJSON_Duplicate(run->nodes[i].software, true);
+            if (!copy || !cJSON_AddItemToObject(nodes, run->nodes[i].name, copy))
+                return failure_memory(failure);
+        }
+    cleanup_free char *path = run_path(run, "software/versions.json");
+    /* A part that got no further than to reach the nodes knows less than those before. */
+    if (path && cJSON_GetArraySize(nodes) == 0 && file_exists(path))
+        return 0;
+    return path ? run_write_json(path, object, failure) : failure_memory(failure);
+}

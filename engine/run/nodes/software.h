@@ -1,0 +1,37 @@
+/*
+ * The software of a run: what its commands find on each node, and a record of it in software/versions.json.
+ * Private to this room.
+ */
+#ifndef ASSAY_NODES_SOFTWARE_H
+#define ASSAY_NODES_SOFTWARE_H
+
+#include "engine/run/run-state.h"
+
+/* Loads modules and Spack's packages and looks into the prefix on every node, once, and keeps what that
+ * changes in the environment. Part of prepare, once the experiment's files are there. A module that cannot be
+ * loaded is a FAILURE_EXPERIMENT with its node and what the tool says of it. What differs between the nodes
+ * is noted. */
+int software_load(struct run *run, struct failure *failure);
+
+/* What a command of the experiment's is started with on a node, borrowed and NULL-ended: "NAME=VALUE" each,
+ * or "NAME" for what is taken away, before all else that is added to its environment; and the arguments that
+ * go before its own (the container's). Either may be empty. */
+const char *const *software_environment(const struct run *run, const struct run_node *node);
+const char *const *software_prefix(const struct run *run);
+/* FIRST and then SECOND (each may be NULL), for free(): an array of the same strings. NULL when out of
+ * memory. */
+const char **software_join(const char *const *first, const char *const *second);
+
+/* Records which programs the run command starts and which libraries the loader gives them, with their hashes
+ * and packages, and the compiler. Part of prepare, after setup. */
+int software_record_programs(struct run *run, struct failure *failure);
+/* The same of libraries that kernels have told of: facts that are paths. Part of collect. */
+int software_record_facts(struct run *run, struct failure *failure);
+/* Writes software/versions.json. */
+int software_write(struct run *run, struct failure *failure);
+
+/* Adds the Debian package that has the compiler, header or library which FAILURE, of a command, says is
+ * missing. */
+void software_add_hint(struct failure *failure);
+
+#endif

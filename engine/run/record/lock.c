@@ -1,0 +1,168 @@
+#include "engine/run/record/lock.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Host, process and time, a blank between, a newline at the end. */
+enum { TEXT_SIZE = RUN_LOCK_HOST_SIZE + NUMBER_TEXT_SIZE + CLOCK_TEXT_SIZE };
+
+struct run_lock {
+    int file;
+};
+
+/* ---- The text ---------------------------------------------------------------------------------- */
+
+static void own_host(char host[static RUN_LOCK_HOST_SIZE]) {
+    if (gethostname(host, RUN_LOCK_HOST_SIZE) < 0)
+        host[0] = '\0';
+    host[RUN_LOCK_HOST_SIZE - 1] = '\0';
+    for (char *at = host; *at; at++)
+        if (*at <= ' ' || *at > '~')
+            *at = '?';
+    if (!host[0])
+        memcpy(host, "?", 2);
+}
+
+/* Copies the next word of *AT, which is at most SIZE - 1 printable characters; false if there is none. */
+static bool take_word(const char **at, char *word, size_t size) {
+    size_t length = 0;
+    while ((*at)[length] > ' ' && (*at)[length] <= '~')
+        length++;
+    if (length == 0 || length >= size)
+        return false;
+    memcpy(word, *at, length);
+    word[length] = '\0';
+    *at += length;
+    *at += **at == ' ';
+    return true;
+}
+
+/* What is no such text, such as one that is being written now, makes nobody known. */
+static void read_text(int file, struct run_lock_owner *owner) {
+    char text[TEXT_SIZE], pid[NUMBER_TEXT_SIZE];
+    ssize_t length = pread(file, text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    const char *at = text;
+    owner->known = take_word(&at, owner->host, sizeof owner->host) && take_word(&at, pid, sizeof pid) &&
+                   number_parse_int64(pid, strlen(pid), &owner->pid) && owner->pid > 0 &&
+                   take_word(&at, owner->since, sizeof owner->since) && *at == '\n';
+}
+
+static int write_text(int file) {
+    char text[TEXT_SIZE], host[RUN_LOCK_HOST_SIZE], since[CLOCK_TEXT_SIZE];
+    own_host(host);
+    int length = snprintf(text, sizeof text, "%s %jd %s\n", host, (intmax_t)getpid(),
+                          clock_format(clock_wall_ns(), since));
+    if (ftruncate(file, 0) < 0 || lseek(file, 0, SEEK_SET) < 0)
+        return -errno;
+    return file_write_all(file, text, (size_t)length);
+}
+
+/* ---- The lock ---------------------------------------------------------------------------------- */
+
+/* What fcntl says where the file system cannot lock. */
+static bool cannot_lock(int code) {
+    return code == ENOLCK || code == ENOSYS || code == EOPNOTSUPP || code == EINVAL;
+}
+
+/* Where there are no locks: does the process that the text names live, as far as one can know here? */
+static bool may_live(const struct run_lock_owner *owner) {
+    char host[RUN_LOCK_HOST_SIZE];
+    own_host(host);
+    if (!owner->known)
+        return false;
+    return strcmp(owner->host, host) != 0 || kill((pid_t)owner->pid, 0) == 0 || errno == EPERM;
+}
+
+static int refuse(const char *folder, const char *path, const struct run_lock_owner *owner, bool sure,
+                  struct failure *failure) {
+    if (!owner->known)
+        return failure_set_kind(failure, FAILURE_INPUT, -EBUSY, "another process works on the run '%s'",
+                                folder);
+    return failure_set_kind(
+        failure, FAILURE_INPUT, -EBUSY, "process %" PRId64 " on host %s works on the run '%s' since %s%s%s%s",
+        owner->pid, owner->host, folder, owner->since,
+        sure ? "" : ", as far as one can tell where files cannot be locked: if it is gone, remove '",
+        sure ? "" : path, sure ? "" : "'");
+}
+
+static struct flock whole_file(short type) {
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET};
+}
+
+/* FILE is locked, or the file system cannot and nobody is known to live. */
+static int lock_file(int file, const char *folder, const char *path, struct failure *failure) {
+    struct run_lock_owner owner = {0};
+    struct flock lock = whole_file(F_WRLCK);
+    if (fcntl(file, F_OFD_SETLK, &lock) == 0)
+        return 0;
+    int code = errno;
+    read_text(file, &owner);
+    if (code == EAGAIN || code == EACCES)
+        return refuse(folder, path, &owner, true, failure);
+    if (!cannot_lock(code))
+        return failure_set(failure, -code, "cannot lock '%s': %s", path, strerror(code));
+    return may_live(&owner) ? refuse(folder, path, &owner, false, failure) : 0;
+}
+
+int run_lock_take(const char *folder, struct run_lock **ret, struct failure *failure) {
+    cleanup_free char *path = file_join(folder, ".lock");
+    cleanup_free struct run_lock *lock = malloc(sizeof *lock);
+    if (!path || !lock)
+        return failure_memory(failure);
+    /* O_NONBLOCK: a FIFO in its place is refused and not waited for. */
+    cleanup_close int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    struct stat status;
+    if (file < 0 || fstat(file, &status) < 0)
+        return failure_set(failure, -errno, "cannot open '%s': %s", path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return failure_set(failure, -EINVAL, "'%s' is not a file", path);
+    int r = lock_file(file, folder, path, failure);
+    if (r < 0)
+        return r;
+    r = write_text(file);
+    if (r < 0)
+        return failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r));
+    lock->file = take_descriptor(file);
+    *ret = take_pointer(lock);
+    return 0;
+}
+
+void run_lock_free(struct run_lock *lock) {
+    if (!lock)
+        return;
+    /* While it is still ours: who comes next has written already when it is not. */
+    (void)!ftruncate(lock->file, 0);
+    close(lock->file);
+    free(lock);
+}
+
+int run_lock_look(const char *folder, struct run_lock_owner *ret, struct failure *failure) {
+    cleanup_free char *path = file_join(folder, ".lock");
+    if (!path)
+        return failure_memory(failure);
+    struct run_lock_owner owner = {0};
+    cleanup_close int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat status;
+    if (file < 0 && errno != ENOENT && errno != ENOTDIR)
+        return failure_set(failure, -errno, "cannot open '%s': %s", path, strerror(errno));
+    if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
+        struct flock lock = whole_file(F_RDLCK); /* which a write lock is in the way of */
+        int r = fcntl(file, F_OFD_GETLK, &lock) < 0 ? -errno : 0;
+        read_text(file, &owner);
+        owner.held = r == 0 ? lock.l_type != F_UNLCK : cannot_lock(-r) && may_live(&owner);
+    }
+    *ret = owner;
+    return 0;
+}

@@ -1,0 +1,102 @@
+/*
+ * How a run stands, from its folder or its archive alone: while it runs, after it died, and where it was
+ * copied to. The journal says what happened, the lock whether somebody works on it now, and an archive beside
+ * the folder that it was sealed. Nothing is changed.
+ *
+ *     cleanup(run_status_cleanup) struct run_status *status = NULL;
+ *     r = run_status_read("runs/dgemm-20261120T100203Z-d6a781f2", &status, failure);
+ *
+ * Journals may come from strangers: every text in here can hold anything (shown.h).
+ */
+#ifndef ASSAY_RECORD_STATUS_H
+#define ASSAY_RECORD_STATUS_H
+
+#include "engine/foundation/clock.h"
+#include "engine/foundation/failure.h"
+#include "engine/run/record/lock.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum run_condition {
+    RUN_IS_RUNNING, /* somebody holds its lock */
+    RUN_IS_STOPPED, /* it died before it was sealed */
+    RUN_IS_COMPLETED,
+    RUN_IS_FAILED,
+    RUN_IS_PARTIAL,
+    RUN_IS_INTERRUPTED,
+    RUN_IS_UNKNOWN, /* its archive says something else */
+    RUN_CONDITIONS,
+};
+
+/* "running", "stopped", ...; the last four that are known are what archives say, too. */
+const char *run_condition_name(enum run_condition condition);
+
+enum run_node_condition { RUN_NODE_IN, RUN_NODE_OUT_OF_REACH, RUN_NODE_LOST, RUN_NODE_OUT };
+
+/* A node of the part that ran last. */
+struct run_status_node {
+    char *name;
+    enum run_node_condition condition;
+    bool slow;
+    char *sentence; /* why it is not in, or slow; NULL */
+};
+
+struct run_status {
+    char *path;      /* as it was asked for, without slashes at its end */
+    char *folder;    /* of the run; NULL: there is only an archive */
+    char *archive;   /* of the last part; NULL: there is none */
+    char name[256];  /* the campaign's */
+    char run_id[64]; /* "" for what an archive does not say; so for the three times */
+    char started[CLOCK_TEXT_SIZE];
+    char ended[CLOCK_TEXT_SIZE];      /* "" unless it was sealed */
+    char last_entry[CLOCK_TEXT_SIZE]; /* when the journal was last added to */
+    int64_t part;                     /* 1, or higher after it was resumed */
+    enum run_condition condition;
+    struct run_lock_owner owner;
+    char phase[32]; /* the one that it is in, or died in; "": none yet, or it is sealed */
+
+    /* A unit may have several attempts: it counts once, and is done if one of them is. */
+    bool is_planned; /* planned and left are known */
+    uint64_t planned, done, failed, left;
+    uint64_t flagged;  /* lines of the results with flags */
+    uint64_t repeated; /* attempts at units that were done before */
+
+    uint64_t blocks_done, block; /* the block that is being measured; 0: none */
+    struct run_status_node **nodes;
+    size_t node_count;
+    size_t nodes_out_of_reach, nodes_lost, nodes_out, nodes_slow;
+
+    /* Of the units of the last part, lately; by the monotonic clock, so that a wall clock that was set does
+     * nothing. */
+    double rate;         /* units a second; nan: not known */
+    double seconds_left; /* until all units have ended; negative: not known */
+
+    char last_error[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* ""; of the last part */
+    char deadline[CLOCK_TEXT_SIZE];                          /* by which it wants to have ended; "": none */
+    uint64_t journal_bytes;                                  /* whole lines of the journal; 0: none there */
+    uint64_t journal_torn_bytes, journal_whole_after;        /* struct journal_end */
+
+    char *next;    /* what to do now: a sentence */
+    char *command; /* the command in it; NULL: none */
+};
+
+/* PATH is a run's folder or an archive. Of an archive whose run has its folder beside it, the folder is read.
+ * What is neither is FAILURE_INPUT with one sentence. */
+int run_status_read(const char *path, struct run_status **ret, struct failure *failure);
+/* An archive from its run.json alone: no nodes' fate, no blocks, no part. */
+int run_status_read_archive(const char *path, struct run_status **ret, struct failure *failure);
+void run_status_free(struct run_status *status); /* NULL is fine */
+void run_status_cleanup(struct run_status **status);
+
+/* Does FOLDER look like a run's: is there a journal in it? */
+bool run_status_is_run(const char *folder);
+/* When the run in FOLDER began, by its journal's first entry; 0: not known. However long the journal is. */
+int64_t run_status_begun_ns(const char *folder);
+/* The folder that the run of the archive PATH has beside it, whether it is there or not: "runs/x" for
+ * "runs/x.zip", and for "runs/x-2.zip" if that is there. The caller frees; NULL when out of memory, or when
+ * PATH does not end in ".zip". */
+char *run_status_folder_of(const char *path);
+
+#endif
