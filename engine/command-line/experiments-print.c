@@ -216,7 +216,7 @@ static void print_rest(struct page *page, const struct document_node *root) {
         {NULL, "memory", "in bytes a process, over the maxima"},
         {NULL, "maxima", NULL},
         {NULL, "estimate", "in s a unit"},
-        {"Unless it is told otherwise", "model", NULL},
+        {"Defaults", "model", NULL},
         {NULL, "design", NULL},
     };
     const char *title = NULL;
