@@ -5,7 +5,8 @@ check "cmake --install" cmake --install "$ASSAY_BUILD" --prefix "$scratch/first"
 mv "$scratch/first" "$scratch/prefix"
 assay=$scratch/prefix/bin/assay
 for file in libexec/assay/assay-agent lib/assay/plugins/fit-linear.so lib/assay/plugins/predict-hpl.so \
-    share/assay/experiments/dgemm/experiment.yaml share/assay/experiments/dgemm/dgemm.c share/man/man1/assay-run.1; do
+    share/assay/experiments/dgemm/experiment.yaml share/assay/experiments/dgemm/dgemm.c share/man/man1/assay-run.1 \
+    share/man/man7/assay-campaign.7 share/assay/manual/campaign.md; do
     check "installed: $file" test -s "$scratch/prefix/$file"
 done
 check "nothing installed points into the build tree" sh -c '[ -z "$(find "$1" -type l)" ]' - "$scratch/prefix"
@@ -17,6 +18,7 @@ END
 check "its experiments are found" "$assay" run --dry-run "$scratch/campaign.yaml"
 cp "$scratch/.out" "$scratch/plan"
 check "... under its own prefix" grep -qF "$scratch/prefix/share/assay/experiments/dgemm" "$scratch/plan"
+check "its references are found" sh -c '"$1" help campaign | cmp - "$2"' - "$assay" "$ASSAY_SOURCE/engine/run/campaign/README.md"
 check "its templates are found" "$assay" experiments new mine -o "$scratch/new"
 
 printf 'size,duration\n' >"$scratch/calls.csv"
