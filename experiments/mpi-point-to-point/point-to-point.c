@@ -34,6 +34,7 @@ enum {
     PROBE_ROUNDS = 10,    /* exchanges of a byte that a message without a receive is given to be sent */
     PREFLIGHT_LIMIT = 60, /* s that the first byte of a pair may take */
     WARM_UP_BYTES = 1 << 20,
+    PAGE = 4096,
     SPAN = 64 << 20, /* bytes over which messages move in memory */
     DGEMM_ORDER = 256,
     STAMP_MODULUS = 251,
@@ -280,7 +281,8 @@ static void allocate_buffer(const struct pair *pairs, size_t pair_count) {
     for (size_t i = 0; i < pair_count; i++)
         if (rank == pairs[i].from || rank == pairs[i].to)
             room = (size_t)options.largest + (options.buffer ? SPAN : 0);
-    buffer = malloc(room);
+    /* 16 bytes off a page, as malloc() has it, a message of 256 KiB over TCP took twice as long. */
+    buffer = aligned_alloc(PAGE, (room + PAGE - 1) / PAGE * PAGE);
     if (!buffer)
         die(1, "cannot allocate %zu bytes for messages", room);
     memset(buffer, 0, room); /* its pages are there, and by this core */
