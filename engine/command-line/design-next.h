@@ -3,11 +3,11 @@
 #define ASSAY_COMMAND_LINE_DESIGN_NEXT_H
 
 #include "engine/command-line/verb.h"
-#include "engine/design/candidates.h"
 #include "engine/design/design.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
 #include "engine/foundation/text.h"
+#include "engine/plugin/candidates.h"
 #include "engine/plugin/model-fit.h"
 #include "engine/plugin/next-rows.h"
 #include "engine/run/campaign/experiment.h"

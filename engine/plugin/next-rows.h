@@ -22,9 +22,9 @@
 #define ASSAY_PLUGIN_NEXT_ROWS_H
 
 #include "engine/design/design.h"
-#include "engine/design/optimal-rows.h"
 #include "engine/foundation/failure.h"
 #include "engine/plugin/model-fit.h"
+#include "engine/plugin/optimal-rows.h"
 
 #include <stdbool.h>
 #include <stddef.h>

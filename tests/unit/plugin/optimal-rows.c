@@ -1,5 +1,5 @@
 /* Optimal rows: designs that are known, and small ones against an exhaustive search. */
-#include "engine/design/optimal-rows.h"
+#include "engine/plugin/optimal-rows.h"
 #include "engine/design/random.h"
 #include "tests/test.h"
 

@@ -19,8 +19,8 @@
  * of J. Sherman and W. J. Morrison (Ann. Math. Stat. 21, 1950), terms and responses scaled before. The same
  * problem gives the same rows on every machine.
  */
-#ifndef ASSAY_DESIGN_OPTIMAL_ROWS_H
-#define ASSAY_DESIGN_OPTIMAL_ROWS_H
+#ifndef ASSAY_PLUGIN_OPTIMAL_ROWS_H
+#define ASSAY_PLUGIN_OPTIMAL_ROWS_H
 
 #include "engine/foundation/failure.h"
 

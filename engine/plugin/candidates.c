@@ -1,4 +1,4 @@
-#include "engine/design/candidates.h"
+#include "engine/plugin/candidates.h"
 
 #include "engine/design/portable-math.h"
 #include "engine/design/random.h"

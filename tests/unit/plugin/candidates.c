@@ -1,5 +1,5 @@
 /* Candidates: within the domain, evenly, at its borders, and the same for a seed. */
-#include "engine/design/candidates.h"
+#include "engine/plugin/candidates.h"
 #include "tests/test.h"
 
 static bool everything(void *context, const double *values) {

@@ -1,4 +1,4 @@
-#include "engine/design/optimal-rows.h"
+#include "engine/plugin/optimal-rows.h"
 
 #include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"

@@ -11,8 +11,8 @@
  * middles between them while there are not too many. One that is not admitted is moved towards each of the
  * first admitted points until it is: there the border of what is admitted lies.
  */
-#ifndef ASSAY_DESIGN_CANDIDATES_H
-#define ASSAY_DESIGN_CANDIDATES_H
+#ifndef ASSAY_PLUGIN_CANDIDATES_H
+#define ASSAY_PLUGIN_CANDIDATES_H
 
 #include "engine/design/design.h"
 #include "engine/foundation/failure.h"
