@@ -32,8 +32,8 @@ cJSON *json_add_array(cJSON *object, const char *key);
  * then nothing was appended. The text is valid UTF-8 and reads back with document_parse_json, literals that a
  * caller made by cJSON_CreateRaw being the caller's to get right. */
 int json_print(const cJSON *value, bool pretty, struct text *ret);
-/* A document's node as cJSON; NULL when out of memory. Numbers keep every digit and are respelled where JSON
- * would refuse them: YAML's +.5 becomes 0.5. */
+/* A document's node as cJSON; NULL when out of memory. Numbers stay as they are written where JSON allows
+ * that; others keep what a double can: YAML's +.5 becomes 0.5. */
 cJSON *json_from_node(const struct document_node *node);
 /* Appends any bytes as a JSON string literal with its quotes, by the rules of json_add_bytes: for lines
  * written by hand at speed. */
