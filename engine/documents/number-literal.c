@@ -9,8 +9,7 @@ static size_t count_digits(const char *bytes, size_t length) {
     return count;
 }
 
-/* How many bytes of BYTES[0..LENGTH) are a decimal number, or 0 when none begins here; by JSON's grammar or
- * by YAML's. */
+/* By JSON's grammar or by YAML's. */
 static size_t number_length(const char *bytes, size_t length, bool json) {
     size_t at = length > 0 && (bytes[0] == '-' || (bytes[0] == '+' && !json));
     size_t whole = count_digits(bytes + at, length - at), fraction = 0;
@@ -35,8 +34,12 @@ static size_t number_length(const char *bytes, size_t length, bool json) {
     return at;
 }
 
+size_t number_literal_length(const char *bytes, size_t length) {
+    return number_length(bytes, length, false);
+}
+
 bool number_literal_is_decimal(const char *bytes, size_t length) {
-    return length > 0 && number_length(bytes, length, false) == length;
+    return length > 0 && number_literal_length(bytes, length) == length;
 }
 
 size_t number_literal_json_length(const char *bytes, size_t length) {
