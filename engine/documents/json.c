@@ -2,6 +2,7 @@
 
 #include "engine/documents/number-literal.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -9,13 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most bytes of one string. */
-enum { STRING_BYTES_MAX = 1 << 30 };
+/* So that no function of cJSON can fail for want of memory. */
+__attribute__((constructor)) static void set_hooks(void) {
+    cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free});
+}
 
 /* ---- Adding ------------------------------------------------------------------------------------ */
 
 static bool add(cJSON *object, const char *key, cJSON *item) {
-    return item && (key ? cJSON_AddItemToObject(object, key, item) : cJSON_AddItemToArray(object, item));
+    return key ? cJSON_AddItemToObject(object, key, item) : cJSON_AddItemToArray(object, item);
 }
 
 bool json_add_double(cJSON *object, const char *key, double value) {
@@ -46,7 +49,7 @@ bool json_add_string(cJSON *object, const char *key, const char *string) {
 
 bool json_add_bytes(cJSON *object, const char *key, const char *bytes, size_t length) {
     cleanup(text_clear) struct text clean;
-    text_init(&clean, STRING_BYTES_MAX);
+    text_init(&clean, SIZE_MAX / 2);
     return text_append_utf8(&clean, bytes, length) == 0 && json_add_string(object, key, clean.bytes);
 }
 
@@ -56,12 +59,14 @@ void json_cleanup(cJSON **value) {
 
 cJSON *json_add_object(cJSON *object, const char *key) {
     cJSON *item = cJSON_CreateObject();
-    return add(object, key, item) ? item : NULL;
+    add(object, key, item);
+    return item;
 }
 
 cJSON *json_add_array(cJSON *object, const char *key) {
     cJSON *item = cJSON_CreateArray();
-    return add(object, key, item) ? item : NULL;
+    add(object, key, item);
+    return item;
 }
 
 /* ---- Printing: text_keep() looks at what failed ------------------------------------------------- */
@@ -173,11 +178,8 @@ static cJSON *from_number(const char *text) {
 
 static cJSON *from_collection(const struct document_node *node) {
     cJSON *collection = node->kind == DOCUMENT_MAPPING ? cJSON_CreateObject() : cJSON_CreateArray();
-    for (size_t i = 0; collection && i < node->count; i++)
-        if (!add(collection, node->keys ? node->keys[i]->text : NULL, json_from_node(node->items[i]))) {
-            cJSON_Delete(collection);
-            return NULL;
-        }
+    for (size_t i = 0; i < node->count; i++)
+        add(collection, node->keys ? node->keys[i]->text : NULL, json_from_node(node->items[i]));
     return collection;
 }
 
