@@ -45,42 +45,34 @@ static void free_source(struct csv_source *source) {
     free(source);
 }
 
-/* Takes SOURCE, which may be NULL for want of memory. */
-static int open_source(const char *name, struct csv_source *source, struct csv_reader **ret,
+/* Takes over what SOURCE has. */
+static int open_source(const char *name, struct csv_source source, struct csv_reader **ret,
                        struct failure *failure) {
-    if (!source)
-        return failure_memory(failure);
-    struct csv_reader *reader;
-    int r = csv_reader_open(name, read_source, source, CSV_READER_BUFFER, &reader, failure);
-    if (r < 0) {
-        free_source(source);
-        return r;
-    }
-    reader->source = source;
-    *ret = reader;
-    return 0;
+    struct csv_source *kept = xmalloc(sizeof *kept);
+    *kept = source;
+    int r = csv_reader_open(name, read_source, kept, CSV_READER_BUFFER, ret, failure);
+    if (r < 0)
+        free_source(kept);
+    else
+        (*ret)->source = kept;
+    return r;
 }
 
 int csv_open(const char *path, struct csv_reader **ret, struct failure *failure) {
-    bool is_input = strcmp(path, "-") == 0;
-    struct csv_source *source = xcalloc(1, sizeof *source);
-    source->descriptor = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    source->owned = !is_input;
-    if (source->descriptor < 0) {
+    if (strcmp(path, "-") == 0)
+        return open_source("standard input", (struct csv_source){.descriptor = STDIN_FILENO}, ret, failure);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) {
         int code = -errno;
         enum failure_kind kind = code == -ENOENT || code == -ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
-        free(source);
         return failure_set_kind(failure, kind, code, "cannot open '%s': %s", path, strerror(-code));
     }
-    return open_source(is_input ? "standard input" : path, source, ret, failure);
+    return open_source(path, (struct csv_source){descriptor, .owned = true}, ret, failure);
 }
 
 int csv_open_memory(const char *name, const char *bytes, size_t length, struct csv_reader **ret,
                     struct failure *failure) {
-    struct csv_source *source = calloc(1, sizeof *source);
-    if (source)
-        *source = (struct csv_source){.descriptor = -1, .bytes = bytes, .left = length};
-    return open_source(name, source, ret, failure);
+    return open_source(name, (struct csv_source){-1, false, bytes, length}, ret, failure);
 }
 
 int csv_open_function(const char *name, csv_read_function read_more, void *context, struct csv_reader **ret,
@@ -91,12 +83,9 @@ int csv_open_function(const char *name, csv_read_function read_more, void *conte
 void csv_close(struct csv_reader *reader) {
     if (!reader)
         return;
-    for (size_t i = 0; i < reader->column_count; i++)
-        free(reader->names[i]);
-    free(reader->names);
+    text_set_clear(&reader->names);
     free(reader->fields);
-    free(reader->starts);
-    free(reader->allocation);
+    free(reader->buffer);
     free_source(reader->source);
     free(reader->name);
     free(reader);
@@ -113,7 +102,7 @@ size_t csv_column_count(const struct csv_reader *reader) {
 }
 
 const char *csv_column_name(const struct csv_reader *reader, size_t column) {
-    return reader->names[column];
+    return reader->names.texts[column];
 }
 
 const char *csv_file(const struct csv_reader *reader) {
@@ -121,20 +110,21 @@ const char *csv_file(const struct csv_reader *reader) {
 }
 
 int csv_find_column(const struct csv_reader *reader, const char *name, size_t *ret, struct failure *failure) {
-    for (size_t i = 0; i < reader->column_count; i++)
-        if (strcmp(reader->names[i], name) == 0) {
-            *ret = i;
-            return 0;
-        }
+    const struct text_set *names = &reader->names;
+    uint32_t column;
+    if (text_set_find(names, name, strlen(name), &column)) {
+        *ret = column;
+        return 0;
+    }
     cleanup(text_clear) struct text listed;
     text_init(&listed, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < reader->column_count; i++)
+    for (size_t i = 0; i < names->count; i++)
         if (text_printf(&listed, "%s%s", i ? ", " : "",
-                        shown_value(reader->names[i], strlen(reader->names[i])).text) < 0) {
+                        shown_value(names->texts[i], strlen(names->texts[i])).text) < 0) {
             text_append_string(&listed, ", ...");
             break;
         }
-    const char *nearest = text_nearest(name, (const char *const *)reader->names, reader->column_count);
+    const char *nearest = text_nearest(name, (const char *const *)names->texts, names->count);
     if (nearest)
         return failure_input(failure, reader->name, 0, 0,
                              "no column '%s'; did you mean '%s'? (the columns are %s)", name, nearest,
@@ -166,11 +156,11 @@ int csv_failure(const struct csv_reader *reader, size_t column, struct failure *
 
 int csv_number(const struct csv_reader *reader, size_t column, double *ret, struct failure *failure) {
     const struct csv_field *field = &reader->fields[column];
+    const char *name = csv_column_name(reader, column);
     if (number_parse_double(field->bytes, field->length, ret))
         return 0;
     if (field->length == 0)
-        return csv_failure(reader, column, failure, "column '%s' is empty, expected a number",
-                           reader->names[column]);
-    return csv_failure(reader, column, failure, "column '%s' is %s, expected a number", reader->names[column],
+        return csv_failure(reader, column, failure, "column '%s' is empty, expected a number", name);
+    return csv_failure(reader, column, failure, "column '%s' is %s, expected a number", name,
                        shown_value(field->bytes, field->length).text);
 }

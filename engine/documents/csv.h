@@ -63,7 +63,7 @@ int csv_failure(const struct csv_reader *reader, size_t column, struct failure *
  * place. */
 int csv_number(const struct csv_reader *reader, size_t column, double *ret, struct failure *failure);
 
-/* ---- Fast columns: the road for millions of rows ----------------------------------------------- */
+/* ---- Columns ----------------------------------------------------------------------------------- */
 
 /* A block of rows by columns: what models want. NUMBERS[i] has a double a row for the i-th wanted number
  * column, LABELS[j] a code a row for the j-th wanted label column (see csv_label). */

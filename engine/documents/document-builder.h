@@ -1,53 +1,60 @@
 /*
- * Building a document's tree, shared by the readers of YAML and JSON: node counting, growth of collections,
- * duplicate keys, deep copies, and the checks on raw bytes. Internal to this room.
+ * Building a document's tree, shared by the readers of YAML and JSON: limits, collections, duplicate keys,
+ * and the checks on raw bytes. Internal to this room.
  */
 #ifndef ASSAY_DOCUMENTS_DOCUMENT_BUILDER_H
 #define ASSAY_DOCUMENTS_DOCUMENT_BUILDER_H
 
-#include "engine/documents/document-arena.h"
 #include "engine/documents/document.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/failure.h"
+
+#include <obstack.h>
 
 struct document_builder {
     const char *file;
-    size_t node_count;
     struct failure *failure;
+    struct obstack *memory; /* the document's: what is made is freed with it */
+    size_t node_count, nodes_max;
+    /* The children of collections that are not complete, those of the innermost last: a key before each value
+     * of a mapping. */
+    struct document_node **open;
+    size_t open_count, open_capacity;
 };
 
-/* A new node in *RET; over DOCUMENT_NODES_MOST is refused at its place. */
-int document_builder_node(struct document_builder *builder, enum document_kind kind, size_t line,
-                          size_t column, struct document_node **ret);
-/* Gives a scalar its text. A NUL inside is refused at the node's place. */
-int document_builder_text(struct document_builder *builder, struct document_node *node, const char *bytes,
-                          size_t length);
-/* Adds an item to a sequence (KEY NULL) or a pair to a mapping; on success they are the collection's. */
-int document_builder_add(struct document_builder *builder, struct document_node *collection,
-                         struct document_node *key, struct document_node *item);
-/* Refuses the first key of a mapping that is written twice. Call it once, when the mapping is complete. */
-int document_builder_check_keys(struct document_builder *builder, const struct document_node *mapping);
-/* A deep copy in *RET, every node of it counted; DEPTH is the level at which it will hang, the root's
- * being 1. */
-int document_builder_copy(struct document_builder *builder, const struct document_node *source, size_t depth,
-                          struct document_node **ret);
-/* Refuses a node at a LEVEL beyond DOCUMENT_DEPTH_MOST. */
-int document_builder_check_depth(struct document_builder *builder, size_t level, size_t line, size_t column);
+/* FILE must outlive the builder. End it with document_builder_finish(). */
+struct document_builder document_builder_begin(const char *file, size_t nodes_max, struct failure *failure);
+/* R is how reading went: returns it, with the document in *RET if that is 0, and everything freed if not. */
+int document_builder_finish(struct document_builder *builder, int r, struct document_node *root,
+                            struct document **ret);
+
+/* A new node in *RET; beyond the limits on nodes and on depth it is refused at its place. LEVEL is 1 for the
+ * root, and one more for each collection that it is in. */
+int document_builder_node(struct document_builder *builder, enum document_kind kind, size_t level,
+                          size_t line, size_t column, struct document_node **ret);
+/* Gives a scalar its text. */
+void document_builder_text(struct document_builder *builder, struct document_node *node, const char *bytes,
+                           size_t length);
+/* Adds a child, or a key, to the innermost collection. */
+void document_builder_push(struct document_builder *builder, struct document_node *node);
+/* What was pushed since open_count was FIRST becomes the children of COLLECTION. Refuses the first key of a
+ * mapping that is written twice. */
+int document_builder_close(struct document_builder *builder, struct document_node *collection, size_t first);
+/* Counts what is in NODE once more, for the same will also be in a node at LEVEL. */
+int document_builder_count_again(struct document_builder *builder, const struct document_node *node,
+                                 size_t level);
 
 /* Refuses more than MOST bytes, NULs and invalid UTF-8, with the place. */
 int document_check_bytes(const char *file, const char *bytes, size_t length, size_t most,
                          struct failure *failure);
-/* Where the byte at OFFSET is: lines end at a newline, columns count characters, both from 1. */
-void document_place(const char *bytes, size_t offset, size_t *ret_line, size_t *ret_column);
 /* Length of a byte order mark that BYTES begin with: 3 or 0. */
 size_t document_byte_order_mark(const char *bytes, size_t length);
-/* Wraps ROOT, which becomes the document's, also when this fails; ARENA has all of it, or is NULL when each
- * node is by itself. */
-int document_new(const char *file, struct document_node *root, struct document_arena *arena,
-                 struct document **ret, struct failure *failure);
 
-void document_node_free(struct document_node *node);
-void document_node_cleanup(struct document_node **node);
-#define cleanup_document_node cleanup(document_node_cleanup)
+/* Where a byte is: lines end at a newline, columns count characters, both from 1. */
+struct document_place {
+    const char *at;
+    size_t line, column;
+};
+/* From the first byte of a text, {bytes, 1, 1}, or from a byte before TO. */
+void document_place_move(struct document_place *place, const char *to);
 
 #endif

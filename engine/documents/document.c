@@ -1,8 +1,9 @@
 #include "engine/documents/document.h"
 
-#include "engine/documents/document-builder.h"
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 
+#include <obstack.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +29,8 @@ int document_read_json(const char *path, struct document **ret, struct failure *
 void document_free(struct document *document) {
     if (!document)
         return;
-    if (!document->arena)
-        document_node_free(document->root);
-    document_arena_free(document->arena);
+    obstack_free(document->memory, NULL);
+    free(document->memory);
     free(document->file);
     free(document);
 }

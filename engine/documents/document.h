@@ -51,7 +51,7 @@ struct document_node {
 struct document {
     char *file; /* as given, for messages */
     struct document_node *root;
-    struct document_arena *arena; /* has all nodes; or NULL */
+    struct obstack *memory; /* has all nodes and their texts */
 };
 
 /* Read from a file, or parse LENGTH bytes known to the user as NAME. On success *RET is the caller's. */

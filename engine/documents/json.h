@@ -1,6 +1,7 @@
 /*
  * Writing JSON with cJSON without losing digits: 64-bit integers and doubles are emitted as exact literals.
- * Reading is document_read_json, which keeps literals.
+ * Reading is document_read_json, which keeps literals. Memory of cJSON is xmalloc()'s: what makes or adds an
+ * item, cJSON's own functions included, cannot fail, and its result needs no check.
  */
 #ifndef ASSAY_DOCUMENTS_JSON_H
 #define ASSAY_DOCUMENTS_JSON_H
@@ -12,18 +13,18 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-/* Each adds a member to OBJECT (or, with KEY NULL, an item to an array) and returns false when out of memory.
- * Doubles are written with the fewest digits that read back the same; what is not finite becomes null. */
+/* Each adds a member to OBJECT (or, with KEY NULL, an item to an array) and returns true. Doubles are written
+ * with the fewest digits that read back the same; what is not finite becomes null. */
 bool json_add_double(cJSON *object, const char *key, double value);
 bool json_add_int64(cJSON *object, const char *key, int64_t value);
 bool json_add_uint64(cJSON *object, const char *key, uint64_t value);
 bool json_add_boolean(cJSON *object, const char *key, bool value);
-/* STRING is any bytes: what is not UTF-8 is replaced by U+FFFD, NULs too. NULL gives null. */
+/* STRING is any bytes: what is not UTF-8 is printed as U+FFFD, NULs too. NULL gives null. */
 bool json_add_string(cJSON *object, const char *key, const char *string);
 bool json_add_bytes(cJSON *object, const char *key, const char *bytes, size_t length);
 /* For the cleanup attribute: deletes what the variable points to. */
 void json_cleanup(cJSON **value);
-/* A new object or array inside, owned by OBJECT; NULL when out of memory. */
+/* A new object or array inside, owned by OBJECT. */
 cJSON *json_add_object(cJSON *object, const char *key);
 cJSON *json_add_array(cJSON *object, const char *key);
 
@@ -32,8 +33,8 @@ cJSON *json_add_array(cJSON *object, const char *key);
  * then nothing was appended. The text is valid UTF-8 and reads back with document_parse_json, literals that a
  * caller made by cJSON_CreateRaw being the caller's to get right. */
 int json_print(const cJSON *value, bool pretty, struct text *ret);
-/* A document's node as cJSON; NULL when out of memory. Numbers keep every digit and are respelled where JSON
- * would refuse them: YAML's +.5 becomes 0.5. */
+/* A document's node as cJSON. Numbers stay as they are written where JSON allows that; others keep what a
+ * double can: YAML's +.5 becomes 0.5. */
 cJSON *json_from_node(const struct document_node *node);
 /* Appends any bytes as a JSON string literal with its quotes, by the rules of json_add_bytes: for lines
  * written by hand at speed. */

@@ -2,17 +2,15 @@
 #ifndef ASSAY_DOCUMENTS_NUMBER_LITERAL_H
 #define ASSAY_DOCUMENTS_NUMBER_LITERAL_H
 
-#include "engine/foundation/text.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An optional sign, digits with an optional point (digits on one side of it are enough), an optional
- * exponent. */
+/* How many bytes of BYTES[0..LENGTH) are an optional sign, digits with an optional point (digits on one side
+ * of it are enough) and an optional exponent, or 0 when no such number begins here. */
+size_t number_literal_length(const char *bytes, size_t length);
+/* Whether all of them are. */
 bool number_literal_is_decimal(const char *bytes, size_t length);
-/* How many bytes of BYTES[0..LENGTH) are a number of JSON (RFC 8259), or 0 when none begins here. */
+/* The same for the numbers of JSON (RFC 8259). */
 size_t number_literal_json_length(const char *bytes, size_t length);
-/* Appends a decimal number as JSON writes it, every significant digit kept: "+.50" becomes "0.50". */
-int number_literal_append_json(struct text *text, const char *bytes, size_t length);
 
 #endif

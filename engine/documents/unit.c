@@ -1,61 +1,23 @@
 #include "engine/documents/unit.h"
 
+#include "engine/documents/number-literal.h"
 #include "engine/foundation/number.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What a person may write behind a number. A factor is MULTIPLY / DIVIDE with both exact, so that "7%" is the
- * double nearest to 0.07 and not 7 * 0.01. */
-struct symbol {
-    const char *name;
-    double multiply, divide;
-};
-
-enum { SYMBOLS_MOST = 16 };
-
-static const double kibi = 1024, mebi = 1048576, gibi = 1073741824, tebi = 1099511627776;
-
 static const struct {
-    const char *expectation;
-    struct symbol symbols[SYMBOLS_MOST]; /* the SI unit first; ends at a NULL name */
+    const char *expectation, *symbol;
 } dimensions[] = {
-    [UNIT_NONE] = {"a number", {{0}}},
-    [UNIT_TIME] = {"a time, such as 10min or 1.5 s",
-                   {{"s", 1, 1},
-                    {"ns", 1, 1e9},
-                    {"us", 1, 1e6},
-                    {"ms", 1, 1e3},
-                    {"min", 60, 1},
-                    {"h", 3600, 1},
-                    {"d", 86400, 1}}},
-    [UNIT_FREQUENCY] = {"a frequency, such as 2.4GHz or 100 MHz",
-                        {{"Hz", 1, 1}, {"kHz", 1e3, 1}, {"MHz", 1e6, 1}, {"GHz", 1e9, 1}}},
-    [UNIT_SIZE] = {"a size, such as 64MiB or 1.5 GB",
-                   {{"B", 1, 1},
-                    {"kB", 1e3, 1},
-                    {"MB", 1e6, 1},
-                    {"GB", 1e9, 1},
-                    {"TB", 1e12, 1},
-                    {"KiB", kibi, 1},
-                    {"MiB", mebi, 1},
-                    {"GiB", gibi, 1},
-                    {"TiB", tebi, 1}}},
-    [UNIT_RATIO] = {"a ratio, such as 2% or 0.02", {{"", 1, 1}, {"%", 1, 100}}},
-    [UNIT_BANDWIDTH] = {"a bandwidth, such as 10 GB/s or 800MiB/s",
-                        {{"B/s", 1, 1},
-                         {"kB/s", 1e3, 1},
-                         {"MB/s", 1e6, 1},
-                         {"GB/s", 1e9, 1},
-                         {"KiB/s", kibi, 1},
-                         {"MiB/s", mebi, 1},
-                         {"GiB/s", gibi, 1}}},
-    [UNIT_POWER] = {"a power, such as 250W or 1.2 kW", {{"W", 1, 1}, {"mW", 1, 1e3}, {"kW", 1e3, 1}}},
-    [UNIT_TEMPERATURE] = {"a temperature, such as 75Cel or 75 °C",
-                          {{"Cel", 1, 1}, {"C", 1, 1}, {"°C", 1, 1}}},
-    [UNIT_ENERGY] =
-        {"an energy, such as 500J or 1.2 kWh",
-         {{"J", 1, 1}, {"uJ", 1, 1e6}, {"mJ", 1, 1e3}, {"kJ", 1e3, 1}, {"Wh", 3600, 1}, {"kWh", 3.6e6, 1}}},
+    [UNIT_NONE] = {"a number", ""},
+    [UNIT_TIME] = {"a time, such as 10min or 1.5 s", "s"},
+    [UNIT_FREQUENCY] = {"a frequency, such as 2.4GHz or 100 MHz", "Hz"},
+    [UNIT_SIZE] = {"a size, such as 64MiB or 1.5 GB", "B"},
+    [UNIT_RATIO] = {"a ratio, such as 2% or 0.02", ""},
+    [UNIT_BANDWIDTH] = {"a bandwidth, such as 10 GB/s or 800MiB/s", "B/s"},
+    [UNIT_POWER] = {"a power, such as 250W or 1.2 kW", "W"},
+    [UNIT_TEMPERATURE] = {"a temperature, such as 75Cel or 75 °C", "Cel"},
+    [UNIT_ENERGY] = {"an energy, such as 500J or 1.2 kWh", "J"},
 };
 enum { DIMENSION_COUNT = sizeof dimensions / sizeof *dimensions };
 
@@ -103,47 +65,45 @@ static const struct unit units[] = {
     {"kW.h", QUDT "KiloW-HR", "kWh", 3.6e6, UNIT_ENERGY},
 };
 
-static bool is_digit(char character) {
-    return character >= '0' && character <= '9';
+enum { UNIT_COUNT = sizeof units / sizeof *units };
+
+/* A person writes a unit's label; these are accepted too. */
+static const struct { const char *name, *code; } aliases[] = {{"B", "By"}, {"C", "Cel"}, {"Cel", "Cel"}};
+
+static bool is_called(const struct unit *unit, const char *name) {
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strcmp(aliases[i].name, name) == 0)
+            return strcmp(aliases[i].code, unit->code) == 0;
+    return strcmp(unit->label, name) == 0;
 }
 
-/* How many bytes of TEXT can belong to a decimal number. An 'e' does only when an exponent follows it. */
-static size_t number_length(const char *text) {
-    size_t at = text[0] == '-' || text[0] == '+';
-    while (is_digit(text[at]) || text[at] == '.')
-        at++;
-    if (text[at] == 'e' || text[at] == 'E') {
-        size_t digit = at + 1;
-        digit += text[digit] == '-' || text[digit] == '+';
-        if (is_digit(text[digit]))
-            for (at = digit; is_digit(text[at]);)
-                at++;
-    }
-    return at;
+/* One of UNIT in the dimension's SI unit as a quotient of whole numbers: all scales are one or its inverse.
+ * So "7%" is the double nearest to 0.07 and not 7 * 0.01. */
+static void as_quotient(const struct unit *unit, double *ret_numerator, double *ret_denominator) {
+    *ret_numerator = unit->scale >= 1 ? unit->scale : 1;
+    *ret_denominator = unit->scale >= 1 ? 1 : rint(1 / unit->scale);
 }
 
 bool unit_parse(const char *text, enum unit_dimension dimension, double *ret) {
-    size_t length = number_length(text);
-    double number;
+    size_t length = number_literal_length(text, strlen(text));
+    double number, multiply = 1, divide = 1;
     if (!number_parse_double(text, length, &number))
         return false;
     const char *name = text + length;
-    if (name[0] == '\0') {
-        *ret = number;
-        return true;
-    }
-    name += strspn(name, " ");
-    const struct symbol *symbols = dimensions[dimension].symbols;
-    for (size_t i = 0; i < SYMBOLS_MOST && symbols[i].name; i++) {
-        if (name[0] == '\0' || strcmp(symbols[i].name, name) != 0)
-            continue;
-        double value = number * symbols[i].multiply / symbols[i].divide;
-        if (!isfinite(value))
+    if (name[0] != '\0') {
+        name += strspn(name, " ");
+        size_t i = 0;
+        while (i < UNIT_COUNT && (units[i].dimension != dimension || !is_called(&units[i], name)))
+            i++;
+        if (i == UNIT_COUNT || name[0] == '\0')
             return false;
-        *ret = value;
-        return true;
+        as_quotient(&units[i], &multiply, &divide);
     }
-    return false;
+    double value = number * multiply / divide;
+    if (!isfinite(value))
+        return false;
+    *ret = value;
+    return true;
 }
 
 const char *unit_expectation(enum unit_dimension dimension) {
@@ -151,22 +111,14 @@ const char *unit_expectation(enum unit_dimension dimension) {
 }
 
 const char *unit_symbol(enum unit_dimension dimension) {
-    const char *name = dimensions[dimension].symbols[0].name;
-    return name ? name : "";
+    return dimensions[dimension].symbol;
 }
 
 const struct unit *unit_find(const char *code) {
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    for (size_t i = 0; i < UNIT_COUNT; i++)
         if (strcmp(units[i].code, code) == 0)
             return &units[i];
     return NULL;
-}
-
-/* One of UNIT in the dimension's SI unit as a quotient of whole numbers: all scales are one or its inverse.
- */
-static void as_quotient(const struct unit *unit, double *ret_numerator, double *ret_denominator) {
-    *ret_numerator = unit->scale >= 1 ? unit->scale : 1;
-    *ret_denominator = unit->scale >= 1 ? 1 : rint(1 / unit->scale);
 }
 
 static bool same_dimension(enum unit_dimension a, enum unit_dimension b) {
@@ -193,4 +145,4 @@ bool unit_conversion(const char *from, const char *to, double *ret_multiply, dou
     return true;
 }
 
-_Static_assert(DIMENSION_COUNT == UNIT_ENERGY + 1, "every dimension has its symbols");
+_Static_assert(DIMENSION_COUNT == UNIT_ENERGY + 1, "every dimension has its words");

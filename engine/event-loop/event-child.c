@@ -55,7 +55,7 @@ unsigned child_serve(struct event_source *source) {
 }
 
 static struct event_source *find(struct event_loop *loop, pid_t pid) {
-    for (struct event_source *source = loop->sources; source; source = source->next)
+    for (struct event_source *source = TAILQ_FIRST(&loop->sources); source; source = TAILQ_NEXT(source, all))
         if (!source->removed && source->kind == EVENT_KIND_CHILD && source->child.pid == pid)
             return source;
     return NULL;
@@ -78,7 +78,7 @@ void child_collect(struct event_loop *loop) {
         collect_all(loop);
         return;
     }
-    for (struct event_source *source = loop->sources; source; source = source->next)
+    for (struct event_source *source = TAILQ_FIRST(&loop->sources); source; source = TAILQ_NEXT(source, all))
         if (!source->removed && source->kind == EVENT_KIND_CHILD && source->child.pidfd < 0)
             child_serve(source);
 }

@@ -21,25 +21,12 @@ struct event_source *event_source_new(struct event_loop *loop, enum event_kind k
     source->loop = loop;
     source->kind = kind;
     source->context = context;
-    source->previous = loop->last;
-    if (loop->last)
-        loop->last->next = source;
-    else
-        loop->sources = source;
-    loop->last = source;
+    TAILQ_INSERT_TAIL(&loop->sources, source, all);
     return source;
 }
 
-static void unlink_source(struct event_source *source) {
-    struct event_loop *loop = source->loop;
-    if (source->previous)
-        source->previous->next = source->next;
-    else
-        loop->sources = source->next;
-    if (source->next)
-        source->next->previous = source->previous;
-    else
-        loop->last = source->previous;
+static void free_source(struct event_source *source) {
+    TAILQ_REMOVE(&source->loop->sources, source, all);
     free(source);
 }
 
@@ -69,19 +56,17 @@ void event_source_remove(struct event_source *source) {
     source->removed = true;
     /* While a turn is under way, the kernel's report and the lists that are being walked may name the source.
      */
-    if (loop->depth == 0) {
-        unlink_source(source);
-    } else {
-        source->buried_next = loop->buried;
-        loop->buried = source;
-    }
+    if (loop->depth == 0)
+        free_source(source);
+    else
+        SLIST_INSERT_HEAD(&loop->buried, source, buried);
 }
 
 static void free_buried(struct event_loop *loop) {
-    while (loop->buried) {
-        struct event_source *source = loop->buried;
-        loop->buried = source->buried_next;
-        unlink_source(source);
+    struct event_source *source;
+    while ((source = SLIST_FIRST(&loop->buried))) {
+        SLIST_REMOVE_HEAD(&loop->buried, buried);
+        free_source(source);
     }
 }
 
@@ -153,27 +138,12 @@ void event_source_defer(struct event_source *source) {
         return;
     source->deferred.pending = true;
     source->deferred.generation = loop->deferred_generation;
-    source->deferred.next = NULL;
-    if (loop->deferred_last)
-        loop->deferred_last->deferred.next = source;
-    else
-        loop->deferred = source;
-    loop->deferred_last = source;
+    TAILQ_INSERT_TAIL(&loop->deferred, source, deferred.queue);
 }
 
 static void deferred_remove(struct event_source *source) {
-    if (!source->deferred.pending)
-        return;
-    struct event_loop *loop = source->loop;
-    struct event_source *before = NULL;
-    for (struct event_source *at = loop->deferred; at != source; at = at->deferred.next)
-        before = at;
-    if (before)
-        before->deferred.next = source->deferred.next;
-    else
-        loop->deferred = source->deferred.next;
-    if (loop->deferred_last == source)
-        loop->deferred_last = before;
+    if (source->deferred.pending)
+        TAILQ_REMOVE(&source->loop->deferred, source, deferred.queue);
     source->deferred.pending = false;
 }
 
@@ -182,8 +152,8 @@ static void deferred_remove(struct event_source *source) {
 static unsigned deferred_serve(struct event_loop *loop) {
     unsigned served = 0;
     uint64_t limit = ++loop->deferred_generation;
-    while (loop->deferred && loop->deferred->deferred.generation < limit && !loop->stopped) {
-        struct event_source *source = loop->deferred;
+    struct event_source *source;
+    while ((source = TAILQ_FIRST(&loop->deferred)) && source->deferred.generation < limit && !loop->stopped) {
         deferred_remove(source);
         source->deferred.callback(source, source->context);
         served++;
@@ -199,6 +169,8 @@ struct event_loop *event_loop_new(struct failure *failure) {
         failure_memory(failure);
         return NULL;
     }
+    TAILQ_INIT(&loop->sources);
+    TAILQ_INIT(&loop->deferred);
     loop->signals = -1;
     sigemptyset(&loop->wanted);
     sigemptyset(&loop->blocked);
@@ -217,10 +189,8 @@ void event_loop_free(struct event_loop *loop) {
         return;
     for (int number = 1; number < NSIG; number++)
         signal_unwant(loop, number);
-    while (loop->last) {
-        struct event_source *source = loop->last;
-        event_source_remove(source);
-    }
+    while (!TAILQ_EMPTY(&loop->sources))
+        event_source_remove(TAILQ_LAST(&loop->sources, event_sources));
     if (loop->signals >= 0)
         close(loop->signals);
     close(loop->epoll);
@@ -269,7 +239,7 @@ static int wait_for_reports(struct event_loop *loop, struct epoll_event *reports
 
 /* Until something is reported, TIMEOUT is over, or a timer is due. */
 static int wait_for_anything(struct event_loop *loop, struct epoll_event *reports, int64_t timeout) {
-    if (timeout == 0 || loop->deferred)
+    if (timeout == 0 || !TAILQ_EMPTY(&loop->deferred))
         return wait_for_reports(loop, reports, 0);
     int64_t earliest = timer_earliest(loop), deadline;
     if (timeout < 0 || __builtin_add_overflow(clock_monotonic_ns(), timeout, &deadline) ||
@@ -305,13 +275,13 @@ int event_loop_run_once(struct event_loop *loop, int64_t timeout_ns, struct fail
         served += serve_report(reports[i].data.ptr, reports[i].events, turn);
     served += deferred_serve(loop);
     loop->depth--;
-    if (loop->depth == 0 && loop->buried)
+    if (loop->depth == 0)
         free_buried(loop);
     return served > 0;
 }
 
 int event_loop_run(struct event_loop *loop, struct failure *failure) {
-    while (!loop->stopped && (loop->active || loop->timer_count || loop->deferred)) {
+    while (!loop->stopped && (loop->active || loop->timer_count || !TAILQ_EMPTY(&loop->deferred))) {
         int r = event_loop_run_once(loop, -1, failure);
         if (r < 0)
             return r;

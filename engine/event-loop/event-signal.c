@@ -17,7 +17,8 @@ static void on_signals(struct event_source *self, int descriptor, unsigned event
             child_collect(loop);
             return; /* seldom is another signal there: it is reported again */
         }
-        for (struct event_source *source = loop->sources; source; source = source->next)
+        for (struct event_source *source = TAILQ_FIRST(&loop->sources); source;
+             source = TAILQ_NEXT(source, all))
             if (!source->removed && source->kind == EVENT_KIND_SIGNAL && source->signal.number == number)
                 source->signal.callback(source, number, source->context);
     }
@@ -110,7 +111,7 @@ struct event_source *event_loop_add_signal(struct event_loop *loop, int signal_n
 void signal_remove(struct event_source *source) {
     struct event_loop *loop = source->loop;
     loop->active--;
-    for (struct event_source *other = loop->sources; other; other = other->next)
+    for (struct event_source *other = TAILQ_FIRST(&loop->sources); other; other = TAILQ_NEXT(other, all))
         if (other != source && !other->removed && other->kind == EVENT_KIND_SIGNAL &&
             other->signal.number == source->signal.number)
             return;

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 
 enum event_kind {
     EVENT_KIND_DESCRIPTOR,
@@ -17,13 +18,13 @@ enum event_kind {
 
 struct event_source {
     struct event_loop *loop;
-    struct event_source *next, *previous; /* in loop->sources, until the memory is freed */
+    TAILQ_ENTRY(event_source) all; /* in loop->sources, until the memory is freed */
     enum event_kind kind;
     bool removed;
     bool internal;   /* the loop's own: does not keep event_loop_run() going */
     uint64_t served; /* the turn in which it was last called: an outer turn's older report is stale then */
     void *context;
-    struct event_source *buried_next;
+    SLIST_ENTRY(event_source) buried;
     union {
         struct {
             event_descriptor_callback *callback;
@@ -48,7 +49,7 @@ struct event_source {
         } child;
         struct {
             event_deferred_callback *callback;
-            struct event_source *next;
+            TAILQ_ENTRY(event_source) queue;
             uint64_t generation;
             bool pending;
         } deferred;
@@ -57,11 +58,11 @@ struct event_source {
 
 struct event_loop {
     int epoll;
-    struct event_source *sources; /* all that have memory, removed ones included, newest last */
-    struct event_source *last;
-    size_t active;               /* what keeps event_loop_run() going */
-    unsigned depth;              /* turns under way */
-    struct event_source *buried; /* removed sources wait for depth 0 */
+    TAILQ_HEAD(event_sources, event_source)
+    sources;                           /* all that have memory, removed ones included, newest last */
+    size_t active;                     /* what keeps event_loop_run() going */
+    unsigned depth;                    /* turns under way */
+    SLIST_HEAD(, event_source) buried; /* removed sources wait for depth 0 */
     bool stopped;
     bool plain_wait; /* no epoll_pwait2: milliseconds */
     uint64_t turn;
@@ -71,7 +72,7 @@ struct event_loop {
     size_t timer_count, timer_capacity, timer_sources;
     uint64_t timer_order;
 
-    struct event_source *deferred, *deferred_last;
+    TAILQ_HEAD(, event_source) deferred;
     uint64_t deferred_generation;
 
     int signals; /* the signalfd, or -1 */

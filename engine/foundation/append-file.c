@@ -19,9 +19,7 @@ static void close_file(struct append_file **file) {
 /* A file that is open, with nothing pending. VERB is for the sentence. */
 static int open_file(const char *path, int flags, const char *verb, struct append_file **ret,
                      struct failure *failure) {
-    cleanup(close_file) struct append_file *file = calloc(1, sizeof *file);
-    if (!file)
-        return failure_memory(failure);
+    cleanup(close_file) struct append_file *file = xcalloc(1, sizeof *file);
     text_init(&file->pending, APPEND_FILE_PENDING_MOST);
     file->descriptor = -1;
     file->path = xstrdup(path);

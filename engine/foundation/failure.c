@@ -1,22 +1,11 @@
 #include "engine/foundation/failure.h"
 
+#include "engine/foundation/text.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A sentence that was too long may end inside a UTF-8 character: takes off what there is of it. */
-static void cut_broken_character(char *text) {
-    size_t length = strlen(text), start = length;
-    while (start > 0 && length - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
-        start--;
-    if (start == 0)
-        return;
-    unsigned char first = (unsigned char)text[start - 1];
-    size_t needed = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
-    if (needed > 1 && length - (start - 1) < needed)
-        text[start - 1] = '\0';
-}
 
 /* Writes TEXT into BUFFER with control characters made visible: a sentence that quotes a value stays one
  * line, and what somebody else wrote does not reach the terminal as commands. */
@@ -33,8 +22,9 @@ static void copy_visibly(const char *text, char *buffer, size_t size) {
         else
             buffer[length++] = *text;
     }
-    buffer[length] = '\0';
-    cut_broken_character(buffer);
+    /* A sentence that was too long may end inside a UTF-8 character. */
+    size_t valid = text_invalid_utf8(buffer, length);
+    buffer[length - valid < 4 ? valid : length] = '\0';
 }
 
 __attribute__((format(printf, 5, 0))) static int fill(struct failure *failure, enum failure_kind kind,

@@ -18,13 +18,6 @@ static int failure_errno(struct failure *failure, const char *what, const char *
     return failure_set_kind(failure, kind, code, "cannot %s '%s': %s", what, path, strerror(-code));
 }
 
-/* Takes back what was appended after LENGTH. */
-static void cut(struct text *text, size_t length) {
-    text->length = length;
-    if (text->capacity)
-        text->bytes[length] = '\0';
-}
-
 static int append_content(const char *path, struct text *ret, struct failure *failure) {
     cleanup_close int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
@@ -48,7 +41,7 @@ static int append_content(const char *path, struct text *ret, struct failure *fa
                                     "'%s' is larger than the limit of %zu bytes", path, ret->limit);
         ret->length += (size_t)got;
     }
-    cut(ret, ret->length);
+    text_cut(ret, ret->length);
     return 0;
 }
 
@@ -56,7 +49,7 @@ int file_read(const char *path, struct text *ret, struct failure *failure) {
     size_t before = ret->length;
     int r = append_content(path, ret, failure);
     if (r < 0)
-        cut(ret, before);
+        text_cut(ret, before);
     return r;
 }
 

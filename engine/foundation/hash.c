@@ -1,6 +1,7 @@
 #include "engine/foundation/hash.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,14 +15,10 @@ struct hash {
 };
 
 struct hash *hash_new(void) {
-    struct hash *hash = calloc(1, sizeof *hash);
-    if (!hash)
-        return NULL;
+    struct hash *hash = xmalloc(sizeof *hash);
     hash->context = EVP_MD_CTX_new();
-    if (!hash->context || EVP_DigestInit_ex(hash->context, EVP_sha256(), NULL) != 1) {
-        hash_free(hash);
-        return NULL;
-    }
+    if (!hash->context || EVP_DigestInit_ex(hash->context, EVP_sha256(), NULL) != 1)
+        memory_exhausted(); /* libcrypto fails for no other reason here */
     return hash;
 }
 
@@ -54,8 +51,6 @@ static void free_hash(struct hash **hash) {
 
 int hash_bytes(const void *bytes, size_t length, char hex[static HASH_HEX_SIZE]) {
     cleanup(free_hash) struct hash *hash = hash_new();
-    if (!hash)
-        return -ENOMEM;
     hash_update(hash, bytes, length);
     hash_finish(hash, hex);
     return 0;
@@ -63,8 +58,6 @@ int hash_bytes(const void *bytes, size_t length, char hex[static HASH_HEX_SIZE])
 
 int hash_file(const char *path, char hex[static HASH_HEX_SIZE], uint64_t *ret_size, struct failure *failure) {
     cleanup(free_hash) struct hash *hash = hash_new();
-    if (!hash)
-        return failure_memory(failure);
     cleanup_close int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return failure_set(failure, -errno, "cannot open '%s': %s", path, strerror(errno));

@@ -2,26 +2,24 @@
  * one number become one. */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/host-list.h"
+#include "engine/foundation/memory.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_MOST = 18 }; /* more are no number that a bracket may hold: they stay as they are */
+enum { DIGITS_MAX = 18 }; /* more are no number that a bracket may hold: they stay as they are */
 
 /* What is between two numbers, or a number, or a bracket that numbers were folded into. */
 struct field {
-    const char *text; /* not ended by a NUL unless it is a bracket */
-    size_t length;
+    char *text;      /* owned */
     uint64_t number; /* for the order; of a bracket, the first */
     bool foldable;
-    char *bracket; /* owned; TEXT then */
 };
 
-/* Fields of even places are text, may be empty; those of odd places are numbers. */
+/* Fields of even places are text, the first may be empty; those of odd places are numbers. */
 struct form {
     struct field *fields;
     size_t count;
@@ -33,61 +31,33 @@ struct fold {
 };
 
 static void form_clear(struct form *form) {
-    for (size_t i = 0; form->fields && i < form->count; i++)
-        free(form->fields[i].bracket);
+    for (size_t i = 0; i < form->count; i++)
+        free(form->fields[i].text);
     free(form->fields);
     *form = (struct form){0};
 }
 
 static void fold_clear(struct fold *fold) {
-    for (size_t i = 0; fold->forms && i < fold->count; i++)
+    for (size_t i = 0; i < fold->count; i++)
         form_clear(&fold->forms[i]);
     free(fold->forms);
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-static size_t span(const char *at, bool digits) {
-    size_t length = 0;
-    while (at[length] && is_digit(at[length]) == digits)
-        length++;
-    return length;
-}
+static const char digits[] = "0123456789";
 
 /* A name with brackets of its own (an IPv6 address with a port) stays one text: brackets do not nest. */
-static size_t count_fields(const char *name) {
-    size_t count = 1;
-    if (strchr(name, '['))
-        return count;
-    for (const char *at = name + span(name, false); *at; at += span(at, false)) {
-        at += span(at, true);
-        count += 2;
-    }
-    return count;
-}
-
-static struct field number_field(const char *text, size_t length) {
-    struct field field = {.text = text, .length = length, .foldable = length <= DIGITS_MOST};
-    field.number = field.foldable ? 0 : UINT64_MAX;
-    for (size_t i = 0; field.foldable && i < length; i++)
-        field.number = 10 * field.number + (uint64_t)(text[i] - '0');
-    return field;
-}
-
-static int form_init(struct form *form, const char *name) {
-    form->count = count_fields(name);
-    form->fields = calloc(form->count, sizeof *form->fields);
-    if (!form->fields)
-        return -ENOMEM;
-    for (size_t i = 0; i < form->count; i++) {
-        size_t length = form->count == 1 ? strlen(name) : span(name, i % 2 == 1);
-        form->fields[i] =
-            i % 2 == 1 ? number_field(name, length) : (struct field){.text = name, .length = length};
+static void form_init(struct form *form, const char *name) {
+    bool is_whole = strchr(name, '[');
+    do {
+        bool is_number = form->count % 2 == 1;
+        size_t length = is_whole ? strlen(name) : is_number ? strspn(name, digits) : strcspn(name, digits);
+        struct field field = {xstrndup(name, length), 0, is_number && length <= DIGITS_MAX};
+        if (is_number)
+            field.number = field.foldable ? strtoull(field.text, NULL, 10) : UINT64_MAX;
+        form->fields = xrealloc(form->fields, (form->count + 1) * sizeof *form->fields);
+        form->fields[form->count++] = field;
         name += length;
-    }
-    return 0;
+    } while (*name);
 }
 
 /* ---- order */
@@ -95,9 +65,7 @@ static int form_init(struct form *form, const char *name) {
 static int compare_fields(const struct field *a, const struct field *b) {
     if (a->number != b->number)
         return a->number < b->number ? -1 : 1;
-    size_t shorter = a->length < b->length ? a->length : b->length;
-    int r = memcmp(a->text, b->text, shorter);
-    return r != 0 ? r : (a->length > b->length) - (a->length < b->length);
+    return strcmp(a->text, b->text);
 }
 
 /* By all fields but number SKIPPED (SIZE_MAX: none is), a form that goes on after one that ends. */
@@ -130,62 +98,49 @@ static int by_others(const void *a, const void *b, void *place) {
 static bool follows(const struct field *first, const struct field *last, const struct field *next) {
     if (next->number != last->number + 1)
         return false;
-    bool padded = first->length > 1 && first->text[0] == '0';
-    char expected[DIGITS_MOST + 2];
-    int length =
-        snprintf(expected, sizeof expected, "%0*" PRIu64, padded ? (int)first->length : 1, next->number);
-    return (size_t)length == next->length && memcmp(expected, next->text, next->length) == 0;
+    bool padded = first->text[0] == '0';
+    char expected[DIGITS_MAX + 2];
+    snprintf(expected, sizeof expected, "%0*" PRIu64, padded ? (int)strlen(first->text) : 1, next->number);
+    return strcmp(expected, next->text) == 0;
 }
 
 /* "[1-3,7]" of the fields at PLACE of forms that are sorted by it. */
 static char *make_bracket(const struct form *forms, size_t count, size_t place) {
-    cleanup(text_clear) struct text bracket;
-    text_init(&bracket, SIZE_MAX);
-    int r = text_append_character(&bracket, '[');
-    for (size_t i = 0; r == 0 && i < count;) {
+    struct text bracket;
+    text_init(&bracket, SIZE_MAX / 2);
+    for (size_t i = 0; i < count;) {
         const struct field *first = &forms[i].fields[place], *last = first;
         while (++i < count && follows(first, last, &forms[i].fields[place]))
             last = &forms[i].fields[place];
-        r = text_append(&bracket, first->text, first->length);
-        if (r == 0 && last != first) {
-            r = text_append_character(&bracket, '-');
-            if (r == 0)
-                r = text_append(&bracket, last->text, last->length);
-        }
-        if (r == 0)
-            r = text_append_character(&bracket, i < count ? ',' : ']');
+        text_printf(&bracket, "%s%s", bracket.length > 0 ? "," : "[", first->text);
+        if (last != first)
+            text_printf(&bracket, "-%s", last->text);
     }
-    return r == 0 ? text_take(&bracket) : NULL;
+    text_append_character(&bracket, ']');
+    return text_take(&bracket);
 }
 
 /* Forms that are the same but for a number at PLACE become the first of them. */
-static int merge_at(struct fold *fold, size_t place) {
+static void merge_at(struct fold *fold, size_t place) {
     qsort_r(fold->forms, fold->count, sizeof *fold->forms, by_others, &place);
     size_t kept = 0;
-    for (size_t i = 0; i < fold->count;) {
+    for (size_t i = 0, same; i < fold->count; i += same) {
         struct form *first = &fold->forms[i];
-        size_t same = 1;
-        if (place < first->count && first->fields[place].foldable)
-            while (i + same < fold->count && compare_forms(first, &fold->forms[i + same], place) == 0 &&
-                   fold->forms[i + same].fields[place].foldable)
-                same++;
+        struct field *field = place < first->count ? &first->fields[place] : NULL;
+        same = 1;
+        while (field && field->foldable && i + same < fold->count &&
+               compare_forms(first, &first[same], place) == 0 && first[same].fields[place].foldable)
+            same++;
         if (same > 1) {
-            struct field *field = &first->fields[place];
             char *bracket = make_bracket(first, same, place);
-            if (!bracket) { /* what is left is moved to where it will be freed */
-                memmove(&fold->forms[kept], first, (fold->count - i) * sizeof *first);
-                fold->count -= i - kept;
-                return -ENOMEM;
-            }
-            *field = (struct field){bracket, strlen(bracket), field->number, false, bracket};
+            free(field->text);
+            *field = (struct field){bracket, field->number, false};
         }
         for (size_t j = 1; j < same; j++)
-            form_clear(&fold->forms[i + j]);
+            form_clear(&first[j]);
         fold->forms[kept++] = *first;
-        i += same;
     }
     fold->count = kept;
-    return 0;
 }
 
 /* Whether any two forms differ there: most numbers ("grid5000") are in all names of a list. */
@@ -202,15 +157,6 @@ static bool differs_at(const struct fold *fold, size_t place) {
     return false;
 }
 
-static int append_form(struct text *text, const struct form *form) {
-    for (size_t i = 0; i < form->count; i++) {
-        int r = text_append(text, form->fields[i].text, form->fields[i].length);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 /* Drops names given twice. FOLD is sorted. */
 static void drop_doubles(struct fold *fold) {
     size_t kept = 0;
@@ -224,36 +170,23 @@ static void drop_doubles(struct fold *fold) {
 }
 
 int host_list_fold(const char *const *names, size_t count, struct text *ret) {
-    if (count == 0)
-        return 0;
-    cleanup(fold_clear) struct fold fold = {.forms = calloc(count, sizeof *fold.forms)};
-    if (!fold.forms)
-        return -ENOMEM;
+    cleanup(fold_clear) struct fold fold = {.forms = xcalloc(count, sizeof *fold.forms), .count = count};
     size_t most = 0;
-    for (; fold.count < count; fold.count++) {
-        struct form *form = &fold.forms[fold.count];
-        if (form_init(form, names[fold.count]) < 0)
-            return -ENOMEM;
-        most = form->count > most ? form->count : most;
+    for (size_t i = 0; i < count; i++) {
+        form_init(&fold.forms[i], names[i]);
+        most = fold.forms[i].count > most ? fold.forms[i].count : most;
     }
     qsort(fold.forms, fold.count, sizeof *fold.forms, by_all);
     drop_doubles(&fold);
-    int r = 0;
-    for (size_t place = most; r == 0 && place-- > 0;)
+    for (size_t place = most; place-- > 0;)
         if (place % 2 == 1 && differs_at(&fold, place))
-            r = merge_at(&fold, place);
-    if (r < 0)
-        return r;
+            merge_at(&fold, place);
     qsort(fold.forms, fold.count, sizeof *fold.forms, by_all);
-    size_t before = ret->length;
-    for (size_t i = 0; r == 0 && i < fold.count; i++) {
-        r = i > 0 ? text_append_character(ret, ',') : 0;
-        if (r == 0)
-            r = append_form(ret, &fold.forms[i]);
+    struct text_mark mark = text_mark(ret);
+    for (size_t i = 0; i < fold.count; i++) {
+        text_append_string(ret, i > 0 ? "," : "");
+        for (size_t j = 0; j < fold.forms[i].count; j++)
+            text_append_string(ret, fold.forms[i].fields[j].text);
     }
-    if (r < 0 && ret->length > before) {
-        ret->length = before;
-        ret->bytes[before] = '\0';
-    }
-    return r;
+    return text_keep(ret, mark);
 }

@@ -4,7 +4,7 @@
  *     dahu-[1-32].grenoble        gros-[1-3,7,10-12]-bmc       rack[1-2]node[01-16]       a,b,c
  *
  * A range counts in decimal; leading zeros fix the width ([01-16]). Several brackets multiply, the last
- * fastest. Commas outside brackets, blanks and line ends part entries. An entry may be anything that ssh
+ * fastest. Commas outside brackets, blanks and line ends separate entries. An entry may be anything that ssh
  * takes as a destination: [user@]host[:port] (an IPv6 address with a port in brackets of its own is told from
  * a range by its colons). Whether a port is one is not looked at here.
  */
@@ -12,10 +12,10 @@
 #define ASSAY_FOUNDATION_HOST_LIST_H
 
 #include "engine/foundation/failure.h"
+#include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 enum {
     HOST_LIST_MOST = 65536,  /* hosts of one list */
@@ -25,10 +25,9 @@ enum {
 
 /* Owned names, in the order written, each once. Zeroed memory is an empty list. */
 struct host_list {
-    char **names;
-    size_t count, capacity;
-    uint32_t *slots; /* host-list.c: finds a name among 65536 without looking at all */
-    size_t slot_count;
+    char **names; /* those of the set */
+    size_t count;
+    struct text_set set;
 };
 
 void host_list_clear(struct host_list *list);
@@ -45,8 +44,8 @@ int host_list_add(struct host_list *list, const char *name, struct failure *fail
 
 /* Appends COUNT names, each once, as host_list_parse() reads them: names that differ in one number are folded
  * into one bracket, in numeric order, the last number first, and then what is left by the number before it:
- * "dahu-[1-3,7].grenoble,front", "rack[1-2]node[01-16]". Sorted by their parts, numbers as numbers. 0,
- * -ENOMEM or -EFBIG (RET's limit), with nothing appended. */
+ * "dahu-[1-3,7].grenoble,front", "rack[1-2]node[01-16]". Sorted by their parts, numbers as numbers. 0
+ * or -EFBIG (RET's limit), with nothing appended. */
 int host_list_fold(const char *const *names, size_t count, struct text *ret);
 
 #endif

@@ -2,8 +2,8 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
-#include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
 
 #include <dirent.h>
@@ -41,6 +41,11 @@ void installation_clear(struct installation *installation) {
     *installation = (struct installation){0};
 }
 
+static void close_folder(DIR **folder) {
+    if (*folder)
+        closedir(*folder);
+}
+
 /* The folder above the one of the running program. Should the program have been replaced meanwhile, the
  * kernel adds " (deleted)" to its name; the folders before it stay right. */
 static int prefix_of_program(char **ret, struct failure *failure) {
@@ -58,76 +63,60 @@ static int prefix_of_program(char **ret, struct failure *failure) {
         if (slash)
             *slash = '\0';
     }
-    char *prefix = xstrdup(program[0] ? program : "/");
-    *ret = prefix;
+    *ret = xstrdup(program);
     return 0;
 }
 
 /* An absolute path that need not exist. */
-static char *absolute(const char *path) {
-    if (path[0] == '/')
-        return strdup(path);
-    cleanup_free char *here = getcwd(NULL, 0);
-    return here ? file_join(here, path) : NULL;
-}
-
-static int add_folder(struct installation *installation, enum installation_kind kind, const char *above,
-                      const char *inside, struct failure *failure) {
-    struct installation_names *folders = &installation->folders[kind];
-    folders->items[folders->count] = file_join(above, inside);
-    if (!folders->items[folders->count])
-        return failure_memory(failure);
-    folders->count++;
+static int absolute(const char *path, char **ret, struct failure *failure) {
+    cleanup_free char *here = path[0] == '/' ? xstrdup("") : getcwd(NULL, 0);
+    if (!here)
+        return failure_set(failure, -errno, "cannot tell what the working directory is: %s", strerror(errno));
+    *ret = here[0] ? xformat("%s/%s", here, path) : xstrdup(path);
     return 0;
 }
 
+static void add_folders(struct installation *installation, const char *above, bool is_prefix) {
+    for (enum installation_kind kind = 0; kind < INSTALLATION_KINDS; kind++) {
+        struct installation_names *folders = &installation->folders[kind];
+        folders->items[folders->count++] =
+            xformat("%s/%s", above, is_prefix ? kinds[kind].in_prefix : kinds[kind].in_entry);
+    }
+}
+
 static int add_entries(struct installation *installation, const char *path, struct failure *failure) {
-    size_t entries = 0;
-    for (const char *at = path; *at;) {
-        size_t length = strcspn(at, ":");
-        if (length > 0) {
-            if (++entries > INSTALLATION_FOLDERS_MOST)
-                return failure_set_kind(failure, FAILURE_INPUT, -E2BIG,
-                                        "ASSAY_PATH names more than %d folders",
-                                        (int)INSTALLATION_FOLDERS_MOST);
-            cleanup_free char *entry = strndup(at, length);
-            cleanup_free char *folder = entry ? absolute(entry) : NULL;
-            if (!folder)
-                return failure_memory(failure);
-            for (enum installation_kind kind = 0; kind < INSTALLATION_KINDS; kind++) {
-                int r = add_folder(installation, kind, folder, kinds[kind].in_entry, failure);
-                if (r < 0)
-                    return r;
-            }
-        }
-        at += length + (at[length] == ':');
+    cleanup_free char *copy = xstrdup(path);
+    size_t count = 0;
+    char *rest = copy, *entry;
+    while ((entry = strsep(&rest, ":"))) {
+        cleanup_free char *folder = NULL;
+        if (!entry[0])
+            continue;
+        if (++count > INSTALLATION_FOLDERS_MOST)
+            return failure_set_kind(failure, FAILURE_INPUT, -E2BIG, "ASSAY_PATH names more than %d folders",
+                                    (int)INSTALLATION_FOLDERS_MOST);
+        int r = absolute(entry, &folder, failure);
+        if (r < 0)
+            return r;
+        add_folders(installation, folder, false);
     }
     return 0;
 }
 
 static int fill(struct installation *installation, const char *prefix, const char *path,
                 struct failure *failure) {
-    int r;
-    if (prefix) {
-        installation->prefix = absolute(prefix);
-        if (!installation->prefix)
-            return failure_memory(failure);
-    } else if ((r = prefix_of_program(&installation->prefix, failure)) < 0) {
+    int r = prefix ? absolute(prefix, &installation->prefix, failure)
+                   : prefix_of_program(&installation->prefix, failure);
+    if (r < 0)
         return r;
-    }
-    installation->agent = file_join(installation->prefix, "libexec/assay/assay-agent");
-    installation->agent_source = file_join(installation->prefix, "share/assay/agent-source");
-    if (!installation->agent || !installation->agent_source)
-        return failure_memory(failure);
-    for (size_t kind = 0; kind < INSTALLATION_KINDS; kind++) {
+    installation->agent = xformat("%s/libexec/assay/assay-agent", installation->prefix);
+    installation->agent_source = xformat("%s/share/assay/agent-source", installation->prefix);
+    for (size_t kind = 0; kind < INSTALLATION_KINDS; kind++)
         installation->folders[kind].items = xcalloc(INSTALLATION_FOLDERS_MOST + 1, sizeof(char *));
-    }
-    if (path && (r = add_entries(installation, path, failure)) < 0)
-        return r;
-    for (enum installation_kind kind = 0; kind < INSTALLATION_KINDS; kind++)
-        if ((r = add_folder(installation, kind, installation->prefix, kinds[kind].in_prefix, failure)) < 0)
-            return r;
-    return 0;
+    r = path ? add_entries(installation, path, failure) : 0;
+    if (r == 0)
+        add_folders(installation, installation->prefix, true);
+    return r;
 }
 
 int installation_init(struct installation *installation, const char *prefix, const char *path,
@@ -145,59 +134,40 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Adds the names of KIND in FOLDER; one that cannot be read has none. */
-static int list_folder(enum installation_kind kind, const char *folder, struct installation_names *names,
-                       size_t *capacity, struct failure *failure) {
-    DIR *entries = opendir(folder);
-    if (!entries)
-        return 0;
-    int r = 0;
+/* Adds the names of KIND in FOLDER that NAMES does not have; a folder that cannot be read has none. */
+static int list_folder(enum installation_kind kind, const char *folder, struct text_set *names,
+                       struct failure *failure) {
+    cleanup(close_folder) DIR *entries = opendir(folder);
     struct dirent *entry;
-    while (r == 0 && (entry = readdir(entries))) {
-        size_t length = strlen(entry->d_name), suffix = strlen(kinds[kind].suffix);
-        if (entry->d_name[0] == '.' || length <= suffix ||
-            strcmp(entry->d_name + length - suffix, kinds[kind].suffix) != 0)
+    while (entries && (entry = readdir(entries))) {
+        const char *suffix = kinds[kind].suffix;
+        size_t length = strlen(entry->d_name), name_length = length - strlen(suffix);
+        if (entry->d_name[0] == '.' || length <= strlen(suffix) ||
+            strcmp(entry->d_name + name_length, suffix) != 0)
             continue;
-        cleanup_free char *mark = text_format("%s/%s%s", folder, entry->d_name, kinds[kind].marker);
-        if (mark && !file_exists(mark))
+        cleanup_free char *mark = xformat("%s/%s%s", folder, entry->d_name, kinds[kind].marker);
+        if (!file_exists(mark))
             continue;
-        char *name = mark ? strndup(entry->d_name, length - suffix) : NULL;
-        r = name ? list_reserve(&names->items, capacity, names->count + 1, sizeof *names->items,
-                                INSTALLATION_NAMES_MOST)
-                 : -ENOMEM;
-        if (r == 0)
-            names->items[names->count++] = name;
-        else
-            free(name);
+        text_set_add(names, entry->d_name, name_length);
+        if (names->count > INSTALLATION_NAMES_MOST)
+            return failure_set(failure, -EFBIG, "'%s' holds more than %d entries", folder,
+                               (int)INSTALLATION_NAMES_MOST);
     }
-    closedir(entries);
-    if (r == -EFBIG)
-        return failure_set(failure, r, "'%s' holds more than %d entries", folder,
-                           (int)INSTALLATION_NAMES_MOST);
-    return r < 0 ? failure_memory(failure) : 0;
+    return 0;
 }
 
 int installation_list(const struct installation *installation, enum installation_kind kind,
                       struct installation_names *ret, struct failure *failure) {
-    cleanup(installation_names_clear) struct installation_names names = {0};
-    size_t capacity = 0;
+    cleanup(text_set_clear) struct text_set names = {0};
     for (size_t i = 0; i < installation->folders[kind].count; i++) {
-        int r = list_folder(kind, installation->folders[kind].items[i], &names, &capacity, failure);
+        int r = list_folder(kind, installation->folders[kind].items[i], &names, failure);
         if (r < 0)
             return r;
     }
-    if (names.count > 0)
-        qsort(names.items, names.count, sizeof *names.items, compare_names);
-    size_t kept = 0;
-    for (size_t i = 0; i < names.count; i++) {
-        if (kept > 0 && strcmp(names.items[kept - 1], names.items[i]) == 0)
-            free(names.items[i]);
-        else
-            names.items[kept++] = names.items[i];
-    }
-    names.count = kept;
-    *ret = names;
-    names = (struct installation_names){0};
+    *ret = (struct installation_names){names.texts, names.count};
+    names = (struct text_set){.slots = names.slots};
+    if (ret->count > 0)
+        qsort(ret->items, ret->count, sizeof *ret->items, compare_names);
     return 0;
 }
 
@@ -237,10 +207,8 @@ int installation_find(const struct installation *installation, enum installation
                                 kind == INSTALLATION_EXPERIMENT ? "an" : "a", kinds[kind].word);
     const struct installation_names *folders = &installation->folders[kind];
     for (size_t i = 0; i < folders->count; i++) {
-        cleanup_free char *path = text_format("%s/%s%s", folders->items[i], name, kinds[kind].suffix);
-        cleanup_free char *mark = path ? text_format("%s%s", path, kinds[kind].marker) : NULL;
-        if (!mark)
-            return failure_memory(failure);
+        cleanup_free char *path = xformat("%s/%s%s", folders->items[i], name, kinds[kind].suffix);
+        cleanup_free char *mark = xformat("%s%s", path, kinds[kind].marker);
         if (file_exists(mark)) {
             *ret = take_pointer(path);
             return 0;

@@ -1,7 +1,5 @@
 #include "engine/foundation/list.h"
 
-#include "engine/foundation/number.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +17,7 @@ int list_reserve(void *items, size_t *capacity, size_t count, size_t item_size, 
     if (grown > limit)
         grown = limit;
     size_t bytes;
-    if (!number_multiply_size(grown, item_size, &bytes))
+    if (__builtin_mul_overflow(grown, item_size, &bytes))
         return -ENOMEM;
     /* The caller's pointer has another type than char *, and so is copied, not looked at as one. */
     char *memory;

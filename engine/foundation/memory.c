@@ -6,12 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
+void memory_exhausted(void) {
+    static const char sentence[] = "assay: out of memory\n";
+    (void)!write(STDERR_FILENO, sentence, sizeof sentence - 1);
+    _exit(1);
+}
+
 static void *there(void *memory) {
-    if (!memory) {
-        static const char sentence[] = "assay: out of memory\n";
-        (void)!write(STDERR_FILENO, sentence, sizeof sentence - 1);
-        _exit(1);
-    }
+    if (!memory)
+        memory_exhausted();
     return memory;
 }
 

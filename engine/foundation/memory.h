@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+/* Says that memory is out and ends the program. */
+_Noreturn void memory_exhausted(void);
 /* As malloc(), calloc(), realloc(), strdup() and strndup(); never NULL. The caller frees. */
 void *xmalloc(size_t size) __attribute__((malloc, alloc_size(1), returns_nonnull));
 void *xcalloc(size_t count, size_t size) __attribute__((malloc, alloc_size(1, 2), returns_nonnull));

@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longest text that number_format_* writes, with its NUL. */
-enum { NUMBER_TEXT_SIZE = 32 };
+enum {
+    NUMBER_TEXT_SIZE = 32,    /* longest text that number_format_* writes, with its NUL */
+    NUMBER_LENGTH_MAX = 1200, /* bytes of a number that is read; enough for all digits of any double */
+};
 
 /* The whole of BYTES[0..LENGTH) must be one decimal number: an optional sign, digits with an optional
  * point, an optional exponent; no blanks, no hexadecimal, no inf or nan. Correctly rounded. False if it
@@ -30,9 +32,5 @@ size_t number_format_uint64(uint64_t value, char buffer[static NUMBER_TEXT_SIZE]
  * "12.5 Gflop/s" (decimal). Returns BUFFER. */
 const char *number_describe_bytes(double bytes, char buffer[static NUMBER_TEXT_SIZE]);
 const char *number_describe_duration(double seconds, char buffer[static NUMBER_TEXT_SIZE]);
-
-/* a * b and a + b for sizes; false when the result does not fit. */
-bool number_multiply_size(size_t a, size_t b, size_t *ret);
-bool number_add_size(size_t a, size_t b, size_t *ret);
 
 #endif

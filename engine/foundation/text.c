@@ -18,15 +18,25 @@ void text_clear(struct text *text) {
     text_init(text, text->limit);
 }
 
-void text_reset(struct text *text) {
-    text->length = 0;
+void text_cut(struct text *text, size_t length) {
+    text->length = length;
     if (text->capacity)
-        text->bytes[0] = '\0';
+        text->bytes[length] = '\0';
+}
+
+void text_reset(struct text *text) {
+    text_cut(text, 0);
+    text->error = 0;
+}
+
+static int refuse(struct text *text, int error) {
+    text->error = text->error ? text->error : error;
+    return error;
 }
 
 int text_reserve(struct text *text, size_t length, char **ret) {
     if (length > text->limit || text->length > text->limit - length)
-        return -EFBIG;
+        return refuse(text, -EFBIG);
     size_t needed = text->length + length + 1;
     if (needed > text->capacity) {
         size_t capacity = text->capacity ? text->capacity : 64;
@@ -34,7 +44,7 @@ int text_reserve(struct text *text, size_t length, char **ret) {
             capacity += capacity;
         char *bytes = realloc(text->capacity ? text->bytes : NULL, capacity);
         if (!bytes)
-            return -ENOMEM;
+            return refuse(text, -ENOMEM);
         bytes[text->length] = '\0';
         text->bytes = bytes;
         text->capacity = capacity;
@@ -69,7 +79,7 @@ int text_vprintf(struct text *text, const char *format, va_list arguments) {
     int length = vsnprintf(NULL, 0, format, again);
     va_end(again);
     if (length < 0)
-        return -EINVAL;
+        return refuse(text, -EINVAL);
     char *end;
     int r = text_reserve(text, (size_t)length, &end);
     if (r < 0)
@@ -84,6 +94,20 @@ int text_printf(struct text *text, const char *format, ...) {
     va_start(arguments, format);
     int r = text_vprintf(text, format, arguments);
     va_end(arguments);
+    return r;
+}
+
+struct text_mark text_mark(struct text *text) {
+    struct text_mark mark = {text->length, text->error};
+    text->error = 0;
+    return mark;
+}
+
+int text_keep(struct text *text, struct text_mark mark) {
+    int r = text->error;
+    if (r < 0)
+        text_cut(text, mark.length);
+    text->error = mark.error ? mark.error : r;
     return r;
 }
 
@@ -142,33 +166,42 @@ size_t text_invalid_utf8(const char *bytes, size_t length) {
     return length;
 }
 
+int text_append_utf8(struct text *text, const char *bytes, size_t length) {
+    struct text_mark mark = text_mark(text);
+    for (size_t at = 0, end, step; at < length; at = end) {
+        for (end = at; end < length && bytes[end]; end += step)
+            if ((step = utf8_sequence((const unsigned char *)bytes + end, length - end)) == 0)
+                break;
+        text_append(text, bytes + at, end - at);
+        if (end < length) {
+            text_append(text, "\xef\xbf\xbd", 3);
+            end++;
+        }
+    }
+    return text_keep(text, mark);
+}
+
 enum { NEAREST_LONGEST = 64 };
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
 
 /* Optimal string alignment distance: insertions, deletions, substitutions and neighbours swapped. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
-    size_t rows[3][NEAREST_LONGEST + 1];
-    size_t *before = rows[0], *above = rows[1], *row = rows[2];
-    for (size_t j = 0; j <= b_length; j++)
-        above[j] = j;
-    for (size_t i = 1; i <= a_length; i++) {
-        row[0] = i;
-        for (size_t j = 1; j <= b_length; j++) {
-            size_t cost = a[i - 1] != b[j - 1];
-            size_t best = above[j - 1] + cost;
-            if (above[j] + 1 < best)
-                best = above[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
-                best = before[j - 2] + 1;
-            row[j] = best;
+    size_t table[NEAREST_LONGEST + 1][NEAREST_LONGEST + 1]; /* between the first I and the first J bytes */
+    for (size_t i = 0; i <= a_length; i++)
+        for (size_t j = 0; j <= b_length; j++) {
+            size_t *best = &table[i][j];
+            *best = i + j;
+            if (i == 0 || j == 0)
+                continue;
+            *best = least(table[i - 1][j], table[i][j - 1]) + 1;
+            *best = least(*best, table[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                *best = least(*best, table[i - 2][j - 2] + 1);
         }
-        size_t *spare = before;
-        before = above;
-        above = row;
-        row = spare;
-    }
-    return above[b_length];
+    return table[a_length][b_length];
 }
 
 const char *text_nearest(const char *word, const char *const *names, size_t count) {

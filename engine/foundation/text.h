@@ -14,6 +14,7 @@ struct text {
     size_t length;
     size_t capacity; /* 0 while nothing is allocated */
     size_t limit;    /* most bytes it may hold; going over is -EFBIG */
+    int error;       /* of the first append that failed, negative; for text_keep() */
 };
 
 /* An empty text that may grow to LIMIT bytes. Allocates nothing. */
@@ -30,9 +31,24 @@ int text_append_character(struct text *text, char character);
 int text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int text_vprintf(struct text *text, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
+/* Any bytes as UTF-8: what is not valid, and NULs, become U+FFFD each. */
+int text_append_utf8(struct text *text, const char *bytes, size_t length);
 /* Makes room for LENGTH more bytes and returns where they go in RET; text->length is the caller's to raise.
  */
 int text_reserve(struct text *text, size_t length, char **ret);
+
+/* Many appends with one check: those between text_mark() and text_keep() need none of their own. text_keep()
+ * returns 0 when all of them succeeded; else the first one's error, and what was appended since is dropped.
+ * Such pairs may be nested. */
+struct text_mark {
+    size_t length;
+    int error;
+};
+struct text_mark text_mark(struct text *text);
+int text_keep(struct text *text, struct text_mark mark);
+
+/* Drops what is behind the first LENGTH bytes. */
+void text_cut(struct text *text, size_t length);
 /* Drops the first COUNT bytes. */
 void text_consume(struct text *text, size_t count);
 /* Hands the bytes over as a C string that the caller frees; the text is empty again. NULL when out of memory.

@@ -2,8 +2,8 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
-#include "engine/plugin/label-set.h"
 #include "engine/plugin/model-fit.h"
 
 #include <math.h>
@@ -59,21 +59,16 @@ static int find_column(const struct model_fit *fit, const char *name, size_t *re
                          nearest ? nearest : fit->by[0], nearest ? "?" : "");
 }
 
-static int find_host(struct simgrid_hosts *hosts, struct label_set *names, const char *name,
-                     struct simgrid_host **ret) {
-    uint32_t code;
-    int r = label_set_code(names, name, &code);
-    if (r < 0)
-        return r;
+static struct simgrid_host *find_host(struct simgrid_hosts *hosts, struct text_set *names, const char *name) {
+    uint32_t code = text_set_add(names, name, strlen(name));
     if (code == hosts->count)
         hosts->hosts[hosts->count++] = (struct simgrid_host){.name = name};
-    *ret = &hosts->hosts[code];
-    return 0;
+    return &hosts->hosts[code];
 }
 
 static int add_groups(const struct model_fit *fit, size_t column, size_t term, double scale,
                       struct simgrid_hosts *ret, struct failure *failure) {
-    cleanup(label_set_clear) struct label_set names = {0};
+    cleanup(text_set_clear) struct text_set names = {0};
     for (size_t g = 0; g < fit->view->group_count; g++) {
         const struct predict_group *group = &fit->view->groups[g];
         double seconds = group->parts[0].estimates[term] * scale;
@@ -81,9 +76,7 @@ static int add_groups(const struct model_fit *fit, size_t column, size_t term, d
             return failure_input(failure, fit->view->name, 0, 0,
                                  "the group '%.128s' takes %g s for a unit of %.64s; expected more than 0",
                                  group->name, seconds, fit->view->terms[term].name);
-        struct simgrid_host *host;
-        if (find_host(ret, &names, fit->groups[g].labels[column], &host) < 0)
-            return failure_memory(failure);
+        struct simgrid_host *host = find_host(ret, &names, fit->groups[g].labels[column]);
         host->seconds += seconds;
         host->groups++;
     }

@@ -4,8 +4,8 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
-#include "engine/plugin/label-set.h"
 #include "engine/plugin/row-places.h"
 #include "engine/plugin/table-input.h"
 #include "engine/plugin/table-repeats.h"
@@ -15,11 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTES_BYTES_MOST = 1 << 20 };
+enum {
+    NOTES_BYTES_MOST = 1 << 20,
+    LABELS_MOST = 1 << 24, /* different ones of one column */
+};
 
 /* A label column over all inputs. */
 struct table_labels {
-    struct label_set set;
+    struct text_set set;
     /* The set's code of each code of the current input; NULL while they are the same (as in the first input).
      */
     uint32_t *translation;
@@ -118,7 +121,7 @@ int table_open_member(const char *const *paths, size_t count, const char *member
 }
 
 static void clear_labels(struct table_labels *labels) {
-    label_set_clear(&labels->set);
+    text_set_clear(&labels->set);
     free(labels->translation);
     free(labels->codes);
     *labels = (struct table_labels){0};
@@ -270,28 +273,30 @@ int table_begin(struct table *table, const char *const *numbers, size_t number_c
 }
 
 /* Brings the translation of label column J up to what the current input has by now. */
-static int extend_translation(struct table *table, size_t j) {
+static void extend_translation(struct table *table, size_t j) {
     struct table_labels *labels = &table->label_columns[j];
     size_t count = csv_label_count(table->reading, j);
-    int r = list_reserve(&labels->translation, &labels->translation_capacity, count,
-                         sizeof *labels->translation, LABEL_SET_MOST);
-    for (; r == 0 && labels->translated < count; labels->translated += r == 0)
-        r = label_set_code(&labels->set, csv_label(table->reading, j, (uint32_t)labels->translated),
-                           &labels->translation[labels->translated]);
-    return r;
+    if (count > labels->translation_capacity) {
+        labels->translation_capacity = 2 * count;
+        labels->translation = xrealloc(labels->translation, 2 * count * sizeof *labels->translation);
+    }
+    for (; labels->translated < count; labels->translated++) {
+        const char *text = csv_label(table->reading, j, (uint32_t)labels->translated);
+        labels->translation[labels->translated] = text_set_add(&labels->set, text, strlen(text));
+    }
 }
 
 static int translate(struct table *table, size_t j, size_t rows, const uint32_t *codes,
                      struct failure *failure) {
     struct table_labels *labels = &table->label_columns[j];
-    int r = extend_translation(table, j);
-    if (r == 0 && table->current > 0)
-        r = list_reserve(&labels->codes, &labels->code_capacity, rows, sizeof *labels->codes, SIZE_MAX / 8);
-    if (r == -EFBIG)
+    extend_translation(table, j);
+    if (labels->set.count > LABELS_MOST)
         return failure_input(failure, NULL, 0, 0, "the group column '%s' has more than %d different labels",
-                             table->labels[j], (int)LABEL_SET_MOST);
-    if (r < 0)
-        return failure_memory(failure);
+                             table->labels[j], (int)LABELS_MOST);
+    if (table->current > 0 && rows > labels->code_capacity) {
+        labels->code_capacity = rows;
+        labels->codes = xrealloc(labels->codes, rows * sizeof *labels->codes);
+    }
     table->block_labels[j] = codes;
     if (table->current == 0)
         return 0; /* both sides number by first appearance */

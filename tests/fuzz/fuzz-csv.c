@@ -1,6 +1,6 @@
 /*
  * CSV of any bytes. The row reader, fed at once, is the reference. It must refuse with a sentence or give
- * rows that survive being written and read again; and the fast columns, fed in small pieces through a small
+ * rows that survive being written and read again; and the columns, fed in small pieces through a small
  * buffer, must give the same rows, or the same sentence at the same place.
  *
  * The first byte of the input sizes the pieces, the second the buffer, the third says which columns are

@@ -98,7 +98,7 @@ rooms() {
 # External libraries have one home each; anything in brackets that is neither of them nor of libc is refused.
 libraries() {
     local libc="alloca aio assert byteswap complex cpuid ctype dirent dlfcn elf endian err errno fcntl features fenv float fnmatch
-        getopt glob grp iconv ifaddrs inttypes iso646 langinfo libgen limits link locale malloc math mntent netdb
+        getopt glob grp iconv ifaddrs inttypes iso646 langinfo libgen limits link locale malloc math mntent netdb obstack
         poll pthread pty pwd regex sched search semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio
         stdlib stdnoreturn string strings syslog termios threads time uchar ucontext unistd utime utmp wchar wctype"
     awk -v libc="$libc" '

@@ -154,7 +154,7 @@ static bool turn(void) {
         size_t actor = (first + i * step) % count;
         struct event_loop *loop = world.actors[actor].loop;
         if (world.actors[actor].frozen ||
-            !(ready[actor].revents || loop->deferred || timer_earliest(loop) <= now()))
+            !(ready[actor].revents || !TAILQ_EMPTY(&loop->deferred) || timer_earliest(loop) <= now()))
             continue;
         acted |= event_loop_run_once(loop, 0, NULL) == 1;
         if (actor >= FIRST_AGENT)

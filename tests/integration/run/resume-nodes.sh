@@ -35,7 +35,7 @@ refuse "... or that lacks one" 2 "hosts.txt' has changed: it lacks node-2 now" b
 rm "$scratch/hosts.txt"
 refuse "a spare that is one of the nodes is refused" 2 "--spares: the spare 'node-1' is one of the hosts too" \
     bed run "$ASSAY" resume "$folder" --spares node-1 -q
-refuse "... so is a list that is none" 2 "the spares: expected a number in the bracket, at column 7" bed run "$ASSAY" resume "$folder" --spares 'node-[' -q
+refuse "... so is a list that is none" 2 "the spares: the bracket is not closed, at column 6" bed run "$ASSAY" resume "$folder" --spares 'node-[' -q
 start_engine "$scratch/part" resume "$folder" --json --spares 'node-[3-4]'
 wait_for_units "$scratch/part" $((rows + $(units_of node-2) + 5))
 check "resumed without the list, a spare that was named takes its place" test "$(units_of node-3)" -gt 0

@@ -1,8 +1,5 @@
-/* The fast columns: the same values as the row reader's, wherever the buffer ends, and the same complaints.
- */
-#include "engine/documents/csv-labels.h"
+/* Columns: the same values as the row reader's, wherever the buffer ends, and the same complaints. */
 #include "engine/documents/csv-reader.h"
-#include "engine/documents/csv-scan.h"
 #include "engine/foundation/number.h"
 #include "tests/test.h"
 #include "tests/unit/documents/missing-number.h"
@@ -30,35 +27,6 @@ static int64_t read_piece(void *context, char *buffer, size_t room) {
     pieces->bytes += step;
     pieces->left -= step;
     return (int64_t)step;
-}
-
-/* ---- The scan ------------------------------------------------------------------------------------- */
-
-TEST(scan) {
-    char bytes[64];
-    for (int round = 0; round < 20000; round++) {
-        for (size_t i = 0; i < sizeof bytes; i++)
-            bytes[i] = round < 256 ? (char)round : draw() % 3 ? (char)draw() : "a,\"\n\r\t-"[draw() % 8];
-        struct csv_scan scan = csv_scan_64(bytes), portable = csv_scan_64_portable(bytes);
-        for (unsigned i = 0; i < 64; i++) {
-            unsigned char byte = (unsigned char)bytes[i];
-            bool special = byte == ',' || byte == '"' || byte <= 13 || byte >= 128;
-            if ((scan.special >> i & 1) != special || (scan.comma >> i & 1) != (byte == ','))
-                fail_msg("byte 0x%02x at %u", byte, i);
-        }
-        assert_true(scan.special == portable.special && scan.comma == portable.comma);
-    }
-}
-
-TEST(scan_stops_at_the_end) {
-    char bytes[200 + CSV_SCAN_PADDING];
-    memset(bytes, 'x', sizeof bytes);
-    bytes[150] = ',';
-    assert_ptr_equal(csv_scan_next(bytes, bytes + 200), bytes + 150);
-    assert_ptr_equal(csv_scan_next(bytes, bytes + 150), bytes + 150);
-    assert_ptr_equal(csv_scan_next(bytes, bytes + 149), bytes + 149);
-    assert_ptr_equal(csv_scan_next(bytes + 151, bytes + 200), bytes + 200);
-    assert_ptr_equal(csv_scan_next(bytes, bytes), bytes);
 }
 
 /* ---- Columns against rows --------------------------------------------------------------------------- */
@@ -259,29 +227,6 @@ TEST(many_rows) {
         append_row(&csv);
     compare(csv.bytes, csv.length, SIZE_MAX, CSV_READER_BUFFER);
     compare(csv.bytes, csv.length, 1000, CSV_READER_BUFFER);
-    text_clear(&csv);
-}
-
-/* Rows that are nearly all plain, so that tiles are what reads them; now and then one that is not, or that is
- * refused. */
-TEST(plain_files) {
-    struct text csv;
-    text_init(&csv, 16 << 20);
-    for (int file = 0; file < 60; file++) {
-        text_reset(&csv);
-        text_append_string(&csv, "a,b,c,d,e,f\n");
-        const char *end = file % 2 ? "\n" : "\r\n";
-        for (int row = 0; row < 3000; row++)
-            if (file % 3 == 0 && draw() % 500 == 0)
-                append_row(&csv);
-            else
-                text_printf(&csv, "%d,dahu-%d,%.9e,%s,,%.*f%s", (int)(draw() % 100000), (int)(draw() % 40),
-                            (double)(int64_t)draw() * 1e-19, draw() % 9 ? "gros" : "a label of many bytes",
-                            (int)(draw() % 9), (double)(draw() % 10000) * 1e-2, end);
-        if (file % 5 == 4)
-            csv.bytes[12 + draw() % (csv.length - 12)] = "x,\"\n\r\0\xff\xc3 -"[draw() % 10];
-        compare(csv.bytes, csv.length, SIZE_MAX, file % 4 ? CSV_READER_BUFFER : 3000);
-    }
     text_clear(&csv);
 }
 

@@ -35,13 +35,3 @@ TEST(every_length_and_alignment) {
         for (size_t length = 0; length + offset <= sizeof bytes; length++)
             assert_int_equal(checksum_crc32c(bytes + offset, length), by_definition(bytes + offset, length));
 }
-
-/* Whichever way this processor takes, the tables give the same. */
-TEST(tables) {
-    unsigned char bytes[1000];
-    for (unsigned i = 0; i < sizeof bytes; i++)
-        bytes[i] = (unsigned char)(i * i * 7 + i / 3);
-    for (size_t length = 0; length <= sizeof bytes; length++)
-        assert_int_equal(checksum_crc32c_by_tables(bytes, length), checksum_crc32c(bytes, length));
-    assert_int_equal(checksum_crc32c_by_tables("123456789", 9), 0xe3069283);
-}

@@ -258,14 +258,3 @@ TEST(descriptions) {
     check_duration(INFINITY, "unknown");
     check_duration(NAN, "unknown");
 }
-
-TEST(size_arithmetic) {
-    size_t size = 42;
-    assert_true(number_add_size(1, 2, &size));
-    assert_int_equal(size, 3);
-    assert_true(number_multiply_size(SIZE_MAX / 2, 2, &size));
-    assert_int_equal(size, SIZE_MAX - 1);
-    assert_false(number_add_size(SIZE_MAX, 1, &size));
-    assert_false(number_multiply_size(SIZE_MAX / 2 + 1, 2, &size));
-    assert_int_equal(size, SIZE_MAX - 1);
-}

@@ -4,6 +4,8 @@
 #include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
+#include <errno.h>
+
 TEST(empty_text_is_a_string) {
     struct text text;
     text_init(&text, 10);
@@ -154,4 +156,37 @@ TEST(nearest) {
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     assert_null(text_nearest(longest, names, 5));
+}
+
+TEST(marks) {
+    struct text text;
+    text_init(&text, 8);
+    text_append_string(&text, "ab");
+    struct text_mark outer = text_mark(&text);
+    text_append_string(&text, "cd");
+    struct text_mark inner = text_mark(&text);
+    text_append_string(&text, "too long");
+    text_append_string(&text, "x"); /* would fit, but what is missing before it is not forgotten */
+    assert_int_equal(text_keep(&text, inner), -EFBIG);
+    assert_string_equal(text.bytes, "abcd");
+    text_append_string(&text, "e");
+    assert_int_equal(text_keep(&text, outer), -EFBIG);
+    assert_string_equal(text.bytes, "ab");
+    outer = text_mark(&text);
+    text_append_string(&text, "cde");
+    assert_int_equal(text_keep(&text, outer), 0);
+    assert_string_equal(text.bytes, "abcde");
+    text_cut(&text, 1);
+    assert_string_equal(text.bytes, "a");
+    text_clear(&text);
+}
+
+TEST(any_bytes_as_utf8) {
+    struct text text;
+    text_init(&text, 100);
+    assert_int_equal(text_append_utf8(&text, "\xc3\xa9\0\xe2\x82x\xff", 7), 0);
+    assert_string_equal(text.bytes, "\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx\xef\xbf\xbd");
+    text.limit = text.length;
+    assert_int_equal(text_append_utf8(&text, "\xff", 1), -EFBIG);
+    text_clear(&text);
 }

@@ -1,5 +1,4 @@
 #include "engine/plugin/grouping.h"
-#include "engine/plugin/label-set.h"
 #include "engine/plugin/natural-order.h"
 #include "tests/test.h"
 
@@ -80,24 +79,6 @@ TEST(many_labels) {
                     assert_int_equal(grouping_label(grouping, groups[r], j), codes[j][r]);
         }
     grouping_free(grouping);
-}
-
-TEST(labels) {
-    struct label_set set = {0};
-    uint32_t code;
-    for (uint32_t i = 0; i < 5000; i++) {
-        char text[32];
-        snprintf(text, sizeof text, "node-%u", i * 7 % 5000);
-        assert_int_equal(label_set_code(&set, text, &code), 0);
-        assert_int_equal(code, i);
-        assert_string_equal(set.texts[code], text);
-    }
-    assert_int_equal(label_set_code(&set, "node-7", &code), 0);
-    assert_int_equal(code, 1);
-    assert_int_equal(label_set_code(&set, "", &code), 0);
-    assert_int_equal(code, 5000);
-    label_set_clear(&set);
-    label_set_clear(&set);
 }
 
 TEST(natural) {
