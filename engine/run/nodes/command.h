@@ -12,8 +12,8 @@ struct node_command {
     const char *const *arguments;
     const char *const *environment; /* additions; NULL: none */
     const char *folder;             /* below the agent's own; NULL: that */
-    /* ... or, when not NULL, asked for each node: sets these three in *RET, to what stays until the command
-     * is over. */
+    /* ... or, when not NULL, asked for each node: sets these three in *RET, to what stays until the next
+     * call, or until the command is over. */
     int (*specify)(struct run *run, size_t node, struct remote_command_specification *ret, void *context,
                    struct failure *failure);
     void *context;
