@@ -59,9 +59,6 @@ struct run_phase_record {
 
 enum run_clock { RUN_CLOCK_START, RUN_CLOCK_END, RUN_CLOCKS };
 
-/* What happened to a node's link and was not told yet. */
-enum run_news { RUN_NEWS_NONE, RUN_NEWS_BROKEN, RUN_NEWS_RESUMED, RUN_NEWS_LOST, RUN_NEWS_OUT };
-
 /* What part a node has in the run. */
 enum node_state {
     NODE_IN,
@@ -79,11 +76,10 @@ struct run_node {
     const struct transport *transport; /* the link's first; looked at once, when it is ready; then NULL */
     char *agent_path;                  /* on the node; NULL: not known */
     bool agent_delivered, agent_built;
-    unsigned breaks;    /* how often the link broke */
-    int64_t broken_ns;  /* monotonic: since when it is; 0: it is not */
-    int64_t outage_ns;  /* of the last break that ended */
-    enum run_news news; /* told by run_tell_news() */
-    struct failure news_why;
+    unsigned breaks;   /* how often the link broke */
+    int64_t broken_ns; /* monotonic: since when it is; 0: it is not */
+    int64_t outage_ns; /* of the last break that ended */
+    char *news;        /* what happened to its link, and run_tell_news() has not told yet; NULL: nothing */
     struct node_facts *facts;
     char *cpu_model;              /* NULL: the node does not say */
     const struct node_pu **cores; /* first usable PU of every physical core; into facts */
@@ -216,8 +212,9 @@ void run_tell_news(struct run *run);
 /* Of a run that goes on: which spares have taken whose places, so far. Once the nodes are known. */
 struct past;
 void spares_recall(struct run *run, const struct past *past);
-/* What there is to tell of NODE, with that of others. */
-void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why);
+/* What there is to tell of NODE, with that of others; the last counts. */
+void run_add_news(struct run *run, struct run_node *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: they
  * are told to leave if they are found again at once, or leave by themselves. Called when collect begins, and
  * whenever a link turns out to be broken after that. */

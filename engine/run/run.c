@@ -280,6 +280,7 @@ static void close_run(struct run *run) {
         struct run_node *node = &run->nodes[i];
         node_facts_free(node->facts);
         free(node->agent_path);
+        free(node->news);
         node_control_record_clear(&node->control);
         cJSON_Delete(node->warm_up);
         free(node->cpu_model);

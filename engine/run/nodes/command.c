@@ -4,6 +4,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/out.h"
+#include "engine/run/nodes/software.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,14 +23,17 @@ enum {
 struct issue {
     struct run *run;
     const struct node_command *command;
-    struct node_texts lines; /* for people, of the nodes that were asked */
-    char *kept;              /* folder for output, below the run's; NULL: none is kept */
+    struct node_texts lines;               /* for people, of the nodes that were asked */
+    char *kept;                            /* folder for output, below the run's; NULL: none is kept */
+    const char **arguments, **environment; /* of the node that was asked last, with its software */
     struct node_result *results;
 };
 
 static void clear_issue(struct issue *issue) {
     node_texts_clear(&issue->lines);
     free(issue->kept);
+    free(issue->arguments);
+    free(issue->environment);
     if (issue->results)
         node_results_free(issue->run->group, issue->results);
 }
@@ -51,6 +55,16 @@ static int specify(size_t node, struct remote_command_specification *ret, void *
     int r = command->specify ? command->specify(issue->run, node, ret, command->context, failure) : 0;
     if (r < 0)
         return r;
+    if (command->in_software) {
+        free(issue->arguments);
+        free(issue->environment);
+        issue->arguments = software_join(software_prefix(issue->run), ret->arguments);
+        issue->environment =
+            software_join(software_environment(issue->run, &issue->run->nodes[node]), ret->environment);
+        ret->arguments = issue->arguments;
+        ret->environment = issue->environment;
+        ret->folder = RUN_WORK_FOLDER;
+    }
     ret->timeout_ms = command->name || command->shown ? 0 : QUESTION_TIMEOUT_MS;
     ret->output_limit = ret->error_limit = OUTPUT_MOST;
     if (!issue->lines.items[node])

@@ -13,6 +13,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,59 +50,11 @@ void run_note_kinds(struct run *run, const struct node_texts *words) {
     }
 }
 
-/* They come back together, but may have broken one after another. */
-static void tell_resumed(struct run *run, const struct node_kind *kind, const char *who) {
-    int64_t least = INT64_MAX, most = 0;
-    for (size_t i = 0; i < kind->count; i++) {
-        int64_t outage = run->nodes[kind->nodes[i]].outage_ns;
-        least = outage < least ? outage : least;
-        most = outage > most ? outage : most;
-    }
-    char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE];
-    number_describe_duration((double)least * 1e-9, low);
-    number_describe_duration((double)most * 1e-9, high);
-    bool same = strcmp(low, high) == 0;
-    run_note(run, "%s: the link is there again after %s%s%s; nothing was lost", who, low, same ? "" : " to ",
-             same ? "" : high);
-}
-
-static void tell_kind(struct run *run, const struct node_kind *kind) {
-    const struct run_node *first = &run->nodes[kind->nodes[0]];
-    cleanup_free char *who = run_nodes_in_words(run, kind->nodes, kind->count);
-    switch (first->news) {
-    case RUN_NEWS_BROKEN:
-        run_note(run, "%s: the link broke (%s); what runs there goes on, and the link is sought", who,
-                 first->news_why.text);
-        break;
-    case RUN_NEWS_RESUMED:
-        tell_resumed(run, kind, who);
-        break;
-    case RUN_NEWS_LOST:
-        run_note(run, "%s: lost: %s", who, first->news_why.text);
-        break;
-    case RUN_NEWS_OUT:
-        run_note(run, "%s: taken out of the run (%s): %s; what was measured there is kept, %s", who,
-                 first->out, first->news_why.text,
-                 run_count_in(run) > 0 ? "and the others go on" : "and nobody is left");
-        break;
-    case RUN_NEWS_NONE:
-        break;
-    }
-}
-
 void run_tell_news(struct run *run) {
-    cleanup(node_texts_clear) struct node_texts keys = node_texts_new(run->node_count);
-    for (size_t i = 0; i < run->node_count; i++) {
-        const struct run_node *node = &run->nodes[i];
-        if (node->news != RUN_NEWS_NONE)
-            keys.items[i] =
-                xformat("%d %s %s", (int)node->news, node->out ? node->out : "", node->news_why.text);
-    }
-    cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(&keys);
-    for (size_t k = 0; k < kinds.count; k++)
-        tell_kind(run, &kinds.items[k]);
+    cleanup(node_texts_clear) struct node_texts news = node_texts_new(run->node_count);
     for (size_t i = 0; i < run->node_count; i++)
-        run->nodes[i].news = RUN_NEWS_NONE;
+        news.items[i] = take_pointer(run->nodes[i].news);
+    run_note_kinds(run, &news);
 }
 
 /* ---- What the links say ----------------------------------------------------------------------------------
@@ -111,18 +65,16 @@ static void on_news_timer(struct event_source *source, void *context) {
     run_tell_news(context);
 }
 
-void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why) {
-    node->news = news;
-    node->news_why = why ? *why : (struct failure){0};
+void run_add_news(struct run *run, struct run_node *node, const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE + 128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    free(node->news);
+    node->news = xstrdup(sentence);
     if (run->news_timer && !event_source_timer_is_armed(run->news_timer))
         event_source_set_timer(run->news_timer, news_delay_ns, 0);
-}
-
-/* Of a node that is out nobody wants to hear more. */
-static void tell_of_link(struct run *run, struct run_node *node, enum run_news news,
-                         const struct failure *why) {
-    if (!node->out)
-        run_add_news(run, node, news, why);
 }
 
 /* Copies what is known of the agent while its first transport is there. */
@@ -186,18 +138,23 @@ static void on_node(struct node_group *group, size_t number, enum agent_link_sta
     struct run *run = context;
     struct run_node *node = &run->nodes[number];
     bool was_ready = !node->transport;
+    char outage[NUMBER_TEXT_SIZE];
     if (state == AGENT_LINK_READY && !was_ready) {
         take_agent(run, node);
     } else if (state == AGENT_LINK_READY) {
         node->outage_ns = clock_monotonic_ns() - node->broken_ns;
         node->broken_ns = 0;
         journal_link(run, "link-resumed", node, NULL);
-        tell_of_link(run, node, RUN_NEWS_RESUMED, NULL);
+        if (!node->out)
+            run_add_news(run, node, "the link is there again after %s; nothing was lost",
+                         number_describe_duration(ceil((double)node->outage_ns * 1e-9), outage));
     } else if (state == AGENT_LINK_BROKEN) {
         node->broken_ns = clock_monotonic_ns();
         node->breaks++;
         journal_link(run, "link-broken", node, why);
-        tell_of_link(run, node, RUN_NEWS_BROKEN, why);
+        if (!node->out)
+            run_add_news(run, node, "the link broke (%s); what runs there goes on, and the link is sought",
+                         why->text);
         /* A node may have been cut off long before its silence is noticed. Not at once: the link that tells
          * is not closed while it does. */
         event_source_defer(run->give_up);
@@ -206,7 +163,7 @@ static void on_node(struct node_group *group, size_t number, enum agent_link_sta
         /* Of those that never were there, connecting itself tells. Where the run cannot go on without it,
          * whoever waits for the node finds that out. */
         if (was_ready && run_take_out(run, node, NODE_OUT_LOST, why, NULL) < 0)
-            tell_of_link(run, node, RUN_NEWS_LOST, why);
+            run_add_news(run, node, "lost: %s", why->text);
     }
 }
 

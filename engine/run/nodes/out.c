@@ -114,7 +114,8 @@ int run_take_out(struct run *run, struct run_node *node, const char *word, const
     journal_string(journal, "why", word);
     journal_string(journal, "sentence", why->text);
     journal_end(journal);
-    run_add_news(run, node, RUN_NEWS_OUT, why);
+    run_add_news(run, node, "taken out of the run (%s): %s; what was measured there is kept, %s", word,
+                 why->text, run_count_in(run) > 0 ? "and the others go on" : "and nobody is left");
     return 0;
 }
 

@@ -138,51 +138,48 @@ static int prepare_packages(struct run *run, struct failure *failure) {
 /* ---- Files and source -----------------------------------------------------------------------------------
  */
 
-enum { COMMIT_SIZE = 72 }; /* hexadecimal digits of SHA-1 or SHA-256, and their NUL */
+enum { COMMIT_MIN = 40, COMMIT_MAX = 64 }; /* hexadecimal digits of SHA-1 and SHA-256 */
 
-/* The commit that this run has built already, in an earlier part or on other nodes; "": none. A branch goes
- * on while a run does not. */
-static int read_commit(const struct run *run, char ret[static COMMIT_SIZE], struct failure *failure) {
+/* The commit that this run has built already, in an earlier part or on other nodes, the caller's; NULL: none.
+ * A branch goes on while a run does not. */
+static int read_commit(const struct run *run, char **ret, struct failure *failure) {
     cleanup_free char *path = run_path(run, RUN_SOURCE_COMMIT);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 4096);
-    ret[0] = '\0';
     if (!file_exists(path))
         return 0;
     int r = file_read(path, &bytes, failure);
     if (r < 0)
         return r;
     size_t length = strspn(bytes.bytes, "0123456789abcdef");
-    if (length < 40 || length >= COMMIT_SIZE || strcmp(bytes.bytes + length, "\n") != 0)
+    if (length < COMMIT_MIN || length > COMMIT_MAX || strcmp(bytes.bytes + length, "\n") != 0)
         return failure_set_kind(
             failure, FAILURE_VERIFICATION, -EBADMSG,
             "'%s' does not have the commit that this run has built; expected its 40 or 64 "
             "hexadecimal digits",
             path);
-    memcpy(ret, bytes.bytes, length);
-    ret[length] = '\0';
+    *ret = xstrndup(bytes.bytes, length);
     return 0;
 }
 
-/* All nodes have built one commit: COMMIT, or, if that is empty, the one that is kept now. */
-static int check_commits(struct run *run, const struct node_result *told, char commit[static COMMIT_SIZE],
+/* All nodes have built one commit, that of COMMITS: BUILT, or, if that is NULL, the one that is kept now. */
+static int check_commits(struct run *run, const struct node_texts *commits, const char *built,
                          struct failure *failure) {
-    bool known = commit[0];
+    const char *first = built;
     for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
-        const char *own = told[node->number].output.bytes;
-        size_t length = strcspn(own, "\n");
-        if (!commit[0] && length < COMMIT_SIZE)
-            snprintf(commit, COMMIT_SIZE, "%.*s", (int)length, own);
-        if (strlen(commit) != length || memcmp(commit, own, length) != 0)
+        const char *own = commits->items[node->number];
+        if (!first)
+            first = own;
+        if (strcmp(own, first) != 0)
             return failure_set_kind(
                 failure, FAILURE_EXPERIMENT, -EINVAL,
-                "node %s has cloned commit %.*s of '%s', and others %s; expected an 'at' that "
-                "stays as it is",
-                node->name, (int)(length < COMMIT_SIZE ? length : COMMIT_SIZE), own,
-                run->experiment->source.git, commit);
+                "node %s has cloned commit %s of '%s', and others %s; expected an 'at' that stays as it is",
+                node->name, own, run->experiment->source.git, first);
     }
-    cleanup_free char *path = run_path(run, RUN_SOURCE_COMMIT), *line = xformat("%s\n", commit);
-    return known || !commit[0] ? 0 : file_replace(path, line, strlen(line), 0666, failure);
+    if (built || !first)
+        return 0;
+    cleanup_free char *path = run_path(run, RUN_SOURCE_COMMIT), *line = xformat("%s\n", first);
+    return file_replace(path, line, strlen(line), 0666, failure);
 }
 
 /* Arguments: a repository, the folder to clone it to, and what to check out, which may be empty. */
@@ -194,11 +191,11 @@ static const char clone_script[] =
 static int prepare_git(struct run *run, struct failure *failure) {
     static const char *const no_questions[] = {"GIT_TERMINAL_PROMPT=0", NULL};
     const struct experiment_source *wanted = &run->experiment->source;
-    char built[COMMIT_SIZE];
-    int r = read_commit(run, built, failure);
+    cleanup_free char *built = NULL;
+    int r = read_commit(run, &built, failure);
     if (r < 0)
         return r;
-    const char *at = built[0] ? built : wanted->at ? wanted->at : "";
+    const char *at = built ? built : wanted->at ? wanted->at : "";
     const char *const clone[] = {"sh", "-c", clone_script, "assay", wanted->git, RUN_WORK_FOLDER, at, NULL};
     cleanup_free char *shown = xformat("git clone %s%s%s", wanted->git, at[0] ? ", at " : "", at);
     struct node_command cloning = {
@@ -207,16 +204,18 @@ static int prepare_git(struct run *run, struct failure *failure) {
     r = node_command_run(run, &cloning, &told, failure);
     if (r < 0)
         return r;
+    cleanup(node_texts_clear) struct node_texts commits = node_texts_new(run->node_count);
     for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
-        const char *commit = told[node->number].output.bytes;
+        const char *output = told[node->number].output.bytes;
+        size_t length = strcspn(output, "\n");
+        commits.items[node->number] = xstrndup(output, length < COMMIT_MAX ? length : COMMIT_MAX);
         cJSON *source = json_add_object(node->software, "source");
         json_add_string(source, "git", wanted->git);
         json_add_string(source, "at", wanted->at);
-        json_add_bytes(source, "commit", commit, strcspn(commit, "\n"));
+        json_add_string(source, "commit", commits.items[node->number]);
     }
-    r = check_commits(run, told, built, failure);
     node_results_free(run->group, told);
-    return r;
+    return check_commits(run, &commits, built, failure);
 }
 
 /* A folder of this machine to all nodes; what does not arrive whole on one of them fails the run. */
@@ -272,26 +271,23 @@ static int prepare_files(struct run *run, struct failure *failure) {
 /* ---- Commands -------------------------------------------------------------------------------------------
  */
 
-/* A command of the experiment's, as the last node that was asked for it has it; all but the first owned. */
+/* A command of the experiment's, as the last node that was asked for it has it; both owned. */
 struct node_variant {
     const struct experiment_command *command;
     char **arguments, **environment;
-    const char **joined_arguments, **joined_environment; /* with the container, and with the node's own */
 };
 
 static void clear_variant(struct node_variant *variant) {
     experiment_arguments_free(variant->arguments);
     experiment_arguments_free(variant->environment);
-    free(variant->joined_arguments);
-    free(variant->joined_environment);
     *variant = (struct node_variant){.command = variant->command};
 }
 
 static int specify_variant(struct run *run, size_t number, struct remote_command_specification *ret,
                            void *context, struct failure *failure) {
     struct node_variant *variant = context;
-    const struct run_node *node = &run->nodes[number];
-    size_t cpus = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? 1 : node->core_count;
+    size_t cores = run->nodes[number].core_count;
+    size_t cpus = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? 1 : cores;
     cleanup(plan_values_clear) struct plan_values values = {0};
     clear_variant(variant);
     int r = plan_values_new(run->plan, cpus, &values, failure);
@@ -302,22 +298,17 @@ static int specify_variant(struct run *run, size_t number, struct remote_command
                                      failure);
     if (r == 0)
         r = plan_values_environment(&values, &variant->environment, failure);
-    if (r < 0)
-        return r;
-    variant->joined_arguments = software_join(software_prefix(run), (const char *const *)variant->arguments);
-    variant->joined_environment =
-        software_join(software_environment(run, node), (const char *const *)variant->environment);
-    ret->arguments = variant->joined_arguments;
-    ret->environment = variant->joined_environment;
-    ret->folder = RUN_WORK_FOLDER;
-    return 0;
+    ret->arguments = (const char *const *)variant->arguments;
+    ret->environment = (const char *const *)variant->environment;
+    return r;
 }
 
 static int run_commands(struct run *run, const char *name, const struct experiment_command *commands,
                         size_t count, struct failure *failure) {
     for (size_t i = 0; i < count; i++) {
         cleanup(clear_variant) struct node_variant variant = {.command = &commands[i]};
-        struct node_command command = {.specify = specify_variant, .context = &variant, .name = name};
+        struct node_command command = {
+            .specify = specify_variant, .context = &variant, .in_software = true, .name = name};
         int r = node_command_run(run, &command, NULL, failure);
         if (r < 0)
             return r;

@@ -14,11 +14,15 @@
 
 enum { ANSWER_MOST = 1 << 20, FIELDS = 3, PATH_MOST = 4 << 10 };
 
-/* Arguments: pairs of a name ("-": none) and a word, which is a path or is looked up in PATH. Prints,
- * separated by tabs, file       NAME     PATH      of each word that is a file, and, when it has no name, may
- * be executed version    -        VERSION   of the file before, when that starts MPI's ranks library SONAME
- * PATH      of the file before; no path: the loader does not find it value      KEY      VALUE with symbolic
- * links resolved, and "HASH  PATH" and "PACKAGE: PATH" lines of all these files. */
+/* Arguments: pairs of a name ("-": none) and a word, which is a path or is looked up in PATH. Prints, with
+ * symbolic links resolved, lines of three fields that are separated by tabs,
+ *
+ *     file     NAME    PATH      of each word that is a file, and that may be executed if it has no name
+ *     version  -       VERSION   of the file before, when that starts MPI's ranks
+ *     library  SONAME  PATH      of the file before; no path: the loader does not find it
+ *     value    KEY     VALUE
+ *
+ * and then "HASH  PATH" and "PACKAGE: PATH" lines of all these files. */
 static const char list_script[] =
     "tab=$(printf '\\t')\n"
     "set -f\n"
@@ -129,14 +133,11 @@ static int specify_files(struct run *run, size_t node, struct remote_command_spe
                          void *context, struct failure *failure) {
     static const char *const shell[] = {"sh", "-c", list_script, "assay", NULL};
     struct file_question *question = context;
-    cleanup_free const char **command = software_join(software_prefix(run), shell);
     cleanup_free const char **words = question->find(&run->nodes[node], question->context);
     (void)failure;
     free(question->arguments);
-    question->arguments = software_join(command, words);
+    question->arguments = software_join(shell, words);
     ret->arguments = question->arguments;
-    ret->environment = software_environment(run, &run->nodes[node]);
-    ret->folder = RUN_WORK_FOLDER;
     return 0;
 }
 
@@ -154,8 +155,12 @@ static int ask_about_files(struct run *run, struct file_question *question, cons
     }
     if (!any)
         return 0;
-    struct node_command command = {
-        .specify = specify_files, .context = question, .nodes = nodes, .shown = shown, .kept = ANSWER_MOST};
+    struct node_command command = {.specify = specify_files,
+                                   .context = question,
+                                   .in_software = true,
+                                   .nodes = nodes,
+                                   .shown = shown,
+                                   .kept = ANSWER_MOST};
     struct node_result *results = NULL;
     int r = node_command_run(run, &command, &results, failure);
     free(take_pointer(question->arguments));
