@@ -49,7 +49,7 @@ static int phase_reserve(struct run *run, struct failure *failure) {
         run->nodes[i].number = i;
         run->nodes[i].warm_temperature = NAN;
         run->nodes[i].name = testbed->backend->node_name(run->testbed, i);
-        run_node_enter(&run->nodes[i], i < count ? NODE_IN : NODE_SPARE);
+        run_node_enter(run, &run->nodes[i], i < count ? NODE_IN : NODE_SPARE);
         if (i < count)
             journal_note(run->journal, "node", "name", run->nodes[i].name);
     }

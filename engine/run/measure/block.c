@@ -420,7 +420,7 @@ int block_join(struct measurement *measurement, struct run_node *node, struct fa
     if (!measurement->opened || run->plan->order->block_count > 1 || run_controls_vary(run) ||
         run->experiment->placement == EXPERIMENT_PLACEMENT_JOB) /* whose lane gets it as another node */
         return 0;
-    run_node_enter(node, NODE_IN);
+    run_node_enter(run, node, NODE_IN);
     measurement->lanes_counted = SIZE_MAX; /* there are as many lanes as before, and more to do */
     int r = open_node(measurement, node, measurement->block, failure);
     return r < 0 ? r : count_units(measurement, measurement->block, failure);

@@ -344,9 +344,9 @@ static bool find_late(struct measurement *measurement) {
     for (size_t i = 0; i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
         if (node->state == NODE_CATCHING_UP)
-            run_node_enter(node, NODE_IN);
+            run_node_enter(run, node, NODE_IN);
         if (node->state == NODE_LATE)
-            run_node_enter(node, NODE_CATCHING_UP);
+            run_node_enter(run, node, NODE_CATCHING_UP);
         measurement->catching_up |= node->state == NODE_CATCHING_UP;
     }
     return measurement->catching_up && !measurement->ended && !run->interrupted;

@@ -71,10 +71,12 @@ static char *cpuinfo_value(const char *cpuinfo, const char *key) {
     size_t length = strlen(key);
     for (const char *line = cpuinfo; line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        const char *colon = line + length + strspn(line + length, " \t");
-        if (strncmp(line, key, length) != 0 || *colon != ':')
+        if (strncmp(line, key, length) != 0)
             continue;
-        const char *value = colon + 1 + strspn(colon + 1, " \t");
+        const char *value = line + length + strspn(line + length, " \t");
+        if (*value++ != ':')
+            continue;
+        value += strspn(value, " \t");
         return xstrndup(value, strcspn(value, "\n"));
     }
     return NULL;
@@ -89,8 +91,7 @@ static void take_raw_file(size_t number, const char *bytes, size_t length, void 
         node->cpu_model = cpuinfo_value(bytes, "model name");
         reading->microcodes.items[number] = cpuinfo_value(bytes, "microcode");
     }
-    cleanup_free char *folder = run_node_folder(run, node);
-    cleanup_free char *path = xformat("%s/raw/%s", folder, name);
+    cleanup_free char *file = xformat("raw/%s", name), *path = run_node_path(run, node, file);
     if (reading->failure.code == 0)
         run_write_file(run, path, bytes, length, &reading->failure);
 }

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void run_node_enter(struct run_node *node, enum node_state state) {
+void run_node_enter(const struct run *run, struct run_node *node, enum node_state state) {
     node->state = state;
+    if (run->group)
+        node_group_leave_out(run->group, node->number, !run_concerns(run, node->number));
 }
 
 bool run_node_is_in(const struct run_node *node) {
@@ -105,11 +107,9 @@ int run_take_out(struct run *run, struct run_node *node, const char *word, const
             *failure = ending;
         return ending.code;
     }
-    run_node_enter(node, NODE_OUT);
+    run_node_enter(run, node, NODE_OUT);
     node->out = word;
     node->out_sentence = xstrdup(why->text);
-    if (run->group)
-        node_group_leave_out(run->group, node->number, true);
     struct journal *journal = run_begin_entry(run, "node-out", node);
     journal_string(journal, "why", word);
     journal_string(journal, "sentence", why->text);

@@ -24,8 +24,8 @@
 #define NODE_OUT_UNFIT "unfit"
 #define NODE_OUT_REPLACED "replaced"
 
-/* NODE is in STATE from now on; nobody else changes it. */
-void run_node_enter(struct run_node *node, enum node_state state);
+/* NODE is in STATE from now on, and the group asks it accordingly; nobody else changes the state. */
+void run_node_enter(const struct run *run, struct run_node *node, enum node_state state);
 /* Neither out nor a spare that waits. */
 bool run_node_is_in(const struct run_node *node);
 /* The node called NAME; NULL: there is none. */

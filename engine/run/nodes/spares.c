@@ -83,12 +83,12 @@ static int make_ready(struct measurement *measurement, struct run_node *newcomer
     run_note(run, "node %s: a spare, is made ready to measure what node %s was to", newcomer->name,
              lost->name);
     journal_note(run->journal, "node", "name", newcomer->name);
-    run_node_enter(newcomer, NODE_IN);
+    run_node_enter(run, newcomer, NODE_IN);
     look_at(run, newcomer);
     int r = run_phases(run, newcomer, lost, &why);
     look_at(run, NULL);
     if (is_ending(measurement)) {
-        run_node_enter(newcomer, NODE_SPARE);
+        run_node_enter(run, newcomer, NODE_SPARE);
         return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
     }
     if (run->loss.code < 0) {
@@ -98,7 +98,7 @@ static int make_ready(struct measurement *measurement, struct run_node *newcomer
     if (r < 0)
         r = run_take_out(run, newcomer, NODE_OUT_UNFIT, &why, failure);
     if (newcomer->state == NODE_OUT)
-        run_node_enter(newcomer, NODE_REPLACED); /* it never had a share that somebody would measure for it */
+        run_node_enter(run, newcomer, NODE_REPLACED); /* it never had a share that somebody would measure for it */
     return r;
 }
 
@@ -107,9 +107,9 @@ static int make_ready(struct measurement *measurement, struct run_node *newcomer
 
 static void give_share(struct measurement *measurement, struct run_node *newcomer, struct run_node *lost) {
     struct run *run = measurement->run;
-    run_node_enter(lost, NODE_REPLACED);
+    run_node_enter(run, lost, NODE_REPLACED);
     if (measurement->noted && run->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
-        run_node_enter(newcomer, NODE_LATE);
+        run_node_enter(run, newcomer, NODE_LATE);
     run_note_entry(run, "node-replaced", lost, "by", newcomer->name);
     run_note(run, "node %s takes the place of node %s, and measures its whole share", newcomer->name,
              lost->name);
@@ -138,8 +138,8 @@ void spares_recall(struct run *run, const struct past *past) {
         if (!node || !by)
             continue; /* the testbed does not give them any more: what is missing is measured by whom it gives
                        */
-        run_node_enter(by, NODE_IN);
-        run_node_enter(node, NODE_REPLACED);
+        run_node_enter(run, by, NODE_IN);
+        run_node_enter(run, node, NODE_REPLACED);
         node->out = NODE_OUT_REPLACED;
     }
 }

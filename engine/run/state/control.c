@@ -93,7 +93,7 @@ static void record_state(struct run_node *node, const struct node_control_state 
     }
 }
 
-static int look(struct run *run, struct failure *failure) {
+static int look_at_controls(struct run *run, struct failure *failure) {
     struct node_control_state *states = NULL;
     cleanup_free struct failure *failures = NULL;
     int r = node_controls_show(run->group, &states, &failures, failure);
@@ -109,7 +109,7 @@ static int look(struct run *run, struct failure *failure) {
 }
 
 /* Durable on the node (the tool's work) and in the run before the first write. */
-static int keep(struct run *run, struct failure *failure) {
+static int keep_controls(struct run *run, struct failure *failure) {
     cleanup_free struct text *snapshots = xcalloc(run->node_count, sizeof *snapshots);
     cleanup_free struct failure *failures = NULL;
     for (size_t i = 0; i < run->node_count; i++)
@@ -236,7 +236,8 @@ static char **make_assignments(const struct run *run, const struct design_block 
 
 /* Sets them on all nodes, reads back, and judges by what the campaign says of mismatches. NUMBER: 0, or that
  * of the block. */
-static int set(struct run *run, const struct design_block *block, size_t number, struct failure *failure) {
+static int set_controls(struct run *run, const struct design_block *block, size_t number,
+                        struct failure *failure) {
     cleanup_free struct node_change *changes = xcalloc(run->node_count, sizeof *changes);
     cleanup_free struct failure *failures = NULL;
     char **assignments = make_assignments(run, block);
@@ -310,7 +311,7 @@ static void record_proof(struct run_node *node, const struct node_proof *proof,
 }
 
 /* All PUs are busy for a moment: are they as fast as was asked? */
-static int prove(struct run *run, size_t block, struct failure *failure) {
+static int prove_controls(struct run *run, size_t block, struct failure *failure) {
     const struct control_settings *settings = &run->campaign->controls;
     if (settings->proof_seconds <= 0)
         return 0;
@@ -347,10 +348,10 @@ bool run_controls_vary(const struct run *run) {
 
 /* What holds for all of the run; where controls vary, each block is proved. */
 static int set_constant(struct run *run, int64_t *proof_ns, struct failure *failure) {
-    int r = set(run, NULL, 0, failure);
+    int r = set_controls(run, NULL, 0, failure);
     int64_t begun_ns = clock_monotonic_ns();
     if (r == 0 && !run_controls_vary(run))
-        r = prove(run, 0, failure);
+        r = prove_controls(run, 0, failure);
     *proof_ns = clock_monotonic_ns() - begun_ns;
     return r < 0 ? r : run_take_facts(run, failure);
 }
@@ -359,9 +360,9 @@ int run_phase_control(struct run *run, struct failure *failure) {
     bool constant = control_settings_any(&run->campaign->controls);
     bool any = constant || run_controls_vary(run);
     int64_t begun_ns = clock_monotonic_ns(), proof_ns = 0;
-    int r = look(run, failure);
+    int r = look_at_controls(run, failure);
     if (r == 0 && any)
-        r = keep(run, failure);
+        r = keep_controls(run, failure);
     if (r == 0 && constant)
         r = set_constant(run, &proof_ns, failure);
     struct failure written = {0};
@@ -382,10 +383,10 @@ int run_set_block(struct run *run, size_t block, struct failure *failure) {
     if (r < 0)
         return r;
     int64_t setting_ns = clock_monotonic_ns();
-    r = set(run, &run->plan->order->blocks[block], run->block_number, failure);
+    r = set_controls(run, &run->plan->order->blocks[block], run->block_number, failure);
     setting_ns = clock_monotonic_ns() - setting_ns;
     if (r == 0)
-        r = prove(run, run->block_number, failure);
+        r = prove_controls(run, run->block_number, failure);
     if (r == 0)
         r = run_take_facts(run, failure);
     if (r == 0)

@@ -53,11 +53,11 @@ TEST(a_spare_that_is_not_given_any_more) {
 }
 
 TEST(only_the_newcomer_is_asked) {
-    run_node_enter(&nodes[0], NODE_OUT);
+    run_node_enter(&run, &nodes[0], NODE_OUT);
     assert_false(run_concerns(&run, 0));
     assert_true(run_concerns(&run, 1));
     assert_false(run_concerns(&run, 3));
-    run_node_enter(&nodes[3], NODE_IN);
+    run_node_enter(&run, &nodes[3], NODE_IN);
     run.newcomer = &nodes[3];
     assert_false(run_concerns(&run, 1));
     assert_true(run_concerns(&run, 3));
