@@ -59,20 +59,27 @@ struct run_phase_record {
 
 enum run_clock { RUN_CLOCK_START, RUN_CLOCK_END, RUN_CLOCKS };
 
-/* What happened to a node's link and was not told yet. */
-enum run_news { RUN_NEWS_NONE, RUN_NEWS_BROKEN, RUN_NEWS_RESUMED, RUN_NEWS_LOST, RUN_NEWS_OUT };
+/* What part a node has in the run. */
+enum node_state {
+    NODE_IN,
+    NODE_SPARE,       /* waits for another to be lost; it is not connected */
+    NODE_LATE,        /* in; brought in when blocks had begun that it is to measure too */
+    NODE_CATCHING_UP, /* in; it measures them now */
+    NODE_OUT,         /* takes no part any more */
+    NODE_REPLACED, /* the same, and it has no share: another has it, or it was a spare that never got one */
+};
 
 struct run_node {
     const char *name;                  /* the testbed's */
+    size_t number;                     /* its place in run->nodes and in the group */
     struct agent_link *link;           /* the group's */
     const struct transport *transport; /* the link's first; looked at once, when it is ready; then NULL */
     char *agent_path;                  /* on the node; NULL: not known */
     bool agent_delivered, agent_built;
-    unsigned breaks;    /* how often the link broke */
-    int64_t broken_ns;  /* monotonic: since when it is; 0: it is not */
-    int64_t outage_ns;  /* of the last break that ended */
-    enum run_news news; /* told by run_tell_news() */
-    struct failure news_why;
+    unsigned breaks;   /* how often the link broke */
+    int64_t broken_ns; /* monotonic: since when it is; 0: it is not */
+    int64_t outage_ns; /* of the last break that ended */
+    char *news;        /* what happened to its link, and run_tell_news() has not told yet; NULL: nothing */
     struct node_facts *facts;
     char *cpu_model;              /* NULL: the node does not say */
     const struct node_pu **cores; /* first usable PU of every physical core; into facts */
@@ -84,14 +91,10 @@ struct run_node {
     char **environment;                    /* software_environment(); NULL: nothing is changed */
     struct agent_clock clocks[RUN_CLOCKS]; /* exchanges is 0: not known */
 
-    /* node-out.h */
-    bool spare;         /* waits for another to be lost; it is not connected */
-    const char *out;    /* in a word, why it takes no part any more; NULL: it does */
-    char *out_sentence; /* the same in a sentence; may be NULL */
-    bool replaced;      /* it has no share any more: another has it, or it was a spare that never got one */
-    bool late;          /* brought in when blocks had begun that it is to measure too */
-    bool catches_up;    /* measures them now */
-    char *slow;         /* that it is slower than the others, in a sentence; NULL: it is not */
+    enum node_state state; /* changed by run_node_enter() */
+    const char *out;       /* in a word (out.h), why it takes no part any more; NULL: it does */
+    char *out_sentence;    /* the same in a sentence; may be NULL */
+    char *slow;            /* that it is slower than the others, in a sentence; NULL: it is not */
 };
 
 /* Where setup and run commands work, below the agent's folder. */
@@ -197,21 +200,21 @@ int run_append_file(struct run *run, const char *name, const void *bytes, size_t
 /* Writes VALUE, pretty, as the whole of PATH (absolute), durably and at once. */
 int run_write_json(const char *path, const cJSON *value, struct failure *failure);
 
-/* "node a", "nodes a-[1-3]": COUNT of the run's nodes, in a sentence; the caller frees. NULL when out of
- * memory. */
+/* "node a", "nodes a-[1-3]": COUNT of the run's nodes, in a sentence; the caller frees. */
 char *run_nodes_in_words(const struct run *run, const size_t *nodes, size_t count);
 /* The same without the word before it. */
 char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count);
-/* Notes WORDS, one a node or NULL, once for all nodes of which the same is to be said: "nodes a-[1-3]: ...".
- * 0 or -ENOMEM. */
-int run_note_kinds(struct run *run, const char *const *words);
+/* Notes WORDS (kinds.h), once for all nodes of which the same is to be said: "nodes a-[1-3]: ...". */
+struct node_texts;
+void run_note_kinds(struct run *run, const struct node_texts *words);
 /* Nodes whose links broke, came back or were lost since the last call are told of. */
 void run_tell_news(struct run *run);
 /* Of a run that goes on: which spares have taken whose places, so far. Once the nodes are known. */
 struct past;
 void spares_recall(struct run *run, const struct past *past);
-/* What there is to tell of NODE, with that of others. */
-void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why);
+/* What there is to tell of NODE, with that of others; the last counts. */
+void run_add_news(struct run *run, struct run_node *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: they
  * are told to leave if they are found again at once, or leave by themselves. Called when collect begins, and
  * whenever a link turns out to be broken after that. */
@@ -243,28 +246,17 @@ int run_append_header(const struct plan *plan, struct text *text);
 /* Would the units of so many lanes fit into an archive? */
 int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure);
 /* What differs between the nodes is told and journalled: their results will be compared. */
-int run_note_differences(struct run *run, struct failure *failure);
-/* The same of WHAT alone; VALUES: one a node, NULL where it is not known. */
-int run_note_difference(struct run *run, const char *what, const char *const *values,
-                        struct failure *failure);
+void run_note_differences(struct run *run);
+/* The same of WHAT alone. */
+void run_note_difference(struct run *run, const char *what, const struct node_texts *values);
 /* What the agents cost, into the journal. */
 void run_record_agent_costs(struct run *run);
 
 /* What the nodes are and which cores they have, asked anew: a control may have changed it. */
 int run_take_facts(struct run *run, struct failure *failure);
 
-/* Sets "NAME=VALUE"... on all nodes, reads back, and judges by what the campaign says of mismatches. BLOCK:
- * 0, or the number of the block that it is for. */
-int run_set_controls(struct run *run, const char *const *assignments, size_t block, struct failure *failure);
-/* Appends what the campaign wants for all of the run: "NAME=VALUE" each, the caller's to free, CONTROL_KINDS
- * at most. 0 or -ENOMEM. */
-int run_assign_controls(const struct run *run, char **assignments, size_t *count);
-/* All PUs are busy for a moment: are they as fast as was asked? */
-int run_prove_controls(struct run *run, size_t block, struct failure *failure);
 /* Keeps the nodes busy as the campaign says. BLOCK: 0, or the number of the block that it is for. */
 int run_warm_up(struct run *run, size_t block, struct failure *failure);
-/* Does this column of the probe `temperature` belong to a whole package? */
-bool run_is_package_temperature(const char *column);
 /* Does the design have columns of controls? */
 bool run_controls_vary(const struct run *run);
 

@@ -46,9 +46,10 @@ static int phase_reserve(struct run *run, struct failure *failure) {
     run->nodes = xcalloc(count + spares, sizeof *run->nodes);
     run->node_count = count + spares;
     for (size_t i = 0; i < count + spares; i++) {
+        run->nodes[i].number = i;
         run->nodes[i].warm_temperature = NAN;
         run->nodes[i].name = testbed->backend->node_name(run->testbed, i);
-        run->nodes[i].spare = i >= count;
+        run_node_enter(run, &run->nodes[i], i < count ? NODE_IN : NODE_SPARE);
         if (i < count)
             journal_note(run->journal, "node", "name", run->nodes[i].name);
     }
@@ -279,6 +280,7 @@ static void close_run(struct run *run) {
         struct run_node *node = &run->nodes[i];
         node_facts_free(node->facts);
         free(node->agent_path);
+        free(node->news);
         node_control_record_clear(&node->control);
         cJSON_Delete(node->warm_up);
         free(node->cpu_model);

@@ -116,7 +116,7 @@ static void inherit_failures(struct measurement *measurement, const struct lane 
 }
 
 static bool has_lanes(const struct measurement *measurement, const struct run_node *node) {
-    return run_node_is_in(node) && (!measurement->catching_up || node->catches_up);
+    return run_node_is_in(node) && (!measurement->catching_up || node->state == NODE_CATCHING_UP);
 }
 
 static size_t count_lanes(const struct measurement *measurement) {
@@ -133,7 +133,7 @@ static size_t count_to_come(const struct run *run) {
     size_t spares = 0, most = 0;
     for (size_t i = 0; i < run->node_count; i++) {
         size_t lanes = placement_count(run, &run->nodes[i]);
-        spares += run->nodes[i].spare;
+        spares += run->nodes[i].state == NODE_SPARE;
         most = lanes > most ? lanes : most;
     }
     return spares * most;
@@ -237,7 +237,8 @@ static int count_todo(const struct measurement *measurement, size_t first, size_
     *todo = (struct todo){0};
     for (size_t i = 0; i < run->node_count; i++) {
         const struct run_node *node = &run->nodes[i];
-        size_t places = node->spare || node->replaced ? 0 : placement_count(run, node);
+        bool shares = node->state != NODE_SPARE && node->state != NODE_REPLACED;
+        size_t places = shares ? placement_count(run, node) : 0;
         for (size_t p = 0; p < places; p++) {
             size_t place = placement_place(run, node, p);
             if (place == SIZE_MAX)
@@ -306,7 +307,6 @@ static int renew_job(struct measurement *measurement, struct lane *lane, struct 
         return 0;
     verdict_release_lane(measurement, lane);
     measurement->nodes_tried = 0;
-    lane->memory = (struct unit_memory){0}; /* of the first node, as are the times */
     lane->since_ns = INT64_MIN;
     placement_clear(&lane->at);
     for (size_t i = 0; i < run->node_count; i++)
@@ -420,7 +420,7 @@ int block_join(struct measurement *measurement, struct run_node *node, struct fa
     if (!measurement->opened || run->plan->order->block_count > 1 || run_controls_vary(run) ||
         run->experiment->placement == EXPERIMENT_PLACEMENT_JOB) /* whose lane gets it as another node */
         return 0;
-    node->late = false;
+    run_node_enter(run, node, NODE_IN);
     measurement->lanes_counted = SIZE_MAX; /* there are as many lanes as before, and more to do */
     int r = open_node(measurement, node, measurement->block, failure);
     return r < 0 ? r : count_units(measurement, measurement->block, failure);

@@ -30,9 +30,8 @@ struct lane {
     bool refused;  /* there is no time for its next position, so that it ends before it */
 
     struct held_units held; /* answered, and waiting for the samples of their node */
-    struct unit_memory memory;
-    int64_t since_ns;  /* monotonic: no unit that is not judged began before; INT64_MIN: not known */
-    size_t *to_repeat; /* owned; positions that the next pass measures again */
+    int64_t since_ns;       /* monotonic: no unit that is not judged began before; INT64_MIN: not known */
+    size_t *to_repeat;      /* owned; positions that the next pass measures again */
     size_t repeat_count;
 
     /* streamed */

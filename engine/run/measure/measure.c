@@ -343,9 +343,11 @@ static bool find_late(struct measurement *measurement) {
     measurement->catching_up = false;
     for (size_t i = 0; i < run->node_count; i++) {
         struct run_node *node = &run->nodes[i];
-        node->catches_up = node->late && run_node_is_in(node);
-        node->late = false;
-        measurement->catching_up |= node->catches_up;
+        if (node->state == NODE_CATCHING_UP)
+            run_node_enter(run, node, NODE_IN);
+        if (node->state == NODE_LATE)
+            run_node_enter(run, node, NODE_CATCHING_UP);
+        measurement->catching_up |= node->state == NODE_CATCHING_UP;
     }
     return measurement->catching_up && !measurement->ended && !run->interrupted;
 }

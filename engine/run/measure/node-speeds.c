@@ -2,7 +2,9 @@
  */
 #include "engine/run/measure/measurement.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/out.h"
 
@@ -51,26 +53,17 @@ static void name_node(struct run *run, struct run_node *node, const struct slow_
  * of memory. */
 static size_t *find_kinds(const struct run *run) {
     size_t *firsts = calloc(run->node_count, sizeof *firsts);
-    char **words = calloc(run->node_count, sizeof *words);
-    struct node_kinds kinds = {0};
-    bool good = firsts && words;
-    for (size_t i = 0; good && i < run->node_count; i++) {
+    cleanup(node_texts_clear) struct node_texts words = node_texts_new(run->node_count);
+    for (size_t i = 0; i < run->node_count; i++) {
         const struct run_node *node = &run->nodes[i];
         const char *model = node->cpu_model ? node->cpu_model : node->facts ? node->facts->machine : "";
-        good = (words[i] = text_format("%zu %s", node->core_count, model)) != NULL;
+        words.items[i] = xformat("%zu %s", node->core_count, model);
     }
-    good = good && node_kinds_init(&kinds, (const char *const *)words, run->node_count) == 0;
-    for (size_t k = 0; k < kinds.count; k++)
+    cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(&words);
+    for (size_t k = 0; firsts && k < kinds.count; k++)
         for (size_t i = 0; i < kinds.items[k].count; i++)
             firsts[kinds.items[k].nodes[i]] = kinds.items[k].nodes[0];
-    node_kinds_clear(&kinds);
-    for (size_t i = 0; words && i < run->node_count; i++)
-        free(words[i]);
-    free(words);
-    if (good)
-        return firsts;
-    free(firsts);
-    return NULL;
+    return firsts;
 }
 
 int node_speeds_look(struct measurement *measurement, bool now) {

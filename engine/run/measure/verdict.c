@@ -45,18 +45,14 @@ void measurement_record(struct measurement *measurement, struct lane *lane, cons
 static bool judge(const struct run *run, struct lane *lane, const struct measured_unit *unit, bool now,
                   struct unit_state *ret) {
     int64_t end_ns = unit->end_ns >= 0 ? unit->end_ns : unit->begun_ns;
-    struct unit_place place = {number_of(run, lane->at.node), lane->at.shares->pus,
-                               lane->at.shares->pu_count};
     if (!now && unit->end_ns < 0)
         return false;
-    if (!now && unit->shares == 1)
-        return unit_state_remember(run, &place, &lane->memory, unit->begun_ns, end_ns, ret);
     *ret = (struct unit_state){.frequency_hz = NAN, .temperature = NAN};
     for (size_t i = 0; i < unit->shares; i++) {
         const struct placement_share *share = &lane->at.shares[i];
         int64_t from_ns = placement_time_of(&lane->at, i, unit->begun_ns),
                 to_ns = placement_time_of(&lane->at, i, end_ns);
-        place = (struct unit_place){number_of(run, share->node), share->pus, share->pu_count};
+        struct unit_place place = {number_of(run, share->node), share->pus, share->pu_count};
         if (!now && !unit_state_is_known(run, place.node, to_ns))
             return false;
         struct unit_state own = unit_state_judge(run, &place, from_ns, to_ns);

@@ -1,15 +1,16 @@
 #include "engine/run/nodes/answers.h"
 
+#include "engine/foundation/memory.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 int answers_init(struct answers *answers, struct event_loop *loop, size_t most, void *context,
                  struct failure *failure) {
-    *answers = (struct answers){.loop = loop,
-                                .items = calloc(most ? most : 1, sizeof *answers->items),
-                                .most = most,
-                                .context = context};
-    return answers->items ? 0 : failure_memory(failure);
+    (void)failure;
+    *answers =
+        (struct answers){.loop = loop, .items = xcalloc(most, sizeof *answers->items), .context = context};
+    return 0;
 }
 
 struct answer *answers_ask(struct answers *answers, struct agent_link *link, size_t node, size_t item) {

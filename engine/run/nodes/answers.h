@@ -35,7 +35,7 @@ struct answer {
 struct answers {
     struct event_loop *loop;
     struct answer *items;
-    size_t count, open, most;
+    size_t count, open;
     void *context; /* the asker's */
 };
 

@@ -24,18 +24,16 @@ static int64_t offset_of(const struct agent_clock *clock) {
     return difference(clock->node_wall_ns, clock->engine_wall_ns);
 }
 
+static int64_t bound_of(const struct agent_clock *clock) {
+    return (clock->round_trip_ns + 1) / 2;
+}
+
 static void journal_clock(struct run *run, const struct run_node *node, enum run_clock which) {
-    const struct agent_clock *clock = &node->clocks[which];
-    journal_begin(run->journal, "clock");
-    journal_string(run->journal, "node", node->name);
-    journal_string(run->journal, "when", which == RUN_CLOCK_START ? "start" : "end");
-    journal_integer(run->journal, "offset_ns", offset_of(clock));
-    journal_integer(run->journal, "bound_ns", (clock->round_trip_ns + 1) / 2);
-    journal_integer(run->journal, "engine_wall_ns", clock->engine_wall_ns);
-    journal_integer(run->journal, "engine_monotonic_ns", clock->engine_monotonic_ns);
-    journal_integer(run->journal, "node_wall_ns", clock->node_wall_ns);
-    journal_integer(run->journal, "node_monotonic_ns", clock->node_monotonic_ns);
-    journal_end(run->journal);
+    struct journal *journal = run_begin_entry(run, "clock", node);
+    journal_string(journal, "when", which == RUN_CLOCK_START ? "start" : "end");
+    journal_integer(journal, "offset_ns", offset_of(&node->clocks[which]));
+    journal_integer(journal, "bound_ns", bound_of(&node->clocks[which]));
+    journal_end(journal);
 }
 
 static void add_clock(cJSON *object, const char *key, const struct agent_clock *clock) {
@@ -45,7 +43,7 @@ static void add_clock(cJSON *object, const char *key, const struct agent_clock *
     }
     cJSON *item = json_add_object(object, key);
     json_add_int64(item, "offset_ns", offset_of(clock));
-    json_add_int64(item, "bound_ns", (clock->round_trip_ns + 1) / 2);
+    json_add_int64(item, "bound_ns", bound_of(clock));
     json_add_int64(item, "round_trip_ns", clock->round_trip_ns);
     json_add_uint64(item, "exchanges", clock->exchanges);
     json_add_int64(item, "engine_wall_ns", clock->engine_wall_ns);
@@ -74,8 +72,6 @@ static void add_drift(cJSON *object, const struct agent_clock clocks[static RUN_
 
 static int write_clock(struct run *run, const struct run_node *node, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    if (!object)
-        return failure_memory(failure);
     add_clock(object, "start", &node->clocks[RUN_CLOCK_START]);
     add_clock(object, "end", &node->clocks[RUN_CLOCK_END]);
     add_drift(object, node->clocks);
@@ -86,12 +82,12 @@ static int write_clock(struct run *run, const struct run_node *node, struct fail
 static void note_spread(struct run *run) {
     int64_t least = INT64_MAX, most = INT64_MIN, bound = 0;
     size_t known = 0;
-    for (size_t i = 0; i < run->node_count; i++) {
-        const struct agent_clock *clock = &run->nodes[i].clocks[RUN_CLOCK_START];
-        if (clock->exchanges == 0 || !run_concerns(run, i))
+    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+        const struct agent_clock *clock = &node->clocks[RUN_CLOCK_START];
+        if (clock->exchanges == 0)
             continue;
         known++;
-        int64_t offset = offset_of(clock), half = (clock->round_trip_ns + 1) / 2;
+        int64_t offset = offset_of(clock), half = bound_of(clock);
         least = offset < least ? offset : least;
         most = offset > most ? offset : most;
         bound = half > bound ? half : bound;

@@ -1,9 +1,10 @@
 #include "engine/run/nodes/command.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/out.h"
+#include "engine/run/nodes/software.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,25 +23,26 @@ enum {
 struct issue {
     struct run *run;
     const struct node_command *command;
-    char **lines; /* for people, one a node that was asked; NULL for the others */
-    char *kept;   /* folder for output, below the run's; NULL: none is kept */
+    struct node_texts lines;               /* for people, of the nodes that were asked */
+    char *kept;                            /* folder for output, below the run's; NULL: none is kept */
+    const char **arguments, **environment; /* of the node that was asked last, with its software */
     struct node_result *results;
 };
 
 static void clear_issue(struct issue *issue) {
-    for (size_t i = 0; issue->lines && i < issue->run->node_count; i++)
-        free(issue->lines[i]);
-    free(issue->lines);
+    node_texts_clear(&issue->lines);
     free(issue->kept);
+    free(issue->arguments);
+    free(issue->environment);
     if (issue->results)
         node_results_free(issue->run->group, issue->results);
 }
 
 static char *describe(const char *const *arguments) {
-    struct text line;
+    cleanup(text_clear) struct text line;
     text_init(&line, LINE_BYTES_MOST);
     experiment_command_describe((char *const *)arguments, &line);
-    return text_take(&line);
+    return xstrdup(line.bytes);
 }
 
 static int specify(size_t node, struct remote_command_specification *ret, void *context,
@@ -53,26 +55,30 @@ static int specify(size_t node, struct remote_command_specification *ret, void *
     int r = command->specify ? command->specify(issue->run, node, ret, command->context, failure) : 0;
     if (r < 0)
         return r;
+    if (command->in_software) {
+        free(issue->arguments);
+        free(issue->environment);
+        issue->arguments = software_join(software_prefix(issue->run), ret->arguments);
+        issue->environment =
+            software_join(software_environment(issue->run, &issue->run->nodes[node]), ret->environment);
+        ret->arguments = issue->arguments;
+        ret->environment = issue->environment;
+        ret->folder = RUN_WORK_FOLDER;
+    }
     ret->timeout_ms = command->name || command->shown ? 0 : QUESTION_TIMEOUT_MS;
     ret->output_limit = ret->error_limit = OUTPUT_MOST;
-    if (!issue->lines[node])
-        issue->lines[node] = command->shown ? strdup(command->shown) : describe(ret->arguments);
-    return issue->lines[node] ? 0 : failure_memory(failure);
+    if (!issue->lines.items[node])
+        issue->lines.items[node] = command->shown ? xstrdup(command->shown) : describe(ret->arguments);
+    return 0;
 }
 
 /* ---- What they wrote -------------------------------------------------------------------------------------
  */
 
-/* "logs/commands/003-setup", made. */
-static int open_kept(struct issue *issue, struct failure *failure) {
-    issue->kept = text_format("logs/commands/%03u-%s", ++issue->run->commands_kept, issue->command->name);
-    return issue->kept ? run_make_folder(issue->run, issue->kept, failure) : failure_memory(failure);
-}
-
 static char *output_key(const struct node_result *result) {
     const char *output = result->output.file ? result->output.hash : "-",
                *error = result->error.file ? result->error.hash : "-";
-    return result->output.file || result->error.file ? text_format("%s %s", output, error) : NULL;
+    return result->output.file || result->error.file ? xformat("%s %s", output, error) : NULL;
 }
 
 static void forget_file(struct node_stream *stream) {
@@ -83,34 +89,23 @@ static void forget_file(struct node_stream *stream) {
 }
 
 /* Of nodes on which a command wrote the same, the first one's files stay; KEEPER[i] is that of node i. */
-static int keep_once(struct issue *issue, size_t *keeper, struct failure *failure) {
-    struct run *run = issue->run;
-    char **keys = calloc(run->node_count, sizeof *keys);
-    struct node_kinds kinds = {0};
-    int r = keys ? 0 : -ENOMEM;
-    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+static void keep_once(struct issue *issue, const char *folder, size_t *keeper) {
+    size_t count = issue->run->node_count;
+    cleanup(node_texts_clear) struct node_texts keys = node_texts_new(count);
+    for (size_t i = 0; i < count; i++) {
         keeper[i] = i;
-        keys[i] = output_key(&issue->results[i]);
+        keys.items[i] = output_key(&issue->results[i]);
     }
-    if (r == 0)
-        r = node_kinds_init(&kinds, (const char *const *)keys, run->node_count);
-    for (size_t k = 0; r == 0 && k < kinds.count; k++)
+    cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(&keys);
+    for (size_t k = 0; k < kinds.count; k++)
         for (size_t j = 1; j < kinds.items[k].count; j++) {
             struct node_result *same = &issue->results[kinds.items[k].nodes[j]];
             keeper[kinds.items[k].nodes[j]] = kinds.items[k].nodes[0];
             forget_file(&same->output);
             forget_file(&same->error);
         }
-    if (r == 0 && kinds.count == 0) {
-        cleanup_free char *folder = run_path(run, issue->kept);
-        if (folder)
-            rmdir(folder);
-    }
-    node_kinds_clear(&kinds);
-    for (size_t i = 0; keys && i < run->node_count; i++)
-        free(keys[i]);
-    free(keys);
-    return r < 0 ? failure_memory(failure) : 0;
+    if (kinds.count == 0)
+        rmdir(folder);
 }
 
 /* ---- Records ---------------------------------------------------------------------------------------------
@@ -118,23 +113,20 @@ static int keep_once(struct issue *issue, size_t *keeper, struct failure *failur
 
 static void log_lines(struct issue *issue) {
     struct run *run = issue->run;
-    struct node_kinds kinds;
-    if (node_kinds_init(&kinds, (const char *const *)issue->lines, run->node_count) < 0)
-        return;
+    cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(&issue->lines);
     for (size_t k = 0; k < kinds.count; k++) {
         cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-        run_log(run, "%s: %s", who ? who : "nodes", kinds.items[k].value);
+        run_log(run, "%s: %s", who, kinds.items[k].value);
     }
-    node_kinds_clear(&kinds);
 }
 
 /* Where what node KEEPER wrote is, which is what this node wrote too. */
 static void journal_stream(const struct issue *issue, const char *key, size_t keeper, const char *suffix,
                            const struct node_stream *stream) {
-    cleanup_free char *name =
-        stream->file ? text_format("%s/%s.%s", issue->kept, issue->run->nodes[keeper].name, suffix) : NULL;
-    if (name)
-        journal_string(issue->run->journal, key, name);
+    if (!stream->file)
+        return;
+    cleanup_free char *name = xformat("%s/%s.%s", issue->kept, issue->run->nodes[keeper].name, suffix);
+    journal_string(issue->run->journal, key, name);
 }
 
 static void journal_result(struct issue *issue, size_t node, size_t keeper) {
@@ -145,7 +137,7 @@ static void journal_result(struct issue *issue, size_t node, size_t keeper) {
     journal_begin(journal, "command");
     journal_string(journal, "phase", run_phase_names[issue->run->phase]);
     journal_string(journal, "node", issue->run->nodes[node].name);
-    journal_string(journal, "command", issue->lines[node]);
+    journal_string(journal, "command", issue->lines.items[node]);
     journal_integer(journal, "started_ns", result->start.wall_ns);
     journal_integer(journal, "started_monotonic_ns", result->start.monotonic_ns);
     journal_integer(journal, "ended_ns", result->exit.wall_ns);
@@ -179,35 +171,32 @@ static void append_tail(struct text *sentence, const struct node_stream *stream)
         text_append_character(sentence, (unsigned char)bytes[i] < ' ' ? ' ' : bytes[i]);
 }
 
-static int complain_of_one(const struct issue *issue, size_t node, struct failure *failure) {
+/* Why one node, or the last of BAD ones, could not do it. Of many nodes the failure has the first line that
+ * they wrote; a compiler says why behind it. */
+static int complain(const struct issue *issue, size_t node, size_t bad, struct failure *failure) {
     const struct node_result *result = &issue->results[node];
-    if (result->outcome == NODE_FAILED) {
-        if (failure)
-            *failure = result->failure;
-        return result->failure.code;
+    const char *name = issue->run->nodes[node].name, *line = issue->lines.items[node];
+    if (bad == 1 && result->outcome == NODE_FAILED) {
+        *failure = result->failure;
+        return failure->code;
     }
-    char how[128];
     cleanup(text_clear) struct text tail;
     text_init(&tail, FAILURE_TEXT_SIZE);
     append_tail(&tail, result->error.total ? &result->error : &result->output);
-    run_log(issue->run, "  node %s: %s", issue->run->nodes[node].name, tail.bytes);
-    return failure_set_kind(failure, FAILURE_EXPERIMENT, -ECHILD, "on node %s, '%.300s' %s%s%s",
-                            issue->run->nodes[node].name, issue->lines[node],
-                            remote_exit_describe(&result->exit, how, sizeof how), tail.length ? ": " : "",
-                            tail.bytes);
-}
-
-/* Of many nodes the failure has the first line that they wrote; a compiler says why behind it. */
-static int add_end(const struct issue *issue, size_t node, struct failure *failure) {
-    const struct node_result *result = &issue->results[node];
-    cleanup(text_clear) struct text tail;
-    text_init(&tail, FAILURE_TEXT_SIZE);
-    append_tail(&tail, result->error.total ? &result->error : &result->output);
-    if (tail.length && !strstr(failure->text, tail.bytes)) {
-        size_t length = strlen(failure->text);
-        snprintf(failure->text + length, sizeof failure->text - length, "; on node %s it ended in: %s",
-                 issue->run->nodes[node].name, tail.bytes);
+    if (bad == 1) {
+        char how[128];
+        run_log(issue->run, "  node %s: %s", name, tail.bytes);
+        return failure_set_kind(failure, FAILURE_EXPERIMENT, -ECHILD, "on node %s, '%.300s' %s%s%s", name,
+                                line, remote_exit_describe(&result->exit, how, sizeof how),
+                                tail.length ? ": " : "", tail.bytes);
     }
+    if (node_results_failure(issue->run->group, issue->results, failure) == 0)
+        return 0;
+    failure_prefix(failure, "'%.200s'", line ? line : "");
+    size_t length = strlen(failure->text);
+    if (tail.length && !strstr(failure->text, tail.bytes))
+        snprintf(failure->text + length, sizeof failure->text - length, "; on node %s it ended in: %s", name,
+                 tail.bytes);
     return failure->code;
 }
 
@@ -235,38 +224,35 @@ static int check_results(const struct issue *issue, struct failure *failure) {
         *failure = run->loss;
         return run->loss.code;
     }
-    if (bad == 1)
-        return complain_of_one(issue, last, failure);
-    int r = node_results_failure(run->group, issue->results, failure);
-    if (r == 0)
-        return 0;
-    failure_prefix(failure, "'%.200s'", issue->lines[last] ? issue->lines[last] : "");
-    return add_end(issue, last, failure);
+    return complain(issue, last, bad, failure);
 }
 
 int node_command_run(struct run *run, const struct node_command *command, struct node_result **ret,
                      struct failure *failure) {
     cleanup(clear_issue) struct issue issue = {
-        .run = run, .command = command, .lines = calloc(run->node_count, sizeof *issue.lines)};
-    cleanup_free size_t *keeper = calloc(run->node_count, sizeof *keeper);
-    if (!issue.lines || !keeper)
-        return failure_memory(failure);
-    int r = command->name ? open_kept(&issue, failure) : 0;
-    cleanup_free char *folder = issue.kept ? run_path(run, issue.kept) : NULL;
-    if (r == 0 && issue.kept && !folder)
-        r = failure_memory(failure);
-    struct node_group_command group_command = {.specify = specify,
-                                               .context = &issue,
-                                               .folder = folder,
-                                               .nodes = command->nodes,
-                                               .kept = command->kept};
-    if (r == 0)
-        r = node_group_run(run->group, &group_command, &issue.results, failure);
-    log_lines(&issue);
-    if (r == 0 && issue.kept)
-        r = keep_once(&issue, keeper, failure);
+        .run = run, .command = command, .lines = node_texts_new(run->node_count)};
+    cleanup_free size_t *keeper = xcalloc(run->node_count, sizeof *keeper);
+    cleanup_free char *folder = NULL;
+    int r = 0;
+    if (command->name) {
+        issue.kept = xformat("logs/commands/%03u-%s", ++run->commands_kept, command->name);
+        folder = run_path(run, issue.kept);
+        r = run_make_folder(run, issue.kept, failure);
+    }
     if (r < 0)
         return r;
+    r = node_group_run(run->group,
+                       &(struct node_group_command){.specify = specify,
+                                                    .context = &issue,
+                                                    .folder = folder,
+                                                    .nodes = command->nodes,
+                                                    .kept = command->kept},
+                       &issue.results, failure);
+    log_lines(&issue);
+    if (r < 0)
+        return r;
+    if (folder)
+        keep_once(&issue, folder, keeper);
     for (size_t i = 0; i < run->node_count; i++)
         journal_result(&issue, i, keeper[i]);
     run_commit(run, NULL); /* a failure to write shows again at the phase's end */

@@ -8,12 +8,14 @@
 #include "engine/run/run-state.h"
 
 struct node_command {
-    /* The same on every node, ... */
+    /* The same on every node. */
     const char *const *arguments;
     const char *const *environment; /* additions; NULL: none */
     const char *folder;             /* below the agent's own; NULL: that */
-    /* ... or, when not NULL, asked for each node: sets these three in *RET, to what stays until the command
-     * is over. */
+    /* It works in RUN_WORK_FOLDER, with the software that the experiment has loaded, in its container. */
+    bool in_software;
+    /* When not NULL, asked for each node: sets the first three of these in *RET, to what stays until the next
+     * call, or until the command is over. */
     int (*specify)(struct run *run, size_t node, struct remote_command_specification *ret, void *context,
                    struct failure *failure);
     void *context;

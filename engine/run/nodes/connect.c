@@ -13,6 +13,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,93 +28,33 @@ static const int64_t leave_timeout_ns = 30 * EVENT_SECOND;
  */
 
 char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count) {
-    cleanup_free const char **names = calloc(count ? count : 1, sizeof *names);
-    struct text words;
-    text_init(&words, 16 << 20);
-    for (size_t i = 0; names && i < count; i++)
+    cleanup_free const char **names = xcalloc(count, sizeof *names);
+    cleanup(text_clear) struct text words;
+    text_init(&words, 16 << 20); /* more than NODE_GROUP_MOST names of NODE_NAME_MOST bytes */
+    for (size_t i = 0; i < count; i++)
         names[i] = run->nodes[nodes[i]].name;
-    int r = names ? host_list_fold(names, count, &words) : -ENOMEM;
-    if (r < 0) {
-        text_clear(&words);
-        return NULL;
-    }
-    return text_take(&words);
+    (void)host_list_fold(names, count, &words);
+    return xstrdup(words.bytes);
 }
 
 char *run_nodes_in_words(const struct run *run, const size_t *nodes, size_t count) {
     cleanup_free char *folded = run_fold_nodes(run, nodes, count);
-    return folded ? text_format("%s %s", count == 1 ? "node" : "nodes", folded) : NULL;
+    return xformat("%s %s", count == 1 ? "node" : "nodes", folded);
 }
 
-int run_note_kinds(struct run *run, const char *const *words) {
-    struct node_kinds kinds = {0};
-    int r = node_kinds_init(&kinds, words, run->node_count);
-    for (size_t k = 0; r == 0 && k < kinds.count; k++) {
+void run_note_kinds(struct run *run, const struct node_texts *words) {
+    cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(words);
+    for (size_t k = 0; k < kinds.count; k++) {
         cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-        run_note(run, "%s: %s", who ? who : "nodes", kinds.items[k].value);
-    }
-    node_kinds_clear(&kinds);
-    return r;
-}
-
-/* They come back together, but may have broken one after another. */
-static void tell_resumed(struct run *run, const struct node_kind *kind, const char *who) {
-    int64_t least = INT64_MAX, most = 0;
-    for (size_t i = 0; i < kind->count; i++) {
-        int64_t outage = run->nodes[kind->nodes[i]].outage_ns;
-        least = outage < least ? outage : least;
-        most = outage > most ? outage : most;
-    }
-    char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE];
-    number_describe_duration((double)least * 1e-9, low);
-    number_describe_duration((double)most * 1e-9, high);
-    bool same = strcmp(low, high) == 0;
-    run_note(run, "%s: the link is there again after %s%s%s; nothing was lost", who, low, same ? "" : " to ",
-             same ? "" : high);
-}
-
-static void tell_kind(struct run *run, const struct node_kind *kind) {
-    const struct run_node *first = &run->nodes[kind->nodes[0]];
-    cleanup_free char *who = run_nodes_in_words(run, kind->nodes, kind->count);
-    if (!who)
-        return;
-    switch (first->news) {
-    case RUN_NEWS_BROKEN:
-        run_note(run, "%s: the link broke (%s); what runs there goes on, and the link is sought", who,
-                 first->news_why.text);
-        break;
-    case RUN_NEWS_RESUMED:
-        tell_resumed(run, kind, who);
-        break;
-    case RUN_NEWS_LOST:
-        run_note(run, "%s: lost: %s", who, first->news_why.text);
-        break;
-    case RUN_NEWS_OUT:
-        run_note(run, "%s: taken out of the run (%s): %s; what was measured there is kept, %s", who,
-                 first->out, first->news_why.text,
-                 run_count_in(run) > 0 ? "and the others go on" : "and nobody is left");
-        break;
-    case RUN_NEWS_NONE:
-        break;
+        run_note(run, "%s: %s", who, kinds.items[k].value);
     }
 }
 
 void run_tell_news(struct run *run) {
-    char **keys = calloc(run->node_count ? run->node_count : 1, sizeof *keys);
-    struct node_kinds kinds = {0};
-    for (size_t i = 0; keys && i < run->node_count; i++)
-        if (run->nodes[i].news != RUN_NEWS_NONE)
-            keys[i] = text_format("%d %s %s", (int)run->nodes[i].news,
-                                  run->nodes[i].out ? run->nodes[i].out : "", run->nodes[i].news_why.text);
-    if (keys && node_kinds_init(&kinds, (const char *const *)keys, run->node_count) == 0)
-        for (size_t k = 0; k < kinds.count; k++)
-            tell_kind(run, &kinds.items[k]);
-    node_kinds_clear(&kinds);
-    for (size_t i = 0; keys && i < run->node_count; i++) {
-        run->nodes[i].news = RUN_NEWS_NONE;
-        free(keys[i]);
-    }
-    free(keys);
+    cleanup(node_texts_clear) struct node_texts news = node_texts_new(run->node_count);
+    for (size_t i = 0; i < run->node_count; i++)
+        news.items[i] = take_pointer(run->nodes[i].news);
+    run_note_kinds(run, &news);
 }
 
 /* ---- What the links say ----------------------------------------------------------------------------------
@@ -123,46 +65,41 @@ static void on_news_timer(struct event_source *source, void *context) {
     run_tell_news(context);
 }
 
-void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why) {
-    node->news = news;
-    node->news_why = why ? *why : (struct failure){0};
+void run_add_news(struct run *run, struct run_node *node, const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE + 128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    free(node->news);
+    node->news = xstrdup(sentence);
     if (run->news_timer && !event_source_timer_is_armed(run->news_timer))
         event_source_set_timer(run->news_timer, news_delay_ns, 0);
-}
-
-/* Of a node that is out nobody wants to hear more. */
-static void tell_of_link(struct run *run, struct run_node *node, enum run_news news,
-                         const struct failure *why) {
-    if (!node->out)
-        run_add_news(run, node, news, why);
 }
 
 /* Copies what is known of the agent while its first transport is there. */
 static void take_agent(struct run *run, struct run_node *node) {
     struct testbed_agent agent =
         run->campaign->testbed.backend->agent(run->testbed, take_pointer(node->transport));
-    node->agent_path = agent.path ? strdup(agent.path) : NULL;
+    node->agent_path = agent.path ? xstrdup(agent.path) : NULL;
     node->agent_delivered = agent.delivered;
     node->agent_built = agent.built;
     const struct agent_greeting *greeting = agent_link_greeting(node->link);
-    journal_begin(run->journal, "agent");
-    journal_string(run->journal, "node", node->name);
-    journal_string(run->journal, "version", greeting->version);
-    journal_string(run->journal, "path", node->agent_path);
-    journal_string(run->journal, "sha256", greeting->sha256[0] ? greeting->sha256 : NULL);
-    journal_string(run->journal, "how",
-                   node->agent_built       ? "built"
-                   : node->agent_delivered ? "delivered"
-                                           : "there");
+    const char *how = node->agent_built ? "built" : node->agent_delivered ? "delivered" : "there";
+    struct journal *journal = run_begin_entry(run, "agent", node);
+    journal_string(journal, "version", greeting->version);
+    journal_string(journal, "path", node->agent_path);
+    journal_string(journal, "sha256", greeting->sha256[0] ? greeting->sha256 : NULL);
+    journal_string(journal, "how", how);
     if (agent.damage)
-        journal_string(run->journal, "damage", agent.damage);
-    journal_integer(run->journal, "pid", greeting->pid);
+        journal_string(journal, "damage", agent.damage);
+    journal_integer(journal, "pid", greeting->pid);
     uint64_t session = agent_link_transport(node->link)->session;
     char digits[17];
     snprintf(digits, sizeof digits, "%016" PRIx64, session);
     if (session) /* without one, it leaves when we do */
-        journal_string(run->journal, "session", digits);
-    journal_end(run->journal);
+        journal_string(journal, "session", digits);
+    journal_end(journal);
     if (agent.damage)
         run_note(run, "node %s: %s; a new agent was delivered", node->name, agent.damage);
     run_log(run, "node %s: agent %s, process %ld", node->name, greeting->version, (long)greeting->pid);
@@ -170,13 +107,12 @@ static void take_agent(struct run *run, struct run_node *node) {
 
 static void journal_link(struct run *run, const char *event, const struct run_node *node,
                          const struct failure *why) {
-    journal_begin(run->journal, event);
-    journal_string(run->journal, "node", node->name);
+    struct journal *journal = run_begin_entry(run, event, node);
     if (why)
-        journal_string(run->journal, "sentence", why->text);
+        journal_string(journal, "sentence", why->text);
     else
-        journal_integer(run->journal, "outage_ns", node->outage_ns);
-    journal_end(run->journal);
+        journal_integer(journal, "outage_ns", node->outage_ns);
+    journal_end(journal);
 }
 
 void run_give_up_broken(struct run *run) {
@@ -202,18 +138,23 @@ static void on_node(struct node_group *group, size_t number, enum agent_link_sta
     struct run *run = context;
     struct run_node *node = &run->nodes[number];
     bool was_ready = !node->transport;
+    char outage[NUMBER_TEXT_SIZE];
     if (state == AGENT_LINK_READY && !was_ready) {
         take_agent(run, node);
     } else if (state == AGENT_LINK_READY) {
         node->outage_ns = clock_monotonic_ns() - node->broken_ns;
         node->broken_ns = 0;
         journal_link(run, "link-resumed", node, NULL);
-        tell_of_link(run, node, RUN_NEWS_RESUMED, NULL);
+        if (!node->out)
+            run_add_news(run, node, "the link is there again after %s; nothing was lost",
+                         number_describe_duration(ceil((double)node->outage_ns * 1e-9), outage));
     } else if (state == AGENT_LINK_BROKEN) {
         node->broken_ns = clock_monotonic_ns();
         node->breaks++;
         journal_link(run, "link-broken", node, why);
-        tell_of_link(run, node, RUN_NEWS_BROKEN, why);
+        if (!node->out)
+            run_add_news(run, node, "the link broke (%s); what runs there goes on, and the link is sought",
+                         why->text);
         /* A node may have been cut off long before its silence is noticed. Not at once: the link that tells
          * is not closed while it does. */
         event_source_defer(run->give_up);
@@ -222,7 +163,7 @@ static void on_node(struct node_group *group, size_t number, enum agent_link_sta
         /* Of those that never were there, connecting itself tells. Where the run cannot go on without it,
          * whoever waits for the node finds that out. */
         if (was_ready && run_take_out(run, node, NODE_OUT_LOST, why, NULL) < 0)
-            tell_of_link(run, node, RUN_NEWS_LOST, why);
+            run_add_news(run, node, "lost: %s", why->text);
     }
 }
 
@@ -251,15 +192,15 @@ int run_merge_failures(struct run *run, struct failure *failures, const char *wh
 }
 
 int run_check_nodes(struct run *run, struct failure *failure) {
-    cleanup_free struct failure *failures = xcalloc(run->node_count ? run->node_count : 1, sizeof *failures);
-    for (size_t i = 0; i < run->node_count; i++) {
-        const struct failure *why = agent_link_failure(run->nodes[i].link);
-        if (node_group_is_there(run->group, i) || !run_concerns(run, i))
+    cleanup_free struct failure *failures = xcalloc(run->node_count, sizeof *failures);
+    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+        size_t i = node->number;
+        const struct failure *why = agent_link_failure(node->link);
+        if (node_group_is_there(run->group, i))
             continue;
+        failure_set(&failures[i], -ENOTCONN, "its agent is gone");
         if (why)
             failures[i] = *why;
-        else
-            failure_set(&failures[i], -ENOTCONN, "its agent is gone");
     }
     return run_merge_failures(run, failures, "lost", failure);
 }
@@ -272,22 +213,22 @@ int run_phase_deploy(struct run *run, struct failure *failure) {
     struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = run};
     run->news_timer = event_loop_add_timer(run->loop, -1, 0, on_news_timer, run);
     run->give_up = event_loop_add_deferred(run->loop, on_give_up, run);
-    if (!run->news_timer || !run->give_up)
-        return failure_memory(failure);
     int r = node_group_new(run->loop, &listener, &run->group);
+    if (!run->news_timer || !run->give_up || r < 0)
+        return failure_memory(failure);
     struct agent_link_policy policy = backend->policy(run->testbed);
-    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+    for (size_t i = 0; i < run->node_count; i++) {
         struct transport *transport;
         r = backend->connect(run->testbed, i, &transport, failure);
         if (r == 0)
             r = node_group_add(run->group, transport, &policy, failure);
         if (r < 0)
-            break;
+            return r;
         run->nodes[i].transport = transport;
         run->nodes[i].link = node_group_link(run->group, i);
         node_group_leave_out(run->group, i, !run_node_is_in(&run->nodes[i]));
     }
-    return r;
+    return 0;
 }
 
 /* Those that cannot be reached are out, if the run may go on without them. */
@@ -349,13 +290,13 @@ static void take_statistics(struct agent_link *link, const struct agent_statisti
     answers_take(answer);
     if (failure)
         return;
-    journal_begin(run->journal, "agent-cost");
-    journal_string(run->journal, "node", run->nodes[answer->node].name);
-    journal_integer(run->journal, "user_us", statistics->user_us);
-    journal_integer(run->journal, "system_us", statistics->system_us);
-    journal_integer(run->journal, "rss_peak_bytes", (int64_t)statistics->rss_peak_bytes);
-    journal_integer(run->journal, "link_breaks", run->nodes[answer->node].breaks);
-    journal_end(run->journal);
+    const struct run_node *node = &run->nodes[answer->node];
+    struct journal *journal = run_begin_entry(run, "agent-cost", node);
+    journal_integer(journal, "user_us", statistics->user_us);
+    journal_integer(journal, "system_us", statistics->system_us);
+    journal_integer(journal, "rss_peak_bytes", (int64_t)statistics->rss_peak_bytes);
+    journal_integer(journal, "link_breaks", node->breaks);
+    journal_end(journal);
 }
 
 void run_record_agent_costs(struct run *run) {

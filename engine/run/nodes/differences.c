@@ -17,30 +17,47 @@ static const double memory_tolerance = 0.02;
 
 enum { KINDS_SHOWN = 4 };
 
-static char *cpu_model(const struct run_node *node) {
-    return strdup(node->cpu_model ? node->cpu_model : node->facts->machine);
+static char *cpu_model(const struct run *run, const struct run_node *node) {
+    (void)run;
+    return xstrdup(node->cpu_model ? node->cpu_model : node->facts->machine);
 }
 
-static char *core_count(const struct run_node *node) {
-    return text_format("%zu", node->core_count);
+static char *core_count(const struct run *run, const struct run_node *node) {
+    (void)run;
+    return xformat("%zu", node->core_count);
 }
 
-static char *kernel(const struct run_node *node) {
-    return text_format("%s %s", node->facts->kernel_name, node->facts->kernel_release);
+static char *kernel(const struct run *run, const struct run_node *node) {
+    (void)run;
+    return xformat("%s %s", node->facts->kernel_name, node->facts->kernel_release);
 }
 
-static char *logical_cpus(const struct run_node *node) {
-    return text_format("%zu", node->facts->pu_count);
+static char *logical_cpus(const struct run *run, const struct run_node *node) {
+    (void)run;
+    return xformat("%zu", node->facts->pu_count);
+}
+
+/* Of a node, that of the smallest which its own exceeds by no more than the tolerance. */
+static char *memory(const struct run *run, const struct run_node *node) {
+    char text[NUMBER_TEXT_SIZE];
+    double own = (double)node->facts->memory_total, least = own;
+    for (size_t i = 0; i < run->node_count; i++) {
+        double other = run_node_is_in(&run->nodes[i]) ? (double)run->nodes[i].facts->memory_total : own;
+        if (other < least && own <= other * (1 + memory_tolerance))
+            least = other;
+    }
+    return xstrdup(number_describe_bytes(least, text));
 }
 
 static const struct {
     const char *what;
-    char *(*value)(const struct run_node *node);
+    char *(*value)(const struct run *run, const struct run_node *node);
 } properties[] = {
     {"processor", cpu_model},
     {"physical cores", core_count},
     {"logical CPUs", logical_cpus},
     {"kernel", kernel},
+    {"memory", memory},
 };
 
 static void journal_kind(struct run *run, const char *what, const struct node_kind *kind) {
@@ -53,104 +70,48 @@ static void journal_kind(struct run *run, const char *what, const struct node_ki
 }
 
 /* "the nodes differ in kernel: nodes a-[1-31]: Linux 6.1; node a-32: Linux 5.10" */
-int run_note_difference(struct run *run, const char *what, const char *const *values,
-                        struct failure *failure) {
-    struct node_kinds kinds;
-    if (node_kinds_init(&kinds, values, run->node_count) < 0)
-        return failure_memory(failure);
-    if (kinds.count > 1) {
-        cleanup(text_clear) struct text sentence;
-        text_init(&sentence, 16 << 10);
-        for (size_t k = 0; k < kinds.count; k++) {
-            cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-            if (who && k < KINDS_SHOWN)
-                text_printf(&sentence, "%s%s: %s", k ? "; " : "", who, kinds.items[k].value);
-            journal_kind(run, what, &kinds.items[k]);
-        }
-        if (kinds.count > KINDS_SHOWN)
-            text_printf(&sentence, "; and %zu kinds more", kinds.count - KINDS_SHOWN);
-        run_note(run, "the nodes differ in %s: %s", what, sentence.bytes);
+void run_note_difference(struct run *run, const char *what, const struct node_texts *values) {
+    cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(values);
+    cleanup(text_clear) struct text sentence;
+    text_init(&sentence, 16 << 10);
+    if (kinds.count < 2)
+        return;
+    for (size_t k = 0; k < kinds.count; k++) {
+        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
+        if (k < KINDS_SHOWN)
+            text_printf(&sentence, "%s%s: %s", k ? "; " : "", who, kinds.items[k].value);
+        journal_kind(run, what, &kinds.items[k]);
     }
-    node_kinds_clear(&kinds);
-    return 0;
-}
-
-static int tell_property(struct run *run, const char *what, char *(*value)(const struct run_node *node),
-                         struct failure *failure) {
-    char **values = calloc(run->node_count, sizeof *values);
-    int r = values ? 0 : failure_memory(failure);
-    for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        if (run_node_is_in(&run->nodes[i]) && !(values[i] = value(&run->nodes[i])))
-            r = failure_memory(failure);
-    if (r == 0)
-        r = run_note_difference(run, what, (const char *const *)values, failure);
-    for (size_t i = 0; values && i < run->node_count; i++)
-        free(values[i]);
-    free(values);
-    return r;
-}
-
-struct sized {
-    uint64_t memory;
-    size_t node;
-};
-
-static int compare_memories(const void *a, const void *b) {
-    uint64_t left = ((const struct sized *)a)->memory, right = ((const struct sized *)b)->memory;
-    return (left > right) - (left < right);
-}
-
-/* Nodes within the tolerance of the smallest of their kind are alike. */
-static int tell_memory(struct run *run, struct failure *failure) {
-    cleanup_free struct sized *sorted = xcalloc(run->node_count, sizeof *sorted);
-    cleanup_free char *texts = xcalloc(run->node_count, NUMBER_TEXT_SIZE);
-    cleanup_free const char **values = xcalloc(run->node_count, sizeof *values);
-    size_t count = 0;
-    for (size_t i = 0; i < run->node_count; i++)
-        if (run_node_is_in(&run->nodes[i]))
-            sorted[count++] = (struct sized){run->nodes[i].facts->memory_total, i};
-    qsort(sorted, count, sizeof *sorted, compare_memories);
-    double smallest = 0;
-    for (size_t i = 0; i < count; i++) {
-        double memory = (double)sorted[i].memory;
-        bool alike = i > 0 && memory <= smallest * (1 + memory_tolerance);
-        char *text = texts + i * NUMBER_TEXT_SIZE;
-        if (!alike)
-            smallest = memory;
-        values[sorted[i].node] = number_describe_bytes(smallest, text);
-    }
-    return run_note_difference(run, "memory", values, failure);
+    if (kinds.count > KINDS_SHOWN)
+        text_printf(&sentence, "; and %zu kinds more", kinds.count - KINDS_SHOWN);
+    run_note(run, "the nodes differ in %s: %s", what, sentence.bytes);
 }
 
 /* Two names of one machine would measure each other. */
-static int tell_machines(struct run *run, struct failure *failure) {
-    cleanup_free const char **values = xcalloc(run->node_count, sizeof *values);
+static void note_machines(struct run *run) {
+    cleanup(node_texts_clear) struct node_texts values = node_texts_new(run->node_count);
     for (size_t i = 0; i < run->node_count; i++)
         if (run_node_is_in(&run->nodes[i]) && run->nodes[i].facts->boot_id[0])
-            values[i] = run->nodes[i].facts->boot_id;
-    struct node_kinds kinds;
-    if (node_kinds_init(&kinds, values, run->node_count) < 0)
-        return failure_memory(failure);
-    for (size_t k = 0; k < kinds.count; k++)
-        if (kinds.items[k].count > 1) {
-            cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-            run_note(run, "%s are one machine: they have the same boot id, and disturb each other",
-                     who ? who : "nodes");
-            journal_kind(run, "machine", &kinds.items[k]);
-        }
-    node_kinds_clear(&kinds);
-    return 0;
+            values.items[i] = xstrdup(run->nodes[i].facts->boot_id);
+    cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(&values);
+    for (size_t k = 0; k < kinds.count; k++) {
+        if (kinds.items[k].count < 2)
+            continue;
+        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
+        run_note(run, "%s are one machine: they have the same boot id, and disturb each other", who);
+        journal_kind(run, "machine", &kinds.items[k]);
+    }
 }
 
-int run_note_differences(struct run *run, struct failure *failure) {
-    int r = 0;
+void run_note_differences(struct run *run) {
     if (run_count_in(run) < 2)
-        return 0;
-    for (size_t i = 0; r == 0 && i < sizeof properties / sizeof *properties; i++)
-        r = tell_property(run, properties[i].what, properties[i].value, failure);
-    if (r == 0)
-        r = tell_memory(run, failure);
-    if (r == 0)
-        r = tell_machines(run, failure);
-    return r;
+        return;
+    for (size_t p = 0; p < sizeof properties / sizeof *properties; p++) {
+        cleanup(node_texts_clear) struct node_texts values = node_texts_new(run->node_count);
+        for (size_t i = 0; i < run->node_count; i++)
+            if (run_node_is_in(&run->nodes[i]))
+                values.items[i] = properties[p].value(run, &run->nodes[i]);
+        run_note_difference(run, properties[p].what, &values);
+    }
+    note_machines(run);
 }

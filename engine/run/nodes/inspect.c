@@ -4,12 +4,11 @@
 
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/nodes/facts.h"
 #include "engine/run/campaign/placement.h"
-#include "engine/run/nodes/answers.h"
+#include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/out.h"
 
 #include <errno.h>
@@ -53,85 +52,71 @@ enum { RAW_FILE_MOST = 8 << 20 };
 
 enum { RAW_FILES = sizeof raw_files / sizeof *raw_files };
 
-/* The raw files of all nodes, asked for at once. */
+/* The raw files of all nodes. */
 struct reading {
     struct run *run;
-    bool *unreadable; /* of node i, file j at i * RAW_FILES + j */
-    int code;
-    struct failure failure;
+    size_t file;      /* which of the files it is */
+    bool *unreadable; /* of node i, file j at i * RAW_FILES + j; owned, as is: */
+    struct node_texts microcodes;
+    struct failure failure; /* code 0: none */
 };
 
-static int keep_raw_file(const struct reading *reading, const struct answer *answer, const char *bytes,
-                         size_t length, struct failure *failure) {
-    struct run *run = reading->run;
-    cleanup_free char *folder = run_node_folder(run, &run->nodes[answer->node]);
-    cleanup_free char *name = folder ? text_format("%s/raw/%s", folder, raw_files[answer->item].name) : NULL;
-    return name ? run_write_file(run, name, bytes, length, failure) : failure_memory(failure);
+static void clear_reading(struct reading *reading) {
+    free(reading->unreadable);
+    node_texts_clear(&reading->microcodes);
 }
 
-static void take_raw_file(struct agent_link *link, const char *bytes, size_t length,
-                          const struct failure *failure, void *context) {
-    (void)link;
-    struct answer *answer = context;
-    struct reading *reading = answer->answers->context;
-    answers_take(answer);
-    if (failure)
-        reading->unreadable[answer->node * RAW_FILES + answer->item] = true;
-    else if (reading->code == 0)
-        reading->code = keep_raw_file(reading, answer, bytes, length, &reading->failure);
+/* The value of the first "KEY : value" line of /proc/cpuinfo, or NULL; the caller frees. */
+static char *cpuinfo_value(const char *cpuinfo, const char *key) {
+    size_t length = strlen(key);
+    for (const char *line = cpuinfo; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) != 0)
+            continue;
+        const char *value = line + length + strspn(line + length, " \t");
+        if (*value++ != ':')
+            continue;
+        value += strspn(value, " \t");
+        return xstrndup(value, strcspn(value, "\n"));
+    }
+    return NULL;
+}
+
+static void take_raw_file(size_t number, const char *bytes, size_t length, void *context) {
+    struct reading *reading = context;
+    struct run *run = reading->run;
+    struct run_node *node = &run->nodes[number];
+    const char *name = raw_files[reading->file].name;
+    if (strcmp(name, "cpuinfo") == 0) {
+        node->cpu_model = cpuinfo_value(bytes, "model name");
+        reading->microcodes.items[number] = cpuinfo_value(bytes, "microcode");
+    }
+    cleanup_free char *file = xformat("raw/%s", name), *path = run_node_path(run, node, file);
+    if (reading->failure.code == 0)
+        run_write_file(run, path, bytes, length, &reading->failure);
 }
 
 static int take_raw_files(struct reading *reading, struct failure *failure) {
     struct run *run = reading->run;
-    cleanup(answers_clear) struct answers answers = {0};
-    int r = answers_init(&answers, run->loop, run->node_count * RAW_FILES, reading, failure);
-    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
-        if (!run_concerns(run, i))
-            continue;
-        cleanup_free char *home = run_node_folder(run, &run->nodes[i]);
-        cleanup_free char *folder = home ? file_join(home, "raw") : NULL;
-        r = folder ? run_make_folder(run, folder, failure) : failure_memory(failure);
-        for (size_t j = 0; r == 0 && j < RAW_FILES; j++) {
-            struct answer *answer = answers_ask(&answers, run->nodes[i].link, i, j);
-            r = agent_link_read_file(answer->link, raw_files[j].path, RAW_FILE_MOST, take_raw_file, answer,
-                                     failure);
-            if (r < 0)
-                answers_take(answer);
-        }
+    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+        cleanup_free char *folder = run_node_path(run, node, "raw");
+        int r = run_make_folder(run, folder, failure);
+        if (r < 0)
+            return r;
     }
-    if (r == 0)
-        r = answers_wait(&answers, failure);
-    if (r == 0 && reading->code < 0) {
+    for (size_t j = 0; j < RAW_FILES; j++) {
+        cleanup_free struct failure *failures = NULL;
+        reading->file = j;
+        int r = node_group_read(run->group, raw_files[j].path, RAW_FILE_MOST, take_raw_file, reading,
+                                &failures, failure);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < run->node_count; i++)
+            reading->unreadable[i * RAW_FILES + j] = failures[i].code < 0;
+    }
+    if (reading->failure.code < 0)
         *failure = reading->failure;
-        r = reading->code;
-    }
-    return r;
-}
-
-/* The value of the first "KEY : value" line of /proc/cpuinfo, or NULL; the caller frees. */
-static char *cpuinfo_value(const struct run *run, const struct run_node *node, const char *key) {
-    cleanup_free char *folder = run_node_folder(run, node);
-    cleanup_free char *name = folder ? file_join(folder, "raw/cpuinfo") : NULL;
-    cleanup_free char *path = name ? run_path(run, name) : NULL;
-    struct text bytes;
-    text_init(&bytes, RAW_FILE_MOST);
-    char *value = NULL;
-    if (path && file_exists(path) && file_read(path, &bytes, NULL) == 0) {
-        for (const char *line = bytes.bytes; line && !value; line = strchr(line, '\n')) {
-            line += *line == '\n';
-            size_t length = strlen(key);
-            if (strncmp(line, key, length) != 0 ||
-                (line[length] != '\t' && line[length] != ' ' && line[length] != ':'))
-                continue;
-            const char *colon = strchr(line, ':');
-            if (colon) {
-                colon += 1 + strspn(colon + 1, " \t");
-                value = strndup(colon, strcspn(colon, "\n"));
-            }
-        }
-    }
-    text_clear(&bytes);
-    return value;
+    return reading->failure.code;
 }
 
 static void describe_topology(const struct node_facts *facts, cJSON *object) {
@@ -165,12 +150,10 @@ static void describe_agent(const struct run_node *node, cJSON *object) {
 }
 
 /* Which raw files the node does not have is said, so that absent is not taken for empty. */
-static int write_facts(struct run *run, struct run_node *node, const bool *unreadable,
-                       struct failure *failure) {
+static int write_facts(const struct reading *reading, const struct run_node *node, struct failure *failure) {
     const struct node_facts *facts = node->facts;
+    size_t number = node->number;
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    if (!object)
-        return failure_memory(failure);
     json_add_string(object, "host_name", facts->host_name);
     json_add_string(object, "kernel_name", facts->kernel_name);
     json_add_string(object, "kernel_release", facts->kernel_release);
@@ -187,61 +170,44 @@ static int write_facts(struct run *run, struct run_node *node, const bool *unrea
         json_add_string(environment, NULL, facts->environment[i]);
     cJSON *missing = json_add_array(object, "unreadable");
     for (size_t j = 0; j < RAW_FILES; j++)
-        if (unreadable[j])
+        if (reading->unreadable[number * RAW_FILES + j])
             json_add_string(missing, NULL, raw_files[j].path);
-    node->cpu_model = cpuinfo_value(run, node, "model name");
-    cleanup_free char *microcode = cpuinfo_value(run, node, "microcode");
     json_add_string(object, "cpu_model", node->cpu_model);
-    json_add_string(object, "microcode", microcode);
+    json_add_string(object, "microcode", reading->microcodes.items[number]);
     json_add_uint64(object, "physical_cores_usable", node->core_count);
     describe_agent(node, object);
-    return run_write_node_json(run, node, "facts.json", object, failure);
+    return run_write_node_json(reading->run, node, "facts.json", object, failure);
 }
 
 /* One sentence for all nodes that are alike. */
-static int note_nodes(struct run *run, struct failure *failure) {
-    char **words = calloc(run->node_count, sizeof *words);
-    int r = words ? 0 : -ENOMEM;
-    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
-        const struct run_node *node = &run->nodes[i];
+static void note_nodes(struct run *run) {
+    cleanup(node_texts_clear) struct node_texts words = node_texts_new(run->node_count);
+    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
         char memory[NUMBER_TEXT_SIZE];
-        if (!run_concerns(run, i))
-            continue;
-        words[i] = text_format("%s, %zu physical core%s, %s of memory",
-                               node->cpu_model ? node->cpu_model : node->facts->machine, node->core_count,
-                               node->core_count == 1 ? "" : "s",
-                               number_describe_bytes((double)node->facts->memory_total, memory));
+        words.items[node->number] = xformat("%s, %zu physical core%s, %s of memory",
+                                            node->cpu_model ? node->cpu_model : node->facts->machine,
+                                            node->core_count, node->core_count == 1 ? "" : "s",
+                                            number_describe_bytes((double)node->facts->memory_total, memory));
     }
-    if (r == 0)
-        r = run_note_kinds(run, (const char *const *)words);
-    for (size_t i = 0; words && i < run->node_count; i++)
-        free(words[i]);
-    free(words);
-    return r < 0 ? failure_memory(failure) : 0;
+    run_note_kinds(run, &words);
 }
 
 /* What the agents found and did before they were asked anything: that an earlier run had left controls
  * changed, say. */
-static int tell_notes(struct run *run, struct failure *failure) {
-    cleanup_free const char **words = calloc(run->node_count + 1, sizeof *words);
-    int r = words ? 0 : -ENOMEM;
-    size_t line = 0;
-    for (bool more = true; r == 0 && more; line++) {
+static void tell_notes(struct run *run) {
+    bool more = true;
+    for (size_t line = 0; more; line++) {
+        cleanup(node_texts_clear) struct node_texts words = node_texts_new(run->node_count);
         more = false;
-        for (size_t i = 0; i < run->node_count; i++) {
-            const struct node_facts *facts = run->nodes[i].facts;
-            words[i] = run_concerns(run, i) && line < facts->note_count ? facts->notes[line] : NULL;
-            more |= words[i] != NULL;
-            if (!words[i])
+        for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+            if (line >= node->facts->note_count)
                 continue;
-            journal_begin(run->journal, "agent-note");
-            journal_string(run->journal, "node", run->nodes[i].name);
-            journal_string(run->journal, "text", words[i]);
-            journal_end(run->journal);
+            words.items[node->number] = xstrdup(node->facts->notes[line]);
+            run_note_entry(run, "agent-note", node, "text", node->facts->notes[line]);
+            more = true;
         }
-        r = run_note_kinds(run, words);
+        run_note_kinds(run, &words);
     }
-    return r < 0 ? failure_memory(failure) : 0;
 }
 
 /* Refused before anything is started: a design that cannot fit would be ended by the kernel halfway. */
@@ -273,7 +239,7 @@ static int check_memories(const struct run *run, struct failure *failure) {
     if (count == 0)
         return 0;
     cleanup_free char *who = run_nodes_in_words(run, small, count);
-    if (count > 1 && who)
+    if (count > 1)
         failure_prefix(failure, "too large for %zu of %zu nodes, %.300s", count, run->node_count, who);
     return -ENOMEM;
 }
@@ -320,27 +286,25 @@ int run_take_facts(struct run *run, struct failure *failure) {
 }
 
 int run_phase_inspect(struct run *run, struct failure *failure) {
+    cleanup(clear_reading) struct reading reading = {.run = run,
+                                                     .unreadable =
+                                                         xcalloc(run->node_count, RAW_FILES * sizeof(bool)),
+                                                     .microcodes = node_texts_new(run->node_count)};
     int r = run_take_facts(run, failure);
-    if (r < 0)
-        return r;
-    cleanup_free bool *unreadable = xcalloc(run->node_count, RAW_FILES * sizeof *unreadable);
-    struct reading reading = {.run = run, .unreadable = unreadable};
-    r = take_raw_files(&reading, failure);
+    if (r == 0)
+        r = take_raw_files(&reading, failure);
     if (r == 0) /* a file of a node that was lost was not read either */
         r = run_check_nodes(run, failure);
-    for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        if (run_concerns(run, i))
-            r = write_facts(run, &run->nodes[i], unreadable + i * RAW_FILES, failure);
+    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));)
+        r = write_facts(&reading, node, failure);
     if (r == 0 && run->part > 1)
         r = run_check_same_nodes(run, failure);
-    if (r == 0)
-        r = note_nodes(run, failure);
-    if (r == 0)
-        r = tell_notes(run, failure);
-    if (r == 0)
-        r = run_note_differences(run, failure);
-    if (r == 0)
-        r = run_plan_for_facts(run, failure);
+    if (r < 0)
+        return r;
+    note_nodes(run);
+    tell_notes(run);
+    run_note_differences(run);
+    r = run_plan_for_facts(run, failure);
     if (r == 0)
         r = settling_check_nodes(run, failure);
     if (r == 0)

@@ -1,10 +1,20 @@
 #include "engine/run/nodes/kinds.h"
 
-#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct node_texts node_texts_new(size_t count) {
+    return (struct node_texts){.items = xcalloc(count + 1, sizeof(char *)), .count = count};
+}
+
+void node_texts_clear(struct node_texts *texts) {
+    for (size_t i = 0; i < texts->count; i++)
+        free(texts->items[i]);
+    free(texts->items);
+    *texts = (struct node_texts){0};
+}
 
 struct valued {
     const char *value;
@@ -22,26 +32,25 @@ static int compare_first_nodes(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-int node_kinds_init(struct node_kinds *kinds, const char *const *values, size_t count) {
-    cleanup_free struct valued *sorted = calloc(count ? count : 1, sizeof *sorted);
-    cleanup_free size_t *nodes = calloc(count ? count : 1, sizeof *nodes);
-    cleanup_free struct node_kind *items = calloc(count ? count : 1, sizeof *items);
-    if (!sorted || !nodes || !items)
-        return -ENOMEM;
-    size_t there = 0, found = 0;
-    for (size_t i = 0; i < count; i++)
-        if (values[i])
-            sorted[there++] = (struct valued){values[i], i};
-    qsort(sorted, there, sizeof *sorted, compare_values);
-    for (size_t i = 0; i < there; i++) {
-        nodes[i] = sorted[i].node;
+struct node_kinds node_kinds_of(const struct node_texts *texts) {
+    struct valued *sorted = xcalloc(texts->count, sizeof *sorted);
+    struct node_kinds kinds = {.items = xcalloc(texts->count, sizeof *kinds.items),
+                               .nodes = xcalloc(texts->count, sizeof *kinds.nodes)};
+    size_t known = 0;
+    for (size_t i = 0; i < texts->count; i++)
+        if (texts->items[i])
+            sorted[known++] = (struct valued){texts->items[i], i};
+    qsort(sorted, known, sizeof *sorted, compare_values);
+    for (size_t i = 0; i < known; i++) {
+        kinds.nodes[i] = sorted[i].node;
         if (i == 0 || strcmp(sorted[i].value, sorted[i - 1].value) != 0)
-            items[found++] = (struct node_kind){.value = sorted[i].value, .nodes = nodes + i};
-        items[found - 1].count++;
+            kinds.items[kinds.count++] =
+                (struct node_kind){.value = sorted[i].value, .nodes = kinds.nodes + i};
+        kinds.items[kinds.count - 1].count++;
     }
-    qsort(items, found, sizeof *items, compare_first_nodes);
-    *kinds = (struct node_kinds){.items = take_pointer(items), .count = found, .nodes = take_pointer(nodes)};
-    return 0;
+    free(sorted);
+    qsort(kinds.items, kinds.count, sizeof *kinds.items, compare_first_nodes);
+    return kinds;
 }
 
 void node_kinds_clear(struct node_kinds *kinds) {

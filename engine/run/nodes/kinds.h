@@ -1,14 +1,22 @@
 /*
- * Nodes of which the same can be said, together: the same processor, the same command, the same failure.
- * Private to this room.
+ * Texts of nodes, and nodes whose text is the same, together: the same processor, the same command, the same
+ * failure. Private to this room.
  */
 #ifndef ASSAY_NODES_KINDS_H
 #define ASSAY_NODES_KINDS_H
 
 #include <stddef.h>
 
+/* One text a node, owned; NULL: nothing is said of that node. */
+struct node_texts {
+    char **items;
+    size_t count;
+};
+struct node_texts node_texts_new(size_t count); /* all NULL */
+void node_texts_clear(struct node_texts *texts);
+
 struct node_kind {
-    const char *value;   /* one of the values given */
+    const char *value;   /* the text of its nodes */
     const size_t *nodes; /* ascending */
     size_t count;
 };
@@ -19,9 +27,8 @@ struct node_kinds {
     size_t *nodes; /* what the kinds point into */
 };
 
-/* VALUES: one a node, borrowed as long as the kinds are used; nodes whose value is NULL are left out. 0 or
- * -ENOMEM. */
-int node_kinds_init(struct node_kinds *kinds, const char *const *values, size_t count);
+/* TEXTS are borrowed as long as the kinds are used. */
+struct node_kinds node_kinds_of(const struct node_texts *texts);
 void node_kinds_clear(struct node_kinds *kinds); /* fine on zeroed memory */
 
 #endif

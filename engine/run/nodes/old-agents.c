@@ -5,18 +5,16 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const uint64_t end_ms = 60000; /* commands have their grace, and controls are put back */
 enum { IS_GONE = 69 };                /* what the agent's --end exits with when there is none */
 
+/* One of them on each node that is there, ended at once. */
 struct ending {
-    struct run *run;
-    bool *chosen;                     /* nodes that are asked now */
-    const struct past_agent **agents; /* of each */
+    const struct past_agent **agents; /* of each node */
     const char *arguments[4];
 };
 
@@ -31,63 +29,53 @@ static int specify_end(size_t node, struct remote_command_specification *ret, vo
     return 0;
 }
 
-/* One agent a node that is there. False if none is left. DONE: those chosen so far. */
-static bool choose(struct ending *ending, bool *done) {
-    const struct run *run = ending->run;
-    bool any = false;
-    for (size_t node = 0; node < run->node_count; node++) {
-        ending->chosen[node] = false;
-        for (size_t i = 0; i < run->past.agent_count && !ending->chosen[node]; i++) {
-            const struct past_agent *agent = &run->past.agents[i];
-            if (done[i] || strcmp(agent->node, run->nodes[node].name) != 0 || !run_concerns(run, node) ||
-                !node_group_is_there(run->group, node))
-                continue;
-            done[i] = any = ending->chosen[node] = true;
-            ending->agents[node] = agent;
-        }
+static void judge(const struct run *run, size_t i, const struct past_agent *agent,
+                  const struct node_result *result, struct failure *ret) {
+    bool gone = result->outcome == NODE_DONE && !result->exit.signalled && result->exit.code == IS_GONE;
+    char how[128];
+    if (gone || node_result_is_good(result)) {
+        run_note_entry(run, "agent-ended", &run->nodes[i], "session", agent->session);
+    } else if (result->outcome != NODE_DONE) {
+        *ret = result->failure;
+    } else {
+        failure_set(ret, -EIO,
+                    "the agent that an earlier part of this run left could not be ended: %s: %.200s",
+                    remote_exit_describe(&result->exit, how, sizeof how), result->error.bytes);
     }
-    return any;
 }
 
-static void judge(const struct ending *ending, const struct node_result *results, struct failure *failures) {
-    struct run *run = ending->run;
-    for (size_t i = 0; i < run->node_count; i++) {
-        const struct node_result *result = &results[i];
-        char how[128];
-        if (result->outcome == NODE_NOT_ASKED)
+/* The agents from *FIRST on as long as they are of different nodes; *FIRST is then the one behind them. */
+static int end_some(struct run *run, size_t *first, struct failure *failures, struct failure *failure) {
+    cleanup_free const struct past_agent **agents = xcalloc(run->node_count, sizeof *agents);
+    cleanup_free bool *chosen = xcalloc(run->node_count, sizeof *chosen);
+    struct ending ending = {.agents = agents};
+    struct node_group_command command = {.specify = specify_end, .context = &ending, .nodes = chosen};
+    for (; *first < run->past.agent_count; ++*first) {
+        const struct past_agent *agent = &run->past.agents[*first];
+        const struct run_node *node = run_find_node(run, agent->node);
+        size_t i = node ? node->number : 0;
+        if (!node || !run_concerns(run, i) || !node_group_is_there(run->group, i))
             continue;
-        bool gone = result->outcome == NODE_DONE && !result->exit.signalled && result->exit.code == IS_GONE;
-        if (gone || node_result_is_good(result)) {
-            journal_begin(run->journal, "agent-ended");
-            journal_string(run->journal, "node", run->nodes[i].name);
-            journal_string(run->journal, "session", ending->agents[i]->session);
-            journal_end(run->journal);
-        } else if (result->outcome != NODE_DONE) {
-            failures[i] = result->failure;
-        } else {
-            failure_set(&failures[i], -EIO,
-                        "the agent that an earlier part of this run left could not be ended: %s: %.200s",
-                        remote_exit_describe(&result->exit, how, sizeof how), result->error.bytes);
-        }
+        if (chosen[i])
+            break;
+        chosen[i] = true;
+        agents[i] = agent;
     }
+    struct node_result *results = NULL;
+    int r = node_group_run(run->group, &command, &results, failure);
+    for (size_t i = 0; r == 0 && i < run->node_count; i++)
+        if (results[i].outcome != NODE_NOT_ASKED)
+            judge(run, i, agents[i], &results[i], &failures[i]);
+    node_results_free(run->group, results);
+    return r;
 }
 
 int run_end_old_agents(struct run *run, struct failure *failure) {
-    cleanup_free bool *chosen = calloc(run->node_count + 1, sizeof *chosen),
-                      *done = calloc(run->past.agent_count + 1, sizeof *done);
-    cleanup_free const struct past_agent **agents = calloc(run->node_count + 1, sizeof *agents);
-    cleanup_free struct failure *failures = calloc(run->node_count + 1, sizeof *failures);
-    struct ending ending = {.run = run, .chosen = chosen, .agents = agents};
-    if (!chosen || !done || !agents || !failures)
-        return failure_memory(failure);
-    int r = 0;
-    while (r == 0 && choose(&ending, done)) {
-        struct node_result *results = NULL;
-        struct node_group_command command = {.specify = specify_end, .context = &ending, .nodes = chosen};
-        r = node_group_run(run->group, &command, &results, failure);
-        if (r == 0)
-            judge(&ending, results, failures);
-        node_results_free(run->group, results);
+    cleanup_free struct failure *failures = xcalloc(run->node_count, sizeof *failures);
+    for (size_t first = 0; first < run->past.agent_count;) {
+        int r = end_some(run, &first, failures, failure);
+        if (r < 0)
+            return r;
     }
-    return r < 0 ? r : run_merge_failures(run, failures, "ending earlier agents", failure);
+    return run_merge_failures(run, failures, "ending earlier agents", failure);
 }

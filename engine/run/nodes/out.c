@@ -1,6 +1,7 @@
 #include "engine/run/nodes/out.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/campaign/placement.h"
 #include "engine/run/nodes/kinds.h"
 
@@ -9,12 +10,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+void run_node_enter(const struct run *run, struct run_node *node, enum node_state state) {
+    node->state = state;
+    if (run->group)
+        node_group_leave_out(run->group, node->number, !run_concerns(run, node->number));
+}
+
 bool run_node_is_in(const struct run_node *node) {
-    return !node->out && !node->spare;
+    return node->state == NODE_IN || node->state == NODE_LATE || node->state == NODE_CATCHING_UP;
+}
+
+struct run_node *run_find_node(const struct run *run, const char *name) {
+    for (size_t i = 0; i < run->node_count; i++)
+        if (strcmp(run->nodes[i].name, name) == 0)
+            return &run->nodes[i];
+    return NULL;
+}
+
+char *run_node_path(const struct run *run, const struct run_node *node, const char *file) {
+    cleanup_free char *folder = run_node_folder(run, node);
+    return xformat("%s/%s", folder, file);
 }
 
 bool run_concerns(const struct run *run, size_t node) {
     return run_node_is_in(&run->nodes[node]) && (!run->newcomer || run->newcomer == &run->nodes[node]);
+}
+
+struct run_node *run_next_node(const struct run *run, const struct run_node *node) {
+    for (size_t i = node ? node->number + 1 : 0; i < run->node_count; i++)
+        if (run_concerns(run, i))
+            return &run->nodes[i];
+    return NULL;
+}
+
+struct journal *run_begin_entry(const struct run *run, const char *event, const struct run_node *node) {
+    journal_begin(run->journal, event);
+    journal_string(run->journal, "node", node->name);
+    return run->journal;
+}
+
+void run_note_entry(const struct run *run, const char *event, const struct run_node *node, const char *key,
+                    const char *value) {
+    journal_string(run_begin_entry(run, event, node), key, value);
+    journal_end(run->journal);
 }
 
 size_t run_count_in(const struct run *run) {
@@ -31,7 +69,7 @@ size_t run_count_in(const struct run *run) {
 static size_t count_left(const struct run *run) {
     size_t count = run_count_in(run) - 1;
     for (size_t i = 0; i < run->node_count; i++)
-        count += run->nodes[i].spare;
+        count += run->nodes[i].state == NODE_SPARE;
     return count;
 }
 
@@ -69,28 +107,27 @@ int run_take_out(struct run *run, struct run_node *node, const char *word, const
             *failure = ending;
         return ending.code;
     }
+    run_node_enter(run, node, NODE_OUT);
     node->out = word;
-    node->out_sentence = strdup(why->text);
-    if (run->group)
-        node_group_leave_out(run->group, (size_t)(node - run->nodes), true);
-    journal_begin(run->journal, "node-out");
-    journal_string(run->journal, "node", node->name);
-    journal_string(run->journal, "why", word);
-    journal_string(run->journal, "sentence", why->text);
-    journal_end(run->journal);
-    run_add_news(run, node, RUN_NEWS_OUT, why);
+    node->out_sentence = xstrdup(why->text);
+    struct journal *journal = run_begin_entry(run, "node-out", node);
+    journal_string(journal, "why", word);
+    journal_string(journal, "sentence", why->text);
+    journal_end(journal);
+    run_add_news(run, node, "taken out of the run (%s): %s; what was measured there is kept, %s", word,
+                 why->text, run_count_in(run) > 0 ? "and the others go on" : "and nobody is left");
     return 0;
 }
 
 bool run_take_out_unreachable(struct run *run) {
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
-        struct failure why = {.kind = FAILURE_SYSTEM, .code = -ENOTCONN, .text = "it could not be reached"};
-        const struct failure *told = agent_link_failure(run->nodes[i].link);
-        if (run_concerns(run, i) && !node_group_is_there(run->group, i))
-            r = run_take_out(run, &run->nodes[i], NODE_OUT_UNREACHABLE, told ? told : &why, NULL);
+    const struct failure why = {.kind = FAILURE_SYSTEM, .code = -ENOTCONN, .text = "it could not be reached"};
+    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+        const struct failure *told = agent_link_failure(node->link);
+        if (!node_group_is_there(run->group, node->number) &&
+            run_take_out(run, node, NODE_OUT_UNREACHABLE, told ? told : &why, NULL) < 0)
+            return false;
     }
-    return r == 0;
+    return true;
 }
 
 /* ---- What is missing -------------------------------------------------------------------------------------
@@ -126,28 +163,21 @@ bool run_has_all_units(const struct run *run, const struct run_node *node) {
 bool run_lacks_units(const struct run *run) {
     bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
     for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].out && !run->nodes[i].replaced && (job || !run_has_all_units(run, &run->nodes[i])))
+        if (run->nodes[i].state == NODE_OUT && (job || !run_has_all_units(run, &run->nodes[i])))
             return true;
     return false;
 }
 
 char *run_describe_out(const struct run *run) {
-    cleanup_free const char **words = calloc(run->node_count + 1, sizeof *words);
-    struct node_kinds kinds = {0};
-    if (!words)
-        return NULL;
+    cleanup(node_texts_clear) struct node_texts words = node_texts_new(run->node_count);
     for (size_t i = 0; i < run->node_count; i++)
-        words[i] = run->nodes[i].replaced ? NULL : run->nodes[i].out;
-    struct text text;
+        words.items[i] = run->nodes[i].state == NODE_OUT ? xstrdup(run->nodes[i].out) : NULL;
+    cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(&words);
+    cleanup(text_clear) struct text text;
     text_init(&text, 64 << 10);
-    if (node_kinds_init(&kinds, words, run->node_count) == 0)
-        for (size_t k = 0; k < kinds.count; k++) {
-            cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-            text_printf(&text, "%s%s (%s)", k == 0 ? "without " : ", ", who ? who : "nodes",
-                        kinds.items[k].value);
-        }
-    node_kinds_clear(&kinds);
-    char *result = text.length ? text_take(&text) : NULL;
-    text_clear(&text);
-    return result;
+    for (size_t k = 0; k < kinds.count; k++) {
+        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
+        text_printf(&text, "%s%s (%s)", k == 0 ? "without " : ", ", who, kinds.items[k].value);
+    }
+    return text.length ? text_take(&text) : NULL;
 }

@@ -11,17 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_given(const struct run *run, const char *name) {
-    for (size_t i = 0; i < run->node_count; i++)
-        if (strcmp(run->nodes[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 int run_check_node_names(const struct run *run, struct failure *failure) {
     const struct past *past = &run->past;
     for (size_t i = 0; past->node_count > 0 && i < run->node_count; i++) {
-        bool known = run->nodes[i].spare;
+        bool known = run->nodes[i].state == NODE_SPARE;
         for (size_t k = 0; k < past->node_count && !known; k++)
             known = strcmp(past->nodes[k], run->nodes[i].name) == 0;
         if (!known)
@@ -32,7 +25,7 @@ int run_check_node_names(const struct run *run, struct failure *failure) {
                                     past->node_count > 1 ? " and the others of its first part" : "");
     }
     for (size_t i = 0; i < past->node_count; i++)
-        if (!is_given(run, past->nodes[i]))
+        if (!run_find_node(run, past->nodes[i]))
             return failure_set_kind(
                 failure, FAILURE_INPUT, -EINVAL,
                 "the testbed does not give node %s any more, which this run was to measure "
@@ -41,13 +34,16 @@ int run_check_node_names(const struct run *run, struct failure *failure) {
     return 0;
 }
 
+static char *facts_path(const struct run *run, const struct run_node *node, unsigned part) {
+    cleanup_free char *folder = run_node_folder_of(node, part);
+    return xformat("%s/%s/facts.json", run->folder, folder);
+}
+
 /* nodes/NAME/facts.json of the last part before this one that got so far; NULL: there is none. */
 static char *find_facts(const struct run *run, const struct run_node *node) {
     for (unsigned part = run->part - 1; part > 0; part--) {
-        cleanup_free char *folder = run_node_folder_of(node, part);
-        cleanup_free char *name = folder ? file_join(folder, "facts.json") : NULL;
-        cleanup_free char *path = name ? run_path(run, name) : NULL;
-        if (path && file_exists(path))
+        cleanup_free char *path = facts_path(run, node, part);
+        if (file_exists(path))
             return take_pointer(path);
     }
     return NULL;
@@ -75,12 +71,11 @@ static void note_change(struct run *run, const struct run_node *node, const char
                         const char *now) {
     run_note(run, "node %s: %s has changed since the part before: was %s, is %s", node->name, what, before,
              now);
-    journal_begin(run->journal, "node-changed");
-    journal_string(run->journal, "node", node->name);
-    journal_string(run->journal, "what", what);
-    journal_string(run->journal, "before", before);
-    journal_string(run->journal, "now", now);
-    journal_end(run->journal);
+    struct journal *journal = run_begin_entry(run, "node-changed", node);
+    journal_string(journal, "what", what);
+    journal_string(journal, "before", before);
+    journal_string(journal, "now", now);
+    journal_end(journal);
 }
 
 static int compare(struct run *run, const struct run_node *node, const struct document_node *before,
@@ -108,11 +103,7 @@ static void free_document(struct document **document) {
 }
 
 static int check_node(struct run *run, const struct run_node *node, struct failure *failure) {
-    cleanup_free char *past_path = find_facts(run, node), *folder = run_node_folder(run, node);
-    cleanup_free char *name = folder ? file_join(folder, "facts.json") : NULL;
-    cleanup_free char *path = name ? run_path(run, name) : NULL;
-    if (!path)
-        return failure_memory(failure);
+    cleanup_free char *past_path = find_facts(run, node), *path = facts_path(run, node, run->part);
     /* A file that a crash has torn says nothing. */
     cleanup(free_document) struct document *before = NULL, *now = NULL;
     if (!past_path || document_read_json(past_path, &before, NULL) < 0)
@@ -123,8 +114,8 @@ static int check_node(struct run *run, const struct run_node *node, struct failu
 
 int run_check_same_nodes(struct run *run, struct failure *failure) {
     cleanup_free struct failure *failures = xcalloc(run->node_count + 1, sizeof *failures);
-    for (size_t i = 0; i < run->node_count; i++)
-        if (run_concerns(run, i) && run->nodes[i].facts)
-            check_node(run, &run->nodes[i], &failures[i]);
+    for (struct run_node *node = NULL; (node = run_next_node(run, node));)
+        if (node->facts)
+            check_node(run, node, &failures[node->number]);
     return run_merge_failures(run, failures, "checking", failure);
 }

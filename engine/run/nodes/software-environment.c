@@ -2,6 +2,7 @@
 #include "engine/run/nodes/software.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/nodes/command.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/out.h"
@@ -111,10 +112,10 @@ const char **software_join(const char *const *first, const char *const *second) 
         count++;
     for (size_t i = 0; second && second[i]; i++)
         count++;
-    const char **joined = calloc(count + 1, sizeof *joined);
-    for (size_t i = 0; joined && first && first[i]; i++)
+    const char **joined = xcalloc(count + 1, sizeof *joined);
+    for (size_t i = 0; first && first[i]; i++)
         joined[used++] = first[i];
-    for (size_t i = 0; joined && second && second[i]; i++)
+    for (size_t i = 0; second && second[i]; i++)
         joined[used++] = second[i];
     return joined;
 }
@@ -127,8 +128,8 @@ static const char **take_records(const char **at, const char *end, size_t *count
     *count = 0;
     for (const char *record = *at; record < end && *record; record += strlen(record) + 1)
         ++*count;
-    const char **records = calloc(*count + 1, sizeof *records);
-    for (size_t i = 0; records && i < *count; i++, *at += strlen(*at) + 1)
+    const char **records = xcalloc(*count + 1, sizeof *records);
+    for (size_t i = 0; i < *count; i++, *at += strlen(*at) + 1)
         records[i] = *at;
     *at += *at < end;
     return records;
@@ -157,18 +158,15 @@ static bool is_recorded(const char *name) {
 }
 
 /* Adds "NAME=VALUE", or "NAME" for what is taken away, to the node's environment and to the record of it. */
-static int add_change(struct run_node *node, size_t *count, const char *change, size_t length,
-                      cJSON *record) {
-    cleanup_free char *copy = strndup(change, length), *name = strndup(change, strcspn(change, "="));
-    if (!copy || !name)
-        return -ENOMEM;
+static void add_change(struct run_node *node, size_t *count, const char *change, size_t length,
+                       cJSON *record) {
+    cleanup_free char *name = xstrndup(change, strcspn(change, "="));
+    char *copy = node->environment[(*count)++] = xstrndup(change, length);
     if (is_recorded(name))
         json_add_string(record, name, copy[strlen(name)] ? copy + strlen(name) + 1 : NULL);
-    node->environment[(*count)++] = take_pointer(copy);
-    return 0;
 }
 
-static int take_answer(struct run_node *node, const struct node_stream *output, struct failure *failure) {
+static void take_answer(struct run_node *node, const struct node_stream *output) {
     const char *at = output->bytes, *end = output->bytes + output->length;
     size_t before_count, after_count, count = 0;
     cleanup_free const char **before = take_records(&at, end, &before_count),
@@ -176,23 +174,21 @@ static int take_answer(struct run_node *node, const struct node_stream *output, 
     cJSON *record = json_add_object(node->software, "environment"),
           *tools = json_add_object(node->software, "tools");
     experiment_arguments_free(node->environment);
-    node->environment = calloc(before_count + after_count + 1, sizeof *node->environment);
-    int r = before && after && record && tools && node->environment ? 0 : -ENOMEM;
-    for (size_t i = 0; r == 0 && after[i]; i++) {
+    node->environment = xcalloc(before_count + after_count + 1, sizeof *node->environment);
+    for (size_t i = 0; after[i]; i++) {
         const char *known = find_variable(before, after[i]);
         if (!known || strcmp(known, after[i]) != 0)
-            r = add_change(node, &count, after[i], strlen(after[i]), record);
+            add_change(node, &count, after[i], strlen(after[i]), record);
     }
-    for (size_t i = 0; r == 0 && before[i]; i++)
+    for (size_t i = 0; before[i]; i++)
         if (!find_variable(after, before[i]))
-            r = add_change(node, &count, before[i], strcspn(before[i], "="), record);
-    for (const char *line = at; r == 0 && line < end; line += strcspn(line, "\n") + 1) {
-        cleanup_free char *name = strndup(line, strcspn(line, "="));
-        size_t length = strcspn(line, "\n"), value = name ? strlen(name) + 1 : 0;
-        if (name && value <= length)
+            add_change(node, &count, before[i], strcspn(before[i], "="), record);
+    for (const char *line = at; line < end; line += strcspn(line, "\n") + 1) {
+        cleanup_free char *name = xstrndup(line, strcspn(line, "="));
+        size_t length = strcspn(line, "\n"), value = strlen(name) + 1;
+        if (value <= length)
             json_add_bytes(tools, name, line + value, length - value);
     }
-    return r < 0 ? failure_memory(failure) : 0;
 }
 
 static const char blank[] = " \t\r\n";
@@ -222,29 +218,24 @@ static int complain(const struct run_node *node, const struct node_result *resul
  */
 
 /* What MEMBER of their records says of each node; what is not the same everywhere is noted. */
-static int note_differences(struct run *run, const char *member, struct failure *failure) {
-    cleanup_free const char **values = calloc(run->node_count, sizeof *values);
+static void note_differences(struct run *run, const char *member) {
     cleanup(json_cleanup) cJSON *names = cJSON_CreateObject();
-    if (!values || !names)
-        return failure_memory(failure);
     const cJSON *item;
     for (size_t i = 0; i < run->node_count; i++)
         cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(run->nodes[i].software, member)) {
             if (!cJSON_GetObjectItemCaseSensitive(names, item->string))
                 json_add_string(names, item->string, NULL);
         }
-    int r = 0;
-    for (const cJSON *name = names->child; r == 0 && name; name = name->next) {
+    for (const cJSON *name = names->child; name; name = name->next) {
+        cleanup(node_texts_clear) struct node_texts values = node_texts_new(run->node_count);
         for (size_t i = 0; i < run->node_count; i++) {
             const cJSON *record = cJSON_GetObjectItemCaseSensitive(run->nodes[i].software, member);
             item = cJSON_GetObjectItemCaseSensitive(record, name->string);
-            values[i] = !record || !run_node_is_in(&run->nodes[i]) ? NULL
-                        : cJSON_IsString(item)                     ? item->valuestring
-                                                                   : "unset";
+            if (record && run_node_is_in(&run->nodes[i]))
+                values.items[i] = xstrdup(cJSON_IsString(item) ? item->valuestring : "unset");
         }
-        r = run_note_difference(run, name->string, values, failure);
+        run_note_difference(run, name->string, &values);
     }
-    return r;
 }
 
 /* Pairs of a kind and a name, behind what starts the shell. */
@@ -256,15 +247,34 @@ static const char **make_arguments(const struct software_settings *settings) {
     size_t count = 0;
     for (size_t kind = 0; kind < SOFTWARE_KINDS; kind++)
         count += kinds[kind].count;
-    cleanup_free const char **pairs = calloc(2 * count + 1, sizeof *pairs);
+    cleanup_free const char **pairs = xcalloc(2 * count + 1, sizeof *pairs);
     const char **at = pairs;
-    for (size_t kind = 0; pairs && kind < SOFTWARE_KINDS; kind++)
+    for (size_t kind = 0; kind < SOFTWARE_KINDS; kind++)
         for (size_t i = 0; i < kinds[kind].count; i++) {
             *at++ = software_kind_names[kind];
             /* Each prefix goes in front of those before it. */
             *at++ = kinds[kind].items[kind == SOFTWARE_PREFIX ? kinds[kind].count - 1 - i : i];
         }
-    return pairs ? software_join(shell, pairs) : NULL;
+    return software_join(shell, pairs);
+}
+
+/* What NODE answered becomes its environment. */
+static int judge(struct run_node *node, const struct node_result *result, struct failure *failure) {
+    if (result->outcome == NODE_SKIPPED)
+        return 0;
+    if (result->outcome != NODE_DONE) {
+        *failure = result->failure;
+        return failure_prefix(failure, "on node %s, loading the software", node->name);
+    }
+    if (!node_result_is_good(result))
+        return complain(node, result, failure);
+    if (result->output.total > result->output.length)
+        return failure_set_kind(
+            failure, FAILURE_EXPERIMENT, -E2BIG,
+            "on node %s, the environment has %llu bytes with what is loaded; expected at most %d", node->name,
+            (unsigned long long)result->output.total / 2, ANSWER_MOST / 2);
+    take_answer(node, &result->output);
+    return 0;
 }
 
 int software_load(struct run *run, struct failure *failure) {
@@ -276,34 +286,18 @@ int software_load(struct run *run, struct failure *failure) {
     if (shown.length == strlen("load "))
         return 0;
     cleanup_free const char **arguments = make_arguments(settings);
-    if (!arguments)
-        return failure_memory(failure);
     struct node_command question = {
         .arguments = arguments, .folder = RUN_WORK_FOLDER, .shown = shown.bytes, .kept = ANSWER_MOST};
     struct node_result *results = NULL;
     int r = node_command_run(run, &question, &results, failure);
     if (r < 0)
         return r;
-    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
-        struct run_node *node = &run->nodes[i];
-        if (!run_concerns(run, i) || results[i].outcome == NODE_SKIPPED)
-            continue;
-        if (results[i].outcome != NODE_DONE) {
-            *failure = results[i].failure;
-            r = failure_prefix(failure, "on node %s, loading the software", node->name);
-        } else if (!node_result_is_good(&results[i])) {
-            r = complain(node, &results[i], failure);
-        } else if (results[i].output.total > results[i].output.length) {
-            r = failure_set_kind(
-                failure, FAILURE_EXPERIMENT, -E2BIG,
-                "on node %s, the environment has %llu bytes with what is loaded; expected at most %d",
-                node->name, (unsigned long long)results[i].output.total / 2, ANSWER_MOST / 2);
-        } else {
-            r = take_answer(node, &results[i].output, failure);
-        }
-    }
+    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));)
+        r = judge(node, &results[node->number], failure);
     node_results_free(run->group, results);
-    if (r == 0)
-        r = note_differences(run, "environment", failure);
-    return r < 0 ? r : note_differences(run, "tools", failure);
+    if (r < 0)
+        return r;
+    note_differences(run, "environment");
+    note_differences(run, "tools");
+    return 0;
 }

@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/nodes/command.h"
 #include "engine/run/nodes/out.h"
 
@@ -13,11 +14,15 @@
 
 enum { ANSWER_MOST = 1 << 20, FIELDS = 3, PATH_MOST = 4 << 10 };
 
-/* Arguments: pairs of a name ("-": none) and a word, which is a path or is looked up in PATH. Prints,
- * separated by tabs, file       NAME     PATH      of each word that is a file, and, when it has no name, may
- * be executed version    -        VERSION   of the file before, when that starts MPI's ranks library SONAME
- * PATH      of the file before; no path: the loader does not find it value      KEY      VALUE with symbolic
- * links resolved, and "HASH  PATH" and "PACKAGE: PATH" lines of all these files. */
+/* Arguments: pairs of a name ("-": none) and a word, which is a path or is looked up in PATH. Prints, with
+ * symbolic links resolved, lines of three fields that are separated by tabs,
+ *
+ *     file     NAME    PATH      of each word that is a file, and that may be executed if it has no name
+ *     version  -       VERSION   of the file before, when that starts MPI's ranks
+ *     library  SONAME  PATH      of the file before; no path: the loader does not find it
+ *     value    KEY     VALUE
+ *
+ * and then "HASH  PATH" and "PACKAGE: PATH" lines of all these files. */
 static const char list_script[] =
     "tab=$(printf '\\t')\n"
     "set -f\n"
@@ -93,7 +98,7 @@ static cJSON *add_file(cJSON *list, const char *name, const char *path, const ch
 static void take_answer(struct run_node *node, const char *key, const char *answer) {
     cJSON *list = json_add_array(node->software, key), *file = NULL, *libraries = NULL;
     for (const char *line = answer; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        cleanup_free char *copy = strndup(line, strcspn(line, "\n"));
+        cleanup_free char *copy = xstrndup(line, strcspn(line, "\n"));
         char *fields[FIELDS] = {copy};
         for (size_t i = 1; i < FIELDS && fields[i - 1]; i++)
             if ((fields[i] = strchr(fields[i - 1], '\t')))
@@ -116,59 +121,72 @@ static void take_answer(struct run_node *node, const char *key, const char *answ
     }
 }
 
-/* What each node is asked: the container, the shell and the files; NULL: it is not. */
+/* Which files each node is asked about. */
+struct file_question {
+    /* The words of a node for the script, owned, NULL-ended; none: it is not asked. */
+    const char **(*find)(const struct run_node *node, void *context);
+    void *context;
+    const char **arguments; /* of the last node that was asked; owned */
+};
+
 static int specify_files(struct run *run, size_t node, struct remote_command_specification *ret,
                          void *context, struct failure *failure) {
-    const char ***arguments = context;
+    static const char *const shell[] = {"sh", "-c", list_script, "assay", NULL};
+    struct file_question *question = context;
+    cleanup_free const char **words = question->find(&run->nodes[node], question->context);
     (void)failure;
-    ret->arguments = arguments[node];
-    ret->environment = software_environment(run, &run->nodes[node]);
-    ret->folder = RUN_WORK_FOLDER;
+    free(question->arguments);
+    question->arguments = software_join(shell, words);
+    ret->arguments = question->arguments;
     return 0;
 }
 
-/* FIND gives the words of a node for the script, owned, NULL-ended; none: it is not asked. What the nodes
- * answer becomes member KEY of their records. */
-static int ask_about_files(struct run *run, const char **(*find)(const struct run_node *node, void *context),
-                           void *context, const char *key, const char *shown, struct failure *failure) {
-    static const char *const shell[] = {"sh", "-c", list_script, "assay", NULL};
-    cleanup_free const char **command = software_join(software_prefix(run), shell);
-    const char ***arguments = calloc(run->node_count, sizeof *arguments);
-    cleanup_free bool *nodes = calloc(run->node_count, sizeof *nodes);
-    int r = command && arguments && nodes ? 0 : failure_memory(failure);
+/* What the nodes answer becomes member KEY of their records. */
+static int ask_about_files(struct run *run, struct file_question *question, const char *key,
+                           const char *shown, struct failure *failure) {
+    cleanup_free bool *nodes = xcalloc(run->node_count, sizeof *nodes);
     bool any = false;
-    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
-        if (!run_concerns(run, i) || !run->nodes[i].software || !node_group_is_there(run->group, i))
+    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+        size_t i = node->number;
+        if (!node->software || !node_group_is_there(run->group, i))
             continue;
-        cleanup_free const char **words = find(&run->nodes[i], context);
-        arguments[i] = words ? software_join(command, words) : NULL;
-        if (!arguments[i])
-            r = failure_memory(failure);
-        any |= nodes[i] = arguments[i] && words[0];
+        cleanup_free const char **words = question->find(node, question->context);
+        any |= nodes[i] = words[0];
     }
-    struct node_command question = {
-        .specify = specify_files, .context = arguments, .nodes = nodes, .shown = shown, .kept = ANSWER_MOST};
+    if (!any)
+        return 0;
+    struct node_command command = {.specify = specify_files,
+                                   .context = question,
+                                   .in_software = true,
+                                   .nodes = nodes,
+                                   .shown = shown,
+                                   .kept = ANSWER_MOST};
     struct node_result *results = NULL;
-    if (r == 0 && any)
-        r = node_command_run(run, &question, &results, failure);
-    for (size_t i = 0; results && i < run->node_count; i++)
-        if (nodes[i] && run_concerns(run, i) && node_result_is_good(&results[i]) && results[i].output.length)
-            take_answer(&run->nodes[i], key, results[i].output.bytes);
-    if (results)
-        node_results_free(run->group, results);
-    for (size_t i = 0; arguments && i < run->node_count; i++)
-        free(arguments[i]);
-    free(arguments);
-    return r;
+    int r = node_command_run(run, &command, &results, failure);
+    free(take_pointer(question->arguments));
+    if (r < 0)
+        return r;
+    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+        const struct node_result *result = &results[node->number];
+        if (node_result_is_good(result) && result->output.length)
+            take_answer(node, key, result->output.bytes);
+    }
+    node_results_free(run->group, results);
+    return 0;
 }
 
-/* The arguments of the run command that may be programs: its first, and paths, for programs start others, as
- * mpirun does. */
 /* What a unit starts; MPIRUN is NULL where that starts no ranks. */
 struct programs {
     char **arguments, **mpirun;
 };
 
+static void clear_programs(struct programs *programs) {
+    experiment_arguments_free(programs->arguments);
+    experiment_arguments_free(programs->mpirun);
+}
+
+/* The arguments of the run command that may be programs: its first, and paths, for programs start others, as
+ * mpirun does. */
 static const char **find_programs(const struct run_node *node, void *context) {
     const struct programs *programs = context;
     char **arguments = programs->arguments;
@@ -176,12 +194,12 @@ static const char **find_programs(const struct run_node *node, void *context) {
     (void)node;
     while (arguments[count])
         count++;
-    const char **words = calloc(2 * count + 3, sizeof *words);
-    if (words && programs->mpirun) {
+    const char **words = xcalloc(2 * count + 3, sizeof *words);
+    if (programs->mpirun) {
         words[used++] = "-";
         words[used++] = programs->mpirun[0];
     }
-    for (size_t i = 0; words && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         if (i == 0 || strchr(arguments[i], '/')) {
             words[used++] = "-";
             words[used++] = arguments[i];
@@ -190,35 +208,32 @@ static const char **find_programs(const struct run_node *node, void *context) {
 }
 
 int software_record_programs(struct run *run, struct failure *failure) {
-    struct plan_values values = {0};
-    char **arguments = NULL;
+    cleanup(plan_values_clear) struct plan_values values = {0};
+    cleanup(clear_programs) struct programs programs = {0};
     int r = plan_values_new(run->plan, 1, &values, failure);
     if (r == 0)
         r = run->experiment->streamed ? plan_values_set_block(&values, run->plan, 0, 1, failure)
                                       : plan_values_set_unit(&values, run->plan, 0, 1, failure);
     struct experiment_values usable = plan_values_view(&values);
     if (r == 0)
-        r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable, &arguments,
-                                         failure);
-    struct programs programs = {arguments, NULL};
+        r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable,
+                                         &programs.arguments, failure);
     if (r == 0 && experiment_has_ranks(run->experiment))
         r = mpi_program(run, &programs.mpirun, failure);
-    if (r == 0)
-        r = ask_about_files(run, find_programs, &programs, "programs",
-                            "list the programs that run, their libraries and the hashes of both", failure);
-    plan_values_clear(&values);
-    experiment_arguments_free(arguments);
-    experiment_arguments_free(programs.mpirun);
-    return r;
+    if (r < 0)
+        return r;
+    struct file_question question = {.find = find_programs, .context = &programs};
+    return ask_about_files(run, &question, "programs",
+                           "list the programs that run, their libraries and the hashes of both", failure);
 }
 
 static const char **find_facts(const struct run_node *node, void *context) {
     const cJSON *facts = cJSON_GetObjectItemCaseSensitive(node->software, "kernel"), *fact;
-    const char **words = calloc(2 * (size_t)cJSON_GetArraySize(facts) + 1, sizeof *words);
+    const char **words = xcalloc(2 * (size_t)cJSON_GetArraySize(facts) + 1, sizeof *words);
     size_t used = 0;
     (void)context;
     cJSON_ArrayForEach(fact, facts) {
-        if (words && cJSON_IsString(fact) && fact->valuestring[0] == '/') {
+        if (cJSON_IsString(fact) && fact->valuestring[0] == '/') {
             words[used++] = fact->string;
             words[used++] = fact->valuestring;
         }
@@ -229,24 +244,20 @@ static const char **find_facts(const struct run_node *node, void *context) {
 int software_record_facts(struct run *run, struct failure *failure) {
     if (!run->group)
         return 0;
-    return ask_about_files(run, find_facts, NULL, "libraries",
+    struct file_question question = {.find = find_facts};
+    return ask_about_files(run, &question, "libraries",
                            "list the libraries that kernels told of, and their hashes", failure);
 }
 
 int software_write(struct run *run, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    cJSON *nodes = object ? json_add_object(object, "nodes") : NULL;
-    if (!nodes)
-        return failure_memory(failure);
+    cJSON *nodes = json_add_object(object, "nodes");
     for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].software) {
-            cJSON *copy = cJSON_Duplicate(run->nodes[i].software, true);
-            if (!copy || !cJSON_AddItemToObject(nodes, run->nodes[i].name, copy))
-                return failure_memory(failure);
-        }
+        if (run->nodes[i].software)
+            cJSON_AddItemReferenceToObject(nodes, run->nodes[i].name, run->nodes[i].software);
     cleanup_free char *path = run_path(run, "software/versions.json");
     /* A part that got no further than to reach the nodes knows less than those before. */
-    if (path && cJSON_GetArraySize(nodes) == 0 && file_exists(path))
+    if (cJSON_GetArraySize(nodes) == 0 && file_exists(path))
         return 0;
-    return path ? run_write_json(path, object, failure) : failure_memory(failure);
+    return run_write_json(path, object, failure);
 }

@@ -18,8 +18,7 @@ int software_load(struct run *run, struct failure *failure);
  * go before its own (the container's). Either may be empty. */
 const char *const *software_environment(const struct run *run, const struct run_node *node);
 const char *const *software_prefix(const struct run *run);
-/* FIRST and then SECOND (each may be NULL), for free(): an array of the same strings. NULL when out of
- * memory. */
+/* FIRST and then SECOND (each may be NULL), for free(): an array of the same strings. */
 const char **software_join(const char *const *first, const char *const *second);
 
 /* Records which programs the run command starts and which libraries the loader gives them, with their hashes

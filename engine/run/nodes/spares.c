@@ -14,14 +14,14 @@
 
 static struct run_node *find_lost(const struct run *run) {
     for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].out && !run->nodes[i].replaced && !run_has_all_units(run, &run->nodes[i]))
+        if (run->nodes[i].state == NODE_OUT && !run_has_all_units(run, &run->nodes[i]))
             return &run->nodes[i];
     return NULL;
 }
 
 static struct run_node *find_spare(const struct run *run) {
     for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].spare)
+        if (run->nodes[i].state == NODE_SPARE)
             return &run->nodes[i];
     return NULL;
 }
@@ -62,11 +62,10 @@ static int run_phases(struct run *run, const struct run_node *newcomer, const st
     int r = 0;
     for (size_t i = 0; r == 0 && run_node_is_in(newcomer) && i < sizeof acts / sizeof *acts; i++)
         r = acts[i](run, failure);
-    if (r == 0 && run_node_is_in(newcomer))
-        r = check_cores(newcomer, lost, failure);
-    if (r == 0 && run_node_is_in(newcomer))
-        r = run_phase_warm_up(run, failure);
-    return r;
+    if (r < 0 || !run_node_is_in(newcomer))
+        return r;
+    r = check_cores(newcomer, lost, failure);
+    return r < 0 ? r : run_phase_warm_up(run, failure);
 }
 
 /* Is the run ending, whatever becomes of the newcomer? */
@@ -84,12 +83,12 @@ static int make_ready(struct measurement *measurement, struct run_node *newcomer
     run_note(run, "node %s: a spare, is made ready to measure what node %s was to", newcomer->name,
              lost->name);
     journal_note(run->journal, "node", "name", newcomer->name);
-    newcomer->spare = false;
+    run_node_enter(run, newcomer, NODE_IN);
     look_at(run, newcomer);
     int r = run_phases(run, newcomer, lost, &why);
     look_at(run, NULL);
     if (is_ending(measurement)) {
-        newcomer->spare = true;
+        run_node_enter(run, newcomer, NODE_SPARE);
         return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
     }
     if (run->loss.code < 0) {
@@ -98,8 +97,8 @@ static int make_ready(struct measurement *measurement, struct run_node *newcomer
     }
     if (r < 0)
         r = run_take_out(run, newcomer, NODE_OUT_UNFIT, &why, failure);
-    if (newcomer->out)
-        newcomer->replaced = true; /* it never had a share that somebody would measure for it */
+    if (newcomer->state == NODE_OUT)
+        run_node_enter(run, newcomer, NODE_REPLACED); /* it never had a share that somebody would measure for it */
     return r;
 }
 
@@ -108,16 +107,14 @@ static int make_ready(struct measurement *measurement, struct run_node *newcomer
 
 static void give_share(struct measurement *measurement, struct run_node *newcomer, struct run_node *lost) {
     struct run *run = measurement->run;
-    lost->replaced = true;
-    newcomer->late = measurement->noted && run->experiment->placement != EXPERIMENT_PLACEMENT_JOB;
-    journal_begin(run->journal, "node-replaced");
-    journal_string(run->journal, "node", lost->name);
-    journal_string(run->journal, "by", newcomer->name);
-    journal_end(run->journal);
+    run_node_enter(run, lost, NODE_REPLACED);
+    if (measurement->noted && run->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
+        run_node_enter(run, newcomer, NODE_LATE);
+    run_note_entry(run, "node-replaced", lost, "by", newcomer->name);
     run_note(run, "node %s takes the place of node %s, and measures its whole share", newcomer->name,
              lost->name);
     if (measurement->speeds)
-        slow_nodes_forget(measurement->speeds, (size_t)(lost - run->nodes));
+        slow_nodes_forget(measurement->speeds, lost->number);
 }
 
 int spares_bring_in(struct measurement *measurement, struct failure *failure) {
@@ -134,25 +131,15 @@ int spares_bring_in(struct measurement *measurement, struct failure *failure) {
     return r == -EINTR && failure->kind == FAILURE_INTERRUPTED ? 0 : r;
 }
 
-/* ---- Earlier parts ---------------------------------------------------------------------------------------
- */
-
-static struct run_node *find_named(const struct run *run, const char *name) {
-    for (size_t i = 0; i < run->node_count; i++)
-        if (strcmp(run->nodes[i].name, name) == 0)
-            return &run->nodes[i];
-    return NULL;
-}
-
 void spares_recall(struct run *run, const struct past *past) {
     for (size_t i = 0; i < past->replacement_count; i++) {
         const struct past_replacement *one = &past->replacements[i];
-        struct run_node *node = find_named(run, one->node), *by = find_named(run, one->by);
+        struct run_node *node = run_find_node(run, one->node), *by = run_find_node(run, one->by);
         if (!node || !by)
             continue; /* the testbed does not give them any more: what is missing is measured by whom it gives
                        */
-        node->spare = by->spare = false;
+        run_node_enter(run, by, NODE_IN);
+        run_node_enter(run, node, NODE_REPLACED);
         node->out = NODE_OUT_REPLACED;
-        node->replaced = true;
     }
 }

@@ -37,7 +37,8 @@ static void clear(struct missing *missing) {
 
 static int mark_node(struct missing *missing, const struct run_node *node, bool mark) {
     struct run *run = missing->run;
-    size_t count = node->spare || node->replaced ? 0 : placement_count(run, node);
+    bool shares = node->state != NODE_SPARE && node->state != NODE_REPLACED;
+    size_t count = shares ? placement_count(run, node) : 0;
     for (size_t i = 0; i < count; i++) {
         size_t place = placement_place(run, node, i);
         if (place == SIZE_MAX)
@@ -45,7 +46,7 @@ static int mark_node(struct missing *missing, const struct run_node *node, bool 
         if (mark) {
             missing->current[place] = true;
             missing->lost[place] = node->out;
-            missing->whole[place] = node->out || node->late || node->catches_up;
+            missing->whole[place] = node->state != NODE_IN;
         }
     }
     return 0;

@@ -296,7 +296,7 @@ static void add_nodes_out(const struct run *run, cJSON *object) {
         json_add_string(item, "node", node->name);
         json_add_string(item, "why", node->out);
         json_add_string(item, "sentence", node->out_sentence);
-        json_add_boolean(item, "replaced", node->replaced);
+        json_add_boolean(item, "replaced", node->state == NODE_REPLACED);
     }
     for (size_t i = 0; i < run->node_count; i++) {
         if (!run->nodes[i].slow)
@@ -333,7 +333,7 @@ int run_record_run(struct run *run, struct failure *failure) {
         json_add_uint64(counts, "rows_settled", settling_count(run));
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < run->node_count; i++)
-        if (!run->nodes[i].spare)
+        if (run->nodes[i].state != NODE_SPARE)
             json_add_string(nodes, NULL, run->nodes[i].name);
     add_nodes_out(run, object);
     json_add_string(object, "testbed", run->campaign->testbed.backend->name);
@@ -357,7 +357,7 @@ int run_record_run(struct run *run, struct failure *failure) {
 static size_t count_nodes(const struct run *run) {
     size_t count = 0;
     for (size_t i = 0; i < run->node_count; i++)
-        count += !run->nodes[i].spare;
+        count += run->nodes[i].state != NODE_SPARE;
     return count;
 }
 

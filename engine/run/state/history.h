@@ -1,7 +1,6 @@
 /*
- * The last samples of one probe of one node, for whoever must say what happened between two instants. A ring
- * of rows, times ascending. It is bounded, and forgets no time: when it is full, every second row goes. Of
- * counters, which mostly stand still, only the first and the last row of the same values are kept.
+ * The last samples of one probe of one node, for whoever must say what happened between two instants. Rows,
+ * times ascending. It is bounded, and forgets no time: when it is full, every second row goes.
  */
 #ifndef ASSAY_STATE_HISTORY_H
 #define ASSAY_STATE_HISTORY_H
@@ -15,18 +14,16 @@ enum { HISTORY_BYTES_MOST = 4 << 20 };
 /* Zeroed memory has no columns and no rows. */
 struct history {
     size_t columns;
-    bool counters;
-    size_t first, count, capacity; /* rows */
+    size_t first, count, capacity; /* rows; those before the first are forgotten */
     int64_t *times;                /* owned; ns */
     double *values;                /* owned; COLUMNS a row; nan: not known */
 };
 
-/* Forgets all, and has COLUMNS from now on. COUNTERS: rows count by what they say, not by how many they are.
- */
-void history_reset(struct history *history, size_t columns, bool counters);
+/* Forgets all, and has COLUMNS from now on. */
+void history_reset(struct history *history, size_t columns);
 void history_clear(struct history *history);
-/* A row whose time is not after the last one's is left out. 0 or -ENOMEM. */
-int history_add(struct history *history, int64_t time_ns, const double *values);
+/* A row whose time is not after the last one's is left out. */
+void history_add(struct history *history, int64_t time_ns, const double *values);
 /* Nothing before the last row at or before TIME_NS will be asked for. */
 void history_forget(struct history *history, int64_t time_ns);
 

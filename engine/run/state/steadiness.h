@@ -7,6 +7,8 @@
 #ifndef ASSAY_STATE_STEADINESS_H
 #define ASSAY_STATE_STEADINESS_H
 
+#include "engine/run/state/history.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,28 +19,15 @@ struct steadiness_limits {
     double frequency_slope, frequency_spread;     /* of the mean, likewise */
 };
 
-/* The samples of one quantity that lie within a window. Zeroed memory is empty. */
-struct steadiness {
-    struct steadiness_sample {
-        int64_t time_ns;
-        double value;
-    } * samples; /* owned; a ring */
-    size_t first, count, capacity;
-    bool full; /* samples reach back over a whole window */
-};
-
-enum { STEADINESS_SAMPLES_MOST = 8192 }; /* in a window; of more, every second one is forgotten */
-
-/* Times must rise. 0 or -ENOMEM. */
-int steadiness_add(struct steadiness *steadiness, double window_seconds, int64_t time_ns, double value);
-void steadiness_clear(struct steadiness *steadiness);
+#define STEADINESS_MEAN SIZE_MAX /* in place of a column: the mean of all columns */
 
 struct steadiness_state {
     double mean, slope, spread; /* slope: over one window */
-    size_t samples;
+    size_t samples;             /* within the window, and the last before it */
 };
-/* False while there are fewer than 3 samples, or they do not reach back over a window. */
-bool steadiness_state(const struct steadiness *steadiness, double window_seconds,
-                      struct steadiness_state *ret);
+/* Of one COLUMN of HISTORY, over the window that ends with its last sample. False, with the samples that
+ * there are, while there are fewer than 3 or they do not reach back over a window. */
+bool steadiness_of(const struct history *history, size_t column, double window_seconds,
+                   struct steadiness_state *ret);
 
 #endif

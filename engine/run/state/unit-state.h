@@ -39,16 +39,6 @@ struct unit_place {
 struct unit_state unit_state_judge(const struct run *run, const struct unit_place *place, int64_t start_ns,
                                    int64_t end_ns);
 
-/* Of many short units in one place the same samples tell the same. Zeroed memory remembers nothing; not to be
- * kept when the samplers are started anew. */
-struct unit_memory {
-    int64_t from_ns, to_ns; /* of every unit that began and ended in between, `state` is true */
-    struct unit_state state;
-};
-/* As unit_state_is_known() and unit_state_judge(), if it is known: else false. */
-bool unit_state_remember(const struct run *run, const struct unit_place *place, struct unit_memory *memory,
-                         int64_t start_ns, int64_t end_ns, struct unit_state *ret);
-
 /* "throttle;drift", "" for none; cut at SIZE. Returns BUFFER. */
 const char *unit_state_flags(unsigned flags, char *buffer, size_t size);
 /* The flags in such a TEXT; names that are none are passed over. */

@@ -8,6 +8,7 @@
 #include "engine/foundation/number.h"
 #include "engine/remote/link/command.h"
 #include "engine/remote/nodes/tools.h"
+#include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/out.h"
 #include "engine/run/state/steadiness.h"
 
@@ -16,21 +17,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { TEMPERATURES_MOST = 64 }; /* of packages of one node */
+enum { QUANTITIES_MAX = 64 + 1 }; /* of one node: temperatures, and the frequency */
 static const int64_t look_period_ns = 500 * EVENT_MILLISECOND, end_timeout_ns = 10 * EVENT_SECOND;
 
 struct warming_node {
-    struct warming *warming;
-    size_t number;
     struct remote_command *load;
     bool ended;             /* the load has */
     struct failure failure; /* .code 0: none */
-    struct steadiness temperatures[TEMPERATURES_MOST], frequency;
-    size_t temperature_columns[TEMPERATURES_MOST];
-    size_t temperature_count;
-    bool columns_known;
     bool steady;
     double steady_after; /* seconds since the load began */
 };
@@ -38,9 +32,16 @@ struct warming_node {
 struct warming {
     struct run *run;
     const struct warm_up_settings *settings;
-    struct warming_node *nodes;
-    size_t count;
+    struct warming_node *nodes; /* of all nodes */
     int64_t started_ns;
+};
+
+/* What is to settle, and how it stands. */
+struct quantity {
+    enum probe_kind kind;
+    const char *column; /* NULL: the mean of all */
+    bool known;         /* samples reach over the window */
+    struct steadiness_state state;
 };
 
 /* ---- The load --------------------------------------------------------------------------------------------
@@ -59,87 +60,65 @@ static void on_load_exit(struct remote_command *command, const struct remote_exi
                          remote_exit_describe(exit, how, sizeof how));
 }
 
-static int start_load(struct warming_node *node, struct failure *failure) {
-    struct run *run = node->warming->run;
+static int start_load(struct warming *warming, const struct run_node *node, struct failure *failure) {
+    struct warming_node *warmed = &warming->nodes[node->number];
     char count[32];
-    snprintf(count, sizeof count, "%zu", run->nodes[node->number].facts->pu_count);
+    snprintf(count, sizeof count, "%zu", node->facts->pu_count);
     const char *const own[] = {NODE_TOOL_PROGRAM, "--stress", NULL};
     const char *const stress[] = {"stress", "--cpu", count, NULL};
     const char *const stress_ng[] = {"stress-ng", "--cpu", count, NULL};
     const char *const *const loads[] = {
         [WARM_UP_AGENT] = own, [WARM_UP_STRESS] = stress, [WARM_UP_STRESS_NG] = stress_ng};
-    struct remote_command_specification specification = {.arguments = loads[node->warming->settings->load],
+    struct remote_command_specification specification = {.arguments = loads[warming->settings->load],
                                                          .output = REMOTE_OUTPUT_NULL,
                                                          .error = REMOTE_OUTPUT_NULL};
     struct remote_command_callbacks callbacks = {.on_exit = on_load_exit};
-    return remote_command_start(run->nodes[node->number].link, &specification, &callbacks, node, &node->load,
-                                failure);
-}
-
-/* ---- The samples -----------------------------------------------------------------------------------------
- */
-
-/* Those of packages; where there are none, all. Names as engine/agent/probes/README.md has them. */
-static void choose_columns(struct warming_node *node, const struct watch_sample *sample) {
-    for (int all = 0; all < 2 && node->temperature_count == 0; all++)
-        for (size_t i = 0; i < sample->count && node->temperature_count < TEMPERATURES_MOST; i++)
-            if (all || run_is_package_temperature(sample->columns[i]))
-                node->temperature_columns[node->temperature_count++] = i;
-    node->columns_known = true;
-}
-
-static double mean_of(const double *values, size_t count) {
-    double sum = 0;
-    size_t known = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!isnan(values[i])) {
-            sum += values[i];
-            known++;
-        }
-    return known ? sum / (double)known : NAN;
-}
-
-static void on_sample(const struct watch_sample *sample, void *context) {
-    struct warming *warming = context;
-    struct warming_node *node = &warming->nodes[sample->node];
-    double window = warming->settings->limits.window_seconds;
-    if (sample->kind == PROBE_FREQUENCY) {
-        double mean = mean_of(sample->values, sample->count);
-        if (!isnan(mean))
-            steadiness_add(&node->frequency, window, sample->monotonic_ns, mean);
-    }
-    if (sample->kind != PROBE_TEMPERATURE)
-        return;
-    if (!node->columns_known)
-        choose_columns(node, sample);
-    for (size_t i = 0; i < node->temperature_count; i++) {
-        size_t column = node->temperature_columns[i];
-        double value = column < sample->count ? sample->values[column] : NAN;
-        if (!isnan(value))
-            steadiness_add(&node->temperatures[i], window, sample->monotonic_ns, value);
-    }
+    return remote_command_start(node->link, &specification, &callbacks, warmed, &warmed->load, failure);
 }
 
 /* ---- The test --------------------------------------------------------------------------------------------
  */
 
-static bool has_source(const struct warming_node *node) {
-    return node->frequency.count > 0 || (node->temperature_count > 0 && node->temperatures[0].count > 0);
+/* Adds COLUMN of PROBE to the quantities of a node, if there are samples of it. */
+static void add_quantity(const struct warming *warming, const struct watch_probe *probe, enum probe_kind kind,
+                         size_t column, struct quantity *ret, size_t *count) {
+    struct quantity *quantity = &ret[*count];
+    *quantity = (struct quantity){.kind = kind};
+    if (column != STEADINESS_MEAN)
+        quantity->column = watch_column_name(probe, column);
+    quantity->known =
+        steadiness_of(&probe->history, column, warming->settings->limits.window_seconds, &quantity->state);
+    *count += quantity->state.samples > 0;
 }
 
-static bool is_steady(const struct warming_node *node) {
-    const struct steadiness_limits *limits = &node->warming->settings->limits;
-    struct steadiness_state state;
-    for (size_t i = 0; i < node->temperature_count; i++)
-        if (node->temperatures[i].count > 0 &&
-            (!steadiness_state(&node->temperatures[i], limits->window_seconds, &state) ||
-             !(fabs(state.slope) <= limits->temperature_slope && state.spread <= limits->temperature_spread)))
+/* The temperatures of NODE's packages, and the mean frequency of its PUs. */
+static size_t find_quantities(const struct warming *warming, const struct run_node *node,
+                              struct quantity ret[static QUANTITIES_MAX]) {
+    const struct watch *watch = warming->run->watch;
+    size_t number = node->number, count = 0;
+    const struct watch_probe *temperature = watch_probe(watch, number, PROBE_TEMPERATURE),
+                             *frequency = watch_probe(watch, number, PROBE_FREQUENCY);
+    for (size_t i = 0; temperature && i < temperature->history.columns && count < QUANTITIES_MAX - 1; i++)
+        if (watch_is_package(temperature, i))
+            add_quantity(warming, temperature, PROBE_TEMPERATURE, i, ret, &count);
+    if (frequency)
+        add_quantity(warming, frequency, PROBE_FREQUENCY, STEADINESS_MEAN, ret, &count);
+    return count;
+}
+
+static bool is_steady(const struct warming *warming, const struct run_node *node) {
+    const struct steadiness_limits *limits = &warming->settings->limits;
+    struct quantity quantities[QUANTITIES_MAX];
+    size_t count = find_quantities(warming, node, quantities);
+    for (size_t i = 0; i < count; i++) {
+        const struct steadiness_state *state = &quantities[i].state;
+        bool hot = quantities[i].kind == PROBE_TEMPERATURE;
+        double slope = hot ? limits->temperature_slope : limits->frequency_slope * state->mean,
+               spread = hot ? limits->temperature_spread : limits->frequency_spread * state->mean;
+        if (!quantities[i].known || !(fabs(state->slope) <= slope && state->spread <= spread))
             return false;
-    if (node->frequency.count > 0 && (!steadiness_state(&node->frequency, limits->window_seconds, &state) ||
-                                      !(fabs(state.slope) <= limits->frequency_slope * state.mean &&
-                                        state.spread <= limits->frequency_spread * state.mean)))
-        return false;
-    return has_source(node);
+    }
+    return count > 0;
 }
 
 static double elapsed(const struct warming *warming) {
@@ -147,16 +126,14 @@ static double elapsed(const struct warming *warming) {
 }
 
 /* A node is steady when it is so now: one that was and is no more has not settled. */
-static size_t look(struct warming *warming) {
+static size_t count_steady(struct warming *warming) {
     size_t steady = 0;
-    for (size_t i = 0; i < warming->count; i++) {
-        struct warming_node *node = &warming->nodes[i];
-        if (!run_concerns(warming->run, i))
-            continue;
-        bool now = is_steady(node);
-        if (now && !node->steady)
-            node->steady_after = elapsed(warming);
-        node->steady = now;
+    for (struct run_node *node = NULL; (node = run_next_node(warming->run, node));) {
+        struct warming_node *warmed = &warming->nodes[node->number];
+        bool now = is_steady(warming, node);
+        if (now && !warmed->steady)
+            warmed->steady_after = elapsed(warming);
+        warmed->steady = now;
         steady += now;
     }
     return steady;
@@ -164,10 +141,7 @@ static size_t look(struct warming *warming) {
 
 /* Those that are to be warm. */
 static size_t count_wanted(const struct warming *warming) {
-    size_t count = 0;
-    for (size_t i = 0; i < warming->count; i++)
-        count += run_concerns(warming->run, i);
-    return count;
+    return warming->run->newcomer ? 1 : run_count_in(warming->run);
 }
 
 static void show(const struct warming *warming, size_t steady, double cap) {
@@ -182,31 +156,37 @@ static void show(const struct warming *warming, size_t steady, double cap) {
                                                                .seconds_left = left > 0 ? left : 0});
 }
 
+/* Is the load on all nodes, and are they there? */
+static int check_loads(const struct warming *warming, struct failure *failure) {
+    int r = run_check_nodes(warming->run, failure);
+    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(warming->run, node));) {
+        const struct failure *why = &warming->nodes[node->number].failure;
+        if (why->code == 0)
+            continue;
+        *failure = *why;
+        r = failure->place[0] ? failure->code : failure_prefix(failure, "node %s", node->name);
+    }
+    return r;
+}
+
 static int wait_until(struct warming *warming, struct failure *failure) {
-    struct run *run = warming->run;
+    struct event_loop *loop = warming->run->loop;
     bool wants_steady = warming->settings->kind == WARM_UP_STEADY;
     double cap = wants_steady ? warming->settings->at_most_seconds : warming->settings->seconds;
     for (;;) {
-        size_t steady = look(warming);
+        size_t steady = count_steady(warming);
         double left = cap - elapsed(warming);
         show(warming, steady, cap);
         if ((wants_steady && steady == count_wanted(warming)) || left <= 0)
             return 0;
-        if (event_loop_is_stopped(run->loop))
-            return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
-        int r = run_check_nodes(run, failure);
-        for (size_t i = 0; r == 0 && i < warming->count; i++)
-            if (warming->nodes[i].failure.code < 0 && run_concerns(run, i)) {
-                *failure = warming->nodes[i].failure;
-                r = failure->place[0] ? failure->code
-                                      : failure_prefix(failure, "node %s", run->nodes[i].name);
-            }
-        int64_t deadline = clock_monotonic_ns() + look_period_ns;
-        if ((double)look_period_ns * 1e-9 > left)
-            deadline = clock_monotonic_ns() + (int64_t)(left * 1e9) + 1;
-        int64_t now;
-        while (r >= 0 && (now = clock_monotonic_ns()) < deadline && !event_loop_is_stopped(run->loop))
-            r = event_loop_run_once(run->loop, deadline - now, failure);
+        int r = check_loads(warming, failure);
+        int64_t left_ns = (int64_t)(left * 1e9) + 1, now_ns = clock_monotonic_ns();
+        int64_t deadline_ns = now_ns + (left_ns < look_period_ns ? left_ns : look_period_ns);
+        while (r >= 0 && (now_ns = clock_monotonic_ns()) < deadline_ns) {
+            if (event_loop_is_stopped(loop))
+                return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
+            r = event_loop_run_once(loop, deadline_ns - now_ns, failure);
+        }
         if (r < 0)
             return r;
     }
@@ -215,162 +195,125 @@ static int wait_until(struct warming *warming, struct failure *failure) {
 /* ---- What was reached ------------------------------------------------------------------------------------
  */
 
-static void add_state(cJSON *object, const char *name, const char *column, const struct steadiness *quantity,
-                      double window) {
-    struct steadiness_state state;
-    if (quantity->count == 0)
-        return;
+static void add_quantity_state(cJSON *object, const struct quantity *quantity) {
+    const char *name = quantity->kind == PROBE_TEMPERATURE ? "temperature_celsius" : "frequency_hz";
     cJSON *array = cJSON_GetObjectItemCaseSensitive(object, name);
-    if (!array)
-        array = json_add_array(object, name);
-    cJSON *item = json_add_object(array, NULL);
-    if (column)
-        json_add_string(item, "column", column);
-    if (steadiness_state(quantity, window, &state)) {
-        json_add_double(item, "mean", state.mean);
-        json_add_double(item, "slope_per_window", state.slope);
-        json_add_double(item, "spread", state.spread);
-        json_add_uint64(item, "samples", state.samples);
+    cJSON *item = json_add_object(array ? array : json_add_array(object, name), NULL);
+    if (quantity->column)
+        json_add_string(item, "column", quantity->column);
+    if (quantity->known) {
+        json_add_double(item, "mean", quantity->state.mean);
+        json_add_double(item, "slope_per_window", quantity->state.slope);
+        json_add_double(item, "spread", quantity->state.spread);
+        json_add_uint64(item, "samples", quantity->state.samples);
     } else {
         json_add_string(item, "sentence", "its samples do not reach over a window");
     }
 }
 
-static int record(struct warming *warming, struct warming_node *node, size_t block, struct failure *failure) {
-    struct run *run = warming->run;
-    struct run_node *run_node = &run->nodes[node->number];
-    if (!run_node->warm_up && !(run_node->warm_up = cJSON_CreateArray()))
-        return failure_memory(failure);
-    cJSON *object = json_add_object(run_node->warm_up, NULL);
-    if (!object)
-        return failure_memory(failure);
-    const struct steadiness_limits *limits = &warming->settings->limits;
+static int record(const struct warming *warming, struct run_node *node, const struct quantity *quantities,
+                  size_t count, size_t block, struct failure *failure) {
+    const struct warming_node *warmed = &warming->nodes[node->number];
+    if (!node->warm_up)
+        node->warm_up = cJSON_CreateArray();
+    cJSON *object = json_add_object(node->warm_up, NULL);
     if (block > 0)
         json_add_uint64(object, "block", block);
     json_add_double(object, "seconds", elapsed(warming));
-    json_add_boolean(object, "steady", node->steady);
-    if (node->steady)
-        json_add_double(object, "steady_after_seconds", node->steady_after);
-    json_add_double(object, "window_seconds", limits->window_seconds);
-    for (size_t i = 0; i < node->temperature_count; i++) {
-        size_t number = node->temperature_columns[i];
-        const char *column = number < watch_column_count(run->watch, node->number, PROBE_TEMPERATURE)
-                                 ? watch_column_name(run->watch, node->number, PROBE_TEMPERATURE, number)
-                                 : NULL;
-        add_state(object, "temperature_celsius", column, &node->temperatures[i], limits->window_seconds);
-    }
-    add_state(object, "frequency_hz", NULL, &node->frequency, limits->window_seconds);
-    return run_write_node_json(run, run_node, "warm-up.json", run_node->warm_up, failure);
-}
-
-/* The band that the gate of temperatures holds units to. */
-static void take_band(const struct warming *warming, const struct warming_node *node) {
-    struct run_node *run_node = &warming->run->nodes[node->number];
-    struct steadiness_state state;
-    run_node->warm_temperature = NAN;
-    for (size_t i = 0; i < node->temperature_count; i++)
-        if (steadiness_state(&node->temperatures[i], warming->settings->limits.window_seconds, &state) &&
-            !(run_node->warm_temperature >= state.mean))
-            run_node->warm_temperature = state.mean;
+    json_add_boolean(object, "steady", warmed->steady);
+    if (warmed->steady)
+        json_add_double(object, "steady_after_seconds", warmed->steady_after);
+    json_add_double(object, "window_seconds", warming->settings->limits.window_seconds);
+    for (size_t i = 0; i < count; i++)
+        add_quantity_state(object, &quantities[i]);
+    return run_write_node_json(warming->run, node, "warm-up.json", node->warm_up, failure);
 }
 
 /* "steady after 3 min: 67 Cel, 2.1 GHz" */
-static char *describe(const struct warming *warming, const struct warming_node *node) {
-    double window = warming->settings->limits.window_seconds;
-    struct steadiness_state state;
+static char *describe(const struct warming *warming, bool steady, const struct quantity *quantities,
+                      size_t count) {
     char after[NUMBER_TEXT_SIZE];
-    (void)number_describe_duration(elapsed(warming), after);
-    if (!has_source(node))
-        return text_format("warmed up for %s; whether it is steady cannot be told: it shows neither "
-                           "temperatures nor frequencies",
-                           after);
-    struct text words;
+    cleanup(text_clear) struct text words;
     text_init(&words, 1024);
-    if (warming->settings->kind == WARM_UP_STEADY)
-        text_printf(&words, "%s after %s", node->steady ? "steady" : "not steady", after);
+    (void)number_describe_duration(elapsed(warming), after);
+    if (count == 0)
+        text_printf(
+            &words,
+            "warmed up for %s; whether it is steady cannot be told: it shows neither temperatures nor "
+            "frequencies",
+            after);
+    else if (warming->settings->kind == WARM_UP_STEADY)
+        text_printf(&words, "%s after %s", steady ? "steady" : "not steady", after);
     else
         text_printf(&words, "warmed up for %s", after);
     const char *comma = ": ";
-    for (size_t i = 0; i < node->temperature_count; i++)
-        if (steadiness_state(&node->temperatures[i], window, &state)) {
-            text_printf(&words, "%s%.0f Cel", comma, state.mean);
-            comma = ", ";
-        }
-    if (steadiness_state(&node->frequency, window, &state))
-        text_printf(&words, "%s%.3g GHz", comma, state.mean * 1e-9);
-    return text_take(&words);
+    for (size_t i = 0; i < count; i++) {
+        if (!quantities[i].known)
+            continue;
+        if (quantities[i].kind == PROBE_TEMPERATURE)
+            text_printf(&words, "%s%.0f Cel", comma, quantities[i].state.mean);
+        else
+            text_printf(&words, "%s%.3g GHz", comma, quantities[i].state.mean * 1e-9);
+        comma = ", ";
+    }
+    return xstrdup(words.bytes);
 }
 
 static int tell(struct warming *warming, size_t block, struct failure *failure) {
     struct run *run = warming->run;
-    cleanup_free char **words = calloc(warming->count + 1, sizeof *words);
-    int r = words ? 0 : failure_memory(failure);
-    for (size_t i = 0; r == 0 && i < warming->count; i++) {
-        struct warming_node *node = &warming->nodes[i];
-        if (!run_concerns(run, i))
-            continue;
-        take_band(warming, node);
-        words[i] = describe(warming, node);
-        journal_begin(run->journal, "warmed-up");
-        journal_string(run->journal, "node", run->nodes[i].name);
-        journal_string(run->journal, "sentence", words[i]);
-        journal_end(run->journal);
-        r = record(warming, node, block, failure);
+    cleanup(node_texts_clear) struct node_texts words = node_texts_new(run->node_count);
+    int r = 0;
+    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));) {
+        size_t i = node->number;
+        struct quantity quantities[QUANTITIES_MAX];
+        size_t count = find_quantities(warming, node, quantities);
+        /* The band that the gate of temperatures holds units to. */
+        node->warm_temperature = NAN;
+        for (size_t k = 0; k < count; k++)
+            if (quantities[k].known && quantities[k].kind == PROBE_TEMPERATURE)
+                node->warm_temperature = fmax(node->warm_temperature, quantities[k].state.mean);
+        words.items[i] = describe(warming, warming->nodes[i].steady, quantities, count);
+        run_note_entry(run, "warmed-up", node, "sentence", words.items[i]);
+        r = record(warming, node, quantities, count, block, failure);
     }
-    if (r == 0 && run_note_kinds(run, (const char *const *)words) < 0)
-        r = failure_memory(failure);
-    for (size_t i = 0; words && i < warming->count; i++)
-        free(words[i]);
+    run_note_kinds(run, &words);
     return r;
 }
 
 /* ---- The phase -------------------------------------------------------------------------------------------
  */
 
+static bool is_busy(const struct warming_node *node) {
+    return node->load && !node->ended;
+}
+
 static void end_loads(struct warming *warming) {
-    struct event_loop *loop = warming->run->loop;
+    struct run *run = warming->run;
     int64_t deadline = clock_monotonic_ns() + end_timeout_ns, left;
-    bool open = true;
-    for (size_t i = 0; i < warming->count; i++)
-        if (warming->nodes[i].load && !warming->nodes[i].ended)
+    for (size_t i = 0; i < run->node_count; i++)
+        if (is_busy(&warming->nodes[i]))
             remote_command_kill(warming->nodes[i].load, SIGTERM, NULL);
-    while (open && (left = deadline - clock_monotonic_ns()) > 0 && !event_loop_is_stopped(loop)) {
-        open = false;
-        for (size_t i = 0; i < warming->count; i++)
-            open |= warming->nodes[i].load && !warming->nodes[i].ended;
-        if (open && event_loop_run_once(loop, left, NULL) < 0)
-            break;
-    }
+    for (size_t i = 0; i < run->node_count; i++)
+        while (is_busy(&warming->nodes[i]) && (left = deadline - clock_monotonic_ns()) > 0 &&
+               !event_loop_is_stopped(run->loop) && event_loop_run_once(run->loop, left, NULL) >= 0)
+            continue;
 }
 
 static void clear(struct warming *warming) {
-    if (warming->run->watch)
-        watch_listen(warming->run->watch, &(struct watch_listener){0});
-    for (size_t i = 0; warming->nodes && i < warming->count; i++) {
-        struct warming_node *node = &warming->nodes[i];
-        remote_command_free(node->load);
-        for (size_t k = 0; k < TEMPERATURES_MOST; k++)
-            steadiness_clear(&node->temperatures[k]);
-        steadiness_clear(&node->frequency);
-    }
+    for (size_t i = 0; warming->nodes && i < warming->run->node_count; i++)
+        remote_command_free(warming->nodes[i].load);
     free(warming->nodes);
 }
 
 int run_warm_up(struct run *run, size_t block, struct failure *failure) {
     cleanup(clear) struct warming warming = {
-        .run = run, .settings = &run->campaign->warm_up, .count = run->node_count};
+        .run = run, .settings = &run->campaign->warm_up, .started_ns = clock_monotonic_ns()};
     if (warming.settings->kind == WARM_UP_NONE)
         return 0;
-    warming.nodes = xcalloc(warming.count + 1, sizeof *warming.nodes);
-    watch_listen(run->watch, &(struct watch_listener){.on_sample = on_sample, .context = &warming});
-    warming.started_ns = clock_monotonic_ns();
+    warming.nodes = xcalloc(run->node_count, sizeof *warming.nodes);
     int r = 0;
-    for (size_t i = 0; r == 0 && i < warming.count; i++) {
-        warming.nodes[i].warming = &warming;
-        warming.nodes[i].number = i;
-        if (run_concerns(run, i))
-            r = start_load(&warming.nodes[i], failure);
-    }
+    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));)
+        r = start_load(&warming, node, failure);
     if (r == 0)
         r = wait_until(&warming, failure);
     if (r == 0)

@@ -1,6 +1,6 @@
 /*
  * Watching the nodes while they are warmed up and measured: the agent's sampler runs on each of them, what it
- * tells goes to nodes/NODE/probes/ as it comes, and the last samples are kept for gates and for the warm-up.
+ * prints goes to nodes/NODE/probes/ as it comes, and the last samples are kept for gates and for the warm-up.
  *
  *     nodes/NODE/probes/KIND.csv          time, monotonic, late, missed (ns, ns, ns, 1), then the probe's
  * columns nodes/NODE/probes/events.csv        time, monotonic, kind, text nodes/NODE/probes/datapackage.json
@@ -13,7 +13,11 @@
 #ifndef ASSAY_STATE_WATCH_H
 #define ASSAY_STATE_WATCH_H
 
+#include "archive-format/datapackage.h"
+#include "engine/event-loop/event-loop.h"
 #include "engine/foundation/failure.h"
+#include "engine/foundation/text.h"
+#include "engine/remote/link/command.h"
 #include "engine/run/campaign/probe-settings.h"
 #include "engine/run/state/history.h"
 
@@ -22,25 +26,63 @@
 #include <stdint.h>
 
 struct run;
-struct watch;
+struct run_node;
 
 /* Columns of the agent that gates look at. */
 #define WATCH_FOREIGN "foreign" /* of load: processors that other programs took */
 #define WATCH_DRIFTED "drifted" /* of drift: files that are not as they were set */
 
-/* One sample of one probe; valid during the call. */
-struct watch_sample {
-    size_t node;
-    enum probe_kind kind;
-    int64_t wall_ns, monotonic_ns; /* the node's clocks */
-    char *const *columns;          /* names */
-    const double *values;          /* nan: not known */
-    size_t count;
+enum {
+    WATCH_COLUMNS_MAX = 16384, /* of one probe; an agent that has more is wrong */
+    WATCH_LINE_MAX = 1 << 20,
+    WATCH_EVENT_TEXT = 512,
+    WATCH_TIME_COLUMNS =
+        4, /* time, monotonic, late, missed: at the front of the files, not of the histories */
 };
 
-struct watch_listener {
-    void (*on_sample)(const struct watch_sample *sample, void *context); /* may be NULL */
-    void *context;
+/* A file that is appended to in pieces, and is open only while that is done: there are thousands of them. */
+struct watch_file {
+    struct watch_file *next;        /* of the same probe, with other columns; owned */
+    char *name;                     /* below the run's folder; owned */
+    struct archive_column *columns; /* owned, and so are names and units from WATCH_TIME_COLUMNS on */
+    size_t column_count;
+    struct text pending;
+};
+
+struct watch_probe {
+    bool there;               /* the sampler has said its columns */
+    struct watch_file *files; /* owned; the last one that came is the first */
+    struct watch_file *file;  /* the one of them that has the columns of now; NULL: none yet */
+    unsigned *pus;            /* of each column, UINT_MAX for those of none; owned */
+    bool any_package;         /* a column is of a whole package */
+    double *values;           /* room for one sample; owned */
+    struct history history;   /* times are the node's monotonic clock */
+};
+
+enum watch_state { WATCH_OFF, WATCH_STARTING, WATCH_ON, WATCH_ENDING };
+
+struct watch_node {
+    struct watch *watch;
+    struct run_node *node;
+    enum watch_state state;
+    struct remote_command *sampler;
+    struct text line, errors;
+    struct watch_probe probes[PROBE_KINDS];
+    int kinds[PROBE_KINDS]; /* by the sampler's index; -1: none of ours */
+    size_t kind_count;
+    struct watch_file *events;
+    bool described; /* all files, in datapackage.json */
+    char last_drift[WATCH_EVENT_TEXT], last_error[WATCH_EVENT_TEXT];
+    unsigned events_told, malformed;
+    char *missing; /* owned: what it has no probe for, in a sentence; NULL: nothing */
+};
+
+struct watch {
+    struct run *run;
+    struct watch_node *nodes;
+    size_t count;
+    struct event_source *timer; /* writes what waits */
+    bool failed;                /* to write a file, and that was told */
 };
 
 /* Starts the samplers of all nodes that are there and waits until each has begun; what no node can be watched
@@ -51,27 +93,35 @@ int watch_stop(struct run *run, struct failure *failure);
 /* Before the links of the nodes go. NULL is fine. */
 void watch_free(struct watch *watch);
 
-void watch_listen(struct watch *watch, const struct watch_listener *listener);
-
-/* Is KIND of NODE being sampled, and does it tell anything? */
-bool watch_has(const struct watch *watch, size_t node, enum probe_kind kind);
+/* What is known by KIND of NODE; NULL when it is not sampled, or shows nothing. */
+const struct watch_probe *watch_probe(const struct watch *watch, size_t node, enum probe_kind kind);
 /* Are samples of NODE still to come? */
 bool watch_is_live(const struct watch *watch, size_t node);
-int64_t watch_period_ns(const struct watch *watch, enum probe_kind kind);
-/* The last samples: times are the node's monotonic clock. */
-const struct history *watch_history(const struct watch *watch, size_t node, enum probe_kind kind);
-/* The column called NAME, or SIZE_MAX. */
-size_t watch_column(const struct watch *watch, size_t node, enum probe_kind kind, const char *name);
-/* The column of a PU in the probe `frequency`, or SIZE_MAX. */
-size_t watch_pu_column(const struct watch *watch, size_t node, unsigned pu);
-/* Do samples of KIND tell of the whole of START..END? */
-bool watch_covers(const struct watch *watch, size_t node, enum probe_kind kind, int64_t start_ns,
-                  int64_t end_ns);
-size_t watch_column_count(const struct watch *watch, size_t node, enum probe_kind kind);
-const char *watch_column_name(const struct watch *watch, size_t node, enum probe_kind kind, size_t column);
+/* The name of a column; which is called NAME; which is of PU: SIZE_MAX when none is. */
+const char *watch_column_name(const struct watch_probe *probe, size_t column);
+size_t watch_column(const struct watch_probe *probe, const char *name);
+size_t watch_pu_column(const struct watch_probe *probe, unsigned pu);
+/* Of `temperature`: is the column of a whole package? Where none is, all count as such. */
+bool watch_is_package(const struct watch_probe *probe, size_t column);
 /* Nothing of NODE before TIME_NS will be asked for. */
 void watch_forget(struct watch *watch, size_t node, int64_t time_ns);
-/* The last event of KIND ("drift", "kernel-error") of NODE; "" if there was none. */
-const char *watch_last_event(const struct watch *watch, size_t node, const char *kind);
+
+/* ---- watch-files.c */
+
+/* PROBE of NODE has these COLUMNS from now on, COUNT of them with WATCH_TIME_COLUMNS; they are taken over.
+ * Other columns than before go to another file. */
+int watch_open_probe(struct watch_node *node, enum probe_kind kind, struct archive_column *columns,
+                     size_t count, struct failure *failure);
+void watch_probe_clear(struct watch_probe *probe);
+void watch_columns_free(struct archive_column *columns, size_t count); /* as above; NULL is fine */
+void watch_file_free(struct watch_file *file);                         /* and those behind it; NULL is fine */
+/* Columns that begin with those of the time, and have room for COUNT others. */
+struct archive_column *watch_columns_new(size_t count);
+void watch_append_event(struct watch_node *node, int64_t wall_ns, int64_t monotonic_ns, const char *kind,
+                        const char *text);
+/* What waits goes to the files; with ALL, also what is little, and durably. */
+int watch_write_files(struct watch *watch, bool all, struct failure *failure);
+/* nodes/NODE/probes/datapackage.json, if there are files that it does not describe. */
+int watch_describe_files(struct watch_node *node, struct failure *failure);
 
 #endif

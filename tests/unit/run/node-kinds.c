@@ -4,8 +4,7 @@
 
 TEST(equal_values_are_one_kind) {
     const char *const values[] = {"b", "a", NULL, "b", "c", "a", "b"};
-    struct node_kinds kinds;
-    assert_int_equal(node_kinds_init(&kinds, values, 7), 0);
+    struct node_kinds kinds = node_kinds_of(&(struct node_texts){(char **)values, 7});
     /* In the order of the first nodes, not of the values; nodes ascending; NULL is nowhere. */
     assert_int_equal(kinds.count, 3);
     assert_string_equal(kinds.items[0].value, "b");
@@ -23,12 +22,12 @@ TEST(equal_values_are_one_kind) {
 
 TEST(nothing_is_no_kind) {
     const char *const values[] = {NULL, NULL};
-    struct node_kinds kinds;
-    assert_int_equal(node_kinds_init(&kinds, values, 2), 0);
+    struct node_kinds kinds = node_kinds_of(&(struct node_texts){(char **)values, 2});
     assert_int_equal(kinds.count, 0);
     node_kinds_clear(&kinds);
-    assert_int_equal(node_kinds_init(&kinds, values, 0), 0);
+    kinds = node_kinds_of(&(struct node_texts){(char **)values, 0});
     assert_int_equal(kinds.count, 0);
+    node_kinds_clear(&kinds);
     node_kinds_clear(&kinds);
     struct node_kinds zero = {0};
     node_kinds_clear(&zero);
@@ -45,15 +44,14 @@ TEST(many_nodes_take_no_time) {
         snprintf(texts[i], sizeof texts[i], "%zu", i * 7919 % MANY);
         values[i] = texts[i];
     }
-    struct node_kinds kinds;
-    assert_int_equal(node_kinds_init(&kinds, values, MANY), 0);
+    struct node_kinds kinds = node_kinds_of(&(struct node_texts){(char **)values, MANY});
     assert_int_equal(kinds.count, MANY);
     for (size_t i = 0; i < MANY; i++)
         assert_int_equal(kinds.items[i].nodes[0], i);
     node_kinds_clear(&kinds);
     for (size_t i = 0; i < MANY; i++)
         values[i] = texts[0];
-    assert_int_equal(node_kinds_init(&kinds, values, MANY), 0);
+    kinds = node_kinds_of(&(struct node_texts){(char **)values, MANY});
     assert_int_equal(kinds.count, 1);
     assert_int_equal(kinds.items[0].count, MANY);
     node_kinds_clear(&kinds);

@@ -12,7 +12,7 @@ static struct run run = {.nodes = nodes, .node_count = NODES};
 static int begin(void **state) {
     static const char *const names[NODES] = {"n-1", "n-2", "n-3", "n-4", "n-5"};
     for (size_t i = 0; i < NODES; i++)
-        nodes[i] = (struct run_node){.name = names[i], .spare = i >= 3};
+        nodes[i] = (struct run_node){.name = names[i], .number = i, .state = i >= 3 ? NODE_SPARE : NODE_IN};
     return 0;
 }
 
@@ -30,9 +30,9 @@ TEST(a_spare_has_the_share) {
     assert_int_equal(run_count_in(&run), 3);
     assert_false(run_node_is_in(&nodes[1]));
     assert_string_equal(nodes[1].out, NODE_OUT_REPLACED);
-    assert_true(nodes[1].replaced);
+    assert_int_equal(nodes[1].state, NODE_REPLACED);
     assert_true(run_node_is_in(&nodes[3]));
-    assert_true(nodes[4].spare);
+    assert_int_equal(nodes[4].state, NODE_SPARE);
 }
 
 TEST(a_spare_that_was_lost_too) {
@@ -40,7 +40,7 @@ TEST(a_spare_that_was_lost_too) {
     recall(2, pairs);
     assert_int_equal(run_count_in(&run), 3);
     assert_false(run_node_is_in(&nodes[3]));
-    assert_true(nodes[3].replaced);
+    assert_int_equal(nodes[3].state, NODE_REPLACED);
     assert_true(run_node_is_in(&nodes[4]));
 }
 
@@ -49,19 +49,24 @@ TEST(a_spare_that_is_not_given_any_more) {
     recall(2, pairs);
     assert_int_equal(run_count_in(&run), 3);
     assert_true(run_node_is_in(&nodes[1]));
-    assert_true(nodes[3].spare);
+    assert_int_equal(nodes[3].state, NODE_SPARE);
 }
 
 TEST(only_the_newcomer_is_asked) {
-    nodes[0].out = NODE_OUT_LOST;
+    run_node_enter(&run, &nodes[0], NODE_OUT);
     assert_false(run_concerns(&run, 0));
     assert_true(run_concerns(&run, 1));
     assert_false(run_concerns(&run, 3));
-    nodes[3].spare = false;
+    run_node_enter(&run, &nodes[3], NODE_IN);
     run.newcomer = &nodes[3];
     assert_false(run_concerns(&run, 1));
     assert_true(run_concerns(&run, 3));
+    assert_ptr_equal(run_next_node(&run, NULL), &nodes[3]);
+    assert_null(run_next_node(&run, &nodes[3]));
     run.newcomer = NULL;
+    assert_ptr_equal(run_next_node(&run, &nodes[1]), &nodes[2]);
+    assert_ptr_equal(run_next_node(&run, &nodes[2]), &nodes[3]);
+    assert_null(run_next_node(&run, &nodes[3]));
     assert_int_equal(run_count_in(&run), 3);
 }
 

@@ -1,6 +1,7 @@
 /* What the samples around a unit say of it. The samples are put where the sampler's lines would. */
 #include "engine/run/state/unit-state.h"
-#include "engine/run/state/watch-inside.h"
+#include "engine/foundation/memory.h"
+#include "engine/run/run-state.h"
 #include "tests/test.h"
 
 #define MS INT64_C(1000000)
@@ -11,25 +12,25 @@ static struct watch_node watched;
 static struct watch watch;
 static struct run run;
 
-static void add_probe(enum probe_kind kind, const char *const *columns, size_t count) {
+static void add_probe(enum probe_kind kind, const char *const *names, size_t count) {
     struct watch_probe *probe = &watched.probes[kind];
+    struct watch_file *file = xcalloc(1, sizeof *file);
+    file->columns = watch_columns_new(count);
+    file->column_count = WATCH_TIME_COLUMNS + count;
     probe->there = true;
-    probe->columns.names = calloc(count + 1, sizeof(char *));
-    probe->columns.units = calloc(count + 1, sizeof(char *));
+    probe->files = probe->file = file;
+    probe->pus = xcalloc(count + 1, sizeof *probe->pus);
     for (size_t i = 0; i < count; i++) {
-        probe->columns.names[i] = strdup(columns[i]);
-        probe->columns.units[i] = strdup("1");
-    }
-    probe->columns.count = count;
-    probe->pus = calloc(count + 1, sizeof *probe->pus);
-    for (size_t i = 0; i < count; i++)
+        file->columns[WATCH_TIME_COLUMNS + i].name = xstrdup(names[i]);
         probe->pus[i] = (unsigned)i;
-    history_reset(&probe->history, count, kind == PROBE_THROTTLE || kind == PROBE_KERNEL);
+        probe->any_package |= strncmp(names[i], "package", 7) == 0;
+    }
+    history_reset(&probe->history, count);
     campaign.probes.periods_ns[kind] = 100 * MS;
 }
 
 static void sample(enum probe_kind kind, int64_t time_ns, double first, double second) {
-    assert_int_equal(history_add(&watched.probes[kind].history, time_ns, (double[]){first, second}), 0);
+    history_add(&watched.probes[kind].history, time_ns, (double[]){first, second});
 }
 
 static int set_up(void **state) {
@@ -44,6 +45,7 @@ static int set_up(void **state) {
     node.warm_temperature = NAN;
     watch = (struct watch){.run = &run, .nodes = &watched, .count = 1};
     watched.watch = &watch;
+    watched.node = &node;
     watched.state = WATCH_ON;
     run = (struct run){.campaign = &campaign, .nodes = &node, .node_count = 1, .watch = &watch};
     return 0;
@@ -196,26 +198,6 @@ TEST(drift_and_several_at_once) {
     assert_int_equal(unit_state_action(&campaign.gates, found.flags), GATE_STOP);
     assert_int_equal(unit_state_action(&campaign.gates, 0), GATE_NONE);
     assert_string_equal(unit_state_flags(0, words, sizeof words), "");
-}
-
-TEST(the_same_samples_are_looked_at_once) {
-    struct unit_place place = {0, pus, 2};
-    struct unit_memory memory = {0};
-    struct unit_state found;
-    add_probe(PROBE_LOAD, (const char *[]){"busy", "foreign"}, 2);
-    add_probe(PROBE_THROTTLE, (const char *[]){"core-0-0", "package-0"}, 2);
-    for (int i = 1; i < 6; i++) {
-        sample(PROBE_LOAD, i * 100 * MS, 1, i == 3 ? 2 : 0);
-        sample(PROBE_THROTTLE, i * 100 * MS + 10 * MS, i > 3, 0);
-    }
-    /* Whatever it remembers, it says what judging anew says. */
-    for (int64_t start = 115; start < 480; start += 5)
-        for (int64_t end = start; end < 495; end += 7) {
-            assert_true(unit_state_remember(&run, &place, &memory, start * MS, end * MS, &found));
-            assert_int_equal(found.flags, judge(start * MS, end * MS).flags);
-        }
-    assert_true(memory.from_ns < memory.to_ns); /* and it did remember */
-    assert_false(unit_state_remember(&run, &place, &memory, 480 * MS, 600 * MS, &found));
 }
 
 TEST(unwatched) {
