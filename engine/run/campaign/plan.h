@@ -47,8 +47,8 @@ struct plan_facts plan_guess_facts(const struct campaign *campaign);
 enum { PLAN_FACTS = 3 };
 /* "run_nodes", "node_cores", "node_memory", and the experiment's options that are numbers: what expressions
  * may use beside the factors. The names are borrowed, the array is the caller's. */
-int plan_given(const struct experiment *experiment, const struct plan_facts *facts, struct design_given **ret,
-               size_t *ret_count);
+struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
+                                size_t *ret_count);
 void plan_free(struct plan *plan);
 void plan_cleanup(struct plan **plan); /* for the cleanup attribute */
 

@@ -254,7 +254,7 @@ int run_assign_controls(const struct run *run, char **assignments, size_t *count
     const struct control_settings *settings = &run->campaign->controls;
     for (size_t i = 0; i < CONTROL_KINDS; i++)
         if (settings->values[i] &&
-            !(assignments[(*count)++] = text_format("%s=%s", control_kind_names[i], settings->values[i])))
+            !(assignments[(*count)++] = text_format("%s=%s", control_kinds[i].name, settings->values[i])))
             return -ENOMEM;
     return 0;
 }

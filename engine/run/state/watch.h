@@ -14,7 +14,7 @@
 #define ASSAY_STATE_WATCH_H
 
 #include "engine/foundation/failure.h"
-#include "engine/run/campaign/probe-settings.h"
+#include "engine/run/campaign/settings.h"
 #include "engine/run/state/history.h"
 
 #include <stdbool.h>

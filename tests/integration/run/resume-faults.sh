@@ -162,7 +162,7 @@ refuse "... so it is by 'run --resume'" 2 "has changed at line [0-9]*: .*a word 
     "$ASSAY" run "$scratch/tick.yaml" --resume -o "$scratch/changed" -q
 cp "$folder/inputs.json" "$scratch/aside"
 sed -i 's/"set": \[\]/"set": [{}]/' "$folder/inputs.json"
-refuse "... a list of texts with others in it, too" 2 "inputs.json: this does not say what the run was made from" \
+refuse "... a list of texts with others in it, too" 2 "inputs.json:[0-9:]* item 1 of 'set' is a mapping, expected text" \
     "$ASSAY" resume "$folder" -q
 mv "$scratch/aside" "$folder/inputs.json"
 mv "$folder/campaign.yaml" "$scratch/aside"

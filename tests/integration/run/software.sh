@@ -100,9 +100,9 @@ refuse "a module that is not there is named with its node and Lmod's words" 3 \
 campaign folder "prefix: $scratch/no folder"
 refuse "a prefix that is not there too" 3 "on node $node, the prefix '$scratch/no folder' is not a folder" "$ASSAY" run "$scratch/folder.yaml" -o "$scratch/failed"
 campaign relative 'prefix: opt'
-refuse "... or is relative" 2 "relative.yaml:3:9: the prefix 'opt' is not an absolute path" "$ASSAY" run "$scratch/relative.yaml"
+refuse "... or is relative" 2 "relative.yaml:3:9: 'prefix' is 'opt', expected an absolute path" "$ASSAY" run "$scratch/relative.yaml"
 campaign dash 'modules: [gcc, --force]'
-refuse "a name that a tool would take for an option is refused" 2 "dash.yaml:3:16: 'modules' has '--force', expected a name" "$ASSAY" run "$scratch/dash.yaml"
+refuse "a name that a tool would take for an option is refused" 2 "dash.yaml:3:16: 'modules' is '--force', expected a name" "$ASSAY" run "$scratch/dash.yaml"
 
 cat >"$scratch/hint.yaml" <<'E2'
 experiment:
