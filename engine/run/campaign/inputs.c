@@ -11,16 +11,9 @@
 #include "engine/run/run-state.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* The design's file as it was, to say what has changed. Hidden: the archive has the same values in
- * design.csv. */
-static const char design_copy[] = ".design-file";
-
-enum { FILE_MOST = 64 << 20 };
 
 /* ---- The file --------------------------------------------------------------------------------------------
  */
@@ -30,21 +23,14 @@ static const struct bind_field file_fields[] = {
     {BIND_ROW("sha256", BIND_TEXT, inputs_file, sha256), .required = true},
 };
 
-#define FACT(key_, member) BIND_RANGED(key_, BIND_NUMBER, plan_facts, member, 1, INFINITY)
-static const struct bind_field fact_fields[] = {
-    {FACT("run_nodes", nodes)},
-    {FACT("node_cores", cores)},
-    {FACT("node_memory", memory)},
-};
-
 static const struct bind_field fields[] = {
     {BIND_ROW("campaign", BIND_MAPPING, inputs, campaign), BIND_FIELDS(file_fields), .required = true},
     {BIND_ROW("folder", BIND_TEXT, inputs, folder), .required = true},
     {BIND_ROW("experiment", BIND_TEXT, inputs, experiment)},
     {BIND_ROW("source", BIND_MAPPING, inputs, source), BIND_FIELDS(file_fields)},
-    {BIND_ROW("design", BIND_MAPPING, inputs, design), BIND_FIELDS(file_fields)},
+    {BIND_ROW("originals", BIND_TEXTS, inputs, originals)},
     {BIND_ROW("seed", BIND_TEXT, inputs, seed), .required = true},
-    {BIND_ROW("facts", BIND_MAPPING, inputs, facts), BIND_FIELDS(fact_fields)},
+    {BIND_ROW("facts", BIND_MAPPING, inputs, facts), BIND_FIELDS(plan_fact_fields)},
     {BIND_ROW("columns", BIND_BOOLEAN, inputs, columns), .required = true},
     {BIND_ROW("table_sha256", BIND_TEXT, inputs, table_sha256), .required = true},
     {BIND_ROW("order_sha256", BIND_TEXT, inputs, order_sha256), .required = true},
@@ -152,19 +138,40 @@ static void take_testbed(struct inputs *inputs, const struct testbed_choice *tes
     take_names(resolved, "spares", &inputs->spares);
 }
 
-/* A design that came by standard input cannot be looked at again, one of a run's is no original. Of a file
- * that is too large nobody will be told the line. */
-static int take_design(struct inputs *inputs, const struct design_specification *design,
-                       struct failure *failure) {
-    cleanup_free char *copy = path_in(inputs, design_copy);
+/* As it was, to say what has changed. Hidden: the archive says the same in campaign.resolved.json and
+ * design.csv. */
+static char *copy_of(const struct inputs *inputs, size_t original) {
+    return original == 0 ? path_in(inputs, "campaign.yaml")
+                         : xformat("%s/.original-%zu", inputs->run_folder, original);
+}
+
+/* A FILE that the campaign names; NULL: none. */
+static int take_original(struct inputs *inputs, const char *file, struct failure *failure) {
     cleanup(text_clear) struct text bytes;
-    text_init(&bytes, FILE_MOST);
-    if (design->kind != DESIGN_KIND_FILE || !design->file || strcmp(design->file, "-") == 0 || design->table)
+    text_init(&bytes, SOURCE_BYTES_MOST);
+    if (!file)
         return 0;
-    int r = take_file(design->file, &inputs->design, failure);
-    if (r < 0 || file_read(inputs->design.path, &bytes, NULL) < 0)
-        return r;
-    return file_replace(copy, bytes.bytes, bytes.length, 0666, failure);
+    cleanup_free char *path = file[0] == '/' ? xstrdup(file) : xformat("%s/%s", inputs->folder, file);
+    cleanup_free char *copy = copy_of(inputs, inputs->originals.count);
+    bind_texts_add(&inputs->originals, path);
+    int r = file_read(path, &bytes, failure);
+    return r < 0 ? r : file_replace(copy, bytes.bytes, bytes.length, 0666, failure);
+}
+
+/* The campaign, and files that it names: of its hosts, where the command line has no others, and of its
+ * design. One that came by standard input cannot be looked at again, one of a run's is no original. */
+static int take_originals(struct inputs *inputs, const struct campaign *campaign,
+                          const struct campaign_overrides *overrides, struct failure *failure) {
+    const struct document_node *testbed = document_get(campaign->document->root, "testbed"),
+                               *hosts = document_get(document_get(testbed, "hosts"), "file"),
+                               *spares = document_get(document_get(testbed, "spares"), "file");
+    const struct design_specification *design = campaign->design;
+    bool has_file = design->kind == DESIGN_KIND_FILE && !design->table && strcmp(design->file, "-") != 0;
+    bind_texts_add(&inputs->originals, inputs->campaign.path);
+    int r = take_original(inputs, hosts && overrides->node_count == 0 ? hosts->text : NULL, failure);
+    if (r == 0)
+        r = take_original(inputs, spares && overrides->spare_count == 0 ? spares->text : NULL, failure);
+    return r < 0 ? r : take_original(inputs, has_file ? design->file : NULL, failure);
 }
 
 static int take_experiment(struct inputs *inputs, const struct experiment *experiment,
@@ -217,7 +224,7 @@ int inputs_write(const char *run_folder, const struct plan *plan, const struct c
     take_testbed(&inputs, &campaign->testbed);
     int r = take_file(campaign->document->file, &inputs.campaign, failure);
     if (r == 0)
-        r = take_design(&inputs, campaign->design, failure);
+        r = take_originals(&inputs, campaign, overrides, failure);
     if (r == 0)
         r = take_experiment(&inputs, campaign->experiment, failure);
     if (r == 0)
@@ -277,65 +284,17 @@ static void add_sentence(struct text *text, const char *sentence) {
     text_printf(text, "%s%s", text->length ? "; " : "", sentence);
 }
 
-static int compare_campaign(const struct inputs *inputs, const char *copy, struct text *ret,
-                            struct failure *failure) {
-    cleanup_free char *sentence = NULL;
-    int r = file_exists(inputs->campaign.path)
-                ? file_difference(copy, inputs->campaign.path, &sentence, failure)
-                : 0;
-    if (sentence)
-        add_sentence(ret, sentence);
+static int compare_originals(const struct inputs *inputs, struct text *ret, struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < inputs->originals.count; i++) {
+        cleanup_free char *copy = copy_of(inputs, i), *differs = NULL;
+        const char *original = inputs->originals.items[i];
+        if (file_exists(original) && (i == 0 || file_exists(copy)))
+            r = file_difference(copy, original, &differs, failure);
+        if (differs)
+            add_sentence(ret, differs);
+    }
     return r;
-}
-
-/* With the line that is another, where the copy of the file tells. */
-static int compare_design(const struct inputs *inputs, struct text *ret, struct failure *failure) {
-    const struct inputs_file *design = &inputs->design;
-    char now[HASH_HEX_SIZE], kept[HASH_HEX_SIZE];
-    cleanup_free char *copy = path_in(inputs, design_copy), *line = NULL;
-    if (!design->path || !file_exists(design->path))
-        return 0;
-    int r = hash_file(design->path, now, NULL, failure);
-    if (r < 0 || strcmp(now, design->sha256) == 0)
-        return r;
-    if (file_exists(copy) && hash_file(copy, kept, NULL, NULL) == 0 && strcmp(kept, design->sha256) == 0)
-        file_difference(copy, design->path, &line, NULL);
-    cleanup_free char *sentence = line ? xformat("the design's file %s", line)
-                                       : xformat("the design's file '%s' has changed", design->path);
-    add_sentence(ret, sentence);
-    return 0;
-}
-
-/* The run goes on with the nodes that it has; whoever edits the list that the campaign has them from wants
- * others. COPY: the campaign's. */
-static int compare_hosts(const struct inputs *inputs, const char *copy, struct text *ret,
-                         struct failure *failure) {
-    cleanup(free_document) struct document *document = NULL;
-    cleanup(host_list_clear) struct host_list hosts = {0};
-    int r = document_read_yaml(copy, &document, failure);
-    const struct document_node *testbed = r == 0 ? document_get(document->root, "testbed") : NULL,
-                               *file = document_get(document_get(testbed, "hosts"), "file");
-    if (!file || !file->text || inputs->nodes.count > 0 || inputs->hosts.count == 0)
-        return r;
-    cleanup_free char *path =
-        file->text[0] == '/' ? xstrdup(file->text) : xformat("%s/%s", inputs->folder, file->text);
-    if (!file_exists(path))
-        return 0;
-    r = host_list_read(&hosts, path, failure);
-    if (r < 0)
-        return r;
-    struct bind_texts now = {hosts.names, hosts.count};
-    const char *has = NULL, *lacks = NULL;
-    for (size_t i = 0; i < now.count && !has; i++)
-        has = is_among(now.items[i], &inputs->hosts) ? NULL : now.items[i];
-    for (size_t i = 0; i < inputs->hosts.count && now.count > 0 && !lacks; i++)
-        lacks = is_among(inputs->hosts.items[i], &now) ? NULL : inputs->hosts.items[i];
-    if (!has && !lacks)
-        return 0;
-    cleanup_free char *sentence = xformat("the list of hosts '%s' has changed: it %s %s now", path,
-                                          has ? "has" : "lacks", has ? has : lacks);
-    add_sentence(ret, sentence);
-    return 0;
 }
 
 static int compare_experiment(const struct inputs *inputs, struct text *ret, struct failure *failure) {
@@ -357,12 +316,7 @@ static int compare_experiment(const struct inputs *inputs, struct text *ret, str
 }
 
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure) {
-    cleanup_free char *copy = path_in(inputs, "campaign.yaml");
-    int r = compare_campaign(inputs, copy, ret, failure);
-    if (r == 0)
-        r = compare_design(inputs, ret, failure);
-    if (r == 0)
-        r = compare_hosts(inputs, copy, ret, failure);
+    int r = compare_originals(inputs, ret, failure);
     return r < 0 ? r : compare_experiment(inputs, ret, failure);
 }
 

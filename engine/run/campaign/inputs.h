@@ -1,8 +1,8 @@
 /*
- * What a run was made from, so that it can be gone on with: `inputs.json` in its folder says where the
- * campaign, the experiment and the design's file lay, what the command line said over the campaign, and has
- * the hashes of the design and of its order. The run's folder has copies of all of them, and a run that goes
- * on uses the copies; originals that have changed since are told of.
+ * What a run was made from, so that it can be resumed: `inputs.json` in its folder says where the campaign,
+ * the experiment and the files of its design and hosts lay, what the command line said over the campaign, and
+ * has the hashes of the design and of its order. The run's folder has copies of all of them, and a run that
+ * is resumed uses the copies; originals that have changed since are reported.
  */
 #ifndef ASSAY_CAMPAIGN_INPUTS_H
 #define ASSAY_CAMPAIGN_INPUTS_H
@@ -31,8 +31,8 @@ struct inputs {
     char *experiment;          /* the experiment's folder; NULL: written in the campaign */
     struct inputs_file source; /* the folder that its source was copied from (NULL: from a copy), and the hash
                                   of the copy, source.tar; both NULL: it has none, or a clone */
-    struct inputs_file design; /* the file that the design was read from; NULL: it was generated */
-    bool columns;              /* the design has some, and they are known */
+    struct bind_texts originals; /* files that the campaign was read from: itself, its hosts and design */
+    bool columns;                /* the design has some, and they are known */
     char *table_sha256, *order_sha256;
     char *seed;
     struct bind_texts settings, nodes; /* the command line's --set and --nodes */

@@ -37,52 +37,40 @@ static int append_commands(const struct plan *plan, const struct experiment_comm
     return 0;
 }
 
-/* "/home/me/triad (3 files, 12.1 KiB)" */
-static int append_files(const struct source_choice *choice, struct text *ret, struct failure *failure) {
+/* "files of     /home/me/triad (3 files, 12.1 KiB)" */
+static int append_files(const char *what, const struct source_choice *choice, struct text *ret,
+                        struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
     int r = source_files_read(choice, &files, failure);
-    if (r < 0)
-        return r;
-    text_printf(ret, "%s (", choice->folder);
+    text_printf(ret, "%-12s %s (", what, choice->folder);
     source_files_describe(&files, ret);
     text_append_string(ret, ")\n");
-    return 0;
+    return r;
 }
 
-/* RUNS: the folder for them. */
-static int append_preparation(const struct experiment *experiment, const char *runs, struct text *ret,
-                              struct failure *failure) {
+/* What is brought to the nodes. RUNS: the folder for them. */
+static int append_needs(const struct experiment *experiment, const char *runs, struct text *ret,
+                        struct failure *failure) {
     const struct experiment_source *source = &experiment->source;
+    struct source_choice own = {.folder = experiment->folder, .skip_hidden = true, .runs = runs},
+                         other = {.folder = source->folder, .ignore = &source->ignore, .runs = runs};
     cleanup(text_clear) struct text software;
     text_init(&software, EXPERIMENT_ARGUMENT_MOST);
-    text_append_string(ret, "  prepare");
-    if (experiment->packages.count) {
-        text_append_string(ret, "    packages:");
-        for (size_t i = 0; i < experiment->packages.count; i++)
-            text_printf(ret, " %s", experiment->packages.items[i]);
-        text_append_string(ret, "\n         ");
-    }
+    for (size_t i = 0; i < experiment->packages.count; i++)
+        text_printf(ret, "%-12s %s\n", i ? "" : "packages", experiment->packages.items[i]);
     software_settings_describe(&experiment->software, &software);
     if (software.length)
-        text_printf(ret, "    %s\n         ", software.bytes);
-    if (source->git) {
-        text_printf(ret, "    source: %s%s%s\n", source->git, source->at ? " at " : "",
-                    source->at ? source->at : "");
-        return 0;
-    }
-    text_append_string(ret, source->folder ? "    source: " : "    files of ");
-    if (source->folder && source->recorded)
-        text_printf(ret, "as recorded in %s\n", file_base_name(source->recorded));
+        text_printf(ret, "%-12s %s\n", "software", software.bytes);
+    if (source->folder && !source->recorded)
+        return append_files("source", &other, ret, failure);
+    if (source->git && source->at)
+        text_printf(ret, "%-12s %s at %s\n", "source", source->git, source->at);
+    else if (source->git)
+        text_printf(ret, "%-12s %s\n", "source", source->git);
     else if (source->folder)
-        return append_files(
-            &(struct source_choice){.folder = source->folder, .ignore = &source->ignore, .runs = runs}, ret,
-            failure);
+        text_printf(ret, "%-12s as recorded in %s\n", "source", file_base_name(source->recorded));
     else if (experiment->folder)
-        return append_files(
-            &(struct source_choice){.folder = experiment->folder, .skip_hidden = true, .runs = runs}, ret,
-            failure);
-    else
-        text_append_string(ret, "the campaign\n");
+        return append_files("files of", &own, ret, failure);
     return 0;
 }
 
@@ -129,51 +117,29 @@ static int append_start(const struct plan *plan, const struct plan_values *value
     return 0;
 }
 
-/* What a column of the design is headed by. */
-struct heading {
-    const char *name, *unit;
-    int width;
-};
-
-static struct heading heading_of(const struct plan *plan, size_t i) {
-    const struct experiment *experiment = plan->campaign->experiment;
-    struct heading heading = {.name = plan->design->columns[i].name, .unit = ""};
-    if (i < experiment->factor_count && strcmp(experiment->factors[i].unit, "1") != 0)
-        heading.unit = experiment->factors[i].unit;
-    size_t name = strlen(heading.name), unit = strlen(heading.unit), widest = name > unit ? name : unit;
-    const struct labels *labels = &plan->design->columns[i].labels;
-    for (size_t code = 0; code < labels->count; code++)
-        if (strlen(labels->items[code]) > widest)
-            widest = strlen(labels->items[code]);
-    widest = widest < 24 ? widest : 24;
-    heading.width = widest > 8 ? (int)widest : 8;
-    return heading;
-}
-
 static void append_first_units(const struct plan *plan, struct text *ret) {
+    const struct experiment *experiment = plan->campaign->experiment;
     size_t positions = plan_positions(plan), columns = plan->design->column_count;
+    cleanup_free int *widths = xcalloc(columns + 1, sizeof *widths);
     if (columns == 0)
         return;
     text_append_string(ret, "\nThe first units:\n\n  order  row  repetition");
     for (size_t i = 0; i < columns; i++) {
-        struct heading heading = heading_of(plan, i);
-        text_printf(ret, "%*s", heading.width + 2, heading.name);
-    }
-    text_append_string(ret, "\n                       ");
-    for (size_t i = 0; i < columns; i++) {
-        struct heading heading = heading_of(plan, i);
-        text_printf(ret, "%*s", heading.width + 2, heading.unit);
+        const char *unit = i < experiment->factor_count ? experiment->factors[i].unit : "1";
+        bool has_unit = strcmp(unit, "1") != 0;
+        cleanup_free char *heading = xformat("%s%s%s%s", plan->design->columns[i].name, has_unit ? " (" : "",
+                                             has_unit ? unit : "", has_unit ? ")" : "");
+        widths[i] = 2 + (int)(strlen(heading) > 8 ? strlen(heading) : 8);
+        text_printf(ret, "%*s", widths[i], heading);
     }
     text_append_character(ret, '\n');
     for (size_t at = 0; at < positions && at < UNITS_SHOWN; at++) {
         size_t row = design_order_row(plan->order, at);
+        char buffer[NUMBER_TEXT_SIZE];
         text_printf(ret, "  %5zu  %3zu  %10zu", at + 1, row + 1,
                     design_order_repetition(plan->order, at) + 1);
-        for (size_t i = 0; i < columns; i++) {
-            char buffer[NUMBER_TEXT_SIZE];
-            text_printf(ret, "%*s", heading_of(plan, i).width + 2,
-                        design_value(plan->design, row, i, buffer));
-        }
+        for (size_t i = 0; i < columns; i++)
+            text_printf(ret, "%*s", widths[i], design_value(plan->design, row, i, buffer));
         text_append_character(ret, '\n');
     }
     if (positions > UNITS_SHOWN)
@@ -250,17 +216,16 @@ static void append_costs(const struct plan *plan, struct text *ret) {
 }
 
 /* What is done before a unit, with it, and after all. */
-static int append_phases(const struct plan *plan, const char *runs, struct plan_values *values,
-                         struct text *ret, struct failure *failure) {
+static int append_phases(const struct plan *plan, struct plan_values *values, struct text *ret,
+                         struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     const char *each = plan_control_count(plan) ? ", before each block" : "";
     text_append_string(ret,
                        "\nPhases:\n\n  reserve    the nodes\n  deploy     the agent, where it is not yet\n"
                        "  connect    to the agents, and their clocks against ours\n"
-                       "  inspect    what the nodes are, whether they differ, and whether the design fits\n");
-    int r = append_preparation(experiment, runs, ret, failure);
-    if (r == 0)
-        r = append_commands(plan, experiment->setup, experiment->setup_count, values, ret, failure);
+                       "  inspect    what the nodes are, whether they differ, and whether the design fits\n"
+                       "  prepare    packages, software and source\n");
+    int r = append_commands(plan, experiment->setup, experiment->setup_count, values, ret, failure);
     if (r < 0)
         return r;
     text_printf(ret,
@@ -302,7 +267,9 @@ int plan_describe(const struct plan *plan, const char *runs, struct text *ret, s
         text_printf(ret, "%-12s %s = %s%s\n", i ? "" : "options", experiment->options[i].factor.name,
                     experiment->options[i].value, experiment->options[i].given ? "" : " (default)");
     settings_describe(campaign, ret);
-    int r = append_phases(plan, runs, &values, ret, failure);
+    int r = append_needs(experiment, runs, ret, failure);
+    if (r == 0)
+        r = append_phases(plan, &values, ret, failure);
     if (r < 0)
         return r;
     append_blocks(plan, ret);
@@ -330,12 +297,6 @@ void plan_add_seed(const struct plan *plan, cJSON *object) {
     json_add_string(object, "order", design_order_kind_name(plan->order->kind));
 }
 
-void plan_add_facts(const struct plan_facts *facts, cJSON *object) {
-    json_add_double(object, "run_nodes", facts->nodes);
-    json_add_double(object, "node_cores", facts->cores);
-    json_add_double(object, "node_memory", facts->memory);
-}
-
 static void add_blocks(const struct plan *plan, cJSON *object) {
     cleanup_free bool *seen = xcalloc(plan->design->row_count, sizeof *seen);
     cJSON *blocks = json_add_array(object, "blocks");
@@ -361,7 +322,7 @@ static void add_resolved(const struct plan *plan, cJSON *object) {
     plan_add_seed(plan, object);
     if (plan->uses_facts) {
         cJSON *facts = json_add_object(object, "facts");
-        plan_add_facts(&plan->facts, facts);
+        bind_resolve(plan_fact_fields, PLAN_FACTS, &plan->facts, facts);
         json_add_boolean(facts, "guessed", !plan->facts.known);
     }
     json_add_uint64(object, "rows", plan->design->row_count);

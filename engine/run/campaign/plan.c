@@ -17,6 +17,13 @@ void plan_cleanup(struct plan **plan) {
     plan_free(*plan);
 }
 
+#define FACT(key_, member) BIND_RANGED(key_, BIND_NUMBER, plan_facts, member, 1, INFINITY)
+const struct bind_field plan_fact_fields[PLAN_FACTS] = {
+    {FACT("run_nodes", nodes)},
+    {FACT("node_cores", cores)},
+    {FACT("node_memory", memory)},
+};
+
 static int check_conditions(const struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     int r = 0;

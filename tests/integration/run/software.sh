@@ -62,7 +62,7 @@ E2
 export MODULEPATH=$scratch/modulefiles SITE_LEFTOVER=here
 unset LIBRARY_PATH
 check "a dry run says where software comes from" \
-    grep -qx "  prepare    modules constant/1.5; prefix $scratch/prefix" <("$ASSAY" run "$scratch/product.yaml" --dry-run)
+    grep -qx "software     modules constant/1.5; prefix $scratch/prefix" <("$ASSAY" run "$scratch/product.yaml" --dry-run)
 measure "$scratch/product.yaml"
 is "setup and run find what a module and a prefix have (2 x 7 x the sum of the first n squares)" \
     "$(cat_of "$archive" results/results.csv | awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) at[$i] = i; next} {print $at["n"], $at["dot"]}' | sort -n | xargs)" \

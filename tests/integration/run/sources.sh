@@ -28,7 +28,7 @@ values() { "$ASSAY" archive cat "$1" results/results.csv | awk -F, 'NR > 1 {prin
 everything() { find runs | sort; }
 
 check "a dry run says how much the source is, and what is left out" \
-    grep -qE "source: $PWD \(4 files, [0-9]+ B; left out: 3 by 'ignore', 1 of version control\)" <("$ASSAY" run triad.yaml --dry-run)
+    grep -qE "^source       $PWD \(4 files, [0-9]+ B; left out: 3 by 'ignore', 1 of version control\)" <("$ASSAY" run triad.yaml --dry-run)
 refuse "a run beside its source that fails" 3 "1 units in a row failed" "$ASSAY" run triad.yaml -q
 "$ASSAY" run triad.yaml -q >out.txt 2>err.txt
 archive=$(<out.txt)
