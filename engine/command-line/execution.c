@@ -7,6 +7,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/run/campaign/until.h"
 #include "engine/run/run.h"
 
 #include <errno.h>
@@ -39,18 +40,6 @@ int execution_read_campaign(const struct inputs *inputs, const struct installati
     inputs_overrides(inputs, &overrides);
     cleanup_free char *path = file_join(inputs->run_folder, "campaign.yaml");
     return path ? campaign_read(path, installation, &overrides, ret, failure) : failure_memory(failure);
-}
-
-int execution_add_spares(struct inputs *inputs, const struct installation *installation,
-                         const char *const *lists, size_t count, struct failure *failure) {
-    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
-    if (count == 0)
-        return 0;
-    /* Else they would stand for the spares of the campaign, of which some may have measured. */
-    int r = execution_read_campaign(inputs, installation, &campaign, failure);
-    if (r == 0)
-        r = inputs_take_names(inputs, campaign, failure);
-    return r < 0 ? r : inputs_add_spares(inputs, lists, count, failure);
 }
 
 int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure) {
@@ -145,7 +134,7 @@ int execution_carry_out(const struct execution *execution, struct failure *failu
     if (r == 0)
         r = check_resubmit(execution, failure);
     if (r == 0 && until)
-        r = walltime_parse_until(until, clock_wall_ns(), &until_ns, failure);
+        r = until_parse(until, clock_wall_ns(), &until_ns, failure);
     if (r < 0)
         return r;
     struct run_outcome outcome = {0};

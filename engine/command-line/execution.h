@@ -42,9 +42,6 @@ int execution_carry_out(const struct execution *execution, struct failure *failu
 
 /* Refuses a run whose originals have changed since, with the difference; only tells, with AS_RECORDED. */
 int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure);
-/* More spares for a run, by LISTS of the command line. */
-int execution_add_spares(struct inputs *inputs, const struct installation *installation,
-                         const char *const *lists, size_t count, struct failure *failure);
 /* The campaign that a run was made from, read from the run's folder. */
 int execution_read_campaign(const struct inputs *inputs, const struct installation *installation,
                             struct campaign **ret, struct failure *failure);

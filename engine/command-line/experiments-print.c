@@ -136,15 +136,10 @@ static void print_table(struct page *page, const struct experiment_table *table)
 }
 
 static void print_option(struct page *page, const struct experiment_option *option) {
-    static const enum design_type types[] = {DESIGN_TEXT, DESIGN_INTEGER, DESIGN_NUMBER, DESIGN_TEXT};
-    say_description(page, option->description);
-    say_values(page, &(struct design_factor){.type = types[option->type],
-                                             .minimum = option->minimum,
-                                             .maximum = option->maximum,
-                                             .choices = option->choices.items,
-                                             .choice_count = option->choices.count});
+    say_description(page, option->factor.description);
+    say_values(page, &option->factor);
     page_say(page, "default: %s", option->value[0] ? option->value : "empty");
-    page_entry(page, option->name);
+    page_entry(page, option->factor.name);
 }
 
 /* ---- How a unit is run, and what it needs, as it was written */

@@ -91,7 +91,7 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
         r = hash_file(run->campaign, hex, NULL, failure);
     if (r < 0)
         return r;
-    run->is_recorded = strcmp(hex, run->inputs.campaign_sha256) == 0;
+    run->is_recorded = strcmp(hex, run->inputs.campaign.sha256) == 0;
     if (!run->is_recorded && run->temporary)
         return failure_verification(failure, path,
                                     "its campaign.yaml is not the one that its inputs.json is about");

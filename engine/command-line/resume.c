@@ -42,12 +42,11 @@ static int find_folder(const char *run, char **ret, struct failure *failure) {
     return 0;
 }
 
-static int add_spares(const struct verb_arguments *arguments, const struct installation *installation,
-                      struct inputs *inputs, struct failure *failure) {
+static int add_spares(const struct verb_arguments *arguments, struct inputs *inputs,
+                      struct failure *failure) {
     size_t count = 0;
     cleanup_free const char **lists = verb_values(arguments, "--spares", &count);
-    return lists ? execution_add_spares(inputs, installation, lists, count, failure)
-                 : failure_memory(failure);
+    return lists ? inputs_add_spares(inputs, lists, count, failure) : failure_memory(failure);
 }
 
 static int resume(const struct verb_arguments *arguments, struct failure *failure) {
@@ -63,7 +62,7 @@ static int resume(const struct verb_arguments *arguments, struct failure *failur
     if (r == 0)
         r = execution_check_changes(&inputs, verb_switch(arguments, "--as-recorded"), failure);
     if (r == 0)
-        r = add_spares(arguments, &installation, &inputs, failure);
+        r = add_spares(arguments, &inputs, failure);
     if (r == 0)
         r = execution_read_campaign(&inputs, &installation, &campaign, failure);
     if (r < 0)

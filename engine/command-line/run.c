@@ -111,8 +111,8 @@ static int begin_or_go_on(const struct execution *execution, struct failure *fai
         return execution_carry_out(execution, failure);
     r = execution_check_changes(&inputs, false, failure);
     if (r == 0) /* the run has those that it began with */
-        r = execution_add_spares(&inputs, execution->installation, execution->overrides->spares,
-                                 execution->overrides->spare_count, failure);
+        r = inputs_add_spares(&inputs, execution->overrides->spares, execution->overrides->spare_count,
+                              failure);
     if (r == 0)
         r = execution_read_campaign(&inputs, execution->installation, &campaign, failure);
     if (r < 0)

@@ -1,56 +1,114 @@
 #include "engine/design/control-factors.h"
 
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+/* ---- Values */
+
+/* What the kernel's own words look like, and no path and no line's end. */
+static bool is_word(const char *value) {
+    static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    size_t length = strlen(value);
+    return length < 64 && isalnum((unsigned char)value[0]) && strspn(value, more) == length;
+}
+
+/* A limit of frequencies; BASE: the base frequency and shares of it are ones too. *RET_HERTZ: 0 for those
+ * that depend on the node. */
+static bool is_limit(const char *text, size_t length, bool base, double *ret_hertz) {
+    char limit[64];
+    double value;
+    if (length == 0 || length >= sizeof limit)
+        return false;
+    memcpy(limit, text, length);
+    limit[length] = '\0';
+    *ret_hertz = 0;
+    if (strcmp(limit, "min") == 0 || strcmp(limit, "max") == 0 || (base && strcmp(limit, "base") == 0))
+        return true;
+    if (base && limit[length - 1] == '%')
+        return number_parse_double(limit, length - 1, &value) && value > 0 && value <= 1000;
+    /* A number without a unit could be meant as kHz, as the kernel's files have it. */
+    return isalpha((unsigned char)limit[length - 1]) && unit_parse(limit, UNIT_FREQUENCY, ret_hertz) &&
+           *ret_hertz > 0;
+}
+
+static bool is_limits(const char *value, bool base) {
+    const char *dots = strstr(value, "..");
+    double least, most;
+    if (!dots)
+        return is_limit(value, strlen(value), base, &least);
+    return is_limit(value, (size_t)(dots - value), base, &least) &&
+           is_limit(dots + 2, strlen(dots + 2), base, &most) && (least == 0 || most == 0 || least <= most);
+}
+
+static bool is_frequency(const char *value) {
+    return is_limits(value, true);
+}
+
+static bool is_uncore_frequency(const char *value) {
+    return is_limits(value, false);
+}
+
+static bool is_idle_state(const char *value) {
+    double seconds;
+    return is_word(value) ||
+           (isdigit((unsigned char)value[0]) && unit_parse(value, UNIT_TIME, &seconds) && seconds >= 0);
+}
+
+/* ---- The list */
+
 #define TEXT(literal)                                                                                        \
     ((char *)(literal)) /* struct design_factor owns its texts elsewhere; these nobody frees */
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define CONTROL(name_)                                                                                       \
+    .name = name_, .factor = {.name = TEXT(CONTROL_PREFIX name_),                                            \
+                              .type = DESIGN_TEXT,                                                           \
+                              .unit = TEXT("1"),                                                             \
+                              .description = TEXT("state of the node: " name_)}
+#define CHOICES(array) .factor.choices = (array), .factor.choice_count = sizeof(array) / sizeof *(array)
 
 static char *on_or_off[] = {TEXT("on"), TEXT("off")};
 static char *pages[] = {TEXT("always"), TEXT("madvise"), TEXT("never")};
 static char *running_or_stopped[] = {TEXT("running"), TEXT("stopped")};
 
-#define ANY(name_)                                                                                           \
-    {                                                                                                        \
-        .name = TEXT(CONTROL_PREFIX name_), .type = DESIGN_TEXT, .unit = TEXT("1"),                          \
-        .description = TEXT("state of the node: " name_)                                                     \
-    }
-#define ONE_OF(name_, choices_)                                                                              \
-    {                                                                                                        \
-        .name = TEXT(CONTROL_PREFIX name_), .type = DESIGN_TEXT, .unit = TEXT("1"),                          \
-        .description = TEXT("state of the node: " name_), .choices = (choices_),                             \
-        .choice_count = COUNT(choices_)                                                                      \
-    }
-
-const struct design_factor control_factors[CONTROL_FACTORS] = {
-    ONE_OF("turbo", on_or_off),
-    ONE_OF("hyperthreads", on_or_off),
-    ANY("governor"),
-    ANY("frequency"),
-    ANY("energy-preference"),
-    ANY("idle-states"),
-    ANY("uncore-frequency"),
-    ONE_OF("numa-balancing", on_or_off),
-    ONE_OF("transparent-huge-pages", pages),
-    ONE_OF("daemons", running_or_stopped),
+const struct control_kind control_kinds[CONTROL_FACTORS + 1] = {
+    {CONTROL("turbo"), CHOICES(on_or_off), .expectation = "on or off"},
+    {CONTROL("hyperthreads"), CHOICES(on_or_off), .expectation = "on or off"},
+    {CONTROL("governor"), .admits = is_word, .expectation = "a governor's name, such as performance"},
+    {CONTROL("frequency"), .admits = is_frequency,
+     .expectation = "a frequency such as 2.1GHz, 80% (of the base frequency), min, base or max, or two of "
+                    "them, the lower first, as 1GHz..2GHz"},
+    {CONTROL("energy-preference"), .admits = is_word,
+     .expectation = "a preference, such as performance, or its number"},
+    {CONTROL("idle-states"), .admits = is_idle_state,
+     .expectation = "all, the deepest state that may be used, such as C1, or the largest exit latency, such "
+                    "as 10us"},
+    {CONTROL("uncore-frequency"), .admits = is_uncore_frequency,
+     .expectation = "a frequency such as 2.1GHz, min or max, or two of them as 1GHz..2GHz"},
+    {CONTROL("numa-balancing"), CHOICES(on_or_off), .expectation = "on or off"},
+    {CONTROL("transparent-huge-pages"), CHOICES(pages), .expectation = "always, madvise or never"},
+    {CONTROL("daemons"), CHOICES(running_or_stopped), .expectation = "running or stopped"},
 };
 
-const char *const control_kind_names[CONTROL_FACTORS + 1] = {
-    "turbo",
-    "hyperthreads",
-    "governor",
-    "frequency",
-    "energy-preference",
-    "idle-states",
-    "uncore-frequency",
-    "numa-balancing",
-    "transparent-huge-pages",
-    "daemons",
-    NULL,
-};
+static const struct control_kind *find(const char *name) {
+    for (const struct control_kind *kind = control_kinds; kind->name; kind++)
+        if (strcmp(kind->name, name) == 0)
+            return kind;
+    return NULL;
+}
+
+const char *control_value_expectation(const char *name, const char *value) {
+    const struct control_kind *kind = find(name);
+    bool good = !kind || (kind->admits ? kind->admits(value)
+                                       : design_factor_admits_text(&kind->factor, value, strlen(value)));
+    return good ? NULL : kind->expectation;
+}
+
+/* ---- Columns */
 
 const char *control_of_column(const char *column) {
     size_t length = sizeof CONTROL_PREFIX - 1;
@@ -58,28 +116,28 @@ const char *control_of_column(const char *column) {
 }
 
 const struct design_factor *control_factor_find(const char *column) {
-    for (size_t i = 0; i < CONTROL_FACTORS; i++)
-        if (strcmp(control_factors[i].name, column) == 0)
-            return &control_factors[i];
-    return NULL;
+    const char *name = control_of_column(column);
+    const struct control_kind *kind = name ? find(name) : NULL;
+    return kind ? &kind->factor : NULL;
 }
 
 int control_factor_unknown(const char *column, const char *file, size_t line, size_t place,
                            struct failure *failure) {
-    const char *name = control_of_column(column);
-    const char *nearest = text_nearest(name ? name : column, control_kind_names, CONTROL_FACTORS);
+    const char *name = control_of_column(column), *names[CONTROL_FACTORS];
+    cleanup(text_clear) struct text known;
+    text_init(&known, FAILURE_TEXT_SIZE);
+    for (size_t i = 0; i < CONTROL_FACTORS; i++) {
+        names[i] = control_kinds[i].name;
+        text_printf(&known, "%s%s", i ? ", " : "", names[i]);
+    }
+    name = name ? name : column;
+    const char *nearest = text_nearest(name, names, CONTROL_FACTORS);
     if (nearest)
         return failure_input(failure, file, line, place,
-                             "there is no control '%.64s'; did you mean '" CONTROL_PREFIX "%s'?",
-                             name ? name : column, nearest);
-    struct text known;
-    text_init(&known, FAILURE_TEXT_SIZE);
-    for (size_t i = 0; i < CONTROL_FACTORS; i++)
-        text_printf(&known, "%s%s", i ? ", " : "", control_kind_names[i]);
-    int r = failure_input(failure, file, line, place, "there is no control '%.64s', expected one of %s",
-                          name ? name : column, known.bytes);
-    text_clear(&known);
-    return r;
+                             "there is no control '%.64s'; did you mean '" CONTROL_PREFIX "%s'?", name,
+                             nearest);
+    return failure_input(failure, file, line, place, "there is no control '%.64s', expected one of %s", name,
+                         known.bytes);
 }
 
 const char *control_variable(const char *column, char buffer[static CONTROL_VARIABLE_SIZE]) {

@@ -18,11 +18,21 @@ enum {
     CONTROL_VARIABLE_SIZE = 64,
 };
 
-/* By name: "control.turbo", ... Those whose values every machine knows have choices; of the others the node
- * knows more, and may still refuse what is written. */
-extern const struct design_factor control_factors[CONTROL_FACTORS];
-/* Without the prefix, in the same order, ended by NULL. */
-extern const char *const control_kind_names[CONTROL_FACTORS + 1];
+struct control_kind {
+    const char *name; /* "turbo" */
+    /* Of its column, "control.turbo". Those whose values every machine knows have choices; of the others the
+     * node knows more, and may still refuse what is written. */
+    struct design_factor factor;
+    bool (*admits)(const char *value); /* NULL: the choices are all that there is to it */
+    const char *expectation;           /* "on or off" */
+};
+
+/* The one list of them; behind it is one without a name. */
+extern const struct control_kind control_kinds[CONTROL_FACTORS + 1];
+
+/* Could VALUE be one of the control called NAME? NULL, or what was expected ("on or off"). An unknown NAME
+ * expects nothing. */
+const char *control_value_expectation(const char *name, const char *value);
 
 /* Whether a column is one of a control, known or not: "control.turbo" is "turbo". NULL for any other. */
 const char *control_of_column(const char *column);

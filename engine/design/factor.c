@@ -140,9 +140,9 @@ int design_factor_unknown(const struct design_factors *factors, const char *name
         return failure_input(failure, file, line, column, "'%.64s' is not a factor; did you mean '%s'?", name,
                              nearest);
     for (size_t i = 0; i < CONTROL_FACTORS; i++)
-        if (strcmp(name, control_kind_names[i]) == 0)
+        if (strcmp(name, control_kinds[i].name) == 0)
             return failure_input(failure, file, line, column, "'%s' is not a factor; did you mean '%s'?",
-                                 name, control_factors[i].name);
+                                 name, control_kinds[i].factor.name);
     if (factors->count == 0)
         return failure_input(failure, file, line, column,
                              "'%.64s' is not a factor; the experiment has no factors", name);

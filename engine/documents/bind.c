@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +35,21 @@ static bool is_text_by_quotes(const struct document_node *node) {
             strcmp(node->text, "false") == 0);
 }
 
+int bind_refuse(const struct document *document, const struct document_node *node, struct failure *failure,
+                const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    return failure_input(failure, document->file, node ? node->line : 1, node ? node->column : 1, "%s",
+                         sentence);
+}
+
 static int refuse(const struct document *document, const struct document_node *node,
                   const struct bind_field *field, const char *expected, struct failure *failure) {
-    return failure_input(failure, document->file, node->line, node->column, "'%s' is %s%s, expected %s",
-                         field->key, show(node).text, is_text_by_quotes(node) ? " in quotes" : "", expected);
+    return bind_refuse(document, node, failure, "'%s' is %s%s, expected %s", field->key, show(node).text,
+                       is_text_by_quotes(node) ? " in quotes" : "", expected);
 }
 
 static bool has_range(const struct bind_field *field) {
@@ -45,8 +57,8 @@ static bool has_range(const struct bind_field *field) {
 }
 
 /* "a number from 1 to 10", "a number of at least 1": WHAT and the range of FIELD. */
-static const char *describe_range(const struct bind_field *field, const char *what, const char *symbol,
-                                  char buffer[static EXPECTED_SIZE]) {
+static void describe_range(const struct bind_field *field, const char *what, const char *symbol,
+                           char buffer[static EXPECTED_SIZE]) {
     char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE];
     number_format_double(field->minimum, low);
     number_format_double(field->maximum, high);
@@ -60,6 +72,15 @@ static const char *describe_range(const struct bind_field *field, const char *wh
         snprintf(buffer, EXPECTED_SIZE, "%s of at most %s%s%s", what, high, space, symbol);
     else
         snprintf(buffer, EXPECTED_SIZE, "%s from %s to %s%s%s", what, low, high, space, symbol);
+}
+
+/* ", or none or steady" */
+static const char *append_words(const struct bind_field *field, char buffer[static EXPECTED_SIZE]) {
+    for (const struct bind_word *word = field->words; word && word->text; word++) {
+        size_t used = strlen(buffer);
+        snprintf(buffer + used, EXPECTED_SIZE - used, "%s%s", word == field->words ? ", or " : " or ",
+                 word->text);
+    }
     return buffer;
 }
 
@@ -73,6 +94,9 @@ static int bind_text(const struct document *document, const struct document_node
                      const struct bind_field *field, char **target, struct failure *failure) {
     if (!node->text || node->kind == DOCUMENT_NULL)
         return refuse(document, node, field, "text", failure);
+    const char *expected = field->expect ? field->expect(field->key, node->text) : NULL;
+    if (expected)
+        return refuse(document, node, field, expected, failure);
     char *copy = xstrdup(node->text);
     free(*target);
     *target = copy;
@@ -100,44 +124,62 @@ static bool parse_whole(const char *text, int64_t *ret) {
     return true;
 }
 
-static int bind_integer(const struct document *document, const struct document_node *node,
-                        const struct bind_field *field, int64_t *target, struct failure *failure) {
-    char expected[EXPECTED_SIZE];
-    int64_t value;
-    if (node->kind != DOCUMENT_NUMBER || !parse_whole(node->text, &value) ||
-        !is_in_range(field, (double)value))
-        return refuse(document, node, field, describe_range(field, "a whole number", "", expected), failure);
-    *target = value;
-    return 0;
+static bool find_word(const struct bind_field *field, const struct document_node *node, double *ret) {
+    for (const struct bind_word *word = field->words; word && word->text; word++)
+        if (node->kind == DOCUMENT_TEXT && strcmp(node->text, word->text) == 0) {
+            *ret = word->value;
+            return true;
+        }
+    return false;
+}
+
+/* The number that NODE says, whatever its range. */
+static bool parse_number(const struct document_node *node, const struct bind_field *field, double *ret,
+                         int64_t *ret_whole) {
+    if (field->type == BIND_QUANTITY || field->type == BIND_DURATION)
+        return (node->kind == DOCUMENT_NUMBER || node->kind == DOCUMENT_TEXT) &&
+               unit_parse(node->text, field->dimension, ret);
+    if (node->kind != DOCUMENT_NUMBER)
+        return false;
+    if (field->type == BIND_NUMBER)
+        return number_parse_double(node->text, strlen(node->text), ret);
+    bool good = parse_whole(node->text, ret_whole);
+    *ret = (double)*ret_whole;
+    return good;
+}
+
+static int refuse_number(const struct document *document, const struct document_node *node,
+                         const struct bind_field *field, bool is_number, struct failure *failure) {
+    bool has_unit = field->type == BIND_QUANTITY || field->type == BIND_DURATION;
+    char expected[EXPECTED_SIZE], what[EXPECTED_SIZE];
+    snprintf(what, sizeof what, "%s",
+             has_unit                      ? unit_expectation(field->dimension)
+             : field->type == BIND_INTEGER ? "a whole number"
+                                           : "a number");
+    /* "a time, such as 10min" is not needed by one who wrote a time. */
+    if (has_unit && is_number)
+        what[strcspn(what, ",")] = '\0';
+    if (has_unit && !is_number)
+        snprintf(expected, sizeof expected, "%s", what);
+    else
+        describe_range(field, what, has_unit ? unit_symbol(field->dimension) : "", expected);
+    return refuse(document, node, field, append_words(field, expected), failure);
 }
 
 static int bind_number(const struct document *document, const struct document_node *node,
-                       const struct bind_field *field, double *target, struct failure *failure) {
-    char expected[EXPECTED_SIZE];
-    double value;
-    if (node->kind != DOCUMENT_NUMBER || !number_parse_double(node->text, strlen(node->text), &value) ||
-        !is_in_range(field, value))
-        return refuse(document, node, field, describe_range(field, "a number", "", expected), failure);
-    *target = value;
-    return 0;
-}
-
-static int bind_quantity(const struct document *document, const struct document_node *node,
-                         const struct bind_field *field, double *target, struct failure *failure) {
-    char expected[EXPECTED_SIZE];
-    double value;
-    bool is_scalar = node->kind == DOCUMENT_NUMBER || node->kind == DOCUMENT_TEXT;
-    if (!is_scalar || !unit_parse(node->text, field->dimension, &value))
-        return refuse(document, node, field, unit_expectation(field->dimension), failure);
-    if (!is_in_range(field, value)) {
-        /* "a time, such as 10min" is not needed by one who wrote a time. */
-        const char *what = unit_expectation(field->dimension);
-        char noun[32];
-        snprintf(noun, sizeof noun, "%.*s", (int)strcspn(what, ","), what);
-        return refuse(document, node, field,
-                      describe_range(field, noun, unit_symbol(field->dimension), expected), failure);
-    }
-    *target = value;
+                       const struct bind_field *field, void *target, struct failure *failure) {
+    double value = 0;
+    int64_t whole = 0;
+    bool is_word = find_word(field, node, &value),
+         is_number = !is_word && parse_number(node, field, &value, &whole);
+    if (!is_word && !(is_number && is_in_range(field, value)))
+        return refuse_number(document, node, field, is_number, failure);
+    if (field->type == BIND_INTEGER)
+        *(int64_t *)target = is_word ? (int64_t)value : whole;
+    else if (field->type == BIND_DURATION)
+        *(int64_t *)target = llround(value * 1e9);
+    else
+        *(double *)target = value;
     return 0;
 }
 
@@ -164,11 +206,17 @@ static int bind_choice(const struct document *document, const struct document_no
 
 /* ---- Collections ------------------------------------------------------------------------------- */
 
-static void clear_texts(struct bind_texts *texts) {
+void bind_texts_clear(struct bind_texts *texts) {
     for (size_t i = 0; i < texts->count; i++)
         free(texts->items[i]);
     free(texts->items);
     *texts = (struct bind_texts){0};
+}
+
+void bind_texts_add(struct bind_texts *texts, const char *text) {
+    texts->items = xrealloc(texts->items, (texts->count + 2) * sizeof *texts->items);
+    texts->items[texts->count++] = xstrdup(text);
+    texts->items[texts->count] = NULL;
 }
 
 static int bind_texts(const struct document *document, const struct document_node *node,
@@ -181,115 +229,278 @@ static int bind_texts(const struct document *document, const struct document_nod
         items = &node;
         count = 1;
     }
-    cleanup(clear_texts) struct bind_texts texts = {.items = calloc(count ? count : 1, sizeof(char *))};
-    if (!texts.items)
-        return failure_memory(failure);
-    for (; texts.count < count; texts.count++) {
-        const struct document_node *item = items[texts.count];
+    cleanup(bind_texts_clear) struct bind_texts texts = {0};
+    for (size_t i = 0; i < count; i++) {
+        const struct document_node *item = items[i];
         if (!item->text || item->kind == DOCUMENT_NULL)
-            return failure_input(failure, document->file, item->line, item->column,
-                                 "item %zu of '%s' is %s, expected text", texts.count + 1, field->key,
-                                 document_kind_name(item->kind));
-        texts.items[texts.count] = xstrdup(item->text);
+            return bind_refuse(document, item, failure, "item %zu of '%s' is %s, expected text", i + 1,
+                               field->key, document_kind_name(item->kind));
+        const char *expected = field->expect ? field->expect(field->key, item->text) : NULL;
+        if (expected)
+            return refuse(document, item, field, expected, failure);
+        bind_texts_add(&texts, item->text);
     }
-    clear_texts(target);
+    bind_texts_clear(target);
     *target = texts;
     texts = (struct bind_texts){0};
     return 0;
 }
 
-static int bind_node(const struct document *document, const struct document_node *node,
-                     const struct bind_field *field, const struct document_node **target,
-                     struct failure *failure) {
-    if (field->kinds && !(field->kinds & 1U << node->kind)) {
-        cleanup(text_clear) struct text expected;
-        text_init(&expected, EXPECTED_SIZE);
-        for (enum document_kind kind = DOCUMENT_NULL; kind <= DOCUMENT_MAPPING; kind++)
-            if (field->kinds & 1U << kind)
-                text_printf(&expected, "%s%s", expected.length ? " or " : "", document_kind_name(kind));
-        return refuse(document, node, field, expected.bytes, failure);
+static int check_kind(const struct document *document, const struct document_node *node,
+                      const struct bind_field *field, struct failure *failure) {
+    if (!field->kinds || field->kinds & 1U << node->kind)
+        return 0;
+    cleanup(text_clear) struct text expected;
+    text_init(&expected, EXPECTED_SIZE);
+    for (enum document_kind kind = DOCUMENT_NULL; kind <= DOCUMENT_MAPPING; kind++)
+        if (field->kinds & 1U << kind)
+            text_printf(&expected, "%s%s", expected.length ? " or " : "", document_kind_name(kind));
+    return refuse(document, node, field, expected.bytes, failure);
+}
+
+/* ---- Rows -------------------------------------------------------------------------------------- */
+
+static size_t member_size(enum bind_type type) {
+    static const size_t sizes[] = {
+        [BIND_TEXT] = sizeof(char *),
+        [BIND_BOOLEAN] = sizeof(bool),
+        [BIND_INTEGER] = sizeof(int64_t),
+        [BIND_NUMBER] = sizeof(double),
+        [BIND_QUANTITY] = sizeof(double),
+        [BIND_DURATION] = sizeof(int64_t),
+        [BIND_CHOICE] = sizeof(int),
+        [BIND_TEXTS] = sizeof(struct bind_texts),
+        [BIND_MAPPING] = 0,
+    };
+    return sizes[type];
+}
+
+/* Name number I of a row that stands for an array; NULL behind the last. */
+static const char *key_at(const struct bind_field *field, size_t i) {
+    size_t stride = field->keys_stride ? field->keys_stride : sizeof *field->keys;
+    return *(const char *const *)((const char *)field->keys + i * stride);
+}
+
+static bool find_row(const struct bind_field *fields, size_t count, size_t offset, size_t *index,
+                     struct bind_field *ret) {
+    for (const struct bind_field *field = fields; field < fields + count; field++) {
+        if (!field->keys && !field->key) {
+            if (find_row(field->fields, field->field_count, offset + field->offset, index, ret))
+                return true;
+            continue;
+        }
+        for (size_t i = 0; field->keys ? key_at(field, i) != NULL : i == 0; i++)
+            if ((*index)-- == 0) {
+                *ret = *field;
+                ret->key = field->keys ? key_at(field, i) : field->key;
+                ret->offset += offset + i * member_size(field->type);
+                return true;
+            }
     }
-    *target = node;
-    return 0;
+    return false;
+}
+
+/* Row number INDEX, those of arrays and of groups without a key counted one by one; false behind the last. */
+static bool row_at(const struct bind_field *fields, size_t count, size_t index, struct bind_field *ret) {
+    return find_row(fields, count, 0, &index, ret);
+}
+
+static bool row_of(const struct bind_field *fields, size_t count, const char *key, struct bind_field *ret) {
+    for (size_t i = 0; row_at(fields, count, i, ret); i++)
+        if (strcmp(ret->key, key) == 0)
+            return true;
+    return false;
 }
 
 /* ---- Mappings ---------------------------------------------------------------------------------- */
 
+static int bind_inner(const struct document *document, const struct document_node *node,
+                      const struct bind_field *field, void *target, struct failure *failure) {
+    struct bind_field row;
+    if (node->kind == DOCUMENT_MAPPING || !field->scalar ||
+        !row_of(field->fields, field->field_count, field->scalar, &row))
+        return bind_mapping(document, node, field->key, field->fields, field->field_count, target, failure);
+    row.key = field->key;
+    return bind_value(document, node, &row, target, failure);
+}
+
 int bind_value(const struct document *document, const struct document_node *node,
                const struct bind_field *field, void *target, struct failure *failure) {
     void *member = (char *)target + field->offset;
+    int r;
     switch (field->type) {
     case BIND_TEXT:
         return bind_text(document, node, field, member, failure);
     case BIND_BOOLEAN:
         return bind_boolean(document, node, field, member, failure);
     case BIND_INTEGER:
-        return bind_integer(document, node, field, member, failure);
     case BIND_NUMBER:
-        return bind_number(document, node, field, member, failure);
     case BIND_QUANTITY:
-        return bind_quantity(document, node, field, member, failure);
+    case BIND_DURATION:
+        return bind_number(document, node, field, member, failure);
     case BIND_CHOICE:
         return bind_choice(document, node, field, member, failure);
     case BIND_TEXTS:
         return bind_texts(document, node, field, member, failure);
     case BIND_NODE:
-        return bind_node(document, node, field, member, failure);
+        r = check_kind(document, node, field, failure);
+        if (r == 0)
+            *(const struct document_node **)member = node;
+        return r;
+    case BIND_LATER:
+        return check_kind(document, node, field, failure);
+    case BIND_MAPPING:
+        return bind_inner(document, node, field, member, failure);
     }
     return failure_set(failure, -EINVAL, "field '%s' has no type", field->key);
 }
 
 static int refuse_unknown(const struct document *document, const struct document_node *key, const char *what,
                           const struct bind_field *fields, size_t count, struct failure *failure) {
-    cleanup_free const char **names = xcalloc(count ? count : 1, sizeof *names);
+    struct bind_field row;
+    size_t rows = 0;
+    cleanup_free const char **names = NULL;
     cleanup(text_clear) struct text known;
     text_init(&known, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < count; i++) {
-        names[i] = fields[i].key;
-        text_printf(&known, "%s'%s'", i ? ", " : "", names[i]);
+    for (; row_at(fields, count, rows, &row); rows++) {
+        names = xrealloc(names, (rows + 1) * sizeof *names);
+        names[rows] = row.key;
+        text_printf(&known, "%s'%s'", rows ? ", " : "", row.key);
     }
-    const char *nearest = text_nearest(key->text, names, count);
+    const char *nearest = text_nearest(key->text, names, rows);
     if (nearest)
-        return failure_input(failure, document->file, key->line, key->column,
-                             "%s is not a key of %s; did you mean '%s'?", show(key).text, what, nearest);
-    return failure_input(failure, document->file, key->line, key->column,
-                         "%s is not a key of %s, expected %s%s", show(key).text, what,
-                         count > 1 ? "one of " : "", count ? known.bytes : "none");
-}
-
-static const struct bind_field *find_field(const struct bind_field *fields, size_t count, const char *key) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(fields[i].key, key) == 0)
-            return &fields[i];
-    return NULL;
+        return bind_refuse(document, key, failure, "%s is not a key of %s; did you mean '%s'?",
+                           show(key).text, what, nearest);
+    return bind_refuse(document, key, failure, "%s is not a key of %s, expected %s%s", show(key).text, what,
+                       rows > 1 ? "one of " : "", rows ? known.bytes : "none");
 }
 
 int bind_mapping(const struct document *document, const struct document_node *node, const char *what,
                  const struct bind_field *fields, size_t count, void *target, struct failure *failure) {
+    struct bind_field row;
     if (node->kind != DOCUMENT_MAPPING)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "%s is %s, expected a mapping", what, show(node).text);
+        return bind_refuse(document, node, failure, "%s is %s, expected a mapping", what, show(node).text);
     for (size_t i = 0; i < node->count; i++) {
-        const struct bind_field *field = find_field(fields, count, node->keys[i]->text);
-        int r = field ? bind_value(document, node->items[i], field, target, failure)
-                      : refuse_unknown(document, node->keys[i], what, fields, count, failure);
+        int r = row_of(fields, count, node->keys[i]->text, &row)
+                    ? bind_value(document, node->items[i], &row, target, failure)
+                    : refuse_unknown(document, node->keys[i], what, fields, count, failure);
         if (r < 0)
             return r;
     }
-    for (size_t i = 0; i < count; i++)
-        if (fields[i].required && !document_get(node, fields[i].key))
-            return failure_input(failure, document->file, node->line, node->column,
-                                 "%s has no '%s', which it must have", what, fields[i].key);
+    for (size_t i = 0; row_at(fields, count, i, &row); i++)
+        if (row.required && !document_get(node, row.key))
+            return bind_refuse(document, node, failure, "%s has no '%s', which it must have", what, row.key);
     return 0;
 }
 
 void bind_clear(const struct bind_field *fields, size_t count, void *target) {
-    for (size_t i = 0; i < count; i++) {
-        void *member = (char *)target + fields[i].offset;
-        if (fields[i].type == BIND_TEXT) {
+    struct bind_field row;
+    for (size_t i = 0; row_at(fields, count, i, &row); i++) {
+        void *member = (char *)target + row.offset;
+        if (row.type == BIND_TEXT) {
             free(*(char **)member);
             *(char **)member = NULL;
-        } else if (fields[i].type == BIND_TEXTS)
-            clear_texts(member);
+        } else if (row.type == BIND_TEXTS) {
+            bind_texts_clear(member);
+        } else if (row.type == BIND_MAPPING) {
+            bind_clear(row.fields, row.field_count, member);
+        }
+    }
+}
+
+/* ---- Printing ---------------------------------------------------------------------------------- */
+
+/* What a scalar is: *RET_TEXT, or, when that is NULL, the number *RET. False: nobody gave it, or it is none.
+ */
+static bool scalar_of(const struct bind_field *row, const void *member, const char **ret_text, double *ret) {
+    *ret_text = NULL;
+    switch (row->type) {
+    case BIND_TEXT:
+        *ret_text = *(char *const *)member;
+        return *ret_text != NULL;
+    case BIND_CHOICE:
+        *ret_text = *(const int *)member >= 0 ? row->choices[*(const int *)member] : NULL;
+        return *ret_text != NULL;
+    case BIND_INTEGER:
+        *ret = (double)*(const int64_t *)member;
+        break;
+    case BIND_DURATION:
+        *ret = (double)*(const int64_t *)member * 1e-9;
+        break;
+    case BIND_NUMBER:
+    case BIND_QUANTITY:
+        *ret = *(const double *)member;
+        break;
+    default:
+        return false;
+    }
+    for (const struct bind_word *word = row->words; word && word->text; word++)
+        if (*ret == word->value)
+            *ret_text = word->text;
+    return *ret_text || is_in_range(row, *ret);
+}
+
+static void resolve_texts(const struct bind_texts *texts, const char *key, cJSON *object) {
+    cJSON *array = json_add_array(object, key);
+    for (size_t i = 0; i < texts->count; i++)
+        json_add_string(array, NULL, texts->items[i]);
+}
+
+static void resolve_mapping(const struct bind_field *row, const void *member, cJSON *object) {
+    cJSON *inner = cJSON_CreateObject();
+    bind_resolve(row->fields, row->field_count, member, inner);
+    if (inner && inner->child)
+        cJSON_AddItemToObject(object, row->key, inner);
+    else
+        cJSON_Delete(inner);
+}
+
+void bind_resolve(const struct bind_field *fields, size_t count, const void *target, cJSON *object) {
+    struct bind_field row;
+    for (size_t i = 0; row_at(fields, count, i, &row); i++) {
+        const void *member = (const char *)target + row.offset;
+        const char *text;
+        double value;
+        if (row.alias)
+            continue;
+        if (row.type == BIND_BOOLEAN)
+            json_add_boolean(object, row.key, *(const bool *)member);
+        else if (row.type == BIND_TEXTS)
+            resolve_texts(member, row.key, object);
+        else if (row.type == BIND_MAPPING)
+            resolve_mapping(&row, member, object);
+        else if (!scalar_of(&row, member, &text, &value))
+            continue;
+        else if (text)
+            json_add_string(object, row.key, text);
+        else
+            json_add_double(object, row.key, value);
+    }
+}
+
+static void describe_number(const struct bind_field *row, double value, struct text *ret) {
+    char words[NUMBER_TEXT_SIZE];
+    const char *symbol = row->type == BIND_QUANTITY ? unit_symbol(row->dimension) : "";
+    if (row->type == BIND_DURATION || (row->type == BIND_QUANTITY && row->dimension == UNIT_TIME))
+        text_append_string(ret, number_describe_duration(value, words));
+    else if (row->type == BIND_QUANTITY && row->dimension == UNIT_RATIO)
+        text_printf(ret, "%g %%", value * 100);
+    else
+        text_printf(ret, "%g%s%s", value, symbol[0] ? " " : "", symbol);
+}
+
+void bind_describe(const struct bind_field *fields, size_t count, const void *target, struct text *ret) {
+    struct bind_field row;
+    size_t before = ret->length;
+    for (size_t i = 0; row_at(fields, count, i, &row); i++) {
+        const char *text;
+        double value;
+        if (row.alias || !scalar_of(&row, (const char *)target + row.offset, &text, &value))
+            continue;
+        text_printf(ret, "%s%s ", ret->length > before ? ", " : "", row.key);
+        if (text)
+            text_append_string(ret, text);
+        else
+            describe_number(&row, value, ret);
     }
 }

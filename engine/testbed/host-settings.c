@@ -374,20 +374,5 @@ void host_settings_resolve(const struct testbed_settings *settings, cJSON *objec
     cJSON *spares = settings->host_count < settings->hosts.count ? json_add_array(object, "spares") : NULL;
     for (size_t i = 0; i < settings->hosts.count; i++)
         json_add_string(i < settings->host_count ? hosts : spares, NULL, settings->hosts.names[i]);
-    json_add_string(object, "user", settings->user);
-    if (settings->port)
-        json_add_int64(object, "port", settings->port);
-    else
-        json_add_string(object, "port", NULL);
-    cJSON *identities = json_add_array(object, "identity");
-    for (size_t i = 0; i < settings->identities.count; i++)
-        json_add_string(identities, NULL, settings->identities.items[i]);
-    json_add_string(object, "jump", settings->jump);
-    json_add_string(object, "ssh-config", settings->config);
-    json_add_string(object, "known-hosts", settings->known_hosts);
-    json_add_string(object, "host-keys", host_key_names[settings->host_keys]);
-    json_add_int64(object, "window", settings->window);
-    json_add_double(object, "timeout", settings->timeout);
-    json_add_string(object, "agent", agent_names[settings->agent]);
-    json_add_double(object, "lease", settings->lease);
+    bind_resolve(fields, FIELD_COUNT, settings, object);
 }

@@ -6,14 +6,18 @@
  *     name: quickstart             # default: the experiment's name
  *     testbed: local               # or a mapping: engine/testbed/host-settings.h has its keys
  *     options: {blas: openblas}
- *     modules: [gcc/12]            # software-settings.h; spack, container and prefix too
- *     controls: {turbo: off, frequency: base}   # control-settings.h; probes, warm-up and gates have theirs
+ *     modules: [gcc/12]            # settings.h; spack, container and prefix too
+ *     controls: {turbo: off, frequency: base}   # settings.h has these
  *     probes: 1 s
  *     warm-up: steady
  *     gates: flag
  *     stop-after-failures: 3       # in a row, in one place: then the experiment is broken; or none
- *     node-loss: continue          # node-loss-settings.h
+ *     node-loss: continue
  *     design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, repetitions: 3, seed: 7}
+ *
+ * A resolved campaign, campaign.resolved.json of a run, is one too: every default is filled in, and the paths
+ * in it lead to the copies that the run has of its experiment and its design. What it has in `resolved` is
+ * for readers.
  */
 #ifndef ASSAY_CAMPAIGN_CAMPAIGN_H
 #define ASSAY_CAMPAIGN_CAMPAIGN_H
@@ -23,16 +27,11 @@
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
 #include "engine/foundation/text.h"
-#include "engine/run/campaign/control-settings.h"
 #include "engine/run/campaign/experiment.h"
-#include "engine/run/campaign/gate-settings.h"
-#include "engine/run/campaign/node-loss-settings.h"
-#include "engine/run/campaign/probe-settings.h"
-#include "engine/run/campaign/walltime-settings.h"
-#include "engine/run/campaign/warm-up-settings.h"
+#include "engine/run/campaign/settings.h"
 #include "engine/testbed/testbed.h"
 
-enum { CAMPAIGN_BYTES_MOST = 1 << 20 };
+enum { CAMPAIGN_BYTES_MOST = DOCUMENT_BYTES_MOST };
 
 struct campaign {
     struct document *document;
@@ -52,7 +51,13 @@ struct campaign {
     struct walltime_settings walltime;
     struct experiment *experiment;
     struct design_specification *design;
+    const struct document_node *design_node; /* that it was bound from; NULL: nothing was said */
 };
+
+/* What a run's folder has beside its resolved campaign. */
+#define CAMPAIGN_EXPERIMENT_COPY "./experiment"
+#define CAMPAIGN_DESIGN_COPY "design.csv"
+#define CAMPAIGN_INPUTS "inputs.json"
 
 struct campaign_overrides {
     const char *const *options; /* "name=value" from the command line */

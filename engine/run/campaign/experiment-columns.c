@@ -1,5 +1,4 @@
-/* Factors and responses: the columns of an experiment. */
-#include "engine/run/campaign/experiment-bind.h"
+#include "engine/run/campaign/experiment-columns.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
@@ -11,271 +10,486 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-/* Units go into headers, tables and JSON of others: one word that can be printed. */
-static int check_unit(const struct document *document, const struct document_node *mapping, const char *unit,
-                      struct failure *failure) {
-    size_t length = strlen(unit), printable = 0;
-    while (printable < length && unit[printable] > ' ' && unit[printable] < 0x7f && unit[printable] != ',' &&
-           unit[printable] != '"')
-        printable++;
-    if (length > 0 && length <= 32 && printable == length)
-        return 0;
-    const struct document_node *at = document_get(mapping, "unit");
-    return failure_input(
-        failure, document->file, at->line, at->column,
-        "unit '%.40s' is not a word of up to 32 printable ASCII characters, such as s, By or cycles", unit);
+int experiment_bind_expression(const struct experiment_binding *binding, const struct document_node *node,
+                               const char *what, const char *const *names, size_t count,
+                               struct expression **ret) {
+    if (node->kind != DOCUMENT_TEXT && node->kind != DOCUMENT_NUMBER)
+        return experiment_refuse(binding, node, "'%s' is %s, expected an expression", what,
+                                 document_kind_name(node->kind));
+    return expression_parse(node->text, names, count, binding->document->file, node->line, node->column, ret,
+                            binding->failure);
 }
 
-struct written_factor {
-    int type;
-    char *unit, *description, *default_text, *from_share, *from_time;
-    double minimum, maximum;
-    struct bind_texts choices;
-};
-static const char *const factor_types[] = {"integer", "number", "text", NULL};
-static const struct bind_field factor_fields[] = {
-    {.key = "type",
-     .type = BIND_CHOICE,
-     .offset = offsetof(struct written_factor, type),
-     .choices = factor_types},
-    {.key = "unit", .type = BIND_TEXT, .offset = offsetof(struct written_factor, unit)},
-    {.key = "description", .type = BIND_TEXT, .offset = offsetof(struct written_factor, description)},
-    {.key = "default", .type = BIND_TEXT, .offset = offsetof(struct written_factor, default_text)},
-    {.key = "from-share", .type = BIND_TEXT, .offset = offsetof(struct written_factor, from_share)},
-    {.key = "from-time", .type = BIND_TEXT, .offset = offsetof(struct written_factor, from_time)},
-    {.key = "minimum", .type = BIND_NUMBER, .offset = offsetof(struct written_factor, minimum)},
-    {.key = "maximum", .type = BIND_NUMBER, .offset = offsetof(struct written_factor, maximum)},
-    {.key = "choices", .type = BIND_TEXTS, .offset = offsetof(struct written_factor, choices)},
-};
-enum { FACTOR_FIELD_COUNT = sizeof factor_fields / sizeof *factor_fields };
+const char **experiment_factor_names(const struct experiment *experiment, size_t more) {
+    const char **names = xcalloc(experiment->factor_count + more + 1, sizeof *names);
+    for (size_t i = 0; i < experiment->factor_count; i++)
+        names[i] = experiment->factors[i].name;
+    return names;
+}
 
-/* What shares and times mean is a number. */
-static int bind_meanings(const struct document *document, const struct document_node *value,
-                         struct written_factor *written, struct design_factor *ret, struct failure *failure) {
-    static const char *const keys[] = {"from-share", "from-time"};
-    const struct document_node *at[2];
-    for (size_t i = 0; i < 2; i++) {
-        at[i] = document_get(value, keys[i]);
-        if (at[i] && ret->type == DESIGN_TEXT)
-            return failure_input(failure, document->file, at[i]->line, at[i]->column,
-                                 "factor '%s' is a text and has '%s', expected that of a number", ret->name,
-                                 keys[i]);
-    }
-    ret->from_share = take_pointer(written->from_share);
-    ret->from_time = take_pointer(written->from_time);
-    ret->share_line = at[0] ? at[0]->line : 0;
-    ret->share_column = at[0] ? at[0]->column : 0;
-    ret->time_line = at[1] ? at[1]->line : 0;
-    ret->time_column = at[1] ? at[1]->column : 0;
+/* ---- Names -----------------------------------------------------------------------------------------------
+ */
+
+/* Whether programs may have an environment variable of that name: what is all capitals and has an underscore
+ * (LD_PRELOAD, OMP_NUM_THREADS), ends as paths and flags do, or is one of those that every system has. */
+static bool may_be_a_variable(const char *name) {
+    static const char *const names[] = {"HOME",     "USER", "LOGNAME", "SHELL",  "PWD", "OLDPWD",
+                                        "LANG",     "TERM", "TZ",      "TMPDIR", "TMP", "IFS",
+                                        "HOSTNAME", "ENV",  "UID",     "CC",     "CXX", "FC"};
+    size_t length = strlen(name);
+    if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") < length)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return strchr(name, '_') || (length >= 4 && strcmp(name + length - 4, "PATH") == 0) ||
+           (length >= 5 && strcmp(name + length - 5, "FLAGS") == 0);
+}
+
+/* Names become environment variables and parts of file names. WHAT: "a factor". */
+static int check_name(const struct experiment_binding *binding, const struct document_node *key,
+                      const char *what) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t length = strspn(key->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    if (!key->text[0] || !strchr(letters, key->text[0]) || key->text[length] || length > 64)
+        return experiment_refuse(
+            binding, key,
+            "'%s' cannot name %s, expected up to 64 letters, digits and underscores, a letter first",
+            key->text, what);
+    if (may_be_a_variable(key->text))
+        return experiment_refuse(binding, key,
+                                 "'%s' cannot name %s, since programs have environment variables of such "
+                                 "names; expected a lower-case letter in it",
+                                 key->text, what);
     return 0;
 }
 
-static int bind_factor(const struct document *document, const struct document_node *key,
-                       const struct document_node *value, struct design_factor *ret,
-                       struct failure *failure) {
-    struct written_factor written = {.minimum = -1e300, .maximum = 1e300};
-    int r = value->kind == DOCUMENT_NULL ? 0
-                                         : bind_mapping(document, value, key->text, factor_fields,
-                                                        FACTOR_FIELD_COUNT, &written, failure);
-    if (r == 0 && written.minimum > written.maximum)
-        r = failure_input(failure, document->file, value->line, value->column,
-                          "factor '%s' has a minimum above its maximum", key->text);
-    if (r == 0) {
-        ret->name = strdup(key->text);
-        ret->type = (enum design_type[]){DESIGN_INTEGER, DESIGN_NUMBER, DESIGN_TEXT}[written.type];
-        if (written.unit)
-            r = check_unit(document, value, written.unit, failure);
-        ret->unit = take_pointer(written.unit);
-        if (!ret->unit)
-            ret->unit = strdup("1");
-        ret->description = take_pointer(written.description);
-        ret->minimum = written.minimum;
-        ret->maximum = written.maximum;
-        ret->choices = take_pointer(written.choices.items);
-        ret->choice_count = written.choices.count;
-        written.choices.count = 0;
-        ret->default_text = take_pointer(written.default_text);
-        const struct document_node *text_node = document_get(value, "default");
-        ret->default_line = text_node ? text_node->line : 0;
-        ret->default_column = text_node ? text_node->column : 0;
-        if (r == 0 && (!ret->name || !ret->unit))
-            r = failure_memory(failure);
-        if (r == 0)
-            r = bind_meanings(document, value, &written, ret, failure);
-    }
-    bind_clear(factor_fields, FACTOR_FIELD_COUNT, &written);
-    return r;
+/* The names that every experiment has: columns of results.csv, and values of its commands. */
+static const char *const reserved_names[] = {
+    "unit",    "row",      "repetition", "order",      "block",
+    "attempt", "node",     "core",       "start",      "start_monotonic",
+    "cpus",    "hostfile", "run_nodes",  "node_cores", "node_memory"};
+
+static bool is_reserved(const char *name) {
+    for (size_t i = 0; i < sizeof reserved_names / sizeof *reserved_names; i++)
+        if (strcmp(reserved_names[i], name) == 0)
+            return true;
+    char variable[CONTROL_VARIABLE_SIZE];
+    for (const struct control_kind *kind = control_kinds; kind->name; kind++)
+        if (strcmp(control_variable(kind->factor.name, variable), name) == 0)
+            return true;
+    return false;
 }
 
-int experiment_bind_factors(struct experiment *experiment, const struct document *document,
-                            const struct document_node *node, struct failure *failure) {
+/* Factors, responses, options and maxima share one space of names: they are columns, and what {name} and
+ * $name mean. */
+static int check_name_is_free(const struct experiment_binding *binding, const struct document_node *key) {
+    const struct experiment *experiment = binding->experiment;
+    const char *what = is_reserved(key->text) ? "a name that every experiment has" : NULL;
+    for (size_t i = 0; i < experiment->factor_count; i++)
+        if (experiment->factors[i].name && strcmp(experiment->factors[i].name, key->text) == 0)
+            what = "a factor";
+    for (size_t i = 0; i < experiment->response_count; i++)
+        if (experiment->responses[i].name && strcmp(experiment->responses[i].name, key->text) == 0)
+            what = "a response";
+    if (experiment_option_value(experiment, key->text))
+        what = "an option";
+    return what
+               ? experiment_refuse(binding, key, "'%s' is %s already, expected another name", key->text, what)
+               : 0;
+}
+
+/* What is declared by names. */
+typedef int bind_item(const struct experiment_binding *binding, const struct document_node *key,
+                      const struct document_node *value, void *item);
+struct item_kind {
+    const char *key, *one; /* "factors", "a factor" */
+    size_t size, least, most;
+    bind_item *bind;
+    bool has_own_names;
+    size_t items, count; /* where they are in the struct that has them */
+};
+
+static int bind_items(const struct experiment_binding *binding, const struct document_node *root,
+                      const struct item_kind *kind, void *owner) {
+    const struct document_node *node = document_get(root, kind->key);
+    size_t *count = (size_t *)((char *)owner + kind->count);
     if (!node)
         return 0;
-    int r = experiment_check_count(document, node, "factors", failure);
-    if (r < 0)
-        return r;
-    experiment->factors = xcalloc(node->count ? node->count : 1, sizeof *experiment->factors);
-    for (size_t i = 0; r == 0 && i < node->count; i++) {
-        r = experiment_check_name(document, node->keys[i], "a factor", failure);
+    if (node->count < kind->least)
+        return experiment_refuse(binding, node, "no %s, expected at least one", kind->key);
+    if (node->count > kind->most)
+        return experiment_refuse(binding, node, "%zu %s, expected at most %zu", node->count, kind->key,
+                                 kind->most);
+    char *items = xcalloc(node->count + 1, kind->size);
+    memcpy((char *)owner + kind->items, &items, sizeof items);
+    for (size_t i = 0; i < node->count; i++) {
+        int r = check_name(binding, node->keys[i], kind->one);
+        if (r == 0 && !kind->has_own_names)
+            r = check_name_is_free(binding, node->keys[i]);
         if (r == 0)
-            r = experiment_check_name_is_free(experiment, document, node->keys[i], failure);
-        if (r == 0)
-            r = bind_factor(document, node->keys[i], node->items[i],
-                            &experiment->factors[experiment->factor_count++], failure);
+            r = kind->bind(binding, node->keys[i], node->items[i], items + (*count)++ * kind->size);
+        if (r < 0)
+            return r;
     }
+    return 0;
+}
+
+/* ---- Factors and options ---------------------------------------------------------------------------------
+ */
+
+/* Units go into headers, tables and JSON of others. */
+static const char *expect_unit(const char *key, const char *unit) {
+    size_t length = 0;
+    (void)key;
+    while (unit[length] > ' ' && unit[length] < 0x7f && unit[length] != ',' && unit[length] != '"')
+        length++;
+    return length > 0 && length <= 32 && !unit[length]
+               ? NULL
+               : "a word of up to 32 printable ASCII characters, such as s, By or cycles";
+}
+
+struct written_factor {
+    struct design_factor factor;
+    struct bind_texts choices;
+};
+static const char *const factor_types[] = {
+    [DESIGN_INTEGER] = "integer", [DESIGN_NUMBER] = "number", [DESIGN_TEXT] = "text", NULL};
+#define FACTOR(key_, type_, member) BIND_ROW(key_, type_, written_factor, factor.member)
+static const struct bind_field factor_fields[] = {
+    {FACTOR("type", BIND_CHOICE, type), .choices = factor_types},
+    {FACTOR("description", BIND_TEXT, description)},
+    {FACTOR("default", BIND_TEXT, default_text)},
+    {FACTOR("minimum", BIND_NUMBER, minimum)},
+    {FACTOR("maximum", BIND_NUMBER, maximum)},
+    {.key = "choices", .type = BIND_TEXTS, .offset = offsetof(struct written_factor, choices)},
+    {FACTOR("unit", BIND_TEXT, unit), .expect = expect_unit},
+    {FACTOR("from-share", BIND_TEXT, from_share)},
+    {FACTOR("from-time", BIND_TEXT, from_time)},
+};
+enum {
+    FACTOR_FIELD_COUNT = sizeof factor_fields / sizeof *factor_fields,
+    OPTION_FIELD_COUNT = 6, /* of them, those that an option has too */
+};
+
+/* A factor, or what is alike of an option: the first COUNT fields. TYPE: unless it is said. */
+static int bind_variable(const struct experiment_binding *binding, const struct document_node *key,
+                         const struct document_node *value, enum design_type type, size_t count,
+                         struct design_factor *ret) {
+    struct written_factor written = {
+        .factor = {.type = type, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED}};
+    int r = value->kind == DOCUMENT_NULL ? 0
+                                         : bind_mapping(binding->document, value, key->text, factor_fields,
+                                                        count, &written, binding->failure);
+    *ret = written.factor;
+    ret->name = xstrdup(key->text);
+    if (!ret->unit)
+        ret->unit = xstrdup("1");
+    ret->choices = written.choices.items;
+    ret->choice_count = written.choices.count;
+    if (r == 0 && ret->minimum > ret->maximum)
+        return experiment_refuse(binding, value, "'%s' has a minimum above its maximum", key->text);
     return r;
 }
 
-/* ---- Responses */
+/* Where the value of KEY was written; 0: nowhere. */
+static void take_place(const struct document_node *value, const char *key, size_t *line, size_t *column) {
+    const struct document_node *at = document_get(value, key);
+    *line = at ? at->line : 0;
+    *column = at ? at->column : 0;
+}
 
-static const char *const response_types[] = {"number", "text", NULL};
+static int bind_factor(const struct experiment_binding *binding, const struct document_node *key,
+                       const struct document_node *value, void *item) {
+    static const char *const meanings[] = {"from-share", "from-time"};
+    struct design_factor *factor = item;
+    int r = bind_variable(binding, key, value, DESIGN_INTEGER, FACTOR_FIELD_COUNT, factor);
+    take_place(value, "default", &factor->default_line, &factor->default_column);
+    take_place(value, "from-share", &factor->share_line, &factor->share_column);
+    take_place(value, "from-time", &factor->time_line, &factor->time_column);
+    for (size_t i = 0; r == 0 && i < 2; i++)
+        if (document_get(value, meanings[i]) && factor->type == DESIGN_TEXT)
+            r = experiment_refuse(binding, document_get(value, meanings[i]),
+                                  "factor '%s' is a text and has '%s', expected that of a number",
+                                  factor->name, meanings[i]);
+    return r;
+}
+
+static int bind_option(const struct experiment_binding *binding, const struct document_node *key,
+                       const struct document_node *value, void *item) {
+    struct experiment_option *option = item;
+    const struct document_node *at = document_get(value, "default");
+    int r = bind_variable(binding, key, value, DESIGN_TEXT, OPTION_FIELD_COUNT, &option->factor);
+    if (option->factor.choice_count)
+        option->factor.type = DESIGN_TEXT;
+    if (r == 0 && !at)
+        r = experiment_refuse(binding, value, "%s has no 'default', which it must have", key->text);
+    if (r == 0)
+        r = experiment_set_option(binding->experiment, key->text, option->factor.default_text,
+                                  binding->document->file, at->line, at->column, binding->failure);
+    option->given = false;
+    return r;
+}
+
+static struct experiment_option *find_option(const struct experiment *experiment, const char *name) {
+    for (size_t i = 0; i < experiment->option_count; i++)
+        if (experiment->options[i].factor.name && strcmp(experiment->options[i].factor.name, name) == 0)
+            return &experiment->options[i];
+    return NULL;
+}
+
+const char *experiment_option_value(const struct experiment *experiment, const char *name) {
+    const struct experiment_option *option = find_option(experiment, name);
+    return option ? option->value : NULL;
+}
+
+static int refuse_option(const struct experiment *experiment, const char *name, const char *file, size_t line,
+                         size_t column, struct failure *failure) {
+    const char *names[EXPERIMENT_NAMES_MOST];
+    cleanup(text_clear) struct text known;
+    text_init(&known, FAILURE_TEXT_SIZE / 2);
+    for (size_t i = 0; i < experiment->option_count; i++) {
+        names[i] = experiment->options[i].factor.name;
+        text_printf(&known, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *nearest = text_nearest(name, names, experiment->option_count);
+    if (nearest)
+        return failure_input(failure, file, line, column,
+                             "experiment '%s' has no option '%s'; did you mean '%s'?", experiment->name, name,
+                             nearest);
+    return failure_input(failure, file, line, column, "experiment '%s' has no option '%s'; it has: %s",
+                         experiment->name, name, known.length ? known.bytes : "none");
+}
+
+int experiment_set_option(struct experiment *experiment, const char *name, const char *value,
+                          const char *file, size_t line, size_t column, struct failure *failure) {
+    struct experiment_option *option = find_option(experiment, name);
+    char expected[DESIGN_EXPECTATION_SIZE], canonical[NUMBER_TEXT_SIZE];
+    double number;
+    if (!option)
+        return refuse_option(experiment, name, file, line, column, failure);
+    const struct design_factor *factor = &option->factor;
+    bool good =
+        factor->type != DESIGN_TEXT
+            ? number_parse_double(value, strlen(value), &number) && design_factor_admits(factor, number)
+            : factor->choice_count == 0 || design_factor_admits_text(factor, value, strlen(value));
+    if (!good)
+        return failure_input(failure, file, line, column, "option '%s' is '%s', expected %s", name, value,
+                             design_factor_expectation(factor, expected));
+    /* "+5" and "5" are the same number, but not to every program. */
+    if (factor->type == DESIGN_INTEGER) {
+        number_format_double(number, canonical);
+        value = canonical;
+    }
+    free(option->value);
+    option->value = xstrdup(value);
+    option->given = true;
+    return 0;
+}
+
+/* ---- Responses and tables --------------------------------------------------------------------------------
+ */
+
+static const char *const response_types[] = {
+    [EXPERIMENT_RESPONSE_NUMBER] = "number", [EXPERIMENT_RESPONSE_TEXT] = "text", NULL};
 static const struct bind_field response_fields[] = {
-    {.key = "type",
-     .type = BIND_CHOICE,
-     .offset = offsetof(struct experiment_response, type),
-     .choices = response_types},
-    {.key = "unit", .type = BIND_TEXT, .offset = offsetof(struct experiment_response, unit)},
-    {.key = "description", .type = BIND_TEXT, .offset = offsetof(struct experiment_response, description)},
-    {.key = "pattern", .type = BIND_TEXT, .offset = offsetof(struct experiment_response, pattern)},
-    {.key = "choices", .type = BIND_TEXTS, .offset = offsetof(struct experiment_response, choices)},
-    {.key = "pass", .type = BIND_TEXTS, .offset = offsetof(struct experiment_response, pass)},
+    {BIND_ROW("type", BIND_CHOICE, experiment_response, type), .choices = response_types},
+    {BIND_ROW("unit", BIND_TEXT, experiment_response, unit), .expect = expect_unit},
+    {BIND_ROW("description", BIND_TEXT, experiment_response, description)},
+    {BIND_ROW("pattern", BIND_TEXT, experiment_response, pattern)},
+    {BIND_ROW("choices", BIND_TEXTS, experiment_response, choices)},
+    {BIND_ROW("pass", BIND_TEXTS, experiment_response, pass)},
 };
 enum {
     RESPONSE_FIELD_COUNT = sizeof response_fields / sizeof *response_fields,
     COLUMN_FIELD_COUNT = 3, /* of them, those that a column of a table has too */
 };
 
-int experiment_bind_response(const struct document *document, const struct document_node *key,
-                             const struct document_node *value, bool column, struct experiment_response *ret,
-                             struct failure *failure) {
-    if (!(ret->name = strdup(key->text)))
-        return failure_memory(failure);
-    int r = value->kind == DOCUMENT_NULL
-                ? 0
-                : bind_mapping(document, value, key->text, response_fields,
-                               column ? COLUMN_FIELD_COUNT : RESPONSE_FIELD_COUNT, ret, failure);
-    if (r < 0)
-        return r;
+/* One response, or one column of a table: the first COUNT fields. */
+static int bind_reading(const struct experiment_binding *binding, const struct document_node *key,
+                        const struct document_node *value, size_t count, struct experiment_response *ret) {
+    ret->name = xstrdup(key->text);
+    int r = value->kind == DOCUMENT_NULL ? 0
+                                         : bind_mapping(binding->document, value, key->text, response_fields,
+                                                        count, ret, binding->failure);
     bool text = ret->type == EXPERIMENT_RESPONSE_TEXT;
-    if (ret->unit && text) {
-        const struct document_node *at = document_get(value, "unit");
-        return failure_input(failure, document->file, at->line, at->column,
-                             "'%s' is a text, which has no unit", ret->name);
-    }
-    if (ret->unit)
-        return check_unit(document, value, ret->unit, failure);
-    return (ret->unit = strdup(text ? "" : "1")) ? 0 : failure_memory(failure);
+    if (r == 0 && ret->unit && text)
+        return experiment_refuse(binding, document_get(value, "unit"), "'%s' is a text, which has no unit",
+                                 ret->name);
+    if (r == 0 && !ret->unit)
+        ret->unit = xstrdup(text ? "" : "1");
+    return r;
 }
 
-void experiment_response_clear(struct experiment_response *response) {
+static void clear_reading(struct experiment_response *response) {
     free(response->name);
     bind_clear(response_fields, RESPONSE_FIELD_COUNT, response);
 }
 
-int experiment_check_pattern(const struct document *document, const struct document_node *node,
-                             const char *name, const char *pattern, size_t *ret_groups,
-                             struct failure *failure) {
+/* PATTERN, the value of VALUE's key, compiles; *RET_GROUPS is how many groups it has. */
+static int check_pattern(const struct experiment_binding *binding, const struct document_node *value,
+                         const char *name, const char *pattern, size_t *ret_groups) {
     regex_t compiled;
     char reason[PATTERN_REASON_SIZE];
     int r = pattern_compile(pattern, &compiled, reason);
-    if (r == -EINVAL)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "the pattern of '%s', '%.100s%s', %s", name, pattern,
-                             strlen(pattern) > 100 ? "..." : "", reason);
+    if (r == -ENOMEM)
+        return failure_memory(binding->failure);
     if (r < 0)
-        return failure_memory(failure);
+        return experiment_refuse(binding, document_get(value, "pattern"),
+                                 "the pattern of '%s', '%.100s%s', %s", name, pattern,
+                                 strlen(pattern) > 100 ? "..." : "", reason);
     *ret_groups = compiled.re_nsub;
     tre_regfree(&compiled);
     return 0;
 }
 
-static bool is_choice(const struct experiment_response *response, const char *text) {
-    for (size_t i = 0; i < response->choices.count; i++)
-        if (strcmp(response->choices.items[i], text) == 0)
+static bool has_text(const struct bind_texts *texts, const char *text) {
+    for (size_t i = 0; i < texts->count; i++)
+        if (strcmp(texts->items[i], text) == 0)
             return true;
     return false;
 }
 
-static int check_response(const struct document *document, const struct document_node *value, bool streamed,
-                          const struct experiment_response *response, struct failure *failure) {
-    const char *key = NULL, *wrong = NULL;
-    if (streamed && response->pattern)
-        key = "pattern", wrong = "has a pattern, but a streamed kernel answers with numbers";
-    else if (streamed && response->type == EXPERIMENT_RESPONSE_TEXT)
-        key = "type", wrong = "is a text, but a streamed kernel answers with numbers";
-    else if (response->choices.count > 0 && response->type != EXPERIMENT_RESPONSE_TEXT)
-        key = "choices", wrong = "has choices, but is a number, expected 'type: text'";
-    for (size_t i = 0; !wrong && i < response->pass.count; i++)
-        if (!is_choice(response, response->pass.items[i]))
-            key = "pass", wrong = "is to pass with a text that is none of its choices";
-    if (wrong) {
-        const struct document_node *at = document_get(value, key);
-        return failure_input(failure, document->file, at->line, at->column, "response '%s' %s",
-                             response->name, wrong);
-    }
-    if (!response->pattern && !streamed)
-        return failure_input(
-            failure, document->file, value->line, value->column,
-            "response '%s' has no pattern, expected one, since the run command is not streamed",
-            response->name);
+static int bind_response(const struct experiment_binding *binding, const struct document_node *key,
+                         const struct document_node *value, void *item) {
+    struct experiment_response *response = item;
+    bool streamed = binding->experiment->streamed, text;
+    const char *at = NULL, *wrong = NULL;
     size_t groups;
-    return !response->pattern ? 0
-                              : experiment_check_pattern(document, document_get(value, "pattern"),
-                                                         response->name, response->pattern, &groups, failure);
-}
-
-int experiment_bind_responses(struct experiment *experiment, const struct document *document,
-                              const struct document_node *node, struct failure *failure) {
-    int r = experiment_check_count(document, node, "responses", failure);
+    int r = bind_reading(binding, key, value, RESPONSE_FIELD_COUNT, response);
     if (r < 0)
         return r;
-    if (node->count == 0)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "no responses, expected at least one");
-    experiment->responses = xcalloc(node->count, sizeof *experiment->responses);
-    for (size_t i = 0; r == 0 && i < node->count; i++) {
-        const struct document_node *key = node->keys[i], *value = node->items[i];
-        struct experiment_response *response = &experiment->responses[experiment->response_count++];
-        r = experiment_check_name(document, key, "a response", failure);
-        if (r == 0)
-            r = experiment_check_name_is_free(experiment, document, key, failure);
-        if (r == 0)
-            r = experiment_bind_response(document, key, value, false, response, failure);
-        if (r == 0)
-            r = check_response(document, value, experiment->streamed, response, failure);
+    text = response->type == EXPERIMENT_RESPONSE_TEXT;
+    if (streamed && response->pattern)
+        at = "pattern", wrong = "has a pattern, but a streamed kernel answers with numbers";
+    else if (streamed && text)
+        at = "type", wrong = "is a text, but a streamed kernel answers with numbers";
+    else if (response->choices.count > 0 && !text)
+        at = "choices", wrong = "has choices, but is a number, expected 'type: text'";
+    for (size_t i = 0; !wrong && i < response->pass.count; i++)
+        if (!has_text(&response->choices, response->pass.items[i]))
+            at = "pass", wrong = "is to pass with a text that is none of its choices";
+    if (wrong)
+        return experiment_refuse(binding, document_get(value, at), "response '%s' %s", response->name, wrong);
+    if (!response->pattern && !streamed)
+        return experiment_refuse(
+            binding, value,
+            "response '%s' has no pattern, expected one, since the run command is not streamed",
+            response->name);
+    return streamed ? 0 : check_pattern(binding, value, response->name, response->pattern, &groups);
+}
+
+static const struct bind_field table_fields[] = {
+    {BIND_ROW("pattern", BIND_TEXT, experiment_table, pattern), .required = true},
+    {BIND_ROW("description", BIND_TEXT, experiment_table, description)},
+    {.key = "columns", .type = BIND_LATER, .kinds = 1 << DOCUMENT_MAPPING, .required = true},
+};
+enum { TABLE_FIELD_COUNT = sizeof table_fields / sizeof *table_fields };
+
+static int bind_column(const struct experiment_binding *binding, const struct document_node *key,
+                       const struct document_node *value, void *item) {
+    return bind_reading(binding, key, value, COLUMN_FIELD_COUNT, item);
+}
+
+static int bind_table(const struct experiment_binding *binding, const struct document_node *key,
+                      const struct document_node *value, void *item) {
+    static const struct item_kind kind = {.key = "columns",
+                                          .one = "a column",
+                                          .size = sizeof(struct experiment_response),
+                                          .most = EXPERIMENT_NAMES_MOST,
+                                          .bind = bind_column,
+                                          .items = offsetof(struct experiment_table, columns),
+                                          .count = offsetof(struct experiment_table, column_count)};
+    struct experiment_table *table = item;
+    size_t groups;
+    table->name = xstrdup(key->text);
+    table->file = xformat("results/tables/%s.csv", key->text);
+    if (binding->experiment->streamed)
+        return experiment_refuse(binding, key,
+                                 "a streamed kernel has no 'tables', since its output is its answers");
+    /* Names that differ only in their case would be one file on some systems. */
+    for (const struct experiment_table *other = binding->experiment->tables; other < table; other++)
+        if (strcasecmp(other->name, key->text) == 0)
+            return experiment_refuse(binding, key, "'%s' is a table already, expected another name",
+                                     other->name);
+    int r = bind_mapping(binding->document, value, key->text, table_fields, TABLE_FIELD_COUNT, table,
+                         binding->failure);
+    /* They stand behind those that say which unit it was, and the factors. */
+    if (r == 0)
+        r = bind_items(binding, value, &kind, table);
+    if (r == 0)
+        r = check_pattern(binding, value, table->name, table->pattern, &groups);
+    if (r < 0 || groups == table->column_count)
+        return r;
+    return experiment_refuse(binding, document_get(value, "pattern"),
+                             "the pattern of '%s' has %zu groups, expected %zu, one for each column",
+                             table->name, groups, table->column_count);
+}
+
+/* ---- Maxima ----------------------------------------------------------------------------------------------
+ */
+
+static int bind_maximum(const struct experiment_binding *binding, const struct document_node *key,
+                        const struct document_node *value, void *item) {
+    struct experiment_maximum *maximum = item;
+    cleanup_free const char **names = experiment_factor_names(binding->experiment, 0);
+    maximum->name = xstrdup(key->text);
+    return experiment_bind_expression(binding, value, maximum->name, names, binding->experiment->factor_count,
+                                      &maximum->expression);
+}
+
+/* ---- All of them -----------------------------------------------------------------------------------------
+ */
+
+#define ITEMS(struct_, items_, count_)                                                                       \
+    .size = sizeof(struct struct_), .items = offsetof(struct experiment, items_),                            \
+    .count = offsetof(struct experiment, count_)
+static const struct item_kind kinds[] = {
+    [EXPERIMENT_FACTORS] = {"factors", "a factor", ITEMS(design_factor, factors, factor_count),
+                            .most = EXPERIMENT_NAMES_MOST, .bind = bind_factor},
+    [EXPERIMENT_TABLES] = {"tables", "a table", ITEMS(experiment_table, tables, table_count),
+                           .most = EXPERIMENT_TABLES_MOST, .bind = bind_table, .has_own_names = true},
+    [EXPERIMENT_RESPONSES] = {"responses", "a response",
+                              ITEMS(experiment_response, responses, response_count), .least = 1,
+                              .most = EXPERIMENT_NAMES_MOST, .bind = bind_response},
+    [EXPERIMENT_OPTIONS] = {"options", "an option", ITEMS(experiment_option, options, option_count),
+                            .most = EXPERIMENT_NAMES_MOST, .bind = bind_option},
+    [EXPERIMENT_MAXIMA] = {"maxima", "a maximum", ITEMS(experiment_maximum, maxima, maximum_count),
+                           .most = EXPERIMENT_NAMES_MOST, .bind = bind_maximum},
+};
+
+int experiment_bind_items(const struct experiment_binding *binding, enum experiment_items items,
+                          const struct document_node *root) {
+    return bind_items(binding, root, &kinds[items], binding->experiment);
+}
+
+void experiment_columns_clear(struct experiment *experiment) {
+    for (size_t i = 0; i < experiment->factor_count; i++)
+        design_factor_clear(&experiment->factors[i]);
+    free(experiment->factors);
+    for (size_t i = 0; i < experiment->option_count; i++) {
+        design_factor_clear(&experiment->options[i].factor);
+        free(experiment->options[i].value);
     }
-    return r;
-}
-
-void experiment_responses_clear(struct experiment *experiment) {
+    free(experiment->options);
     for (size_t i = 0; i < experiment->response_count; i++)
-        experiment_response_clear(&experiment->responses[i]);
+        clear_reading(&experiment->responses[i]);
     free(experiment->responses);
-}
-
-int experiment_bind_pass(struct experiment *experiment, const struct document *document,
-                         const struct document_node *node, struct failure *failure) {
-    if (!node)
-        return 0;
-    if (experiment->streamed)
-        return failure_input(
-            failure, document->file, node->line, node->column,
-            "a streamed kernel has no 'pass', expected one that ends when its results are wrong");
-    if (node->kind != DOCUMENT_TEXT && node->kind != DOCUMENT_NUMBER)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "'pass' is %s, expected an expression over the responses",
-                             document_kind_name(node->kind));
-    cleanup_free const char **names = xcalloc(experiment->response_count, sizeof *names);
-    for (size_t i = 0; i < experiment->response_count; i++)
-        names[i] = experiment->responses[i].name;
-    int r = expression_parse(node->text, names, experiment->response_count, document->file, node->line,
-                             node->column, &experiment->pass, failure);
-    for (size_t i = 0; r == 0 && i < experiment->response_count; i++)
-        if (experiment->responses[i].type == EXPERIMENT_RESPONSE_TEXT && expression_uses(experiment->pass, i))
-            r = failure_input(failure, document->file, node->line, node->column,
-                              "'%s' is a text; expected numbers here, and 'pass: [...]' of the response "
-                              "itself with those of its choices that pass",
-                              names[i]);
-    return r;
+    for (size_t i = 0; i < experiment->table_count; i++) {
+        struct experiment_table *table = &experiment->tables[i];
+        for (size_t j = 0; j < table->column_count; j++)
+            clear_reading(&table->columns[j]);
+        free(table->columns);
+        free(table->name);
+        free(table->file);
+        bind_clear(table_fields, TABLE_FIELD_COUNT, table);
+    }
+    free(experiment->tables);
+    for (size_t i = 0; i < experiment->maximum_count; i++) {
+        free(experiment->maxima[i].name);
+        expression_free(experiment->maxima[i].expression);
+    }
+    free(experiment->maxima);
 }

@@ -1,4 +1,6 @@
 #include "engine/run/campaign/experiment-command.h"
+
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 
 #include <errno.h>
@@ -7,9 +9,7 @@
 
 void experiment_command_clear(struct experiment_command *command) {
     free(command->line);
-    for (size_t i = 0; i < command->arguments.count; i++)
-        free(command->arguments.items[i]);
-    free(command->arguments.items);
+    bind_texts_clear(&command->arguments);
     *command = (struct experiment_command){0};
 }
 
@@ -20,17 +20,16 @@ int experiment_command_bind(const struct document *document, const struct docume
         struct bind_field field = {.key = what, .type = BIND_TEXTS, .required = true};
         int r = bind_value(document, node, &field, &ret->arguments, failure);
         if (r == 0 && ret->arguments.count == 0)
-            r = failure_input(failure, document->file, node->line, node->column,
-                              "'%s' has an empty command, expected a program and its arguments", what);
+            r = bind_refuse(document, node, failure,
+                            "'%s' has an empty command, expected a program and its arguments", what);
         return r;
     }
     if (node->kind == DOCUMENT_MAPPING || node->kind == DOCUMENT_NULL)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "'%s' has %s, expected a command: a line for the shell, or a list of arguments",
-                             what, document_kind_name(node->kind));
+        return bind_refuse(document, node, failure,
+                           "'%s' has %s, expected a command: a line for the shell, or a list of arguments",
+                           what, document_kind_name(node->kind));
     if (node->text[strspn(node->text, " \t\n")] == '\0')
-        return failure_input(failure, document->file, node->line, node->column, "'%s' has an empty command",
-                             what);
+        return bind_refuse(document, node, failure, "'%s' has an empty command", what);
     ret->line = xstrdup(node->text);
     return 0;
 }
@@ -43,22 +42,16 @@ int experiment_commands_bind(const struct document *document, const struct docum
     /* One line may stand alone; a sequence is a sequence of commands. */
     size_t count = node->kind == DOCUMENT_SEQUENCE ? node->count : 1;
     if (count > EXPERIMENT_COMMANDS_MOST)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "'%s' has %zu commands, expected at most %d", what, count,
-                             EXPERIMENT_COMMANDS_MOST);
-    struct experiment_command *commands = xcalloc(count ? count : 1, sizeof *commands);
-    int r = 0;
-    size_t done = 0;
-    for (; r == 0 && done < count; done++) {
-        const struct document_node *item = node->kind == DOCUMENT_SEQUENCE ? node->items[done] : node;
-        r = experiment_command_bind(document, item, what, &commands[done], failure);
-    }
-    if (r < 0) {
-        experiment_commands_free(commands, done);
-        return r;
-    }
+        return bind_refuse(document, node, failure, "'%s' has %zu commands, expected at most %d", what, count,
+                           EXPERIMENT_COMMANDS_MOST);
+    struct experiment_command *commands = xcalloc(count + 1, sizeof *commands);
     *ret = commands;
-    *ret_count = count;
+    for (*ret_count = 0; *ret_count < count;) {
+        const struct document_node *item = node->kind == DOCUMENT_SEQUENCE ? node->items[*ret_count] : node;
+        int r = experiment_command_bind(document, item, what, &commands[(*ret_count)++], failure);
+        if (r < 0)
+            return r;
+    }
     return 0;
 }
 
@@ -75,40 +68,39 @@ const char *experiment_values_get(const struct experiment_values *values, const 
     return NULL;
 }
 
-/* Appends ARGUMENT with every {name} replaced; {{ and }} stand for braces. */
-static int fill(const char *argument, const struct experiment_values *values, const char **ret_unknown,
-                size_t *ret_length, struct text *ret) {
-    for (const char *at = argument; *at; at++) {
-        int r;
-        if ((*at == '{' || *at == '}') && at[1] == *at) {
-            r = text_append_character(ret, *at++);
-        } else if (*at == '{') {
-            size_t length = strcspn(at + 1, "}");
-            const char *value = at[1 + length] ? experiment_values_get(values, at + 1, length) : NULL;
-            if (!value) {
-                *ret_unknown = at + 1;
-                *ret_length = length;
-                return -ENOENT;
-            }
-            r = text_append_string(ret, value);
-            at += length + 1;
-        } else {
-            r = text_append_character(ret, *at);
-        }
-        if (r < 0)
-            return r;
-    }
-    return 0;
+static int refuse_unknown(const struct experiment_command *command, const char *file, const char *name,
+                          size_t length, const struct experiment_values *values, struct failure *failure) {
+    cleanup_free char *word = xstrndup(name, length);
+    const char *nearest = text_nearest(word, values->names, values->count);
+    return failure_input(failure, file, command->where_line, command->where_column,
+                         "'{%s}' names nothing that this command may use%s%s%s", word,
+                         nearest ? "; did you mean '{" : "", nearest ? nearest : "", nearest ? "}'?" : "");
 }
 
-static void describe_unknown(const char *name, size_t length, const struct experiment_values *values,
-                             struct text *ret) {
-    char *word = strndup(name, length);
-    const char *nearest = word ? text_nearest(word, values->names, values->count) : NULL;
-    text_printf(ret, "'{%.*s}' names nothing that this command may use", (int)length, name);
-    if (nearest)
-        text_printf(ret, "; did you mean '{%s}'?", nearest);
-    free(word);
+/* ARGUMENT with every {name} replaced; {{ and }} stand for braces. */
+static int fill(const struct experiment_command *command, const char *argument, const char *file,
+                const struct experiment_values *values, char **ret, struct failure *failure) {
+    cleanup(text_clear) struct text filled;
+    text_init(&filled, EXPERIMENT_ARGUMENT_MOST);
+    int r = 0;
+    for (const char *at = argument; r == 0 && *at; at++) {
+        size_t length = strcspn(at + 1, "}");
+        if ((*at == '{' || *at == '}') && at[1] == *at) {
+            r = text_append_character(&filled, *at++);
+        } else if (*at == '{') {
+            const char *value = at[1 + length] ? experiment_values_get(values, at + 1, length) : NULL;
+            if (!value)
+                return refuse_unknown(command, file, at + 1, length, values, failure);
+            r = text_append_string(&filled, value);
+            at += length + 1;
+        } else {
+            r = text_append_character(&filled, *at);
+        }
+    }
+    if (r < 0)
+        return failure_set(failure, r, "an argument is too long: %s", strerror(-r));
+    *ret = text_take(&filled);
+    return 0;
 }
 
 void experiment_arguments_free(char **arguments) {
@@ -117,40 +109,26 @@ void experiment_arguments_free(char **arguments) {
     free(arguments);
 }
 
+static void free_arguments(char ***arguments) {
+    experiment_arguments_free(*arguments);
+}
+
 int experiment_command_arguments(const struct experiment_command *command, const char *file,
                                  const struct experiment_values *values, char ***ret,
                                  struct failure *failure) {
+    static const char *const shell[] = {"sh", "-c"};
     size_t count = command->line ? 3 : command->arguments.count;
-    char **arguments = xcalloc(count + 1, sizeof *arguments);
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        struct text argument;
-        text_init(&argument, EXPERIMENT_ARGUMENT_MOST);
-        const char *unknown = NULL;
-        size_t length = 0;
+    cleanup(free_arguments) char **arguments = xcalloc(count + 1, sizeof *arguments);
+    for (size_t i = 0; i < count; i++) {
+        int r = 0;
         if (command->line)
-            r = text_append_string(&argument, i == 0 ? "sh" : i == 1 ? "-c" : command->line);
+            arguments[i] = xstrdup(i < 2 ? shell[i] : command->line);
         else
-            r = fill(command->arguments.items[i], values, &unknown, &length, &argument);
-        if (r == -ENOENT) {
-            struct text sentence;
-            text_init(&sentence, FAILURE_TEXT_SIZE);
-            describe_unknown(unknown, length, values, &sentence);
-            failure_input(failure, file, command->where_line, command->where_column, "%s", sentence.bytes);
-            text_clear(&sentence);
-            r = -EINVAL;
-        } else if (r < 0) {
-            failure_set(failure, r, "an argument is too long: %s", strerror(-r));
-        } else if (!(arguments[i] = text_take(&argument))) {
-            r = failure_memory(failure);
-        }
-        text_clear(&argument);
+            r = fill(command, command->arguments.items[i], file, values, &arguments[i], failure);
+        if (r < 0)
+            return r;
     }
-    if (r < 0) {
-        experiment_arguments_free(arguments);
-        return r;
-    }
-    *ret = arguments;
+    *ret = take_pointer(arguments);
     return 0;
 }
 
@@ -164,19 +142,16 @@ int experiment_command_check(const struct experiment_command *command, const cha
 }
 
 int experiment_command_describe(char *const *arguments, struct text *ret) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
     int r = 0;
     for (size_t i = 0; r == 0 && arguments[i]; i++) {
-        bool plain = arguments[i][0] != '\0' &&
-                     strspn(arguments[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                          "-_./=:,+@%") == strlen(arguments[i]);
-        if (i > 0)
-            r = text_append_character(ret, ' ');
-        if (r == 0 && !plain)
-            r = text_append_character(ret, '\'');
-        for (const char *at = arguments[i]; r == 0 && *at; at++)
+        const char *argument = arguments[i];
+        const char *quote = argument[0] && argument[strspn(argument, plain)] == '\0' ? "" : "'";
+        r = text_printf(ret, "%s%s", i ? " " : "", quote);
+        for (const char *at = argument; r == 0 && *at; at++)
             r = *at == '\'' ? text_append_string(ret, "'\\''") : text_append_character(ret, *at);
-        if (r == 0 && !plain)
-            r = text_append_character(ret, '\'');
+        if (r == 0)
+            r = text_append_string(ret, quote);
     }
     return r;
 }

@@ -2,10 +2,8 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/text.h"
-#include "engine/run/campaign/experiment.h"
+#include "engine/run/campaign/experiment-columns.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,107 +11,76 @@
 static const char *const fact_names[] = {"run_nodes", "node_cores", "node_memory"};
 enum { FACTS = sizeof fact_names / sizeof *fact_names };
 
-static const char *const count_names[] = {"nodes", "ranks", "ranks-per-node", "threads"};
+const char *const experiment_count_names[] = {[EXPERIMENT_COUNT_NODES] = "nodes",
+                                              [EXPERIMENT_COUNT_RANKS] = "ranks",
+                                              [EXPERIMENT_COUNT_RANKS_PER_NODE] = "ranks-per-node",
+                                              [EXPERIMENT_COUNT_THREADS] = "threads",
+                                              NULL};
 
 /* ---- Binding */
 
-static int bind_counts(const struct experiment *experiment, const struct document *document,
-                       const struct document_node *run, struct experiment_job *job, struct failure *failure) {
+static int bind_counts(const struct experiment_binding *binding, const struct document_node *run) {
+    struct experiment *experiment = binding->experiment;
     size_t count = experiment->factor_count;
-    cleanup_free const char **names = xcalloc(count + FACTS, sizeof *names);
-    for (size_t i = 0; i < count + FACTS; i++)
-        names[i] = i < count ? experiment->factors[i].name : fact_names[i - count];
+    cleanup_free const char **names = experiment_factor_names(experiment, FACTS);
+    memcpy(names + count, fact_names, sizeof fact_names);
     int r = 0;
     for (size_t i = 0; r == 0 && i < EXPERIMENT_COUNTS; i++) {
-        const struct document_node *node = document_get(run, count_names[i]);
-        if (node && node->kind != DOCUMENT_TEXT && node->kind != DOCUMENT_NUMBER)
-            r = failure_input(failure, document->file, node->line, node->column,
-                              "'%s' is %s, expected an expression", count_names[i],
-                              document_kind_name(node->kind));
-        else if (node)
-            r = expression_parse(node->text, names, count + FACTS, document->file, node->line, node->column,
-                                 &job->counts[i], failure);
+        const struct document_node *node = document_get(run, experiment_count_names[i]);
+        if (node)
+            r = experiment_bind_expression(binding, node, experiment_count_names[i], names, count + FACTS,
+                                           &experiment->job.counts[i]);
     }
     return r;
 }
 
-static int check_file_name(const struct document *document, const struct document_node *key,
-                           struct failure *failure) {
-    if (key->text[0] && key->text[0] != '/' && !strstr(key->text, "..") && strlen(key->text) < 256)
-        return 0;
-    return failure_input(failure, document->file, key->line, key->column,
-                         "'%s' cannot name a file of a unit, expected a path below its working folder",
-                         key->text);
-}
-
-static int bind_files(const struct document *document, const struct document_node *node,
-                      struct experiment_job *job, struct failure *failure) {
+static int bind_files(const struct experiment_binding *binding, const struct document_node *node) {
+    struct experiment_job *job = &binding->experiment->job;
     if (!node)
         return 0;
     if (node->kind != DOCUMENT_MAPPING || node->count > EXPERIMENT_FILES_MAX)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "'files' is no mapping of at most %d names to texts", EXPERIMENT_FILES_MAX);
+        return experiment_refuse(binding, node, "'files' is no mapping of at most %d names to texts",
+                                 EXPERIMENT_FILES_MAX);
     job->files = xcalloc(node->count + 1, sizeof *job->files);
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < node->count; i++) {
+    for (size_t i = 0; i < node->count; i++) {
         const struct document_node *value = node->items[i];
-        struct experiment_file *file = &job->files[job->file_count++];
-        r = check_file_name(document, node->keys[i], failure);
-        if (r == 0 && value->kind != DOCUMENT_TEXT && value->kind != DOCUMENT_NUMBER)
-            r = failure_input(failure, document->file, value->line, value->column,
-                              "file '%s' is %s, expected its text", node->keys[i]->text,
-                              document_kind_name(value->kind));
-        if (r < 0)
-            break;
-        file->name = strdup(node->keys[i]->text);
-        file->text = (struct experiment_command){
-            .line = strdup(value->text), .where_line = value->line, .where_column = value->column};
-        if (!file->name || !file->text.line)
-            r = failure_memory(failure);
+        const char *name = node->keys[i]->text;
+        if (!name[0] || name[0] == '/' || strstr(name, "..") || strlen(name) >= 256)
+            return experiment_refuse(
+                binding, node->keys[i],
+                "'%s' cannot name a file of a unit, expected a path below its working folder", name);
+        if (value->kind != DOCUMENT_TEXT && value->kind != DOCUMENT_NUMBER)
+            return experiment_refuse(binding, value, "file '%s' is %s, expected its text", name,
+                                     document_kind_name(value->kind));
+        job->files[job->file_count++] = (struct experiment_file){
+            .name = xstrdup(name),
+            .text = {.line = xstrdup(value->text), .where_line = value->line, .where_column = value->column}};
     }
-    return r;
+    return 0;
 }
 
-/* What ranks need makes no sense for a core, and nothing but ranks needs it. */
-static int check(const struct document *document, const struct document_node *run,
-                 const struct experiment_job *job, struct failure *failure) {
+int experiment_job_bind(const struct experiment_binding *binding, const struct document_node *run) {
     static const char *const needy[] = {"ranks-per-node", "threads", "bind", "mpirun"};
-    for (size_t i = 0; i < sizeof needy / sizeof *needy; i++) {
-        const struct document_node *node = document_get(run, needy[i]);
-        if (node && !job->counts[EXPERIMENT_COUNT_RANKS])
-            return failure_input(failure, document->file, node->line, node->column,
-                                 "'%s' is said and 'ranks' is not, expected both or neither", needy[i]);
-    }
-    const struct document_node *ranks = document_get(run, "ranks"), *files = document_get(run, "files"),
-                               *streamed = document_get(run, "streamed"), *odd = ranks ? ranks : files;
-    return streamed && odd ? failure_input(failure, document->file, odd->line, odd->column,
-                                           "'%s' does not go with 'streamed', whose kernel takes many units",
-                                           ranks ? "ranks" : "files")
-                           : 0;
-}
-
-int experiment_job_bind(const struct experiment *experiment, const struct document *document,
-                        const struct document_node *run, struct experiment_job *job,
-                        struct failure *failure) {
-    const struct document_node *bind = document_get(run, "bind"), *mpirun = document_get(run, "mpirun");
-    int r = bind_counts(experiment, document, run, job, failure);
-    if (r == 0 && bind && !(job->bind = bind->text ? strdup(bind->text) : NULL))
-        r = failure_input(failure, document->file, bind->line, bind->column,
-                          "'bind' is %s, expected core, none, or an option that is one of them",
-                          document_kind_name(bind->kind));
-    if (r == 0 && bind && bind->text[0] != '{' && strcmp(bind->text, "core") != 0 &&
-        strcmp(bind->text, "none") != 0)
-        r = failure_input(failure, document->file, bind->line, bind->column,
-                          "'bind' is '%s', expected core, none, or an option that is one of them",
-                          bind->text);
-    struct bind_field field = {.key = "mpirun", .type = BIND_TEXTS};
-    if (r == 0 && mpirun) {
-        job->mpirun = (struct experiment_command){.where_line = mpirun->line, .where_column = mpirun->column};
-        r = bind_value(document, mpirun, &field, &job->mpirun.arguments, failure);
-    }
+    const struct document_node *mpirun = document_get(run, "mpirun"), *ranks = document_get(run, "ranks"),
+                               *files = document_get(run, "files");
+    struct experiment_job *job = &binding->experiment->job;
+    job->mpirun.where_line = mpirun ? mpirun->line : 0;
+    job->mpirun.where_column = mpirun ? mpirun->column : 0;
+    int r = bind_counts(binding, run);
     if (r == 0)
-        r = bind_files(document, document_get(run, "files"), job, failure);
-    return r < 0 ? r : check(document, run, job, failure);
+        r = bind_files(binding, files);
+    /* What ranks need makes no sense for a core, and nothing but ranks needs it. */
+    for (size_t i = 0; r == 0 && i < sizeof needy / sizeof *needy; i++) {
+        const struct document_node *node = document_get(run, needy[i]);
+        if (node && !ranks)
+            r = experiment_refuse(binding, node, "'%s' is said and 'ranks' is not, expected both or neither",
+                                  needy[i]);
+    }
+    if (r == 0 && document_get(run, "streamed") && (ranks || files))
+        r = experiment_refuse(binding, ranks ? ranks : files,
+                              "'%s' does not go with 'streamed', whose kernel takes many units",
+                              ranks ? "ranks" : "files");
+    return r;
 }
 
 void experiment_job_clear(struct experiment_job *job) {
@@ -143,17 +110,13 @@ static int count(const struct experiment_job *job, enum experiment_count which, 
     if (value == floor(value) && *ret > 0)
         return 0;
     return expression_failure(expression, failure, "'%s' is %g, expected a whole number from 1 to %d",
-                              count_names[which], value, EXPERIMENT_RANKS_MAX);
+                              experiment_count_names[which], value, EXPERIMENT_RANKS_MAX);
 }
 
 static int find_bind(const struct experiment *experiment, struct experiment_shape *shape, size_t node_cores,
                      struct failure *failure) {
-    const char *text = experiment->job.bind, *value = text;
+    const char *text = experiment->job.bind, *value = text ? experiment_resolve_text(experiment, text) : NULL;
     shape->bind = shape->ranks_per_node * shape->threads <= node_cores;
-    if (text && text[0] == '{') {
-        cleanup_free char *name = strndup(text + 1, strcspn(text + 1, "}"));
-        value = name ? experiment_option_value(experiment, name) : NULL;
-    }
     if (!text)
         return 0;
     if (value && strcmp(value, "none") == 0)

@@ -2,8 +2,8 @@
  * How a unit is started, where that takes more than a command: input files, and ranks of MPI on one node or
  * several. In experiment.yaml, under `run`:
  *
- *     nodes: nodes                  of a job: on so many; an expression over factors and facts, as those
- * below ranks: P * Q                  the command is what one rank does, and mpirun is put before it
+ *     nodes: nodes                  of a job: on so many; an expression over factors and facts, as are ranks
+ *     ranks: P * Q                  the command is what one rank does, and mpirun is put before it
  *     ranks-per-node: 4             unless it is said: as few as there can be
  *     threads: 1                    cores of a rank
  *     bind: core                    or none; unless it is said: core where there are enough
@@ -25,6 +25,7 @@
 #include <stddef.h>
 
 struct experiment;
+struct experiment_binding;
 
 enum {
     EXPERIMENT_FILES_MAX = 64,
@@ -44,6 +45,7 @@ enum experiment_count {
     EXPERIMENT_COUNT_THREADS,
     EXPERIMENT_COUNTS,
 };
+extern const char *const experiment_count_names[EXPERIMENT_COUNTS + 1]; /* the last is NULL */
 
 struct experiment_job {
     struct expression *counts[EXPERIMENT_COUNTS]; /* over job_names; NULL: not said */
@@ -65,9 +67,8 @@ struct experiment_shape {
     bool bind;
 };
 
-/* From the mapping RUN of the experiment, whose factors are bound. */
-int experiment_job_bind(const struct experiment *experiment, const struct document *document,
-                        const struct document_node *run, struct experiment_job *ret, struct failure *failure);
+/* The mapping RUN of an experiment whose factors are bound, as are `bind` and `mpirun`. */
+int experiment_job_bind(const struct experiment_binding *binding, const struct document_node *run);
 void experiment_job_clear(struct experiment_job *job);
 
 /* The shape of a unit whose factors are FACTORS, in their order. A count that is no whole number from 1 on,

@@ -1,288 +1,182 @@
-#include "engine/run/campaign/experiment-bind.h"
+#include "engine/run/campaign/experiment-columns.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
-#include "engine/foundation/text.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The mapping as bound, before it becomes a struct experiment. */
-struct written {
-    char *name, *summary;
-    const struct document_node *factors, *require, *responses, *tables, *options, *packages, *source, *setup,
-        *run, *teardown, *maxima, *memory, *estimate, *model, *design;
-    struct software_written software;
-};
-
-#define NODE(name_, member)                                                                                  \
-    { .key = name_, .type = BIND_NODE, .offset = offsetof(struct written, member) }
-#define MAPPING(name_, member)                                                                               \
-    {                                                                                                        \
-        .key = name_, .type = BIND_NODE, .offset = offsetof(struct written, member),                         \
-        .kinds = 1 << DOCUMENT_MAPPING                                                                       \
-    }
-
-static const struct bind_field written_fields[] = {
-    {.key = "name", .type = BIND_TEXT, .offset = offsetof(struct written, name), .required = true},
-    {.key = "summary", .type = BIND_TEXT, .offset = offsetof(struct written, summary)},
-    MAPPING("factors", factors),
-    {.key = "require",
-     .type = BIND_NODE,
-     .offset = offsetof(struct written, require),
-     .kinds = 1 << DOCUMENT_SEQUENCE},
-    {.key = "responses",
-     .type = BIND_NODE,
-     .offset = offsetof(struct written, responses),
-     .kinds = 1 << DOCUMENT_MAPPING,
-     .required = true},
-    MAPPING("tables", tables),
-    MAPPING("options", options),
-    NODE("packages", packages),
-    SOFTWARE_FIELDS(struct written, software),
-    MAPPING("source", source),
-    NODE("setup", setup),
-    {.key = "run", .type = BIND_NODE, .offset = offsetof(struct written, run), .required = true},
-    NODE("teardown", teardown),
-    MAPPING("maxima", maxima),
-    NODE("memory", memory),
-    NODE("estimate", estimate),
-    MAPPING("model", model),
-    NODE("design", design),
-};
-enum { WRITTEN_FIELD_COUNT = sizeof written_fields / sizeof *written_fields };
-
-/* Whether programs may have an environment variable of that name: what is all capitals and has an underscore
- * (LD_PRELOAD, OMP_NUM_THREADS), ends as paths and flags do, or is one of those that every system has. */
-static bool may_be_a_variable(const char *name) {
-    static const char *const names[] = {"HOME",     "USER", "LOGNAME", "SHELL",  "PWD", "OLDPWD",
-                                        "LANG",     "TERM", "TZ",      "TMPDIR", "TMP", "IFS",
-                                        "HOSTNAME", "ENV",  "UID",     "CC",     "CXX", "FC"};
-    size_t length = strlen(name);
-    if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") < length)
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return strchr(name, '_') || (length >= 4 && strcmp(name + length - 4, "PATH") == 0) ||
-           (length >= 5 && strcmp(name + length - 5, "FLAGS") == 0);
-}
-
-/* Names become environment variables and parts of file names. */
-int experiment_check_name(const struct document *document, const struct document_node *key, const char *what,
-                          struct failure *failure) {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    size_t length = strspn(key->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-    if (!key->text[0] || !strchr(letters, key->text[0]) || key->text[length] || length > 64)
-        return failure_input(
-            failure, document->file, key->line, key->column,
-            "'%s' cannot name %s, expected up to 64 letters, digits and underscores, a letter first",
-            key->text, what);
-    if (may_be_a_variable(key->text))
-        return failure_input(failure, document->file, key->line, key->column,
-                             "'%s' cannot name %s, since programs have environment variables of such names; "
-                             "expected a lower-case letter in it",
-                             key->text, what);
-    return 0;
-}
-
-int experiment_check_count(const struct document *document, const struct document_node *node,
-                           const char *what, struct failure *failure) {
-    if (node->count <= EXPERIMENT_NAMES_MOST)
-        return 0;
-    return failure_input(failure, document->file, node->line, node->column, "%zu %s, expected at most %d",
-                         node->count, what, EXPERIMENT_NAMES_MOST);
-}
-
-/* The names that every experiment has: columns of results.csv, and values of its commands. */
-static const char *const reserved_names[] = {
-    "unit",    "row",      "repetition", "order",      "block",
-    "attempt", "node",     "core",       "start",      "start_monotonic",
-    "cpus",    "hostfile", "run_nodes",  "node_cores", "node_memory"};
-
-static bool is_reserved(const char *name) {
-    for (size_t i = 0; i < sizeof reserved_names / sizeof *reserved_names; i++)
-        if (strcmp(reserved_names[i], name) == 0)
-            return true;
-    char variable[CONTROL_VARIABLE_SIZE];
-    for (size_t i = 0; i < CONTROL_FACTORS; i++)
-        if (strcmp(control_variable(control_factors[i].name, variable), name) == 0)
-            return true;
-    return false;
-}
-
-/* Factors, responses, options and maxima share one space of names: they are columns, and what {name} and
- * $name mean. */
-int experiment_check_name_is_free(const struct experiment *experiment, const struct document *document,
-                                  const struct document_node *key, struct failure *failure) {
-    const char *what = NULL;
-    if (is_reserved(key->text))
-        what = "a name that every experiment has";
-    for (size_t i = 0; i < experiment->factor_count; i++)
-        if (experiment->factors[i].name && strcmp(experiment->factors[i].name, key->text) == 0)
-            what = "a factor";
-    for (size_t i = 0; i < experiment->response_count; i++)
-        if (experiment->responses[i].name && strcmp(experiment->responses[i].name, key->text) == 0)
-            what = "a response";
-    if (experiment_option_value(experiment, key->text))
-        what = "an option";
-    if (!what)
-        return 0;
-    return failure_input(failure, document->file, key->line, key->column,
-                         "'%s' is %s already, expected another name", key->text, what);
-}
-
-/* ---- Expressions ----------------------------------------------------------------------------------------
+/* ---- Fields ----------------------------------------------------------------------------------------------
  */
 
-/* The names of the factors. The caller frees the array only. */
-static const char **factor_names(const struct experiment *experiment) {
-    const char **names = calloc(experiment->factor_count + 1, sizeof *names);
-    for (size_t i = 0; names && i < experiment->factor_count; i++)
-        names[i] = experiment->factors[i].name;
-    return names;
+static const char *expect_name(const char *key, const char *value) {
+    size_t length = strlen(value);
+    (void)key;
+    return length > 0 && length <= 64 && strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789-_") == length
+               ? NULL
+               : "up to 64 lower-case letters, digits, - and _";
 }
 
-static int parse_expression(const struct document *document, const struct document_node *node,
-                            const char *what, const char *const *names, size_t count, struct expression **ret,
-                            struct failure *failure) {
-    if (node->kind != DOCUMENT_TEXT && node->kind != DOCUMENT_NUMBER)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "'%s' is %s, expected an expression", what, document_kind_name(node->kind));
-    return expression_parse(node->text, names, count, document->file, node->line, node->column, ret, failure);
+/* git would take it for an option. */
+static const char *expect_word(const char *key, const char *value) {
+    (void)key;
+    return value[0] && value[0] != '-' ? NULL : "a name";
 }
 
-static int bind_conditions(struct experiment *experiment, const struct document *document,
-                           const struct document_node *node, struct failure *failure) {
-    if (!node)
-        return 0;
-    int r = experiment_check_count(document, node, "conditions", failure);
-    if (r < 0)
-        return r;
-    cleanup_free const char **names = factor_names(experiment);
-    experiment->conditions = calloc(node->count ? node->count : 1, sizeof *experiment->conditions);
-    if (!names || !experiment->conditions)
-        return failure_memory(failure);
-    for (size_t i = 0; r == 0 && i < node->count; i++)
-        r = parse_expression(document, node->items[i], "require", names, experiment->factor_count,
-                             &experiment->conditions[experiment->condition_count++], failure);
-    return r;
+static const char *expect_bind(const char *key, const char *value) {
+    (void)key;
+    return value[0] == '{' || strcmp(value, "core") == 0 || strcmp(value, "none") == 0
+               ? NULL
+               : "core, none, or an option that is one of them";
 }
 
-static int bind_maxima(struct experiment *experiment, const struct document *document,
-                       const struct document_node *node, struct failure *failure) {
-    if (!node)
-        return 0;
-    int r = experiment_check_count(document, node, "maxima", failure);
-    if (r < 0)
-        return r;
-    cleanup_free const char **names = factor_names(experiment);
-    experiment->maxima = calloc(node->count ? node->count : 1, sizeof *experiment->maxima);
-    if (!names || !experiment->maxima)
-        return failure_memory(failure);
-    for (size_t i = 0; r == 0 && i < node->count; i++) {
-        struct experiment_maximum *maximum = &experiment->maxima[experiment->maximum_count++];
-        r = experiment_check_name(document, node->keys[i], "a maximum", failure);
-        if (r == 0)
-            r = experiment_check_name_is_free(experiment, document, node->keys[i], failure);
-        if (r == 0 && !(maximum->name = strdup(node->keys[i]->text)))
-            r = failure_memory(failure);
-        if (r == 0)
-            r = parse_expression(document, node->items[i], maximum->name, names, experiment->factor_count,
-                                 &maximum->expression, failure);
-    }
-    return r;
-}
+#define LATER(key_) .key = key_, .type = BIND_LATER
+#define MAPPING(key_) LATER(key_), .kinds = 1 << DOCUMENT_MAPPING
 
-static int bind_costs(struct experiment *experiment, const struct document *document,
-                      const struct written *written, struct failure *failure) {
-    int r = 0;
-    if (written->estimate) {
-        cleanup_free const char **names = factor_names(experiment);
-        if (!names)
-            return failure_memory(failure);
-        r = parse_expression(document, written->estimate, "estimate", names, experiment->factor_count,
-                             &experiment->estimate, failure);
-    }
-    if (r == 0 && written->memory) {
-        cleanup_free const char **names = xcalloc(experiment->maximum_count + 1, sizeof *names);
-        for (size_t i = 0; i < experiment->maximum_count; i++)
-            names[i] = experiment->maxima[i].name;
-        r = parse_expression(document, written->memory, "memory", names, experiment->maximum_count,
-                             &experiment->memory, failure);
-    }
-    return r;
-}
-
-/* ---- Run, source, model ---------------------------------------------------------------------------------
- */
-
-struct written_run {
-    const struct document_node *streamed, *command, *pass;
-    const struct document_node *job; /* for experiment-job.h */
-    char *placement;
-    double timeout;
+static const struct bind_field source_fields[] = {
+    {BIND_ROW("git", BIND_TEXT, experiment_source, git), .expect = expect_word},
+    {BIND_ROW("at", BIND_TEXT, experiment_source, at), .expect = expect_word},
+    {BIND_ROW("folder", BIND_TEXT, experiment_source, folder)},
+    {BIND_ROW("ignore", BIND_TEXTS, experiment_source, ignore)},
 };
+
+static const struct bind_field model_fields[] = {
+    {BIND_ROW("method", BIND_TEXT, experiment_model, method), .required = true},
+    {BIND_ROW("response", BIND_TEXT, experiment_model, response), .required = true},
+    {BIND_ROW("terms", BIND_TEXT, experiment_model, terms)},
+    {BIND_ROW("table", BIND_TEXT, experiment_model, table)},
+    {BIND_ROW("sizes", BIND_TEXTS, experiment_model, sizes)},
+    {BIND_ROW("by", BIND_TEXTS, experiment_model, by)},
+    {BIND_ROW("set", BIND_TEXTS, experiment_model, set)},
+};
+enum { MODEL_FIELD_COUNT = sizeof model_fields / sizeof *model_fields };
+
 static const struct bind_field run_fields[] = {
-    {.key = "streamed", .type = BIND_NODE, .offset = offsetof(struct written_run, streamed)},
-    {.key = "command", .type = BIND_NODE, .offset = offsetof(struct written_run, command)},
-    {.key = "pass", .type = BIND_NODE, .offset = offsetof(struct written_run, pass)},
-    {.key = "placement", .type = BIND_TEXT, .offset = offsetof(struct written_run, placement)},
-    {.key = "timeout",
-     .type = BIND_QUANTITY,
-     .offset = offsetof(struct written_run, timeout),
-     .dimension = UNIT_TIME,
-     .minimum = 1e-3,
+    {LATER("streamed")},
+    {LATER("command")},
+    {LATER("pass")},
+    {BIND_ROW("placement", BIND_TEXT, experiment, placement_text)},
+    {BIND_ROW("timeout", BIND_QUANTITY, experiment, timeout), .dimension = UNIT_TIME, .minimum = 1e-3,
      .maximum = 1e8},
-#define JOB_FIELD(name_)                                                                                     \
-    { .key = name_, .type = BIND_NODE, .offset = offsetof(struct written_run, job) }
-    JOB_FIELD("nodes"),
-    JOB_FIELD("ranks"),
-    JOB_FIELD("ranks-per-node"),
-    JOB_FIELD("threads"),
-    JOB_FIELD("bind"),
-    JOB_FIELD("mpirun"),
-    JOB_FIELD("files"),
+    {.keys = experiment_count_names, .type = BIND_LATER},
+    {BIND_ROW("bind", BIND_TEXT, experiment, job.bind), .expect = expect_bind},
+    {BIND_ROW("mpirun", BIND_TEXTS, experiment, job.mpirun.arguments)},
+    {LATER("files")},
 };
 enum { RUN_FIELD_COUNT = sizeof run_fields / sizeof *run_fields };
 
-static int bind_run(struct experiment *experiment, const struct document *document,
-                    const struct document_node *node, struct failure *failure) {
-    if (node->kind != DOCUMENT_MAPPING)
-        return experiment_command_bind(document, node, "run", &experiment->run, failure);
-    struct written_run written = {0};
-    int r = bind_mapping(document, node, "run", run_fields, RUN_FIELD_COUNT, &written, failure);
-    if (r == 0 && !written.streamed == !written.command)
-        r = failure_input(failure, document->file, node->line, node->column,
-                          "'run' has %s, expected one of 'streamed' and 'command'",
-                          written.command ? "both" : "neither");
-    if (r == 0) {
-        experiment->streamed = written.streamed;
-        r = experiment_command_bind(document, written.streamed ? written.streamed : written.command, "run",
-                                    &experiment->run, failure);
+static const struct bind_field fields[] = {
+    {BIND_ROW("name", BIND_TEXT, experiment, name), .required = true, .expect = expect_name},
+    {BIND_ROW("summary", BIND_TEXT, experiment, summary)},
+    {MAPPING("factors")},
+    {LATER("require"), .kinds = 1 << DOCUMENT_SEQUENCE},
+    {MAPPING("responses"), .required = true},
+    {MAPPING("tables")},
+    {MAPPING("options")},
+    {BIND_ROW("packages", BIND_TEXTS, experiment, packages), .expect = package_expectation},
+    {BIND_ROW(NULL, BIND_MAPPING, experiment, software), BIND_FIELDS(software_fields)},
+    {BIND_ROW("source", BIND_MAPPING, experiment, source), BIND_FIELDS(source_fields)},
+    {LATER("setup")},
+    {LATER("run"), .required = true},
+    {LATER("teardown")},
+    {MAPPING("maxima")},
+    {LATER("memory")},
+    {LATER("estimate")},
+    {MAPPING("model")},
+    {BIND_ROW("design", BIND_NODE, experiment, design_node)},
+};
+enum { FIELD_COUNT = sizeof fields / sizeof *fields };
+
+/* ---- Expressions -----------------------------------------------------------------------------------------
+ */
+
+static int bind_conditions(const struct experiment_binding *binding, const struct document_node *root) {
+    const struct document_node *node = document_get(root, "require");
+    struct experiment *experiment = binding->experiment;
+    cleanup_free const char **names = experiment_factor_names(experiment, 0);
+    if (!node)
+        return 0;
+    if (node->count > EXPERIMENT_NAMES_MOST)
+        return experiment_refuse(binding, node, "%zu conditions, expected at most %d", node->count,
+                                 EXPERIMENT_NAMES_MOST);
+    experiment->conditions = xcalloc(node->count + 1, sizeof *experiment->conditions);
+    for (size_t i = 0; i < node->count; i++) {
+        int r =
+            experiment_bind_expression(binding, node->items[i], "require", names, experiment->factor_count,
+                                       &experiment->conditions[experiment->condition_count++]);
+        if (r < 0)
+            return r;
     }
-    if (r == 0)
-        r = experiment_job_bind(experiment, document, node, &experiment->job, failure);
-    experiment->timeout = written.timeout;
-    experiment->placement_text = take_pointer(written.placement);
-    const struct document_node *at = document_get(node, "placement");
-    experiment->placement_line = at ? at->line : 0;
-    experiment->placement_column = at ? at->column : 0;
+    return 0;
+}
+
+static int bind_costs(const struct experiment_binding *binding, const struct document_node *root) {
+    struct experiment *experiment = binding->experiment;
+    const struct document_node *estimate = document_get(root, "estimate"),
+                               *memory = document_get(root, "memory");
+    cleanup_free const char **factors = experiment_factor_names(experiment, 0);
+    cleanup_free const char **maxima = xcalloc(experiment->maximum_count + 1, sizeof *maxima);
+    for (size_t i = 0; i < experiment->maximum_count; i++)
+        maxima[i] = experiment->maxima[i].name;
+    int r = !estimate ? 0
+                      : experiment_bind_expression(binding, estimate, "estimate", factors,
+                                                   experiment->factor_count, &experiment->estimate);
+    return r < 0 || !memory ? r
+                            : experiment_bind_expression(binding, memory, "memory", maxima,
+                                                         experiment->maximum_count, &experiment->memory);
+}
+
+/* The `pass` of `run`. */
+static int bind_pass(const struct experiment_binding *binding, const struct document_node *root) {
+    const struct document_node *node = document_get(document_get(root, "run"), "pass");
+    struct experiment *experiment = binding->experiment;
+    cleanup_free const char **names = xcalloc(experiment->response_count + 1, sizeof *names);
+    for (size_t i = 0; i < experiment->response_count; i++)
+        names[i] = experiment->responses[i].name;
+    if (!node)
+        return 0;
+    if (experiment->streamed)
+        return experiment_refuse(
+            binding, node,
+            "a streamed kernel has no 'pass', expected one that ends when its results are wrong");
+    int r = experiment_bind_expression(binding, node, "pass", names, experiment->response_count,
+                                       &experiment->pass);
+    for (size_t i = 0; r == 0 && i < experiment->response_count; i++)
+        if (experiment->responses[i].type == EXPERIMENT_RESPONSE_TEXT && expression_uses(experiment->pass, i))
+            r = experiment_refuse(binding, node,
+                                  "'%s' is a text; expected numbers here, and 'pass: [...]' of the response "
+                                  "itself with those of its choices that pass",
+                                  names[i]);
     return r;
 }
 
-static const struct bind_field source_fields[] = {
-    {.key = "git", .type = BIND_TEXT, .offset = offsetof(struct experiment_source, git)},
-    {.key = "at", .type = BIND_TEXT, .offset = offsetof(struct experiment_source, at)},
-    {.key = "folder", .type = BIND_TEXT, .offset = offsetof(struct experiment_source, folder)},
-    {.key = "ignore", .type = BIND_TEXTS, .offset = offsetof(struct experiment_source, ignore)},
-};
-enum { SOURCE_FIELD_COUNT = sizeof source_fields / sizeof *source_fields };
+/* ---- Run, source, model ----------------------------------------------------------------------------------
+ */
+
+static int bind_run(const struct experiment_binding *binding, const struct document_node *root) {
+    const struct document_node *node = document_get(root, "run");
+    struct experiment *experiment = binding->experiment;
+    if (node->kind != DOCUMENT_MAPPING)
+        return experiment_command_bind(binding->document, node, "run", &experiment->run, binding->failure);
+    int r = bind_mapping(binding->document, node, "run", run_fields, RUN_FIELD_COUNT, experiment,
+                         binding->failure);
+    const struct document_node *streamed = document_get(node, "streamed"),
+                               *command = document_get(node, "command"),
+                               *placement = document_get(node, "placement");
+    if (r == 0 && !streamed == !command)
+        r = experiment_refuse(binding, node, "'run' has %s, expected one of 'streamed' and 'command'",
+                              command ? "both" : "neither");
+    if (r < 0)
+        return r;
+    experiment->streamed = streamed;
+    experiment->placement_line = placement ? placement->line : 0;
+    experiment->placement_column = placement ? placement->column : 0;
+    r = experiment_command_bind(binding->document, streamed ? streamed : command, "run", &experiment->run,
+                                binding->failure);
+    return r < 0 ? r : experiment_job_bind(binding, node);
+}
 
 /* "https://name:token@host/...", "https://token@host/...": the campaign goes into the archive byte for byte,
  * and secrets never do. In ssh URLs the part before the @ is a user's name. */
@@ -297,55 +191,38 @@ static bool has_secret(const char *url) {
     return at && (http || memchr(authority, ':', (size_t)(at - authority)));
 }
 
-static int bind_source(struct experiment *experiment, const struct document *document,
-                       const struct document_node *node, const char *base_folder, struct failure *failure) {
+static int bind_source(const struct experiment_binding *binding, const struct document_node *root) {
+    const struct document_node *node = document_get(root, "source");
+    struct experiment_source *source = &binding->experiment->source;
     if (!node)
         return 0;
-    struct experiment_source *source = &experiment->source;
-    int r = bind_mapping(document, node, "source", source_fields, SOURCE_FIELD_COUNT, source, failure);
-    if (r < 0)
-        return r;
     if (!source->git == !source->folder || (source->at && !source->git) ||
         (source->ignore.count && !source->folder))
-        return failure_input(failure, document->file, node->line, node->column,
-                             "'source' expects either 'git' (with 'at' if wanted) or 'folder' (with 'ignore' "
-                             "if wanted)");
-    for (size_t i = 0; i < source->ignore.count; i++) { /* "build/", as for git, is a folder */
-        char *end = source->ignore.items[i] + strlen(source->ignore.items[i]);
-        if (end - source->ignore.items[i] > 1 && end[-1] == '/')
-            end[-1] = '\0';
-    }
-    /* git would take these for options. */
-    for (int i = 0; i < 2; i++) {
-        const char *key = i == 0 ? "git" : "at", *value = i == 0 ? source->git : source->at;
-        const struct document_node *at = document_get(node, key);
-        if (value && (value[0] == '-' || value[0] == '\0'))
-            return failure_input(failure, document->file, at->line, at->column,
-                                 "'%s' is '%s', expected a name", key, value);
-    }
-    if (source->git && has_secret(source->git)) {
-        const struct document_node *at = document_get(node, "git");
-        return failure_input(
-            failure, document->file, at->line, at->column,
+        return experiment_refuse(binding, node,
+                                 "'source' expects either 'git' (with 'at' if wanted) or 'folder' (with "
+                                 "'ignore' if wanted)");
+    if (source->git && has_secret(source->git))
+        return experiment_refuse(
+            binding, document_get(node, "git"),
             "the URL has a user's secret in it, which would be kept in the archive; expected one "
             "without (git's credential helpers keep secrets)");
+    for (size_t i = 0; i < source->ignore.count; i++) { /* "build/", as for git, is a folder */
+        char *pattern = source->ignore.items[i];
+        size_t length = strlen(pattern);
+        if (length > 1 && pattern[length - 1] == '/')
+            pattern[length - 1] = '\0';
     }
-    if (source->folder && source->folder[0] != '/') {
-        char *absolute = file_join(base_folder, source->folder);
-        if (!absolute)
-            return failure_memory(failure);
-        free(source->folder);
-        source->folder = realpath(absolute, NULL);
-        if (source->folder)
-            free(absolute);
-        else
-            source->folder = absolute;
-    }
-    if (source->folder) {
-        const struct document_node *at = document_get(node, "folder");
-        source->line = at->line;
-        source->column = at->column;
-    }
+    if (!source->folder)
+        return 0;
+    const struct document_node *at = document_get(node, "folder");
+    cleanup_free char *written = source->folder;
+    cleanup_free char *absolute =
+        written[0] == '/' ? xstrdup(written) : xformat("%s/%s", binding->base_folder, written);
+    source->folder = realpath(absolute, NULL);
+    if (!source->folder)
+        source->folder = take_pointer(absolute);
+    source->line = at->line;
+    source->column = at->column;
     return 0;
 }
 
@@ -357,62 +234,23 @@ int experiment_check_source(const struct experiment *experiment, struct failure 
                          "'%s' is not a folder that is there", source->folder);
 }
 
-static const struct bind_field model_fields[] = {
-    {.key = "method",
-     .type = BIND_TEXT,
-     .offset = offsetof(struct experiment_model, method),
-     .required = true},
-    {.key = "response",
-     .type = BIND_TEXT,
-     .offset = offsetof(struct experiment_model, response),
-     .required = true},
-    {.key = "terms", .type = BIND_TEXT, .offset = offsetof(struct experiment_model, terms)},
-    {.key = "table", .type = BIND_TEXT, .offset = offsetof(struct experiment_model, table)},
-    {.key = "sizes", .type = BIND_TEXTS, .offset = offsetof(struct experiment_model, sizes)},
-    {.key = "by", .type = BIND_TEXTS, .offset = offsetof(struct experiment_model, by)},
-    {.key = "set", .type = BIND_TEXTS, .offset = offsetof(struct experiment_model, set)},
-};
-enum { MODEL_FIELD_COUNT = sizeof model_fields / sizeof *model_fields };
-
-static int bind_model(struct experiment *experiment, const struct document *document,
-                      const struct document_node *node, struct failure *failure) {
+static int bind_model(const struct experiment_binding *binding, const struct document_node *root) {
+    const struct document_node *node = document_get(root, "model");
+    struct experiment *experiment = binding->experiment;
     if (!node)
         return 0;
     experiment->model = xcalloc(1, sizeof *experiment->model);
-    int r =
-        bind_mapping(document, node, "model", model_fields, MODEL_FIELD_COUNT, experiment->model, failure);
+    int r = bind_mapping(binding->document, node, "model", model_fields, MODEL_FIELD_COUNT, experiment->model,
+                         binding->failure);
     if (r < 0)
         return r;
     for (size_t i = 0; i < experiment->response_count; i++)
         if (strcmp(experiment->responses[i].name, experiment->model->response) == 0 &&
             experiment->responses[i].type == EXPERIMENT_RESPONSE_NUMBER)
             return 0;
-    const struct document_node *at = document_get(node, "response");
-    return failure_input(failure, document->file, at->line, at->column,
-                         "'%s' is not a response of this experiment that is a number",
-                         experiment->model->response);
-}
-
-int experiment_bind_packages(struct experiment *experiment, const struct document *document,
-                             const struct document_node *node, struct failure *failure) {
-    if (!node)
-        return 0;
-    for (size_t i = 0; i < experiment->packages.count; i++)
-        free(experiment->packages.items[i]);
-    free(experiment->packages.items);
-    experiment->packages = (struct bind_texts){0};
-    struct bind_field field = {.key = "packages", .type = BIND_TEXTS};
-    int r = bind_value(document, node, &field, &experiment->packages, failure);
-    for (size_t i = 0; r == 0 && i < experiment->packages.count; i++) {
-        const char *name = experiment->packages.items[i];
-        size_t length = strlen(name);
-        /* Debian Policy 5.6.1; apt would take a dash at the end for "remove". */
-        if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789+-.") != length || length < 2 ||
-            name[length - 1] == '-' || strchr("+-.", name[0]))
-            r = failure_input(failure, document->file, node->line, node->column,
-                              "'%s' is not the name of a Debian package", name);
-    }
-    return r;
+    return experiment_refuse(binding, document_get(node, "response"),
+                             "'%s' is not a response of this experiment that is a number",
+                             experiment->model->response);
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------------
@@ -420,67 +258,98 @@ int experiment_bind_packages(struct experiment *experiment, const struct documen
 
 int experiment_name_check(const char *name, const char *file, size_t line, size_t column,
                           struct failure *failure) {
-    size_t length = strlen(name);
-    if (length > 0 && length <= 64 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == length)
-        return 0;
-    return failure_input(
-        failure, file, line, column,
-        "'%s' cannot name an experiment, expected up to 64 lower-case letters, digits, - and _", name);
+    const char *expected = expect_name("name", name);
+    return expected ? failure_input(failure, file, line, column,
+                                    "'%s' cannot name an experiment, expected %s", name, expected)
+                    : 0;
+}
+
+static int bind_software(const struct experiment_binding *binding, const struct document_node *root) {
+    return software_settings_finish(&binding->experiment->software, binding->document, root,
+                                    binding->failure);
+}
+
+static int bind_commands(const struct experiment_binding *binding, const struct document_node *root) {
+    struct experiment *experiment = binding->experiment;
+    int r = experiment_commands_bind(binding->document, document_get(root, "setup"), "setup",
+                                     &experiment->setup, &experiment->setup_count, binding->failure);
+    return r < 0 ? r
+                 : experiment_commands_bind(binding->document, document_get(root, "teardown"), "teardown",
+                                            &experiment->teardown, &experiment->teardown_count,
+                                            binding->failure);
+}
+
+/* Later ones look at earlier ones. Without a function: items. */
+static const struct step {
+    int (*bind)(const struct experiment_binding *binding, const struct document_node *root);
+    enum experiment_items items;
+} steps[] = {
+    {NULL, EXPERIMENT_FACTORS},
+    {bind_run, 0},
+    {NULL, EXPERIMENT_TABLES},
+    {NULL, EXPERIMENT_RESPONSES},
+    {bind_pass, 0},
+    {NULL, EXPERIMENT_OPTIONS},
+    {bind_conditions, 0},
+    {NULL, EXPERIMENT_MAXIMA},
+    {bind_costs, 0},
+    {bind_software, 0},
+    {bind_source, 0},
+    {bind_commands, 0},
+    {bind_model, 0},
+};
+
+static void free_pointer(struct experiment **experiment) {
+    experiment_free(*experiment);
 }
 
 int experiment_from_node(const struct document *document, const struct document_node *node,
                          const char *base_folder, struct experiment **ret, struct failure *failure) {
-    struct experiment *experiment = xcalloc(1, sizeof *experiment);
+    cleanup(free_pointer) struct experiment *experiment = xcalloc(1, sizeof *experiment);
     experiment->file = document->file;
     experiment->source_document = document;
-    struct written written = {0};
-    int r =
-        bind_mapping(document, node, "experiment", written_fields, WRITTEN_FIELD_COUNT, &written, failure);
-    if (r == 0) {
-        const struct document_node *at = document_get(node, "name");
-        r = experiment_name_check(written.name, document->file, at->line, at->column, failure);
-    }
-    experiment->name = take_pointer(written.name);
-    experiment->summary = take_pointer(written.summary);
-    experiment->design_node = written.design;
+    struct experiment_binding binding = {experiment, document, base_folder, failure};
+    int r = bind_mapping(document, node, "experiment", fields, FIELD_COUNT, experiment, failure);
+    for (size_t i = 0; r == 0 && i < sizeof steps / sizeof *steps; i++)
+        r = steps[i].bind ? steps[i].bind(&binding, node)
+                          : experiment_bind_items(&binding, steps[i].items, node);
     if (r == 0)
-        r = experiment_bind_factors(experiment, document, written.factors, failure);
-    if (r == 0)
-        r = bind_run(experiment, document, written.run, failure);
-    if (r == 0)
-        r = experiment_bind_tables(experiment, document, written.tables, failure);
-    if (r == 0)
-        r = experiment_bind_responses(experiment, document, written.responses, failure);
-    if (r == 0)
-        r = experiment_bind_pass(experiment, document, document_get(written.run, "pass"), failure);
-    if (r == 0)
-        r = experiment_bind_options(experiment, document, written.options, failure);
-    if (r == 0)
-        r = bind_conditions(experiment, document, written.require, failure);
-    if (r == 0)
-        r = bind_maxima(experiment, document, written.maxima, failure);
-    if (r == 0)
-        r = bind_costs(experiment, document, &written, failure);
-    if (r == 0)
-        r = experiment_bind_packages(experiment, document, written.packages, failure);
-    if (r == 0)
-        r = software_settings_bind(document, &written.software, &experiment->software, failure);
-    if (r == 0)
-        r = bind_source(experiment, document, written.source, base_folder, failure);
-    if (r == 0)
-        r = experiment_commands_bind(document, written.setup, "setup", &experiment->setup,
-                                     &experiment->setup_count, failure);
-    if (r == 0)
-        r = experiment_commands_bind(document, written.teardown, "teardown", &experiment->teardown,
-                                     &experiment->teardown_count, failure);
-    if (r == 0)
-        r = bind_model(experiment, document, written.model, failure);
-    bind_clear(written_fields, WRITTEN_FIELD_COUNT, &written);
-    if (r < 0) {
-        experiment_free(experiment);
+        *ret = take_pointer(experiment);
+    return r;
+}
+
+static void free_document(struct document **document) {
+    document_free(*document);
+}
+
+int experiment_find(const char *name, const char *base_folder, const struct installation *installation,
+                    const char *place_file, size_t place_line, size_t place_column, struct experiment **ret,
+                    struct failure *failure) {
+    static const char description_file[] = "experiment.yaml";
+    cleanup_free char *folder = NULL;
+    int r = 0;
+    if (strchr(name, '/'))
+        folder = name[0] == '/' ? xstrdup(name) : xformat("%s/%s", base_folder, name);
+    else
+        r = installation_find(installation, INSTALLATION_EXPERIMENT, name, &folder, failure);
+    if (r < 0 && failure && failure->kind == FAILURE_INPUT)
+        return failure_input(failure, place_file, place_line, place_column, "%s", failure->text);
+    if (r < 0)
         return r;
-    }
-    *ret = experiment;
+    cleanup_free char *absolute = realpath(folder, NULL);
+    cleanup_free char *path = xformat("%s/%s", absolute ? absolute : folder, description_file);
+    if (!absolute || !file_exists(path))
+        return failure_input(failure, place_file, place_line, place_column,
+                             "there is no '%s' in '%s', expected the folder of an experiment",
+                             description_file, folder);
+    cleanup(free_document) struct document *document = NULL;
+    r = document_read_yaml(path, &document, failure);
+    if (r == 0)
+        r = experiment_from_node(document, document->root, absolute, ret, failure);
+    if (r < 0)
+        return r;
+    (*ret)->document = take_pointer(document);
+    (*ret)->folder = take_pointer(absolute);
     return 0;
 }
 
@@ -495,16 +364,19 @@ static int refuse_placement(const struct experiment *experiment, const char *exp
                          "'placement' is '%s', expected %s", experiment->placement_text, expected);
 }
 
+const char *experiment_resolve_text(const struct experiment *experiment, const char *text) {
+    size_t length = strlen(text);
+    if (length < 3 || text[0] != '{' || text[length - 1] != '}')
+        return text;
+    cleanup_free char *name = xstrndup(text + 1, length - 2);
+    return experiment_option_value(experiment, name);
+}
+
 int experiment_resolve(struct experiment *experiment, struct failure *failure) {
     experiment->placement = EXPERIMENT_PLACEMENT_NODE;
-    const char *text = experiment->placement_text;
-    if (!text)
+    if (!experiment->placement_text)
         return 0;
-    size_t length = strlen(text);
-    if (length > 2 && text[0] == '{' && text[length - 1] == '}') {
-        cleanup_free char *name = strndup(text + 1, length - 2);
-        text = name ? experiment_option_value(experiment, name) : NULL;
-    }
+    const char *text = experiment_resolve_text(experiment, experiment->placement_text);
     if (text && strcmp(text, "job") == 0)
         experiment->placement = EXPERIMENT_PLACEMENT_JOB;
     else if (text && strcmp(text, "core") == 0)
@@ -518,44 +390,24 @@ int experiment_resolve(struct experiment *experiment, struct failure *failure) {
     return 0;
 }
 
-int experiment_add_package(struct experiment *experiment, const char *name, struct failure *failure) {
-    struct bind_texts *packages = &experiment->packages;
-    for (size_t i = 0; i < packages->count; i++)
-        if (strcmp(packages->items[i], name) == 0)
-            return 0;
-    char **items = xrealloc(packages->items, (packages->count + 1) * sizeof *items);
-    packages->items = items;
-    if (!(items[packages->count] = strdup(name)))
-        return failure_memory(failure);
-    packages->count++;
-    return 0;
+void experiment_add_package(struct experiment *experiment, const char *name) {
+    for (size_t i = 0; i < experiment->packages.count; i++)
+        if (strcmp(experiment->packages.items[i], name) == 0)
+            return;
+    bind_texts_add(&experiment->packages, name);
 }
 
 void experiment_free(struct experiment *experiment) {
     if (!experiment)
         return;
-    for (size_t i = 0; i < experiment->factor_count; i++)
-        design_factor_clear(&experiment->factors[i]);
-    free(experiment->factors);
+    experiment_columns_clear(experiment);
     for (size_t i = 0; i < experiment->condition_count; i++)
         expression_free(experiment->conditions[i]);
     free(experiment->conditions);
-    experiment_tables_clear(experiment);
-    experiment_responses_clear(experiment);
     expression_free(experiment->pass);
-    experiment_options_clear(experiment);
-    for (size_t i = 0; i < experiment->maximum_count; i++) {
-        free(experiment->maxima[i].name);
-        expression_free(experiment->maxima[i].expression);
-    }
-    free(experiment->maxima);
     expression_free(experiment->memory);
     expression_free(experiment->estimate);
-    for (size_t i = 0; i < experiment->packages.count; i++)
-        free(experiment->packages.items[i]);
-    free(experiment->packages.items);
     software_settings_clear(&experiment->software);
-    bind_clear(source_fields, SOURCE_FIELD_COUNT, &experiment->source);
     free(experiment->source.recorded);
     experiment_commands_free(experiment->setup, experiment->setup_count);
     experiment_commands_free(experiment->teardown, experiment->teardown_count);
@@ -565,8 +417,7 @@ void experiment_free(struct experiment *experiment) {
         bind_clear(model_fields, MODEL_FIELD_COUNT, experiment->model);
     free(experiment->model);
     free(experiment->placement_text);
-    free(experiment->name);
-    free(experiment->summary);
+    bind_clear(fields, FIELD_COUNT, experiment);
     free(experiment->folder);
     document_free(experiment->document);
     free(experiment);

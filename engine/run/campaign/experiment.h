@@ -13,7 +13,7 @@
 #include "engine/foundation/installation.h"
 #include "engine/run/campaign/experiment-command.h"
 #include "engine/run/campaign/experiment-job.h"
-#include "engine/run/campaign/software-settings.h"
+#include "engine/run/campaign/settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,21 +25,10 @@ enum {
     EXPERIMENT_TEXT_MOST = 256, /* bytes of a response that is a text */
 };
 
-enum experiment_option_type {
-    EXPERIMENT_OPTION_TEXT,
-    EXPERIMENT_OPTION_INTEGER,
-    EXPERIMENT_OPTION_NUMBER,
-    EXPERIMENT_OPTION_CHOICE,
-};
-
 struct experiment_option {
-    char *name;
-    enum experiment_option_type type;
-    struct bind_texts choices; /* for a choice */
-    double minimum, maximum;   /* for numbers; both zero: any */
-    char *description;
-    char *value; /* the default until the campaign says otherwise; as text */
-    bool given;  /* by the campaign */
+    struct design_factor factor; /* its name, type, bounds, choices and default */
+    char *value;                 /* the default until the campaign says otherwise; as text */
+    bool given;                  /* by the campaign */
 };
 
 /* What is read from a unit's output: a response, or a column of a table. */
@@ -61,7 +50,6 @@ struct experiment_table {
     char *name, *file; /* of an archive: "results/tables/NAME.csv" */
     char *description;
     char *pattern; /* with a group for each column */
-    const struct document_node *columns_node;
     struct experiment_response *columns;
     size_t column_count;
 };
@@ -152,13 +140,9 @@ void experiment_free(struct experiment *experiment);
 int experiment_name_check(const char *name, const char *file, size_t line, size_t column,
                           struct failure *failure);
 
-/* The packages in NODE, of the experiment's own document or of a campaign, instead of those before; NULL:
- * they stay. */
-int experiment_bind_packages(struct experiment *experiment, const struct document *document,
-                             const struct document_node *node, struct failure *failure);
 /* A package of Debian that a node needs beside those that the experiment names; one that is there already is
- * fine. 0 or -ENOMEM. */
-int experiment_add_package(struct experiment *experiment, const char *name, struct failure *failure);
+ * fine. */
+void experiment_add_package(struct experiment *experiment, const char *name);
 
 /* Sets an option from the campaign or the command line, checked; messages are about DOCUMENT's NODE. */
 int experiment_set_option(struct experiment *experiment, const char *name, const char *value,
@@ -173,5 +157,7 @@ int experiment_check_source(const struct experiment *experiment, struct failure 
 
 /* The value of an option, or NULL. */
 const char *experiment_option_value(const struct experiment *experiment, const char *name);
+/* TEXT, or what it stands for when it is {OPTION}: NULL, if there is none. */
+const char *experiment_resolve_text(const struct experiment *experiment, const char *text);
 
 #endif

@@ -4,152 +4,194 @@
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
 #include "engine/foundation/host-list.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/plan-describe.h"
 #include "engine/run/campaign/source-files.h"
-#include "engine/run/campaign/tree-difference.h"
 #include "engine/run/run-state.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static const char inputs_file[] = "inputs.json";
-/* The design's file as it was, to say what has changed. Hidden: the archive has the same values in
- * design.csv. */
-static const char design_copy[] = ".design-file";
-
-enum { ORDER_PIECE = 4096, FILE_MOST = 64 << 20 };
-
-/* ---- Hashes ----------------------------------------------------------------------------------------------
+/* ---- The file --------------------------------------------------------------------------------------------
  */
 
-/* Of the units by position, each as four bytes, the least first. */
-static int hash_order(const struct design_order *order, char hex[static HASH_HEX_SIZE]) {
-    struct hash *hash = hash_new();
-    if (!hash)
-        return -ENOMEM;
-    uint32_t piece[ORDER_PIECE];
-    for (size_t i = 0; i < order->count;) {
-        size_t count = 0;
-        while (count < ORDER_PIECE && i < order->count)
-            piece[count++] = htole32(order->units[i++]);
-        hash_update(hash, piece, count * sizeof *piece);
-    }
-    hash_finish(hash, hex);
-    hash_free(hash);
+static const struct bind_field file_fields[] = {
+    {BIND_ROW("path", BIND_TEXT, inputs_file, path)},
+    {BIND_ROW("sha256", BIND_TEXT, inputs_file, sha256), .required = true},
+};
+
+static const struct bind_field fields[] = {
+    {BIND_ROW("campaign", BIND_MAPPING, inputs, campaign), BIND_FIELDS(file_fields), .required = true},
+    {BIND_ROW("folder", BIND_TEXT, inputs, folder), .required = true},
+    {BIND_ROW("experiment", BIND_TEXT, inputs, experiment)},
+    {BIND_ROW("source", BIND_MAPPING, inputs, source), BIND_FIELDS(file_fields)},
+    {BIND_ROW("originals", BIND_TEXTS, inputs, originals)},
+    {BIND_ROW("seed", BIND_TEXT, inputs, seed), .required = true},
+    {BIND_ROW("facts", BIND_MAPPING, inputs, facts), BIND_FIELDS(plan_fact_fields)},
+    {BIND_ROW("columns", BIND_BOOLEAN, inputs, columns), .required = true},
+    {BIND_ROW("table_sha256", BIND_TEXT, inputs, table_sha256), .required = true},
+    {BIND_ROW("order_sha256", BIND_TEXT, inputs, order_sha256), .required = true},
+    {BIND_ROW("set", BIND_TEXTS, inputs, settings)},
+    {BIND_ROW("nodes", BIND_TEXTS, inputs, nodes)},
+    {BIND_ROW("hosts", BIND_TEXTS, inputs, hosts)},
+    {BIND_ROW("spares", BIND_TEXTS, inputs, spares)},
+    {BIND_ROW("executables", BIND_TEXTS, inputs, executables)},
+};
+enum { FIELD_COUNT = sizeof fields / sizeof *fields };
+
+static char *path_in(const struct inputs *inputs, const char *name) {
+    return xformat("%s/%s", inputs->run_folder, name);
+}
+
+int inputs_save(const struct inputs *inputs, struct failure *failure) {
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
+    cleanup_free char *path = path_in(inputs, CAMPAIGN_INPUTS);
+    bind_resolve(fields, FIELD_COUNT, inputs, object);
+    return run_write_json(path, object, failure);
+}
+
+static void free_document(struct document **document) {
+    document_free(*document);
+}
+
+int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure) {
+    cleanup(inputs_clear) struct inputs inputs = {.run_folder = realpath(run_folder, NULL)};
+    cleanup(free_document) struct document *document = NULL;
+    if (!inputs.run_folder)
+        return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot open '%s': %s", run_folder,
+                                strerror(errno));
+    cleanup_free char *path = path_in(&inputs, CAMPAIGN_INPUTS);
+    if (!file_exists(path))
+        return failure_input(failure, run_folder, 0, 0,
+                             "not a resumable run: it has no inputs.json, which a run has before it begins "
+                             "to measure");
+    int r = document_read_json(path, &document, failure);
+    if (r == 0)
+        r = bind_mapping(document, document->root, "inputs.json", fields, FIELD_COUNT, &inputs, failure);
+    if (r < 0)
+        return r;
+    inputs.facts.known = inputs.facts.nodes > 0 && inputs.facts.cores > 0 && inputs.facts.memory > 0;
+    inputs.copied_experiment = inputs.experiment ? path_in(&inputs, RUN_EXPERIMENT_FOLDER) : NULL;
+    inputs.table = inputs.columns ? path_in(&inputs, CAMPAIGN_DESIGN_COPY) : NULL;
+    *ret = inputs;
+    inputs = (struct inputs){0};
     return 0;
+}
+
+void inputs_clear(struct inputs *inputs) {
+    bind_clear(fields, FIELD_COUNT, inputs);
+    free(inputs->run_folder);
+    free(inputs->copied_experiment);
+    free(inputs->table);
+    *inputs = (struct inputs){0};
+}
+
+/* ---- Making it -------------------------------------------------------------------------------------------
+ */
+
+/* Of the units by position. */
+static void hash_order(const struct design_order *order, char hex[static HASH_HEX_SIZE]) {
+    hash_bytes(order->units, order->count * sizeof *order->units, hex);
 }
 
 static int hash_table(const struct plan *plan, char hex[static HASH_HEX_SIZE], struct failure *failure) {
     cleanup(text_clear) struct text table;
     text_init(&table, 1 << 30);
     int r = design_append(plan->design, NULL, &table, failure);
-    return r < 0 ? r : hash_bytes(table.bytes, table.length, hex) < 0 ? failure_memory(failure) : 0;
+    return r < 0 ? r : hash_bytes(table.bytes, table.length, hex);
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------------------
- */
-
-static void add_texts(cJSON *object, const char *key, char *const *texts, size_t count) {
-    cJSON *array = json_add_array(object, key);
-    for (size_t i = 0; i < count; i++)
-        json_add_string(array, NULL, texts[i]);
+static int take_hash(const char *path, char **ret, struct failure *failure) {
+    char hex[HASH_HEX_SIZE];
+    int r = hash_file(path, hex, NULL, failure);
+    if (r == 0)
+        *ret = xstrdup(hex);
+    return r;
 }
 
-static void add_file(cJSON *object, const char *key, const char *path, const char *hex) {
-    cJSON *item = json_add_object(object, key);
-    json_add_string(item, "path", path);
-    json_add_string(item, "sha256", hex);
-}
-
-int inputs_save(const struct inputs *inputs, struct failure *failure) {
-    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    cleanup_free char *path = file_join(inputs->run_folder, inputs_file);
-    if (!object || !path)
-        return failure_memory(failure);
-    add_file(object, "campaign", inputs->campaign, inputs->campaign_sha256);
-    json_add_string(object, "folder", inputs->folder);
-    json_add_string(object, "experiment", inputs->experiment);
-    if (inputs->source_sha256[0])
-        add_file(object, "source", inputs->source, inputs->source_sha256);
-    if (inputs->design)
-        add_file(object, "design", inputs->design, inputs->design_sha256);
-    json_add_string(object, "seed", inputs->seed);
-    if (inputs->facts.known)
-        plan_add_facts(&inputs->facts, json_add_object(object, "facts"));
-    json_add_boolean(object, "columns", inputs->table != NULL);
-    json_add_string(object, "table_sha256", inputs->table_sha256);
-    json_add_string(object, "order_sha256", inputs->order_sha256);
-    add_texts(object, "set", inputs->settings, inputs->setting_count);
-    add_texts(object, "nodes", inputs->nodes, inputs->node_count);
-    add_texts(object, "hosts", inputs->hosts, inputs->host_count);
-    add_texts(object, "spares", inputs->spares, inputs->spare_count);
-    add_texts(object, "executables", inputs->executables, inputs->executable_count);
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, FILE_MOST);
-    if (json_print(object, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
-        return failure_memory(failure);
-    return file_replace(path, bytes.bytes, bytes.length, 0666, failure);
-}
-
-static int take_file(const char *path, char **ret, char hex[static HASH_HEX_SIZE], struct failure *failure) {
-    *ret = realpath(path, NULL);
-    if (!*ret)
+static int take_file(const char *path, struct inputs_file *ret, struct failure *failure) {
+    ret->path = realpath(path, NULL);
+    if (!ret->path)
         return failure_set(failure, -errno, "cannot resolve '%s': %s", path, strerror(errno));
-    return hash_file(*ret, hex, NULL, failure);
+    return take_hash(ret->path, &ret->sha256, failure);
 }
 
-static int copy_texts(const char *const *texts, size_t count, char ***ret, size_t *ret_count) {
-    *ret = calloc(count + 1, sizeof **ret);
-    for (size_t i = 0; *ret && i < count; i++) {
-        if (!((*ret)[i] = strdup(texts[i])))
-            return -ENOMEM;
-        *ret_count = i + 1;
-    }
-    return *ret ? 0 : -ENOMEM;
+static void take_texts(struct bind_texts *texts, const char *const *items, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        bind_texts_add(texts, items[i]);
 }
 
 /* The strings of the array KEY of what a testbed says of itself. */
-static int take_names(const cJSON *resolved, const char *key, char ***ret, size_t *ret_count) {
-    const cJSON *array = cJSON_GetObjectItemCaseSensitive(resolved, key);
-    size_t count = array ? (size_t)cJSON_GetArraySize(array) : 0;
-    cleanup_free const char **names = calloc(count + 1, sizeof *names);
-    if (!names)
-        return -ENOMEM;
-    const cJSON *item = array ? array->child : NULL;
-    for (size_t i = 0; i < count && item; i++, item = item->next)
-        names[i] = cJSON_GetStringValue(item);
-    return copy_texts(names, count, ret, ret_count);
+static void take_names(const cJSON *resolved, const char *key, struct bind_texts *texts) {
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(resolved, key))
+        bind_texts_add(texts, cJSON_GetStringValue(item));
 }
 
-static int take_testbed(struct inputs *inputs, const struct testbed_choice *testbed) {
+static void take_testbed(struct inputs *inputs, const struct testbed_choice *testbed) {
     cleanup(json_cleanup) cJSON *resolved = cJSON_CreateObject();
-    if (!resolved)
-        return -ENOMEM;
     testbed->backend->resolve(testbed->settings, resolved);
-    int r = take_names(resolved, "hosts", &inputs->hosts, &inputs->host_count);
-    return r < 0 ? r : take_names(resolved, "spares", &inputs->spares, &inputs->spare_count);
+    take_names(resolved, "hosts", &inputs->hosts);
+    take_names(resolved, "spares", &inputs->spares);
 }
 
-/* A design that came by standard input cannot be looked at again. */
-static bool has_file(const struct design_specification *design) {
-    return design->kind == DESIGN_KIND_FILE && design->file && strcmp(design->file, "-") != 0;
+/* As it was, to say what has changed. Hidden: the archive says the same in campaign.resolved.json and
+ * design.csv. */
+static char *copy_of(const struct inputs *inputs, size_t original) {
+    return original == 0 ? path_in(inputs, "campaign.yaml")
+                         : xformat("%s/.original-%zu", inputs->run_folder, original);
 }
 
-/* Of a file that is too large nobody will be told the line. */
-static int keep_design(const char *run_folder, const char *design, struct failure *failure) {
-    cleanup_free char *copy = file_join(run_folder, design_copy);
+/* A FILE that the campaign names; NULL: none. */
+static int take_original(struct inputs *inputs, const char *file, struct failure *failure) {
     cleanup(text_clear) struct text bytes;
-    text_init(&bytes, FILE_MOST);
-    if (!copy)
-        return failure_memory(failure);
-    if (file_read(design, &bytes, NULL) < 0)
+    text_init(&bytes, SOURCE_BYTES_MOST);
+    if (!file)
         return 0;
-    return file_replace(copy, bytes.bytes, bytes.length, 0666, failure);
+    cleanup_free char *path = file[0] == '/' ? xstrdup(file) : xformat("%s/%s", inputs->folder, file);
+    cleanup_free char *copy = copy_of(inputs, inputs->originals.count);
+    bind_texts_add(&inputs->originals, path);
+    int r = file_read(path, &bytes, failure);
+    return r < 0 ? r : file_replace(copy, bytes.bytes, bytes.length, 0666, failure);
+}
+
+/* The campaign, and files that it names: of its hosts, where the command line has no others, and of its
+ * design. One that came by standard input cannot be looked at again, one of a run's is no original. */
+static int take_originals(struct inputs *inputs, const struct campaign *campaign,
+                          const struct campaign_overrides *overrides, struct failure *failure) {
+    const struct document_node *testbed = document_get(campaign->document->root, "testbed"),
+                               *hosts = document_get(document_get(testbed, "hosts"), "file"),
+                               *spares = document_get(document_get(testbed, "spares"), "file");
+    const struct design_specification *design = campaign->design;
+    bool has_file = design->kind == DESIGN_KIND_FILE && !design->table && strcmp(design->file, "-") != 0;
+    bind_texts_add(&inputs->originals, inputs->campaign.path);
+    int r = take_original(inputs, hosts && overrides->node_count == 0 ? hosts->text : NULL, failure);
+    if (r == 0)
+        r = take_original(inputs, spares && overrides->spare_count == 0 ? spares->text : NULL, failure);
+    return r < 0 ? r : take_original(inputs, has_file ? design->file : NULL, failure);
+}
+
+static int take_experiment(struct inputs *inputs, const struct experiment *experiment,
+                           struct failure *failure) {
+    cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
+    cleanup_free char *tar = path_in(inputs, RUN_SOURCE_TAR), *copy = path_in(inputs, RUN_EXPERIMENT_FOLDER);
+    int r = 0;
+    if (experiment->source.folder) {
+        /* A copy of a copy has no original that could be edited. */
+        inputs->source.path = experiment->source.recorded ? NULL : xstrdup(experiment->source.folder);
+        r = take_hash(tar, &inputs->source.sha256, failure);
+    }
+    if (r < 0 || !experiment->folder)
+        return r;
+    inputs->experiment = xstrdup(experiment->folder);
+    r = local_tree_read(&tree, copy, NULL, failure);
+    for (size_t i = 0; i < tree.count; i++)
+        if (!tree.entries[i].is_folder && (tree.entries[i].mode & 0100))
+            bind_texts_add(&inputs->executables, tree.entries[i].relative);
+    return r;
 }
 
 /* Its table is not what will be measured: a run that dies before it knows better makes it again. */
@@ -157,243 +199,65 @@ static bool is_guessed(const struct plan *plan) {
     return !plan->facts.known && design_uses_facts(plan->design);
 }
 
-static int take_plan(struct inputs *inputs, const struct plan *plan,
-                     const struct campaign_overrides *overrides) {
-    const struct campaign *campaign = plan->campaign;
-    char seed[NUMBER_TEXT_SIZE];
-    const char *experiment = campaign->experiment->folder;
-    number_format_uint64(design_specification_seed(campaign->design), seed);
-    inputs->folder = strdup(campaign->folder);
-    inputs->seed = strdup(seed);
-    inputs->experiment = experiment ? strdup(experiment) : NULL;
-    bool columns = plan->design->column_count > 0 && !is_guessed(plan);
-    inputs->table = columns ? file_join(inputs->run_folder, "design.csv") : NULL;
-    if (!inputs->folder || !inputs->seed || (experiment && !inputs->experiment) ||
-        (columns && !inputs->table) || hash_order(plan->order, inputs->order_sha256) < 0)
-        return -ENOMEM;
-    int r =
-        copy_texts(overrides->options, overrides->option_count, &inputs->settings, &inputs->setting_count);
-    if (r == 0)
-        r = copy_texts(overrides->nodes, overrides->node_count, &inputs->nodes, &inputs->node_count);
-    return r < 0 ? r : take_testbed(inputs, &campaign->testbed);
-}
-
-/* A copy of a copy has no original that could be edited. */
-static int take_source(struct inputs *inputs, const struct experiment_source *source,
-                       struct failure *failure) {
-    cleanup_free char *tar = file_join(inputs->run_folder, RUN_SOURCE_TAR);
-    inputs->source = source->recorded ? NULL : strdup(source->folder);
-    return tar && (inputs->source || source->recorded) ? hash_file(tar, inputs->source_sha256, NULL, failure)
-                                                       : failure_memory(failure);
-}
-
-static int take_executables(struct inputs *inputs, struct failure *failure) {
-    cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
-    cleanup_free char *copy = file_join(inputs->run_folder, RUN_EXPERIMENT_FOLDER);
-    int r = copy ? local_tree_read(&tree, copy, NULL, failure) : failure_memory(failure);
-    if (r < 0)
-        return r;
-    cleanup_free const char **names = calloc(tree.count + 1, sizeof *names);
-    size_t count = 0;
-    for (size_t i = 0; names && i < tree.count; i++)
-        if (!tree.entries[i].is_folder && (tree.entries[i].mode & 0100))
-            names[count++] = tree.entries[i].relative;
-    return names && copy_texts(names, count, &inputs->executables, &inputs->executable_count) == 0
-               ? 0
-               : failure_memory(failure);
+static int take_table(struct inputs *inputs, const struct plan *plan, struct failure *failure) {
+    char hex[HASH_HEX_SIZE];
+    inputs->columns = plan->design->column_count > 0 && !is_guessed(plan);
+    int r = hash_table(plan, hex, failure);
+    free(inputs->table_sha256);
+    inputs->table_sha256 = xstrdup(hex);
+    return r;
 }
 
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
                  struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     static const struct campaign_overrides none = {0};
-    cleanup(inputs_clear) struct inputs inputs = {.run_folder = strdup(run_folder)};
-    if (!inputs.run_folder || take_plan(&inputs, plan, overrides ? overrides : &none) < 0)
-        return failure_memory(failure);
-    int r = take_file(campaign->document->file, &inputs.campaign, inputs.campaign_sha256, failure);
-    if (r == 0 && has_file(campaign->design) && !(overrides && overrides->table))
-        r = take_file(campaign->design->file, &inputs.design, inputs.design_sha256, failure);
-    if (r == 0 && inputs.design)
-        r = keep_design(run_folder, inputs.design, failure);
-    if (r == 0 && campaign->experiment->source.folder)
-        r = take_source(&inputs, &campaign->experiment->source, failure);
-    if (r == 0 && inputs.experiment)
-        r = take_executables(&inputs, failure);
+    char order[HASH_HEX_SIZE];
+    overrides = overrides ? overrides : &none;
+    cleanup(inputs_clear) struct inputs inputs = {.run_folder = xstrdup(run_folder),
+                                                  .folder = xstrdup(campaign->folder)};
+    inputs.seed = xformat("%llu", (unsigned long long)design_specification_seed(campaign->design));
+    hash_order(plan->order, order);
+    inputs.order_sha256 = xstrdup(order);
+    take_texts(&inputs.settings, overrides->options, overrides->option_count);
+    take_texts(&inputs.nodes, overrides->nodes, overrides->node_count);
+    take_testbed(&inputs, &campaign->testbed);
+    int r = take_file(campaign->document->file, &inputs.campaign, failure);
     if (r == 0)
-        r = hash_table(plan, inputs.table_sha256, failure);
+        r = take_originals(&inputs, campaign, overrides, failure);
+    if (r == 0)
+        r = take_experiment(&inputs, campaign->experiment, failure);
+    if (r == 0)
+        r = take_table(&inputs, plan, failure);
     return r < 0 ? r : inputs_save(&inputs, failure);
-}
-
-/* ---- Reading ---------------------------------------------------------------------------------------------
- */
-
-static char *take_text(const struct document_node *node, const char *key) {
-    const struct document_node *value = document_get(node, key);
-    return value && value->kind == DOCUMENT_TEXT ? strdup(value->text) : NULL;
-}
-
-static void take_hash(const struct document_node *node, const char *key, char hex[static HASH_HEX_SIZE]) {
-    const struct document_node *value = document_get(node, key);
-    if (value && value->kind == DOCUMENT_TEXT && strlen(value->text) == HASH_HEX_SIZE - 1)
-        memcpy(hex, value->text, HASH_HEX_SIZE);
-}
-
-static int take_texts(const struct document_node *node, const char *key, char ***ret, size_t *ret_count) {
-    const struct document_node *list = document_get(node, key);
-    if (!list || list->kind != DOCUMENT_SEQUENCE)
-        return 0;
-    char **texts = calloc(list->count + 1, sizeof *texts);
-    *ret = texts;
-    for (size_t i = 0; texts && i < list->count; i++) {
-        if (!list->items[i]->text)
-            return -EINVAL;
-        if (!(texts[i] = strdup(list->items[i]->text)))
-            return -ENOMEM;
-        *ret_count = i + 1;
-    }
-    return texts ? 0 : -ENOMEM;
-}
-
-static void take_facts(const struct document_node *node, struct plan_facts *ret) {
-    static const char *const keys[PLAN_FACTS] = {"run_nodes", "node_cores", "node_memory"};
-    double *const values[PLAN_FACTS] = {&ret->nodes, &ret->cores, &ret->memory};
-    ret->known = node != NULL;
-    for (size_t i = 0; i < PLAN_FACTS; i++) {
-        const struct document_node *value = document_get(node, keys[i]);
-        ret->known &=
-            value && value->text && number_parse_double(value->text, strlen(value->text), values[i]);
-    }
-}
-
-static int take_members(struct inputs *inputs, const struct document_node *root) {
-    const struct document_node *campaign = document_get(root, "campaign"),
-                               *design = document_get(root, "design"), *source = document_get(root, "source"),
-                               *columns = document_get(root, "columns");
-    inputs->campaign = take_text(campaign, "path");
-    take_hash(campaign, "sha256", inputs->campaign_sha256);
-    inputs->folder = take_text(root, "folder");
-    inputs->experiment = take_text(root, "experiment");
-    inputs->source = take_text(source, "path");
-    take_hash(source, "sha256", inputs->source_sha256);
-    inputs->design = take_text(design, "path");
-    take_hash(design, "sha256", inputs->design_sha256);
-    take_hash(root, "table_sha256", inputs->table_sha256);
-    take_hash(root, "order_sha256", inputs->order_sha256);
-    inputs->seed = take_text(root, "seed");
-    take_facts(document_get(root, "facts"), &inputs->facts);
-    if (inputs->experiment && !(inputs->copied_experiment = file_join(inputs->run_folder, "experiment")))
-        return -ENOMEM;
-    if (columns && columns->kind == DOCUMENT_BOOLEAN && strcmp(columns->text, "true") == 0 &&
-        !(inputs->table = file_join(inputs->run_folder, "design.csv")))
-        return -ENOMEM;
-    int r = take_texts(root, "set", &inputs->settings, &inputs->setting_count);
-    if (r == 0)
-        r = take_texts(root, "nodes", &inputs->nodes, &inputs->node_count);
-    if (r == 0)
-        r = take_texts(root, "hosts", &inputs->hosts, &inputs->host_count);
-    if (r == 0)
-        r = take_texts(root, "spares", &inputs->spares, &inputs->spare_count);
-    return r < 0 ? r : take_texts(root, "executables", &inputs->executables, &inputs->executable_count);
-}
-
-int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure) {
-    cleanup(inputs_clear) struct inputs inputs = {0};
-    inputs.run_folder = realpath(run_folder, NULL);
-    if (!inputs.run_folder)
-        return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot open '%s': %s", run_folder,
-                                strerror(errno));
-    cleanup_free char *path = file_join(inputs.run_folder, inputs_file);
-    if (!path)
-        return failure_memory(failure);
-    if (!file_exists(path))
-        return failure_input(
-            failure, run_folder, 0, 0,
-            "this is no folder of a run that could go on: it has no inputs.json, which a run has "
-            "before it begins to measure");
-    struct document *document;
-    int r = document_read_json(path, &document, failure);
-    if (r < 0)
-        return r;
-    r = take_members(&inputs, document->root);
-    document_free(document);
-    if (r == -ENOMEM)
-        return failure_memory(failure);
-    if (r < 0 || !inputs.campaign || !inputs.folder || !inputs.seed || !inputs.table_sha256[0] ||
-        !inputs.order_sha256[0])
-        return failure_input(failure, path, 0, 0,
-                             "this does not say what the run was made from; expected campaign, folder, seed "
-                             "and hashes, and texts in its lists");
-    *ret = inputs;
-    inputs = (struct inputs){0};
-    return 0;
 }
 
 int inputs_take_plan(const char *run_folder, const struct plan *plan, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {0};
     int r = inputs_read(run_folder, &inputs, failure);
-    if (r < 0)
-        return r;
     inputs.facts = plan->facts;
-    free(inputs.table);
-    inputs.table = plan->design->column_count > 0 ? file_join(inputs.run_folder, "design.csv") : NULL;
-    r = hash_table(plan, inputs.table_sha256, failure);
+    if (r == 0)
+        r = take_table(&inputs, plan, failure);
     return r < 0 ? r : inputs_save(&inputs, failure);
 }
 
-static void free_texts(char **texts, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        free(texts[i]);
-    free(texts);
-}
-
-void inputs_clear(struct inputs *inputs) {
-    free(inputs->run_folder);
-    free(inputs->campaign);
-    free(inputs->folder);
-    free(inputs->experiment);
-    free(inputs->copied_experiment);
-    free(inputs->source);
-    free(inputs->design);
-    free(inputs->table);
-    free(inputs->seed);
-    free_texts(inputs->settings, inputs->setting_count);
-    free_texts(inputs->nodes, inputs->node_count);
-    free_texts(inputs->hosts, inputs->host_count);
-    free_texts(inputs->spares, inputs->spare_count);
-    free_texts(inputs->executables, inputs->executable_count);
-    *inputs = (struct inputs){0};
-}
-
-static bool is_among(const char *name, char *const *names, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
+static bool is_among(const char *name, const struct bind_texts *texts) {
+    for (size_t i = 0; i < texts->count; i++)
+        if (strcmp(texts->items[i], name) == 0)
             return true;
     return false;
 }
 
 int inputs_restore_executables(const struct inputs *inputs, struct failure *failure) {
     cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
-    int r = inputs->executable_count ? local_tree_read(&tree, inputs->copied_experiment, NULL, failure) : 0;
+    int r = inputs->executables.count ? local_tree_read(&tree, inputs->copied_experiment, NULL, failure) : 0;
     for (size_t i = 0; r == 0 && i < tree.count; i++) {
         const struct local_entry *entry = &tree.entries[i];
-        if (!(entry->mode & 0100) &&
-            is_among(entry->relative, inputs->executables, inputs->executable_count) &&
+        if (!(entry->mode & 0100) && is_among(entry->relative, &inputs->executables) &&
             chmod(entry->path, entry->mode | 0100 | (entry->mode & 0044) >> 2) < 0)
             r = failure_set(failure, -errno, "cannot make '%s' executable: %s", entry->path, strerror(errno));
     }
     return r;
-}
-
-/* ---- Spares ----------------------------------------------------------------------------------------------
- */
-
-int inputs_take_names(struct inputs *inputs, const struct campaign *campaign, struct failure *failure) {
-    if (inputs->host_count > 0)
-        return 0;
-    free_texts(take_pointer(inputs->hosts), inputs->host_count);
-    free_texts(take_pointer(inputs->spares), inputs->spare_count);
-    inputs->host_count = inputs->spare_count = 0;
-    return take_testbed(inputs, &campaign->testbed) < 0 ? failure_memory(failure) : 0;
 }
 
 int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count,
@@ -405,11 +269,9 @@ int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t co
                                : host_list_parse(&hosts, lists[i], failure);
     if (r < 0)
         return failure_prefix(failure, "the spares");
-    char **spares = xrealloc(inputs->spares, (inputs->spare_count + hosts.count + 1) * sizeof *spares);
-    inputs->spares = spares;
     for (size_t i = 0; i < hosts.count; i++)
-        if (!is_among(hosts.names[i], spares, inputs->spare_count)) {
-            spares[inputs->spare_count++] = take_pointer(hosts.names[i]);
+        if (!is_among(hosts.names[i], &inputs->spares)) {
+            bind_texts_add(&inputs->spares, hosts.names[i]);
             inputs->has_more_spares = true;
         }
     return 0;
@@ -418,122 +280,57 @@ int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t co
 /* ---- Comparing -------------------------------------------------------------------------------------------
  */
 
-static int add_sentence(struct text *text, const char *sentence) {
-    return text->length ? text_printf(text, "; %s", sentence) : text_append_string(text, sentence);
+static void add_sentence(struct text *text, const char *sentence) {
+    text_printf(text, "%s%s", text->length ? "; " : "", sentence);
 }
 
-/* The line of the design's file that is another; NULL where its copy does not tell. */
-static char *find_design_line(const struct inputs *inputs) {
-    char hex[HASH_HEX_SIZE], *sentence = NULL;
-    cleanup_free char *copy = file_join(inputs->run_folder, design_copy);
-    if (!copy || !file_exists(copy) || hash_file(copy, hex, NULL, NULL) < 0 ||
-        strcmp(hex, inputs->design_sha256) != 0 || file_difference(copy, inputs->design, &sentence, NULL) < 0)
-        return NULL;
-    return sentence;
-}
-
-static int compare_design(const struct inputs *inputs, struct text *ret, struct failure *failure) {
-    char hex[HASH_HEX_SIZE];
-    if (!inputs->design || !file_exists(inputs->design))
-        return 0;
-    int r = hash_file(inputs->design, hex, NULL, failure);
-    if (r < 0 || strcmp(hex, inputs->design_sha256) == 0)
-        return r;
-    cleanup_free char *line = find_design_line(inputs);
-    cleanup_free char *sentence = line ? text_format("the design's file %s", line)
-                                       : text_format("the design's file '%s' has changed", inputs->design);
-    return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
-}
-
-/* The file that the campaign has its hosts from, the caller's; NULL: it has none, or the command line had
- * others. */
-static char *find_host_file(const struct inputs *inputs, const struct document_node *root) {
-    const struct document_node *hosts = document_get(document_get(root, "testbed"), "hosts");
-    const struct document_node *file = document_get(hosts, "file");
-    if (!file || !file->text || inputs->node_count > 0 || inputs->host_count == 0)
-        return NULL;
-    return file->text[0] == '/' ? strdup(file->text) : file_join(inputs->folder, file->text);
-}
-
-/* The run goes on with the nodes that it has; whoever edits their list wants others. */
-static int compare_host_file(const struct inputs *inputs, const char *path, struct text *ret,
-                             struct failure *failure) {
-    cleanup(host_list_clear) struct host_list hosts = {0};
-    const char *name = NULL, *what = "has";
-    int r = file_exists(path) ? host_list_read(&hosts, path, failure) : 0;
-    for (size_t i = 0; i < hosts.count && !name; i++)
-        if (!is_among(hosts.names[i], inputs->hosts, inputs->host_count))
-            name = hosts.names[i];
-    for (size_t i = 0; i < inputs->host_count && hosts.count > 0 && !name; i++)
-        if (!is_among(inputs->hosts[i], hosts.names, hosts.count)) {
-            name = inputs->hosts[i];
-            what = "lacks";
-        }
-    if (r < 0 || !name)
-        return r;
-    cleanup_free char *sentence =
-        text_format("the list of hosts '%s' has changed: it %s %s now", path, what, name);
-    return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
-}
-
-static int compare_hosts(const struct inputs *inputs, const char *campaign, struct text *ret,
-                         struct failure *failure) {
-    struct document *document = NULL;
-    int r = document_read_yaml(campaign, &document, failure);
-    if (r < 0)
-        return r;
-    cleanup_free char *path = find_host_file(inputs, document->root);
-    if (path)
-        r = compare_host_file(inputs, path, ret, failure);
-    document_free(document);
+static int compare_originals(const struct inputs *inputs, struct text *ret, struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < inputs->originals.count; i++) {
+        cleanup_free char *copy = copy_of(inputs, i), *differs = NULL;
+        const char *original = inputs->originals.items[i];
+        if (file_exists(original) && (i == 0 || file_exists(copy)))
+            r = file_difference(copy, original, &differs, failure);
+        if (differs)
+            add_sentence(ret, differs);
+    }
     return r;
 }
 
-static int compare_source(const struct inputs *inputs, struct text *ret, struct failure *failure) {
-    cleanup_free char *manifest = file_join(inputs->run_folder, RUN_SOURCE_MANIFEST), *differs = NULL;
-    if (!manifest)
-        return failure_memory(failure);
-    if (!inputs->source || !file_is_folder(inputs->source))
-        return 0;
-    int r = source_files_difference(manifest, inputs->source, &differs, failure);
-    if (r < 0 || !differs)
+static int compare_experiment(const struct inputs *inputs, struct text *ret, struct failure *failure) {
+    cleanup_free char *manifest = path_in(inputs, RUN_SOURCE_MANIFEST), *differs = NULL, *source = NULL;
+    int r = inputs->experiment && file_is_folder(inputs->experiment)
+                ? tree_difference(inputs->copied_experiment, inputs->experiment, &differs, failure)
+                : 0;
+    if (differs)
+        add_sentence(ret, differs);
+    if (r < 0 || !inputs->source.path || !file_is_folder(inputs->source.path))
         return r;
-    cleanup_free char *sentence = text_format(
-        "the experiment's source '%s' has changed since the run began: %s", inputs->source, differs);
-    return sentence && add_sentence(ret, sentence) == 0 ? 0 : failure_memory(failure);
+    r = source_files_difference(manifest, inputs->source.path, &source, failure);
+    if (r < 0 || !source)
+        return r;
+    cleanup_free char *sentence = xformat("the experiment's source '%s' has changed since the run began: %s",
+                                          inputs->source.path, source);
+    add_sentence(ret, sentence);
+    return 0;
 }
 
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure) {
-    cleanup_free char *sentence = NULL, *copy = file_join(inputs->run_folder, "campaign.yaml");
-    if (!copy)
-        return failure_memory(failure);
-    int r = 0;
-    if (file_exists(inputs->campaign))
-        r = file_difference(copy, inputs->campaign, &sentence, failure);
-    if (r == 0 && sentence && add_sentence(ret, sentence) < 0)
-        r = failure_memory(failure);
-    if (r == 0)
-        r = compare_design(inputs, ret, failure);
-    if (r == 0)
-        r = compare_hosts(inputs, copy, ret, failure);
-    cleanup_free char *differs = NULL;
-    if (r == 0 && inputs->experiment && file_is_folder(inputs->experiment))
-        r = tree_difference(inputs->copied_experiment, inputs->experiment, &differs, failure);
-    if (r == 0 && differs && add_sentence(ret, differs) < 0)
-        r = failure_memory(failure);
-    return r < 0 ? r : compare_source(inputs, ret, failure);
+    int r = compare_originals(inputs, ret, failure);
+    return r < 0 ? r : compare_experiment(inputs, ret, failure);
 }
 
 void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret) {
-    bool known = inputs->host_count > 0; /* a run that was begun before they were kept has none */
+    bool known = inputs->hosts.count > 0; /* not of a testbed without hosts */
+    const struct bind_texts *nodes = known ? &inputs->hosts : &inputs->nodes;
     *ret = (struct campaign_overrides){
-        .options = (const char *const *)inputs->settings,
-        .option_count = inputs->setting_count,
+        .options = (const char *const *)inputs->settings.items,
+        .option_count = inputs->settings.count,
         .seed = inputs->seed,
-        .nodes = (const char *const *)(known ? inputs->hosts : inputs->nodes),
-        .node_count = known ? inputs->host_count : inputs->node_count,
-        .spares = (const char *const *)inputs->spares,
-        .spare_count = inputs->spare_count,
+        .nodes = (const char *const *)nodes->items,
+        .node_count = nodes->count,
+        .spares = (const char *const *)inputs->spares.items,
+        .spare_count = inputs->spares.count,
         .folder = inputs->folder,
         .recorded = inputs->run_folder,
         .experiment_folder = inputs->copied_experiment,
@@ -543,13 +340,13 @@ void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *re
 
 int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
     char hex[HASH_HEX_SIZE];
-    cleanup_free char *tar = file_join(inputs->run_folder, RUN_SOURCE_TAR);
-    if (!tar)
-        return failure_memory(failure);
-    int r = inputs->source_sha256[0] ? hash_file(tar, hex, NULL, failure) : 0;
-    if (r < 0 || !inputs->source_sha256[0] || strcmp(hex, inputs->source_sha256) == 0)
-        return r;
-    return failure_verification(failure, tar, "this is not the source that the run began with");
+    cleanup_free char *tar = path_in(inputs, RUN_SOURCE_TAR);
+    if (!inputs->source.sha256)
+        return 0;
+    int r = hash_file(tar, hex, NULL, failure);
+    return r < 0 || strcmp(hex, inputs->source.sha256) == 0
+               ? r
+               : failure_verification(failure, tar, "this is not the source that the run began with");
 }
 
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure) {
@@ -557,8 +354,7 @@ int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, stru
     int r = hash_table(plan, table, failure);
     if (r < 0)
         return r;
-    if (hash_order(plan->order, order) < 0)
-        return failure_memory(failure);
+    hash_order(plan->order, order);
     if (!is_guessed(plan) && strcmp(table, inputs->table_sha256) != 0)
         return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
                                 "'%s/design.csv' is not the design that the run began with",
@@ -571,10 +367,10 @@ int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, stru
     return 0;
 }
 
-static bool same_texts(char *const *a, size_t a_count, const char *const *b, size_t b_count) {
-    bool same = a_count == b_count;
-    for (size_t i = 0; same && i < a_count; i++)
-        same = strcmp(a[i], b[i]) == 0;
+static bool same_texts(const struct bind_texts *a, const char *const *b, size_t count) {
+    bool same = a->count == count;
+    for (size_t i = 0; same && i < count; i++)
+        same = strcmp(a->items[i], b[i]) == 0;
     return same;
 }
 
@@ -582,12 +378,11 @@ enum inputs_kinship inputs_find_kinship(const struct inputs *inputs, const struc
                                         const struct campaign_overrides *overrides) {
     char hex[HASH_HEX_SIZE];
     cleanup_free char *path = realpath(campaign->document->file, NULL);
-    bool ours =
-        path && strcmp(path, inputs->campaign) == 0 &&
-        same_texts(inputs->settings, inputs->setting_count, overrides->options, overrides->option_count) &&
-        same_texts(inputs->nodes, inputs->node_count, overrides->nodes, overrides->node_count) &&
-        (!overrides->seed || strcmp(overrides->seed, inputs->seed) == 0);
+    bool ours = path && strcmp(path, inputs->campaign.path) == 0 &&
+                same_texts(&inputs->settings, overrides->options, overrides->option_count) &&
+                same_texts(&inputs->nodes, overrides->nodes, overrides->node_count) &&
+                (!overrides->seed || strcmp(overrides->seed, inputs->seed) == 0);
     if (!ours || hash_bytes(campaign->bytes.bytes, campaign->bytes.length, hex) < 0)
         return INPUTS_OTHER;
-    return strcmp(hex, inputs->campaign_sha256) == 0 ? INPUTS_SAME : INPUTS_CHANGED;
+    return strcmp(hex, inputs->campaign.sha256) == 0 ? INPUTS_SAME : INPUTS_CHANGED;
 }

@@ -1,40 +1,45 @@
 /*
- * What a run was made from, so that it can be gone on with: `inputs.json` in its folder says where the
- * campaign, the experiment and the design's file lay, what the command line said over the campaign, and has
- * the hashes of the design and of its order. The run's folder has copies of all of them, and a run that goes
- * on uses the copies; originals that have changed since are told of.
+ * What a run was made from, so that it can be resumed: `inputs.json` in its folder says where the campaign,
+ * the experiment and the files of its design and hosts lay, what the command line said over the campaign, and
+ * has the hashes of the design and of its order. The run's folder has copies of all of them, and a run that
+ * is resumed uses the copies; originals that have changed since are reported.
  */
 #ifndef ASSAY_CAMPAIGN_INPUTS_H
 #define ASSAY_CAMPAIGN_INPUTS_H
 
+#include "engine/documents/bind.h"
 #include "engine/foundation/failure.h"
-#include "engine/foundation/hash.h"
 #include "engine/foundation/text.h"
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/plan.h"
 
 #include <stdbool.h>
 
-/* All strings are owned; NULL where there is none. */
+struct inputs_file {
+    char *path, *sha256;
+};
+
+/* All texts are owned; NULL where there is none. inputs.json has the members but for the first four. */
 struct inputs {
     char *run_folder;        /* the run's, absolute */
-    char *campaign, *folder; /* the campaign's file, and the folder that its paths are relative to */
-    char *experiment;        /* the experiment's folder; NULL: written in the campaign */
-    char *copied_experiment; /* the same in the run's folder */
-    char *source;            /* the folder that its source was copied from; NULL: it has none, or a clone */
-    char *design;            /* the file that the design was read from; NULL: it was generated */
-    char *table;             /* the whole design in the run's folder; NULL: it has no columns */
-    char campaign_sha256[HASH_HEX_SIZE], design_sha256[HASH_HEX_SIZE];
-    char table_sha256[HASH_HEX_SIZE], order_sha256[HASH_HEX_SIZE];
-    char source_sha256[HASH_HEX_SIZE]; /* of its copy, source.tar; "": there is none */
+    char *copied_experiment; /* the experiment in it; NULL: written in the campaign */
+    char *table;             /* the whole design in it; NULL: it has no columns, or will be made anew */
+    bool has_more_spares;    /* than inputs.json says */
+
+    struct inputs_file campaign;
+    char *folder;              /* that the campaign's paths are relative to */
+    char *experiment;          /* the experiment's folder; NULL: written in the campaign */
+    struct inputs_file source; /* the folder that its source was copied from (NULL: from a copy), and the hash
+                                  of the copy, source.tar; both NULL: it has none, or a clone */
+    struct bind_texts originals; /* files that the campaign was read from: itself, its hosts and design */
+    bool columns;                /* the design has some, and they are known */
+    char *table_sha256, *order_sha256;
     char *seed;
-    char **settings, **nodes; /* the command line's --set and --nodes */
-    size_t setting_count, node_count;
-    char **hosts, **spares; /* of a testbed of hosts: their names, since lists in files may be gone */
-    size_t host_count, spare_count;
-    char **executables; /* files of the copied experiment: members of archives have no permission bits */
-    size_t executable_count;
-    bool has_more_spares; /* than inputs.json says */
+    struct bind_texts settings, nodes; /* the command line's --set and --nodes */
+    struct bind_texts hosts,
+        spares;                    /* of a testbed of hosts: their names, since lists in files may be gone */
+    struct bind_texts executables; /* files of the copied experiment: members of archives have no
+                                      permission bits */
     struct plan_facts
         facts; /* that the design was made with, once they are known and if it depends on them */
 };
@@ -52,12 +57,8 @@ void inputs_clear(struct inputs *inputs);
  * are the same, or gone. Of folders the files count that were copied: new ones are no concern of the run's.
  */
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure);
-/* The names of nodes and spares, of a run that was begun before they were kept; CAMPAIGN: its own, as it was.
- */
-int inputs_take_names(struct inputs *inputs, const struct campaign *campaign, struct failure *failure);
 /* More spares, by LISTS of nodes, or @FILE; those that are there already are skipped. run_resume() keeps
- * them.
- */
+ * them. */
 int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count, struct failure *failure);
 /* Writes inputs.json as it is now. */
 int inputs_save(const struct inputs *inputs, struct failure *failure);

@@ -2,11 +2,11 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/host-list.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/nodes/out.h"
 #include "engine/run/record/ledger.h"
 #include "engine/run/run-state.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,38 +38,26 @@ size_t placement_place(const struct run *run, const struct run_node *node, size_
     return ledger_place(run->ledger, node->name, core);
 }
 
-static int add_share(struct placement *placement, struct run_node *node, size_t first, size_t count) {
-    struct placement_share *share = &placement->shares[placement->count];
-    share->pus = calloc(count + 1, sizeof *share->pus);
-    if (!share->pus)
-        return -ENOMEM;
-    placement->count++;
-    share->node = node;
-    share->pu_count = count;
+static void add_share(struct placement *placement, struct run_node *node, size_t first, size_t count) {
+    struct placement_share *share = &placement->shares[placement->count++];
+    *share = (struct placement_share){node, xcalloc(count + 1, sizeof *share->pus), count};
     for (size_t i = 0; i < count; i++)
         share->pus[i] = node->cores[first + i]->index;
-    return 0;
 }
 
 int placement_init(struct placement *placement, const struct run *run, struct run_node *node, size_t i,
                    struct failure *failure) {
     bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB,
          core = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE;
-    *placement = (struct placement){
-        .place = placement_place(run, node, i),
-        .node = node,
-        .shares = calloc(job ? run->node_count : 1, sizeof *placement->shares),
-    };
-    int r = placement->place == SIZE_MAX || !placement->shares ? -ENOMEM : 0;
-    if (r == 0 && !job)
-        r = add_share(placement, node, core ? i : 0, core ? 1 : node->core_count);
-    for (size_t k = 0; r == 0 && job && k < run->node_count; k++)
-        if (run_node_is_in(&run->nodes[k]))
-            r = add_share(placement, &run->nodes[k], 0, run->nodes[k].core_count);
-    if (r < 0) {
-        placement_clear(placement);
+    *placement = (struct placement){.place = placement_place(run, node, i)};
+    if (placement->place == SIZE_MAX)
         return failure_memory(failure);
-    }
+    placement->shares = xcalloc(run->node_count, sizeof *placement->shares);
+    if (!job)
+        add_share(placement, node, core ? i : 0, core ? 1 : node->core_count);
+    for (size_t k = 0; job && k < run->node_count; k++)
+        if (run_node_is_in(&run->nodes[k]))
+            add_share(placement, &run->nodes[k], 0, run->nodes[k].core_count);
     placement->core = ledger_place_core(run->ledger, placement->place);
     placement->node = placement->shares[0].node;
     return 0;
@@ -90,10 +78,10 @@ bool placement_has(const struct placement *placement, const struct run_node *nod
 }
 
 int placement_append_nodes(const struct placement *placement, size_t count, struct text *text) {
-    cleanup_free const char **names = calloc(count + 1, sizeof *names);
-    for (size_t i = 0; names && i < count; i++)
+    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
         names[i] = placement->shares[i].node->name;
-    return names ? host_list_fold(names, count, text) : -ENOMEM;
+    return host_list_fold(names, count, text);
 }
 
 int64_t placement_time_of(const struct placement *placement, size_t i, int64_t first_ns) {

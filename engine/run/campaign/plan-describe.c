@@ -2,11 +2,11 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/run/campaign/experiment-command.h"
 #include "engine/run/campaign/source-files.h"
-#include "engine/run/campaign/state-describe.h"
 #include "engine/run/measure/settling.h"
 
 #include <errno.h>
@@ -20,68 +20,58 @@ enum {
     BLOCKS_SHOWN = 24,
 };
 
-static int append_command(const struct plan *plan, const struct experiment_command *command,
-                          const struct plan_values *values, struct text *ret, struct failure *failure) {
+static int append_commands(const struct plan *plan, const struct experiment_command *commands, size_t count,
+                           const struct plan_values *values, struct text *ret, struct failure *failure) {
     struct experiment_values usable = plan_values_view(values);
-    char **arguments;
-    int r =
-        experiment_command_arguments(command, plan->campaign->experiment->file, &usable, &arguments, failure);
-    if (r < 0)
-        return r;
-    text_append_string(ret, "             ");
-    r = experiment_command_describe(arguments, ret);
-    text_append_character(ret, '\n');
-    experiment_arguments_free(arguments);
-    return r < 0 ? failure_memory(failure) : 0;
+    for (size_t i = 0; i < count; i++) {
+        char **arguments;
+        int r = experiment_command_arguments(&commands[i], plan->campaign->experiment->file, &usable,
+                                             &arguments, failure);
+        if (r < 0)
+            return r;
+        text_append_string(ret, "             ");
+        experiment_command_describe(arguments, ret);
+        text_append_character(ret, '\n');
+        experiment_arguments_free(arguments);
+    }
+    return 0;
 }
 
-/* "/home/me/triad (3 files, 12.1 KiB)" */
-static int append_files(const struct source_choice *choice, struct text *ret, struct failure *failure) {
+/* "files of     /home/me/triad (3 files, 12.1 KiB)" */
+static int append_files(const char *what, const struct source_choice *choice, struct text *ret,
+                        struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
     int r = source_files_read(choice, &files, failure);
-    if (r < 0)
-        return r;
-    text_printf(ret, "%s (", choice->folder);
+    text_printf(ret, "%-12s %s (", what, choice->folder);
     source_files_describe(&files, ret);
-    return text_append_string(ret, ")\n") < 0 ? failure_memory(failure) : 0;
+    text_append_string(ret, ")\n");
+    return r;
 }
 
-/* RUNS: the folder for them. */
-static int append_preparation(const struct experiment *experiment, const char *runs, struct text *ret,
-                              struct failure *failure) {
-    int r = 0;
-    text_append_string(ret, "  prepare");
-    if (experiment->packages.count) {
-        text_append_string(ret, "    packages:");
-        for (size_t i = 0; i < experiment->packages.count; i++)
-            text_printf(ret, " %s", experiment->packages.items[i]);
-        text_append_string(ret, "\n         ");
-    }
+/* What is brought to the nodes. RUNS: the folder for them. */
+static int append_needs(const struct experiment *experiment, const char *runs, struct text *ret,
+                        struct failure *failure) {
+    const struct experiment_source *source = &experiment->source;
+    struct source_choice own = {.folder = experiment->folder, .skip_hidden = true, .runs = runs},
+                         other = {.folder = source->folder, .ignore = &source->ignore, .runs = runs};
     cleanup(text_clear) struct text software;
     text_init(&software, EXPERIMENT_ARGUMENT_MOST);
-    if (software_settings_describe(&experiment->software, &software) < 0)
-        return failure_memory(failure);
+    for (size_t i = 0; i < experiment->packages.count; i++)
+        text_printf(ret, "%-12s %s\n", i ? "" : "packages", experiment->packages.items[i]);
+    software_settings_describe(&experiment->software, &software);
     if (software.length)
-        text_printf(ret, "    %s\n         ", software.bytes);
-    if (experiment->source.git)
-        text_printf(ret, "    source: %s%s%s\n", experiment->source.git, experiment->source.at ? " at " : "",
-                    experiment->source.at ? experiment->source.at : "");
-    else
-        text_append_string(ret, experiment->source.folder ? "    source: " : "    files of ");
-    if (experiment->source.folder && experiment->source.recorded)
-        text_printf(ret, "as recorded in %s\n", file_base_name(experiment->source.recorded));
-    else if (experiment->source.folder)
-        r = append_files(&(struct source_choice){.folder = experiment->source.folder,
-                                                 .ignore = &experiment->source.ignore,
-                                                 .runs = runs},
-                         ret, failure);
-    else if (!experiment->source.git && experiment->folder)
-        r = append_files(
-            &(struct source_choice){.folder = experiment->folder, .skip_hidden = true, .runs = runs}, ret,
-            failure);
-    else if (!experiment->source.git)
-        text_append_string(ret, "the campaign\n");
-    return r;
+        text_printf(ret, "%-12s %s\n", "software", software.bytes);
+    if (source->folder && !source->recorded)
+        return append_files("source", &other, ret, failure);
+    if (source->git && source->at)
+        text_printf(ret, "%-12s %s at %s\n", "source", source->git, source->at);
+    else if (source->git)
+        text_printf(ret, "%-12s %s\n", "source", source->git);
+    else if (source->folder)
+        text_printf(ret, "%-12s as recorded in %s\n", "source", file_base_name(source->recorded));
+    else if (experiment->folder)
+        return append_files("files of", &own, ret, failure);
+    return 0;
 }
 
 static void append_units(const struct plan *plan, struct text *ret) {
@@ -110,14 +100,13 @@ static int append_start(const struct plan *plan, const struct plan_values *value
                         struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     struct experiment_values view = plan_values_view(values);
-    int r = 0;
     if (experiment_has_ranks(experiment))
         text_append_string(ret, "             ranks, each of which does:\n");
-    for (size_t i = 0; r == 0 && i < experiment->job.file_count; i++) {
+    for (size_t i = 0; i < experiment->job.file_count; i++) {
         cleanup_free char *text = NULL;
-        r = experiment_file_fill(&experiment->job.files[i], experiment->file, &view, &text, failure);
+        int r = experiment_file_fill(&experiment->job.files[i], experiment->file, &view, &text, failure);
         if (r < 0)
-            break;
+            return r;
         text_printf(ret, "             file %s, for the first row:\n", experiment->job.files[i].name);
         for (const char *line = text; *line;) {
             size_t length = strcspn(line, "\n");
@@ -125,54 +114,32 @@ static int append_start(const struct plan *plan, const struct plan_values *value
             line += length + (line[length] == '\n');
         }
     }
-    return r;
-}
-
-/* What a column of the design is headed by. */
-struct heading {
-    const char *name, *unit;
-    int width;
-};
-
-static struct heading heading_of(const struct plan *plan, size_t i) {
-    const struct experiment *experiment = plan->campaign->experiment;
-    struct heading heading = {.name = plan->design->columns[i].name, .unit = ""};
-    if (i < experiment->factor_count && strcmp(experiment->factors[i].unit, "1") != 0)
-        heading.unit = experiment->factors[i].unit;
-    size_t name = strlen(heading.name), unit = strlen(heading.unit), widest = name > unit ? name : unit;
-    const struct labels *labels = &plan->design->columns[i].labels;
-    for (size_t code = 0; code < labels->count; code++)
-        if (strlen(labels->items[code]) > widest)
-            widest = strlen(labels->items[code]);
-    widest = widest < 24 ? widest : 24;
-    heading.width = widest > 8 ? (int)widest : 8;
-    return heading;
+    return 0;
 }
 
 static void append_first_units(const struct plan *plan, struct text *ret) {
+    const struct experiment *experiment = plan->campaign->experiment;
     size_t positions = plan_positions(plan), columns = plan->design->column_count;
+    cleanup_free int *widths = xcalloc(columns + 1, sizeof *widths);
     if (columns == 0)
         return;
     text_append_string(ret, "\nThe first units:\n\n  order  row  repetition");
     for (size_t i = 0; i < columns; i++) {
-        struct heading heading = heading_of(plan, i);
-        text_printf(ret, "%*s", heading.width + 2, heading.name);
-    }
-    text_append_string(ret, "\n                       ");
-    for (size_t i = 0; i < columns; i++) {
-        struct heading heading = heading_of(plan, i);
-        text_printf(ret, "%*s", heading.width + 2, heading.unit);
+        const char *unit = i < experiment->factor_count ? experiment->factors[i].unit : "1";
+        bool has_unit = strcmp(unit, "1") != 0;
+        cleanup_free char *heading = xformat("%s%s%s%s", plan->design->columns[i].name, has_unit ? " (" : "",
+                                             has_unit ? unit : "", has_unit ? ")" : "");
+        widths[i] = 2 + (int)(strlen(heading) > 8 ? strlen(heading) : 8);
+        text_printf(ret, "%*s", widths[i], heading);
     }
     text_append_character(ret, '\n');
     for (size_t at = 0; at < positions && at < UNITS_SHOWN; at++) {
         size_t row = design_order_row(plan->order, at);
+        char buffer[NUMBER_TEXT_SIZE];
         text_printf(ret, "  %5zu  %3zu  %10zu", at + 1, row + 1,
                     design_order_repetition(plan->order, at) + 1);
-        for (size_t i = 0; i < columns; i++) {
-            char buffer[NUMBER_TEXT_SIZE];
-            text_printf(ret, "%*s", heading_of(plan, i).width + 2,
-                        design_value(plan->design, row, i, buffer));
-        }
+        for (size_t i = 0; i < columns; i++)
+            text_printf(ret, "%*s", widths[i], design_value(plan->design, row, i, buffer));
         text_append_character(ret, '\n');
     }
     if (positions > UNITS_SHOWN)
@@ -192,27 +159,24 @@ static size_t count_rows(const struct plan *plan, const struct design_block *blo
     return rows;
 }
 
-static int append_blocks(const struct plan *plan, struct text *ret, struct failure *failure) {
+static void append_blocks(const struct plan *plan, struct text *ret) {
     const struct design_order *order = plan->order;
     if (plan_control_count(plan) == 0)
-        return 0;
+        return;
     cleanup_free bool *seen = xcalloc(plan->design->row_count, sizeof *seen);
     text_printf(
         ret,
         "\nThe blocks: %zu of %zu state%s of the controls, in this order:\n\n  block   units    rows  "
         "state\n",
         order->block_count, order->state_count, order->state_count == 1 ? "" : "s");
-    int r = 0;
-    for (size_t b = 0; r == 0 && b < order->block_count && b < BLOCKS_SHOWN; b++) {
+    for (size_t b = 0; b < order->block_count && b < BLOCKS_SHOWN; b++) {
         const struct design_block *block = &order->blocks[b];
         text_printf(ret, "  %5zu  %6zu  %6zu  ", b + 1, block->count, count_rows(plan, block, seen));
-        r = plan_append_state(plan, block->row, ret);
-        if (r == 0)
-            r = text_append_character(ret, '\n');
+        plan_append_state(plan, block->row, ret);
+        text_append_character(ret, '\n');
     }
-    if (r == 0 && order->block_count > BLOCKS_SHOWN)
-        r = text_printf(ret, "  ... and %zu more\n", order->block_count - BLOCKS_SHOWN);
-    return r < 0 ? failure_memory(failure) : 0;
+    if (order->block_count > BLOCKS_SHOWN)
+        text_printf(ret, "  ... and %zu more\n", order->block_count - BLOCKS_SHOWN);
 }
 
 /* Which values will be others on other nodes. */
@@ -251,63 +215,68 @@ static void append_costs(const struct plan *plan, struct text *ret) {
         text_append_string(ret, "Time to measure: unknown; the experiment has no estimate.\n");
 }
 
+/* What is done before a unit, with it, and after all. */
+static int append_phases(const struct plan *plan, struct plan_values *values, struct text *ret,
+                         struct failure *failure) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    const char *each = plan_control_count(plan) ? ", before each block" : "";
+    text_append_string(ret,
+                       "\nPhases:\n\n  reserve    the nodes\n  deploy     the agent, where it is not yet\n"
+                       "  connect    to the agents, and their clocks against ours\n"
+                       "  inspect    what the nodes are, whether they differ, and whether the design fits\n"
+                       "  prepare    packages, software and source\n");
+    int r = append_commands(plan, experiment->setup, experiment->setup_count, values, ret, failure);
+    if (r < 0)
+        return r;
+    text_printf(ret,
+                "  control    as said above, all else is left as it is found%s\n  warm-up    likewise%s\n",
+                each, each);
+    append_units(plan, ret);
+    if (experiment->streamed)
+        plan_values_set_block(values, plan, 0, 1, failure);
+    else
+        plan_values_set_unit(values, plan, 0, 1, failure);
+    r = append_start(plan, values, ret, failure);
+    if (r == 0)
+        r = append_commands(plan, &experiment->run, 1, values, ret, failure);
+    text_append_string(ret, "  collect    clocks again, software, and what the agents cost\n");
+    if (r == 0)
+        r = append_commands(plan, experiment->teardown, experiment->teardown_count, values, ret, failure);
+    text_append_string(ret, "  restore    every control that was changed, as it was found\n"
+                            "  seal       the archive\n  release    the nodes\n");
+    return r;
+}
+
 int plan_describe(const struct plan *plan, const char *runs, struct text *ret, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;
-    struct plan_values values = {0};
-    int r = plan_values_new(plan, 1, &values, failure);
+    cleanup(plan_values_clear) struct plan_values values = {0};
+    plan_values_new(plan, 1, &values, failure);
     /* How many cores a node has is not known before it was asked. */
-    if (r == 0 && experiment->placement == EXPERIMENT_PLACEMENT_NODE) {
+    if (experiment->placement == EXPERIMENT_PLACEMENT_NODE) {
         free(values.values[0]);
-        values.values[0] = strdup("CORES");
-        if (!values.values[0])
-            r = failure_memory(failure);
+        values.values[0] = xstrdup("CORES");
     }
-    if (r < 0)
-        return r;
     text_printf(ret, "campaign     %s\nexperiment   %s%s%s\ntestbed      %s: %s\n", campaign->name,
                 experiment->name, experiment->summary ? ": " : "",
                 experiment->summary ? experiment->summary : "", campaign->testbed.backend->name,
                 campaign->testbed.backend->summary);
-    r = campaign->testbed.backend->describe(campaign->testbed.settings, ret);
-    if (r < 0) {
-        plan_values_clear(&values);
+    if (campaign->testbed.backend->describe(campaign->testbed.settings, ret) < 0)
         return failure_memory(failure);
-    }
     for (size_t i = 0; i < experiment->option_count; i++)
-        text_printf(ret, "%-12s %s = %s%s\n", i ? "" : "options", experiment->options[i].name,
+        text_printf(ret, "%-12s %s = %s%s\n", i ? "" : "options", experiment->options[i].factor.name,
                     experiment->options[i].value, experiment->options[i].given ? "" : " (default)");
-    text_append_string(ret,
-                       "\nPhases:\n\n  reserve    the nodes\n  deploy     the agent, where it is not yet\n"
-                       "  connect    to the agents, and their clocks against ours\n"
-                       "  inspect    what the nodes are, whether they differ, and whether the design fits\n");
-    r = append_preparation(experiment, runs, ret, failure);
-    for (size_t i = 0; r == 0 && i < experiment->setup_count; i++)
-        r = append_command(plan, &experiment->setup[i], &values, ret, failure);
-    state_describe(campaign, plan_control_count(plan) > 0, ret);
-    append_units(plan, ret);
+    settings_describe(campaign, ret);
+    int r = append_needs(experiment, runs, ret, failure);
     if (r == 0)
-        r = experiment->streamed ? plan_values_set_block(&values, plan, 0, 1, failure)
-                                 : plan_values_set_unit(&values, plan, 0, 1, failure);
-    if (r == 0)
-        r = append_start(plan, &values, ret, failure);
-    if (r == 0)
-        r = append_command(plan, &experiment->run, &values, ret, failure);
-    state_describe_watch(campaign, ret);
-    state_describe_loss(campaign, ret);
-    text_append_string(ret, "  collect    clocks again, software, and what the agents cost\n");
-    for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
-        r = append_command(plan, &experiment->teardown[i], &values, ret, failure);
-    state_describe_restore(campaign, plan_control_count(plan) > 0, ret);
-    text_append_string(ret, "  seal       the archive\n  release    the nodes\n");
-    if (r == 0)
-        r = append_blocks(plan, ret, failure);
+        r = append_phases(plan, &values, ret, failure);
+    if (r < 0)
+        return r;
+    append_blocks(plan, ret);
     append_first_units(plan, ret);
     append_facts(plan, ret);
     append_costs(plan, ret);
-    walltime_settings_describe(&campaign->walltime, ret);
-    plan_values_clear(&values);
-    return r;
+    return 0;
 }
 
 /* ---- For programs */
@@ -316,7 +285,7 @@ void plan_add_options(const struct plan *plan, cJSON *object) {
     const struct experiment *experiment = plan->campaign->experiment;
     cJSON *options = json_add_object(object, "options");
     for (size_t i = 0; i < experiment->option_count; i++)
-        json_add_string(options, experiment->options[i].name, experiment->options[i].value);
+        json_add_string(options, experiment->options[i].factor.name, experiment->options[i].value);
 }
 
 void plan_add_seed(const struct plan *plan, cJSON *object) {
@@ -328,17 +297,9 @@ void plan_add_seed(const struct plan *plan, cJSON *object) {
     json_add_string(object, "order", design_order_kind_name(plan->order->kind));
 }
 
-void plan_add_facts(const struct plan_facts *facts, cJSON *object) {
-    json_add_double(object, "run_nodes", facts->nodes);
-    json_add_double(object, "node_cores", facts->cores);
-    json_add_double(object, "node_memory", facts->memory);
-}
-
-static int add_blocks(const struct plan *plan, cJSON *object) {
-    cleanup_free bool *seen = calloc(plan->design->row_count, sizeof *seen);
+static void add_blocks(const struct plan *plan, cJSON *object) {
+    cleanup_free bool *seen = xcalloc(plan->design->row_count, sizeof *seen);
     cJSON *blocks = json_add_array(object, "blocks");
-    if (!seen)
-        return -ENOMEM;
     for (size_t b = 0; b < plan->order->block_count; b++) {
         const struct design_block *block = &plan->order->blocks[b];
         cJSON *item = json_add_object(blocks, NULL);
@@ -350,44 +311,90 @@ static int add_blocks(const struct plan *plan, cJSON *object) {
         for (size_t i = 0; i < plan_control_count(plan); i++)
             json_add_string(controls, plan_control_name(plan, i), plan_control_value(plan, block->row, i));
     }
-    return 0;
 }
 
-cJSON *plan_resolve(const struct plan *plan) {
-    const struct campaign *campaign = plan->campaign;
-    const struct experiment *experiment = campaign->experiment;
-    cJSON *object = cJSON_CreateObject();
-    if (!object)
-        return NULL;
-    json_add_string(object, "name", campaign->name);
+/* What follows from all the rest. */
+static void add_resolved(const struct plan *plan, cJSON *object) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    const char *model = plan->campaign->walltime.model;
+    char sha256[HASH_HEX_SIZE];
     json_add_string(object, "experiment", experiment->name);
-    json_add_string(object, "testbed", campaign->testbed.backend->name);
-    campaign->testbed.backend->resolve(campaign->testbed.settings,
-                                       json_add_object(object, "testbed_settings"));
-    plan_add_options(plan, object);
-    state_resolve(campaign, object);
-    walltime_settings_resolve(&campaign->walltime, json_add_object(object, "walltime"));
     plan_add_seed(plan, object);
     if (plan->uses_facts) {
         cJSON *facts = json_add_object(object, "facts");
-        plan_add_facts(&plan->facts, facts);
+        bind_resolve(plan_fact_fields, PLAN_FACTS, &plan->facts, facts);
         json_add_boolean(facts, "guessed", !plan->facts.known);
     }
     json_add_uint64(object, "rows", plan->design->row_count);
     json_add_uint64(object, "repetitions", plan->order->repetitions);
     json_add_uint64(object, "positions", plan_positions(plan));
     settling_resolve(plan, object);
-    if (add_blocks(plan, object) < 0) {
-        cJSON_Delete(object);
-        return NULL;
-    }
     json_add_string(object, "placement", experiment_placement_name(experiment->placement));
     if (plan->memory > 0)
         json_add_double(object, "memory_per_process_bytes", plan->memory);
     if (plan->seconds >= 0)
         json_add_double(object, "estimated_seconds", plan->seconds);
+    if (model && hash_file(model, sha256, NULL, NULL) == 0)
+        json_add_string(object, "walltime_model_sha256", sha256);
     cJSON *maxima = json_add_object(object, "maxima");
     for (size_t i = 0; i < experiment->maximum_count; i++)
         json_add_double(maxima, experiment->maxima[i].name, plan->maxima[i]);
+    add_blocks(plan, object);
+}
+
+/* The table lies beside the resolved campaign once it is known; how often, in which order and until when its
+ * rows are measured is as it was written. */
+static void add_design(const struct plan *plan, cJSON *object) {
+    static const char *const kept[] = {"repetitions", "repeat", "blocks", "order"};
+    const struct design_specification *design = plan->campaign->design;
+    const struct document_node *node = plan->campaign->design_node;
+    bool is_known = plan->facts.known || !plan->uses_facts;
+    char seed[NUMBER_TEXT_SIZE];
+    cJSON *item =
+        !is_known && node && node->kind == DOCUMENT_MAPPING ? json_from_node(node) : cJSON_CreateObject();
+    for (size_t i = 0; is_known && i < sizeof kept / sizeof *kept; i++)
+        if (document_get(node, kept[i]))
+            cJSON_AddItemToObject(item, kept[i], json_from_node(document_get(node, kept[i])));
+    cJSON_DeleteItemFromObjectCaseSensitive(item, "seed");
+    cJSON_DeleteItemFromObjectCaseSensitive(item, "file");
+    if (is_known && plan->design->column_count > 0)
+        json_add_string(item, "file", CAMPAIGN_DESIGN_COPY);
+    else if (!is_known && design->file)
+        json_add_string(item, "file", design->file);
+    number_format_uint64(design_specification_seed(design), seed);
+    json_add_string(item, "seed", seed);
+    cJSON_AddItemToObject(object, "design", item);
+}
+
+static void add_testbed(const struct testbed_choice *testbed, cJSON *object) {
+    cJSON *settings = cJSON_CreateObject();
+    testbed->backend->resolve(testbed->settings, settings);
+    if (settings && settings->child) {
+        cJSON_AddItemToObject(object, "testbed", settings);
+        return;
+    }
+    cJSON_Delete(settings);
+    json_add_string(object, "testbed", testbed->backend->name);
+}
+
+cJSON *plan_resolve(const struct plan *plan) {
+    static const struct bind_field packages = {.key = "packages", .type = BIND_TEXTS};
+    const struct campaign *campaign = plan->campaign;
+    const struct experiment *experiment = campaign->experiment;
+    cJSON *object = cJSON_CreateObject();
+    if (!object)
+        return NULL;
+    if (experiment->folder)
+        json_add_string(object, "experiment", CAMPAIGN_EXPERIMENT_COPY);
+    else
+        cJSON_AddItemToObject(object, "experiment",
+                              json_from_node(document_get(campaign->document->root, "experiment")));
+    add_testbed(&campaign->testbed, object);
+    settings_resolve(campaign, object);
+    plan_add_options(plan, object);
+    bind_resolve(&packages, 1, &experiment->packages, object);
+    bind_resolve(software_fields, SOFTWARE_FIELDS, &experiment->software, object);
+    add_design(plan, object);
+    add_resolved(plan, json_add_object(object, "resolved"));
     return object;
 }

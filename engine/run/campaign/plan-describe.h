@@ -13,8 +13,6 @@ int plan_describe(const struct plan *plan, const char *runs, struct text *ret, s
 
 /* campaign.resolved.json: every default filled in. The caller's; NULL when out of memory. */
 cJSON *plan_resolve(const struct plan *plan);
-/* "run_nodes", "node_cores" and "node_memory", by which a run that goes on makes its plan again. */
-void plan_add_facts(const struct plan_facts *facts, cJSON *object);
 /* Two parts of it that run.json has too: `options`; and `seed`, `generator`, `order`. */
 void plan_add_options(const struct plan *plan, cJSON *object);
 void plan_add_seed(const struct plan *plan, cJSON *object);

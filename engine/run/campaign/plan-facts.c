@@ -15,32 +15,24 @@
 /* ---- Guesses ---------------------------------------------------------------------------------------------
  */
 
-/* Is CPU the first of its physical core's that this process may use? Where the kernel does not say, it is. */
-static bool is_first_sibling(unsigned cpu, const cpu_set_t *allowed) {
-    char path[96];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
-    struct text siblings;
-    text_init(&siblings, 4096);
-    bool first = true;
-    if (file_read(path, &siblings, NULL) == 0) /* "0,4" or "0-1" */
-        for (char *at = siblings.bytes; first && at[0] >= '0' && at[0] <= '9';) {
-            unsigned long low = strtoul(at, &at, 10), high = *at == '-' ? strtoul(at + 1, &at, 10) : low;
-            for (; first && low <= high && low < cpu; low++)
-                first = low >= CPU_SETSIZE || !CPU_ISSET(low, allowed);
-            at += *at == ',';
-        }
-    text_clear(&siblings);
-    return first;
-}
-
+/* Physical cores of which this process may use a CPU: each by the first CPU that it has. */
 static double count_cores(void) {
-    cpu_set_t allowed;
-    double cores = 0;
+    cpu_set_t allowed, cores;
+    CPU_ZERO(&cores);
     if (sched_getaffinity(0, sizeof allowed, &allowed) < 0)
         return 1;
-    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        cores += CPU_ISSET(cpu, &allowed) && is_first_sibling(cpu, &allowed);
-    return cores;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        char path[96];
+        unsigned long first = cpu; /* where the kernel does not say */
+        cleanup(text_clear) struct text siblings;
+        text_init(&siblings, 4096);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
+        if (CPU_ISSET(cpu, &allowed) && file_read(path, &siblings, NULL) == 0) /* "0,4" or "0-1" */
+            first = strtoul(siblings.bytes, NULL, 10);
+        if (CPU_ISSET(cpu, &allowed) && first < CPU_SETSIZE)
+            CPU_SET(first, &cores);
+    }
+    return CPU_COUNT(&cores);
 }
 
 static double find_memory(void) {

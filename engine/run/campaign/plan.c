@@ -17,10 +17,17 @@ void plan_cleanup(struct plan **plan) {
     plan_free(*plan);
 }
 
+#define FACT(key_, member) BIND_RANGED(key_, BIND_NUMBER, plan_facts, member, 1, INFINITY)
+const struct bind_field plan_fact_fields[PLAN_FACTS] = {
+    {FACT("run_nodes", nodes)},
+    {FACT("node_cores", cores)},
+    {FACT("node_memory", memory)},
+};
+
 static int check_conditions(const struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     int r = 0;
-    for (size_t i = 0; r == 0 && i < experiment->condition_count; i++)
+    for (size_t i = 0; r == 0 && !plan->is_tentative && i < experiment->condition_count; i++)
         r = design_require(plan->design, experiment->conditions[i], failure);
     return r;
 }
@@ -87,54 +94,52 @@ static int check_texts(const struct plan *plan, struct failure *failure) {
 /* Better said now than by a node: a value that no node could take. */
 static int check_controls(const struct plan *plan, struct failure *failure) {
     const struct document *document = plan->campaign->document;
-    for (size_t i = 0; i < plan_control_count(plan); i++)
-        for (size_t k = 0; k < CONTROL_KINDS; k++) {
-            const struct document_node *at =
-                document_get(document_get(document->root, "controls"), control_kind_names[k]);
-            if (at && strcmp(plan_control_name(plan, i), control_kind_names[k]) == 0)
-                return failure_input(failure, document->file, at->line, at->column,
-                                     "'%s' is set here for all of the run, and by the design's column '%s%s'",
-                                     control_kind_names[k], CONTROL_PREFIX, control_kind_names[k]);
-        }
+    const struct document_node *controls = document_get(document->root, "controls");
     const struct design *design = plan->design;
     for (size_t i = 0; i < plan_control_count(plan); i++) {
-        const struct design_column *column = &design->columns[first_control(plan) + i];
-        cleanup_free bool *bad = xcalloc(column->labels.count + 1, sizeof *bad);
-        const char *name = plan_control_name(plan, i);
-        for (size_t code = 0; code < column->labels.count; code++)
-            bad[code] = control_value_expectation(name, column->labels.items[code]) != NULL;
-        for (size_t row = 0; row < design->row_count; row++)
-            if (bad[column->codes[row]]) {
-                const char *value = plan_control_value(plan, row, i);
-                return design_failure(design, row, failure, "'%s' is '%.64s', expected %s", column->name,
-                                      value, control_value_expectation(name, value));
-            }
+        const char *name = plan_control_name(plan, i),
+                   *column = design->columns[first_control(plan) + i].name;
+        const struct document_node *at = document_get(controls, name);
+        if (at)
+            return bind_refuse(document, at, failure,
+                               "'%s' is set here for all of the run, and by the design's column '%s'", name,
+                               column);
+        for (size_t row = 0; row < design->row_count; row++) {
+            const char *value = plan_control_value(plan, row, i),
+                       *expected = control_value_expectation(name, value);
+            if (expected)
+                return design_failure(design, row, failure, "'%s' is '%.64s', expected %s", column, value,
+                                      expected);
+        }
     }
     return 0;
+}
+
+static int check_list(const struct experiment_command *commands, size_t count, const char *file,
+                      const struct plan_values *values, struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = experiment_command_check(&commands[i], file, plan_values_view(values), failure);
+    return r;
 }
 
 /* Whether every command finds the values that it asks for: better said now than after an hour of setup. */
 static int check_commands(const struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
-    struct plan_values values = {0};
-    int r = plan_values_new(plan, 1, &values, failure);
-    for (size_t i = 0; r == 0 && i < experiment->setup_count; i++)
-        r = experiment_command_check(&experiment->setup[i], experiment->file, plan_values_view(&values),
-                                     failure);
-    for (size_t i = 0; r == 0 && i < experiment->teardown_count; i++)
-        r = experiment_command_check(&experiment->teardown[i], experiment->file, plan_values_view(&values),
-                                     failure);
+    cleanup(plan_values_clear) struct plan_values values = {0};
+    plan_values_new(plan, 1, &values, failure);
+    int r = check_list(experiment->setup, experiment->setup_count, experiment->file, &values, failure);
     if (r == 0)
-        r = experiment->streamed ? plan_values_set_block(&values, plan, 0, 1, failure)
-                                 : plan_values_set_unit(&values, plan, 0, 1, failure);
-    if (r == 0)
-        r = experiment_command_check(&experiment->run, experiment->file, plan_values_view(&values), failure);
-    plan_values_clear(&values);
-    return r;
+        r = check_list(experiment->teardown, experiment->teardown_count, experiment->file, &values, failure);
+    if (experiment->streamed)
+        plan_values_set_block(&values, plan, 0, 1, failure);
+    else
+        plan_values_set_unit(&values, plan, 0, 1, failure);
+    return r < 0 ? r : check_list(&experiment->run, 1, experiment->file, &values, failure);
 }
 
-int plan_given(const struct experiment *experiment, const struct plan_facts *facts, struct design_given **ret,
-               size_t *ret_count) {
+struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
+                                size_t *ret_count) {
     struct design_given *given = xcalloc(PLAN_FACTS + experiment->option_count, sizeof *given);
     /* A unit that is placed on one node has no others. */
     bool job = experiment->placement == EXPERIMENT_PLACEMENT_JOB;
@@ -145,22 +150,18 @@ int plan_given(const struct experiment *experiment, const struct plan_facts *fac
     for (size_t i = 0; i < experiment->option_count; i++) {
         const struct experiment_option *option = &experiment->options[i];
         double value;
-        if ((option->type == EXPERIMENT_OPTION_INTEGER || option->type == EXPERIMENT_OPTION_NUMBER) &&
+        if (option->factor.type != DESIGN_TEXT &&
             number_parse_double(option->value, strlen(option->value), &value))
-            given[(*ret_count)++] = (struct design_given){option->name, value, false};
+            given[(*ret_count)++] = (struct design_given){option->factor.name, value, false};
     }
-    *ret = given;
-    return 0;
+    return given;
 }
 
 static int make_design(struct plan *plan, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;
-    cleanup_free struct design_given *given = NULL;
-    size_t given_count = 0;
-    int r = plan_given(experiment, &plan->facts, &given, &given_count);
-    if (r < 0)
-        return r;
+    size_t given_count;
+    cleanup_free struct design_given *given = plan_given(experiment, &plan->facts, &given_count);
     struct design_factors factors = {.items = experiment->factors,
                                      .count = experiment->factor_count,
                                      .file = experiment->file,
@@ -168,7 +169,7 @@ static int make_design(struct plan *plan, struct failure *failure) {
                                      .given_count = given_count,
                                      .facts_are_guessed =
                                          !plan->facts.known && campaign->testbed.backend != &testbed_local};
-    r = design_specification_make(campaign->design, &factors, &plan->design, &plan->order, failure);
+    int r = design_specification_make(campaign->design, &factors, &plan->design, &plan->order, failure);
     if (r < 0)
         return r;
     plan->uses_facts = design_uses_facts(plan->design);
@@ -187,8 +188,8 @@ static int check_shapes(struct plan *plan, struct failure *failure) {
     plan->ranks_per_node = 1;
     if (plan->is_tentative || (experiment->placement == EXPERIMENT_PLACEMENT_CORE))
         return 0;
-    cleanup_free double *values = calloc(plan->design->column_count + 1, sizeof *values);
-    int r = values ? 0 : failure_memory(failure);
+    cleanup_free double *values = xcalloc(plan->design->column_count + 1, sizeof *values);
+    int r = 0;
     for (size_t row = 0; r == 0 && row < plan->design->row_count; row++) {
         struct experiment_shape shape;
         design_numbers(plan->design, row, values);
@@ -205,9 +206,7 @@ static int check_shapes(struct plan *plan, struct failure *failure) {
 
 int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
              struct failure *failure) {
-    cleanup(plan_cleanup) struct plan *plan = calloc(1, sizeof *plan);
-    if (!plan)
-        return failure_memory(failure);
+    cleanup(plan_cleanup) struct plan *plan = xcalloc(1, sizeof *plan);
     plan->campaign = campaign;
     plan->facts = *facts;
     int r = make_design(plan, failure);
@@ -215,7 +214,7 @@ int plan_new(const struct campaign *campaign, const struct plan_facts *facts, st
         r = check_controls(plan, failure);
     if (r == 0)
         r = settling_choose_response(campaign, &plan->repeat_response, failure);
-    if (r == 0 && !plan->is_tentative)
+    if (r == 0)
         r = check_conditions(plan, failure);
     if (r == 0)
         r = find_maxima(plan, failure);
@@ -227,10 +226,9 @@ int plan_new(const struct campaign *campaign, const struct plan_facts *facts, st
         r = check_commands(plan, failure);
     if (r == 0)
         r = check_shapes(plan, failure);
-    if (r < 0)
-        return r;
-    *ret = take_pointer(plan);
-    return 0;
+    if (r == 0)
+        *ret = take_pointer(plan);
+    return r;
 }
 
 void plan_free(struct plan *plan) {
@@ -295,84 +293,69 @@ int plan_append_state(const struct plan *plan, size_t row, struct text *text) {
 
 enum { UNIT_VALUES = 4 }; /* block, row, repetition, order */
 
-static int set(struct plan_values *values, size_t i, const char *name, const char *value) {
-    char *copy = strdup(value);
+static void set(struct plan_values *values, size_t i, const char *name, const char *value) {
     if (!values->names[i])
-        values->names[i] = strdup(name);
-    if (!copy || !values->names[i]) {
-        free(copy);
-        return -ENOMEM;
-    }
+        values->names[i] = xstrdup(name);
     free(values->values[i]);
-    values->values[i] = copy;
+    values->values[i] = xstrdup(value);
     if (values->count <= i)
         values->count = i + 1;
-    return 0;
+}
+
+static void set_number(struct plan_values *values, size_t i, const char *name, double value) {
+    char text[NUMBER_TEXT_SIZE];
+    number_format_double(value, text);
+    set(values, i, name, text);
 }
 
 int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *ret, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t most =
         2 + experiment->option_count + experiment->maximum_count + UNIT_VALUES + plan->design->column_count;
-    struct plan_values values = {.names = calloc(most, sizeof *values.names),
-                                 .values = calloc(most, sizeof *values.values)};
-    char text[NUMBER_TEXT_SIZE];
     size_t count = 0;
-    int r = values.names && values.values ? 0 : -ENOMEM;
-    if (r == 0) {
-        number_format_uint64(cpus, text);
-        r = set(&values, count++, "cpus", text);
-    }
-    if (r == 0 && experiment->placement == EXPERIMENT_PLACEMENT_JOB)
-        r = set(&values, count++, "hostfile", JOB_HOST_FILE);
-    for (size_t i = 0; r == 0 && i < experiment->option_count; i++)
-        r = set(&values, count++, experiment->options[i].name, experiment->options[i].value);
-    for (size_t i = 0; r == 0 && i < experiment->maximum_count; i++) {
-        number_format_double(ceil(plan->maxima[i]), text);
-        r = set(&values, count++, experiment->maxima[i].name, text);
-    }
-    values.unit_from = count;
-    if (r < 0) {
-        plan_values_clear(&values);
-        return failure_memory(failure);
-    }
-    *ret = values;
+    (void)failure;
+    *ret = (struct plan_values){.names = xcalloc(most, sizeof *ret->names),
+                                .values = xcalloc(most, sizeof *ret->values)};
+    set_number(ret, count++, "cpus", (double)cpus);
+    if (experiment->placement == EXPERIMENT_PLACEMENT_JOB)
+        set(ret, count++, "hostfile", JOB_HOST_FILE);
+    for (size_t i = 0; i < experiment->option_count; i++)
+        set(ret, count++, experiment->options[i].factor.name, experiment->options[i].value);
+    for (size_t i = 0; i < experiment->maximum_count; i++)
+        set_number(ret, count++, experiment->maxima[i].name, ceil(plan->maxima[i]));
+    ret->unit_from = count;
     return 0;
 }
 
 /* The block's number, and the state of the controls in it. */
-static int set_block(struct plan_values *values, const struct plan *plan, size_t row, size_t number,
-                     size_t *at) {
+static size_t set_block(struct plan_values *values, const struct plan *plan, size_t row, size_t number) {
     char buffer[NUMBER_TEXT_SIZE], variable[CONTROL_VARIABLE_SIZE];
-    number_format_uint64(number, buffer);
-    int r = set(values, (*at)++, "block", buffer);
-    for (size_t i = first_control(plan); r == 0 && i < plan->design->column_count; i++)
-        r = set(values, (*at)++, control_variable(plan->design->columns[i].name, variable),
-                design_value(plan->design, row, i, buffer));
-    return r;
+    size_t at = values->unit_from;
+    set_number(values, at++, "block", (double)number);
+    for (size_t i = first_control(plan); i < plan->design->column_count; i++)
+        set(values, at++, control_variable(plan->design->columns[i].name, variable),
+            design_value(plan->design, row, i, buffer));
+    return at;
 }
 
 int plan_values_set_block(struct plan_values *values, const struct plan *plan, size_t row, size_t number,
                           struct failure *failure) {
-    size_t at = values->unit_from;
-    return set_block(values, plan, row, number, &at) < 0 ? failure_memory(failure) : 0;
+    (void)failure;
+    set_block(values, plan, row, number);
+    return 0;
 }
 
 int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t position, size_t number,
                          struct failure *failure) {
-    static const char *const names[] = {"row", "repetition", "order"};
-    size_t row = design_order_row(plan->order, position);
-    size_t numbers[] = {row + 1, design_order_repetition(plan->order, position) + 1, position + 1};
+    size_t row = design_order_row(plan->order, position), at = set_block(values, plan, row, number);
     char buffer[NUMBER_TEXT_SIZE];
-    size_t at = values->unit_from;
-    int r = set_block(values, plan, row, number, &at);
-    for (size_t i = 0; r == 0 && i < sizeof names / sizeof *names; i++) {
-        number_format_uint64(numbers[i], buffer);
-        r = set(values, at++, names[i], buffer);
-    }
-    for (size_t i = 0; r == 0 && i < first_control(plan); i++)
-        r = set(values, at++, plan->design->columns[i].name, design_value(plan->design, row, i, buffer));
-    return r < 0 ? failure_memory(failure) : 0;
+    (void)failure;
+    set_number(values, at++, "row", (double)row + 1);
+    set_number(values, at++, "repetition", (double)design_order_repetition(plan->order, position) + 1);
+    set_number(values, at++, "order", (double)position + 1);
+    for (size_t i = 0; i < first_control(plan); i++)
+        set(values, at++, plan->design->columns[i].name, design_value(plan->design, row, i, buffer));
+    return 0;
 }
 
 void plan_values_clear(struct plan_values *values) {
@@ -392,12 +375,9 @@ struct experiment_values plan_values_view(const struct plan_values *values) {
 }
 
 int plan_values_environment(const struct plan_values *values, char ***ret, struct failure *failure) {
-    char **environment = xcalloc(values->count + 1, sizeof *environment);
+    (void)failure;
+    *ret = xcalloc(values->count + 1, sizeof **ret);
     for (size_t i = 0; i < values->count; i++)
-        if (!(environment[i] = text_format("%s=%s", values->names[i], values->values[i]))) {
-            experiment_arguments_free(environment);
-            return failure_memory(failure);
-        }
-    *ret = environment;
+        (*ret)[i] = xformat("%s=%s", values->names[i], values->values[i]);
     return 0;
 }

@@ -45,10 +45,11 @@ int plan_new(const struct campaign *campaign, const struct plan_facts *facts, st
 /* The facts of nodes like this machine, as many as the campaign says. */
 struct plan_facts plan_guess_facts(const struct campaign *campaign);
 enum { PLAN_FACTS = 3 };
+extern const struct bind_field plan_fact_fields[PLAN_FACTS]; /* their names and values, in inputs.json too */
 /* "run_nodes", "node_cores", "node_memory", and the experiment's options that are numbers: what expressions
  * may use beside the factors. The names are borrowed, the array is the caller's. */
-int plan_given(const struct experiment *experiment, const struct plan_facts *facts, struct design_given **ret,
-               size_t *ret_count);
+struct design_given *plan_given(const struct experiment *experiment, const struct plan_facts *facts,
+                                size_t *ret_count);
 void plan_free(struct plan *plan);
 void plan_cleanup(struct plan **plan); /* for the cleanup attribute */
 

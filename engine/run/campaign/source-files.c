@@ -4,6 +4,7 @@
 #include "archive-format/writer.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/run/record/status.h"
 
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MANIFEST_BYTES_MOST = 64 << 20 };
+enum { MANIFEST_BYTES_MOST = 64 << 20, LINE_SHOWN = 120 };
 
 /* ---- What is left out ------------------------------------------------------------------------------------
  */
@@ -109,7 +110,7 @@ void source_files_clear(struct source_files *files) {
     local_tree_clear(&files->tree);
 }
 
-int source_files_describe(const struct source_files *files, struct text *ret) {
+void source_files_describe(const struct source_files *files, struct text *ret) {
     static const char *const words[SOURCE_LEFT_OUT_KINDS] = {
         [SOURCE_RUNS] = "of runs",
         [SOURCE_IGNORED] = "by 'ignore'",
@@ -118,16 +119,14 @@ int source_files_describe(const struct source_files *files, struct text *ret) {
         [SOURCE_LINKS] = "links and special files",
     };
     char bytes[NUMBER_TEXT_SIZE];
-    int r = text_printf(ret, "%zu file%s, %s", files->tree.files, files->tree.files == 1 ? "" : "s",
-                        number_describe_bytes((double)files->bytes, bytes));
     const char *before = "; left out:";
-    for (int i = 0; r == 0 && i < SOURCE_LEFT_OUT_KINDS; i++) {
-        if (files->left_out[i] == 0)
-            continue;
-        r = text_printf(ret, "%s %zu %s", before, files->left_out[i], words[i]);
-        before = ",";
-    }
-    return r;
+    text_printf(ret, "%zu file%s, %s", files->tree.files, files->tree.files == 1 ? "" : "s",
+                number_describe_bytes((double)files->bytes, bytes));
+    for (int i = 0; i < SOURCE_LEFT_OUT_KINDS; i++)
+        if (files->left_out[i] > 0) {
+            text_printf(ret, "%s %zu %s", before, files->left_out[i], words[i]);
+            before = ",";
+        }
 }
 
 /* ---- Copies ----------------------------------------------------------------------------------------------
@@ -150,36 +149,75 @@ int source_files_pack(struct source_files *files, const char *path, struct text 
     return r == 0 && local_tree_manifest(&files->tree, manifest) < 0 ? failure_memory(failure) : r;
 }
 
-static int copy_file(const struct local_entry *entry, const char *to, const char *archive_folder,
-                     struct failure *failure) {
-    cleanup_free char *name = file_join(archive_folder, entry->relative);
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, SOURCE_BYTES_MOST);
-    if (!name)
-        return failure_memory(failure);
-    const char *problem = archive_name_problem(name);
-    if (problem)
-        return failure_input(failure, entry->path, 0, 0, "this name cannot be kept in an archive: %s",
-                             problem);
-    int r = file_read(entry->path, &bytes, failure);
-    return r < 0 ? r : file_replace(to, bytes.bytes, bytes.length, entry->mode, failure);
-}
-
 int source_files_copy(const struct source_files *files, const char *folder, const char *archive_folder,
                       struct failure *failure) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < files->tree.count; i++) {
         const struct local_entry *entry = &files->tree.entries[i];
-        cleanup_free char *to = file_join(folder, entry->relative);
-        if (!to)
-            return failure_memory(failure);
-        r = entry->is_folder ? file_make_folders(to, failure) : copy_file(entry, to, archive_folder, failure);
+        cleanup_free char *to = xformat("%s/%s", folder, entry->relative);
+        cleanup_free char *name = xformat("%s/%s", archive_folder, entry->relative);
+        cleanup(text_clear) struct text bytes;
+        text_init(&bytes, SOURCE_BYTES_MOST);
+        const char *problem = entry->is_folder ? NULL : archive_name_problem(name);
+        if (problem)
+            return failure_input(failure, entry->path, 0, 0, "this name cannot be kept in an archive: %s",
+                                 problem);
+        r = entry->is_folder ? file_make_folders(to, failure) : file_read(entry->path, &bytes, failure);
+        if (r == 0 && !entry->is_folder)
+            r = file_replace(to, bytes.bytes, bytes.length, entry->mode, failure);
     }
     return r;
 }
 
 /* ---- What has changed ------------------------------------------------------------------------------------
  */
+
+/* The first line that is not the same in both. */
+static char *describe_line(const struct text *before, const struct text *now, const char *name) {
+    const char *a = before->bytes, *b = now->bytes;
+    for (size_t line = 1;; line++) {
+        size_t a_length = strcspn(a, "\n"), b_length = strcspn(b, "\n");
+        if (a_length != b_length || memcmp(a, b, a_length) != 0)
+            return xformat("'%s' has changed at line %zu: was '%.*s', is '%.*s'", name, line,
+                           (int)(a_length < LINE_SHOWN ? a_length : LINE_SHOWN), a,
+                           (int)(b_length < LINE_SHOWN ? b_length : LINE_SHOWN), b);
+        if (!a[a_length] || !b[b_length])
+            return xformat("'%s' has changed at line %zu: its end is another", name, line);
+        a += a_length + 1;
+        b += b_length + 1;
+    }
+}
+
+int file_difference(const char *before, const char *now, char **ret, struct failure *failure) {
+    cleanup(text_clear) struct text a, b;
+    text_init(&a, SOURCE_BYTES_MOST);
+    text_init(&b, SOURCE_BYTES_MOST);
+    *ret = NULL;
+    int r = file_read(before, &a, failure);
+    if (r == 0)
+        r = file_read(now, &b, failure);
+    if (r < 0 || (a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0))
+        return r;
+    bool shown = a.length > 0 && b.length > 0 && strlen(a.bytes) == a.length && strlen(b.bytes) == b.length;
+    *ret = shown ? describe_line(&a, &b, now)
+                 : xformat("'%s' has changed: had %zu bytes, has %zu", now, a.length, b.length);
+    return 0;
+}
+
+int tree_difference(const char *before, const char *now, char **ret, struct failure *failure) {
+    cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
+    *ret = NULL;
+    int r = local_tree_read(&tree, before, NULL, failure);
+    for (size_t i = 0; r == 0 && !*ret && i < tree.count; i++) {
+        const struct local_entry *entry = &tree.entries[i];
+        cleanup_free char *path = xformat("%s/%s", now, entry->relative);
+        if (!file_exists(path) || file_is_folder(path) != entry->is_folder)
+            *ret = xformat("'%s' is gone", path);
+        else if (!entry->is_folder)
+            r = file_difference(entry->path, path, ret, failure);
+    }
+    return r;
+}
 
 int source_files_difference(const char *manifest, const char *folder, char **ret, struct failure *failure) {
     enum { DIGITS = HASH_HEX_SIZE - 1, BLANKS = 2 };
@@ -188,20 +226,17 @@ int source_files_difference(const char *manifest, const char *folder, char **ret
     *ret = NULL;
     int r = file_read(manifest, &lines, failure);
     size_t length;
-    for (const char *line = r == 0 ? lines.bytes : ""; r == 0 && !*ret && *line; line += length + 1) {
+    for (const char *line = lines.bytes; r == 0 && !*ret && *line; line += length + 1) {
         length = strcspn(line, "\n");
         if (length <= DIGITS + BLANKS || !line[length])
             return failure_verification(failure, manifest, "a line is not 'SHA-256  path'");
         char hex[HASH_HEX_SIZE];
-        cleanup_free char *name = strndup(line + DIGITS + BLANKS, length - DIGITS - BLANKS);
-        cleanup_free char *path = name ? file_join(folder, name) : NULL;
-        if (!path)
-            return failure_memory(failure);
-        bool there = file_exists(path) && !file_is_folder(path);
-        r = there ? hash_file(path, hex, NULL, failure) : 0;
-        if (r == 0 && (!there || memcmp(hex, line, DIGITS) != 0) &&
-            !(*ret = text_format("'%s' %s", name, there ? "has changed" : "is gone")))
-            r = failure_memory(failure);
+        cleanup_free char *name = xstrndup(line + DIGITS + BLANKS, length - DIGITS - BLANKS);
+        cleanup_free char *path = xformat("%s/%s", folder, name);
+        if (!file_exists(path) || file_is_folder(path))
+            *ret = xformat("'%s' is gone", name);
+        else if ((r = hash_file(path, hex, NULL, failure)) == 0 && memcmp(hex, line, DIGITS) != 0)
+            *ret = xformat("'%s' has changed", name);
     }
     return r;
 }

@@ -48,7 +48,7 @@ struct source_files {
 int source_files_read(const struct source_choice *choice, struct source_files *ret, struct failure *failure);
 void source_files_clear(struct source_files *files);
 /* "3 files, 12.1 KiB; left out: 2 of runs" */
-int source_files_describe(const struct source_files *files, struct text *ret);
+void source_files_describe(const struct source_files *files, struct text *ret);
 
 /* As the tar PATH; MANIFEST gets a line "SHA-256  path" a file, sorted by path. */
 int source_files_pack(struct source_files *files, const char *path, struct text *manifest,
@@ -57,6 +57,11 @@ int source_files_pack(struct source_files *files, const char *path, struct text 
 int source_files_copy(const struct source_files *files, const char *folder, const char *archive_folder,
                       struct failure *failure);
 
+/* The first thing in which two files differ, as a sentence that is the caller's: "'NOW' has changed at line
+ * 7: was 'seed: 1', is 'seed: 2'"; NULL when they are the same. */
+int file_difference(const char *before, const char *now, char **ret, struct failure *failure);
+/* The same for what is in the folder BEFORE, a copy of NOW; what NOW has besides does not count. */
+int tree_difference(const char *before, const char *now, char **ret, struct failure *failure);
 /* What has become of FOLDER's files that the file MANIFEST names: "'a.c' has changed", "'a.c' is gone", the
  * caller's; NULL: all are as they were. Files that it does not name do not count. */
 int source_files_difference(const char *manifest, const char *folder, char **ret, struct failure *failure);

@@ -11,7 +11,7 @@
 #ifndef ASSAY_RECORD_LEDGER_H
 #define ASSAY_RECORD_LEDGER_H
 
-#include "engine/run/campaign/gate-settings.h"
+#include "engine/run/campaign/settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -227,7 +227,7 @@ static char **make_assignments(const struct run *run, const struct design_block 
      * it. */
     for (size_t i = 0; i < CONTROL_KINDS; i++)
         if (settings->values[i])
-            assignments[count++] = xformat("%s=%s", control_kind_names[i], settings->values[i]);
+            assignments[count++] = xformat("%s=%s", control_kinds[i].name, settings->values[i]);
     for (size_t i = 0; block && i < varying; i++)
         assignments[count++] =
             xformat("%s=%s", plan_control_name(run->plan, i), plan_control_value(run->plan, block->row, i));

@@ -9,7 +9,7 @@
 #ifndef ASSAY_STATE_UNIT_STATE_H
 #define ASSAY_STATE_UNIT_STATE_H
 
-#include "engine/run/campaign/gate-settings.h"
+#include "engine/run/campaign/settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>

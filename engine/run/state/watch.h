@@ -18,7 +18,7 @@
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/link/command.h"
-#include "engine/run/campaign/probe-settings.h"
+#include "engine/run/campaign/settings.h"
 #include "engine/run/state/history.h"
 
 #include <stdbool.h>

@@ -176,8 +176,8 @@ check "... and the other has all its rows" same "$(units_of no-spare n-31) $(is_
 
 "$ASSAY" run spared.yaml --dry-run >dry
 check "the plan shows the spares" grep -qx 'spares       2: n-\[29-30\]' dry
-check "... and what becomes of a node that is lost" grep -q 'a node that is lost: is taken out, and a spare measures its share; with fewer than 1 left the run ends as failed' dry
-check "... which the archive has too" grep -A2 '"node_loss"' <(cat_of spared campaign.resolved.json) -q
+check "... and what becomes of a node that is lost" grep -q '^node-loss    do replace, at-least 1$' dry
+check "... which the archive has too" grep -A2 '"node-loss"' <(cat_of spared campaign.resolved.json) -q
 
 # ---- controls that vary, a gate that has its node taken out -------------------------------------------------------
 bed up 6 --machine intel-pstate --names 'm-%' && bed can kernel-files || { skip "controls" "nodes whose files answer as a kernel's need root and FUSE"; finish; }

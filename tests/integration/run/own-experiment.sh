@@ -106,7 +106,7 @@ refuse "... or one, where the campaign says so" 3 "1 units in a row failed" "$AS
 (cat "$scratch/run.yaml"; echo 'stop-after-failures: none') >"$scratch/never.yaml"
 refuse "... or none: then all are tried" 3 "4 of 4 units failed" "$ASSAY" run "$scratch/never.yaml" -o "$scratch/failed"
 (cat "$scratch/run.yaml"; echo 'stop-after-failures: few') >"$scratch/few.yaml"
-refuse "... which must be a number" 2 "few.yaml:.*'stop-after-failures' is few, expected how many" "$ASSAY" run "$scratch/few.yaml"
+refuse "... which must be a number" 2 "few.yaml:.*'stop-after-failures' is 'few', expected a whole number" "$ASSAY" run "$scratch/few.yaml"
 rm -rf "$scratch/failed"
 sed 's/repetitions: 4/repetitions: 200000/' "$scratch/git.yaml" >"$scratch/many.yaml"
 refuse "more units than an archive has room for are refused" 2 "200000 units would keep their output in more files than" \

@@ -27,7 +27,7 @@ write <<<$'experiment: tiny\ntestbed: locale\ndesign: d.csv'; echo $'n\n1' >"$sc
 bad "an unknown testbed" "c.yaml:2:10: .*'locale'.*'local'"
 write <<<$'experiment: tiny\nexperiment: tiny'; bad "a duplicate key" "c.yaml:2:1: .*experiment.*(twice|already|duplicate)"
 write <<<$'experiment: tiny\noptions: {level: 54}\ndesign: d.csv'; bad "an option out of range" "c.yaml:2:18: option 'level' is '54', expected a whole number from 0 to 53"
-write <<<$'experiment: tiny\noptions: {kind: green}\ndesign: d.csv'; bad "an option that is no choice" "c.yaml:2:17: option 'kind' is 'green', expected one of: red, blue"
+write <<<$'experiment: tiny\noptions: {kind: green}\ndesign: d.csv'; bad "an option that is no choice" "c.yaml:2:17: option 'kind' is 'green', expected one of red, blue"
 write <<<$'experiment: tiny\noptions: {levl: 1}\ndesign: d.csv'; bad "an option that is not there, nearest named" "c.yaml:2:11: .*no option 'levl'.*'level'"
 write <<<$'experiment: tiny\ndesign: d.csv'
 refuse "--set is checked in the same way" 2 "option 'level' is 'x', expected a whole number" "$ASSAY" run "$scratch/c.yaml" --set level=x
@@ -68,11 +68,11 @@ inline "a token in a URL" "c.yaml:5:.*secret" <<<$'name: x\nrun: echo\nresponses
 inline "an option that has a factor's name" "c.yaml:6:13: 'n' is a factor already" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {n: {}}\noptions: {n: {default: 1}}'
 inline "a factor that has a name of every experiment's" "c.yaml:5:13: 'cpus' is" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\nfactors: {cpus: {}}'
 inline "a package that apt would remove" "'bash-'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)"}}\npackages: [bash-]'
-inline "a unit that is no word" "unit 'a b'" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)", unit: "a b"}}'
+inline "a unit that is no word" "'unit' is 'a b', expected a word" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)", unit: "a b"}}'
 inline "a time limit that is no time" "c.yaml:3:.*timeout" <<<$'name: x\nrun: {streamed: echo, timeout: 3m}\nresponses: {a: {}}'
 inline "an empty command" "c.yaml:3:.*empty command" <<<$'name: x\nrun: ""\nresponses: {a: {pattern: "(1)"}}'
 write <<<$'experiment: tiny\nworkspace: here\ndesign: d.csv'; echo $'n\n1' >"$scratch/d.csv"
-bad "a workspace that is no absolute path" "c.yaml:2:12: the workspace 'here' is not an absolute path"
+bad "a workspace that is no absolute path" "c.yaml:2:12: 'workspace' is 'here', expected an absolute path"
 check "nothing was started for any of them" test ! -e "$scratch/runs"
 refuse "no campaign at all" 2 "campaign|CAMPAIGN|operand" "$ASSAY" run
 refuse "two campaigns" 2 "operand|one|CAMPAIGN" "$ASSAY" run a.yaml b.yaml

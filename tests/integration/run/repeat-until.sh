@@ -56,7 +56,7 @@ check "every repetition is a block of its own" is "$(awk -F, 'NR > 1 && $2 != $4
 check "... in which the order is that of the plan without what is left out" is \
     "$(cut -d, -f3 "$folder/results/results.csv" | sed 1d | sort -n | tr '\n' ' ')" "$(cut -d, -f3 "$folder/results/results.csv" | sed 1d | tr '\n' ' ')"
 check "the rule is in the archive, all of it" is \
-    "$(for f in run campaign.resolved; do tr -d ' \n' <"$folder/$f.json" | grep -o '"repeat":{[^}]*}'; done | sort -u)" \
+    "$(for f in run campaign.resolved; do tr -d ' \n' <"$folder/$f.json" | grep -o '"repeat":{"ci"[^}]*}'; done | sort -u)" \
     '"repeat":{"ci":0.02,"confidence":0.95,"at_least":3,"at_most":6,"between":["block"],"response":"duration"}'
 cut -d, -f1-4,11 "$folder/results/results.csv" >first
 check "the same seed" run

@@ -28,10 +28,10 @@ check "... and what to do is said" grep -q 'units are left; --spares names other
     <("$ASSAY" status "$folder")
 
 echo 'node-[1,3]' >"$scratch/hosts.txt"
-refuse "a list of hosts that was edited is refused" 2 "the list of hosts '.*/hosts.txt' has changed: it has node-3 now; expected" \
+refuse "a list of hosts that was edited is refused" 2 "hosts.txt' has changed at line [0-9]*: .*; expected" \
     bed run "$ASSAY" resume "$folder" -q
 echo 'node-1' >"$scratch/hosts.txt"
-refuse "... or that lacks one" 2 "hosts.txt' has changed: it lacks node-2 now" bed run "$ASSAY" resume "$folder" -q
+refuse "... or that lacks one" 2 "hosts.txt' has changed at line 1: was 'node-\[1-2\] # and no more', is 'node-1'" bed run "$ASSAY" resume "$folder" -q
 rm "$scratch/hosts.txt"
 refuse "a spare that is one of the nodes is refused" 2 "--spares: the spare 'node-1' is one of the hosts too" \
     bed run "$ASSAY" resume "$folder" --spares node-1 -q
@@ -52,7 +52,7 @@ tick_campaign "$scratch/local" 2 0 local
 refuse "spares are for nodes that ssh reaches" 2 "^assay: --spares .*'local'" "$ASSAY" run "$scratch/local.yaml" --spares node-1 --dry-run
 check "they can be named from the beginning, over what the campaign says" \
     grep -q 'spares  *1: node-4' <("$ASSAY" run "$scratch/tick.yaml" --nodes 'node-[1-2]' --spares node-4 --dry-run)
-# Begun before their names were kept: the campaign's own spare has measured, and stays known beside one more.
+# The campaign's own spare has measured, and stays known beside one more.
 tick_campaign "$scratch/old" $rows 20000 '{hosts: node-1, spares: node-2, lease: 1h, timeout: 1min}' 'probes: none'
 for node in 1 2; do bed on $node touch /tmp/doomed; done
 start_engine "$scratch/part" run "$scratch/old.yaml" --json -o "$scratch/before"
@@ -64,12 +64,10 @@ eventually has_units node-2
 bed refuse-logins 1
 kill_engine
 bed on 2 rm /tmp/doomed
-sed -zi 's/,\n *"hosts": \[.*\]//' "$folder/inputs.json"
-check "a run from before names were kept has none" sh -c "! grep -q node- '$folder/inputs.json'"
 bed run "$ASSAY" run "$scratch/old.yaml" --resume --spares node-3 -o "$scratch/before" -q >"$scratch/out" 2>"$scratch/err"
 status=$?
 sed 's/^/# /' "$scratch/err"
-report $status "... 'run --resume --spares' adds one to those of its campaign: it is whole"
+report $status "'run --resume --spares' adds one to those of the campaign: the run is whole"
 check "... with the whole share of the node that was lost" test "$(units_of node-2)" -eq $rows
 check "... and knows of them from now on" \
     test "$(grep -o 'node-[0-9]' "$folder/inputs.json" | xargs)" = "node-1 node-2 node-3"

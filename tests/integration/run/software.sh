@@ -62,7 +62,7 @@ E2
 export MODULEPATH=$scratch/modulefiles SITE_LEFTOVER=here
 unset LIBRARY_PATH
 check "a dry run says where software comes from" \
-    grep -qx "  prepare    modules constant/1.5; prefix $scratch/prefix" <("$ASSAY" run "$scratch/product.yaml" --dry-run)
+    grep -qx "software     modules constant/1.5; prefix $scratch/prefix" <("$ASSAY" run "$scratch/product.yaml" --dry-run)
 measure "$scratch/product.yaml"
 is "setup and run find what a module and a prefix have (2 x 7 x the sum of the first n squares)" \
     "$(cat_of "$archive" results/results.csv | awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) at[$i] = i; next} {print $at["n"], $at["dot"]}' | sort -n | xargs)" \
@@ -100,9 +100,9 @@ refuse "a module that is not there is named with its node and Lmod's words" 3 \
 campaign folder "prefix: $scratch/no folder"
 refuse "a prefix that is not there too" 3 "on node $node, the prefix '$scratch/no folder' is not a folder" "$ASSAY" run "$scratch/folder.yaml" -o "$scratch/failed"
 campaign relative 'prefix: opt'
-refuse "... or is relative" 2 "relative.yaml:3:9: the prefix 'opt' is not an absolute path" "$ASSAY" run "$scratch/relative.yaml"
+refuse "... or is relative" 2 "relative.yaml:3:9: 'prefix' is 'opt', expected an absolute path" "$ASSAY" run "$scratch/relative.yaml"
 campaign dash 'modules: [gcc, --force]'
-refuse "a name that a tool would take for an option is refused" 2 "dash.yaml:3:16: 'modules' has '--force', expected a name" "$ASSAY" run "$scratch/dash.yaml"
+refuse "a name that a tool would take for an option is refused" 2 "dash.yaml:3:16: 'modules' is '--force', expected a name" "$ASSAY" run "$scratch/dash.yaml"
 
 cat >"$scratch/hint.yaml" <<'E2'
 experiment:

@@ -28,7 +28,7 @@ values() { "$ASSAY" archive cat "$1" results/results.csv | awk -F, 'NR > 1 {prin
 everything() { find runs | sort; }
 
 check "a dry run says how much the source is, and what is left out" \
-    grep -qE "source: $PWD \(4 files, [0-9]+ B; left out: 3 by 'ignore', 1 of version control\)" <("$ASSAY" run triad.yaml --dry-run)
+    grep -qE "^source       $PWD \(4 files, [0-9]+ B; left out: 3 by 'ignore', 1 of version control\)" <("$ASSAY" run triad.yaml --dry-run)
 refuse "a run beside its source that fails" 3 "1 units in a row failed" "$ASSAY" run triad.yaml -q
 "$ASSAY" run triad.yaml -q >out.txt 2>err.txt
 archive=$(<out.txt)
@@ -92,6 +92,8 @@ cd "$scratch/moved" || exit
 "$ASSAY" archive extract "$scratch"/again/*.zip -C "$scratch/extracted" >/dev/null
 in_extracted() { (cd "$scratch/extracted" && "$ASSAY" run campaign.yaml "$@"); }
 check "... extracted too, when the source is gone" in_extracted -q -o "$scratch/third"
+is "... or what its resolved campaign says" \
+    "$(values "$(cd "$scratch/extracted" && "$ASSAY" run campaign.resolved.json -q -o "$scratch/resolved" 2>"$scratch/err" || echo none)")" "4 3"
 refuse "... which --resume does not continue" 2 "to continue a run that has ended early give 'assay resume' its folder" \
     "$ASSAY" run "$scratch"/again/*.zip --resume -o "$scratch/third"
 is "... with one source in all of them" \
@@ -120,6 +122,10 @@ is "an archive is run again with its experiment, options, rows and order" "$(row
 again=$("$ASSAY" run "${first:-none}" -q -o "$scratch/second" --set by=3 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
 check "... or with another option" awk -F, 'NR > 1 && $11 != 3 * $10 {bad = 1} END {exit bad || NR != 6}' \
     <("$ASSAY" archive cat "${again:-none}" results/results.csv)
+again=$("$ASSAY" run "${first%.zip}/campaign.resolved.json" -q -o "$scratch/second" 2>"$scratch/err") || sed 's/^/# /' "$scratch/err"
+is "a resolved campaign is run with its experiment, options, rows and order, too" "$(rows "${again:-none}" 10,11)" "$(rows "${first:-none}" 10,11)"
+is "... and is resolved to the same, but for what it is called" \
+    "$("$ASSAY" archive cat "${again:-none}" campaign.resolved.json)" "$("$ASSAY" archive cat "${first:-none}" campaign.resolved.json)"
 
 # More than an archive should have.
 cd "$scratch/moved" || exit

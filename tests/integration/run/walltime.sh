@@ -65,8 +65,8 @@ check "... and how long each unit took" test "$(events unit | grep -c '"took_ns"
 check "... no unit was ended: those that would not end in time were not begun" \
     test -z "$(events unit | grep -v '"status":"done"')"
 check "... what was rehearsed is gone" test -z "$(find "$scratch/walltime" -name '.rehearsal*')"
-check "campaign.resolved.json has what was asked" grep -q '"limit_seconds": *1200' <(member campaign.resolved.json)
-check "--dry-run tells it" grep -q "^Walltime: 20 min" <("$ASSAY" run "$scratch/walltime.yaml" --dry-run)
+check "campaign.resolved.json has what was asked" grep -q '"limit": *1200' <(member campaign.resolved.json)
+check "--dry-run tells it" grep -q "^walltime *limit 20 min" <("$ASSAY" run "$scratch/walltime.yaml" --dry-run)
 
 naps all 1 5 'walltime: {limit: 1h}'
 limited all

@@ -218,12 +218,12 @@ TEST(refusals) {
 
 TEST(names) {
     for (size_t i = 0; i < CONTROL_FACTORS; i++) {
-        const char *name = control_factors[i].name;
-        assert_string_equal(control_of_column(name), control_kind_names[i]);
-        assert_ptr_equal(control_factor_find(name), &control_factors[i]);
-        assert_int_equal(control_factors[i].type, DESIGN_TEXT);
+        const char *name = control_kinds[i].factor.name;
+        assert_string_equal(control_of_column(name), control_kinds[i].name);
+        assert_ptr_equal(control_factor_find(name), &control_kinds[i].factor);
+        assert_int_equal(control_kinds[i].factor.type, DESIGN_TEXT);
     }
-    assert_null(control_kind_names[CONTROL_FACTORS]);
+    assert_null(control_kinds[CONTROL_FACTORS].name);
     assert_string_equal(control_of_column("control.trubo"), "trubo");
     assert_null(control_factor_find("control.trubo"));
     assert_null(control_of_column("controls.turbo"));

@@ -184,3 +184,137 @@ TEST(long_values_are_cut) {
            "c.yaml:1:8: 'turbo' is 'éééééééééééééééééééééééééééééééééééééééé...', expected true or false");
     refuse("turbo: |\n  two\n  lines\n", "c.yaml:1:8: 'turbo' is 'two\\nlines\\n', expected true or false");
 }
+
+/* ---- What is more than one member a row ------------------------------------------------------- */
+
+struct inner {
+    double limit, margin;
+    int64_t period_ns;
+    enum { FIRST, SECOND } kind;
+    char *colours[3];
+};
+struct outer {
+    struct inner inner;
+    struct bind_texts names;
+    int64_t most;
+    bool sure;
+    char *path;
+};
+
+static const char *const colour_names[] = {"red", "green", "blue", NULL};
+static const char *const kind_names[] = {[FIRST] = "first", [SECOND] = "second", NULL};
+static const struct bind_word words[] = {{"none", 0}, {"auto", -1}, {NULL, 0}};
+
+static const char *expect_dark(const char *key, const char *value) {
+    return strcmp(value, "dark") == 0 ? NULL : strcmp(key, "red") == 0 ? "dark, as red is" : "dark";
+}
+
+#define INNER(name) .offset = offsetof(struct inner, name)
+static const struct bind_field inner_fields[] = {
+    {.key = "limit",
+     .type = BIND_QUANTITY,
+     INNER(limit),
+     .dimension = UNIT_TIME,
+     .minimum = 1,
+     .maximum = 60,
+     .words = words},
+    {.key = "margin",
+     .type = BIND_QUANTITY,
+     INNER(margin),
+     .dimension = UNIT_RATIO,
+     .minimum = 0.1,
+     .maximum = 1},
+    {.key = "period", .type = BIND_DURATION, INNER(period_ns), .dimension = UNIT_TIME},
+    {.key = "kind", .type = BIND_CHOICE, INNER(kind), .choices = kind_names},
+    {.keys = colour_names, .type = BIND_TEXT, INNER(colours), .expect = expect_dark},
+};
+static const struct bind_field group_fields[] = {
+    {.key = "names", .type = BIND_TEXTS, .offset = offsetof(struct outer, names)},
+    {.key = "later", .type = BIND_LATER, .kinds = 1 << DOCUMENT_SEQUENCE},
+};
+static const struct bind_field wide_fields[] = {
+    {.key = "inner",
+     .type = BIND_MAPPING,
+     .offset = offsetof(struct outer, inner),
+     .fields = inner_fields,
+     .field_count = sizeof inner_fields / sizeof *inner_fields,
+     .scalar = "limit"},
+    {.type = BIND_MAPPING, .fields = group_fields, .field_count = sizeof group_fields / sizeof *group_fields},
+    {.key = "most",
+     .type = BIND_INTEGER,
+     .offset = offsetof(struct outer, most),
+     .minimum = 1,
+     .maximum = 9,
+     .words = words},
+    {.key = "sure", .type = BIND_BOOLEAN, .offset = offsetof(struct outer, sure)},
+    {.key = "path", .type = BIND_TEXT, .offset = offsetof(struct outer, path)},
+};
+enum { WIDE = sizeof wide_fields / sizeof *wide_fields };
+
+static void bind_wide(const char *yaml, struct outer *target) {
+    struct document *document = parse(yaml);
+    struct failure failure = {0};
+    if (bind_mapping(document, document->root, "outer", wide_fields, WIDE, target, &failure) < 0)
+        fail_msg("%s: %s", failure.place, failure.text);
+    document_free(document);
+}
+
+static void refuse_wide(const char *yaml, const char *expected) {
+    struct document *document = parse(yaml);
+    struct outer target = {0};
+    struct failure failure = {0};
+    char text[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
+    assert_int_equal(bind_mapping(document, document->root, "outer", wide_fields, WIDE, &target, &failure),
+                     -EINVAL);
+    assert_string_equal(failure_describe(&failure, text, sizeof text), expected);
+    bind_clear(wide_fields, WIDE, &target);
+    document_free(document);
+}
+
+TEST(mappings_words_and_arrays) {
+    struct outer target = {.inner.margin = 0.5};
+    bind_wide("inner: {limit: 30 s, period: 100ms, kind: second, green: dark}\nnames: [a, b]\nlater: []\n"
+              "most: none\n",
+              &target);
+    assert_true(target.inner.limit == 30 && target.inner.margin == 0.5 &&
+                target.inner.period_ns == 100000000);
+    assert_int_equal(target.inner.kind, SECOND);
+    assert_null(target.inner.colours[0]);
+    assert_string_equal(target.inner.colours[1], "dark");
+    assert_int_equal(target.names.count, 2);
+    assert_null(target.names.items[2]);
+    assert_int_equal(target.most, 0);
+    bind_wide("inner: auto\n", &target); /* what is no mapping */
+    assert_true(target.inner.limit == -1);
+    bind_clear(wide_fields, WIDE, &target);
+    assert_null(target.inner.colours[1]);
+    assert_null(target.names.items);
+    refuse_wide("inner: soon\n",
+                "c.yaml:1:8: 'inner' is 'soon', expected a time, such as 10min or 1.5 s, or none or auto");
+    refuse_wide("inner: 2min\n",
+                "c.yaml:1:8: 'inner' is '2min', expected a time from 1 to 60 s, or none or auto");
+    refuse_wide("most: 0\n",
+                "c.yaml:1:7: 'most' is '0', expected a whole number from 1 to 9, or none or auto");
+    refuse_wide("inner: {red: light}\n", "c.yaml:1:14: 'red' is 'light', expected dark, as red is");
+    refuse_wide("inner: {rde: dark}\n", "c.yaml:1:9: 'rde' is not a key of inner; did you mean 'red'?");
+    refuse_wide("nmaes: x\n", "c.yaml:1:1: 'nmaes' is not a key of outer; did you mean 'names'?");
+    refuse_wide("later: x\n", "c.yaml:1:8: 'later' is 'x', expected a sequence");
+}
+
+TEST(printed) {
+    struct outer target = {
+        .inner = {.margin = 0.25, .period_ns = 1500000000}, .most = 3, .path = strdup("/x")};
+    struct text text;
+    text_init(&text, 4096);
+    cJSON *object = cJSON_CreateObject();
+    bind_resolve(wide_fields, WIDE, &target, object);
+    assert_int_equal(json_print(object, false, &text), 0);
+    assert_string_equal(text.bytes, "{\"inner\":{\"limit\":\"none\",\"margin\":0.25,\"period\":1.5,\"kind\":"
+                                    "\"first\"},\"names\":[],\"most\":3,\"sure\":false,\"path\":\"/x\"}");
+    cJSON_Delete(object);
+    text_reset(&text);
+    bind_describe(inner_fields, wide_fields[0].field_count, &target.inner, &text);
+    assert_string_equal(text.bytes, "limit none, margin 25 %, period 1.5 s, kind first");
+    text_clear(&text);
+    bind_clear(wide_fields, WIDE, &target);
+}
