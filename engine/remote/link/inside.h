@@ -80,10 +80,10 @@ struct link_session {
                                    the farewell's */
     struct event_source *retry; /* timer: the next attempt */
     int64_t watch_due;
-    int64_t heard, sent; /* when the stream last gave and took bytes */
-    int64_t unheard;     /* since when there is something to be answered for and nothing has come; or -1 */
-    uint32_t heartbeat;  /* the CLOCK request that is not yet answered, or 0 */
-    uint64_t mark;       /* what had come and gone when the stream was new */
+    int64_t last_received, sent; /* when the stream last gave and took bytes */
+    int64_t waiting_since; /* since when there is something to be answered for and nothing has come; or -1 */
+    uint32_t heartbeat;    /* the CLOCK request that is not yet answered, or 0 */
+    uint64_t mark;         /* what had come and gone when the stream was new */
     int64_t broken_at;
     unsigned attempts;      /* to have a stream since one last brought something */
     int64_t retry_first_ns; /* the first delay; tests have a shorter one */
