@@ -70,7 +70,13 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
                                    *text ? text : "libssh does not say why");
 }
 
-bool ssh_connection_is_broken(const struct ssh_connection *connection) {
+bool ssh_connection_is_broken(struct ssh_connection *connection) {
+    /* libssh closes the socket when writing fails. Its number may be another's from now on: it is forgotten
+     * before anybody opens anything. */
+    if (ssh_get_fd(connection->session) < 0) {
+        event_source_remove(take_pointer(connection->source));
+        connection->descriptor = -1;
+    }
     /* A message of goodbye and a failed write are errors of the session that no call returns. */
     return !ssh_is_connected(connection->session) || ssh_get_fd(connection->session) < 0 ||
            ssh_get_status(connection->session) & (SSH_CLOSED | SSH_CLOSED_ERROR);
@@ -84,12 +90,10 @@ bool ssh_connection_is_choked(const struct ssh_connection *connection) {
 
 static void drop_session(struct ssh_connection *connection) {
     ssh_agent_stop(connection);
-    event_source_remove(connection->source);
-    connection->source = NULL;
+    if (connection->session)
+        (void)ssh_connection_is_broken(connection); /* the socket may be closed already */
+    event_source_remove(take_pointer(connection->source));
     if (connection->session) {
-        /* On an error libssh has closed the socket already, and its number may be another's by now. */
-        if (ssh_get_fd(connection->session) < 0)
-            connection->descriptor = -1;
         /* The event goes first: it hands what it has back to the session. Nothing here waits: the goodbye
          * goes out if the socket takes it, and the socket does not block. */
         ssh_event_free(connection->event);
@@ -342,9 +346,7 @@ static int open_session(struct ssh_connection *connection, struct failure *failu
     cleanup(text_clear) struct text host_keys;
     text_init(&host_keys, 1024);
     struct host_key_place place = ssh_target_place(&connection->target);
-    int r = host_keys_algorithms(connection->client->host_keys, &place, &host_keys, failure);
-    if (r < 0)
-        return r;
+    host_keys_algorithms(connection->client->host_keys, &place, &host_keys);
     connection->session = ssh_new();
     if (!connection->session)
         return failure_memory(failure);
@@ -384,8 +386,10 @@ static void on_patience(struct event_source *self, void *context) {
         ssh_dial_expired(connection);
         return;
     }
-    const char *what = "";
-    if (ssh_agent_is_asked(connection))
+    const char *what;
+    if (connection->state == CONNECTION_RESOLVING)
+        what = "the name service did not give the host's address";
+    else if (ssh_agent_is_asked(connection))
         what = "ssh-agent did not answer";
     else if (connection->state == CONNECTION_AUTHENTICATING)
         what = "the server did not decide about the login";
@@ -409,12 +413,7 @@ static void on_addresses(const struct name_address *addresses, size_t count, con
         ssh_connection_fail(connection, &why);
         return;
     }
-    connection->addresses = calloc(count, sizeof *addresses);
-    if (!connection->addresses) {
-        failure_memory(&why);
-        ssh_connection_fail(connection, &why);
-        return;
-    }
+    connection->addresses = xcalloc(count, sizeof *addresses);
     memcpy(connection->addresses, addresses, count * sizeof *addresses);
     connection->address_count = count;
     connection->state = CONNECTION_CONNECTING;
@@ -429,9 +428,9 @@ void ssh_connection_begin(struct ssh_connection *connection) {
         r = ssh_tunnel_open(connection, &why); /* whose stream has its own patience */
     } else {
         connection->state = CONNECTION_RESOLVING;
-        r = name_resolver_ask(connection->client->resolver, connection->target.address,
-                              connection->target.timeout_ns, on_addresses, connection, &connection->query,
-                              &why);
+        event_source_set_timer(connection->patience, connection->target.timeout_ns, 0);
+        r = name_resolver_ask(connection->client->resolver, connection->target.address, on_addresses,
+                              connection, &connection->query, &why);
     }
     if (r < 0)
         ssh_connection_fail(connection, &why);

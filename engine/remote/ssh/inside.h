@@ -34,7 +34,7 @@ struct ssh_identity {
     bool missing;   /* there is no such file */
 };
 
-/* The file's key, from memory if it was asked for before; NULL when out of memory. */
+/* The file's key, from memory if it was asked for before. */
 struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *path);
 void ssh_identity_free_all(struct ssh_client *client);
 
@@ -60,11 +60,11 @@ struct ssh_client {
     int64_t timeout_ns; /* 0: nothing was said */
     unsigned window;
 
-    char *home, *local_user, *agent; /* of this user and process; agent: SSH_AUTH_SOCK or NULL */
-    struct ssh_queue waiting;        /* for a place in the window */
-    unsigned places;                 /* taken */
-    unsigned hops;                   /* gateways of gateways that are being made */
-    struct event_source *usher;      /* deferred: gives places to who waits */
+    char *home, *agent;         /* of this user and process; agent: SSH_AUTH_SOCK or NULL */
+    struct ssh_queue waiting;   /* for a place in the window */
+    unsigned places;            /* taken */
+    unsigned hops;              /* gateways of gateways that are being made */
+    struct event_source *admit; /* deferred: gives places to who waits */
     size_t connections;
 };
 
@@ -72,9 +72,7 @@ struct ssh_client {
 void ssh_client_queue(struct ssh_client *client, struct ssh_connection *connection);
 /* It waits no more, and gives back its place if it had one. */
 void ssh_client_leave(struct ssh_client *client, struct ssh_connection *connection);
-/* Of one step, when nothing else is said for a host. */
-int64_t ssh_client_timeout(const struct ssh_client *client);
-/* "~/NAME" and "~" in the home folder; anything else as it is. NULL when out of memory; the caller frees. */
+/* "~/NAME" and "~" in the home folder; anything else as it is. The caller frees. */
 char *ssh_client_path(const struct ssh_client *client, const char *path);
 
 /* ---- where to (ssh-target.c) */
@@ -86,7 +84,7 @@ struct ssh_target {
     char *key_name; /* in known_hosts */
     char *jump;     /* "a,b": through these; NULL: straight */
     char *agent;    /* the socket of ssh-agent; NULL: none is asked */
-    char **known_hosts;
+    char *known_hosts[HOST_KEYS_FILES_MAX];
     size_t known_hosts_count;
     struct ssh_identity *identities[SSH_IDENTITIES_MOST]; /* borrowed, in the order of trying */
     size_t identity_count;
@@ -148,13 +146,13 @@ struct ssh_connection {
     bool agent_done;
     struct ssh_agent_call *agent_call; /* NULL: none was made */
 
-    struct ssh_stream *streams, **streams_end;
-    struct ssh_stream *cursor;  /* the next to be served */
-    struct ssh_stream *current; /* being served; NULL once it is freed */
-    struct event_source *turn;  /* deferred */
-    unsigned depth;             /* callbacks under way: the memory stays until they have returned */
-    bool doomed;                /* freed by one of them */
-    bool news;                  /* a libssh callback noted something since the last turn */
+    struct ssh_stream *streams, **streams_end; /* its channels */
+    struct ssh_stream *cursor;                 /* the next to be served */
+    struct ssh_stream *current;                /* being served; NULL once it is freed */
+    struct event_source *turn;                 /* deferred */
+    unsigned depth; /* callbacks under way: the memory stays until they have returned */
+    bool doomed;    /* freed by one of them */
+    bool news;      /* a libssh callback noted something since the last turn */
 };
 
 /* As ssh_connection_new(), with BEFORE as in ssh_target_init(). */
@@ -174,7 +172,7 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
 void ssh_connection_exchange(struct ssh_connection *connection, int descriptor);
 /* Bytes wait for the network: nothing more should be written. */
 bool ssh_connection_is_choked(const struct ssh_connection *connection);
-bool ssh_connection_is_broken(const struct ssh_connection *connection);
+bool ssh_connection_is_broken(struct ssh_connection *connection);
 /* libssh may have read or written: watches for what it waits for, and has the streams served. */
 void ssh_connection_look(struct ssh_connection *connection);
 /* The login goes on: the server or ssh-agent has said something. */
@@ -222,10 +220,10 @@ void ssh_tunnel_free(struct ssh_tunnel *tunnel);
 
 /* ---- streams (ssh-stream.c) */
 
-/* A stream to HOST and PORT as the server reaches them. */
-int ssh_stream_open_forward(struct ssh_connection *connection, const char *host, unsigned port,
-                            const struct ssh_stream_listener *listener, struct ssh_stream **ret,
-                            struct failure *failure);
+/* A channel to HOST and PORT as the server reaches them: a program that nobody needs to start. */
+int ssh_connection_open_forward(struct ssh_connection *connection, const char *host, unsigned port,
+                                const struct remote_channel_listener *listener, struct remote_channel **ret,
+                                struct failure *failure);
 /* Each stream goes on and tells its listener; ends early if the connection goes. */
 void ssh_stream_serve_all(struct ssh_connection *connection);
 /* The session goes: what the streams have of libssh goes with it. */
