@@ -104,8 +104,8 @@ enum agent_link_state agent_link_state(const struct agent_link *link);
 const struct failure *agent_link_failure(const struct agent_link *link);
 const char *agent_link_node(const struct agent_link *link);
 struct event_loop *agent_link_loop(const struct agent_link *link);
-/* The stream of the moment, for what only its kind knows (transport_ssh_agent()); NULL while there is none.
- * It is another one after the link was broken: not to be kept. */
+/* The stream of the moment, for what only its kind knows (agent_transport_arrival()); NULL while there is
+ * none. It is another one after the link was broken: not to be kept. */
 const struct transport *agent_link_transport(const struct agent_link *link);
 
 /* What the agent said of itself in its HELLO; valid from `ready` until the link is freed. */

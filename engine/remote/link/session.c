@@ -207,7 +207,7 @@ static void fail_attempt(struct agent_link *link, const struct failure *why) {
         link_set_state(link, AGENT_LINK_CLOSED, NULL);
         return;
     }
-    event_source_set_timer(link->patience, -1, 0);
+    event_source_set_timer(link->hello_timeout, -1, 0);
     if (is_final(why->code)) {
         struct failure told;
         link_complain(link, &told, why->code, "the connection broke and cannot be made again: %s", why->text);

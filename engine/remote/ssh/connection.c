@@ -106,8 +106,8 @@ static void drop_session(struct ssh_connection *connection) {
 }
 
 void ssh_connection_release(struct ssh_connection *connection) {
-    if (connection->patience)
-        event_source_set_timer(connection->patience, -1, 0);
+    if (connection->timeout)
+        event_source_set_timer(connection->timeout, -1, 0);
     ssh_client_leave(connection->client, connection);
     name_query_cancel(connection->query);
     connection->query = NULL;
@@ -210,7 +210,7 @@ static int refuse_message(ssh_session session, ssh_message message, void *contex
 
 static void become_ready(struct ssh_connection *connection) {
     ssh_agent_stop(connection);
-    event_source_set_timer(connection->patience, -1, 0);
+    event_source_set_timer(connection->timeout, -1, 0);
     ssh_client_leave(connection->client, connection);
     ssh_set_message_callback(connection->session, refuse_message, NULL);
     connection->event = ssh_event_new();
@@ -296,7 +296,7 @@ static void step_exchange(struct ssh_connection *connection) {
         return;
     }
     connection->state = CONNECTION_AUTHENTICATING;
-    event_source_set_timer(connection->patience, connection->target.timeout_ns, 0);
+    event_source_set_timer(connection->timeout, connection->target.timeout_ns, 0);
     ssh_connection_step_login(connection);
 }
 
@@ -361,7 +361,7 @@ static int open_session(struct ssh_connection *connection, struct failure *failu
 void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) {
     connection->descriptor = descriptor;
     connection->state = CONNECTION_EXCHANGING;
-    event_source_set_timer(connection->patience, connection->target.timeout_ns, 0);
+    event_source_set_timer(connection->timeout, connection->target.timeout_ns, 0);
     struct failure why;
     int r = open_session(connection, &why);
     if (r == 0) {
@@ -379,7 +379,7 @@ void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) 
 
 /* ---- before that */
 
-static void on_patience(struct event_source *self, void *context) {
+static void on_timeout(struct event_source *self, void *context) {
     (void)self;
     struct ssh_connection *connection = context;
     if (connection->state == CONNECTION_CONNECTING) {
@@ -425,10 +425,10 @@ void ssh_connection_begin(struct ssh_connection *connection) {
     int r;
     if (connection->gateway) {
         connection->state = CONNECTION_CONNECTING;
-        r = ssh_tunnel_open(connection, &why); /* whose stream has its own patience */
+        r = ssh_tunnel_open(connection, &why); /* whose channel has its own timeout */
     } else {
         connection->state = CONNECTION_RESOLVING;
-        event_source_set_timer(connection->patience, connection->target.timeout_ns, 0);
+        event_source_set_timer(connection->timeout, connection->target.timeout_ns, 0);
         r = name_resolver_ask(connection->client->resolver, connection->target.address, on_addresses,
                               connection, &connection->query, &why);
     }
@@ -446,11 +446,10 @@ int ssh_connection_make(struct ssh_client *client, const char *destination, cons
     connection->listener = *listener;
     connection->descriptor = -1;
     connection->streams_end = &connection->streams;
-    client->connections++;
-    connection->name = strdup(destination);
-    connection->patience = event_loop_add_timer(client->loop, -1, 0, on_patience, connection);
+    connection->name = xstrdup(destination);
+    connection->timeout = event_loop_add_timer(client->loop, -1, 0, on_timeout, connection);
     connection->turn = event_loop_add_deferred(client->loop, on_turn, connection);
-    int r = connection->name && connection->patience && connection->turn ? 0 : failure_memory(failure);
+    int r = connection->timeout && connection->turn ? 0 : failure_memory(failure);
     if (r == 0)
         r = ssh_target_init(&connection->target, client, destination, before, failure);
     if (r == 0 && connection->target.jump)
@@ -489,20 +488,11 @@ void ssh_connection_free(struct ssh_connection *connection) {
     ssh_stream_detach_all(connection);
     ssh_connection_release(connection);
     ssh_stream_free_all(connection);
-    event_source_remove(connection->patience);
+    event_source_remove(connection->timeout);
     event_source_remove(connection->turn);
-    connection->patience = connection->turn = NULL;
-    connection->client->connections--;
+    connection->timeout = connection->turn = NULL;
     if (connection->depth > 0)
         connection->doomed = true;
     else
         free_memory(connection);
-}
-
-const char *ssh_connection_name(const struct ssh_connection *connection) {
-    return connection->name;
-}
-
-struct event_loop *ssh_connection_loop(const struct ssh_connection *connection) {
-    return connection->client->loop;
 }

@@ -37,8 +37,6 @@ int ssh_connection_new(struct ssh_client *client, const char *destination,
 int ssh_connection_start(struct ssh_connection *connection, struct failure *failure);
 /* Frees its channels too; calls no callback. From its own callbacks and those of its channels too. */
 void ssh_connection_free(struct ssh_connection *connection);
-const char *ssh_connection_name(const struct ssh_connection *connection); /* the destination */
-struct event_loop *ssh_connection_loop(const struct ssh_connection *connection);
 
 /* A channel whose program is COMMAND, run by the login shell of the user there. Nothing but assay's own words
  * may be in COMMAND. It is freed with the connection, whose on_closed comes after those of its channels. */

@@ -95,7 +95,7 @@ static void dial_next(struct ssh_connection *connection) {
             connection->dial_error = -ETIMEDOUT;
             break;
         }
-        event_source_set_timer(connection->patience, time / (int64_t)left, 0);
+        event_source_set_timer(connection->timeout, time / (int64_t)left, 0);
         int r = dial(connection, &connection->addresses[connection->address_at++]);
         if (r == 0)
             return;

@@ -5,6 +5,7 @@
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libssh/libssh.h>
@@ -53,11 +54,13 @@ static int add_line(struct key_file *file, const char *at, size_t length) {
     for (char *c = text; *c; c++)
         if (*c == '\t' || *c == '\r')
             *c = ' ';
-    const char *start = text + strspn(text, " ");
+    char *start = text + strspn(text, " ");
     bool revoked = strncmp(start, marker, sizeof marker - 1) == 0;
     if (revoked)
         start += sizeof marker - 1;
     start += strspn(start, " ");
+    for (char *c = start; *start != '|' && *c && *c != ' '; c++)
+        *c = (char)tolower((unsigned char)*c);
     if (!*start || *start == '#' || *start == '@')
         return 0;
     int r = list_reserve(&file->lines, &file->capacity, file->count + 1, sizeof *file->lines, LINES_MAX);
@@ -129,10 +132,19 @@ static bool is_excluded(const char *name, const char *line) {
     return false;
 }
 
+/* libssh copies every line that it is asked about: it is not asked about those that plainly name others. */
+static bool may_name(const char *name, const char *line) {
+    size_t length = strcspn(line, " ");
+    const char *bare = name + (*name == '[');
+    if (*line == '|' || strcspn(line, "*?") < length)
+        return true;
+    return memmem(line, length, bare, strcspn(bare, "]"));
+}
+
 /* The key that LINE has for NAME, or NULL: also for a key that libssh does not know. The caller frees. */
 static ssh_key key_for(const char *name, const struct key_line *line) {
     struct ssh_knownhosts_entry *entry = NULL;
-    if (ssh_known_hosts_parse_line(name, line->text, &entry) != SSH_OK)
+    if (!may_name(name, line->text) || ssh_known_hosts_parse_line(name, line->text, &entry) != SSH_OK)
         return NULL;
     ssh_key key = is_excluded(name, line->text) ? NULL : take_pointer(entry->publickey);
     ssh_knownhosts_entry_free(entry);

@@ -1,4 +1,4 @@
-/* The inside of the ssh client: what the ssh-*.c share. Nobody else includes it.
+/* The inside of the ssh client: what the files of this folder share. Nobody else includes it.
  *
  * libssh is never called back into from its own callbacks: those only note what has come, and what follows is
  * done and told after libssh has returned. Listeners may therefore call anything.
@@ -24,7 +24,7 @@ enum {
     SSH_READ_SIZE = 4096, /* libssh takes so much from the socket at once */
 };
 
-/* ---- private keys (ssh-identity.c), each file read once */
+/* ---- private keys (identity.c), each file read once */
 
 struct ssh_identity {
     struct ssh_identity *next;
@@ -38,7 +38,7 @@ struct ssh_identity {
 struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *path);
 void ssh_identity_free_all(struct ssh_client *client);
 
-/* ---- the client (ssh-client.c) */
+/* ---- the client (client.c) */
 
 /* A first-in first-out queue of connections through their `queue_next`. */
 struct ssh_queue {
@@ -65,7 +65,6 @@ struct ssh_client {
     unsigned places;            /* taken */
     unsigned hops;              /* gateways of gateways that are being made */
     struct event_source *admit; /* deferred: gives places to who waits */
-    size_t connections;
 };
 
 /* The connection waits for a place; ssh_connection_begin() is called when it has one. */
@@ -75,7 +74,7 @@ void ssh_client_leave(struct ssh_client *client, struct ssh_connection *connecti
 /* "~/NAME" and "~" in the home folder; anything else as it is. The caller frees. */
 char *ssh_client_path(const struct ssh_client *client, const char *path);
 
-/* ---- where to (ssh-target.c) */
+/* ---- where to (target.c) */
 
 /* All that is known of a destination before anything is connected. Owned strings. */
 struct ssh_target {
@@ -100,7 +99,7 @@ void ssh_target_clear(struct ssh_target *target);
 /* How its host key is known; borrows from the target. */
 struct host_key_place ssh_target_place(const struct ssh_target *target);
 
-/* ---- connections (ssh-connection.c) */
+/* ---- connections (connection.c) */
 
 enum ssh_connection_state {
     CONNECTION_IDLE,
@@ -119,7 +118,7 @@ struct ssh_connection {
     struct ssh_connection_listener listener;
     struct ssh_target target;
     enum ssh_connection_state state;
-    struct event_source *patience; /* timer of the step */
+    struct event_source *timeout; /* timer of the step */
 
     struct ssh_connection *queue_next; /* in the client's queue */
     bool queued, has_place;
@@ -180,20 +179,20 @@ void ssh_connection_step_login(struct ssh_connection *connection);
 /* Lets go of the socket, the session, and its places: only memory is left. */
 void ssh_connection_release(struct ssh_connection *connection);
 
-/* ---- TCP (ssh-dial.c) */
+/* ---- TCP (dial.c) */
 
 /* Tries the addresses in turn; goes on to ssh_connection_exchange() or ssh_connection_fail(). */
 void ssh_dial_start(struct ssh_connection *connection);
 void ssh_dial_expired(struct ssh_connection *connection);
 
-/* ---- login (ssh-login.c) */
+/* ---- login (login.c) */
 
 /* After the key exchange: is the server who it should be? 0, or -EKEYREJECTED and what to do. */
 int ssh_login_check_host(struct ssh_connection *connection, struct failure *failure);
 /* 1 logged in, 0 not yet, or negative. To be called again when there is something to read. */
 int ssh_login_step(struct ssh_connection *connection, struct failure *failure);
 
-/* ---- ssh-agent (ssh-agent.c) */
+/* ---- ssh-agent (agent.c) */
 
 /* As ssh_userauth_agent(), but never waits: SSH_AUTH_AGAIN while the agent is asked, and then the login is
  * stepped again. */
@@ -203,7 +202,7 @@ bool ssh_agent_is_asked(const struct ssh_connection *connection);
 /* Its answer is not waited for any more. */
 void ssh_agent_stop(struct ssh_connection *connection);
 
-/* ---- gateways (ssh-gateway.c) */
+/* ---- gateways (gateway.c) */
 
 /* Finds the gateway of the connection's target, or makes it. */
 int ssh_gateway_join(struct ssh_connection *connection, struct failure *failure);
@@ -218,7 +217,7 @@ void ssh_gateway_give_back(struct ssh_gateway *gateway);
 int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure);
 void ssh_tunnel_free(struct ssh_tunnel *tunnel);
 
-/* ---- streams (ssh-stream.c) */
+/* ---- streams (stream.c) */
 
 /* A channel to HOST and PORT as the server reaches them: a program that nobody needs to start. */
 int ssh_connection_open_forward(struct ssh_connection *connection, const char *host, unsigned port,

@@ -29,9 +29,9 @@ struct ssh_stream {
     char *host;
     unsigned port;
     enum stream_state state;
-    struct event_source *patience; /* until it is open */
-    bool probed;                   /* a forward that waits: the gateway was asked whether it is there */
-    uint64_t heard;                /* bytes that had come from it by then */
+    struct event_source *timeout; /* until it is open */
+    bool probed;                  /* a forward that waits: the gateway was asked whether it is there */
+    uint64_t heard;               /* bytes that had come from it by then */
 
     ssh_channel channel; /* NULL: none any more */
     struct ssh_channel_callbacks_struct callbacks;
@@ -106,8 +106,8 @@ static void on_exit_signal(ssh_session session, ssh_channel channel, const char 
 
 static void set_state(struct ssh_stream *stream, enum stream_state state) {
     stream->state = state;
-    if (state >= STREAM_OPEN && stream->patience)
-        event_source_set_timer(stream->patience, -1, 0);
+    if (state >= STREAM_OPEN && stream->timeout)
+        event_source_set_timer(stream->timeout, -1, 0);
 }
 
 /* The server hears of it, if it can still be told anything. */
@@ -148,7 +148,7 @@ static void link_stream(struct ssh_stream *stream) {
 }
 
 static void free_memory(struct ssh_stream *stream) {
-    event_source_remove(stream->patience);
+    event_source_remove(stream->timeout);
     text_clear(&stream->held[0]);
     text_clear(&stream->held[1]);
     free(stream->command);
@@ -242,11 +242,11 @@ static void probe(struct ssh_stream *stream) {
     stream->probed = true;
     stream->heard = connection->counter.in_bytes;
     (void)ssh_send_keepalive(connection->session); /* does not wait: the session does not block */
-    event_source_set_timer(stream->patience, connection->target.timeout_ns / 2, 0);
+    event_source_set_timer(stream->timeout, connection->target.timeout_ns / 2, 0);
     ssh_connection_look(connection);
 }
 
-static void on_patience(struct event_source *self, void *context) {
+static void on_timeout(struct event_source *self, void *context) {
     (void)self;
     struct ssh_stream *stream = context;
     struct ssh_connection *connection = stream->connection;
@@ -558,11 +558,11 @@ static int open_stream(struct ssh_connection *connection, const char *command, c
         .channel_exit_signal_function = on_exit_signal,
     };
     ssh_callbacks_init(&stream->callbacks);
-    stream->patience =
-        event_loop_add_timer(connection->client->loop, connection->target.timeout_ns, 0, on_patience, stream);
+    stream->timeout =
+        event_loop_add_timer(connection->client->loop, connection->target.timeout_ns, 0, on_timeout, stream);
     stream->channel = ssh_channel_new(connection->session);
     /* They are there before anything is asked for, and as long as the channel: the exit status comes once. */
-    if (!stream->patience || !stream->channel ||
+    if (!stream->timeout || !stream->channel ||
         ssh_set_channel_callbacks(stream->channel, &stream->callbacks) != SSH_OK) {
         ssh_channel_free(stream->channel);
         free_memory(stream);
