@@ -11,7 +11,7 @@
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/launch/transport-ssh.h"
+#include "engine/remote/launch/agent-transport.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -72,7 +72,7 @@ static const struct transport *stream_of(const struct cleaning *cleaning, size_t
 static int set_arguments(struct cleaning *cleaning, size_t node, const char *option, const char *argument,
                          struct failure *failure) {
     const struct transport *transport = stream_of(cleaning, node);
-    const struct transport_ssh_agent *agent = transport ? transport_ssh_agent(transport) : NULL;
+    const struct agent_arrival *agent = transport ? agent_transport_arrival(transport) : NULL;
     if (!agent || !agent->path)
         return failure_set(failure, -ENOTCONN, "there is no connection");
     bool from_home = strncmp(agent->path, "~/", 2) == 0;

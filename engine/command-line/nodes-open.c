@@ -6,7 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/launch/transport-ssh.h"
+#include "engine/remote/launch/agent-transport.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -198,8 +198,8 @@ static void on_node(struct node_group *group, size_t node, enum agent_link_state
     if (nodes->quiet || group != nodes->group)
         return;
     const struct transport *transport = agent_link_transport(node_group_link(group, node));
-    const struct transport_ssh_agent *agent =
-        state == AGENT_LINK_READY && transport ? transport_ssh_agent(transport) : NULL;
+    const struct agent_arrival *agent =
+        state == AGENT_LINK_READY && transport ? agent_transport_arrival(transport) : NULL;
     if (agent && agent->damage)
         say(nodes, node, agent->damage, &(struct failure){.text = "a new agent was delivered"});
     if (state == AGENT_LINK_BROKEN)

@@ -6,7 +6,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
-#include "engine/remote/launch/transport-ssh.h"
+#include "engine/remote/launch/agent-transport.h"
 #include "engine/remote/nodes/ssh-nodes.h"
 #include "engine/testbed/host-settings.h"
 
@@ -111,7 +111,7 @@ static struct agent_link_policy policy(const struct testbed *testbed) {
 
 static struct testbed_agent agent(const struct testbed *testbed, const struct transport *transport) {
     (void)testbed;
-    const struct transport_ssh_agent *agent = transport_ssh_agent(transport);
+    const struct agent_arrival *agent = agent_transport_arrival(transport);
     if (!agent)
         return (struct testbed_agent){0};
     return (struct testbed_agent){

@@ -10,20 +10,15 @@
 #   find     the first folder from INDEX on that will do, and what is there
 #   put      stdin is the binary: into folder INDEX, under a name of its own, checked, tried, renamed
 #   build    stdin is sh that unpacks the sources: built there, tried, renamed
-#   show     the bytes of the copy that `put` or `build` left unchecked, for want of a program that hashes
-#   peek     the bytes of the agent with the hash BINARY, for the same reason
-#   accept   that copy is good and has the hash BINARY; SOURCE: what it was built from, or "-"
-#   refuse   it is not: removed
 #
 # Every line that is for the engine begins with "assay-UNIQUE ": login scripts may print too.
 #
-#   machine SYSTEM MACHINE         unfit PATH: REASON           folder INDEX PATH
+#   unfit PATH: REASON             folder INDEX PATH
 #   agent HASH PATH                there, its hash right, and it runs
-#   unchecked HASH PATH            there, but nothing here can hash it
 #   damaged PATH: REASON           there, and not to be trusted: gone, or to be replaced
-#   unusable REASON                there, its hash right, and it does not run
-#   failed KIND REASON             KIND: folder (try another), run (it does not run here), compiler (cannot be built)
-#   bytes                          and then nothing but the file
+#   unusable REASON                the binary is not for this machine, or it is there and does not run
+#   failed KIND REASON             KIND: folder (try another), run (it does not run here), compiler (cannot be built),
+#                                  tools (this node cannot be served)
 
 LC_ALL=C
 export LC_ALL
@@ -173,9 +168,8 @@ use_folder() {
 
 # ---- files
 
-# Sets hash; empty when nothing here can hash.
+# Sets hash.
 hash_of() {
-    hash=
     if command -v sha256sum >/dev/null 2>&1; then
         hash=$(sha256sum <"$1")
         hash=${hash%% *}
@@ -185,6 +179,8 @@ hash_of() {
     elif command -v openssl >/dev/null 2>&1; then
         hash=$(openssl dgst -sha256 <"$1")
         hash=${hash##* }
+    else
+        fail "tools there is neither sha256sum nor shasum nor openssl"
     fi
 }
 
@@ -214,17 +210,13 @@ find_agent() {
         ;;
     esac
     hash_of "$file"
-    if [ -z "$hash" ]; then
-        say "unchecked $1 $file"
-        exit 0
-    elif [ "$hash" != "$1" ]; then
+    if [ "$hash" != "$1" ]; then
         say "damaged $file: its SHA-256 is $hash"
         return 1
     elif ! runs "$file"; then
-        say "unusable $reason"
+        say "unusable the binary does not run there ($reason)"
         return 1
     fi
-    touch -c "$file" 2>/dev/null # it is in use: see tidy
     say "agent $1 $file"
     exit 0
 }
@@ -237,22 +229,13 @@ find_built() {
     [ ${#built} -eq 64 ] && find_agent "$built"
 }
 
-# Removes what deliveries that were cut off left a day ago, and agents that nobody has started for a month.
+# Removes what deliveries that were cut off left a day ago.
 # shellcheck disable=SC2044 # our names have no blanks
 tidy() (
     cd "$folder" || exit
     for old in $(find . ! -name . -prune \( -name '.new-*' -o -name '.probe-*' -o -name '.build-*' \) \
         -mtime +1 2>/dev/null); do
         rm -rf "$old"
-    done
-    running=
-    for old in $(find . ! -name . -prune -type f \( -name 'agent-*' -o -name 'built-*' \) -mtime +30 -atime +30 \
-        2>/dev/null); do
-        old=${old#./}
-        [ "$old" != "agent-$1" ] || continue
-        [ -n "$running" ] || running=$(ls -l /proc/[0-9]*/exe 2>/dev/null)
-        case $running in *"$folder/$old"*) continue ;; esac
-        rm -f "$old"
     done
 ) 2>/dev/null
 
@@ -278,7 +261,7 @@ accept() {
         { printf '%s\n' "$1" >"$new" && mv -f "$new" "$folder/built-$source-$here"; } 2>/dev/null || rm -f "$new"
     fi
     new=''
-    tidy "$1"
+    tidy
     say "agent $1 $file"
 }
 
@@ -352,13 +335,16 @@ build() {
 # ---- verbs
 
 find_all() {
-    say "machine $(uname -s) $here"
+    if [ "$binary" != - ] && [ "$(uname -s) $here" != "Linux $machine" ]; then
+        say "unusable the node is a $(uname -s) $here and the binary is for Linux $machine"
+        binary=-
+    fi
     while [ "$index" -le 6 ]; do
         if ! name_folder "$index"; then
             :
         elif make_folder && try_folder; then
             say "folder $index $folder"
-            [ "$binary" = - ] || [ "$(uname -s) $here" != "Linux $machine" ] || find_agent "$binary"
+            [ "$binary" = - ] || find_agent "$binary"
             [ "$source" = - ] || find_built
             return
         else
@@ -383,9 +369,7 @@ put)
         fail "folder $reason"
     fi
     hash_of "$new"
-    if [ -z "$hash" ]; then
-        say "unchecked $binary $new"
-    elif [ "$hash" = "$binary" ]; then
+    if [ "$hash" = "$binary" ]; then
         accept "$hash"
     else
         fail "folder a copy does not read back as it was written"
@@ -396,26 +380,7 @@ build)
     new=$folder/.new-$unique
     build
     hash_of "$new"
-    if [ -n "$hash" ]; then accept "$hash"; else say "unchecked - $new"; fi
-    ;;
-show)
-    use_folder
-    say bytes
-    cat "$folder/.new-$unique"
-    ;;
-peek)
-    use_folder
-    say bytes
-    cat "$folder/agent-$binary"
-    ;;
-accept)
-    use_folder
-    new=$folder/.new-$unique
-    accept "$binary"
-    ;;
-refuse)
-    use_folder
-    rm -f "$folder/.new-$unique"
+    accept "$hash"
     ;;
 esac
 exit 0

@@ -3,12 +3,12 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
-#include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <endian.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,12 +16,10 @@
 #include <string.h>
 
 enum {
-    BINARY_MOST = 64 << 20, /* bytes; with sanitizers it is large */
-    SOURCE_MOST = 8 << 20,  /* of all files */
-    SCRIPT_MOST = 1 << 16,
-    FILES_MOST = 1024,
-    DEPTH_MOST = 8, /* of folders */
-    INPUT_MOST = BINARY_MOST + SOURCE_MOST + SCRIPT_MOST + (1 << 20),
+    BINARY_MAX = 64 << 20, /* bytes; with sanitizers it is large */
+    SOURCE_MAX = 8 << 20,  /* of all files */
+    SCRIPT_MAX = 1 << 16,
+    INPUT_MAX = BINARY_MAX + SOURCE_MAX + SCRIPT_MAX + (1 << 20),
 };
 
 static const char script_name[] = "engine/remote/launch/delivery.sh";
@@ -89,25 +87,18 @@ static int prefix_installation(struct failure *failure) {
 /* Without comments and indentation, which nobody there reads: the node's sh takes it byte by byte. */
 static int read_script(struct agent_package *package, const char *folder, struct failure *failure) {
     cleanup(text_clear) struct text content;
-    text_init(&content, SCRIPT_MOST);
-    cleanup_free char *path = file_join(folder, script_name);
-    if (!path)
-        return failure_memory(failure);
-    int r = file_read(path, &content, failure);
-    if (r < 0)
+    text_init(&content, SCRIPT_MAX);
+    cleanup_free char *path = xformat("%s/%s", folder, script_name);
+    if (file_read(path, &content, failure) < 0)
         return prefix_installation(failure);
     struct text *script = &package->inputs[AGENT_INPUT_SCRIPT];
-    for (const char *at = content.bytes; r == 0 && *at;) {
+    for (const char *at = content.bytes; *at; at += *at == '\n') {
         at += strspn(at, " ");
         size_t length = strcspn(at, "\n");
         if (length > 0 && *at != '#')
-            r = text_append(script, at, length);
-        if (r == 0 && length > 0 && *at != '#')
-            r = text_append_character(script, '\n');
-        at += length + (at[length] == '\n');
+            (void)text_printf(script, "%.*s\n", (int)length, at);
+        at += length;
     }
-    if (r < 0)
-        return failure_memory(failure);
     package->script_length = script->length;
     return 0;
 }
@@ -140,177 +131,83 @@ static const char *machine_of(const struct text *binary) {
 
 static int read_binary(struct agent_package *package, const char *path, struct failure *failure) {
     cleanup(text_clear) struct text binary;
-    text_init(&binary, BINARY_MOST);
+    text_init(&binary, BINARY_MAX);
     if (file_read(path, &binary, failure) < 0)
         return prefix_installation(failure);
     package->machine = machine_of(&binary);
-    int r = hash_bytes(binary.bytes, binary.length, package->binary_hash);
     struct text *input = &package->inputs[AGENT_INPUT_BINARY];
     const struct text *script = &package->inputs[AGENT_INPUT_SCRIPT];
-    if (r == 0)
-        r = text_append(input, script->bytes, script->length);
-    if (r == 0)
-        r = text_append(input, binary.bytes, binary.length);
-    return r < 0 ? failure_memory(failure) : 0;
+    if (hash_bytes(binary.bytes, binary.length, package->binary_hash) < 0 ||
+        text_append(input, script->bytes, script->length) < 0 ||
+        text_append(input, binary.bytes, binary.length) < 0)
+        return failure_memory(failure);
+    return 0;
 }
 
 /* ---- the sources */
 
-struct source_file {
-    char *name; /* relative to the folder */
-    struct text content;
-};
-
-struct sources {
-    const char *folder;
-    struct source_file *files;
-    size_t count, capacity;
-    size_t bytes;
-};
-
-static void sources_clear(struct sources *sources) {
-    for (size_t i = 0; i < sources->count; i++) {
-        free(sources->files[i].name);
-        text_clear(&sources->files[i].content);
-    }
-    free(sources->files);
-}
-
-static int compare_files(const void *a, const void *b) {
-    return strcmp(((const struct source_file *)a)->name, ((const struct source_file *)b)->name);
-}
-
-static int add_file(struct sources *sources, const char *name, const char *path, struct failure *failure) {
-    int r = list_reserve(&sources->files, &sources->capacity, sources->count + 1, sizeof *sources->files,
-                         FILES_MOST);
-    if (r == -EFBIG)
-        return failure_set(failure, r, "'%s' has more than %d files", sources->folder, (int)FILES_MOST);
-    char *copy = r == 0 ? strdup(name) : NULL;
-    if (!copy)
-        return failure_memory(failure);
-    struct source_file *file = &sources->files[sources->count++];
-    file->name = copy;
-    text_init(&file->content, SOURCE_MOST);
-    r = file_read(path, &file->content, failure);
+/* A here-document, whose last line is the hash of what is before it, and so is not in it. */
+static int append_source(struct text *stream, const char *folder, const char *path, struct failure *failure) {
+    const char *name = path + strlen(folder) + 1;
+    char hex[HASH_HEX_SIZE];
+    cleanup(text_clear) struct text content;
+    text_init(&content, SOURCE_MAX);
+    int r = file_read(path, &content, failure);
     if (r < 0)
         return r;
-    sources->bytes += file->content.length;
-    if (sources->bytes > SOURCE_MOST)
-        return failure_set(failure, -EFBIG, "'%s' has more than %d MiB", sources->folder, SOURCE_MOST >> 20);
-    /* The stream that unpacks it is text of lines. */
-    if (memchr(file->content.bytes, '\0', file->content.length) ||
-        (file->content.length > 0 && file->content.bytes[file->content.length - 1] != '\n'))
-        return failure_set(failure, -EINVAL, "'%s' is not a text of whole lines", path);
+    /* The node's sh reads lines. */
+    if (!is_plain(name) || memchr(content.bytes, '\0', content.length) ||
+        (content.length > 0 && content.bytes[content.length - 1] != '\n'))
+        return failure_set(failure, -EINVAL,
+                           "'%s' is not a text of whole lines, or its name has characters that no command "
+                           "may have",
+                           path);
+    if (hash_bytes(content.bytes, content.length, hex) < 0 ||
+        text_printf(stream, "mkdir -p %.*s && cat >%s <<'%s' || exit 1\n%s%s\n",
+                    (int)(file_base_name(name) - name - 1), name, name, hex, content.bytes, hex) < 0)
+        return failure_set(failure, -EFBIG, "the sources in '%s' have more than %d MiB", folder,
+                           SOURCE_MAX >> 20);
     return 0;
 }
 
-static bool is_source(const char *name) {
-    size_t length = strlen(name);
-    return length > 2 && name[length - 2] == '.' && (name[length - 1] == 'c' || name[length - 1] == 'h');
-}
-
-/* All of NAME, a folder below the sources' ("" for that one). */
-static int walk(struct sources *sources, const char *name, unsigned depth, struct failure *failure) {
-    cleanup_free char *path = name[0] ? file_join(sources->folder, name) : strdup(sources->folder);
-    if (!path)
-        return failure_memory(failure);
-    if (depth > DEPTH_MOST)
-        return failure_set(failure, -ELOOP, "'%s' is more than %d folders deep", path, (int)DEPTH_MOST);
-    DIR *entries = opendir(path);
-    if (!entries)
-        return failure_set_kind(failure, errno == ENOENT ? FAILURE_INPUT : FAILURE_SYSTEM, -errno,
-                                "cannot read '%s': %s", path, strerror(errno));
-    int r = 0;
-    for (struct dirent *entry; r == 0 && (entry = readdir(entries));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        cleanup_free char *below = name[0] ? file_join(name, entry->d_name) : strdup(entry->d_name);
-        cleanup_free char *full = below ? file_join(sources->folder, below) : NULL;
-        if (!full)
-            r = failure_memory(failure);
-        else if (!is_plain(below))
-            r = failure_set(failure, -EINVAL, "'%s' has characters that no command may have", full);
-        else if (file_is_folder(full))
-            r = walk(sources, below, depth + 1, failure);
-        else if (is_source(below))
-            r = add_file(sources, below, full, failure);
-    }
-    closedir(entries);
-    return r;
-}
-
-static int hash_sources(const struct sources *sources, char hex[static HASH_HEX_SIZE]) {
-    struct hash *hash = hash_new();
-    if (!hash)
-        return -ENOMEM;
-    for (size_t i = 0; i < sources->count; i++) {
-        const struct source_file *file = &sources->files[i];
-        const struct {
-            const char *bytes;
-            size_t length;
-        } parts[] = {{file->name, strlen(file->name)}, {file->content.bytes, file->content.length}};
-        for (size_t k = 0; k < 2; k++) {
-            char length[32];
-            hash_update(hash, length, (size_t)snprintf(length, sizeof length, "%zu\n", parts[k].length));
-            hash_update(hash, parts[k].bytes, parts[k].length);
-        }
-    }
-    hash_finish(hash, hex);
-    hash_free(hash);
-    return 0;
-}
-
-/* A here-document: its end is a line that holds the hash of what is before it, and so is not in it. */
-static int append_file(struct text *stream, const struct source_file *file, const char *end) {
-    int slash = (int)(file_base_name(file->name) - file->name);
-    int r = 0;
-    if (slash > 1)
-        r = text_printf(stream, "mkdir -p %.*s || exit 1\n", slash - 1, file->name);
-    if (r == 0)
-        r = text_printf(stream, "cat >%s <<'%s' || exit 1\n", file->name, end);
-    if (r == 0)
-        r = text_append(stream, file->content.bytes, file->content.length);
-    return r == 0 ? text_printf(stream, "%s\n", end) : r;
+static void free_glob(glob_t *found) {
+    globfree(found);
 }
 
 static int read_sources(struct agent_package *package, const char *folder, struct failure *failure) {
-    cleanup(sources_clear) struct sources sources = {.folder = folder};
-    int r = walk(&sources, "", 0, failure);
-    if (r == 0 && sources.count == 0)
-        r = failure_set_kind(failure, FAILURE_INPUT, -ENOENT, "there are no sources in '%s'", folder);
-    if (r < 0)
-        return prefix_installation(failure);
-    qsort(sources.files, sources.count, sizeof *sources.files, compare_files);
+    cleanup(free_glob) glob_t found = {0};
+    cleanup_free char *sources = xformat("%s/*/*/*.[ch]", folder);
+    cleanup_free char *deeper = xformat("%s/*/*/*/*.[ch]", folder);
+    (void)glob(sources, 0, NULL, &found);
+    (void)glob(deeper, found.gl_pathc ? GLOB_APPEND : 0, NULL, &found);
+    if (found.gl_pathc == 0)
+        return failure_set_kind(failure, FAILURE_INPUT, -ENOENT,
+                                "the agent cannot be brought to nodes: there are no sources in '%s'", folder);
     struct text *input = &package->inputs[AGENT_INPUT_SOURCE];
     const struct text *script = &package->inputs[AGENT_INPUT_SCRIPT];
-    r = hash_sources(&sources, package->source_hash);
-    if (r == 0)
-        r = text_append(input, script->bytes, script->length);
-    for (size_t i = 0; r == 0 && i < sources.count; i++)
-        r = append_file(input, &sources.files[i], package->source_hash);
-    if (r == 0)
-        r = text_append_string(input, "echo " ASSAY_VERSION " >.complete\n");
-    return r < 0 ? failure_memory(failure) : 0;
+    (void)text_append(input, script->bytes, script->length);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        if (append_source(input, folder, found.gl_pathv[i], failure) < 0)
+            return prefix_installation(failure);
+    (void)text_append_string(input, "echo " ASSAY_VERSION " >.complete\n");
+    return hash_bytes(input->bytes + script->length, input->length - script->length, package->source_hash);
 }
 
 int agent_package_new(const struct installation *installation, enum agent_kind kind,
                       struct agent_package **ret, struct failure *failure) {
-    cleanup(free_package) struct agent_package *package = calloc(1, sizeof *package);
-    if (!package)
-        return failure_memory(failure);
+    cleanup(free_package) struct agent_package *package = xcalloc(1, sizeof *package);
     package->kind = kind;
     package->machine = "";
     for (size_t i = 0; i < AGENT_INPUTS; i++)
-        text_init(&package->inputs[i], INPUT_MOST);
+        text_init(&package->inputs[i], INPUT_MAX);
     int r = read_script(package, installation->agent_source, failure);
     if (r == 0 && kind != AGENT_SOURCE)
         r = read_binary(package, installation->agent, failure);
     if (r == 0 && kind != AGENT_BINARY)
         r = read_sources(package, installation->agent_source, failure);
-    if (r < 0)
-        return r;
-    *ret = take_pointer(package);
-    return 0;
+    if (r == 0)
+        *ret = take_pointer(package);
+    return r;
 }
 
 /* ---- starting it */
@@ -327,32 +224,23 @@ static const char start_script[] =
     "*) exit 127;; esac";
 
 char *agent_package_usual_path(const struct agent_package *package) {
-    return text_format("~/.cache/assay/agent-%s", package->binary_hash);
+    return xformat("~/.cache/assay/agent-%s", package->binary_hash);
 }
 
 int agent_package_command(const struct agent_package *package, const char *path, const char *const *arguments,
                           struct text *ret, struct failure *failure) {
-    cleanup(text_clear) struct text command;
-    text_init(&command, SIZE_MAX);
-    int r = 0;
+    cleanup_free char *usual = agent_package_usual_path(package);
     if (path && !is_plain(path))
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "the agent's path '%s' has a character that no command may have", path);
-    cleanup_free char *usual = path ? NULL : agent_package_usual_path(package);
-    if (!path && !usual)
-        return failure_memory(failure);
-    r = text_printf(&command, "exec /bin/sh -c '%s' %s", start_script, path ? path : usual);
+    int r = text_printf(ret, "exec /bin/sh -c '%s' %s", start_script, path ? path : usual);
     for (size_t i = 0; r == 0 && arguments[i]; i++) {
         if (!is_plain(arguments[i]))
             return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                     "'%s' cannot be an argument of the agent; expected letters, digits and "
                                     "any of _ @ %% + = : , . / -",
                                     arguments[i]);
-        r = text_printf(&command, " %s", arguments[i]);
+        r = text_printf(ret, " %s", arguments[i]);
     }
-    if (r == 0)
-        r = text_append(ret, command.bytes, command.length);
-    if (r == -EFBIG)
-        return failure_set(failure, r, "the agent's command is longer than %zu bytes", ret->limit);
-    return r < 0 ? failure_memory(failure) : 0;
+    return r < 0 ? failure_set(failure, r, "the agent's command is longer than %zu bytes", ret->limit) : 0;
 }

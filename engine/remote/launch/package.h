@@ -25,9 +25,7 @@ int agent_package_new(const struct installation *installation, enum agent_kind k
                       struct agent_package **ret, struct failure *failure);
 void agent_package_free(struct agent_package *package);
 enum agent_kind agent_package_kind(const struct agent_package *package);
-/* SHA-256 in hexadecimal; "" for what the kind does not need. Of the sources: of the names of all files below
- * the folder, relative to it, and of their contents, in the order of the names' bytes, each name and content
- * preceded by its length in decimal and a newline. */
+/* SHA-256 in hexadecimal; "" for what the kind does not need. Of the sources: of the sh that unpacks them. */
 const char *agent_package_binary_hash(const struct agent_package *package);
 const char *agent_package_source_hash(const struct agent_package *package);
 /* What `uname -m` says where the binary runs; "" when there is none. */
@@ -45,14 +43,13 @@ const char *agent_package_input(const struct agent_package *package, enum agent_
                                 size_t *ret_length);
 size_t agent_package_script_length(const struct agent_package *package);
 
-/* Where a delivery normally puts the binary: "~/.cache/assay/agent-HASH". NULL when out of memory; the caller
- * frees. */
+/* Where a delivery normally puts the binary: "~/.cache/assay/agent-HASH". The caller frees. */
 char *agent_package_usual_path(const struct agent_package *package);
-/* Appends the command that starts the agent at PATH (NULL: the usual one) with ARGUMENTS, for the login shell
- * of whatever kind: one `exec`, every argument of the characters A-Z a-z 0-9 and _ @ % + = : , . / - (-EINVAL
- * and a sentence otherwise). It is not started from a folder or file that is another user's or that others
- * may write to, for then it may be anybody's: exit status 78, and a sentence. A node that has no agent there
- * answers with exit status 126 or 127. */
+/* Appends to RET (on failure a part of it) the command that starts the agent at PATH (NULL: the usual one)
+ * with ARGUMENTS, for the login shell of whatever kind: one `exec`, every argument of the characters A-Z a-z
+ * 0-9 and _ @ % + = : , . / - (-EINVAL and a sentence otherwise). It is not started from a folder or file
+ * that is another user's or that others may write to, for then it may be anybody's: exit status 78, and a
+ * sentence. A node that has no agent there answers with exit status 126 or 127. */
 int agent_package_command(const struct agent_package *package, const char *path, const char *const *arguments,
                           struct text *ret, struct failure *failure);
 

@@ -61,7 +61,6 @@ struct transport {
     char *node; /* the name that failures use */
     enum transport_state state;
     struct transport_listener listener;
-    pid_t pid; /* of the process at this end, 0 when there is none */
     /* Names the agent among those of a node, when it is a daemon that outlives its streams and is to be told
      * to leave; 0: it leaves when the stream ends. Random, never 0 by chance. */
     uint64_t session;

@@ -1,5 +1,5 @@
-/* The inside of an agent link: what agent-*.c, link-session.c and remote-command.c share. Nobody else
- * includes it. */
+/* The inside of an agent link: what the files of this folder and those of requests in nodes share. Nobody
+ * else includes it. */
 #ifndef ASSAY_LINK_INSIDE_H
 #define ASSAY_LINK_INSIDE_H
 
@@ -80,10 +80,10 @@ struct link_session {
                                    the farewell's */
     struct event_source *retry; /* timer: the next attempt */
     int64_t watch_due;
-    int64_t heard, sent; /* when the stream last gave and took bytes */
-    int64_t unheard;     /* since when there is something to be answered for and nothing has come; or -1 */
-    uint32_t heartbeat;  /* the CLOCK request that is not yet answered, or 0 */
-    uint64_t mark;       /* what had come and gone when the stream was new */
+    int64_t last_received, sent; /* when the stream last gave and took bytes */
+    int64_t waiting_since; /* since when there is something to be answered for and nothing has come; or -1 */
+    uint32_t heartbeat;    /* the CLOCK request that is not yet answered, or 0 */
+    uint64_t mark;         /* what had come and gone when the stream was new */
     int64_t broken_at;
     unsigned attempts;      /* to have a stream since one last brought something */
     int64_t retry_first_ns; /* the first delay; tests have a shorter one */
@@ -104,9 +104,9 @@ struct agent_link {
     struct agent_link_callbacks callbacks;
     struct inbox inbox;
     struct outbox outbox;
-    struct event_source *pump;     /* deferred: fill the outbox, give it to the transport */
-    struct event_source *patience; /* timer: HELLO must have come */
-    int64_t patience_ns;
+    struct event_source *pump;          /* deferred: fill the outbox, give it to the transport */
+    struct event_source *hello_timeout; /* timer: HELLO must have come */
+    int64_t hello_timeout_ns;
     struct agent_link_policy policy;
     struct link_session session;
     bool write_ended; /* the transport takes nothing any more */
@@ -137,7 +137,7 @@ int link_send(struct agent_link *link, struct protocol_writer *writer, struct fa
 /* Is there room for data? */
 bool link_has_window(const struct agent_link *link);
 
-/* agent-link.c, for link-session.c */
+/* link.c, for session.c */
 /* The one place where the state changes. WHY: of a CLOSED that was not asked for. */
 void link_set_state(struct agent_link *link, enum agent_link_state state, const struct failure *why);
 /* The end, for good. */
@@ -145,7 +145,7 @@ void link_fail(struct agent_link *link, const struct failure *why);
 int link_send_hello(struct agent_link *link, struct failure *failure);
 int link_start_transport(struct agent_link *link, struct failure *failure);
 
-/* link-session.c. For session 0 all of it does nothing, or says no. */
+/* session.c. For session 0 all of it does nothing, or says no. */
 void session_init(struct agent_link *link, uint64_t number);
 int session_add_sources(struct agent_link *link); /* 0 or -ENOMEM */
 void session_clear(struct agent_link *link);
@@ -170,7 +170,7 @@ void session_tell(struct agent_link *link);
 /* CLOSED. */
 void session_stop(struct agent_link *link);
 
-/* agent-request.c */
+/* nodes/request.c */
 void request_init(struct agent_link *link);
 /* A request of TYPE, not yet sent; PATH may be NULL. BYTES_LIMIT is that of its bytes. */
 int request_new(struct agent_link *link, enum protocol_type type, const char *path, size_t bytes_limit,
@@ -187,7 +187,7 @@ void request_free_all(struct agent_link *link);
 /* The answers that would go to CONTEXT go nowhere. */
 void request_forget(struct agent_link *link, const void *context);
 
-/* agent-transfer.c: WRITE_BEGIN */
+/* nodes/transfer.c: WRITE_BEGIN */
 /* Opens the file that is sent, if there is one. */
 int transfer_open(struct pending_request *request, struct failure *failure);
 /* As far as the window allows. */
@@ -195,12 +195,12 @@ void transfer_pump(struct agent_link *link, struct pending_request *request);
 /* False if there is no memory for it now. */
 bool transfer_end(struct agent_link *link, struct pending_request *request);
 
-/* agent-tree.c: the bytes of a listing as an array that the caller frees; it points into them. -EPROTO: they
+/* nodes/tree.c: the bytes of a listing as an array that the caller frees; it points into them. -EPROTO: they
  * are malformed. */
 int tree_parse(const struct text *bytes, struct agent_entry **ret, size_t *ret_count,
                struct failure *failure);
 
-/* remote-command.c */
+/* command.c */
 int command_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure);
 void command_pump(struct agent_link *link);
 void command_fail_all(struct agent_link *link, const struct failure *failure);

@@ -90,7 +90,7 @@ void link_set_state(struct agent_link *link, enum agent_link_state state, const 
         return;
     link->state = state;
     if (state != AGENT_LINK_GREETING)
-        event_source_set_timer(link->patience, -1, 0);
+        event_source_set_timer(link->hello_timeout, -1, 0);
     const struct agent_link_callbacks *told = &link->callbacks;
     if (resumed && told->on_resumed)
         told->on_resumed(link, event_loop_now(link->loop) - link->session.broken_at, told->context);
@@ -136,12 +136,12 @@ static void fail_protocol(struct agent_link *link, const struct failure *wrong) 
     link_fail(link, &why);
 }
 
-static void on_patience(struct event_source *self, void *context) {
+static void on_hello_timeout(struct event_source *self, void *context) {
     (void)self;
     struct agent_link *link = context;
     struct failure why;
     link_complain(link, &why, -ETIMEDOUT, "the agent did not answer within %.3g s",
-                  (double)link->patience_ns / (double)EVENT_SECOND);
+                  (double)link->hello_timeout_ns / (double)EVENT_SECOND);
     lose_stream(link, &why);
 }
 
@@ -362,7 +362,7 @@ static void on_state(struct transport *transport, enum transport_state state, co
             link_set_state(link, AGENT_LINK_GREETING, NULL);
         /* Who was told to leave before the stream was open need not answer. */
         if (link->state != AGENT_LINK_CLOSING || session_is_seeking(link))
-            event_source_set_timer(link->patience, link->patience_ns, 0);
+            event_source_set_timer(link->hello_timeout, link->hello_timeout_ns, 0);
         event_source_defer(link->pump);
     } else if (link->state != AGENT_LINK_CLOSED) {
         lose_stream(link, why);
@@ -389,8 +389,8 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
     outbox_init(&link->outbox, &link->inbox, OUTBOX_LIMIT);
     link->node = strdup(transport->node);
     link->pump = event_loop_add_deferred(loop, on_pump, link);
-    link->patience = event_loop_add_timer(loop, -1, 0, on_patience, link);
-    if (!link->node || !link->pump || !link->patience || session_add_sources(link) < 0) {
+    link->hello_timeout = event_loop_add_timer(loop, -1, 0, on_hello_timeout, link);
+    if (!link->node || !link->pump || !link->hello_timeout || session_add_sources(link) < 0) {
         agent_link_free(link);
         return failure_memory(failure);
     }
@@ -406,7 +406,7 @@ void agent_link_free(struct agent_link *link) {
         write_out(link);
     transport_free(link->transport);
     event_source_remove(link->pump);
-    event_source_remove(link->patience);
+    event_source_remove(link->hello_timeout);
     session_clear(link);
     request_free_all(link);
     command_detach_all(link);
@@ -432,7 +432,7 @@ int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure
         r = session_begin(link, failure);
     if (r < 0)
         return r;
-    link->patience_ns = timeout_ns;
+    link->hello_timeout_ns = timeout_ns;
     link_set_state(link, AGENT_LINK_OPENING, NULL);
     struct failure own = {0};
     r = link_start_transport(link, &own);

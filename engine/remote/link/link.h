@@ -6,7 +6,7 @@
  *     transport_local_new(loop, &(struct transport_local_options){.agent = path, .directory = folder},
  * &transport, failure); agent_link_new(loop, take_pointer(transport), NULL, &link, failure);
  *     agent_link_start(link, AGENT_LINK_HELLO_TIMEOUT, failure);
- *     agent_link_wait_ready(link, failure);
+ *     event_loop_run(loop, failure);                      on_ready() makes requests
  *
  * Every request either fails at once (negative, FAILURE filled, callback never called) or calls back exactly
  * once, and never from within the call that made it. When the link ends, for whatever reason, all that is
@@ -104,8 +104,8 @@ enum agent_link_state agent_link_state(const struct agent_link *link);
 const struct failure *agent_link_failure(const struct agent_link *link);
 const char *agent_link_node(const struct agent_link *link);
 struct event_loop *agent_link_loop(const struct agent_link *link);
-/* The stream of the moment, for what only its kind knows (transport_ssh_agent()); NULL while there is none.
- * It is another one after the link was broken: not to be kept. */
+/* The stream of the moment, for what only its kind knows (agent_transport_arrival()); NULL while there is
+ * none. It is another one after the link was broken: not to be kept. */
 const struct transport *agent_link_transport(const struct agent_link *link);
 
 /* What the agent said of itself in its HELLO; valid from `ready` until the link is freed. */
@@ -219,32 +219,5 @@ int agent_link_statistics(struct agent_link *link, agent_statistics_callback *ca
 
 /* Whoever asked with CONTEXT wants no answers any more: those that are still to come go nowhere. */
 void agent_link_forget(struct agent_link *link, const void *context);
-
-/* ---- the same, waiting: they turn the loop, serving everybody else, until the answer is there. Not from a
- * callback of this link. When the loop is stopped meanwhile (event_loop_stop), they give up with
- * FAILURE_INTERRUPTED, -EINTR. */
-
-int agent_link_wait_ready(struct agent_link *link, struct failure *failure);
-/* Closes and waits for the end; over TIMEOUT_NS the link is left closing. The failure is that of an end that
- * came before it was asked for. */
-int agent_link_close_and_wait(struct agent_link *link, int64_t timeout_ns, struct failure *failure);
-int agent_link_inspect_and_wait(struct agent_link *link, struct node_facts **ret, struct failure *failure);
-/* Appends the file to RET. */
-struct text;
-int agent_link_read_file_and_wait(struct agent_link *link, const char *path, struct text *ret,
-                                  struct failure *failure);
-int agent_link_write_file_and_wait(struct agent_link *link, const char *path, const void *bytes,
-                                   size_t length, unsigned mode, struct failure *failure);
-int agent_link_send_file_and_wait(struct agent_link *link, const char *path, const char *local_path,
-                                  unsigned mode, struct failure *failure);
-int agent_link_make_folder_and_wait(struct agent_link *link, const char *path, struct failure *failure);
-int agent_link_remove_tree_and_wait(struct agent_link *link, const char *path, struct failure *failure);
-/* HEX: room for HASH_HEX_SIZE bytes (foundation/hash.h). RET_SIZE may be NULL. */
-int agent_link_hash_file_and_wait(struct agent_link *link, const char *path, char *hex, uint64_t *ret_size,
-                                  struct failure *failure);
-int agent_link_measure_clock_and_wait(struct agent_link *link, unsigned exchanges, struct agent_clock *ret,
-                                      struct failure *failure);
-int agent_link_statistics_and_wait(struct agent_link *link, struct agent_statistics *ret,
-                                   struct failure *failure);
 
 #endif

@@ -77,22 +77,22 @@ static void set_watch(struct agent_link *link, int64_t due) {
 void session_note_sent(struct agent_link *link) {
     struct link_session *session = &link->session;
     session->sent = now(link);
-    if (session->unheard < 0)
-        session->unheard = session->sent;
+    if (session->waiting_since < 0)
+        session->waiting_since = session->sent;
 }
 
 void session_note_heard(struct agent_link *link) {
     struct link_session *session = &link->session;
-    session->heard = now(link);
+    session->last_received = now(link);
     /* While a beat is out the next silence begins at once. */
-    session->unheard = session->heartbeat ? session->heard : -1;
+    session->waiting_since = session->heartbeat ? session->last_received : -1;
 }
 
 bool session_takes_clock(struct agent_link *link, uint32_t number) {
     if (number == 0 || number != link->session.heartbeat)
         return false;
     link->session.heartbeat = 0;
-    link->session.unheard = -1;
+    link->session.waiting_since = -1;
     return true;
 }
 
@@ -109,7 +109,7 @@ static void beat(struct agent_link *link) {
 /* When a beat is due: so long after we last said anything, or after we said something and heard nothing. */
 static int64_t beat_due(const struct agent_link *link) {
     const struct link_session *session = &link->session;
-    int64_t from = session->unheard >= 0 ? least(session->unheard, session->sent) : session->sent;
+    int64_t from = session->waiting_since >= 0 ? least(session->waiting_since, session->sent) : session->sent;
     return from + link->policy.heartbeat_ns;
 }
 
@@ -120,9 +120,10 @@ static void watch_stream(struct agent_link *link) {
     const struct agent_link_policy *policy = &link->policy;
     /* If it is us who were away (stopped, or busy in one callback), what has come meanwhile is not read yet.
      */
-    if (now(link) - session->watch_due > policy->silence_ns / 4 && session->unheard >= 0)
-        session->unheard = now(link);
-    if (session->heartbeat && session->unheard >= 0 && now(link) - session->unheard >= policy->silence_ns) {
+    if (now(link) - session->watch_due > policy->silence_ns / 4 && session->waiting_since >= 0)
+        session->waiting_since = now(link);
+    if (session->heartbeat && session->waiting_since >= 0 &&
+        now(link) - session->waiting_since >= policy->silence_ns) {
         struct failure why;
         link_complain(link, &why, -ETIMEDOUT, "nothing was heard from the agent for %.3g s",
                       seconds(policy->silence_ns));
@@ -133,7 +134,7 @@ static void watch_stream(struct agent_link *link) {
     if (!session->heartbeat && next <= now(link))
         beat(link);
     if (session->heartbeat)
-        next = (session->unheard >= 0 ? session->unheard : now(link)) + policy->silence_ns;
+        next = (session->waiting_since >= 0 ? session->waiting_since : now(link)) + policy->silence_ns;
     if (next <= now(link))
         next = now(link) + policy->heartbeat_ns; /* there was no memory for it */
     set_watch(link, least(next, now(link) + policy->heartbeat_ns));
@@ -172,7 +173,7 @@ static void lose(struct agent_link *link, const struct failure *why) {
     link->failure = *why;
     (void)transport_want(link->transport, 0);
     retry_later(link);
-    set_watch(link, session->heard + link->policy.lease_ns);
+    set_watch(link, session->last_received + link->policy.lease_ns);
     link_set_state(link, AGENT_LINK_BROKEN, NULL);
     if (link->state == AGENT_LINK_BROKEN)
         transport_close(link->transport);
@@ -181,7 +182,7 @@ static void lose(struct agent_link *link, const struct failure *why) {
 /* An attempt that failed may have brought a sign of life: the lease counts from that. */
 static void give_up_or_watch(struct agent_link *link) {
     struct failure why;
-    int64_t end = link->session.heard + link->policy.lease_ns;
+    int64_t end = link->session.last_received + link->policy.lease_ns;
     if (now(link) < end) {
         set_watch(link, end);
         return;
@@ -206,7 +207,7 @@ static void fail_attempt(struct agent_link *link, const struct failure *why) {
         link_set_state(link, AGENT_LINK_CLOSED, NULL);
         return;
     }
-    event_source_set_timer(link->patience, -1, 0);
+    event_source_set_timer(link->hello_timeout, -1, 0);
     if (is_final(why->code)) {
         struct failure told;
         link_complain(link, &told, why->code, "the connection broke and cannot be made again: %s", why->text);
@@ -313,8 +314,8 @@ void session_ready(struct agent_link *link) {
     if (progress(link) != session->mark)
         session->attempts = 0;
     session->mark = progress(link);
-    session->heard = session->sent = now(link);
-    session->unheard = session->heartbeat ? session->heard : -1;
+    session->last_received = session->sent = now(link);
+    session->waiting_since = session->heartbeat ? session->last_received : -1;
     if (link->state != AGENT_LINK_CLOSING)
         set_watch(link, now(link) + link->policy.heartbeat_ns);
 }

@@ -20,7 +20,7 @@ void ssh_client_queue(struct ssh_client *client, struct ssh_connection *connecti
     connection->queue_next = NULL;
     *client->waiting.end = connection;
     client->waiting.end = &connection->queue_next;
-    event_source_defer(client->usher);
+    event_source_defer(client->admit);
 }
 
 static void unqueue(struct ssh_client *client, struct ssh_connection **at) {
@@ -41,7 +41,7 @@ void ssh_client_leave(struct ssh_client *client, struct ssh_connection *connecti
     client->places--;
     if (connection->gateway)
         ssh_gateway_give_back(connection->gateway);
-    event_source_defer(client->usher);
+    event_source_defer(client->admit);
 }
 
 /* The first who may: one whose gateway has enough to do keeps no others waiting. */
@@ -60,7 +60,7 @@ static struct ssh_connection *call_next(struct ssh_client *client) {
     return connection;
 }
 
-static void on_usher(struct event_source *self, void *context) {
+static void on_admit(struct event_source *self, void *context) {
     (void)self;
     struct ssh_client *client = context;
     struct ssh_connection *connection;
@@ -70,45 +70,31 @@ static void on_usher(struct event_source *self, void *context) {
 
 /* ---- who and where we are */
 
-static int find_out_user(struct ssh_client *client, struct failure *failure) {
+static void find_home(struct ssh_client *client) {
     char buffer[PASSWD_SIZE];
     struct passwd entry, *found = NULL;
-    (void)getpwuid_r(getuid(), &entry, buffer, sizeof buffer, &found);
     const char *home = getenv("HOME"), *agent = getenv("SSH_AUTH_SOCK");
-    if (!home || *home != '/')
+    if (!home || *home != '/') {
+        (void)getpwuid_r(getuid(), &entry, buffer, sizeof buffer, &found);
         home = found ? found->pw_dir : "/";
-    client->home = strdup(home);
-    client->local_user = found ? strdup(found->pw_name) : text_format("%u", (unsigned)getuid());
-    client->agent = agent && *agent ? strdup(agent) : NULL;
-    return client->home && client->local_user && (!agent || !*agent || client->agent)
-               ? 0
-               : failure_memory(failure);
+    }
+    client->home = xstrdup(home);
+    client->agent = agent && *agent ? xstrdup(agent) : NULL;
 }
 
 char *ssh_client_path(const struct ssh_client *client, const char *path) {
     if (path[0] != '~' || (path[1] != '/' && path[1] != '\0'))
-        return strdup(path);
-    return text_format("%s%s", client->home, path + 1);
-}
-
-int64_t ssh_client_timeout(const struct ssh_client *client) {
-    return client->timeout_ns ? client->timeout_ns : SSH_TIMEOUT_DEFAULT_NS;
+        return xstrdup(path);
+    return xformat("%s%s", client->home, path + 1);
 }
 
 /* ---- options */
-
-static int copy(const char *from, char **ret, struct failure *failure) {
-    *ret = from ? strdup(from) : NULL;
-    return !from || *ret ? 0 : failure_memory(failure);
-}
 
 /* What the user names is there and can be read; that a key is encrypted shows at a login, for ssh-agent may
  * have it. */
 static int take_identity(struct ssh_client *client, const char *path, struct failure *failure) {
     cleanup_free char *whole = ssh_client_path(client, path);
-    const struct ssh_identity *identity = whole ? ssh_identity_get(client, whole) : NULL;
-    if (!identity)
-        return failure_memory(failure);
+    const struct ssh_identity *identity = ssh_identity_get(client, whole);
     if (access(whole, R_OK) < 0)
         return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot read the key '%s': %s", whole,
                                 strerror(errno));
@@ -128,42 +114,44 @@ static int take_options(struct ssh_client *client, const struct ssh_client_optio
                              client->window, SSH_WINDOW_MOST);
     if (options->port > 65535)
         return failure_input(failure, NULL, 0, 0, "%u is no port; expected 1 to 65535", options->port);
-    int r = copy(options->user, &client->user, failure);
-    if (r == 0)
-        r = copy(options->jump, &client->jump, failure);
-    if (r == 0 && options->known_hosts) {
+    client->user = options->user ? xstrdup(options->user) : NULL;
+    client->jump = options->jump ? xstrdup(options->jump) : NULL;
+    if (options->known_hosts) {
         client->known_hosts = ssh_client_path(client, options->known_hosts);
-        r = client->known_hosts ? host_keys_read(client->host_keys, client->known_hosts, failure)
-                                : failure_memory(failure);
+        int r = host_keys_read(client->host_keys, client->known_hosts, failure);
+        if (r < 0)
+            return r;
     }
-    if (r < 0)
-        return r;
     if (options->identity_count > SSH_IDENTITIES_MOST)
         return failure_input(failure, NULL, 0, 0, "%zu keys are more than %d", options->identity_count,
                              SSH_IDENTITIES_MOST);
     client->named = xcalloc(options->identity_count + 1, sizeof *client->named);
-    for (size_t i = 0; i < options->identity_count && r == 0; i++)
-        r = take_identity(client, options->identities[i], failure);
-    return r;
+    for (size_t i = 0; i < options->identity_count; i++) {
+        int r = take_identity(client, options->identities[i], failure);
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }
 
 /* ---- life */
 
 static int set_up(struct ssh_client *client, const struct ssh_client_options *options,
                   struct failure *failure) {
-    int r = find_out_user(client, failure);
-    if (r == 0)
-        r = host_keys_new(client->loop, options->accepted_hosts, &client->host_keys, failure);
-    if (r == 0)
-        r = take_options(client, options, failure);
-    if (r == 0)
-        r = ssh_config_read(options->config, &client->config, failure);
-    if (r == 0)
-        r = name_resolver_new(client->loop, &client->resolver, failure);
+    find_home(client);
+    client->admit = event_loop_add_deferred(client->loop, on_admit, client);
+    if (!client->admit)
+        return failure_memory(failure);
+    int r = host_keys_new(client->loop, options->accepted_hosts, &client->host_keys, failure);
     if (r < 0)
         return r;
-    client->usher = event_loop_add_deferred(client->loop, on_usher, client);
-    return client->usher ? 0 : failure_memory(failure);
+    r = take_options(client, options, failure);
+    if (r < 0)
+        return r;
+    r = ssh_config_new(options->config, client->home, &client->config, failure);
+    if (r < 0)
+        return r;
+    return name_resolver_new(client->loop, &client->resolver, failure);
 }
 
 int ssh_client_new(struct event_loop *loop, const struct ssh_client_options *options, struct ssh_client **ret,
@@ -185,7 +173,7 @@ void ssh_client_free(struct ssh_client *client) {
     if (!client)
         return;
     ssh_gateway_free_all(client);
-    event_source_remove(client->usher);
+    event_source_remove(client->admit);
     name_resolver_free(client->resolver);
     ssh_config_free(client->config);
     host_keys_free(client->host_keys);
@@ -197,7 +185,6 @@ void ssh_client_free(struct ssh_client *client) {
     free(client->jump);
     free(client->known_hosts);
     free(client->home);
-    free(client->local_user);
     free(client->agent);
     free(client);
 }

@@ -1,438 +1,425 @@
-#include "engine/remote/ssh/config-inside.h"
+#include "engine/remote/ssh/config.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
-#include <glob.h>
-#include <limits.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <poll.h>
 #include <pwd.h>
-#include <stdarg.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-    FILE_BYTES_MOST = 1 << 20,
-    ALL_BYTES_MOST = 16 << 20,
-    FILES_MOST = 1024,
-    DIRECTIVES_MOST = 1 << 20,
-    ARGUMENTS_MOST = 4096, /* of one line */
-    SECONDS_MOST = 86400,  /* ConnectTimeout */
+    ANSWER_MAX = 4 << 20, /* bytes of what ssh prints, and of one configuration file */
+    IDENTITIES_MAX = 100,
+    PATTERNS_MAX = 1 << 20,
+    PASSWD_SIZE = 16384,
+    TIMEOUT_S = 20, /* for ssh: a Match may run commands */
 };
 
-static const char system_file[] = "/etc/ssh/ssh_config";
-
-/* Keywords that have one value, or (0) any number. */
-static const struct {
-    const char *word;
-    enum ssh_keyword keyword;
-    size_t most;
-} keywords[] = {
-    {"connecttimeout", SSH_KEYWORD_CONNECT_TIMEOUT, 1},
-    {"host", SSH_KEYWORD_HOST, 0},
-    {"hostkeyalias", SSH_KEYWORD_HOST_KEY_ALIAS, 1},
-    {"hostname", SSH_KEYWORD_HOST_NAME, 1},
-    {"identitiesonly", SSH_KEYWORD_IDENTITIES_ONLY, 1},
-    {"identityagent", SSH_KEYWORD_IDENTITY_AGENT, 1},
-    {"identityfile", SSH_KEYWORD_IDENTITY_FILE, 1},
-    {"identityfile2", SSH_KEYWORD_IDENTITY_FILE, 1},
-    {"include", SSH_KEYWORD_INCLUDE, 0},
-    {"match", SSH_KEYWORD_MATCH, 0},
-    {"port", SSH_KEYWORD_PORT, 1},
-    {"proxycommand", SSH_KEYWORD_PROXY_COMMAND, 0},
-    {"proxyjump", SSH_KEYWORD_PROXY_JUMP, 1},
-    {"user", SSH_KEYWORD_USER, 1},
-    {"userknownhostsfile", SSH_KEYWORD_USER_KNOWN_HOSTS_FILE, 0},
+/* What ssh answered about the hosts that match the same patterns. */
+struct answer {
+    struct answer *next;
+    char *class;
+    char *output;
+    bool names_host; /* the host name of the answer is the one that was asked about */
 };
 
-static void directive_clear(struct ssh_directive *directive) {
-    for (size_t i = 0; i < directive->count; i++)
-        free(directive->arguments[i]);
-    free(directive->arguments);
-    *directive = (struct ssh_directive){0};
+struct ssh_config {
+    char *path; /* NULL: those that ssh reads by itself */
+    char *home;
+    bool none;
+    struct answer *answers;
+    bool scanned;    /* the files have been read for their patterns */
+    bool individual; /* the patterns do not tell which hosts are alike */
+    char **patterns; /* of Host lines */
+    size_t pattern_count, pattern_capacity;
+};
+
+void ssh_host_clear(struct ssh_host *host) {
+    for (size_t i = 0; i < host->identity_count; i++)
+        free(host->identities[i]);
+    free(host->identities);
+    free(host->host_name);
+    free(host->user);
+    free(host->identity_agent);
+    free(host->proxy_jump);
+    free(host->proxy_command);
+    free(host->known_hosts);
+    free(host->host_key_alias);
+    *host = (struct ssh_host){0};
+}
+
+static const struct passwd *own_entry(char buffer[static PASSWD_SIZE], struct passwd *entry) {
+    struct passwd *found = NULL;
+    (void)getpwuid_r(getuid(), entry, buffer, PASSWD_SIZE, &found);
+    return found;
+}
+
+/* ssh knows no other home than that of the password file: whoever has another one in HOME is given the file
+ * that he expects. */
+static char *find_path(const char *home) {
+    char buffer[PASSWD_SIZE];
+    struct passwd entry;
+    const struct passwd *own = own_entry(buffer, &entry);
+    if (own && strcmp(own->pw_dir, home) == 0)
+        return NULL;
+    cleanup_free char *path = xformat("%s/.ssh/config", home);
+    static const char of_system[] = "/etc/ssh/ssh_config";
+    const char *found = access(path, R_OK) == 0 ? path : access(of_system, R_OK) == 0 ? of_system : "none";
+    return xstrdup(found);
+}
+
+int ssh_config_new(const char *path, const char *home, struct ssh_config **ret, struct failure *failure) {
+    bool none = path && (!path[0] || strcmp(path, "none") == 0);
+    if (path && !none && access(path, R_OK) < 0)
+        return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot read the ssh configuration '%s': %s",
+                                path, strerror(errno));
+    struct ssh_config *config = xcalloc(1, sizeof *config);
+    config->none = none;
+    config->path = path ? xstrdup(path) : find_path(home);
+    config->home = xstrdup(home);
+    *ret = config;
+    return 0;
 }
 
 void ssh_config_free(struct ssh_config *config) {
     if (!config)
         return;
-    for (size_t i = 0; i < config->count; i++)
-        directive_clear(&config->directives[i]);
-    for (size_t i = 0; i < config->file_count; i++)
-        free(config->files[i]);
-    free(config->directives);
-    free(config->files);
+    while (config->answers) {
+        struct answer *answer = config->answers;
+        config->answers = answer->next;
+        free(answer->class);
+        free(answer->output);
+        free(answer);
+    }
+    for (size_t i = 0; i < config->pattern_count; i++)
+        free(config->patterns[i]);
+    free(config->patterns);
+    free(config->path);
+    free(config->home);
     free(config);
 }
 
-static void free_config(struct ssh_config **config) {
-    ssh_config_free(*config);
-}
+/* ---- running ssh */
 
-/* ---- folders of users */
-
-char *ssh_home_folder(const char *user, size_t length) {
-    const char *home = length == 0 ? getenv("HOME") : NULL;
-    if (home && home[0] == '/')
-        return strdup(home);
-    cleanup_free char *name = length > 0 ? strndup(user, length) : NULL;
-    char *buffer = malloc(65536);
-    struct passwd entry, *found = NULL;
-    if (buffer && (name || length == 0)) {
-        if (name)
-            (void)getpwnam_r(name, &entry, buffer, 65536, &found);
-        else
-            (void)getpwuid_r(getuid(), &entry, buffer, 65536, &found);
+static int spawn(const struct ssh_config *config, const char *host, int output, int errors, pid_t *ret) {
+    const char *arguments[9] = {"ssh", "-G", "-v", "-T"};
+    size_t count = 4;
+    if (config->path) {
+        arguments[count++] = "-F";
+        arguments[count++] = config->path;
     }
-    char *folder = found ? strdup(found->pw_dir) : NULL;
-    free(buffer);
-    return folder;
+    arguments[count++] = "--";
+    arguments[count] = host;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, 1);
+    posix_spawn_file_actions_adddup2(&actions, errors, 2);
+    int r = posix_spawnp(ret, "ssh", &actions, &attributes, (char **)arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return -r;
 }
 
-int ssh_expand_home(const char *path, char **ret) {
-    char *expanded;
-    if (path[0] != '~') {
-        expanded = strdup(path);
-    } else {
-        size_t length = strcspn(path + 1, "/");
-        cleanup_free char *folder = ssh_home_folder(path + 1, length);
-        if (!folder)
-            return -ENOENT;
-        expanded = text_format("%s%s", folder, path + 1 + length);
-    }
-    if (!expanded)
-        return -ENOMEM;
-    *ret = expanded;
-    return 0;
-}
-
-/* ---- one line */
-
-static bool is_blank(char c) {
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* The length of the argument at AT, quotes and all; its bytes, without them, go to BUFFER. -EINVAL: a quote
- * is not closed. */
-static ssize_t take_argument(const char *at, char *buffer) {
-    const char *start = at;
-    char quote = 0;
-    for (; *at && (quote || !is_blank(*at)); at++) {
-        if (*at == '\\' && at[1] && (strchr("'\"\\", at[1]) || (!quote && at[1] == ' ')))
-            *buffer++ = *++at;
-        else if (!quote && (*at == '"' || *at == '\''))
-            quote = *at;
-        else if (*at == quote)
-            quote = 0;
-        else
-            *buffer++ = *at;
-    }
-    *buffer = '\0';
-    return quote ? -EINVAL : at - start;
-}
-
-static int add_argument(struct ssh_directive *directive, size_t *capacity, const char *argument) {
-    int r = list_reserve(&directive->arguments, capacity, directive->count + 1, sizeof *directive->arguments,
-                         ARGUMENTS_MOST);
-    if (r < 0)
-        return r;
-    if (!(directive->arguments[directive->count] = strdup(argument)))
-        return -ENOMEM;
-    directive->count++;
-    return 0;
-}
-
-__attribute__((format(printf, 3, 4))) static int refuse(const struct ssh_directive *directive,
-                                                        struct failure *failure, const char *format, ...) {
-    char sentence[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    return failure_input(failure, directive->file, directive->line, 0, "%s", sentence);
-}
-
-/* What follows the keyword on the line; "#" where an argument could begin ends it. */
-static int split_arguments(struct ssh_directive *directive, const char *at, struct failure *failure) {
-    cleanup_free char *buffer = xmalloc(strlen(at) + 1);
-    size_t capacity = 0;
+/* Until its end. */
+static int read_output(int descriptor, struct text *ret) {
+    int64_t end = clock_monotonic_ns() + TIMEOUT_S * INT64_C(1000000000);
     for (;;) {
-        while (is_blank(*at))
-            at++;
-        if (*at == '\0' || *at == '#')
-            return 0;
-        ssize_t length = take_argument(at, buffer);
-        if (length < 0)
-            return refuse(directive, failure, "a quote is not closed");
-        int r = add_argument(directive, &capacity, buffer);
-        if (r == -EFBIG)
-            return refuse(directive, failure, "more than %d words on a line", (int)ARGUMENTS_MOST);
-        if (r < 0)
-            return failure_memory(failure);
-        at += length;
+        char bytes[4096];
+        struct pollfd wait = {.fd = descriptor, .events = POLLIN};
+        int64_t left_ms = (end - clock_monotonic_ns()) / 1000000;
+        if (left_ms <= 0)
+            return -ETIMEDOUT;
+        if (poll(&wait, 1, (int)left_ms) <= 0)
+            continue;
+        ssize_t got = read(descriptor, bytes, sizeof bytes);
+        int r = got < 0 ? -errno : text_append(ret, bytes, (size_t)got);
+        if (got == 0 || (r < 0 && r != -EINTR))
+            return r;
     }
 }
 
-/* "90", "1m30s": as sshd and ssh write times. */
-static bool parse_seconds(const char *text, unsigned *ret) {
-    static const char units[] = "smhdw";
-    static const unsigned seconds[] = {1, 60, 3600, 86400, 604800};
-    uint64_t total = 0;
-    if (!*text)
-        return false;
-    while (*text) {
-        size_t digits = strspn(text, "0123456789");
-        uint64_t number;
-        if (digits > 9 || !number_parse_uint64(text, digits, &number))
-            return false;
-        text += digits;
-        const char *unit = *text ? strchr(units, *text | 0x20) : units;
-        if (!unit)
-            return false;
-        text += *text != '\0';
-        total += number * seconds[unit - units];
+/* The first line of ssh's that is neither its version nor about what it does. */
+static void find_complaint(const struct text *errors, char *ret, size_t size) {
+    for (const char *at = errors->bytes; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        if (strncmp(at, "OpenSSH_", 8) == 0 || strncmp(at, "debug", 5) == 0)
+            continue;
+        snprintf(ret, size, ": %.*s", (int)strcspn(at, "\r\n"), at);
+        return;
     }
-    if (total > SECONDS_MOST)
-        return false;
-    *ret = (unsigned)total;
+}
+
+/* What ssh says of HOST, and on stderr: which files it has read, or what is wrong with them. */
+static int ask_ssh(const struct ssh_config *config, const char *host, struct text *output,
+                   struct text *errors, struct failure *failure) {
+    int ends[2], status = 0;
+    cleanup_close int said = memfd_create("ssh", MFD_CLOEXEC);
+    if (said < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return failure_set(failure, -errno, "cannot run ssh: %s", strerror(errno));
+    cleanup_close int ours = ends[0], theirs = ends[1];
+    pid_t pid;
+    int r = spawn(config, host, theirs, said, &pid);
+    if (r < 0)
+        return failure_set_kind(failure, FAILURE_INPUT, r,
+                                "cannot run 'ssh -G', which reads the ssh configuration: %s; install "
+                                "OpenSSH's client, or expect no configuration (none)",
+                                strerror(-r));
+    cleanup_close_descriptor(&theirs);
+    r = read_output(ours, output);
+    if (r < 0)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    (void)lseek(said, 0, SEEK_SET);
+    if (r == 0)
+        r = read_output(said, errors);
+    if (r == -ETIMEDOUT)
+        return failure_set(failure, r, "'ssh -G %s' did not end within %d s", host, TIMEOUT_S);
+    if (r < 0)
+        return failure_set(failure, r, "cannot read what 'ssh -G %s' prints: %s", host, strerror(-r));
+    if (status == 0)
+        return 0;
+    char complaint[1024] = "";
+    find_complaint(errors, complaint, sizeof complaint);
+    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "ssh refuses its configuration%s", complaint);
+}
+
+/* ---- which hosts are alike */
+
+/* The patterns of one line, or that the line may tell any two hosts apart. */
+static void scan_line(struct ssh_config *config, char *line) {
+    static const char blanks[] = " \t\r\f=";
+    char *rest, *keyword = strtok_r(line, blanks, &rest);
+    bool host = keyword && strcasecmp(keyword, "host") == 0;
+    if (!host && !(keyword && strcasecmp(keyword, "match") == 0))
+        return;
+    for (char *word; (word = strtok_r(NULL, blanks, &rest));) {
+        if (!host) {
+            config->individual |= strcasecmp(word, "all") != 0 && strcasecmp(word, "final") != 0 &&
+                                  strcasecmp(word, "canonical") != 0;
+            continue;
+        }
+        config->individual |= strpbrk(word, "[\\\"'") != NULL; /* fnmatch() and ssh differ about these */
+        if (list_reserve(&config->patterns, &config->pattern_capacity, config->pattern_count + 1,
+                         sizeof *config->patterns, PATTERNS_MAX) < 0) {
+            config->individual = true;
+            return;
+        }
+        config->patterns[config->pattern_count++] = xstrdup(word + (word[0] == '!'));
+    }
+}
+
+/* ERRORS names the files that ssh has read, included ones too. */
+static void scan_files(struct ssh_config *config, const struct text *errors) {
+    static const char reading[] = "debug1: Reading configuration data ";
+    config->scanned = true;
+    for (const char *at = errors->bytes; (at = strstr(at, reading));) {
+        at += sizeof reading - 1;
+        cleanup_free char *path = xstrndup(at, strcspn(at, "\r\n"));
+        cleanup(text_clear) struct text content;
+        text_init(&content, ANSWER_MAX);
+        if (file_read(path, &content, NULL) < 0)
+            config->individual = true;
+        char *rest, *line = strtok_r(content.length ? content.bytes : NULL, "\n", &rest);
+        for (; content.length && line; line = strtok_r(NULL, "\n", &rest))
+            scan_line(config, line);
+    }
+}
+
+/* A character for each pattern, whether it matches; or the host's own name. */
+static char *class_of(const struct ssh_config *config, const char *host) {
+    if (config->individual)
+        return xstrdup(host);
+    char *class = xcalloc(config->pattern_count + 1, 1);
+    for (size_t i = 0; i < config->pattern_count; i++)
+        class[i] = fnmatch(config->patterns[i], host, 0) == 0 ? '+' : '-';
+    return class;
+}
+
+static const struct answer *find_answer(const struct ssh_config *config, const char *class) {
+    const struct answer *answer = config->answers;
+    while (answer && strcmp(answer->class, class) != 0)
+        answer = answer->next;
+    return answer;
+}
+
+/* The value of the first line of KEY, or NULL. */
+static char *value_of(const char *output, const char *key) {
+    size_t length = strlen(key);
+    for (const char *at = output; *at; at += strcspn(at, "\n"), at += *at == '\n')
+        if (strncmp(at, key, length) == 0 && at[length] == ' ')
+            return xstrndup(at + length + 1, strcspn(at + length + 1, "\r\n"));
+    return NULL;
+}
+
+/* Whether the answer about HOST holds for hosts of other names, but for the host name itself. */
+static bool is_about_class(const char *output, const char *host, bool *ret_names_host) {
+    for (const char *at = output; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        cleanup_free char *line = xstrndup(at, strcspn(at, "\r\n"));
+        const char *value = line + strcspn(line, " ");
+        bool is_name = strncmp(line, "hostname ", 9) == 0;
+        if (is_name && strcasecmp(value + 1, host) == 0)
+            *ret_names_host = true;
+        else if (strncmp(line, "host ", 5) != 0 && strcasestr(value, host))
+            return false;
+    }
     return true;
 }
 
-static int check_jumps(const struct ssh_directive *directive, struct failure *failure) {
-    const char *at = directive->arguments[0];
-    if (strcasecmp(at, "none") == 0)
-        return 0;
-    for (;;) {
-        size_t length = strcspn(at, ",");
-        cleanup_free char *hop = xstrndup(at, length);
-        cleanup_free char *user = NULL, *host = NULL;
-        unsigned port;
-        struct failure why = {0};
-        if (ssh_destination_parse(hop, &user, &host, &port, &why) < 0)
-            return why.code == -ENOMEM ? failure_memory(failure)
-                                       : refuse(directive, failure, "ProxyJump: %s", why.text);
-        if (!at[length])
-            return 0;
-        at += length + 1;
+/* ---- reading the answer */
+
+/* "~" and the tokens of ssh_config(5). */
+static char *expand(const struct ssh_config *config, const struct ssh_host *host, const char *destination,
+                    const char *value) {
+    char port[16], uid[16];
+    snprintf(port, sizeof port, "%u", host->port);
+    snprintf(uid, sizeof uid, "%u", (unsigned)getuid());
+    const struct {
+        char letter;
+        const char *text;
+    } tokens[] = {{'d', config->home}, {'h', host->host_name},
+                  {'n', destination},  {'r', host->user},
+                  {'p', port},         {'i', uid},
+                  {'%', "%"}};
+    cleanup(text_clear) struct text text;
+    text_init(&text, ANSWER_MAX);
+    if (value[0] == '~' && value[1] == '/')
+        (void)text_append_string(&text, config->home);
+    for (const char *at = value + (text.length > 0); *at; at++) {
+        size_t i = 0, count = sizeof tokens / sizeof tokens[0];
+        while (i < count && (at[0] != '%' || at[1] != tokens[i].letter))
+            i++;
+        if (i == count)
+            (void)text_append_character(&text, *at);
+        else
+            (void)text_append_string(&text, tokens[i].text);
+        at += i < count;
+    }
+    return xstrdup(text.bytes);
+}
+
+static void read_identities(const struct ssh_config *config, const char *output, const char *destination,
+                            struct ssh_host *host) {
+    static const char key[] = "identityfile ";
+    size_t capacity = 0;
+    for (const char *at = output; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        if (strncmp(at, key, sizeof key - 1) != 0)
+            continue;
+        const char *value = at + sizeof key - 1;
+        cleanup_free char *path = xstrndup(value, strcspn(value, "\r\n"));
+        if (strcmp(path, "none") != 0 && list_reserve(&host->identities, &capacity, host->identity_count + 1,
+                                                      sizeof *host->identities, IDENTITIES_MAX) == 0)
+            host->identities[host->identity_count++] = expand(config, host, destination, path);
     }
 }
 
-static int check_value(struct ssh_directive *directive, struct failure *failure) {
-    const char *value = directive->arguments[0];
-    uint64_t port;
-    switch (directive->keyword) {
-    case SSH_KEYWORD_PORT:
-        if (!number_parse_uint64(value, strlen(value), &port) || port < 1 || port > 65535)
-            return refuse(directive, failure, "'%s' is not a port; expected 1 to 65535", value);
-        directive->number = (unsigned)port;
+/* A number of 1 to 65535, 0 for none. */
+static unsigned number_of(const char *output, const char *key) {
+    cleanup_free char *value = value_of(output, key);
+    uint64_t number = 0;
+    if (!value || !number_parse_uint64(value, strlen(value), &number) || number > 65535)
         return 0;
-    case SSH_KEYWORD_CONNECT_TIMEOUT:
-        if (strcasecmp(value, "none") != 0 && !parse_seconds(value, &directive->number))
-            return refuse(directive, failure,
-                          "'%s' is not a time; expected seconds, such as 30 or 1m30s, up to a day", value);
-        return 0;
-    case SSH_KEYWORD_IDENTITIES_ONLY:
-        directive->number = strcasecmp(value, "yes") == 0 || strcasecmp(value, "true") == 0;
-        if (!directive->number && strcasecmp(value, "no") != 0 && strcasecmp(value, "false") != 0)
-            return refuse(directive, failure, "'%s' is neither yes nor no", value);
-        return 0;
-    case SSH_KEYWORD_PROXY_JUMP:
-        return check_jumps(directive, failure);
-    default:
-        return 0;
+    return (unsigned)number;
+}
+
+static void read_agent(const struct ssh_config *config, const char *output, const char *destination,
+                       struct ssh_host *host) {
+    cleanup_free char *value = value_of(output, "identityagent");
+    if (value && value[0] == '$') { /* a variable, which names no agent if it is not set */
+        const char *path = getenv(value + 1);
+        host->identity_agent = xstrdup(path && path[0] ? path : "none");
+    } else if (value) {
+        host->identity_agent = expand(config, host, destination, value);
     }
 }
 
-/* ---- files */
-
-struct reading {
-    struct ssh_config *config;
-    const char *folder; /* what relative names of Include are in; NULL: there is no such folder */
-    bool of_system;
-    unsigned depth;
-};
-
-static int add_directive(struct ssh_config *config, struct ssh_directive *directive,
-                         struct failure *failure) {
-    int r = list_reserve(&config->directives, &config->capacity, config->count + 1,
-                         sizeof *config->directives, DIRECTIVES_MOST);
-    if (r == -EFBIG)
-        return refuse(directive, failure, "more than %d lines of configuration", (int)DIRECTIVES_MOST);
-    if (r < 0)
-        return failure_memory(failure);
-    config->directives[config->count++] = *directive;
-    *directive = (struct ssh_directive){0};
-    return 0;
+static void read_answer(const struct ssh_config *config, const char *output, const char *destination,
+                        bool names_host, struct ssh_host *ret) {
+    ret->host_name = names_host ? xstrdup(destination) : value_of(output, "hostname");
+    ret->user = value_of(output, "user");
+    ret->port = number_of(output, "port");
+    ret->connect_timeout = number_of(output, "connecttimeout");
+    ret->proxy_jump = value_of(output, "proxyjump");
+    ret->proxy_command = value_of(output, "proxycommand");
+    ret->host_key_alias = value_of(output, "hostkeyalias");
+    cleanup_free char *only = value_of(output, "identitiesonly");
+    ret->identities_only = only && strcmp(only, "yes") == 0;
+    cleanup_free char *users = value_of(output, "userknownhostsfile");
+    cleanup_free char *systems = value_of(output, "globalknownhostsfile");
+    ret->known_hosts = xformat("%s %s", users ? users : "", systems ? systems : "");
+    read_agent(config, output, destination, ret);
+    read_identities(config, output, destination, ret);
 }
 
-static int read_one(const struct reading *reading, const char *path, bool needed, struct failure *failure);
-
-/* Every file that PATTERN names, in the order of glob(3); none is fine, as ssh has it. */
-static int include(const struct reading *reading, const struct ssh_directive *directive, const char *argument,
-                   struct failure *failure) {
-    cleanup_free char *pattern = NULL;
-    int r;
-    if (argument[0] == '~' && reading->of_system)
-        return refuse(directive, failure, "the system's file cannot include from a home folder");
-    if (argument[0] == '/' || argument[0] == '~') {
-        r = ssh_expand_home(argument, &pattern);
-        if (r == -ENOENT)
-            return refuse(directive, failure, "'%s': there is no such user", argument);
-    } else {
-        if (!reading->folder)
-            return 0;
-        pattern = text_format("%s/%s", reading->folder, argument);
-        r = pattern ? 0 : -ENOMEM;
-    }
-    if (r < 0)
-        return failure_memory(failure);
-    glob_t found = {0};
-    int code = glob(pattern, 0, NULL, &found);
-    if (code == GLOB_NOSPACE)
-        r = failure_memory(failure);
-    const struct reading below = {reading->config, reading->folder, reading->of_system, reading->depth + 1};
-    for (size_t i = 0; code == 0 && r == 0 && i < found.gl_pathc; i++) {
-        struct ssh_directive begin = {
-            .keyword = SSH_KEYWORD_BEGIN, .file = directive->file, .line = directive->line};
-        struct ssh_directive end = begin;
-        end.keyword = SSH_KEYWORD_END;
-        r = add_directive(reading->config, &begin, failure);
-        if (r == 0)
-            r = read_one(&below, found.gl_pathv[i], false, failure);
-        if (r == 0)
-            r = add_directive(reading->config, &end, failure);
-    }
-    globfree(&found);
-    return r;
+/* The configuration that says nothing. */
+static void fill_default(const char *destination, struct ssh_host *ret) {
+    char buffer[PASSWD_SIZE];
+    struct passwd entry;
+    const struct passwd *own = own_entry(buffer, &entry);
+    ret->host_name = xstrdup(destination);
+    ret->user = own ? xstrdup(own->pw_name) : xformat("%u", (unsigned)getuid());
+    ret->port = 22;
+    ret->known_hosts = xstrdup("~/.ssh/known_hosts ~/.ssh/known_hosts2 /etc/ssh/ssh_known_hosts "
+                               "/etc/ssh/ssh_known_hosts2");
 }
 
-static int include_all(const struct reading *reading, const struct ssh_directive *directive,
+int ssh_config_look_up(struct ssh_config *config, const char *destination, struct ssh_host *ret,
                        struct failure *failure) {
-    if (reading->depth >= SSH_INCLUDE_DEPTH_MOST)
-        return refuse(directive, failure, "files include each other more than %d levels deep",
-                      (int)SSH_INCLUDE_DEPTH_MOST);
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < directive->count; i++)
-        r = include(reading, directive, directive->arguments[i], failure);
-    return r;
-}
-
-/* LINE without its end. Keywords that assay does not follow are passed over, whatever they say. */
-static int read_line(const struct reading *reading, const char *line, const char *file, size_t number,
-                     struct failure *failure) {
-    line += strspn(line, " \t\r\f");
-    size_t length = strcspn(line, " \t\r\f=");
-    if (length == 0 || line[0] == '#')
+    if (config->none) {
+        fill_default(destination, ret);
         return 0;
-    size_t at = 0, most = sizeof keywords / sizeof *keywords;
-    while (at < most &&
-           (strncasecmp(keywords[at].word, line, length) != 0 || keywords[at].word[length] != '\0'))
-        at++;
-    if (at == most)
+    }
+    cleanup_free char *class = config->scanned ? class_of(config, destination) : NULL;
+    const struct answer *known = class ? find_answer(config, class) : NULL;
+    if (known) {
+        read_answer(config, known->output, destination, known->names_host, ret);
         return 0;
-    cleanup(directive_clear) struct ssh_directive directive = {
-        .keyword = keywords[at].keyword, .file = file, .line = number};
-    const char *rest = line + length + strspn(line + length, " \t\r\f");
-    if (*rest == '=')
-        rest += 1 + strspn(rest + 1, " \t\r\f");
-    int r = split_arguments(&directive, rest, failure);
+    }
+    cleanup(text_clear) struct text output;
+    cleanup(text_clear) struct text errors;
+    text_init(&output, ANSWER_MAX);
+    text_init(&errors, ANSWER_MAX);
+    int r = ask_ssh(config, destination, &output, &errors, failure);
     if (r < 0)
         return r;
-    if (directive.count == 0 || directive.arguments[0][0] == '\0')
-        return refuse(&directive, failure, "%.*s has no value", (int)length, line);
-    if (keywords[at].most > 0 && directive.count > keywords[at].most)
-        return refuse(&directive, failure, "%.*s has more than one value", (int)length, line);
-    r = check_value(&directive, failure);
-    if (r < 0)
-        return r;
-    if (directive.keyword == SSH_KEYWORD_INCLUDE)
-        return include_all(reading, &directive, failure);
-    return add_directive(reading->config, &directive, failure);
-}
-
-static int read_lines(const struct reading *reading, struct text *content, const char *file,
-                      struct failure *failure) {
-    char *end = content->bytes + content->length;
-    size_t number = 0;
-    int r = 0;
-    for (char *at = content->bytes; r == 0 && at < end;) {
-        char *line_end = memchr(at, '\n', (size_t)(end - at));
-        line_end = line_end ? line_end : end;
-        number++;
-        if (memchr(at, '\0', (size_t)(line_end - at)))
-            return failure_input(failure, file, number, 0, "a zero byte; expected text");
-        char *stripped = line_end;
-        while (stripped > at && strchr(" \t\r\f", stripped[-1]))
-            stripped--;
-        *stripped = '\0'; /* in place: at the very end of the content there is a zero byte already */
-        r = read_line(reading, at, file, number, failure);
-        at = line_end + 1;
+    if (!config->scanned)
+        scan_files(config, &errors);
+    bool names_host = false;
+    if (!is_about_class(output.bytes, destination, &names_host))
+        config->individual = true;
+    read_answer(config, output.bytes, destination, false, ret);
+    if (!ret->host_name || !ret->user || !ret->port) {
+        ssh_host_clear(ret);
+        return failure_set(failure, -EPROTO, "'ssh -G %s' does not print a host name, a user and a port",
+                           destination);
     }
-    return r;
-}
-
-static int read_one(const struct reading *reading, const char *path, bool needed, struct failure *failure) {
-    struct ssh_config *config = reading->config;
-    cleanup(text_clear) struct text content;
-    text_init(&content, FILE_BYTES_MOST);
-    struct failure why = {0};
-    int r = file_read(path, &content, &why);
-    if ((r == -ENOENT || r == -ENOTDIR || r == -EISDIR) && !needed)
-        return 0;
-    if (r < 0) {
-        if (failure)
-            *failure = why;
-        return r;
-    }
-    config->bytes += content.length;
-    if (config->bytes > ALL_BYTES_MOST || config->file_count == FILES_MOST)
-        return failure_input(failure, path, 0, 0, "the ssh configuration is more than %d files or %d MiB",
-                             (int)FILES_MOST, (int)ALL_BYTES_MOST >> 20);
-    r = list_reserve(&config->files, &config->file_capacity, config->file_count + 1, sizeof *config->files,
-                     FILES_MOST);
-    char *file = r == 0 ? strdup(path) : NULL;
-    if (!file)
-        return failure_memory(failure);
-    config->files[config->file_count++] = file;
-    return read_lines(reading, &content, file, failure);
-}
-
-static int read_file(const struct reading *reading, const char *path, bool needed, struct failure *failure) {
-    struct ssh_directive start = {.keyword = SSH_KEYWORD_FILE};
-    int r = add_directive(reading->config, &start, failure);
-    return r < 0 ? r : read_one(reading, path, needed, failure);
-}
-
-int ssh_config_read(const char *path, struct ssh_config **ret, struct failure *failure) {
-    cleanup(free_config) struct ssh_config *config = calloc(1, sizeof *config);
-    if (!config)
-        return failure_memory(failure);
-    cleanup_free char *home = ssh_home_folder(NULL, 0);
-    cleanup_free char *folder = home ? file_join(home, ".ssh") : NULL;
-    if (home && !folder)
-        return failure_memory(failure);
-    const struct reading of_user = {config, folder, false, 0};
-    const struct reading of_system = {config, "/etc/ssh", true, 0};
-    int r = 0;
-    if (!path) {
-        cleanup_free char *usual = folder ? file_join(folder, "config") : NULL;
-        if (folder && !usual)
-            return failure_memory(failure);
-        if (usual)
-            r = read_file(&of_user, usual, false, failure);
-        if (r == 0)
-            r = read_file(&of_system, system_file, false, failure);
-    } else if (path[0] && strcmp(path, "none") != 0) {
-        r = read_file(&of_user, path, true, failure);
-    }
-    if (r < 0)
-        return r;
-    *ret = take_pointer(config);
+    struct answer *answer = xcalloc(1, sizeof *answer);
+    *answer = (struct answer){.next = config->answers,
+                              .class = class_of(config, destination),
+                              .output = xstrdup(output.bytes),
+                              .names_host = names_host && !config->individual};
+    config->answers = answer;
     return 0;
 }

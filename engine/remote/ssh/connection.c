@@ -70,7 +70,13 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
                                    *text ? text : "libssh does not say why");
 }
 
-bool ssh_connection_is_broken(const struct ssh_connection *connection) {
+bool ssh_connection_is_broken(struct ssh_connection *connection) {
+    /* libssh closes the socket when writing fails. Its number may be another's from now on: it is forgotten
+     * before anybody opens anything. */
+    if (ssh_get_fd(connection->session) < 0) {
+        event_source_remove(take_pointer(connection->source));
+        connection->descriptor = -1;
+    }
     /* A message of goodbye and a failed write are errors of the session that no call returns. */
     return !ssh_is_connected(connection->session) || ssh_get_fd(connection->session) < 0 ||
            ssh_get_status(connection->session) & (SSH_CLOSED | SSH_CLOSED_ERROR);
@@ -84,12 +90,10 @@ bool ssh_connection_is_choked(const struct ssh_connection *connection) {
 
 static void drop_session(struct ssh_connection *connection) {
     ssh_agent_stop(connection);
-    event_source_remove(connection->source);
-    connection->source = NULL;
+    if (connection->session)
+        (void)ssh_connection_is_broken(connection); /* the socket may be closed already */
+    event_source_remove(take_pointer(connection->source));
     if (connection->session) {
-        /* On an error libssh has closed the socket already, and its number may be another's by now. */
-        if (ssh_get_fd(connection->session) < 0)
-            connection->descriptor = -1;
         /* The event goes first: it hands what it has back to the session. Nothing here waits: the goodbye
          * goes out if the socket takes it, and the socket does not block. */
         ssh_event_free(connection->event);
@@ -102,8 +106,8 @@ static void drop_session(struct ssh_connection *connection) {
 }
 
 void ssh_connection_release(struct ssh_connection *connection) {
-    if (connection->patience)
-        event_source_set_timer(connection->patience, -1, 0);
+    if (connection->timeout)
+        event_source_set_timer(connection->timeout, -1, 0);
     ssh_client_leave(connection->client, connection);
     name_query_cancel(connection->query);
     connection->query = NULL;
@@ -206,7 +210,7 @@ static int refuse_message(ssh_session session, ssh_message message, void *contex
 
 static void become_ready(struct ssh_connection *connection) {
     ssh_agent_stop(connection);
-    event_source_set_timer(connection->patience, -1, 0);
+    event_source_set_timer(connection->timeout, -1, 0);
     ssh_client_leave(connection->client, connection);
     ssh_set_message_callback(connection->session, refuse_message, NULL);
     connection->event = ssh_event_new();
@@ -292,7 +296,7 @@ static void step_exchange(struct ssh_connection *connection) {
         return;
     }
     connection->state = CONNECTION_AUTHENTICATING;
-    event_source_set_timer(connection->patience, connection->target.timeout_ns, 0);
+    event_source_set_timer(connection->timeout, connection->target.timeout_ns, 0);
     ssh_connection_step_login(connection);
 }
 
@@ -342,9 +346,7 @@ static int open_session(struct ssh_connection *connection, struct failure *failu
     cleanup(text_clear) struct text host_keys;
     text_init(&host_keys, 1024);
     struct host_key_place place = ssh_target_place(&connection->target);
-    int r = host_keys_algorithms(connection->client->host_keys, &place, &host_keys, failure);
-    if (r < 0)
-        return r;
+    host_keys_algorithms(connection->client->host_keys, &place, &host_keys);
     connection->session = ssh_new();
     if (!connection->session)
         return failure_memory(failure);
@@ -359,7 +361,7 @@ static int open_session(struct ssh_connection *connection, struct failure *failu
 void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) {
     connection->descriptor = descriptor;
     connection->state = CONNECTION_EXCHANGING;
-    event_source_set_timer(connection->patience, connection->target.timeout_ns, 0);
+    event_source_set_timer(connection->timeout, connection->target.timeout_ns, 0);
     struct failure why;
     int r = open_session(connection, &why);
     if (r == 0) {
@@ -377,15 +379,17 @@ void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) 
 
 /* ---- before that */
 
-static void on_patience(struct event_source *self, void *context) {
+static void on_timeout(struct event_source *self, void *context) {
     (void)self;
     struct ssh_connection *connection = context;
     if (connection->state == CONNECTION_CONNECTING) {
         ssh_dial_expired(connection);
         return;
     }
-    const char *what = "";
-    if (ssh_agent_is_asked(connection))
+    const char *what;
+    if (connection->state == CONNECTION_RESOLVING)
+        what = "the name service did not give the host's address";
+    else if (ssh_agent_is_asked(connection))
         what = "ssh-agent did not answer";
     else if (connection->state == CONNECTION_AUTHENTICATING)
         what = "the server did not decide about the login";
@@ -409,12 +413,7 @@ static void on_addresses(const struct name_address *addresses, size_t count, con
         ssh_connection_fail(connection, &why);
         return;
     }
-    connection->addresses = calloc(count, sizeof *addresses);
-    if (!connection->addresses) {
-        failure_memory(&why);
-        ssh_connection_fail(connection, &why);
-        return;
-    }
+    connection->addresses = xcalloc(count, sizeof *addresses);
     memcpy(connection->addresses, addresses, count * sizeof *addresses);
     connection->address_count = count;
     connection->state = CONNECTION_CONNECTING;
@@ -426,12 +425,12 @@ void ssh_connection_begin(struct ssh_connection *connection) {
     int r;
     if (connection->gateway) {
         connection->state = CONNECTION_CONNECTING;
-        r = ssh_tunnel_open(connection, &why); /* whose stream has its own patience */
+        r = ssh_tunnel_open(connection, &why); /* whose channel has its own timeout */
     } else {
         connection->state = CONNECTION_RESOLVING;
-        r = name_resolver_ask(connection->client->resolver, connection->target.address,
-                              connection->target.timeout_ns, on_addresses, connection, &connection->query,
-                              &why);
+        event_source_set_timer(connection->timeout, connection->target.timeout_ns, 0);
+        r = name_resolver_ask(connection->client->resolver, connection->target.address, on_addresses,
+                              connection, &connection->query, &why);
     }
     if (r < 0)
         ssh_connection_fail(connection, &why);
@@ -447,11 +446,10 @@ int ssh_connection_make(struct ssh_client *client, const char *destination, cons
     connection->listener = *listener;
     connection->descriptor = -1;
     connection->streams_end = &connection->streams;
-    client->connections++;
-    connection->name = strdup(destination);
-    connection->patience = event_loop_add_timer(client->loop, -1, 0, on_patience, connection);
+    connection->name = xstrdup(destination);
+    connection->timeout = event_loop_add_timer(client->loop, -1, 0, on_timeout, connection);
     connection->turn = event_loop_add_deferred(client->loop, on_turn, connection);
-    int r = connection->name && connection->patience && connection->turn ? 0 : failure_memory(failure);
+    int r = connection->timeout && connection->turn ? 0 : failure_memory(failure);
     if (r == 0)
         r = ssh_target_init(&connection->target, client, destination, before, failure);
     if (r == 0 && connection->target.jump)
@@ -490,20 +488,11 @@ void ssh_connection_free(struct ssh_connection *connection) {
     ssh_stream_detach_all(connection);
     ssh_connection_release(connection);
     ssh_stream_free_all(connection);
-    event_source_remove(connection->patience);
+    event_source_remove(connection->timeout);
     event_source_remove(connection->turn);
-    connection->patience = connection->turn = NULL;
-    connection->client->connections--;
+    connection->timeout = connection->turn = NULL;
     if (connection->depth > 0)
         connection->doomed = true;
     else
         free_memory(connection);
-}
-
-const char *ssh_connection_name(const struct ssh_connection *connection) {
-    return connection->name;
-}
-
-struct event_loop *ssh_connection_loop(const struct ssh_connection *connection) {
-    return connection->client->loop;
 }

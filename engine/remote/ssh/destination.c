@@ -1,11 +1,10 @@
 /* Destinations: who and where, as users write it. */
-#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/ssh/config.h"
 
 #include <errno.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { USER_MOST = 255, HOST_MOST = 255 };
@@ -14,7 +13,7 @@ static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 
 static bool is_made_of(const char *text, size_t length, const char *others) {
     for (size_t i = 0; i < length; i++)
-        if (text[i] == '\0' || (!strchr(letters, text[i]) && !strchr(others, text[i])))
+        if (!strchr(letters, text[i]) && !strchr(others, text[i]))
             return false;
     return true;
 }
@@ -27,49 +26,24 @@ struct parts {
 
 /* False when there is something where nothing should be. */
 static bool take_apart(const char *text, struct parts *ret) {
-    *ret = (struct parts){0};
-    static const char scheme[] = "ssh://";
-    size_t length = strlen(text);
-    bool is_uri = strncmp(text, scheme, sizeof scheme - 1) == 0;
-    if (is_uri) {
-        text += sizeof scheme - 1;
-        length -= sizeof scheme - 1;
-        if (length > 0 && text[length - 1] == '/')
-            length--;
-    }
-    const char *end = text + length, *at = memchr(text, '@', length);
-    if (at) {
-        ret->user = text;
-        ret->user_length = (size_t)(at - text);
-        if (at == text)
-            return false;
-        text = at + 1;
-    }
-    const char *after; /* the host */
-    ret->host = text;
-    if (text < end && *text == '[') {
-        ret->host = text + 1;
-        after = memchr(text, ']', (size_t)(end - text));
-        if (!after)
-            return false;
-        ret->host_length = (size_t)(after++ - ret->host);
-    } else {
-        const char *colon = memchr(text, ':', (size_t)(end - text));
-        bool is_address = colon && memchr(colon + 1, ':', (size_t)(end - colon - 1));
-        after = colon && !is_address ? colon : end;
-        ret->host_length = (size_t)(after - text);
-    }
-    if (after == end)
-        return ret->host_length > 0;
-    ret->port = after + 1;
-    ret->port_length = (size_t)(end - ret->port);
-    return *after == ':' && ret->port_length > 0 && ret->host_length > 0;
+    const char *at = strchr(text, '@');
+    *ret = (struct parts){.user = text, .user_length = at ? (size_t)(at - text) : 0};
+    const char *host = at ? at + 1 : text, *colon = strchr(host, ':');
+    bool is_bracketed = *host == '[', is_address = colon && strchr(colon + 1, ':');
+    ret->host = host + is_bracketed;
+    ret->host_length = strcspn(ret->host, is_bracketed ? "]" : is_address ? "" : ":");
+    const char *after = ret->host + ret->host_length;
+    if ((at && at == text) || ret->host_length == 0 || (is_bracketed && *after != ']'))
+        return false;
+    after += is_bracketed;
+    ret->port = after + (*after == ':');
+    ret->port_length = strlen(ret->port);
+    return *after == '\0' || (*after == ':' && ret->port_length > 0);
 }
 
 static const char *why_none(const struct parts *parts) {
-    const char *zone = memchr(parts->host, '%', parts->host_length);
-    size_t address_length = zone ? (size_t)(zone - parts->host) : parts->host_length;
-    bool is_address = memchr(parts->host, ':', address_length);
+    size_t address_length = strcspn(parts->host, "%]");
+    bool is_address = memchr(parts->host, ':', parts->host_length);
     if (parts->user_length > USER_MOST || parts->host_length > HOST_MOST)
         return "a part is longer than 255 bytes";
     if ((parts->user_length && parts->user[0] == '-') || parts->host[0] == '-')
@@ -101,12 +75,8 @@ int ssh_destination_parse(const char *destination, char **ret_user, char **ret_h
     if (parts.port_length > 0 &&
         (!number_parse_uint64(parts.port, parts.port_length, &port) || port < 1 || port > 65535))
         return refuse(destination, "the port is not one of 1 to 65535", failure);
-    cleanup_free char *user = parts.user_length ? strndup(parts.user, parts.user_length) : NULL;
-    cleanup_free char *host = strndup(parts.host, parts.host_length);
-    if (!host || (parts.user_length && !user))
-        return failure_memory(failure);
-    *ret_user = take_pointer(user);
-    *ret_host = take_pointer(host);
+    *ret_user = parts.user_length ? xstrndup(parts.user, parts.user_length) : NULL;
+    *ret_host = xstrndup(parts.host, parts.host_length);
     *ret_port = (unsigned)port;
     return 0;
 }

@@ -25,24 +25,18 @@ static void give_up(struct ssh_connection *connection) {
     (void)getnameinfo((const struct sockaddr *)&last->address, last->length, text, sizeof text, NULL, 0,
                       NI_NUMERICHOST);
     int code = connection->dial_error == -ENETUNREACH ? -EHOSTUNREACH : connection->dial_error;
+    bool is_name = strcmp(text, connection->target.address) != 0;
     struct failure why;
     if (connection->dial_error == -EMFILE)
         ssh_connection_complain(connection, &why, code,
                                 "cannot connect: this process may not have more than %ld files open "
                                 "(ulimit -n), and each node needs one",
                                 sysconf(_SC_OPEN_MAX));
-    else if (connection->address_count > 1)
-        ssh_connection_complain(
-            connection, &why, code,
-            "cannot connect to port %u of any of its %zu addresses, the last being %s: %s",
-            connection->target.port, connection->address_count, text, strerror(-connection->dial_error));
-    else if (strcmp(text, connection->target.address) != 0)
-        ssh_connection_complain(connection, &why, code, "cannot connect to '%s' (%s) port %u: %s",
-                                connection->target.address, text, connection->target.port,
-                                strerror(-connection->dial_error));
     else
-        ssh_connection_complain(connection, &why, code, "cannot connect to %s port %u: %s", text,
-                                connection->target.port, strerror(-connection->dial_error));
+        ssh_connection_complain(connection, &why, code, "cannot connect to %s%s%s%s port %u: %s",
+                                is_name ? connection->target.address : "", is_name ? " (" : "", text,
+                                is_name ? ")" : "", connection->target.port,
+                                strerror(-connection->dial_error));
     ssh_connection_fail(connection, &why);
 }
 
@@ -101,7 +95,7 @@ static void dial_next(struct ssh_connection *connection) {
             connection->dial_error = -ETIMEDOUT;
             break;
         }
-        event_source_set_timer(connection->patience, time / (int64_t)left, 0);
+        event_source_set_timer(connection->timeout, time / (int64_t)left, 0);
         int r = dial(connection, &connection->addresses[connection->address_at++]);
         if (r == 0)
             return;

@@ -25,7 +25,7 @@ struct ssh_gateway {
  * that the other end has not taken yet; while it has, no more is read. */
 struct ssh_tunnel {
     struct ssh_connection *inner;
-    struct ssh_stream *stream;
+    struct remote_channel *stream;
     int descriptor, inner_end; /* of the socket pair; the second until the inner session takes it */
     struct event_source *source;
     struct text up, down; /* to the gateway; to the inner session */
@@ -73,19 +73,11 @@ static struct ssh_gateway *find_gateway(struct ssh_client *client, const char *w
 }
 
 static struct ssh_gateway *make_gateway(struct ssh_client *client, const char *way) {
-    struct ssh_gateway *gateway = calloc(1, sizeof *gateway);
-    if (!gateway)
-        return NULL;
+    struct ssh_gateway *gateway = xcalloc(1, sizeof *gateway);
     const char *last = strrchr(way, ',');
     gateway->client = client;
-    gateway->way = strdup(way);
-    gateway->destination = strdup(last ? last + 1 : way);
-    if (!gateway->way || !gateway->destination) {
-        free(gateway->way);
-        free(gateway->destination);
-        free(gateway);
-        return NULL;
-    }
+    gateway->way = xstrdup(way);
+    gateway->destination = xstrdup(last ? last + 1 : way);
     gateway->next = client->gateways;
     return client->gateways = gateway;
 }
@@ -123,8 +115,6 @@ int ssh_gateway_join(struct ssh_connection *connection, struct failure *failure)
     struct ssh_gateway *gateway = find_gateway(client, connection->target.jump);
     if (!gateway)
         gateway = make_gateway(client, connection->target.jump);
-    if (!gateway)
-        return failure_memory(failure);
     /* Made now, so that what is wrong with its name is told before anything is started. */
     if (!gateway->connection) {
         int r = make_connection(gateway, failure);
@@ -202,8 +192,8 @@ static void watch(struct ssh_tunnel *tunnel) {
     (void)event_source_set_events(tunnel->source,
                                   (read_up ? EVENT_READ : 0u) | (tunnel->down.length ? EVENT_WRITE : 0u));
     if (tunnel->stream)
-        (void)ssh_stream_want(tunnel->stream, (tunnel->down.length || tunnel->down_ended ? 0u : EVENT_READ) |
-                                                  (tunnel->up.length ? EVENT_WRITE : 0u));
+        remote_channel_want(tunnel->stream, (tunnel->down.length || tunnel->down_ended ? 0u : EVENT_READ) |
+                                                (tunnel->up.length ? EVENT_WRITE : 0u));
 }
 
 /* Each gives false when there is nothing to be done now. */
@@ -220,11 +210,11 @@ static bool move_up(struct ssh_tunnel *tunnel) {
         else if (got == 0 || (errno != EAGAIN && errno != EINTR))
             tunnel->up_ended = true;
         if (tunnel->up_ended)
-            (void)ssh_stream_end_input(tunnel->stream);
+            (void)remote_channel_end_input(tunnel->stream);
     }
     if (!tunnel->up.length)
         return false;
-    ssize_t sent = ssh_stream_write(tunnel->stream, tunnel->up.bytes, tunnel->up.length);
+    ssize_t sent = remote_channel_write(tunnel->stream, tunnel->up.bytes, tunnel->up.length);
     if (sent > 0)
         text_consume(&tunnel->up, (size_t)sent);
     else if (sent != -EAGAIN)
@@ -237,7 +227,7 @@ static bool move_down(struct ssh_tunnel *tunnel) {
         char *space;
         if (text_reserve(&tunnel->down, TUNNEL_PIECE, &space) < 0)
             return false;
-        ssize_t got = ssh_stream_read(tunnel->stream, space, TUNNEL_PIECE);
+        ssize_t got = remote_channel_read(tunnel->stream, space, TUNNEL_PIECE);
         if (got > 0)
             tunnel->down.length = (size_t)got;
         else if (got != -EAGAIN)
@@ -268,7 +258,7 @@ static void on_descriptor(struct event_source *self, int descriptor, unsigned ev
     watch(tunnel);
 }
 
-static void on_stream_ready(struct ssh_stream *stream, unsigned events, void *context) {
+static void on_stream_ready(struct remote_channel *stream, unsigned events, void *context) {
     (void)stream;
     struct ssh_tunnel *tunnel = context;
     if (events & EVENT_READ)
@@ -280,7 +270,7 @@ static void on_stream_ready(struct ssh_stream *stream, unsigned events, void *co
     watch(tunnel);
 }
 
-static void on_stream_open(struct ssh_stream *stream, void *context) {
+static void on_stream_open(struct remote_channel *stream, void *context) {
     (void)stream;
     struct ssh_tunnel *tunnel = context;
     struct ssh_connection *inner = tunnel->inner;
@@ -298,11 +288,11 @@ static void on_stream_open(struct ssh_stream *stream, void *context) {
 
 /* WHY: it was refused, or the gateway is gone. Without, it is the other side that ended it: the inner session
  * finds its socket closed and says what that means. */
-static void on_stream_closed(struct ssh_stream *stream, const struct ssh_stream_end *end,
+static void on_stream_closed(struct remote_channel *stream, const struct remote_channel_end *end,
                              const struct failure *why, void *context) {
     (void)end;
     struct ssh_tunnel *tunnel = context;
-    ssh_stream_free(stream);
+    remote_channel_free(stream);
     tunnel->stream = NULL;
     if (!why) {
         watch(tunnel);
@@ -331,13 +321,13 @@ int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure) 
     text_init(&tunnel->up, TUNNEL_PIECE);
     text_init(&tunnel->down, TUNNEL_PIECE);
     connection->tunnel = tunnel; /* which frees it, whatever comes */
-    struct ssh_stream_listener listener = {.on_open = on_stream_open,
-                                           .on_ready = on_stream_ready,
-                                           .on_closed = on_stream_closed,
-                                           .context = tunnel};
+    struct remote_channel_listener listener = {.on_open = on_stream_open,
+                                               .on_ready = on_stream_ready,
+                                               .on_closed = on_stream_closed,
+                                               .context = tunnel};
     struct failure own;
-    int r = ssh_stream_open_forward(connection->gateway->connection, connection->target.address,
-                                    connection->target.port, &listener, &tunnel->stream, &own);
+    int r = ssh_connection_open_forward(connection->gateway->connection, connection->target.address,
+                                        connection->target.port, &listener, &tunnel->stream, &own);
     return r < 0 ? ssh_connection_complain(connection, failure, r, "gateway '%s': %s",
                                            connection->gateway->destination, own.text)
                  : 0;
@@ -346,7 +336,7 @@ int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure) 
 void ssh_tunnel_free(struct ssh_tunnel *tunnel) {
     if (!tunnel)
         return;
-    ssh_stream_free(tunnel->stream);
+    remote_channel_free(tunnel->stream);
     event_source_remove(tunnel->source);
     cleanup_close_descriptor(&tunnel->descriptor);
     cleanup_close_descriptor(&tunnel->inner_end);

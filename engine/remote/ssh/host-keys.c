@@ -4,48 +4,39 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/ssh/hashed-name.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libssh/libssh.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LINES_LIMIT = 1 << 20, PATTERN_SIZE = 512 };
+enum { LINES_MAX = 1 << 20 };
 #define SYNC_DELAY (100 * EVENT_MILLISECOND)
 
-/* A line that says something, as pieces of its file's text, which may move. */
-struct piece {
-    uint32_t at, length;
-};
 struct key_line {
-    struct piece hosts, type, key;
-    uint32_t number;
-    uint32_t hashed; /* the name, among the file's hashed ones; NOT_HASHED */
+    char *text; /* as libssh parses it: without a marker, fields separated by blanks */
+    size_t number;
     bool revoked;
 };
-enum { NOT_HASHED = UINT32_MAX };
 
 struct key_file {
     struct key_file *next;
     char *path;
-    struct text text;
-    struct key_line *lines;
-    size_t line_count, line_capacity;
-    struct hashed_name *hashed;
-    size_t hashed_count, hashed_capacity;
-    uint32_t newlines;
+    struct key_line *lines; /* those that may name a host */
+    size_t count, capacity;
+    size_t newlines;
+    bool lacks_newline;     /* at its end */
     struct failure trouble; /* what kept it from being read; code 0: nothing did */
 };
 
 struct host_keys {
     struct key_file *files;
     char *accepted; /* NULL: none */
-    int descriptor; /* of it, -1 until the first key is noted */
+    int descriptor; /* of it, -1 until the first key is added */
     struct event_source *sync;
     int sync_error;
 };
@@ -56,111 +47,61 @@ static bool is_absence(int code) {
 
 /* ---- reading */
 
-static bool next_field(const char *text, uint32_t *at, uint32_t end, struct piece *ret) {
-    while (*at < end && (text[*at] == ' ' || text[*at] == '\t'))
-        ++*at;
-    ret->at = *at;
-    while (*at < end && text[*at] != ' ' && text[*at] != '\t')
-        ++*at;
-    ret->length = *at - ret->at;
-    return ret->length > 0;
-}
-
-static bool piece_is(const char *text, struct piece piece, const char *word) {
-    return strlen(word) == piece.length && memcmp(text + piece.at, word, piece.length) == 0;
-}
-
-/* False for lines that say nothing to us: empty ones, comments, certificates, and what is no such line. */
-static bool parse_line(const char *text, uint32_t at, uint32_t end, struct key_line *ret) {
-    if (end > at && text[end - 1] == '\r')
-        end--;
-    ret->revoked = false;
-    if (!next_field(text, &at, end, &ret->hosts) || text[ret->hosts.at] == '#')
-        return false;
-    if (text[ret->hosts.at] == '@') {
-        if (!piece_is(text, ret->hosts, "@revoked") || !next_field(text, &at, end, &ret->hosts))
-            return false;
-        ret->revoked = true;
-    }
-    return next_field(text, &at, end, &ret->type) && next_field(text, &at, end, &ret->key);
-}
-
-static int add_line(struct key_file *file, struct key_line *line) {
-    const char *hosts = file->text.bytes + line->hosts.at;
-    struct hashed_name name;
-    line->number = file->newlines + 1;
-    line->hashed = NOT_HASHED;
-    if (*hosts == '|') {
-        if (!hashed_name_parse(hosts, line->hosts.length, &name))
-            return 0; /* hashed in a way of which nobody knows yet */
-        int r = list_reserve(&file->hashed, &file->hashed_capacity, file->hashed_count + 1, sizeof name,
-                             LINES_LIMIT);
-        if (r < 0)
-            return r;
-        line->hashed = (uint32_t)file->hashed_count;
-        file->hashed[file->hashed_count++] = name;
-    }
-    int r = list_reserve(&file->lines, &file->line_capacity, file->line_count + 1, sizeof *line, LINES_LIMIT);
+/* Lines that do not name a host and a key are dropped. */
+static int add_line(struct key_file *file, const char *at, size_t length) {
+    static const char marker[] = "@revoked ";
+    cleanup_free char *text = xstrndup(at, length);
+    for (char *c = text; *c; c++)
+        if (*c == '\t' || *c == '\r')
+            *c = ' ';
+    char *start = text + strspn(text, " ");
+    bool revoked = strncmp(start, marker, sizeof marker - 1) == 0;
+    if (revoked)
+        start += sizeof marker - 1;
+    start += strspn(start, " ");
+    for (char *c = start; *start != '|' && *c && *c != ' '; c++)
+        *c = (char)tolower((unsigned char)*c);
+    if (!*start || *start == '#' || *start == '@')
+        return 0;
+    int r = list_reserve(&file->lines, &file->capacity, file->count + 1, sizeof *file->lines, LINES_MAX);
     if (r == 0)
-        file->lines[file->line_count++] = *line;
+        file->lines[file->count++] = (struct key_line){xstrdup(start), file->newlines + 1, revoked};
     return r;
 }
 
-/* Takes in the text from AT on. */
-static int add_lines(struct key_file *file, uint32_t at) {
-    const char *text = file->text.bytes;
-    uint32_t length = (uint32_t)file->text.length;
-    while (at < length) {
-        const char *newline = memchr(text + at, '\n', length - at);
-        uint32_t end = newline ? (uint32_t)(newline - text) : length;
-        struct key_line line;
-        int r = parse_line(text, at, end, &line) ? add_line(file, &line) : 0;
+static int add_lines(struct key_file *file, const char *text) {
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        int r = add_line(file, text, length);
         if (r < 0)
             return r;
-        file->newlines += newline != NULL;
-        at = end + 1;
+        text += length;
+        file->lacks_newline = *text == '\0';
+        file->newlines += !file->lacks_newline;
+        text += !file->lacks_newline;
     }
     return 0;
 }
 
-static struct key_file *find_file(struct host_keys *keys, const char *path) {
+static void fill_file(struct key_file *file) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, HOST_KEYS_FILE_MAX);
+    int r = file_read(file->path, &text, &file->trouble);
+    if (r == 0 && strlen(text.bytes) != text.length)
+        failure_set(&file->trouble, -EINVAL, "'%s' has a zero byte", file->path);
+    else if (r == 0 && (r = add_lines(file, text.bytes)) < 0)
+        failure_set(&file->trouble, r, "'%s' has more than %d lines", file->path, LINES_MAX);
+}
+
+/* Read or not: `trouble` tells. */
+static struct key_file *get_file(struct host_keys *keys, const char *path) {
     struct key_file *file = keys->files;
     while (file && strcmp(file->path, path) != 0)
         file = file->next;
-    return file;
-}
-
-static void key_file_free(struct key_file *file) {
-    free(file->path);
-    text_clear(&file->text);
-    free(file->lines);
-    free(file->hashed);
-    free(file);
-}
-
-static void fill_file(struct key_file *file) {
-    struct failure *trouble = &file->trouble;
-    int r = file_read(file->path, &file->text, trouble);
-    if (r < 0)
-        text_reset(&file->text);
-    else if ((r = add_lines(file, 0)) < 0)
-        failure_set(trouble, r, "cannot keep the host keys of '%s': %s", file->path, strerror(-r));
-}
-
-/* Read or not; NULL when memory is short. */
-static struct key_file *get_file(struct host_keys *keys, const char *path) {
-    struct key_file *file = find_file(keys, path);
     if (file)
         return file;
-    file = calloc(1, sizeof *file);
-    if (!file)
-        return NULL;
-    text_init(&file->text, HOST_KEYS_FILE_LIMIT);
-    file->path = strdup(path);
-    if (!file->path) {
-        key_file_free(file);
-        return NULL;
-    }
+    file = xcalloc(1, sizeof *file);
+    file->path = xstrdup(path);
     fill_file(file);
     file->next = keys->files;
     return keys->files = file;
@@ -168,8 +109,6 @@ static struct key_file *get_file(struct host_keys *keys, const char *path) {
 
 int host_keys_read(struct host_keys *keys, const char *path, struct failure *failure) {
     const struct key_file *file = get_file(keys, path);
-    if (!file)
-        return failure_memory(failure);
     if (failure && file->trouble.code < 0)
         *failure = file->trouble;
     return file->trouble.code;
@@ -177,127 +116,84 @@ int host_keys_read(struct host_keys *keys, const char *path, struct failure *fai
 
 /* ---- who is meant */
 
-/* As match_pattern() of ssh: * and ?; both sides in lower case. */
-static bool matches_pattern(const char *name, const char *pattern) {
-    const char *star = NULL, *retry = NULL;
-    while (*name) {
-        if (*pattern == '*') {
-            star = ++pattern;
-            retry = name;
-        } else if (*pattern == '?' || *pattern == *name) {
-            pattern++;
-            name++;
-        } else if (star) {
-            pattern = star;
-            name = ++retry;
-        } else {
-            return false;
-        }
+/* libssh takes "!x" for a pattern that matches nothing. */
+static bool is_excluded(const char *name, const char *line) {
+    const char *end = line + strcspn(line, " ");
+    for (const char *at = line; at < end; at += strcspn(at, ", ") + 1) {
+        if (*at != '!')
+            continue;
+        cleanup_free char *alone = xformat("%.*s%s", (int)strcspn(at + 1, ", "), at + 1, end);
+        struct ssh_knownhosts_entry *entry = NULL;
+        int r = ssh_known_hosts_parse_line(name, alone, &entry);
+        ssh_knownhosts_entry_free(entry);
+        if (r == SSH_OK)
+            return true;
     }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == '\0';
+    return false;
 }
 
-static bool matches_one(const char *name, const char *text, size_t length) {
-    char pattern[PATTERN_SIZE];
-    if (length == 0 || length >= sizeof pattern)
-        return false;
-    for (size_t i = 0; i < length; i++)
-        pattern[i] = (char)tolower((unsigned char)text[i]);
-    pattern[length] = '\0';
-    return matches_pattern(name, pattern);
+/* libssh copies every line that it is asked about: it is not asked about those that plainly name others. */
+static bool may_name(const char *name, const char *line) {
+    size_t length = strcspn(line, " ");
+    const char *bare = name + (*name == '[');
+    if (*line == '|' || strcspn(line, "*?") < length)
+        return true;
+    return memmem(line, length, bare, strcspn(bare, "]"));
 }
 
-static bool matches(const char *name, const struct key_file *file, const struct key_line *line) {
-    if (line->hashed != NOT_HASHED)
-        return hashed_name_matches(&file->hashed[line->hashed], name);
-    const char *at = file->text.bytes + line->hosts.at, *end = at + line->hosts.length;
-    bool found = false;
-    while (at < end) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const char *stop = comma ? comma : end;
-        bool negated = *at == '!';
-        if (matches_one(name, at + negated, (size_t)(stop - at) - negated)) {
-            if (negated)
-                return false;
-            found = true;
-        }
-        at = stop + 1;
-    }
-    return found;
+/* The key that LINE has for NAME, or NULL: also for a key that libssh does not know. The caller frees. */
+static ssh_key key_for(const char *name, const struct key_line *line) {
+    struct ssh_knownhosts_entry *entry = NULL;
+    if (!may_name(name, line->text) || ssh_known_hosts_parse_line(name, line->text, &entry) != SSH_OK)
+        return NULL;
+    ssh_key key = is_excluded(name, line->text) ? NULL : take_pointer(entry->publickey);
+    ssh_knownhosts_entry_free(entry);
+    return key;
 }
 
-/* Calls VISIT for each line about the host; ends when it returns true. */
-typedef bool line_visitor(const struct key_file *file, const struct key_line *line, void *context);
-
-static void visit_file(struct host_keys *keys, const char *path, const char *name, line_visitor *visit,
-                       void *context) {
-    const struct key_file *file = get_file(keys, path);
-    for (size_t i = 0; file && i < file->line_count; i++)
-        if (matches(name, file, &file->lines[i]) && visit(file, &file->lines[i], context))
-            return;
-}
-
-static const char *file_at(const struct host_keys *keys, const struct host_key_place *place, size_t i) {
-    return i < place->file_count ? place->files[i] : i == place->file_count ? keys->accepted : NULL;
-}
-
-static void visit_all(struct host_keys *keys, const struct host_key_place *place, line_visitor *visit,
-                      void *context) {
-    const char *path;
-    for (size_t i = 0; (path = file_at(keys, place, i)); i++)
-        visit_file(keys, path, place->name, visit, context);
+/* The I-th file that counts, or NULL. */
+static const struct key_file *file_at(struct host_keys *keys, const struct host_key_place *place, size_t i) {
+    const char *path = i < place->file_count    ? place->files[i]
+                       : i == place->file_count ? keys->accepted
+                                                : NULL;
+    return path ? get_file(keys, path) : NULL;
 }
 
 /* ---- verdicts */
 
-struct search {
-    const char *type, *key;
-    struct host_key_finding finding;
-};
-
 /* A revoked key is not to be trusted whatever else says so, a known one is whatever else is known. */
-static bool judge(const struct key_file *file, const struct key_line *line, void *context) {
-    struct search *search = context;
-    bool same = piece_is(file->text.bytes, line->type, search->type) &&
-                piece_is(file->text.bytes, line->key, search->key);
-    if (line->revoked && !same)
-        return false;
-    enum host_key_verdict verdict = line->revoked ? HOST_KEY_REVOKED
-                                    : same        ? HOST_KEY_KNOWN
-                                                  : HOST_KEY_CHANGED;
+static void judge(const struct key_file *file, const struct host_key_place *place, ssh_key key,
+                  struct host_key_finding *finding) {
     static const int weight[] = {
         [HOST_KEY_UNKNOWN] = 0, [HOST_KEY_CHANGED] = 1, [HOST_KEY_KNOWN] = 2, [HOST_KEY_REVOKED] = 3};
-    if (weight[verdict] > weight[search->finding.verdict])
-        search->finding =
-            (struct host_key_finding){.verdict = verdict, .file = file->path, .line = line->number};
-    return verdict == HOST_KEY_REVOKED;
-}
-
-/* A file that is not there says nothing. One that is there and cannot be read may say that the key is
- * revoked, or that another is the right one. */
-static bool hides_something(struct host_keys *keys, const char *path, struct host_key_finding *ret) {
-    const struct key_file *file = get_file(keys, path);
-    if (file && (file->trouble.code == 0 || is_absence(file->trouble.code)))
-        return false;
-    *ret = (struct host_key_finding){.verdict = HOST_KEY_UNREADABLE,
-                                     .file = file ? file->path : path,
-                                     .reason = file ? file->trouble.text : strerror(ENOMEM)};
-    return true;
+    for (size_t i = 0; i < file->count; i++) {
+        const struct key_line *line = &file->lines[i];
+        ssh_key known = key_for(place->name, line);
+        bool same = known && ssh_key_cmp(known, key, SSH_KEY_CMP_PUBLIC) == 0;
+        bool counts = known && (same || !line->revoked);
+        ssh_key_free(known);
+        enum host_key_verdict verdict = line->revoked ? HOST_KEY_REVOKED
+                                        : same        ? HOST_KEY_KNOWN
+                                                      : HOST_KEY_CHANGED;
+        if (counts && weight[verdict] > weight[finding->verdict])
+            *finding = (struct host_key_finding){verdict, file->path, line->number, NULL};
+    }
 }
 
 struct host_key_finding host_keys_look_up(struct host_keys *keys, const struct host_key_place *place,
-                                          const char *type, const char *key) {
-    struct search search = {.type = type, .key = key, .finding.verdict = HOST_KEY_UNKNOWN};
-    visit_all(keys, place, judge, &search);
-    if (search.finding.verdict == HOST_KEY_CHANGED || search.finding.verdict == HOST_KEY_REVOKED)
-        return search.finding;
-    const char *path;
-    for (size_t i = 0; (path = file_at(keys, place, i)); i++)
-        if (hides_something(keys, path, &search.finding))
-            break;
-    return search.finding;
+                                          const struct ssh_key_struct *key) {
+    struct host_key_finding finding = {.verdict = HOST_KEY_UNKNOWN};
+    const struct key_file *file, *unreadable = NULL;
+    for (size_t i = 0; (file = file_at(keys, place, i)); i++) {
+        judge(file, place, (ssh_key)key, &finding);
+        if (file->trouble.code < 0 && !is_absence(file->trouble.code))
+            unreadable = file;
+    }
+    /* A file that is there and cannot be read may say that the key is revoked, or that another is right. */
+    if (unreadable && finding.verdict != HOST_KEY_CHANGED && finding.verdict != HOST_KEY_REVOKED)
+        finding =
+            (struct host_key_finding){HOST_KEY_UNREADABLE, unreadable->path, 0, unreadable->trouble.text};
+    return finding;
 }
 
 /* What a key of a type signs with. In the order in which they are asked for when nothing is known. */
@@ -312,24 +208,26 @@ static const struct {
 };
 enum { KEY_TYPES = sizeof key_types / sizeof key_types[0] };
 
-static bool note_type(const struct key_file *file, const struct key_line *line, void *context) {
-    bool *known = context;
-    for (size_t i = 0; i < KEY_TYPES && !line->revoked; i++)
-        if (piece_is(file->text.bytes, line->type, key_types[i].type))
-            known[i] = true;
-    return false;
+/* Marks the types of the keys that the file has for the host. */
+static void find_types(const struct key_file *file, const char *name, bool found[static KEY_TYPES]) {
+    for (size_t i = 0; i < file->count; i++) {
+        ssh_key key = file->lines[i].revoked ? NULL : key_for(name, &file->lines[i]);
+        const char *type = key ? ssh_key_type_to_char(ssh_key_type(key)) : NULL;
+        for (size_t k = 0; type && k < KEY_TYPES; k++)
+            found[k] |= strcmp(type, key_types[k].type) == 0;
+        ssh_key_free(key);
+    }
 }
 
-int host_keys_algorithms(struct host_keys *keys, const struct host_key_place *place, struct text *ret,
-                         struct failure *failure) {
+void host_keys_algorithms(struct host_keys *keys, const struct host_key_place *place, struct text *ret) {
     bool known[KEY_TYPES] = {false};
-    visit_all(keys, place, note_type, known);
-    int r = 0;
+    const struct key_file *file;
+    for (size_t i = 0; (file = file_at(keys, place, i)); i++)
+        find_types(file, place->name, known);
     for (int wanted = 1; wanted >= 0; wanted--)
-        for (size_t i = 0; i < KEY_TYPES && r == 0; i++)
+        for (size_t i = 0; i < KEY_TYPES; i++)
             if (known[i] == (wanted == 1))
-                r = text_printf(ret, "%s%s", ret->length ? "," : "", key_types[i].algorithms);
-    return r < 0 ? failure_memory(failure) : 0;
+                (void)text_printf(ret, "%s%s", ret->length ? "," : "", key_types[i].algorithms);
 }
 
 /* ---- the file of this run */
@@ -344,17 +242,14 @@ static void on_sync(struct event_source *self, void *context) {
 static int open_accepted(struct host_keys *keys, struct failure *failure) {
     if (keys->descriptor >= 0)
         return 0;
-    int descriptor = open(keys->accepted, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    cleanup_close int descriptor = open(keys->accepted, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor < 0)
         return failure_set(failure, -errno, "cannot open '%s' to note a host key: %s", keys->accepted,
                            strerror(errno));
     int r = file_sync_folder_of(keys->accepted, failure);
-    if (r < 0) {
-        close(descriptor);
-        return r;
-    }
-    keys->descriptor = descriptor;
-    return 0;
+    if (r == 0)
+        keys->descriptor = take_descriptor(descriptor);
+    return r;
 }
 
 int host_keys_accept(struct host_keys *keys, const char *name, const char *type, const char *key,
@@ -367,21 +262,16 @@ int host_keys_accept(struct host_keys *keys, const char *name, const char *type,
     int r = open_accepted(keys, failure);
     if (r < 0)
         return r;
-    struct key_file *file = find_file(keys, keys->accepted);
-    size_t before = file->text.length;
-    /* Somebody else's last line may lack its newline. */
-    const char *newline = before && file->text.bytes[before - 1] != '\n' ? "\n" : "";
-    r = text_printf(&file->text, "%s%s %s %s\n", newline, name, type, key);
+    struct key_file *file = get_file(keys, keys->accepted);
+    cleanup_free char *line = xformat("%s%s %s %s\n", file->lacks_newline ? "\n" : "", name, type, key);
+    r = file_write_all(keys->descriptor, line, strlen(line));
+    if (r == 0)
+        r = add_lines(file, line);
     if (r < 0)
-        return failure_set(failure, r, "cannot keep the host keys of '%s': %s", keys->accepted, strerror(-r));
-    r = file_write_all(keys->descriptor, file->text.bytes + before, file->text.length - before);
-    if (r < 0) {
-        file->text.bytes[file->text.length = before] = '\0';
         return failure_set(failure, r, "cannot note a host key in '%s': %s", keys->accepted, strerror(-r));
-    }
     if (!event_source_timer_is_armed(keys->sync))
         event_source_set_timer(keys->sync, SYNC_DELAY, 0);
-    return add_lines(file, (uint32_t)before) < 0 ? failure_memory(failure) : 0;
+    return 0;
 }
 
 /* ---- life */
@@ -391,13 +281,11 @@ int host_keys_new(struct event_loop *loop, const char *accepted, struct host_key
     struct host_keys *keys = xcalloc(1, sizeof *keys);
     keys->descriptor = -1;
     keys->sync = event_loop_add_timer(loop, -1, 0, on_sync, keys);
-    keys->accepted = accepted ? strdup(accepted) : NULL;
-    int r = 0;
-    if (!keys->sync || (accepted && !keys->accepted))
-        r = failure_memory(failure);
-    else if (accepted && is_absence(r = host_keys_read(keys, accepted, failure)))
-        r = 0; /* it is made when the first key is noted */
-    if (r < 0) {
+    keys->accepted = accepted ? xstrdup(accepted) : NULL;
+    int r = keys->sync ? 0 : failure_memory(failure);
+    if (r == 0 && accepted)
+        r = host_keys_read(keys, accepted, failure);
+    if (r < 0 && !is_absence(r)) { /* an absent file is made when the first key is added */
         host_keys_free(keys);
         return r;
     }
@@ -415,7 +303,11 @@ void host_keys_free(struct host_keys *keys) {
     while (keys->files) {
         struct key_file *file = keys->files;
         keys->files = file->next;
-        key_file_free(file);
+        for (size_t i = 0; i < file->count; i++)
+            free(file->lines[i].text);
+        free(file->lines);
+        free(file->path);
+        free(file);
     }
     free(keys->accepted);
     free(keys);

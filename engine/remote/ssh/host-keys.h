@@ -1,12 +1,10 @@
 /*
  * Which host keys are known: files in the format of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", each read once
- * for all connections, and one file of this run in which new ones are noted.
+ * for all connections, and one file of this run to which new keys are added.
  *
- * libssh would read its two files twice for each session, stop at the first line whose key type it does not
- * know, and pass over @revoked: so this is ours.
- *
- * Followed: plain and hashed names, patterns with * ? and !, [host]:port, @revoked. @cert-authority lines are
- * passed over: host certificates are not asked for.
+ * libssh parses and matches a line (plain and hashed names, patterns with * and ?, [host]:port), but its
+ * reader of files would read two files anew for each session and pass over @revoked. "!" before a pattern is
+ * handled here too. @cert-authority lines are passed over: host certificates are not asked for.
  */
 #ifndef ASSAY_SSH_HOST_KEYS_H
 #define ASSAY_SSH_HOST_KEYS_H
@@ -18,16 +16,17 @@
 #include <stddef.h>
 
 enum {
-    HOST_KEYS_FILE_LIMIT = 16 << 20, /* bytes of one file */
-    HOST_KEYS_FILES_MOST = 16,       /* files of one host */
+    HOST_KEYS_FILE_MAX = 16 << 20, /* bytes of one file */
+    HOST_KEYS_FILES_MAX = 16,      /* files of one host */
 };
 
 struct host_keys;
+struct ssh_key_struct; /* libssh's */
 
-/* ACCEPTED: the file of this run, made when the first key is noted; NULL: there is none. */
+/* ACCEPTED: the file of this run, made when the first key is added; NULL: there is none. */
 int host_keys_new(struct event_loop *loop, const char *accepted, struct host_keys **ret,
                   struct failure *failure);
-/* What was noted and is not on the disk yet is written out. NULL is fine. */
+/* What was added and is not on the disk yet is synced. NULL is fine. */
 void host_keys_free(struct host_keys *keys);
 
 /* Reads FILE now, if it was not read before. Files are read when they are first asked about; one that the
@@ -56,17 +55,17 @@ struct host_key_place {
     size_t file_count;
 };
 
-/* TYPE as in the file ("ssh-ed25519"), KEY in base64. */
 struct host_key_finding host_keys_look_up(struct host_keys *keys, const struct host_key_place *place,
-                                          const char *type, const char *key);
+                                          const struct ssh_key_struct *key);
 
-/* Appends the signature algorithms of the known keys of this host, then those that are not among them, parted
- * by commas, as SSH_OPTIONS_HOSTKEYS wants them: a server that has several keys then shows one we know. */
-int host_keys_algorithms(struct host_keys *keys, const struct host_key_place *place, struct text *ret,
-                         struct failure *failure);
+/* Appends the signature algorithms of the known keys of this host, then those that are not among them,
+ * separated by commas, as SSH_OPTIONS_HOSTKEYS wants them: a server that has several keys then shows one that
+ * is known. */
+void host_keys_algorithms(struct host_keys *keys, const struct host_key_place *place, struct text *ret);
 
-/* Notes a key in the file of this run: written at once, on the disk within 0.1 s, so that many nodes do not
- * wait for many syncs. -ENOTSUP when there is no such file. */
+/* Adds the line "NAME TYPE KEY", TYPE as in the file ("ssh-ed25519") and KEY in base64, to the file of this
+ * run: written at once, on the disk within 0.1 s, so that many nodes do not wait for many syncs. -ENOTSUP
+ * when there is no such file. */
 int host_keys_accept(struct host_keys *keys, const char *name, const char *type, const char *key,
                      struct failure *failure);
 

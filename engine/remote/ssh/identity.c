@@ -1,4 +1,5 @@
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/remote/ssh/inside.h"
 
 #include <stdlib.h>
@@ -22,11 +23,8 @@ struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *pat
     for (; *end; end = &(*end)->next)
         if (strcmp((*end)->path, path) == 0)
             return *end;
-    struct ssh_identity *identity = calloc(1, sizeof *identity);
-    if (!identity || !(identity->path = strdup(path))) {
-        free(identity);
-        return NULL;
-    }
+    struct ssh_identity *identity = xcalloc(1, sizeof *identity);
+    identity->path = xstrdup(path);
     identity->missing = !file_exists(path);
     if (!identity->missing && ssh_pki_import_privkey_file(path, NULL, note_passphrase, &identity->encrypted,
                                                           &identity->key) != SSH_OK)

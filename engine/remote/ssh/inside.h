@@ -1,4 +1,4 @@
-/* The inside of the ssh client: what the ssh-*.c share. Nobody else includes it.
+/* The inside of the ssh client: what the files of this folder share. Nobody else includes it.
  *
  * libssh is never called back into from its own callbacks: those only note what has come, and what follows is
  * done and told after libssh has returned. Listeners may therefore call anything.
@@ -24,7 +24,7 @@ enum {
     SSH_READ_SIZE = 4096, /* libssh takes so much from the socket at once */
 };
 
-/* ---- private keys (ssh-identity.c), each file read once */
+/* ---- private keys (identity.c), each file read once */
 
 struct ssh_identity {
     struct ssh_identity *next;
@@ -34,11 +34,11 @@ struct ssh_identity {
     bool missing;   /* there is no such file */
 };
 
-/* The file's key, from memory if it was asked for before; NULL when out of memory. */
+/* The file's key, from memory if it was asked for before. */
 struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *path);
 void ssh_identity_free_all(struct ssh_client *client);
 
-/* ---- the client (ssh-client.c) */
+/* ---- the client (client.c) */
 
 /* A first-in first-out queue of connections through their `queue_next`. */
 struct ssh_queue {
@@ -60,24 +60,21 @@ struct ssh_client {
     int64_t timeout_ns; /* 0: nothing was said */
     unsigned window;
 
-    char *home, *local_user, *agent; /* of this user and process; agent: SSH_AUTH_SOCK or NULL */
-    struct ssh_queue waiting;        /* for a place in the window */
-    unsigned places;                 /* taken */
-    unsigned hops;                   /* gateways of gateways that are being made */
-    struct event_source *usher;      /* deferred: gives places to who waits */
-    size_t connections;
+    char *home, *agent;         /* of this user and process; agent: SSH_AUTH_SOCK or NULL */
+    struct ssh_queue waiting;   /* for a place in the window */
+    unsigned places;            /* taken */
+    unsigned hops;              /* gateways of gateways that are being made */
+    struct event_source *admit; /* deferred: gives places to who waits */
 };
 
 /* The connection waits for a place; ssh_connection_begin() is called when it has one. */
 void ssh_client_queue(struct ssh_client *client, struct ssh_connection *connection);
 /* It waits no more, and gives back its place if it had one. */
 void ssh_client_leave(struct ssh_client *client, struct ssh_connection *connection);
-/* Of one step, when nothing else is said for a host. */
-int64_t ssh_client_timeout(const struct ssh_client *client);
-/* "~/NAME" and "~" in the home folder; anything else as it is. NULL when out of memory; the caller frees. */
+/* "~/NAME" and "~" in the home folder; anything else as it is. The caller frees. */
 char *ssh_client_path(const struct ssh_client *client, const char *path);
 
-/* ---- where to (ssh-target.c) */
+/* ---- where to (target.c) */
 
 /* All that is known of a destination before anything is connected. Owned strings. */
 struct ssh_target {
@@ -86,7 +83,7 @@ struct ssh_target {
     char *key_name; /* in known_hosts */
     char *jump;     /* "a,b": through these; NULL: straight */
     char *agent;    /* the socket of ssh-agent; NULL: none is asked */
-    char **known_hosts;
+    char *known_hosts[HOST_KEYS_FILES_MAX];
     size_t known_hosts_count;
     struct ssh_identity *identities[SSH_IDENTITIES_MOST]; /* borrowed, in the order of trying */
     size_t identity_count;
@@ -102,7 +99,7 @@ void ssh_target_clear(struct ssh_target *target);
 /* How its host key is known; borrows from the target. */
 struct host_key_place ssh_target_place(const struct ssh_target *target);
 
-/* ---- connections (ssh-connection.c) */
+/* ---- connections (connection.c) */
 
 enum ssh_connection_state {
     CONNECTION_IDLE,
@@ -121,7 +118,7 @@ struct ssh_connection {
     struct ssh_connection_listener listener;
     struct ssh_target target;
     enum ssh_connection_state state;
-    struct event_source *patience; /* timer of the step */
+    struct event_source *timeout; /* timer of the step */
 
     struct ssh_connection *queue_next; /* in the client's queue */
     bool queued, has_place;
@@ -148,13 +145,13 @@ struct ssh_connection {
     bool agent_done;
     struct ssh_agent_call *agent_call; /* NULL: none was made */
 
-    struct ssh_stream *streams, **streams_end;
-    struct ssh_stream *cursor;  /* the next to be served */
-    struct ssh_stream *current; /* being served; NULL once it is freed */
-    struct event_source *turn;  /* deferred */
-    unsigned depth;             /* callbacks under way: the memory stays until they have returned */
-    bool doomed;                /* freed by one of them */
-    bool news;                  /* a libssh callback noted something since the last turn */
+    struct ssh_stream *streams, **streams_end; /* its channels */
+    struct ssh_stream *cursor;                 /* the next to be served */
+    struct ssh_stream *current;                /* being served; NULL once it is freed */
+    struct event_source *turn;                 /* deferred */
+    unsigned depth; /* callbacks under way: the memory stays until they have returned */
+    bool doomed;    /* freed by one of them */
+    bool news;      /* a libssh callback noted something since the last turn */
 };
 
 /* As ssh_connection_new(), with BEFORE as in ssh_target_init(). */
@@ -174,7 +171,7 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
 void ssh_connection_exchange(struct ssh_connection *connection, int descriptor);
 /* Bytes wait for the network: nothing more should be written. */
 bool ssh_connection_is_choked(const struct ssh_connection *connection);
-bool ssh_connection_is_broken(const struct ssh_connection *connection);
+bool ssh_connection_is_broken(struct ssh_connection *connection);
 /* libssh may have read or written: watches for what it waits for, and has the streams served. */
 void ssh_connection_look(struct ssh_connection *connection);
 /* The login goes on: the server or ssh-agent has said something. */
@@ -182,20 +179,20 @@ void ssh_connection_step_login(struct ssh_connection *connection);
 /* Lets go of the socket, the session, and its places: only memory is left. */
 void ssh_connection_release(struct ssh_connection *connection);
 
-/* ---- TCP (ssh-dial.c) */
+/* ---- TCP (dial.c) */
 
 /* Tries the addresses in turn; goes on to ssh_connection_exchange() or ssh_connection_fail(). */
 void ssh_dial_start(struct ssh_connection *connection);
 void ssh_dial_expired(struct ssh_connection *connection);
 
-/* ---- login (ssh-login.c) */
+/* ---- login (login.c) */
 
 /* After the key exchange: is the server who it should be? 0, or -EKEYREJECTED and what to do. */
 int ssh_login_check_host(struct ssh_connection *connection, struct failure *failure);
 /* 1 logged in, 0 not yet, or negative. To be called again when there is something to read. */
 int ssh_login_step(struct ssh_connection *connection, struct failure *failure);
 
-/* ---- ssh-agent (ssh-agent.c) */
+/* ---- ssh-agent (agent.c) */
 
 /* As ssh_userauth_agent(), but never waits: SSH_AUTH_AGAIN while the agent is asked, and then the login is
  * stepped again. */
@@ -205,7 +202,7 @@ bool ssh_agent_is_asked(const struct ssh_connection *connection);
 /* Its answer is not waited for any more. */
 void ssh_agent_stop(struct ssh_connection *connection);
 
-/* ---- gateways (ssh-gateway.c) */
+/* ---- gateways (gateway.c) */
 
 /* Finds the gateway of the connection's target, or makes it. */
 int ssh_gateway_join(struct ssh_connection *connection, struct failure *failure);
@@ -220,12 +217,12 @@ void ssh_gateway_give_back(struct ssh_gateway *gateway);
 int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure);
 void ssh_tunnel_free(struct ssh_tunnel *tunnel);
 
-/* ---- streams (ssh-stream.c) */
+/* ---- streams (stream.c) */
 
-/* A stream to HOST and PORT as the server reaches them. */
-int ssh_stream_open_forward(struct ssh_connection *connection, const char *host, unsigned port,
-                            const struct ssh_stream_listener *listener, struct ssh_stream **ret,
-                            struct failure *failure);
+/* A channel to HOST and PORT as the server reaches them: a program that nobody needs to start. */
+int ssh_connection_open_forward(struct ssh_connection *connection, const char *host, unsigned port,
+                                const struct remote_channel_listener *listener, struct remote_channel **ret,
+                                struct failure *failure);
 /* Each stream goes on and tells its listener; ends early if the connection goes. */
 void ssh_stream_serve_all(struct ssh_connection *connection);
 /* The session goes: what the streams have of libssh goes with it. */

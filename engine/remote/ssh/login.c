@@ -49,7 +49,7 @@ int ssh_login_check_host(struct ssh_connection *connection, struct failure *fail
         return failure_memory(failure);
     struct host_keys *keys = connection->client->host_keys;
     struct host_key_place place = ssh_target_place(&connection->target);
-    struct host_key_finding finding = host_keys_look_up(keys, &place, server.type, server.base64);
+    struct host_key_finding finding = host_keys_look_up(keys, &place, server.key);
     switch (finding.verdict) {
     case HOST_KEY_KNOWN:
         return 0;

@@ -22,16 +22,16 @@ enum stream_state {
 };
 
 struct ssh_stream {
+    struct remote_channel head;
     struct ssh_connection *connection;
     struct ssh_stream *next, **previous;
     char *command; /* NULL: a forward, to: */
     char *host;
     unsigned port;
-    struct ssh_stream_listener listener;
     enum stream_state state;
-    struct event_source *patience; /* until it is open */
-    bool probed;                   /* a forward that waits: the gateway was asked whether it is there */
-    uint64_t heard;                /* bytes that had come from it by then */
+    struct event_source *timeout; /* until it is open */
+    bool probed;                  /* a forward that waits: the gateway was asked whether it is there */
+    uint64_t heard;               /* bytes that had come from it by then */
 
     ssh_channel channel; /* NULL: none any more */
     struct ssh_channel_callbacks_struct callbacks;
@@ -40,13 +40,17 @@ struct ssh_stream {
     size_t held_at[2];         /* of which so many have been read */
     bool at_end, remote_close; /* the server said so */
     bool has_end;
-    struct ssh_stream_end end;
+    struct remote_channel_end end;
 
     unsigned wanted;
     bool told_of_end; /* read() has returned 0 */
     bool more_error;  /* came on stderr since the listener was told */
     bool input_ended;
 };
+
+static struct ssh_stream *stream_of(struct remote_channel *channel) {
+    return (struct ssh_stream *)channel; /* the head is the first member */
+}
 
 /* ---- what libssh reports: noted here, acted on after it has returned */
 
@@ -102,8 +106,8 @@ static void on_exit_signal(ssh_session session, ssh_channel channel, const char 
 
 static void set_state(struct ssh_stream *stream, enum stream_state state) {
     stream->state = state;
-    if (state >= STREAM_OPEN && stream->patience)
-        event_source_set_timer(stream->patience, -1, 0);
+    if (state >= STREAM_OPEN && stream->timeout)
+        event_source_set_timer(stream->timeout, -1, 0);
 }
 
 /* The server hears of it, if it can still be told anything. */
@@ -144,7 +148,7 @@ static void link_stream(struct ssh_stream *stream) {
 }
 
 static void free_memory(struct ssh_stream *stream) {
-    event_source_remove(stream->patience);
+    event_source_remove(stream->timeout);
     text_clear(&stream->held[0]);
     text_clear(&stream->held[1]);
     free(stream->command);
@@ -152,12 +156,11 @@ static void free_memory(struct ssh_stream *stream) {
     free(stream);
 }
 
-void ssh_stream_free(struct ssh_stream *stream) {
-    if (!stream)
-        return;
+static void stream_free(struct remote_channel *channel) {
+    struct ssh_stream *stream = stream_of(channel);
     if (stream->state == STREAM_OPENING && stream->channel) {
         set_state(stream, STREAM_ABANDONED);
-        stream->listener = (struct ssh_stream_listener){0};
+        stream->head.listener = (struct remote_channel_listener){0};
         if (stream->connection->current == stream)
             stream->connection->current = NULL;
         return;
@@ -169,12 +172,12 @@ void ssh_stream_free(struct ssh_stream *stream) {
 
 /* ---- its ends */
 
-static void tell_closed(struct ssh_stream *stream, const struct ssh_stream_end *end,
+static void tell_closed(struct ssh_stream *stream, const struct remote_channel_end *end,
                         const struct failure *why) {
     set_state(stream, STREAM_CLOSED);
     drop_channel(stream);
-    if (stream->listener.on_closed)
-        stream->listener.on_closed(stream, end, why, stream->listener.context);
+    if (stream->head.listener.on_closed)
+        stream->head.listener.on_closed(&stream->head, end, why, stream->head.listener.context);
 }
 
 /* "Channel opening failure: channel 43 error (2) Connection refused" is all that libssh tells: the reason of
@@ -239,11 +242,11 @@ static void probe(struct ssh_stream *stream) {
     stream->probed = true;
     stream->heard = connection->counter.in_bytes;
     (void)ssh_send_keepalive(connection->session); /* does not wait: the session does not block */
-    event_source_set_timer(stream->patience, connection->target.timeout_ns / 2, 0);
+    event_source_set_timer(stream->timeout, connection->target.timeout_ns / 2, 0);
     ssh_connection_look(connection);
 }
 
-static void on_patience(struct event_source *self, void *context) {
+static void on_timeout(struct event_source *self, void *context) {
     (void)self;
     struct ssh_stream *stream = context;
     struct ssh_connection *connection = stream->connection;
@@ -273,16 +276,14 @@ static void on_patience(struct event_source *self, void *context) {
     }
     /* The channel stays behind, to be closed when the server opens it after all: it gets a stream of its
      * own, for this one is its owner's. */
-    struct ssh_stream *rest = calloc(1, sizeof *rest);
-    if (rest) {
-        (void)ssh_remove_channel_callbacks(stream->channel, &stream->callbacks);
-        rest->connection = connection;
-        rest->channel = take_pointer(stream->channel);
-        rest->host = take_pointer(stream->host);
-        rest->port = stream->port;
-        rest->state = STREAM_ABANDONED;
-        link_stream(rest);
-    }
+    struct ssh_stream *rest = xcalloc(1, sizeof *rest);
+    (void)ssh_remove_channel_callbacks(stream->channel, &stream->callbacks);
+    rest->connection = connection;
+    rest->channel = take_pointer(stream->channel);
+    rest->host = take_pointer(stream->host);
+    rest->port = stream->port;
+    rest->state = STREAM_ABANDONED;
+    link_stream(rest);
     tell_closed(stream, NULL, &why);
 }
 
@@ -342,7 +343,8 @@ static ssize_t read_either(struct ssh_stream *stream, int which, void *bytes, si
     return -EAGAIN;
 }
 
-ssize_t ssh_stream_read(struct ssh_stream *stream, void *bytes, size_t size) {
+static ssize_t stream_read(struct remote_channel *channel, void *bytes, size_t size) {
+    struct ssh_stream *stream = stream_of(channel);
     ssize_t got = read_either(stream, 0, bytes, size);
     if (got == 0 && size)
         stream->told_of_end = true;
@@ -352,7 +354,8 @@ ssize_t ssh_stream_read(struct ssh_stream *stream, void *bytes, size_t size) {
     return got;
 }
 
-ssize_t ssh_stream_read_error(struct ssh_stream *stream, void *bytes, size_t size) {
+static ssize_t stream_read_error(struct remote_channel *channel, void *bytes, size_t size) {
+    struct ssh_stream *stream = stream_of(channel);
     ssize_t got = read_either(stream, 1, bytes, size);
     if (got >= 0 && stream->at_end)
         event_source_defer(stream->connection->turn);
@@ -364,7 +367,8 @@ static bool can_write(const struct ssh_stream *stream) {
            (ssh_channel_window_size(stream->channel) > 0 && !ssh_connection_is_choked(stream->connection));
 }
 
-ssize_t ssh_stream_write(struct ssh_stream *stream, const void *bytes, size_t length) {
+static ssize_t stream_write(struct remote_channel *channel, const void *bytes, size_t length) {
+    struct ssh_stream *stream = stream_of(channel);
     if (stream->state < STREAM_OPEN)
         return -EAGAIN;
     if (!stream->channel || stream->remote_close || stream->input_ended)
@@ -382,14 +386,15 @@ ssize_t ssh_stream_write(struct ssh_stream *stream, const void *bytes, size_t le
     return sent > 0 ? sent : sent == 0 ? -EAGAIN : -ECONNRESET;
 }
 
-int ssh_stream_want(struct ssh_stream *stream, unsigned events) {
+static void stream_want(struct remote_channel *channel, unsigned events) {
+    struct ssh_stream *stream = stream_of(channel);
     if (events & ~stream->wanted)
         event_source_defer(stream->connection->turn);
     stream->wanted = events;
-    return 0;
 }
 
-int ssh_stream_end_input(struct ssh_stream *stream) {
+static int stream_end_input(struct remote_channel *channel) {
+    struct ssh_stream *stream = stream_of(channel);
     if (!stream->channel || stream->state != STREAM_OPEN || stream->input_ended)
         return 0;
     stream->input_ended = true;
@@ -453,20 +458,21 @@ static void serve(struct ssh_stream *stream) {
     }
     if (stream->state != STREAM_OPEN)
         return;
-    if (before != STREAM_OPEN && stream->listener.on_open)
-        stream->listener.on_open(stream, stream->listener.context);
+    if (before != STREAM_OPEN && stream->head.listener.on_open)
+        stream->head.listener.on_open(&stream->head, stream->head.listener.context);
     if (connection->current != stream || stream->state != STREAM_OPEN)
         return;
     unsigned events = ready_for(stream);
     if (events) {
         stream->more_error = false;
-        if (stream->listener.on_ready)
-            stream->listener.on_ready(stream, events, stream->listener.context);
+        if (stream->head.listener.on_ready)
+            stream->head.listener.on_ready(&stream->head, events, stream->head.listener.context);
         if (connection->current != stream || stream->state != STREAM_OPEN)
             return;
     }
     if (is_finished(stream)) {
-        struct ssh_stream_end end = stream->end; /* the listener may free the stream and then look at it */
+        struct remote_channel_end end =
+            stream->end; /* the listener may free the stream and then look at it */
         tell_closed(stream, &end, NULL);
     } else if (ready_for(stream)) { /* as a descriptor would: again, as long as there is something */
         event_source_defer(connection->turn);
@@ -521,9 +527,26 @@ void ssh_stream_free_all(struct ssh_connection *connection) {
 
 /* ---- life */
 
-static int open_stream(struct ssh_connection *connection, struct ssh_stream *stream,
-                       struct failure *failure) {
+static const struct remote_channel_operations stream_operations = {
+    .read = stream_read,
+    .read_error = stream_read_error,
+    .write = stream_write,
+    .want = stream_want,
+    .end_input = stream_end_input,
+    .free = stream_free,
+};
+
+static int open_stream(struct ssh_connection *connection, const char *command, const char *host,
+                       unsigned port, const struct remote_channel_listener *listener,
+                       struct remote_channel **ret, struct failure *failure) {
+    if (connection->state != CONNECTION_READY)
+        return ssh_connection_complain(connection, failure, -ENOTCONN, "there is no connection");
+    struct ssh_stream *stream = xcalloc(1, sizeof *stream);
+    stream->head = (struct remote_channel){.operations = &stream_operations, .listener = *listener};
     stream->connection = connection;
+    stream->command = command ? xstrdup(command) : NULL;
+    stream->host = host ? xstrdup(host) : NULL;
+    stream->port = port;
     text_init(&stream->held[0], HELD_LIMIT);
     text_init(&stream->held[1], HELD_LIMIT);
     stream->callbacks = (struct ssh_channel_callbacks_struct){
@@ -535,11 +558,11 @@ static int open_stream(struct ssh_connection *connection, struct ssh_stream *str
         .channel_exit_signal_function = on_exit_signal,
     };
     ssh_callbacks_init(&stream->callbacks);
-    stream->patience =
-        event_loop_add_timer(connection->client->loop, connection->target.timeout_ns, 0, on_patience, stream);
+    stream->timeout =
+        event_loop_add_timer(connection->client->loop, connection->target.timeout_ns, 0, on_timeout, stream);
     stream->channel = ssh_channel_new(connection->session);
     /* They are there before anything is asked for, and as long as the channel: the exit status comes once. */
-    if (!stream->patience || !stream->channel ||
+    if (!stream->timeout || !stream->channel ||
         ssh_set_channel_callbacks(stream->channel, &stream->callbacks) != SSH_OK) {
         ssh_channel_free(stream->channel);
         free_memory(stream);
@@ -547,37 +570,18 @@ static int open_stream(struct ssh_connection *connection, struct ssh_stream *str
     }
     link_stream(stream);
     event_source_defer(connection->turn);
+    *ret = &stream->head;
     return 0;
 }
 
-static int make_stream(struct ssh_connection *connection, const char *command, const char *host,
-                       unsigned port, const struct ssh_stream_listener *listener, struct ssh_stream **ret,
-                       struct failure *failure) {
-    if (connection->state != CONNECTION_READY)
-        return ssh_connection_complain(connection, failure, -ENOTCONN, "there is no connection");
-    struct ssh_stream *stream = xcalloc(1, sizeof *stream);
-    stream->listener = *listener;
-    stream->command = command ? strdup(command) : NULL;
-    stream->host = host ? strdup(host) : NULL;
-    stream->port = port;
-    if ((command && !stream->command) || (host && !stream->host)) {
-        free_memory(stream);
-        return failure_memory(failure);
-    }
-    int r = open_stream(connection, stream, failure);
-    if (r == 0)
-        *ret = stream;
-    return r;
+int ssh_connection_open(struct ssh_connection *connection, const char *command,
+                        const struct remote_channel_listener *listener, struct remote_channel **ret,
+                        struct failure *failure) {
+    return open_stream(connection, command, NULL, 0, listener, ret, failure);
 }
 
-int ssh_stream_open(struct ssh_connection *connection, const char *command,
-                    const struct ssh_stream_listener *listener, struct ssh_stream **ret,
-                    struct failure *failure) {
-    return make_stream(connection, command, NULL, 0, listener, ret, failure);
-}
-
-int ssh_stream_open_forward(struct ssh_connection *connection, const char *host, unsigned port,
-                            const struct ssh_stream_listener *listener, struct ssh_stream **ret,
-                            struct failure *failure) {
-    return make_stream(connection, NULL, host, port, listener, ret, failure);
+int ssh_connection_open_forward(struct ssh_connection *connection, const char *host, unsigned port,
+                                const struct remote_channel_listener *listener, struct remote_channel **ret,
+                                struct failure *failure) {
+    return open_stream(connection, NULL, host, port, listener, ret, failure);
 }

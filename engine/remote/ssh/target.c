@@ -1,5 +1,4 @@
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/ssh/inside.h"
 
@@ -18,9 +17,7 @@ static bool is_none(const char *word) {
 static int add_identity(struct ssh_target *target, struct ssh_client *client, const char *path,
                         struct failure *failure) {
     cleanup_free char *whole = ssh_client_path(client, path);
-    struct ssh_identity *identity = whole ? ssh_identity_get(client, whole) : NULL;
-    if (!identity)
-        return failure_memory(failure);
+    struct ssh_identity *identity = ssh_identity_get(client, whole);
     for (size_t i = 0; i < target->identity_count; i++)
         if (target->identities[i] == identity)
             return 0;
@@ -38,91 +35,87 @@ static bool has_encrypted(const struct ssh_target *target) {
     return false;
 }
 
-static int set_agent(struct ssh_target *target, const struct ssh_client *client, const struct ssh_host *host,
-                     struct failure *failure) {
+static void set_agent(struct ssh_target *target, const struct ssh_client *client,
+                      const struct ssh_host *host) {
     const char *path = host->identity_agent;
     if (is_none(path))
-        return 0;
+        return;
     if (!path || strcmp(path, "SSH_AUTH_SOCK") == 0)
         path = client->agent;
     /* libssh cannot be told which of the agent's keys to try. Who wants only the keys he named has all of the
      * agent's tried if one of his cannot be read without it, and none otherwise. */
-    if (!path || (host->identities_only && !has_encrypted(target)))
-        return 0;
-    target->agent = ssh_client_path(client, path);
-    return target->agent ? 0 : failure_memory(failure);
+    if (path && (!host->identities_only || has_encrypted(target)))
+        target->agent = ssh_client_path(client, path);
+}
+
+static const char *const usual[] = {"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"};
+enum { USUAL = sizeof usual / sizeof usual[0] };
+
+/* ssh names all of the usual files where the configuration names none. */
+static bool names_usual(const struct ssh_client *client, const struct ssh_host *host) {
+    size_t count = 0;
+    for (size_t i = 0; i < USUAL; i++) {
+        cleanup_free char *path = ssh_client_path(client, usual[i]);
+        for (size_t k = 0; k < host->identity_count; k++)
+            count += strcmp(path, host->identities[k]) == 0;
+    }
+    return count == USUAL;
 }
 
 static int gather_identities(struct ssh_target *target, struct ssh_client *client,
                              const struct ssh_host *host, struct failure *failure) {
-    static const char *const usual[] = {"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"};
     int r = 0;
+    size_t configured = names_usual(client, host) ? 0 : host->identity_count;
     for (size_t i = 0; i < client->named_count && r == 0; i++)
         r = add_identity(target, client, client->named[i], failure);
-    for (size_t i = 0; i < host->identity_count && r == 0; i++)
+    for (size_t i = 0; i < configured && r == 0; i++)
         r = add_identity(target, client, host->identities[i], failure);
-    if (r == 0)
-        r = set_agent(target, client, host, failure);
+    set_agent(target, client, host);
     target->agent_at = target->identity_count;
     bool only = host->identities_only && target->identity_count > 0;
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0] && r == 0 && !only; i++)
+    for (size_t i = 0; i < USUAL && r == 0 && !only; i++)
         r = add_identity(target, client, usual[i], failure);
     return r;
 }
 
 /* ---- known hosts */
 
-static int add_known_hosts(struct ssh_target *target, char *path, struct failure *failure) {
-    size_t capacity = target->known_hosts_count;
-    int r = path ? list_reserve(&target->known_hosts, &capacity, capacity + 1, sizeof *target->known_hosts,
-                                HOST_KEYS_FILES_MOST)
-                 : -ENOMEM;
-    if (r < 0) {
-        free(path);
-        return r == -ENOMEM
-                   ? failure_memory(failure)
-                   : failure_set_kind(failure, FAILURE_INPUT, r,
-                                      "there are more than %d files of known hosts", HOST_KEYS_FILES_MOST);
+static int gather_known_hosts(struct ssh_target *target, const struct ssh_client *client,
+                              const struct ssh_host *host, struct failure *failure) {
+    if (client->known_hosts) {
+        target->known_hosts[target->known_hosts_count++] = xstrdup(client->known_hosts);
+        return 0;
     }
-    target->known_hosts[target->known_hosts_count++] = path;
+    for (const char *at = host->known_hosts; *at;) {
+        size_t length = strcspn(at, " ");
+        cleanup_free char *word = xstrndup(at, length);
+        if (length && target->known_hosts_count == HOST_KEYS_FILES_MAX)
+            return failure_set_kind(failure, FAILURE_INPUT, -E2BIG,
+                                    "there are more than %d files of known hosts", HOST_KEYS_FILES_MAX);
+        if (length && !is_none(word))
+            target->known_hosts[target->known_hosts_count++] = ssh_client_path(client, word);
+        at += length + strspn(at + length, " ");
+    }
     return 0;
 }
 
-static int gather_known_hosts(struct ssh_target *target, const struct ssh_client *client,
-                              const struct ssh_host *host, struct failure *failure) {
-    if (client->known_hosts)
-        return add_known_hosts(target, strdup(client->known_hosts), failure);
-    int r = 0;
-    if (!host->known_hosts)
-        r = add_known_hosts(target, ssh_client_path(client, "~/.ssh/known_hosts"), failure);
-    for (const char *at = host->known_hosts; at && *at && r == 0;) {
-        size_t length = strcspn(at, " \t");
-        cleanup_free char *word = xstrndup(at, length);
-        if (length && !is_none(word))
-            r = add_known_hosts(target, ssh_client_path(client, word), failure);
-        at += length + strspn(at + length, " \t");
-    }
-    return r < 0 ? r : add_known_hosts(target, strdup("/etc/ssh/ssh_known_hosts"), failure);
-}
-
-static int set_key_name(struct ssh_target *target, const struct ssh_host *host) {
+static void set_key_name(struct ssh_target *target, const struct ssh_host *host) {
     /* An alias stands for host and port. */
     if (host->host_key_alias)
-        target->key_name = strdup(host->host_key_alias);
+        target->key_name = xstrdup(host->host_key_alias);
     else if (target->port == SSH_PORT_DEFAULT)
-        target->key_name = strdup(target->address);
+        target->key_name = xstrdup(target->address);
     else
         target->key_name = xformat("[%s]:%u", target->address, target->port);
     for (char *at = target->key_name; *at; at++)
         *at = (char)tolower((unsigned char)*at);
-    return 0;
 }
 
 /* ---- gateways */
 
 /* How much of the gateways in JUMP leads to HOST: all, or, when it is one of them, those before it, so that a
- * gateway named for all hosts is not reached through itself. USUAL is the port of a host of that name. */
-static int cut_jump(const char *jump, const char *name, unsigned usual, unsigned port, size_t *ret,
+ * gateway named for all hosts is not reached through itself. DEFAULT_PORT is that of a host of that name. */
+static int cut_jump(const char *jump, const char *name, unsigned default_port, unsigned port, size_t *ret,
                     struct failure *failure) {
     unsigned hops = 0;
     for (const char *at = jump; *at;) {
@@ -132,7 +125,7 @@ static int cut_jump(const char *jump, const char *name, unsigned usual, unsigned
         int r = ssh_destination_parse(hop, &user, &hop_name, &hop_port, failure);
         if (r < 0)
             return failure_prefix(failure, "gateway '%s'", hop);
-        if (strcasecmp(hop_name, name) == 0 && (hop_port ? hop_port : usual) == port) {
+        if (strcasecmp(hop_name, name) == 0 && (hop_port ? hop_port : default_port) == port) {
             *ret = at == jump ? 0 : (size_t)(at - jump) - 1;
             return 0;
         }
@@ -165,8 +158,7 @@ static int set_jump(struct ssh_target *target, const struct ssh_client *client, 
     if (!jump || is_none(jump))
         return 0;
     size_t length = 0;
-    unsigned usual = host->port ? host->port : SSH_PORT_DEFAULT;
-    int r = cut_jump(jump, name, usual, target->port, &length, failure);
+    int r = cut_jump(jump, name, host->port, target->port, &length, failure);
     if (r < 0 || length == 0)
         return r;
     target->jump = xstrndup(jump, length);
@@ -175,48 +167,47 @@ static int set_jump(struct ssh_target *target, const struct ssh_client *client, 
 
 /* ---- all of it */
 
-static int set_address(struct ssh_target *target, const struct ssh_client *client,
-                       const struct ssh_host *host, const char *user, unsigned port, bool is_gateway,
-                       struct failure *failure) {
+/* What the destination says counts first, then what the user said for nodes, then the configuration. */
+static void set_address(struct ssh_target *target, const struct ssh_client *client,
+                        const struct ssh_host *host, const char *user, unsigned port, bool is_gateway) {
     if (!user && !is_gateway)
         user = client->user;
-    if (!user)
-        user = host->user ? host->user : client->local_user;
     if (!port && !is_gateway)
         port = client->port;
-    if (!port)
-        port = host->port ? host->port : SSH_PORT_DEFAULT;
-    target->user = strdup(user);
-    target->address = strdup(host->host_name);
-    target->port = port;
+    target->user = xstrdup(user ? user : host->user);
+    target->port = port ? port : host->port;
+    target->address = xstrdup(host->host_name);
     target->timeout_ns = client->timeout_ns      ? client->timeout_ns
                          : host->connect_timeout ? (int64_t)host->connect_timeout * EVENT_SECOND
                                                  : SSH_TIMEOUT_DEFAULT_NS;
-    return target->user && target->address ? set_key_name(target, host) : failure_memory(failure);
+    set_key_name(target, host);
 }
 
 int ssh_target_init(struct ssh_target *ret, struct ssh_client *client, const char *destination,
                     const char *jump, struct failure *failure) {
-    *ret = (struct ssh_target){0};
+    cleanup(ssh_target_clear) struct ssh_target target = {0};
+    cleanup(ssh_host_clear) struct ssh_host host = {0};
     cleanup_free char *user = NULL, *name = NULL;
     unsigned port = 0;
     int r = ssh_destination_parse(destination, &user, &name, &port, failure);
     if (r < 0)
         return r;
-    cleanup(ssh_host_clear) struct ssh_host host = {0};
     r = ssh_config_look_up(client->config, name, &host, failure);
     if (r < 0)
         return r;
-    r = set_address(ret, client, &host, user, port, jump != NULL, failure);
-    if (r == 0)
-        r = set_jump(ret, client, &host, name, jump, failure);
-    if (r == 0)
-        r = gather_identities(ret, client, &host, failure);
-    if (r == 0)
-        r = gather_known_hosts(ret, client, &host, failure);
+    set_address(&target, client, &host, user, port, jump != NULL);
+    r = set_jump(&target, client, &host, name, jump, failure);
     if (r < 0)
-        ssh_target_clear(ret);
-    return r;
+        return r;
+    r = gather_identities(&target, client, &host, failure);
+    if (r < 0)
+        return r;
+    r = gather_known_hosts(&target, client, &host, failure);
+    if (r < 0)
+        return r;
+    *ret = target;
+    target = (struct ssh_target){0};
+    return 0;
 }
 
 void ssh_target_clear(struct ssh_target *target) {
@@ -227,7 +218,6 @@ void ssh_target_clear(struct ssh_target *target) {
     free(target->agent);
     for (size_t i = 0; i < target->known_hosts_count; i++)
         free(target->known_hosts[i]);
-    free(target->known_hosts);
     *target = (struct ssh_target){0};
 }
 

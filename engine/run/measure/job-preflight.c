@@ -49,6 +49,24 @@ static int write_source(struct run *run, const struct text *source, struct failu
     return r < 0 ? r : run_merge_failures(run, failures, "write '" SOURCE "'", failure);
 }
 
+static int write_hosts(struct lane *lane, const struct text *hosts, struct failure *failure) {
+    struct run *run = lane->measurement->run;
+    struct failure why = {0};
+    cleanup(answers_clear) struct answers answers = {0};
+    int r = answers_init(&answers, run->loop, 1, &why, failure);
+    if (r < 0)
+        return r;
+    struct answer *answer = answers_ask(&answers, lane->at.node->link, 0, 0);
+    r = agent_link_write_file(answer->link, RUN_WORK_FOLDER "/" JOB_HOST_FILE, hosts->bytes, hosts->length,
+                              0666, on_written, answer, failure);
+    if (r < 0)
+        return r;
+    r = answers_wait(&answers, failure);
+    if (r == 0 && why.code < 0)
+        *failure = why;
+    return r < 0 ? r : why.code;
+}
+
 static int specify_build(struct run *run, size_t node, struct remote_command_specification *ret,
                          void *context, struct failure *failure) {
     (void)failure;
@@ -219,8 +237,7 @@ static int run_exchange(struct lane *lane, struct failure *failure) {
                 ? 0
                 : failure_memory(failure);
     if (r == 0)
-        r = agent_link_write_file_and_wait(lane->at.node->link, RUN_WORK_FOLDER "/" JOB_HOST_FILE,
-                                           hosts.bytes, hosts.length, 0666, failure);
+        r = write_hosts(lane, &hosts, failure);
     if (r == 0)
         r = job_adapt(lane, &shape, &none, &arguments, &environment, failure);
     cleanup_free const char **added =

@@ -12,6 +12,7 @@
  */
 #include "engine/foundation/clock.h"
 #include "engine/foundation/text.h"
+#include "engine/remote/channel/run.h"
 #include "engine/remote/ssh/connection.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ enum { IDENTITIES = 8, OUTPUT_LIMIT = 64 << 20 };
 struct attempt {
     const char *destination;
     struct ssh_connection *connection;
-    struct ssh_run *run;
+    struct channel_run *run;
     bool failed;
 };
 
@@ -73,7 +74,7 @@ static void save(const char *path, const char *bytes, size_t length) {
     }
 }
 
-static void on_run(const struct ssh_run_result *result, const struct failure *failure, void *context) {
+static void on_run(const struct channel_run_result *result, const struct failure *failure, void *context) {
     struct attempt *attempt = context;
     attempt->run = NULL;
     if (result) {
@@ -96,8 +97,14 @@ static void on_ready(struct ssh_connection *connection, void *context) {
     if (--unready == 0)
         connected = clock_monotonic_ns();
     struct failure failure;
-    if (ssh_run_start(connection, command, input.bytes, input.length, OUTPUT_LIMIT, on_run, attempt,
-                      &attempt->run, &failure) < 0) {
+    struct channel_run *run = channel_run_new(input.bytes, input.length, OUTPUT_LIMIT, on_run, attempt);
+    struct remote_channel_listener listener = channel_run_listener(run);
+    struct remote_channel *channel;
+    if (ssh_connection_open(connection, command, &listener, &channel, &failure) == 0) {
+        channel_run_started(run, channel);
+        attempt->run = run;
+    } else {
+        channel_run_cancel(run);
         attempt->failed = true;
         done(attempt, &failure);
     }
@@ -241,7 +248,7 @@ int main(int count, char **words) {
     int r = ssh_client_new(loop, &options.ssh, &client, &failure);
     int code = r < 0 ? refuse(&failure) : run_all(words + optind, (size_t)(count - 2 - optind));
     for (size_t i = 0; i < attempt_count; i++)
-        ssh_run_cancel(attempts[i].run);
+        channel_run_cancel(attempts[i].run);
     for (size_t i = 0; i < attempt_count; i++)
         ssh_connection_free(attempts[i].connection);
     ssh_client_free(client);

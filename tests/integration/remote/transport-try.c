@@ -10,7 +10,8 @@
  *     do:COMMAND  runs COMMAND by sh here, with SESSION in its environment
  *
  * Where the transport does not do as the step wants, "closed ..." is printed and the exit status is 1, unless
- * the step begins with "-". With --copies N, N transports take each step together.
+ * the step begins with "-". With --copies N, N transports take each step together. With --command WORDS, that
+ * leads to the node in place of libssh.
  */
 #include "engine/foundation/installation.h"
 #include "engine/remote/launch/transport-ssh.h"
@@ -46,7 +47,7 @@ static void on_state(struct transport *transport, enum transport_state state, co
                      void *context) {
     (void)context;
     if (state == TRANSPORT_OPEN) {
-        const struct transport_ssh_agent *agent = transport_ssh_agent(transport);
+        const struct agent_arrival *agent = agent_transport_arrival(transport);
         printf("open %s %s%s%s\n", agent->path,
                agent->built       ? "built"
                : agent->delivered ? "delivered"
@@ -134,12 +135,23 @@ static int take_step(const char *step) {
     return strncmp(step, "do:", 3) == 0 ? run_here(step + 3) : 2;
 }
 
+/* The words of a command are separated by blanks. */
+static void split_command(char *text) {
+    static const char *words[32];
+    size_t count = 0;
+    for (char *rest, *word = strtok_r(text, " ", &rest); word && count < 31;
+         word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    options.command = words;
+}
+
 static int take_options(int count, char **words) {
     static const struct option names[] = {
         {"identity", 1, NULL, 'i'},  {"known-hosts", 1, NULL, 'k'}, {"jump", 1, NULL, 'J'},
         {"prefix", 1, NULL, 'p'},    {"source", 0, NULL, 's'},      {"binary", 0, NULL, 'b'},
         {"workspace", 1, NULL, 'w'}, {"copies", 1, NULL, 'n'},      {"node", 1, NULL, 'N'},
-        {"timeout", 1, NULL, 't'},   {"label", 1, NULL, 'l'},       {NULL, 0, NULL, 0},
+        {"timeout", 1, NULL, 't'},   {"label", 1, NULL, 'l'},       {"command", 1, NULL, 'c'},
+        {NULL, 0, NULL, 0},
     };
     ssh.config = "none";
     for (int option; (option = getopt_long(count, words, "+", names, NULL)) != -1;)
@@ -175,6 +187,9 @@ static int take_options(int count, char **words) {
             break;
         case 'l':
             options.label = optarg;
+            break;
+        case 'c':
+            split_command(optarg);
             break;
         case 't':
             ssh.timeout_ns = (int64_t)(strtod(optarg, NULL) * 1e9);

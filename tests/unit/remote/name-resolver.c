@@ -9,8 +9,6 @@
 #include "tests/wait.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
-#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -18,7 +16,6 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static bool have_namespaces;
@@ -108,9 +105,6 @@ static int tear_down(void **state) {
     event_source_remove(fixture->server.source);
     cleanup_close_descriptor(&fixture->server.socket);
     event_loop_free(fixture->loop);
-    /* Neither running nor a zombie: there is no child. */
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-    assert_int_equal(errno, ECHILD);
     return 0;
 }
 
@@ -144,11 +138,10 @@ static void on_result(const struct name_address *addresses, size_t count, const 
     }
 }
 
-static void ask(struct fixture *fixture, const char *name, int64_t timeout_ns, struct result *result) {
+static void ask(struct fixture *fixture, const char *name, struct result *result) {
     struct failure failure = {0};
     *result = (struct result){0};
-    if (name_resolver_ask(fixture->resolver, name, timeout_ns, on_result, result, &result->query, &failure) <
-        0)
+    if (name_resolver_ask(fixture->resolver, name, on_result, result, &result->query, &failure) < 0)
         fail_msg("%s", failure.text);
     assert_int_equal(result->calls, 0); /* never from within */
 }
@@ -160,7 +153,7 @@ static void wait_for(struct fixture *fixture, const struct result *result) {
 
 static void expect(struct fixture *fixture, const char *name, const char *expected) {
     struct result result;
-    ask(fixture, name, WAIT_LIMIT_MS * EVENT_MILLISECOND, &result);
+    ask(fixture, name, &result);
     wait_for(fixture, &result);
     if (result.count == 0)
         fail_msg("%s: %s", name, result.text);
@@ -175,34 +168,14 @@ static void expect(struct fixture *fixture, const char *name, const char *expect
                      at->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 }
 
-/* The pids of our children, at most MOST; how many. */
-static size_t children(pid_t *pids, size_t most) {
-    size_t count = 0;
-    char path[64], content[1024] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(descriptor >= 0);
-    assert_true(read(descriptor, content, sizeof content - 1) >= 0);
-    close(descriptor);
-    for (char *at = content, *end; count < most; at = end) {
-        long pid = strtol(at, &end, 10);
-        if (end == at)
-            break;
-        pids[count++] = (pid_t)pid;
-    }
-    return count;
-}
-
 /* ---- tests */
 
-TEST(addresses_need_no_child) {
+TEST(addresses) {
     struct fixture *fixture = *state;
     expect(fixture, "127.0.0.1", "127.0.0.1");
     expect(fixture, "10.1.2.3", "10.1.2.3");
     expect(fixture, "::1", "::1");
     expect(fixture, "fe80::1%lo", "fe80::1");
-    pid_t pids[8];
-    assert_int_equal(children(pids, 8), 0);
 }
 
 TEST(names_of_the_hosts_file) {
@@ -215,7 +188,7 @@ TEST(names_of_the_hosts_file) {
         return;
     }
     struct result result;
-    ask(fixture, "localhost", WAIT_LIMIT_MS * EVENT_MILLISECOND, &result);
+    ask(fixture, "localhost", &result);
     wait_for(fixture, &result);
     assert_true(result.count > 0);
     print_message("SKIPPED: names of a hosts file of our own need root\n");
@@ -231,7 +204,7 @@ TEST(bad_names) {
     for (size_t i = 0; i < 2; i++) {
         struct failure failure = {0};
         assert_int_equal(
-            name_resolver_ask(fixture->resolver, bad[i], -1, on_result, &result, &result.query, &failure),
+            name_resolver_ask(fixture->resolver, bad[i], on_result, &result, &result.query, &failure),
             -EINVAL);
         assert_int_equal(failure.kind, FAILURE_INPUT);
     }
@@ -241,35 +214,15 @@ TEST(no_such_name) {
     struct fixture *fixture = *state;
     require_namespaces();
     struct result result;
-    ask(fixture, "nobody.example", WAIT_LIMIT_MS * EVENT_MILLISECOND, &result);
+    ask(fixture, "nobody.example", &result);
     wait_for(fixture, &result);
     assert_int_equal(result.code, -ENOENT);
     assert_non_null(strstr(result.text, "'nobody.example'"));
     /* It is asked again the next time: the node may just have been made. */
     unsigned questions = fixture->server.questions;
-    ask(fixture, "nobody.example", WAIT_LIMIT_MS * EVENT_MILLISECOND, &result);
+    ask(fixture, "nobody.example", &result);
     wait_for(fixture, &result);
     assert_true(fixture->server.questions > questions);
-}
-
-TEST(few_names_are_asked_for_once) {
-    struct fixture *fixture = *state;
-    require_namespaces();
-    enum { QUERIES = 1000, NAMES = 5 };
-    static struct result results[QUERIES];
-    for (size_t i = 0; i < QUERIES; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "fast%zu.example", i % NAMES);
-        ask(fixture, name, WAIT_LIMIT_MS * EVENT_MILLISECOND, &results[i]);
-    }
-    for (size_t i = 0; i < QUERIES; i++) {
-        wait_for(fixture, &results[i]);
-        assert_int_equal(results[i].count, 1);
-    }
-    expect(fixture, "fast0.example", "10.9.8.7"); /* and not again a moment later */
-    assert_int_equal(fixture->server.questions, NAMES);
-    pid_t pids[8];
-    assert_in_range(children(pids, 8), 1, 4);
 }
 
 TEST(many_names) {
@@ -280,7 +233,7 @@ TEST(many_names) {
     for (size_t i = 0; i < NAMES; i++) {
         char name[32];
         snprintf(name, sizeof name, i % 2 ? "fast%zu.example" : "none%zu.example", i);
-        ask(fixture, name, WAIT_LIMIT_MS * EVENT_MILLISECOND, &results[i]);
+        ask(fixture, name, &results[i]);
     }
     for (size_t i = 0; i < NAMES; i++) {
         wait_for(fixture, &results[i]);
@@ -296,30 +249,30 @@ TEST(hanging_names_do_not_stop_others) {
     for (size_t i = 0; i < 8; i++) {
         char name[32];
         snprintf(name, sizeof name, "never%zu.example", i);
-        ask(fixture, name, 200 * EVENT_MILLISECOND, &hanging[i]);
+        ask(fixture, name, &hanging[i]);
     }
-    expect(fixture, "fast.example", "10.9.8.7"); /* as soon as a child is free again */
-    for (size_t i = 0; i < 8; i++) {
-        wait_for(fixture, &hanging[i]);
-        assert_int_equal(hanging[i].code, -ETIMEDOUT);
-        assert_non_null(strstr(hanging[i].text, "200 ms"));
-    }
-    pid_t pids[8];
-    assert_int_equal(children(pids, 8), 4);
+    while (fixture->server.questions < 4)
+        turn_or_sleep(fixture->loop);
+    for (size_t i = 0; i < 8; i++)
+        name_query_cancel(hanging[i].query);
+    expect(fixture, "fast.example", "10.9.8.7");
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(hanging[i].calls, 0);
 }
 
 TEST(cancel) {
     struct fixture *fixture = *state;
     require_namespaces();
     static struct result results[12];
-    for (size_t i = 0; i < 12; i++) { /* asked, waiting for a child, and answered but not yet called back */
+    for (size_t i = 0; i < 12;
+         i++) { /* running, waiting for a thread, and answered but not yet called back */
         char name[32];
         snprintf(name, sizeof name,
                  i == 11   ? "10.0.0.1"
                  : i == 10 ? "never0.example"
                            : "never%zu.example",
                  i);
-        ask(fixture, name, WAIT_LIMIT_MS * EVENT_MILLISECOND, &results[i]);
+        ask(fixture, name, &results[i]);
     }
     name_query_cancel(NULL);
     for (size_t i = 0; i < 12; i++)
@@ -327,25 +280,19 @@ TEST(cancel) {
     expect(fixture, "fast.example", "10.9.8.7");
     for (size_t i = 0; i < 12; i++)
         assert_int_equal(results[i].calls, 0);
-    /* One of two who wait for the same name. */
-    ask(fixture, "fast-two.example", WAIT_LIMIT_MS * EVENT_MILLISECOND, &results[0]);
-    ask(fixture, "fast-two.example", WAIT_LIMIT_MS * EVENT_MILLISECOND, &results[1]);
-    name_query_cancel(results[0].query);
-    wait_for(fixture, &results[1]);
-    assert_int_equal(results[1].count, 1);
-    assert_int_equal(results[0].calls, 0);
 }
 
-/* Freed with questions in every state: the leak checker and tear_down() judge. */
+/* Freed with cancelled queries in every state: the leak checker judges. */
 TEST(free_while_busy) {
     struct fixture *fixture = *state;
     static struct result results[10];
     for (size_t i = 0; i < 10; i++) {
         char name[32];
         snprintf(name, sizeof name, i < 8 ? "never%zu.example" : "127.0.0.%zu", i);
-        ask(fixture, name, WAIT_LIMIT_MS * EVENT_MILLISECOND, &results[i]);
+        ask(fixture, name, &results[i]);
     }
-    name_query_cancel(results[0].query);
+    for (size_t i = 0; i < 10; i++)
+        name_query_cancel(results[i].query);
 }
 
 struct again {
@@ -358,7 +305,7 @@ static void ask_again(const struct name_address *addresses, size_t count, const 
     struct again *again = context;
     assert_int_equal(count, 1);
     name_query_cancel(again->other->query);
-    ask(again->fixture, "127.0.0.9", EVENT_SECOND, &again->inner);
+    ask(again->fixture, "127.0.0.9", &again->inner);
 }
 
 TEST(ask_and_cancel_in_a_callback) {
@@ -367,138 +314,33 @@ TEST(ask_and_cancel_in_a_callback) {
     struct again again = {.fixture = fixture, .other = &other};
     struct name_query *query;
     struct failure failure = {0};
-    assert_int_equal(
-        name_resolver_ask(fixture->resolver, "127.0.0.1", EVENT_SECOND, ask_again, &again, &query, &failure),
-        0);
-    ask(fixture, "127.0.0.2", EVENT_SECOND, &other);
+    assert_int_equal(name_resolver_ask(fixture->resolver, "127.0.0.1", ask_again, &again, &query, &failure),
+                     0);
+    ask(fixture, "127.0.0.2", &other);
     wait_for(fixture, &again.inner);
     assert_int_equal(again.inner.count, 1);
     assert_int_equal(other.calls, 0);
-}
-
-static size_t count_descriptors(pid_t pid) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-    DIR *folder = opendir(path);
-    assert_non_null(folder);
-    size_t count = 0;
-    for (struct dirent *entry; (entry = readdir(folder));)
-        count += entry->d_name[0] != '.';
-    closedir(folder);
-    return count;
-}
-
-static unsigned long long status_field(pid_t pid, const char *field) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    cleanup(text_clear) struct text content;
-    text_init(&content, 1 << 16);
-    assert_int_equal(file_read(path, &content, NULL), 0);
-    char *at = strstr(content.bytes, field);
-    assert_non_null(at);
-    return strtoull(at + strlen(field), NULL, 16);
 }
 
 static void on_signal(struct event_source *self, int number, void *context) {
     ++*(unsigned *)context;
 }
 
-TEST(children_have_nothing_of_ours) {
+TEST(threads_take_no_signal) {
     struct fixture *fixture = *state;
     unsigned interrupts = 0;
     struct event_source *source = event_loop_add_signal(fixture->loop, SIGINT, on_signal, &interrupts);
     assert_non_null(source);
-    int ends[2];
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     struct result result;
-    ask(fixture, "localhost", WAIT_LIMIT_MS * EVENT_MILLISECOND, &result);
-    wait_for(fixture, &result);
-    pid_t pids[8];
-    assert_int_equal(children(pids, 8), 1);
-    assert_int_equal(count_descriptors(pids[0]), 4); /* three times /dev/null, and its socket */
-    assert_int_equal(status_field(pids[0], "SigBlk:\t"), 0);
-    assert_int_equal(status_field(pids[0], "SigCgt:\t") & 0xffff, 0);
-    assert_int_equal(getsid(pids[0]), pids[0]);
-    /* Our pipe ends when we close it, and our signals still come to us. */
-    close(ends[1]);
-    char byte;
-    assert_int_equal(read(ends[0], &byte, 1), 0);
-    close(ends[0]);
+    ask(fixture, "localhost", &result);
     assert_int_equal(kill(getpid(), SIGINT), 0);
-    struct failure failure = {0};
-    assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, &failure) >= 0);
-    assert_int_equal(interrupts, 1);
+    wait_for(fixture, &result);
+    wait_until(fixture->loop, interrupts == 1, "%u interrupts", interrupts);
     event_source_remove(source);
     /* With nothing to do it does not keep the loop turning. */
+    struct failure failure = {0};
     event_source_remove(take_pointer(fixture->server.source));
     assert_int_equal(event_loop_run(fixture->loop, &failure), 0);
-}
-
-TEST(a_child_that_dies) {
-    struct fixture *fixture = *state;
-    struct result result;
-    ask(fixture, "localhost", WAIT_LIMIT_MS * EVENT_MILLISECOND, &result);
-    wait_for(fixture, &result);
-    pid_t pids[8];
-    assert_int_equal(children(pids, 8), 1);
-    assert_int_equal(kill(pids[0], SIGKILL), 0); /* idle: another takes its place */
-    ask(fixture, "ip6-localhost", WAIT_LIMIT_MS * EVENT_MILLISECOND, &result);
-    wait_for(fixture, &result);
-    if (!have_namespaces)
-        return;
-    ask(fixture, "never.example", WAIT_LIMIT_MS * EVENT_MILLISECOND, &result);
-    for (unsigned deaths = 1; deaths <= 2; deaths++) { /* busy: once is tried again, twice is too often */
-        assert_int_equal(result.calls, 0);
-        while (fixture->server.questions < deaths)
-            assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, NULL) >= 0);
-        assert_int_equal(children(pids, 8), 1);
-        assert_int_equal(kill(pids[0], SIGKILL), 0);
-    }
-    wait_for(fixture, &result);
-    assert_int_equal(result.code, -EIO);
-    assert_non_null(strstr(result.text, "died"));
-    expect(fixture, "fast.example", "10.9.8.7");
-}
-
-/* Gone, or dead and not reaped. */
-static bool has_ended(pid_t pid) {
-    cleanup(text_clear) struct text content;
-    cleanup_free char *path = text_format("/proc/%ld/status", (long)pid);
-    text_init(&content, 1 << 16);
-    return file_read(path, &content, NULL) < 0 || strstr(content.bytes, "State:\tZ");
-}
-
-/* An engine that is killed leaves no child: seen from a grandparent that adopts orphans. */
-TEST(children_die_with_the_engine) {
-    struct fixture *fixture = *state;
-    require_namespaces();
-    int ends[2];
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    pid_t engine = fork();
-    if (engine == 0) {
-        struct failure failure = {0};
-        struct event_loop *loop = event_loop_new(&failure);
-        struct name_resolver *resolver = NULL;
-        struct name_query *query;
-        struct result result = {0};
-        pid_t child = 0;
-        if (!loop || name_resolver_new(loop, &resolver, &failure) < 0 ||
-            name_resolver_ask(resolver, "never.example", -1, on_result, &result, &query, &failure) < 0 ||
-            children(&child, 1) != 1 || write(ends[1], &child, sizeof child) != sizeof child)
-            _exit(1);
-        for (;;)
-            pause();
-    }
-    pid_t child = 0;
-    assert_int_equal(read(ends[0], &child, sizeof child), sizeof child);
-    close(ends[0]);
-    close(ends[1]);
-    while (fixture->server.questions == 0) /* the child is at it */
-        assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, NULL) >= 0);
-    assert_int_equal(kill(child, 0), 0);
-    assert_int_equal(kill(engine, SIGKILL), 0);
-    assert_int_equal(waitpid(engine, NULL, 0), engine);
-    wait_until(NULL, has_ended(child), "process %ld is there", (long)child);
 }
 
 /* ---- the world that names are looked up in */

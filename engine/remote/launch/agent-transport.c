@@ -1,0 +1,583 @@
+#include "engine/remote/launch/agent-transport.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+#include "engine/remote/launch/delivery.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum {
+    ATTEMPTS_MAX = 5,         /* to connect: the first, and four more */
+    PREAMBLE_MAX = 256 << 10, /* bytes that login scripts may print before the relay's line */
+    LINE_MAX = 4096,          /* bytes of one of their lines: longer ones are not the relay's */
+    WORDS_MAX = 1024,         /* bytes of stderr that are kept, the last ones */
+    ARGUMENTS_MAX = 16,
+    SESSION_SIZE = 17, /* 16 hexadecimal digits */
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_NO_SESSION = 69, /* of a relay that was to resume a session which is not there */
+};
+#define RETRY_FIRST (200 * EVENT_MILLISECOND)
+/* Before it serves, an agent restores what another left changed, and waits up to 300 s for whoever does so
+ * already. */
+#define ATTACH_TIMEOUT (330 * EVENT_SECOND)
+#define CLOSE_TIMEOUT (10 * EVENT_SECOND)
+
+/* An agent, shared by a transport and those that transport_renew() makes of it. */
+struct launch {
+    unsigned users;
+    struct launcher *launcher;
+    const struct agent_package *package; /* NULL: a local agent */
+    char *folder, *workspace, *label;
+    bool remove_directory, write_anywhere, leave_controls;
+    char session[SESSION_SIZE];
+    char *path; /* of the agent; NULL until it is known to be elsewhere than usual */
+    char *usual_path, *damage;
+};
+
+struct agent_transport {
+    struct transport head;
+    struct launch *launch;
+    struct remote_channel *channel; /* the relay's */
+    struct agent_delivery *delivery;
+    struct agent_arrival arrival;
+    bool ready;     /* connected */
+    bool delivered; /* a delivery was begun: one is enough */
+    unsigned attempts;
+    struct event_source *retry;   /* timer: connects again */
+    struct event_source *timeout; /* timer: of the relay, to say its line or to go */
+    struct event_source *closed;  /* deferred: tells the listener */
+    struct failure failure;       /* of the end, if FAILED */
+    bool failed;
+    struct text line; /* of stdout, not complete yet */
+    size_t preamble;
+    struct text words; /* stderr */
+};
+
+static const struct transport_operations agent_operations;
+
+static struct agent_transport *agent_of(struct transport *transport) {
+    return (struct agent_transport *)transport; /* the head is the first member */
+}
+
+static bool is_local(const struct agent_transport *agent) {
+    return !agent->launch->package;
+}
+
+/* ---- its end */
+
+static void release(struct agent_transport *agent) {
+    event_source_set_timer(agent->retry, -1, 0);
+    event_source_set_timer(agent->timeout, -1, 0);
+    agent_delivery_cancel(agent->delivery);
+    agent->delivery = NULL;
+    remote_channel_free(agent->channel);
+    agent->channel = NULL;
+    launcher_disconnect(agent->launch->launcher);
+}
+
+/* From the loop, never from within a callback of the launcher, which is disconnected here. */
+static void on_closed(struct event_source *self, void *context) {
+    (void)self;
+    struct agent_transport *agent = context;
+    release(agent);
+    transport_set_state(&agent->head, TRANSPORT_CLOSED, agent->failed ? &agent->failure : NULL);
+}
+
+/* WHY: NULL when it went as it should. The first reason counts. */
+static void end(struct agent_transport *agent, const struct failure *why) {
+    if (agent->head.state == TRANSPORT_CLOSED)
+        return;
+    if (why && !agent->failed) {
+        agent->failed = true;
+        agent->failure = *why;
+        snprintf(agent->failure.place, sizeof agent->failure.place, "node %s", agent->head.node);
+    }
+    event_source_defer(agent->closed);
+}
+
+static void end_with(struct agent_transport *agent, int code, const char *sentence) {
+    struct failure why;
+    failure_set(&why, code, "%s", sentence);
+    end(agent, &why);
+}
+
+/* ---- what comes on stderr */
+
+static void read_words(struct agent_transport *agent) {
+    char bytes[512];
+    ssize_t got;
+    while ((got = remote_channel_read_error(agent->channel, bytes, sizeof bytes)) > 0) {
+        if (agent->words.length + (size_t)got > WORDS_MAX)
+            text_consume(&agent->words, agent->words.length + (size_t)got - WORDS_MAX);
+        (void)text_append(&agent->words, bytes, (size_t)got);
+    }
+}
+
+static const char own_words[] = "assay-agent: "; /* before everything that the agent complains of */
+
+/* The last line that says something. */
+static const char *last_line(struct agent_transport *agent) {
+    struct text *words = &agent->words;
+    while (words->length && (unsigned char)words->bytes[words->length - 1] <= ' ')
+        words->bytes[--words->length] = '\0';
+    const char *newline = words->length ? strrchr(words->bytes, '\n') : NULL;
+    return newline ? newline + 1 : words->bytes;
+}
+
+static bool is_own(const char *line) {
+    return strncmp(line, own_words, sizeof own_words - 1) == 0;
+}
+
+/* Ends the transport with "WHAT HOW: WORDS", HOW being that of END and WORDS the last of stderr. */
+static void end_as(struct agent_transport *agent, int code, const char *what,
+                   const struct remote_channel_end *relay) {
+    char how[128];
+    const char *line = last_line(agent);
+    struct failure why;
+    line += is_own(line) ? sizeof own_words - 1 : 0;
+    failure_set(&why, code, "%s %s%s%s", what, remote_channel_end_describe(relay, how, sizeof how),
+                line[0] ? ": " : "", line);
+    end(agent, &why);
+}
+
+/* ---- starting the agent */
+
+static int start_relay(struct agent_transport *agent, struct failure *failure);
+
+static void on_delivered(const struct agent_delivered *delivered, const struct failure *failure,
+                         void *context) {
+    struct agent_transport *agent = context;
+    struct launch *launch = agent->launch;
+    agent->delivery = NULL;
+    if (failure) {
+        end(agent, failure);
+        return;
+    }
+    free(launch->path);
+    free(launch->damage);
+    launch->path = xstrdup(delivered->path);
+    launch->damage = delivered->damage ? xstrdup(delivered->damage) : NULL;
+    agent->arrival = (struct agent_arrival){
+        .delivered = !delivered->found, .built = delivered->built, .damage = launch->damage};
+    struct failure why;
+    if (start_relay(agent, &why) < 0)
+        end(agent, &why);
+}
+
+static void deliver(struct agent_transport *agent) {
+    struct failure why;
+    agent->delivered = true;
+    agent->head.begun = false;                     /* what was tried before could not be started */
+    event_source_set_timer(agent->timeout, -1, 0); /* the delivery has its own */
+    if (agent_delivery_start(agent->launch->launcher, agent->launch->package, on_delivered, agent,
+                             &agent->delivery, &why) < 0)
+        end(agent, &why);
+}
+
+/* Whether the agent itself said what is wrong. Any other end is that of a file which is not there, cannot be
+ * run, or is not what its name says: a node that lost its power may have kept the name and not the bytes, and
+ * then an empty file does nothing with success, and half a program is killed by a signal. */
+static bool relay_explained_itself(struct agent_transport *agent, const struct remote_channel_end *relay) {
+    bool its_status = relay->exited && (relay->code == EXIT_FAILED || relay->code == EXIT_USAGE ||
+                                        relay->code == EXIT_NO_SESSION);
+    return its_status && is_own(last_line(agent));
+}
+
+/* It ended before its line. A delivery finds and checks what is there, and replaces what is damaged. A relay
+ * to an agent that is running needs a program too: what that was started from may be gone. */
+static void relay_refused(struct agent_transport *agent, const struct remote_channel_end *relay) {
+    bool resumed = agent->head.resumed;
+    if (!agent->delivered && !relay_explained_itself(agent, relay))
+        deliver(agent);
+    else
+        end_as(agent, resumed && relay->exited && relay->code == EXIT_NO_SESSION ? -ESTALE : -ECONNABORTED,
+               resumed ? "cannot reach the agent: it" : "cannot start the agent: it", relay);
+}
+
+static void stream_lost(struct agent_transport *agent, const struct remote_channel_end *relay) {
+    bool unknown = !relay->exited && !relay->signal[0];
+    if (is_local(agent) ? unknown : relay->exited && relay->code == 0)
+        end_with(agent, -ECONNRESET, "the agent closed the connection");
+    else
+        end_as(agent, -ECONNRESET, is_local(agent) ? "the agent" : "the agent's relay", relay);
+}
+
+static void on_channel_closed(struct remote_channel *channel, const struct remote_channel_end *relay,
+                              const struct failure *why, void *context) {
+    struct agent_transport *agent = context;
+    read_words(agent);
+    agent->channel = NULL;
+    /* A relay that was killed may not have passed on that the agent is to leave. */
+    bool in_order = agent->head.state == TRANSPORT_CLOSING &&
+                    (is_local(agent) || (relay && !relay->signal[0] && relay->code == 0));
+    if (in_order)
+        end(agent, NULL);
+    else if (why)
+        end(agent, why);
+    else if (agent->head.state == TRANSPORT_STARTING && !is_local(agent))
+        relay_refused(agent, relay);
+    else
+        stream_lost(agent, relay);
+    remote_channel_free(channel);
+}
+
+/* ---- waiting for its line */
+
+static void attached(struct agent_transport *agent) {
+    event_source_set_timer(agent->timeout, -1, 0);
+    text_reset(&agent->words); /* what a login script complained about is not the agent's word */
+    agent->arrival.path = agent->launch->path ? agent->launch->path : agent->launch->usual_path;
+    remote_channel_want(agent->channel, 0);
+    transport_set_state(&agent->head, TRANSPORT_OPEN, NULL);
+}
+
+/* A byte at a time: what follows the line is the link's to read. */
+static void read_preamble(struct agent_transport *agent) {
+    char expected[64], byte;
+    int length = snprintf(expected, sizeof expected, "ASSAY-AGENT ATTACHED %s", agent->launch->session);
+    while (remote_channel_read(agent->channel, &byte, 1) == 1) {
+        if (++agent->preamble > PREAMBLE_MAX) {
+            end_with(agent, -EPROTO,
+                     "cannot start the agent: the login shell printed more than 256 KiB before the agent "
+                     "started; silence its startup files");
+            return;
+        }
+        if (byte != '\n') {
+            (void)text_append_character(&agent->line,
+                                        byte); /* none of the relay's is longer than the limit */
+            continue;
+        }
+        bool found = agent->line.length == (size_t)length &&
+                     memcmp(agent->line.bytes, expected, agent->line.length) == 0;
+        text_reset(&agent->line);
+        if (found) {
+            attached(agent);
+            return;
+        }
+    }
+}
+
+static void drop_output(struct agent_transport *agent) {
+    char bytes[4096];
+    while (remote_channel_read(agent->channel, bytes, sizeof bytes) > 0)
+        continue;
+}
+
+static void on_channel_ready(struct remote_channel *channel, unsigned events, void *context) {
+    (void)channel;
+    struct agent_transport *agent = context;
+    struct transport *head = &agent->head;
+    if (events & EVENT_READ)
+        read_words(agent);
+    if (head->state == TRANSPORT_STARTING)
+        read_preamble(agent);
+    else if (head->state == TRANSPORT_CLOSING)
+        drop_output(agent);
+    else if (head->state == TRANSPORT_OPEN && head->listener.on_ready)
+        head->listener.on_ready(head, events, head->listener.context);
+}
+
+static void on_channel_open(struct remote_channel *channel, void *context) {
+    struct agent_transport *agent = context;
+    if (!is_local(agent))
+        remote_channel_want(channel, EVENT_READ);
+    else if (agent->head.state == TRANSPORT_STARTING)
+        attached(agent);
+}
+
+static void list_arguments(const struct agent_transport *agent, const char *ret[ARGUMENTS_MAX]) {
+    const struct launch *launch = agent->launch;
+    const struct {
+        const char *option, *value;
+        bool wanted;
+    } options[] = {{"--folder", launch->folder, launch->folder},
+                   {"--workspace", launch->workspace, launch->workspace},
+                   {"--label", launch->label, launch->label},
+                   {"--remove-directory", NULL, launch->remove_directory},
+                   {"--write-anywhere", NULL, launch->write_anywhere},
+                   {"--leave-controls", NULL, launch->leave_controls}};
+    size_t count = 0;
+    ret[count++] = agent->head.resumed ? "--resume" : "--attach";
+    ret[count++] = launch->session;
+    for (size_t i = 0; !agent->head.resumed && i < sizeof options / sizeof options[0]; i++) {
+        if (options[i].wanted)
+            ret[count++] = options[i].option;
+        if (options[i].wanted && options[i].value)
+            ret[count++] = options[i].value;
+    }
+    ret[count] = NULL;
+}
+
+static int start_relay(struct agent_transport *agent, struct failure *failure) {
+    const char *arguments[ARGUMENTS_MAX];
+    struct launch *launch = agent->launch;
+    cleanup(text_clear) struct text command;
+    text_init(&command, 16384);
+    if (!is_local(agent)) {
+        list_arguments(agent, arguments);
+        int r = agent_package_command(launch->package, launch->path, arguments, &command, failure);
+        if (r < 0)
+            return r;
+        event_source_set_timer(agent->timeout, ATTACH_TIMEOUT, 0);
+    }
+    text_reset(&agent->words);
+    text_reset(&agent->line);
+    agent->preamble = 0;
+    agent->head.begun = true;
+    struct remote_channel_listener listener = {.on_open = on_channel_open,
+                                               .on_ready = on_channel_ready,
+                                               .on_closed = on_channel_closed,
+                                               .context = agent};
+    return launcher_open(launch->launcher, is_local(agent) ? NULL : command.bytes, &listener, &agent->channel,
+                         failure);
+}
+
+/* ---- connecting */
+
+static void on_ready(struct launcher *launcher, void *context) {
+    (void)launcher;
+    struct agent_transport *agent = context;
+    const struct launch *launch = agent->launch;
+    agent->ready = true;
+    struct failure why;
+    /* A node of which it is known that the binary is not wanted needs no try. */
+    if (!launch->path && !agent->head.resumed && agent_package_kind(launch->package) == AGENT_SOURCE)
+        deliver(agent);
+    else if (start_relay(agent, &why) < 0)
+        end(agent, &why);
+}
+
+/* 0.2 s, doubling, each by half more or less: many who were refused together do not come back together. */
+static int64_t retry_delay(unsigned attempts) {
+    uint32_t chance = 0;
+    (void)!getrandom(&chance, sizeof chance, GRND_NONBLOCK);
+    int64_t delay = RETRY_FIRST << (attempts - 1);
+    return delay / 2 + (int64_t)((double)delay * ((double)chance / (double)UINT32_MAX));
+}
+
+static void on_lost(struct launcher *launcher, const struct failure *why, void *context) {
+    (void)launcher;
+    struct agent_transport *agent = context;
+    bool may_pass = why->code == -ECONNREFUSED || why->code == -ECONNRESET;
+    if (agent->head.state == TRANSPORT_STARTING && !agent->ready && may_pass &&
+        agent->attempts < ATTEMPTS_MAX)
+        event_source_set_timer(agent->retry, retry_delay(agent->attempts), 0);
+    else
+        end(agent, why);
+}
+
+static int connect_launcher(struct agent_transport *agent, struct failure *failure) {
+    struct launcher_listener listener = {.on_ready = on_ready, .on_lost = on_lost, .context = agent};
+    agent->attempts++;
+    int r = launcher_connect(agent->launch->launcher, &listener, failure);
+    if (r == 1 && is_local(agent))
+        return start_relay(agent, failure);
+    if (r == 1)
+        on_ready(agent->launch->launcher, agent);
+    return r;
+}
+
+static void on_retry(struct event_source *self, void *context) {
+    (void)self;
+    struct agent_transport *agent = context;
+    struct failure why;
+    launcher_disconnect(agent->launch->launcher);
+    if (connect_launcher(agent, &why) < 0)
+        end(agent, &why);
+}
+
+static void on_timeout(struct event_source *self, void *context) {
+    (void)self;
+    struct agent_transport *agent = context;
+    if (agent->head.state == TRANSPORT_CLOSING) {
+        end_with(agent, -ETIMEDOUT, "the agent was told to leave, and its stream does not end");
+        return;
+    }
+    const char *line = last_line(agent);
+    struct failure why;
+    failure_set(&why, -ETIMEDOUT, "the agent did not come up within %.3g s%s%s",
+                (double)ATTACH_TIMEOUT / (double)EVENT_SECOND, line[0] ? ": " : "", line);
+    end(agent, &why);
+}
+
+/* ---- operations */
+
+static int agent_start(struct transport *transport, struct failure *failure) {
+    struct agent_transport *agent = agent_of(transport);
+    int r = connect_launcher(agent, failure);
+    if (r >= 0)
+        return 0;
+    release(agent);
+    if (failure)
+        snprintf(failure->place, sizeof failure->place, "node %s", transport->node);
+    return r;
+}
+
+static ssize_t agent_read(struct transport *transport, void *bytes, size_t size) {
+    struct remote_channel *channel = agent_of(transport)->channel;
+    return channel ? remote_channel_read(channel, bytes, size) : 0;
+}
+
+static ssize_t agent_write(struct transport *transport, const void *bytes, size_t length) {
+    struct remote_channel *channel = agent_of(transport)->channel;
+    return channel ? remote_channel_write(channel, bytes, length) : -EPIPE;
+}
+
+static int agent_want(struct transport *transport, unsigned events) {
+    struct remote_channel *channel = agent_of(transport)->channel;
+    if (channel)
+        remote_channel_want(channel, events);
+    return 0;
+}
+
+/* The link has told the agent to leave; the relay goes when the agent has gone. What still comes is of no
+ * interest, but the relay must not wait for somebody to read it. */
+static void agent_close(struct transport *transport) {
+    struct agent_transport *agent = agent_of(transport);
+    if (!agent->channel || agent->failed) {
+        end(agent, NULL);
+        return;
+    }
+    if (!is_local(agent))
+        event_source_set_timer(agent->timeout, CLOSE_TIMEOUT, 0);
+    remote_channel_want(agent->channel, EVENT_READ);
+    if (remote_channel_end_input(agent->channel) < 0 && !is_local(agent))
+        end_with(agent, -EPIPE, "the stream to the agent has broken");
+}
+
+static void drop_launch(struct launch *launch) {
+    if (--launch->users > 0)
+        return;
+    launcher_free(launch->launcher);
+    free(launch->folder);
+    free(launch->workspace);
+    free(launch->label);
+    free(launch->path);
+    free(launch->usual_path);
+    free(launch->damage);
+    free(launch);
+}
+
+static void agent_free(struct transport *transport) {
+    struct agent_transport *agent = agent_of(transport);
+    release(agent);
+    event_source_remove(agent->retry);
+    event_source_remove(agent->timeout);
+    event_source_remove(agent->closed);
+    text_clear(&agent->line);
+    text_clear(&agent->words);
+    drop_launch(agent->launch);
+    free(transport->node);
+    free(agent);
+}
+
+static int make(struct launch *launch, struct transport **ret, struct failure *failure) {
+    struct agent_transport *agent = xcalloc(1, sizeof *agent);
+    struct event_loop *loop = launch->launcher->loop;
+    launch->users++;
+    agent->launch = launch;
+    agent->head.operations = &agent_operations;
+    agent->head.loop = loop;
+    agent->head.node = xstrdup(launch->launcher->node);
+    agent->head.session = strtoull(launch->session, NULL, 16);
+    text_init(&agent->line, LINE_MAX);
+    text_init(&agent->words, WORDS_MAX);
+    agent->retry = event_loop_add_timer(loop, -1, 0, on_retry, agent);
+    agent->timeout = event_loop_add_timer(loop, -1, 0, on_timeout, agent);
+    agent->closed = event_loop_add_deferred(loop, on_closed, agent);
+    *ret = &agent->head;
+    return agent->retry && agent->timeout && agent->closed ? 0 : failure_memory(failure);
+}
+
+static int agent_renew(struct transport *old, struct transport **ret, struct failure *failure) {
+    const struct agent_transport *from = agent_of(old);
+    struct transport *made = NULL;
+    if (is_local(from))
+        return failure_set(failure, -ENOTSUP, "a local agent ends with its stream");
+    int r = make(from->launch, &made, failure);
+    if (r < 0) {
+        transport_free(made);
+        return r;
+    }
+    made->resumed = true;
+    agent_of(made)->arrival = from->arrival;
+    agent_of(made)->arrival.damage = NULL;
+    *ret = made;
+    return 0;
+}
+
+static const struct transport_operations agent_operations = {
+    .name = "agent",
+    .start = agent_start,
+    .read = agent_read,
+    .write = agent_write,
+    .want = agent_want,
+    .close = agent_close,
+    .free = agent_free,
+    .renew = agent_renew,
+};
+
+/* ---- life */
+
+static int draw_session(char ret[static SESSION_SIZE], struct failure *failure) {
+    uint64_t session = 0;
+    while (session == 0)
+        if (getrandom(&session, sizeof session, 0) != sizeof session)
+            return failure_set(failure, -errno, "cannot draw a random number: %s", strerror(errno));
+    snprintf(ret, SESSION_SIZE, "%016" PRIx64, session);
+    return 0;
+}
+
+/* What the options have that no command may have is found here, before anything is started. */
+static int check(const struct agent_transport *agent, struct failure *failure) {
+    const char *arguments[ARGUMENTS_MAX];
+    cleanup(text_clear) struct text command;
+    text_init(&command, 16384);
+    list_arguments(agent, arguments);
+    return agent_package_command(agent->launch->package, NULL, arguments, &command, failure);
+}
+
+static char *copy(const char *text) {
+    return text ? xstrdup(text) : NULL;
+}
+
+int agent_transport_new(struct launcher *launcher, const struct agent_transport_options *options,
+                        struct transport **ret, struct failure *failure) {
+    struct launch *launch = xcalloc(1, sizeof *launch);
+    *launch = (struct launch){.launcher = launcher,
+                              .package = options->package,
+                              .folder = copy(options->folder),
+                              .workspace = copy(options->workspace),
+                              .label = copy(options->label),
+                              .remove_directory = options->remove_directory,
+                              .write_anywhere = options->write_anywhere,
+                              .leave_controls = options->leave_controls};
+    int r = 0;
+    if (launch->package) {
+        launch->usual_path = agent_package_usual_path(launch->package);
+        r = draw_session(launch->session, failure);
+    }
+    struct transport *made = NULL;
+    int made_well = make(launch, &made, failure);
+    r = r < 0 ? r : made_well;
+    if (r == 0 && launch->package)
+        r = check(agent_of(made), failure);
+    if (r < 0) {
+        transport_free(made);
+        return r;
+    }
+    *ret = made;
+    return 0;
+}
+
+const struct agent_arrival *agent_transport_arrival(const struct transport *transport) {
+    return transport->operations == &agent_operations ? &((const struct agent_transport *)transport)->arrival
+                                                      : NULL;
+}
