@@ -33,7 +33,7 @@ struct transport_ssh {
     struct ssh_client *client;
     const struct agent_package *package;
     char *destination, *folder, *workspace, *label;
-    bool remove_directory, leave_controls;
+    bool remove_directory, write_anywhere, leave_controls;
     struct ssh_connection *connection;
     struct ssh_stream *stream; /* the relay's */
     struct agent_delivery *delivery;
@@ -320,6 +320,8 @@ static size_t list_arguments(const struct transport_ssh *ssh, const char *ret[AR
             }
         if (ssh->remove_directory)
             ret[count++] = "--remove-directory";
+        if (ssh->write_anywhere)
+            ret[count++] = "--write-anywhere";
         if (ssh->leave_controls)
             ret[count++] = "--leave-controls";
     }
@@ -515,6 +517,7 @@ static int transport_ssh_renew(struct transport *old, struct transport **ret, st
                                             .workspace = from->workspace,
                                             .label = from->label,
                                             .remove_directory = from->remove_directory,
+                                            .write_anywhere = from->write_anywhere,
                                             .leave_controls = from->leave_controls};
     struct transport *made;
     int r = transport_ssh_new(old->loop, &options, &made, failure);
@@ -600,6 +603,7 @@ int transport_ssh_new(struct event_loop *loop, const struct transport_ssh_option
     ssh->client = options->client;
     ssh->package = options->package;
     ssh->remove_directory = options->remove_directory;
+    ssh->write_anywhere = options->write_anywhere;
     ssh->leave_controls = options->leave_controls;
     text_init(&ssh->early, PREAMBLE_LIMIT + LINE_LIMIT);
     text_init(&ssh->words, WORDS_LIMIT + 512);

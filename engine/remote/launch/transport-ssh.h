@@ -28,6 +28,7 @@ struct transport_ssh_options {
     const char *label;     /* whose agent it is, for who finds it left over; one word of the characters of
                               agent_package_command() */
     bool remove_directory; /* when the agent leaves */
+    bool write_anywhere;   /* absolute paths may be written to */
     bool leave_controls;   /* what an agent that is gone left changed stays so */
 };
 
