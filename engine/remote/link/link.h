@@ -5,7 +5,8 @@
  *     struct agent_link *link;
  *     transport_local_new(loop, &(struct transport_local_options){.agent = path, .directory = folder},
  * &transport, failure); agent_link_new(loop, take_pointer(transport), NULL, &link, failure);
- *     agent_link_start(link, AGENT_LINK_HELLO_TIMEOUT, failure);           on_ready is called once it is
+ *     agent_link_start(link, AGENT_LINK_HELLO_TIMEOUT, failure);
+ *     event_loop_run(loop, failure);                      on_ready() makes requests
  *
  * Every request either fails at once (negative, FAILURE filled, callback never called) or calls back exactly
  * once, and never from within the call that made it. When the link ends, for whatever reason, all that is
