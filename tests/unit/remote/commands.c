@@ -160,7 +160,7 @@ TEST(what_cannot_start_says_why) {
     refused(&(struct remote_command_specification){.arguments = (const char *const[]){"./plain", NULL}},
             -EACCES, "cannot run './plain' in folder '.': Permission denied");
     refused(&(struct remote_command_specification){.arguments = SHELL("true"), .folder = "missing"}, -ENOENT,
-            "cannot run 'sh': cannot open 'missing': No such file or directory");
+            "cannot run 'sh': cannot read 'missing': No such file or directory");
     refused(&(struct remote_command_specification){.arguments = SHELL("true"), .folder = "../.."}, -EXDEV,
             "cannot run 'sh': '../..' leaves the run directory");
     refused(&(struct remote_command_specification){.arguments = SHELL("true"), .folder = "/tmp"}, -EXDEV,

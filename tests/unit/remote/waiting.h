@@ -3,7 +3,6 @@
 #ifndef ASSAY_TESTS_UNIT_REMOTE_WAITING_H
 #define ASSAY_TESTS_UNIT_REMOTE_WAITING_H
 
-#include "engine/foundation/hash.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/link/command.h"
 #include "engine/remote/link/link.h"
@@ -24,8 +23,6 @@ struct waiting {
     struct text *bytes;
     struct agent_statistics statistics;
     struct agent_clock clock;
-    char hex[HASH_HEX_SIZE];
-    uint64_t size;
 };
 
 static inline int wait_interrupted(struct failure *failure) {
@@ -148,32 +145,10 @@ static inline void wait_on_done(struct agent_link *link, const struct failure *f
     wait_note(context, failure);
 }
 
-static inline int agent_link_write_file_and_wait(struct agent_link *link, const char *path, const void *bytes,
-                                                 size_t length, unsigned mode, struct failure *failure) {
-    struct waiting waiting = {0};
-    int r = agent_link_write_file(link, path, bytes, length, mode, wait_on_done, &waiting, failure);
-    return wait_for_answer(link, r, &waiting, failure);
-}
-
-static inline int agent_link_send_file_and_wait(struct agent_link *link, const char *path,
-                                                const char *local_path, unsigned mode,
-                                                struct failure *failure) {
-    struct waiting waiting = {0};
-    int r = agent_link_send_file(link, path, local_path, mode, wait_on_done, &waiting, failure);
-    return wait_for_answer(link, r, &waiting, failure);
-}
-
 static inline int agent_link_make_folder_and_wait(struct agent_link *link, const char *path,
                                                   struct failure *failure) {
     struct waiting waiting = {0};
     return wait_for_answer(link, agent_link_make_folder(link, path, wait_on_done, &waiting, failure),
-                           &waiting, failure);
-}
-
-static inline int agent_link_remove_tree_and_wait(struct agent_link *link, const char *path,
-                                                  struct failure *failure) {
-    struct waiting waiting = {0};
-    return wait_for_answer(link, agent_link_remove_tree(link, path, wait_on_done, &waiting, failure),
                            &waiting, failure);
 }
 
@@ -194,29 +169,6 @@ static inline int agent_link_statistics_and_wait(struct agent_link *link, struct
     if (r == 0)
         *ret = waiting.statistics;
     return r;
-}
-
-static inline void wait_on_hash(struct agent_link *link, const char *hex, uint64_t size,
-                                const struct failure *failure, void *context) {
-    (void)link;
-    struct waiting *waiting = context;
-    if (hex)
-        memcpy(waiting->hex, hex, HASH_HEX_SIZE);
-    waiting->size = size;
-    wait_note(waiting, failure);
-}
-
-static inline int agent_link_hash_file_and_wait(struct agent_link *link, const char *path, char *hex,
-                                                uint64_t *ret_size, struct failure *failure) {
-    struct waiting waiting = {0};
-    int r = wait_for_answer(link, agent_link_hash_file(link, path, wait_on_hash, &waiting, failure), &waiting,
-                            failure);
-    if (r < 0)
-        return r;
-    memcpy(hex, waiting.hex, HASH_HEX_SIZE);
-    if (ret_size)
-        *ret_size = waiting.size;
-    return 0;
 }
 
 static inline void wait_on_clock(struct agent_link *link, const struct agent_clock *clock,
