@@ -5,7 +5,6 @@
 #include "engine/documents/json.h"
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/append-file.h"
-#include "engine/foundation/hash.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/link/link.h"
 #include "engine/remote/nodes/facts.h"
@@ -15,10 +14,10 @@
 #include "engine/run/deadline.h"
 #include "engine/run/measure/settling.h"
 #include "engine/run/measure/unit-times.h"
+#include "engine/run/record/history.h"
 #include "engine/run/record/journal.h"
 #include "engine/run/record/ledger.h"
 #include "engine/run/record/lock.h"
-#include "engine/run/record/past.h"
 #include "engine/run/run.h"
 #include "engine/run/state/node-control.h"
 #include "engine/run/state/watch.h"
@@ -110,8 +109,8 @@ struct run {
     char *folder;  /* absolute: the staging area */
     char *archive; /* path of the archive, once its name is chosen */
     int64_t started_ns, ended_ns, part_started_ns;
-    unsigned part;       /* which of the run's parts this is, from 1 */
-    struct past past;    /* the parts before; zeroed in part 1 */
+    unsigned part;           /* which of the run's parts this is, from 1 */
+    struct run_history past; /* the parts before; zeroed in part 1 */
     bool only_seals;     /* all was measured before: nodes are only looked after, and the archive is made */
     bool nodes_given_up; /* it only seals, and they cannot be reached */
     struct run_lock *lock;
@@ -135,7 +134,7 @@ struct run {
     struct append_file *results, *log;
     size_t unsynced;                          /* files that run_write_file() wrote since the last commit; */
     char *unsynced_paths[RUN_UNSYNCED_NAMES]; /* the first of them */
-    struct deadline_size written;             /* by these and the samplers, in this part */
+    struct deadline_size written;             /* what the folder has, but for files that grow */
     struct run_phase_record phases[RUN_PHASES];
     enum run_phase phase;
     enum run_interruption interrupted; /* changed by run_interrupt() */
@@ -146,6 +145,7 @@ struct run {
     struct failure seal_why;           /* .code is 0 unless the run could not be sealed */
     struct ledger *ledger;             /* of the units that have ended, in all parts of the run */
     const struct ledger_totals *units; /* its totals */
+    struct ledger_totals committed;    /* those that the journal has */
     uint64_t units_planned;
     uint64_t units_before;        /* done in the parts before */
     struct settling *settling;    /* rows that are known well enough; NULL: all have the same repetitions */
@@ -167,15 +167,16 @@ void run_log(struct run *run, const char *format, ...) __attribute__((format(pri
 void run_note(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What run_write_file() wrote first, then results, then the journal that speaks of them, then the log. */
 int run_commit(struct run *run, struct failure *failure);
+/* Adds the totals of the units to an entry of the journal. */
+void run_journal_counts(struct run *run);
 void run_tell(const struct run *run, enum run_event_kind kind, const char *text);
 
-/* PATH below the run's folder; the caller frees. NULL when out of memory. */
+/* PATH below the run's folder; the caller frees. */
 char *run_path(const struct run *run, const char *name);
 /* Makes the folder NAME below the run's folder, and those above it. */
 int run_make_folder(const struct run *run, const char *name, struct failure *failure);
 
-/* "nodes/NAME", where the files of a node are; from part 2 on "nodes/NAME/part-K". The caller frees; NULL
- * when out of memory. */
+/* "nodes/NAME", where the files of a node are; from part 2 on "nodes/NAME/part-K". The caller frees. */
 char *run_node_folder(const struct run *run, const struct run_node *node);
 char *run_node_folder_of(const struct run_node *node, unsigned part);
 
@@ -208,8 +209,7 @@ int run_note_kinds(struct run *run, const char *const *words);
 /* Nodes whose links broke, came back or were lost since the last call are told of. */
 void run_tell_news(struct run *run);
 /* Of a run that goes on: which spares have taken whose places, so far. Once the nodes are known. */
-struct past;
-void spares_recall(struct run *run, const struct past *past);
+void spares_recall(struct run *run, const struct run_history *past);
 /* What there is to tell of NODE, with that of others. */
 void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why);
 /* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: they
@@ -224,7 +224,9 @@ int run_merge_failures(struct run *run, struct failure *failures, const char *wh
 
 /* resume.c: opens the run in the folder of INPUTS for another part, and journals that. When it was completed
  * and sealed before, *RET_SEALED is its archive, the caller's, and nothing was opened. */
-int run_go_on(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure);
+int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure);
+/* Makes or opens the journal, the results and the log; what earlier parts have not committed is cut off. */
+int run_open_records(struct run *run, struct failure *failure);
 /* Of a run that goes on: ends the agents of its earlier parts; refuses nodes that it did not have; and nodes
  * that are not the machines that they were. */
 int run_end_old_agents(struct run *run, struct failure *failure);
@@ -296,9 +298,6 @@ int run_record_plan(struct run *run, struct failure *failure);
 uint64_t run_available_memory(const struct run_node *node);
 /* Writes datapackage.json, with a table of what is MISSING. */
 int run_record_columns(struct run *run, bool missing, struct failure *failure);
-/* Seals FOLDER, the run's or one that stands for it, as the archive TARGET. */
-int run_seal_folder(struct run *run, const char *folder, const char *target,
-                    char sha256[static HASH_HEX_SIZE], struct failure *failure);
 /* Writes run.json as things stand. */
 int run_record_run(struct run *run, struct failure *failure);
 
@@ -311,7 +310,7 @@ int run_read_expectations(struct run *run, struct failure *failure);
 int run_begin_reservation(struct run *run, struct failure *failure);
 /* What the testbed says, now that nodes are reserved. */
 int run_meet_reservation(struct run *run, struct failure *failure);
-/* Just before the measurements: tries out, with a deadline, what must be possible after them. */
+/* Just before the measurements: finds out, with a deadline, what the end of the run will take. */
 int run_rehearse_ending(struct run *run, struct failure *failure);
 /* Until all that is left is needed for ending; INT64_MAX without a deadline. */
 int64_t run_time_left_ns(const struct run *run);

@@ -16,7 +16,7 @@ enum { IS_GONE = 69 };                /* what the agent's --end exits with when 
 struct ending {
     struct run *run;
     bool *chosen;                     /* nodes that are asked now */
-    const struct past_agent **agents; /* of each */
+    const struct run_history_agent **agents; /* of each */
     const char *arguments[4];
 };
 
@@ -38,7 +38,7 @@ static bool choose(struct ending *ending, bool *done) {
     for (size_t node = 0; node < run->node_count; node++) {
         ending->chosen[node] = false;
         for (size_t i = 0; i < run->past.agent_count && !ending->chosen[node]; i++) {
-            const struct past_agent *agent = &run->past.agents[i];
+            const struct run_history_agent *agent = &run->past.agents[i];
             if (done[i] || strcmp(agent->node, run->nodes[node].name) != 0 || !run_concerns(run, node) ||
                 !node_group_is_there(run->group, node))
                 continue;
@@ -75,7 +75,7 @@ static void judge(const struct ending *ending, const struct node_result *results
 int run_end_old_agents(struct run *run, struct failure *failure) {
     cleanup_free bool *chosen = calloc(run->node_count + 1, sizeof *chosen),
                       *done = calloc(run->past.agent_count + 1, sizeof *done);
-    cleanup_free const struct past_agent **agents = calloc(run->node_count + 1, sizeof *agents);
+    cleanup_free const struct run_history_agent **agents = calloc(run->node_count + 1, sizeof *agents);
     cleanup_free struct failure *failures = calloc(run->node_count + 1, sizeof *failures);
     struct ending ending = {.run = run, .chosen = chosen, .agents = agents};
     if (!chosen || !done || !agents || !failures)

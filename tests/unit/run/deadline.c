@@ -32,17 +32,12 @@ TEST(the_reserve_is_what_was_measured) {
     deadline_took(&deadline, DEADLINE_RESTORE, 2 * second); /* the longest counts */
     deadline_took(&deadline, DEADLINE_COLLECT, 1 * second);
     deadline_took(&deadline, DEADLINE_TEARDOWN, 4 * second);
-    deadline_took(&deadline, DEADLINE_SEAL, 5 * second);
-    assert_int_equal(deadline_reserve_ns(&deadline, empty), 13 * second);
-    deadline.rehearsed = (struct deadline_size){1000, 10};
-    deadline.byte_ns = 2;
-    deadline.file_ns = 1e6;
-    assert_int_equal(deadline_reserve_ns(&deadline, (struct deadline_size){900, 5}), 13 * second);
-    assert_int_equal(deadline_reserve_ns(&deadline, (struct deadline_size){500001000, 1010}),
-                     13 * second + second + second);
+    assert_int_equal(deadline_reserve_ns(&deadline, empty), 8 * second);
+    /* Sealing at 20 MB/s and 1000 files/s. */
+    struct deadline_size folder = {40000000, 1000};
+    assert_int_equal(deadline_reserve_ns(&deadline, folder), 8 * second + 2 * second + second);
     deadline_consider(&deadline, DEADLINE_UNTIL, 100 * second, 0, 0);
-    assert_int_equal(deadline_left_ns(&deadline, (struct deadline_size){500001000, 1010}, 10 * second),
-                     75 * second);
+    assert_int_equal(deadline_left_ns(&deadline, folder, 10 * second), 79 * second);
 }
 
 TEST(the_margin) {
@@ -58,7 +53,7 @@ TEST(the_margin) {
 }
 
 TEST(nothing_overflows) {
-    struct deadline deadline = {.margin_ns = -1, .byte_ns = 1e6, .file_ns = 1e9};
+    struct deadline deadline = {.margin_ns = -1};
     for (int cost = 0; cost < DEADLINE_COSTS; cost++)
         deadline_took(&deadline, (enum deadline_cost)cost, INT64_MAX);
     struct deadline_size huge = {UINT64_MAX, UINT64_MAX};
