@@ -56,7 +56,7 @@ static const struct archive_column state_columns[] = {
     {"state.temperature", ARCHIVE_NUMBER, "Cel", ARCHIVE_ROLE_COVARIATE, "temperature",
      "of the hottest package at the unit's end; empty where it is not known"},
     {"state.flags", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "flags",
-     "gates that the unit did not pass, parted by semicolons"},
+     "gates that the unit did not pass, separated by semicolons"},
 };
 enum {
     UNIT_COLUMNS = sizeof unit_columns / sizeof *unit_columns,
@@ -99,16 +99,14 @@ static void describe_tables(const struct run *run, const struct archive_column *
     }
 }
 
-static const struct archive_column missing_columns[] = {
-    {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "row", "line of design.csv, from 1"},
-    {"repetition", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "repetition", "of the row, from 1"},
-    {"order", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "order", "position in the order of measurement, from 1"},
-    {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "node", "host name"},
-    {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "core", "number of the logical CPU, or all"},
-    {"why", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "why",
-     "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, or stopped (the run "
-     "failed)"},
-};
+static const struct archive_column why_column = {
+    "why",
+    ARCHIVE_STRING,
+    "",
+    ARCHIVE_ROLE_COVARIATE,
+    "why",
+    "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, or stopped (the run "
+    "failed)"};
 
 int run_record_columns(struct run *run, bool missing, struct failure *failure) {
     const struct experiment *experiment = run->experiment;
@@ -126,6 +124,9 @@ int run_record_columns(struct run *run, bool missing, struct failure *failure) {
     for (size_t i = 0; i < responses; i++)
         columns[UNIT_COLUMNS + of_design + i] = response_column(&experiment->responses[i]);
     memcpy(columns + count - STATE_COLUMNS, state_columns, sizeof state_columns);
+    /* row, repetition, order, node, core */
+    const struct archive_column missing_columns[] = {unit_columns[0], unit_columns[1], unit_columns[2],
+                                                     unit_columns[5], unit_columns[6], why_column};
     struct archive_column settled[SETTLING_COLUMNS];
     settling_columns(run->plan, settled);
     struct archive_table tables[4 + EXPERIMENT_TABLES_MOST] = {
