@@ -28,12 +28,7 @@ enum deadline_source { DEADLINE_NONE, DEADLINE_WALLTIME, DEADLINE_UNTIL, DEADLIN
 /* "none", "walltime", "until", "testbed" */
 extern const char *const deadline_source_names[];
 
-enum deadline_cost { DEADLINE_RESTORE, DEADLINE_COLLECT, DEADLINE_TEARDOWN, DEADLINE_COSTS };
-
-/* What a folder has. */
-struct deadline_size {
-    uint64_t bytes, files;
-};
+enum deadline_cost { DEADLINE_RESTORE, DEADLINE_COLLECT, DEADLINE_TEARDOWN, DEADLINE_SEAL, DEADLINE_COSTS };
 
 struct deadline {
     enum deadline_source source;
@@ -49,13 +44,15 @@ bool deadline_consider(struct deadline *deadline, enum deadline_source source, i
                        int64_t now_wall_ns, int64_t now_monotonic_ns);
 /* It took so long: the longest counts. */
 void deadline_took(struct deadline *deadline, enum deadline_cost cost, int64_t took_ns);
-/* What must be left when the run's folder has SIZE. */
-int64_t deadline_reserve_ns(const struct deadline *deadline, struct deadline_size size);
+/* The run's folder has so many by now. */
+void deadline_set_size(struct deadline *deadline, uint64_t bytes, uint64_t files);
+/* What must be left. */
+int64_t deadline_reserve_ns(const struct deadline *deadline);
 /* How long until the reserve begins; INT64_MAX without a deadline, negative when it has begun. */
-int64_t deadline_left_ns(const struct deadline *deadline, struct deadline_size size, int64_t now_ns);
+int64_t deadline_left_ns(const struct deadline *deadline, int64_t now_ns);
 /* How long a unit has that is asked to end; part of the reserve. */
-int64_t deadline_grace_ns(const struct deadline *deadline, struct deadline_size size);
+int64_t deadline_grace_ns(const struct deadline *deadline);
 /* The margin itself. */
-int64_t deadline_margin_ns(const struct deadline *deadline, struct deadline_size size);
+int64_t deadline_margin_ns(const struct deadline *deadline);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const int64_t look_period_ns = EVENT_SECOND; /* what must be left grows while the run goes on */
+static const int64_t look_period_ns = EVENT_SECOND;
 static const int64_t usual_grace_ns = 3 * EVENT_SECOND;
 static const uint64_t missing_line_bytes = 48; /* of a unit that is not done, in missing.csv */
 
@@ -25,25 +25,20 @@ static uint64_t count_growing(const struct run *run) {
            journal_committed_bytes(run->journal);
 }
 
-/* What sealing has to do. */
-static struct deadline_size size_of(const struct run *run) {
-    struct deadline_size size = run->written;
-    size.bytes += count_growing(run);
+/* What sealing will have to do grows all the time. */
+static void count_folder(struct run *run) {
+    uint64_t bytes = run->written.bytes + count_growing(run);
     if (run->units_planned > run->units->done)
-        size.bytes += (run->units_planned - run->units->done) * missing_line_bytes;
-    return size;
+        bytes += (run->units_planned - run->units->done) * missing_line_bytes;
+    deadline_set_size(&run->deadline, bytes, run->written.files);
 }
 
 int64_t run_time_left_ns(const struct run *run) {
-    if (run->deadline.source == DEADLINE_NONE)
-        return INT64_MAX;
-    return deadline_left_ns(&run->deadline, size_of(run), clock_monotonic_ns());
+    return deadline_left_ns(&run->deadline, clock_monotonic_ns());
 }
 
 int64_t run_grace_ns(const struct run *run) {
-    int64_t grace_ns = usual_grace_ns;
-    if (run->interrupted == RUN_DEADLINE)
-        grace_ns = deadline_grace_ns(&run->deadline, size_of(run));
+    int64_t grace_ns = run->interrupted == RUN_DEADLINE ? deadline_grace_ns(&run->deadline) : usual_grace_ns;
     return grace_ns < usual_grace_ns ? grace_ns : usual_grace_ns;
 }
 
@@ -71,12 +66,13 @@ void run_reach_deadline(struct run *run, const char *why) {
 static bool is_collecting_too_long(const struct run *run) {
     const struct deadline *deadline = &run->deadline;
     int64_t behind_ns = deadline->costs_ns[DEADLINE_COLLECT] + deadline->costs_ns[DEADLINE_TEARDOWN] +
-                        deadline_margin_ns(deadline, size_of(run)) / 2;
+                        deadline_margin_ns(deadline) / 2;
     return run->phase == RUN_COLLECT && run_time_left_ns(run) + behind_ns <= 0;
 }
 
 static void on_timer(struct event_source *source, void *context) {
     struct run *run = context;
+    count_folder(run);
     int64_t left_ns = run_time_left_ns(run);
     if (left_ns <= 0)
         run_reach_deadline(run, "what is left of it is for restoring and sealing what there is");
@@ -161,11 +157,11 @@ int run_rehearse_ending(struct run *run, struct failure *failure) {
                                 run->expected_seconds ? run->expected_seconds : plan->row_seconds);
     if (!run->times)
         return failure_memory(failure);
+    count_folder(run);
     char when[CLOCK_TEXT_SIZE], kept[NUMBER_TEXT_SIZE];
-    run_note(
-        run, "the reservation ends at %s; %s are kept for restoring and sealing",
-        describe_moment(run->deadline.wall_ns, when),
-        number_describe_duration((double)deadline_reserve_ns(&run->deadline, size_of(run)) * 1e-9, kept));
+    run_note(run, "the reservation ends at %s; %s are kept for restoring and sealing",
+             describe_moment(run->deadline.wall_ns, when),
+             number_describe_duration((double)deadline_reserve_ns(&run->deadline) * 1e-9, kept));
     event_source_set_timer(run->deadline_timer, 0, 0);
     return 0;
 }
@@ -199,7 +195,7 @@ bool run_has_time(const struct run *run, const struct run_node *node, size_t pos
     int64_t expected_ns = run_expect_ns(run, node, position);
     /* Of what nobody knows, only that it may take longer than what is left for surprises. */
     if (expected_ns < 0)
-        expected_ns = deadline_margin_ns(&run->deadline, size_of(run));
+        expected_ns = deadline_margin_ns(&run->deadline);
     return busy_ns + expected_ns <= left_ns;
 }
 

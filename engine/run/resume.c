@@ -84,18 +84,10 @@ int run_open_records(struct run *run, struct failure *failure) {
 /* ---- What is left ----------------------------------------------------------------------------------------
  */
 
-/* "FOLDER.zip" of a run that was sealed once, "FOLDER-K.zip" of part K. */
-static char *name_archive(const struct run *run, unsigned part) {
-    return part > 1 ? xformat("%s-%u.zip", run->folder, part) : xformat("%s.zip", run->folder);
-}
-
-static bool has_archive(const struct run *run) {
-    for (unsigned part = run->part - 1; part > 0; part--) {
-        cleanup_free char *path = name_archive(run, part);
-        if (file_exists(path))
-            return true;
-    }
-    return false;
+/* "FOLDER.zip" of a run that was not sealed before, else "FOLDER-K.zip" of part K. */
+static char *name_archive(const struct run *run) {
+    cleanup_free char *first = xformat("%s.zip", run->folder);
+    return file_exists(first) ? xformat("%s-%u.zip", run->folder, run->part) : take_pointer(first);
 }
 
 /* The archive of a run that was completed, the caller's. It is there only if sealing came to its end. */
@@ -108,7 +100,7 @@ static char *find_sealed(const struct run *run) {
     return file_exists(path) ? take_pointer(path) : NULL;
 }
 
-/* As far as the journal tells. When in doubt the measure phase finds out, and has nothing to do. */
+/* By the journal. When in doubt the measure phase finds out, and has nothing to do. */
 static bool is_all_done(const struct run *run) {
     const struct run_history *past = &run->past;
     return past->measured && past->planned > 0 && run->units->done >= (uint64_t)past->planned &&
@@ -225,7 +217,7 @@ int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, 
     if (*ret_sealed)
         return 0;
     run->only_seals = is_all_done(run);
-    run->archive = name_archive(run, has_archive(run) ? run->part : 1);
+    run->archive = name_archive(run);
     if (inputs->has_more_spares)
         r = inputs_save(inputs, failure);
     if (r == 0)

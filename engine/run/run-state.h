@@ -42,7 +42,7 @@ enum run_phase {
 enum run_interruption {
     RUN_GOES_ON,
     RUN_INTERRUPTED, /* the user: SIGINT, SIGHUP */
-    RUN_CHECKPOINT,  /* whoever manages the reservation: SIGUSR2, SIGTERM */
+    RUN_CHECKPOINT,  /* who manages the reservation: SIGUSR2, SIGTERM */
     RUN_DEADLINE,    /* the time is up (deadline.h) */
 };
 
@@ -58,7 +58,7 @@ struct run_phase_record {
 
 enum run_clock { RUN_CLOCK_START, RUN_CLOCK_END, RUN_CLOCKS };
 
-/* What happened to a node's link and was not told yet. */
+/* What happened to a node's link and was not reported yet. */
 enum run_news { RUN_NEWS_NONE, RUN_NEWS_BROKEN, RUN_NEWS_RESUMED, RUN_NEWS_LOST, RUN_NEWS_OUT };
 
 struct run_node {
@@ -70,7 +70,7 @@ struct run_node {
     unsigned breaks;    /* how often the link broke */
     int64_t broken_ns;  /* monotonic: since when it is; 0: it is not */
     int64_t outage_ns;  /* of the last break that ended */
-    enum run_news news; /* told by run_tell_news() */
+    enum run_news news; /* reported by run_tell_news() */
     struct failure news_why;
     struct node_facts *facts;
     char *cpu_model;              /* NULL: the node does not say */
@@ -134,16 +134,18 @@ struct run {
     struct append_file *results, *log;
     size_t unsynced;                          /* files that run_write_file() wrote since the last commit; */
     char *unsynced_paths[RUN_UNSYNCED_NAMES]; /* the first of them */
-    struct deadline_size written;             /* what the folder has, but for files that grow */
+    struct {
+        uint64_t bytes, files;
+    } written; /* what the folder has, but for files that grow */
     struct run_phase_record phases[RUN_PHASES];
     enum run_phase phase;
     enum run_interruption interrupted; /* changed by run_interrupt() */
     bool restore_insisted;             /* a signal has come while controls were put back */
     bool failed;                       /* `why` is the first failure */
     struct failure why;
-    struct failure loss;               /* why the run cannot go on without a node; .code is 0 while it can */
-    struct failure seal_why;           /* .code is 0 unless the run could not be sealed */
-    struct ledger *ledger;             /* of the units that have ended, in all parts of the run */
+    struct failure loss;     /* why the run cannot continue without a node; .code is 0 while it can */
+    struct failure seal_why; /* .code is 0 unless the run could not be sealed */
+    struct ledger *ledger;   /* of the units that have ended, in all parts of the run */
     const struct ledger_totals *units; /* its totals */
     struct ledger_totals committed;    /* those that the journal has */
     uint64_t units_planned;
@@ -163,7 +165,7 @@ extern const char *const run_phase_names[RUN_PHASES];
 
 /* A line in logs/engine.log, with its time. Kept until the next commit; failures to write surface there. */
 void run_log(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same, and told to the observer. */
+/* The same, and reported to the observer. */
 void run_note(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What run_write_file() wrote first, then results, then the journal that speaks of them, then the log. */
 int run_commit(struct run *run, struct failure *failure);
@@ -206,11 +208,11 @@ char *run_fold_nodes(const struct run *run, const size_t *nodes, size_t count);
 /* Notes WORDS, one a node or NULL, once for all nodes of which the same is to be said: "nodes a-[1-3]: ...".
  * 0 or -ENOMEM. */
 int run_note_kinds(struct run *run, const char *const *words);
-/* Nodes whose links broke, came back or were lost since the last call are told of. */
+/* Nodes whose links broke, came back or were lost since the last call are reported. */
 void run_tell_news(struct run *run);
-/* Of a run that goes on: which spares have taken whose places, so far. Once the nodes are known. */
+/* Of a run that is resumed: which spares have taken whose places, so far. Once the nodes are known. */
 void spares_recall(struct run *run, const struct run_history *past);
-/* What there is to tell of NODE, with that of others. */
+/* What there is to report of NODE, with that of others. */
 void run_add_news(struct run *run, struct run_node *node, enum run_news news, const struct failure *why);
 /* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: they
  * are told to leave if they are found again at once, or leave by themselves. Called when collect begins, and
@@ -219,7 +221,7 @@ void run_give_up_broken(struct run *run);
 /* 0, or why a node that the run needs is not there any more. */
 int run_check_nodes(struct run *run, struct failure *failure);
 /* node_failures_merge() of the nodes that are in: what one that was taken out meanwhile could not do is
- * forgotten. When the run cannot go on without a node, that is the failure. */
+ * forgotten. When the run cannot continue without a node, that is the failure. */
 int run_merge_failures(struct run *run, struct failure *failures, const char *what, struct failure *failure);
 
 /* resume.c: opens the run in the folder of INPUTS for another part, and journals that. When it was completed
@@ -227,8 +229,8 @@ int run_merge_failures(struct run *run, struct failure *failures, const char *wh
 int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure);
 /* Makes or opens the journal, the results and the log; what earlier parts have not committed is cut off. */
 int run_open_records(struct run *run, struct failure *failure);
-/* Of a run that goes on: ends the agents of its earlier parts; refuses nodes that it did not have; and nodes
- * that are not the machines that they were. */
+/* Of a run that is resumed: ends the agents of its earlier parts; refuses nodes that it did not have; and
+ * nodes that are not the machines that they were. */
 int run_end_old_agents(struct run *run, struct failure *failure);
 int run_check_node_names(const struct run *run, struct failure *failure);
 int run_check_same_nodes(struct run *run, struct failure *failure);
@@ -244,7 +246,7 @@ int run_set_block(struct run *run, size_t block, struct failure *failure);
 int run_append_header(const struct plan *plan, struct text *text);
 /* Would the units of so many lanes fit into an archive? */
 int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure);
-/* What differs between the nodes is told and journalled: their results will be compared. */
+/* What differs between the nodes is reported and journalled: their results will be compared. */
 int run_note_differences(struct run *run, struct failure *failure);
 /* The same of WHAT alone; VALUES: one a node, NULL where it is not known. */
 int run_note_difference(struct run *run, const char *what, const char *const *values,
@@ -339,13 +341,13 @@ int run_record_missing(struct run *run, uint64_t *ret, struct failure *failure);
 
 /* Begins to watch the signals that end a run. */
 int run_watch_signals(struct run *run, struct failure *failure);
-/* The measurements, or whatever comes before them, end now: whoever waits gives up. SENTENCE is told. Does
- * nothing when the run is ending already. */
+/* The measurements, or whatever comes before them, end now: nothing waits any longer. SENTENCE is reported.
+ * Does nothing when the run is ending already. */
 void run_interrupt(struct run *run, enum run_interruption by, const char *sentence);
 const char *run_status(const struct run *run);
-/* 0 for a run that is complete, or what its caller is told, that it is FAILURE_INTERRUPTED or _PARTIAL. */
+/* 0 for a run that is complete, or what its caller gets, FAILURE_INTERRUPTED or _PARTIAL. */
 int run_judge_ending(const struct run *run, struct failure *failure);
-/* What the run's status says for itself; an empty sentence for a run that is complete, or goes on. */
+/* What the run's status says for itself; an empty sentence for a run that is complete, or still runs. */
 const char *run_describe_ending(const struct run *run, char *buffer, size_t size);
 
 #endif

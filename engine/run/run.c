@@ -143,7 +143,7 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     run_log(run, "phase %s", run_phase_names[phase]);
     if (phase < RUN_MEASURE)
         run_commit(run, NULL); /* a failure to write shows again at the phase's end */
-    /* An interruption stops the loop, so that whoever waits gives up; the last phases need it again. */
+    /* An interruption stops the loop, which ends all waiting; the last phases need it again. */
     if (phases[phase].always)
         event_loop_resume(run->loop);
     struct failure failure = {0};
@@ -161,7 +161,7 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     journal_string(run->journal, "status", record->status);
     journal_end(run->journal);
     /* A sealed archive has the journal as it was then (run_phase_seal), and the folder has the same. A run
-     * that could not be sealed has only its folder to tell why. */
+     * that could not be sealed has only its folder to say why. */
     if (phase == RUN_SEAL && r < 0) {
         run->seal_why = failure;
         run->seal_why.kind = FAILURE_SYSTEM;
@@ -278,7 +278,7 @@ static void close_run(struct run *run) {
     free(run->archive);
 }
 
-/* What the caller is told, when the run is over. */
+/* What the caller gets when the run is over. */
 static int conclude(struct run *run, char **ret_archive, struct failure *failure) {
     struct run_outcome *outcome = run->request->outcome;
     run_tell(run, RUN_EVENT_ENDED, run_status(run));

@@ -15,7 +15,7 @@ enum { IS_GONE = 69 };                /* what the agent's --end exits with when 
 
 struct ending {
     struct run *run;
-    bool *chosen;                     /* nodes that are asked now */
+    bool *chosen;                            /* nodes that are asked now */
     const struct run_history_agent **agents; /* of each */
     const char *arguments[4];
 };

@@ -329,7 +329,7 @@ static void take_members(struct run_history *history, const struct journal_entry
 
 struct fold {
     struct run_history *history;
-    const struct run_history_units *units; /* NULL: nobody asks */
+    const struct run_history_units *units; /* NULL: not wanted */
 };
 
 static int take_entry(const struct journal_entry *entry, void *context, struct failure *failure) {

@@ -1,6 +1,7 @@
 /*
- * The history of a run: its journal, folded. Whoever wants to know what has happened to a run reads it here:
- * `assay resume` to continue it, `assay status` and `assay list` to show it.
+ * The history of a run: its journal, folded. All that must be known of what has
+ * happened to a run is read here: by `assay resume` to continue it, by `assay status` and `assay list` to
+ * show it.
  *
  * The journal is the truth. An entry `results` says that results.csv stands up to a byte, has the checksum of
  * what was added to it since the entry before, and counts the units; units that failed have entries of their
@@ -108,7 +109,7 @@ struct run_history_units {
     const char *header; /* the first line of the results, with its newline */
     const char *node; /* whatever the results say, the ledger has the units in this one; NULL: as they say */
     unsigned (*parse_flags)(const char *text);
-    run_history_line_taker *take_line; /* NULL: nobody asks */
+    run_history_line_taker *take_line; /* NULL: not wanted */
     void *context;
 };
 

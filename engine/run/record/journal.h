@@ -3,8 +3,8 @@
  * object a line; its last member is the CRC-32C of everything before it, so that a line torn by a crash is
  * known.
  *
- * Entries are gathered in memory and reach the disk with journal_commit, many at a time. Whoever shows the
- * user that something has happened commits first.
+ * Entries are gathered in memory and reach the disk with journal_commit, many at a time. What the
+ * user is shown was committed before.
  *
  *     journal_begin(journal, "block-started");
  *     journal_integer(journal, "block", 12);

@@ -171,7 +171,7 @@ static void add_node(struct run_status *status, struct run_history_node *node) {
     status->nodes_slow += node->slow;
 }
 
-/* What the history tells beyond run.json: which part it is of, what became of nodes and blocks. */
+/* What the history has beyond run.json: which part it is of, what became of nodes and blocks. */
 static void take_history(struct run_status *status) {
     const struct run_history *history = &status->history;
     status->journal_bytes = history->journal.bytes;
@@ -337,7 +337,7 @@ static void take_nodes(struct run_status *status, const struct archive_reader *a
                                                nodes->items[i]->text ? nodes->items[i]->text : "?"));
 }
 
-/* What the journal in it tells beyond run.json. */
+/* What the journal in it has beyond run.json. */
 static int take_journal(struct run_status *status, struct archive_reader *archive, struct failure *failure) {
     cleanup(archive_close_member) struct archive_member *member = NULL;
     size_t index;
