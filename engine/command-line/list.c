@@ -214,7 +214,7 @@ const struct verb verb_list = {
         "Lists the runs in each FOLDER, runs/ if none is given, a line a run and the newest last: when it "
         "started, how it stands ('assay status' says what the words mean), units done of those planned, its "
         "nodes, "
-        "how long it still takes or when it ended, and the command that goes on with it, if it needs one. "
+        "how long it still takes or when it ended, and the command that continues it, if it needs one. "
         "Runs "
         "whose folder is gone are listed from their archives. What cannot be read is listed with the "
         "reason.\n\n"

@@ -96,12 +96,9 @@ static void tell_of(const struct inputs *inputs) {
 static int begin_or_go_on(const struct execution *execution, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
-    enum unfinished found = UNFINISHED_NONE;
     bool wanted = verb_switch(execution->arguments, "--resume");
-    int r = unfinished_find(execution->folder, execution->campaign, execution->overrides, &inputs, &found,
-                            failure);
-    if (r < 0)
-        return r;
+    enum unfinished found =
+        unfinished_find(execution->folder, execution->campaign, execution->overrides, &inputs);
     if (found == UNFINISHED_NONE && wanted)
         fprintf(stderr, "no run of this campaign in '%s' is there to go on with; this is a new one\n",
                 execution->folder);
@@ -109,7 +106,7 @@ static int begin_or_go_on(const struct execution *execution, struct failure *fai
         tell_of(&inputs);
     if (found == UNFINISHED_NONE || !wanted)
         return execution_carry_out(execution, failure);
-    r = execution_check_changes(&inputs, false, failure);
+    int r = execution_check_changes(&inputs, false, failure);
     if (r == 0) /* the run has those that it began with */
         r = inputs_add_spares(&inputs, execution->overrides->spares, execution->overrides->spare_count,
                               failure);

@@ -50,7 +50,7 @@ const char *status_describe_when(const struct run_status *status, char buffer[st
     return buffer;
 }
 
-static const char *node_word(const struct run_status_node *node) {
+static const char *node_word(const struct run_history_node *node) {
     static const char *const words[] = {[RUN_NODE_IN] = "in",
                                         [RUN_NODE_OUT_OF_REACH] = "out of reach",
                                         [RUN_NODE_LOST] = "lost",
@@ -100,7 +100,7 @@ static void add_units(cJSON *object, const struct run_status *status) {
 static void add_nodes(cJSON *object, const struct run_status *status) {
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < status->node_count; i++) {
-        const struct run_status_node *node = status->nodes[i];
+        const struct run_history_node *node = status->nodes[i];
         cJSON *item = json_add_object(nodes, NULL);
         json_add_string(item, "name", node->name);
         json_add_string(item, "status", node_word(node));
@@ -215,7 +215,7 @@ static void describe_nodes(struct page *page, const struct run_status *status) {
     line(page, "nodes", "%zu%s", status->node_count, words);
     size_t told = 0, all = 0;
     for (size_t i = 0; i < status->node_count; i++) {
-        const struct run_status_node *node = status->nodes[i];
+        const struct run_history_node *node = status->nodes[i];
         if ((node->condition == RUN_NODE_IN && !node->slow) || all++ >= NODES_SHOWN)
             continue;
         told++;

@@ -6,16 +6,14 @@
  * is turned into monotonic time when it becomes known, so that a wall clock that is set later does not
  * matter.
  *
- * What must be left, the reserve, is a sum of what was measured, not guessed:
+ * What must be left, the reserve, is a sum of what was measured, and of what is usual:
  *
  *   restore    putting the controls back takes about as long as setting them did: the longest of the control
  *              phase (without its proof) and of the blocks' states (without their warm-up)
  *   collect    as long as comparing the clocks took at the start, and ten times as long as the nodes took to
  *              answer a question just before the measurements: so many ask what software ran
  *   teardown   as long as the setup commands took together; nothing where there is no teardown
- *   seal       as long as sealing took when it was rehearsed, just before the measurements, on what the run
- *              had then (if that is more than 32 MiB: at the rate at which 1 MiB was); and for each byte and
- *              file that has come since, what they cost in that rehearsal
+ *   seal       what the run's folder has, at 20 MB/s and 1000 files/s, which is slow
  *   margin     what nobody can measure: the campaign's; else a tenth of the sum, and 5 s at least
  *
  * A unit that still runs when the reserve begins is asked to end, and gets half the margin to do so.
@@ -32,19 +30,12 @@ extern const char *const deadline_source_names[];
 
 enum deadline_cost { DEADLINE_RESTORE, DEADLINE_COLLECT, DEADLINE_TEARDOWN, DEADLINE_SEAL, DEADLINE_COSTS };
 
-/* What a folder has. */
-struct deadline_size {
-    uint64_t bytes, files;
-};
-
 struct deadline {
     enum deadline_source source;
     int64_t end_ns;    /* monotonic */
     int64_t wall_ns;   /* the same, for people and records */
     int64_t margin_ns; /* negative: the default */
     int64_t costs_ns[DEADLINE_COSTS];
-    struct deadline_size rehearsed; /* what costs_ns[DEADLINE_SEAL] was measured on */
-    double byte_ns, file_ns;        /* sealing one more */
 };
 
 /* WALL_NS may be the end, too: the earliest counts. NOW_*: the two clocks, read together. True if it counts
@@ -53,13 +44,15 @@ bool deadline_consider(struct deadline *deadline, enum deadline_source source, i
                        int64_t now_wall_ns, int64_t now_monotonic_ns);
 /* It took so long: the longest counts. */
 void deadline_took(struct deadline *deadline, enum deadline_cost cost, int64_t took_ns);
-/* What must be left when the run's folder has SIZE. */
-int64_t deadline_reserve_ns(const struct deadline *deadline, struct deadline_size size);
+/* The run's folder has so many by now. */
+void deadline_set_size(struct deadline *deadline, uint64_t bytes, uint64_t files);
+/* What must be left. */
+int64_t deadline_reserve_ns(const struct deadline *deadline);
 /* How long until the reserve begins; INT64_MAX without a deadline, negative when it has begun. */
-int64_t deadline_left_ns(const struct deadline *deadline, struct deadline_size size, int64_t now_ns);
+int64_t deadline_left_ns(const struct deadline *deadline, int64_t now_ns);
 /* How long a unit has that is asked to end; part of the reserve. */
-int64_t deadline_grace_ns(const struct deadline *deadline, struct deadline_size size);
+int64_t deadline_grace_ns(const struct deadline *deadline);
 /* The margin itself. */
-int64_t deadline_margin_ns(const struct deadline *deadline, struct deadline_size size);
+int64_t deadline_margin_ns(const struct deadline *deadline);
 
 #endif

@@ -34,7 +34,7 @@ static void insist(struct run *run, int number) {
         run->restore_insisted = true;
         run_note(run, "putting the controls back first; again to give that up");
     } else if (run->phase >= RUN_COLLECT) {
-        event_loop_stop(run->loop); /* whoever waits, for a teardown command, say, gives up */
+        event_loop_stop(run->loop); /* waiting ends, for a teardown command, say */
     }
 }
 

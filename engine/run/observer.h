@@ -1,5 +1,5 @@
 /*
- * What a run tells whoever watches it. The run prints nothing itself; the command line shows these events as
+ * What a run reports while it lasts. The run prints nothing itself; the command line shows these events as
  * a progress line, as plain lines, or as JSON.
  */
 #ifndef ASSAY_RUN_OBSERVER_H
@@ -15,7 +15,7 @@ enum run_event_kind {
     RUN_EVENT_NODES,    /* text: the phase; how many nodes have answered what it waits for */
     RUN_EVENT_WARM_UP,  /* text: "steady" if that is waited for; how many nodes are; seconds_left at most */
     RUN_EVENT_PROGRESS, /* the counts below; every one of these units is on disk */
-    RUN_EVENT_FAILED,   /* text: what went wrong; the run goes on to restore and seal */
+    RUN_EVENT_FAILED,   /* text: what went wrong; the run still restores and seals */
     RUN_EVENT_SEALED,   /* text: the archive's path; sha256 */
     RUN_EVENT_ENDED,    /* text: the status: completed, failed, interrupted or partial */
 };

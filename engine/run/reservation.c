@@ -4,47 +4,41 @@
 #include "archive-format/staging.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
-#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-static const int64_t look_period_ns = EVENT_SECOND; /* what must be left grows while the run goes on */
+static const int64_t look_period_ns = EVENT_SECOND;
 static const int64_t usual_grace_ns = 3 * EVENT_SECOND;
 static const uint64_t missing_line_bytes = 48; /* of a unit that is not done, in missing.csv */
 
 /* ---- The deadline ----------------------------------------------------------------------------------------
  */
 
-/* What sealing has to do; only differences of it count. */
-static struct deadline_size size_of(const struct run *run) {
-    struct deadline_size size = run->written;
-    uint64_t done = run->units->done;
-    size.bytes += run->results->committed + run->results->pending.length + run->log->committed +
-                  journal_committed_bytes(run->journal);
-    if (run->units_planned > done)
-        size.bytes += (run->units_planned - done) * missing_line_bytes;
-    return size;
+/* Of the files that grow. */
+static uint64_t count_growing(const struct run *run) {
+    return run->results->committed + run->results->pending.length + run->log->committed +
+           journal_committed_bytes(run->journal);
+}
+
+/* What sealing will have to do grows all the time. */
+static void count_folder(struct run *run) {
+    uint64_t bytes = run->written.bytes + count_growing(run);
+    if (run->units_planned > run->units->done)
+        bytes += (run->units_planned - run->units->done) * missing_line_bytes;
+    deadline_set_size(&run->deadline, bytes, run->written.files);
 }
 
 int64_t run_time_left_ns(const struct run *run) {
-    if (run->deadline.source == DEADLINE_NONE)
-        return INT64_MAX;
-    return deadline_left_ns(&run->deadline, size_of(run), clock_monotonic_ns());
+    return deadline_left_ns(&run->deadline, clock_monotonic_ns());
 }
 
 int64_t run_grace_ns(const struct run *run) {
-    int64_t grace_ns = usual_grace_ns;
-    if (run->interrupted == RUN_DEADLINE)
-        grace_ns = deadline_grace_ns(&run->deadline, size_of(run));
+    int64_t grace_ns = run->interrupted == RUN_DEADLINE ? deadline_grace_ns(&run->deadline) : usual_grace_ns;
     return grace_ns < usual_grace_ns ? grace_ns : usual_grace_ns;
 }
 
@@ -72,12 +66,13 @@ void run_reach_deadline(struct run *run, const char *why) {
 static bool is_collecting_too_long(const struct run *run) {
     const struct deadline *deadline = &run->deadline;
     int64_t behind_ns = deadline->costs_ns[DEADLINE_COLLECT] + deadline->costs_ns[DEADLINE_TEARDOWN] +
-                        deadline_margin_ns(deadline, size_of(run)) / 2;
+                        deadline_margin_ns(deadline) / 2;
     return run->phase == RUN_COLLECT && run_time_left_ns(run) + behind_ns <= 0;
 }
 
 static void on_timer(struct event_source *source, void *context) {
     struct run *run = context;
+    count_folder(run);
     int64_t left_ns = run_time_left_ns(run);
     if (left_ns <= 0)
         run_reach_deadline(run, "what is left of it is for restoring and sealing what there is");
@@ -96,7 +91,9 @@ static int consider(struct run *run, enum deadline_source source, int64_t wall_n
     journal_integer(run->journal, "wall_ns", wall_ns);
     journal_string(run->journal, "source", deadline_source_names[source]);
     journal_end(run->journal);
-    if (!run->deadline_timer && !(run->deadline_timer = event_loop_add_timer(run->loop, 0, 0, on_timer, run)))
+    if (!run->deadline_timer)
+        run->deadline_timer = event_loop_add_timer(run->loop, 0, 0, on_timer, run);
+    if (!run->deadline_timer)
         return failure_memory(failure);
     event_source_set_timer(run->deadline_timer, 0, 0);
     return 0;
@@ -120,137 +117,28 @@ int run_meet_reservation(struct run *run, struct failure *failure) {
     return wall_ns > 0 ? consider(run, DEADLINE_TESTBED, wall_ns, failure) : 0;
 }
 
-/* ---- Rehearsal -------------------------------------------------------------------------------------------
+/* ---- Just before the measurements ------------------------------------------------------------------------
  */
 
-#define REHEARSAL_FOLDER ".rehearsal" /* hidden: never in an archive */
-#define REHEARSAL_ARCHIVE ".rehearsal.zip"
-
-enum {
-    FILLER_BYTES = 1 << 20,
-    FILLER_FILES = 32,
-    QUESTIONS = 10,
-    REHEARSED_BYTES_MOST = 32 << 20,
-    REHEARSED_FILES_MOST = 4096,
-};
-static const double least_byte_ns = 1, least_file_ns = 20e3;
-
-/* Not durable: it is gone in a moment. */
-static int put_filler(const struct run *run, const char *name, const char *bytes, size_t length,
-                      struct failure *failure) {
-    cleanup_free char *path = run_path(run, name);
-    if (!path)
-        return failure_memory(failure);
-    cleanup_close int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    int r = file < 0 ? -errno : file_write_all(file, bytes, length);
-    return r < 0 ? failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
-}
-
-/* Digits, commas and newlines, which deflate as results do: hardly. */
-static char *make_digits(size_t length) {
-    char *digits = malloc(length + 1);
-    uint64_t state = 88172645463325252u;
-    for (size_t i = 0; digits && i < length; i++) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        digits[i] = "0123456789012345678901234567,.\n-"[state >> 59];
-    }
-    return digits;
-}
-
-static int time_seal(struct run *run, const char *staging, int64_t *ret_ns, struct failure *failure) {
-    char sha256[HASH_HEX_SIZE];
-    cleanup_free char *folder = run_path(run, staging), *target = run_path(run, REHEARSAL_ARCHIVE);
-    if (!folder || !target)
-        return failure_memory(failure);
-    unlink(target); /* of an engine that was killed */
-    int64_t begun_ns = clock_monotonic_ns();
-    int r = run_seal_folder(run, folder, target, sha256, failure);
-    *ret_ns = clock_monotonic_ns() - begun_ns;
-    unlink(target);
-    return r;
-}
-
-/* What a byte more costs, and a file. */
-static int rehearse_growth(struct run *run, struct failure *failure) {
-    int64_t bytes_ns = 0, files_ns = 0;
-    cleanup_free char *digits = make_digits(FILLER_BYTES), *record = run_path(run, "run.json");
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, 16 << 20);
-    if (!digits || !record)
-        return failure_memory(failure);
-    int r = run_make_folder(run, REHEARSAL_FOLDER, failure);
-    if (r == 0)
-        r = file_read(record, &bytes, failure);
-    if (r == 0)
-        r = put_filler(run, REHEARSAL_FOLDER "/run.json", bytes.bytes, bytes.length, failure);
-    if (r == 0)
-        r = put_filler(run, REHEARSAL_FOLDER "/filler.csv", digits, FILLER_BYTES, failure);
-    if (r == 0)
-        r = time_seal(run, REHEARSAL_FOLDER, &bytes_ns, failure);
-    for (int i = 0; r == 0 && i < FILLER_FILES; i++) {
-        char name[64];
-        snprintf(name, sizeof name, REHEARSAL_FOLDER "/filler-%d.out", i);
-        r = put_filler(run, name, digits, 1000, failure);
-    }
-    if (r == 0)
-        r = time_seal(run, REHEARSAL_FOLDER, &files_ns, failure);
-    run->deadline.byte_ns = fmax((double)bytes_ns / FILLER_BYTES, least_byte_ns);
-    run->deadline.file_ns = fmax((double)(files_ns - bytes_ns) / FILLER_FILES, least_file_ns);
-    return r;
-}
-
-/* What the run's folder has, as an archive of it would. */
-static int measure_folder(const struct run *run, struct deadline_size *ret, struct failure *failure) {
-    struct staging staging = {0};
+/* What the run's folder has by now, of earlier parts too. */
+static int measure_folder(struct run *run, struct failure *failure) {
+    cleanup(staging_clear) struct staging staging = {0};
+    uint64_t bytes = 0, growing = count_growing(run);
     int r = staging_scan(run->folder, &staging, failure);
-    *ret = (struct deadline_size){0};
-    for (size_t i = 0; r == 0 && i < staging.count; i++) {
-        ret->bytes += staging.files[i].size;
-        ret->files += !staging.files[i].folder;
-    }
-    staging_clear(&staging);
+    for (size_t i = 0; i < staging.count; i++)
+        bytes += staging.files[i].size;
+    run->written.bytes = bytes > growing ? bytes - growing : 0;
+    run->written.files = staging.count;
     return r;
 }
 
-/* A run that has earlier parts may be large: its time is not for sealing it twice. */
-static int rehearse_whole(struct run *run, struct failure *failure) {
-    struct deadline *deadline = &run->deadline;
-    struct deadline_size size;
-    int64_t took_ns = 0;
-    int r = measure_folder(run, &size, failure);
-    if (r < 0)
-        return r;
-    if (size.bytes <= REHEARSED_BYTES_MOST && size.files <= REHEARSED_FILES_MOST)
-        r = time_seal(run, "", &took_ns, failure);
-    else
-        took_ns = (int64_t)((double)size.bytes * deadline->byte_ns + (double)size.files * deadline->file_ns);
-    deadline_took(deadline, DEADLINE_SEAL, took_ns);
-    deadline->rehearsed = size_of(run);
-    return r;
-}
-
-static int rehearse_seal(struct run *run, struct failure *failure) {
-    cleanup_free char *folder = run_path(run, REHEARSAL_FOLDER);
-    if (!folder)
-        return failure_memory(failure);
-    file_remove_tree(folder, NULL);
-    int r = run_record_run(run, failure);
-    if (r == 0)
-        r = rehearse_growth(run, failure);
-    file_remove_tree(folder, NULL);
-    if (r == 0)
-        r = rehearse_whole(run, failure);
-    return r < 0 ? failure_prefix(failure, "rehearsing how the run is sealed") : 0;
-}
-
+/* The collect phase asks so many questions. */
 static int rehearse_questions(struct run *run, struct failure *failure) {
+    enum { QUESTIONS = 10 };
     static const char *const nothing[] = {"true", NULL};
     int64_t begun_ns = clock_monotonic_ns();
     int r = node_command_run(run, &(struct node_command){.arguments = nothing}, NULL, failure);
-    int64_t took_ns = QUESTIONS * (clock_monotonic_ns() - begun_ns);
-    run->deadline.costs_ns[DEADLINE_COLLECT] += took_ns;
+    run->deadline.costs_ns[DEADLINE_COLLECT] += QUESTIONS * (clock_monotonic_ns() - begun_ns);
     return r;
 }
 
@@ -261,7 +149,7 @@ int run_rehearse_ending(struct run *run, struct failure *failure) {
     if (r == 0)
         r = run_commit(run, failure);
     if (r == 0)
-        r = rehearse_seal(run, failure);
+        r = measure_folder(run, failure);
     if (r < 0)
         return r;
     const struct plan *plan = run->plan;
@@ -269,11 +157,11 @@ int run_rehearse_ending(struct run *run, struct failure *failure) {
                                 run->expected_seconds ? run->expected_seconds : plan->row_seconds);
     if (!run->times)
         return failure_memory(failure);
+    count_folder(run);
     char when[CLOCK_TEXT_SIZE], kept[NUMBER_TEXT_SIZE];
-    run_note(
-        run, "the reservation ends at %s; %s are kept for restoring and sealing",
-        describe_moment(run->deadline.wall_ns, when),
-        number_describe_duration((double)deadline_reserve_ns(&run->deadline, size_of(run)) * 1e-9, kept));
+    run_note(run, "the reservation ends at %s; %s are kept for restoring and sealing",
+             describe_moment(run->deadline.wall_ns, when),
+             number_describe_duration((double)deadline_reserve_ns(&run->deadline) * 1e-9, kept));
     event_source_set_timer(run->deadline_timer, 0, 0);
     return 0;
 }
@@ -307,7 +195,7 @@ bool run_has_time(const struct run *run, const struct run_node *node, size_t pos
     int64_t expected_ns = run_expect_ns(run, node, position);
     /* Of what nobody knows, only that it may take longer than what is left for surprises. */
     if (expected_ns < 0)
-        expected_ns = deadline_margin_ns(&run->deadline, size_of(run));
+        expected_ns = deadline_margin_ns(&run->deadline);
     return busy_ns + expected_ns <= left_ns;
 }
 

@@ -5,7 +5,6 @@
 #include "engine/documents/json.h"
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/append-file.h"
-#include "engine/foundation/hash.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/link/link.h"
 #include "engine/remote/nodes/facts.h"
@@ -15,10 +14,10 @@
 #include "engine/run/deadline.h"
 #include "engine/run/measure/settling.h"
 #include "engine/run/measure/unit-times.h"
+#include "engine/run/record/history.h"
 #include "engine/run/record/journal.h"
 #include "engine/run/record/ledger.h"
 #include "engine/run/record/lock.h"
-#include "engine/run/record/past.h"
 #include "engine/run/run.h"
 #include "engine/run/state/node-control.h"
 #include "engine/run/state/watch.h"
@@ -43,7 +42,7 @@ enum run_phase {
 enum run_interruption {
     RUN_GOES_ON,
     RUN_INTERRUPTED, /* the user: SIGINT, SIGHUP */
-    RUN_CHECKPOINT,  /* whoever manages the reservation: SIGUSR2, SIGTERM */
+    RUN_CHECKPOINT,  /* who manages the reservation: SIGUSR2, SIGTERM */
     RUN_DEADLINE,    /* the time is up (deadline.h) */
 };
 
@@ -113,8 +112,8 @@ struct run {
     char *folder;  /* absolute: the staging area */
     char *archive; /* path of the archive, once its name is chosen */
     int64_t started_ns, ended_ns, part_started_ns;
-    unsigned part;       /* which of the run's parts this is, from 1 */
-    struct past past;    /* the parts before; zeroed in part 1 */
+    unsigned part;           /* which of the run's parts this is, from 1 */
+    struct run_history past; /* the parts before; zeroed in part 1 */
     bool only_seals;     /* all was measured before: nodes are only looked after, and the archive is made */
     bool nodes_given_up; /* it only seals, and they cannot be reached */
     struct run_lock *lock;
@@ -138,17 +137,20 @@ struct run {
     struct append_file *results, *log;
     size_t unsynced;                          /* files that run_write_file() wrote since the last commit; */
     char *unsynced_paths[RUN_UNSYNCED_NAMES]; /* the first of them */
-    struct deadline_size written;             /* by these and the samplers, in this part */
+    struct {
+        uint64_t bytes, files;
+    } written; /* what the folder has, but for files that grow */
     struct run_phase_record phases[RUN_PHASES];
     enum run_phase phase;
     enum run_interruption interrupted; /* changed by run_interrupt() */
     bool restore_insisted;             /* a signal has come while controls were put back */
     bool failed;                       /* `why` is the first failure */
     struct failure why;
-    struct failure loss;               /* why the run cannot go on without a node; .code is 0 while it can */
-    struct failure seal_why;           /* .code is 0 unless the run could not be sealed */
-    struct ledger *ledger;             /* of the units that have ended, in all parts of the run */
+    struct failure loss;     /* why the run cannot continue without a node; .code is 0 while it can */
+    struct failure seal_why; /* .code is 0 unless the run could not be sealed */
+    struct ledger *ledger;   /* of the units that have ended, in all parts of the run */
     const struct ledger_totals *units; /* its totals */
+    struct ledger_totals committed;    /* those that the journal has */
     uint64_t units_planned;
     uint64_t units_before;        /* done in the parts before */
     struct settling *settling;    /* rows that are known well enough; NULL: all have the same repetitions */
@@ -166,19 +168,20 @@ extern const char *const run_phase_names[RUN_PHASES];
 
 /* A line in logs/engine.log, with its time. Kept until the next commit; failures to write surface there. */
 void run_log(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same, and told to the observer. */
+/* The same, and reported to the observer. */
 void run_note(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What run_write_file() wrote first, then results, then the journal that speaks of them, then the log. */
 int run_commit(struct run *run, struct failure *failure);
+/* Adds the totals of the units to an entry of the journal. */
+void run_journal_counts(struct run *run);
 void run_tell(const struct run *run, enum run_event_kind kind, const char *text);
 
-/* PATH below the run's folder; the caller frees. NULL when out of memory. */
+/* PATH below the run's folder; the caller frees. */
 char *run_path(const struct run *run, const char *name);
 /* Makes the folder NAME below the run's folder, and those above it. */
 int run_make_folder(const struct run *run, const char *name, struct failure *failure);
 
-/* "nodes/NAME", where the files of a node are; from part 2 on "nodes/NAME/part-K". The caller frees; NULL
- * when out of memory. */
+/* "nodes/NAME", where the files of a node are; from part 2 on "nodes/NAME/part-K". The caller frees. */
 char *run_node_folder(const struct run *run, const struct run_node *node);
 char *run_node_folder_of(const struct run_node *node, unsigned part);
 
@@ -210,8 +213,7 @@ void run_note_kinds(struct run *run, const struct node_texts *words);
 /* Nodes whose links broke, came back or were lost since the last call are told of. */
 void run_tell_news(struct run *run);
 /* Of a run that goes on: which spares have taken whose places, so far. Once the nodes are known. */
-struct past;
-void spares_recall(struct run *run, const struct past *past);
+void spares_recall(struct run *run, const struct run_history *past);
 /* What there is to tell of NODE, with that of others; the last counts. */
 void run_add_news(struct run *run, struct run_node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -222,14 +224,16 @@ void run_give_up_broken(struct run *run);
 /* 0, or why a node that the run needs is not there any more. */
 int run_check_nodes(struct run *run, struct failure *failure);
 /* node_failures_merge() of the nodes that are in: what one that was taken out meanwhile could not do is
- * forgotten. When the run cannot go on without a node, that is the failure. */
+ * forgotten. When the run cannot continue without a node, that is the failure. */
 int run_merge_failures(struct run *run, struct failure *failures, const char *what, struct failure *failure);
 
 /* resume.c: opens the run in the folder of INPUTS for another part, and journals that. When it was completed
  * and sealed before, *RET_SEALED is its archive, the caller's, and nothing was opened. */
-int run_go_on(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure);
-/* Of a run that goes on: ends the agents of its earlier parts; refuses nodes that it did not have; and nodes
- * that are not the machines that they were. */
+int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure);
+/* Makes or opens the journal, the results and the log; what earlier parts have not committed is cut off. */
+int run_open_records(struct run *run, struct failure *failure);
+/* Of a run that is resumed: ends the agents of its earlier parts; refuses nodes that it did not have; and
+ * nodes that are not the machines that they were. */
 int run_end_old_agents(struct run *run, struct failure *failure);
 int run_check_node_names(const struct run *run, struct failure *failure);
 int run_check_same_nodes(struct run *run, struct failure *failure);
@@ -288,9 +292,6 @@ int run_record_plan(struct run *run, struct failure *failure);
 uint64_t run_available_memory(const struct run_node *node);
 /* Writes datapackage.json, with a table of what is MISSING. */
 int run_record_columns(struct run *run, bool missing, struct failure *failure);
-/* Seals FOLDER, the run's or one that stands for it, as the archive TARGET. */
-int run_seal_folder(struct run *run, const char *folder, const char *target,
-                    char sha256[static HASH_HEX_SIZE], struct failure *failure);
 /* Writes run.json as things stand. */
 int run_record_run(struct run *run, struct failure *failure);
 
@@ -303,7 +304,7 @@ int run_read_expectations(struct run *run, struct failure *failure);
 int run_begin_reservation(struct run *run, struct failure *failure);
 /* What the testbed says, now that nodes are reserved. */
 int run_meet_reservation(struct run *run, struct failure *failure);
-/* Just before the measurements: tries out, with a deadline, what must be possible after them. */
+/* Just before the measurements: finds out, with a deadline, what the end of the run will take. */
 int run_rehearse_ending(struct run *run, struct failure *failure);
 /* Until all that is left is needed for ending; INT64_MAX without a deadline. */
 int64_t run_time_left_ns(const struct run *run);
@@ -332,13 +333,13 @@ int run_record_missing(struct run *run, uint64_t *ret, struct failure *failure);
 
 /* Begins to watch the signals that end a run. */
 int run_watch_signals(struct run *run, struct failure *failure);
-/* The measurements, or whatever comes before them, end now: whoever waits gives up. SENTENCE is told. Does
- * nothing when the run is ending already. */
+/* The measurements, or whatever comes before them, end now: nothing waits any longer. SENTENCE is reported.
+ * Does nothing when the run is ending already. */
 void run_interrupt(struct run *run, enum run_interruption by, const char *sentence);
 const char *run_status(const struct run *run);
-/* 0 for a run that is complete, or what its caller is told, that it is FAILURE_INTERRUPTED or _PARTIAL. */
+/* 0 for a run that is complete, or what its caller gets, FAILURE_INTERRUPTED or _PARTIAL. */
 int run_judge_ending(const struct run *run, struct failure *failure);
-/* What the run's status says for itself; an empty sentence for a run that is complete, or goes on. */
+/* What the run's status says for itself; an empty sentence for a run that is complete, or still runs. */
 const char *run_describe_ending(const struct run *run, char *buffer, size_t size);
 
 #endif

@@ -11,9 +11,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 const char *const run_phase_names[RUN_PHASES] = {
     [RUN_RESERVE] = "reserve", [RUN_DEPLOY] = "deploy",   [RUN_CONNECT] = "connect",
@@ -27,9 +27,7 @@ const char *const run_phase_names[RUN_PHASES] = {
 
 static int phase_reserve(struct run *run, struct failure *failure) {
     /* Agents of parts before may still be there, with folders that they will remove. */
-    cleanup_free char *id = run->part > 1 ? text_format("%s-%u", run->id, run->part) : strdup(run->id);
-    if (!id)
-        return failure_memory(failure);
+    cleanup_free char *id = run->part > 1 ? xformat("%s-%u", run->id, run->part) : xstrdup(run->id);
     struct testbed_request request = {
         .loop = run->loop,
         .installation = run->request->installation,
@@ -146,7 +144,7 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     run_log(run, "phase %s", run_phase_names[phase]);
     if (phase < RUN_MEASURE)
         run_commit(run, NULL); /* a failure to write shows again at the phase's end */
-    /* An interruption stops the loop, so that whoever waits gives up; the last phases need it again. */
+    /* An interruption stops the loop, which ends all waiting; the last phases need it again. */
     if (phases[phase].always)
         event_loop_resume(run->loop);
     struct failure failure = {0};
@@ -164,7 +162,7 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     journal_string(run->journal, "status", record->status);
     journal_end(run->journal);
     /* A sealed archive has the journal as it was then (run_phase_seal), and the folder has the same. A run
-     * that could not be sealed has only its folder to tell why. */
+     * that could not be sealed has only its folder to say why. */
     if (phase == RUN_SEAL && r < 0) {
         run->seal_why = failure;
         run->seal_why.kind = FAILURE_SYSTEM;
@@ -182,20 +180,12 @@ static void enter_phase(struct run *run, enum run_phase phase) {
 
 /* A random UUID (RFC 4122, version 4). */
 static int draw_uuid(char uuid[static 40], struct failure *failure) {
-    unsigned char b[16];
-    if (getrandom(b, sizeof b, 0) != sizeof b)
-        return failure_set(failure, -errno, "the system gives no random numbers: %s", strerror(errno));
-    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    char *at = uuid;
-    for (int i = 0; i < 16; i++) {
-        *at++ = "0123456789abcdef"[b[i] >> 4];
-        *at++ = "0123456789abcdef"[b[i] & 15];
-        if (i == 3 || i == 5 || i == 7 || i == 9)
-            *at++ = '-';
-    }
-    *at = '\0';
-    return 0;
+    cleanup(text_clear) struct text drawn;
+    text_init(&drawn, 64);
+    int r = file_read("/proc/sys/kernel/random/uuid", &drawn, failure);
+    if (r == 0)
+        snprintf(uuid, 40, "%.36s", drawn.bytes);
+    return r;
 }
 
 static int open_folder(struct run *run, struct failure *failure) {
@@ -208,31 +198,10 @@ static int open_folder(struct run *run, struct failure *failure) {
         return failure_set(failure, -errno, "cannot resolve '%s': %s", request->folder, strerror(errno));
     char stamp[CLOCK_TEXT_SIZE];
     clock_format_compact(run->started_ns, stamp);
-    run->folder = text_format("%s/%s-%s-%.8s", parent, run->campaign->name, stamp, run->id);
-    run->archive = run->folder ? text_format("%s.zip", run->folder) : NULL;
-    if (!run->archive)
-        return failure_memory(failure);
-    static const char *const inside[] = {"", "results", "logs", "nodes", "software", "experiment"};
-    for (size_t i = 0; r == 0 && i < sizeof inside / sizeof *inside; i++)
-        r = run_make_folder(run, inside[i], failure);
+    run->folder = xformat("%s/%s-%s-%.8s", parent, run->campaign->name, stamp, run->id);
+    run->archive = xformat("%s.zip", run->folder);
+    r = run_make_folder(run, "", failure);
     return r < 0 ? r : file_sync_folder_of(run->folder, failure);
-}
-
-static int create_file(struct run *run, const char *name, struct append_file **ret, struct failure *failure) {
-    cleanup_free char *path = run_path(run, name);
-    return path ? append_file_create(path, ret, failure) : failure_memory(failure);
-}
-
-static int open_records(struct run *run, struct failure *failure) {
-    cleanup_free char *journal = run_path(run, "journal.jsonl");
-    if (!journal)
-        return failure_memory(failure);
-    int r = journal_create(journal, &run->journal, failure);
-    if (r == 0)
-        r = create_file(run, "logs/engine.log", &run->log, failure);
-    if (r == 0)
-        r = create_file(run, "results/results.csv", &run->results, failure);
-    return r;
 }
 
 static int open_run(struct run *run, struct failure *failure) {
@@ -242,7 +211,7 @@ static int open_run(struct run *run, struct failure *failure) {
     if (r == 0)
         r = run_lock_take(run->folder, &run->lock, failure);
     if (r == 0)
-        r = open_records(run, failure);
+        r = run_open_records(run, failure);
     if (r < 0)
         return r;
     journal_begin(run->journal, "run-started");
@@ -305,20 +274,20 @@ static void close_run(struct run *run) {
     free(run->expected_seconds);
     unit_times_free(run->times);
     settling_free(run->settling);
-    past_clear(&run->past);
+    run_history_clear(&run->past);
     run_lock_free(run->lock);
     free(run->folder);
     free(run->archive);
 }
 
-/* What the caller is told, when the run is over. */
+/* What the caller gets when the run is over. */
 static int conclude(struct run *run, char **ret_archive, struct failure *failure) {
     struct run_outcome *outcome = run->request->outcome;
     run_tell(run, RUN_EVENT_ENDED, run_status(run));
     if (outcome) {
         outcome->at_deadline = run->interrupted == RUN_DEADLINE && !run->failed;
         outcome->units_done = run->units->done - run->units_before;
-        outcome->folder = strdup(run->folder);
+        outcome->folder = xstrdup(run->folder);
     }
     if (run->seal_why.code) {
         struct failure *why = &run->seal_why;
@@ -342,9 +311,22 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
 static int make_plan(struct run *run, const struct plan_facts *facts, struct failure *failure) {
     struct plan_facts guess = plan_guess_facts(run->request->campaign);
     int r = plan_new(run->request->campaign, facts ? facts : &guess, &run->plan, failure);
-    if (r == 0)
-        r = settling_open(run, failure);
+    if (r < 0)
+        return r;
+    run->ledger = ledger_new(plan_positions(run->plan));
+    run->units = ledger_totals(run->ledger);
+    r = settling_open(run, failure);
     return r < 0 ? r : run_read_expectations(run, failure);
+}
+
+static struct run new_run(const struct run_request *request) {
+    int64_t now_ns = clock_wall_ns();
+    return (struct run){.request = request,
+                        .campaign = request->campaign,
+                        .experiment = request->campaign->experiment,
+                        .started_ns = now_ns,
+                        .part_started_ns = now_ns,
+                        .part = 1};
 }
 
 static int carry_out(struct run *run, char **ret_archive, struct failure *failure) {
@@ -354,59 +336,38 @@ static int carry_out(struct run *run, char **ret_archive, struct failure *failur
 }
 
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure) {
+    cleanup(close_run) struct run run = new_run(request);
+    struct failure own = {0}; /* the caller may not want the sentence, but the record does */
+    failure = failure ? failure : &own;
     *ret_archive = NULL;
-    cleanup(close_run) struct run run = {
-        .request = request,
-        .campaign = request->campaign,
-        .experiment = request->campaign->experiment,
-        .started_ns = clock_wall_ns(),
-        .part_started_ns = clock_wall_ns(),
-        .part = 1,
-    };
-    /* The caller may not want the sentence, but the record does. */
-    struct failure own = {0};
-    if (!failure)
-        failure = &own;
     int r = make_plan(&run, NULL, failure);
-    if (r == 0 && ledger_new(plan_positions(run.plan), &run.ledger) < 0)
-        r = failure_memory(failure);
-    if (r == 0)
-        run.units = ledger_totals(run.ledger);
     if (r == 0)
         r = open_run(&run, failure);
     if (r == 0)
         r = begin_part(&run, failure);
-    if (r < 0) {
-        /* No node was touched and nothing was measured: there is nothing to keep. */
-        if (run.folder)
-            file_remove_tree(run.folder, NULL);
-        return r;
-    }
-    return carry_out(&run, ret_archive, failure);
+    if (r == 0)
+        return carry_out(&run, ret_archive, failure);
+    /* No node was touched and nothing was measured: there is nothing to keep. */
+    if (run.folder)
+        file_remove_tree(run.folder, NULL);
+    return r;
 }
 
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
                struct failure *failure) {
-    *ret_archive = NULL;
-    cleanup(close_run) struct run run = {
-        .request = request,
-        .campaign = request->campaign,
-        .experiment = request->campaign->experiment,
-        .part_started_ns = clock_wall_ns(),
-    };
+    cleanup(close_run) struct run run = new_run(request);
     struct failure own = {0};
-    if (!failure)
-        failure = &own;
+    failure = failure ? failure : &own;
+    *ret_archive = NULL;
     int r = make_plan(&run, inputs->facts.known ? &inputs->facts : NULL, failure);
     if (r == 0)
         r = inputs_check_plan(inputs, run.plan, failure);
     if (r == 0)
         r = inputs_check_source(inputs, failure);
     if (r == 0)
-        r = run_go_on(&run, inputs, ret_archive, failure);
+        r = run_reopen(&run, inputs, ret_archive, failure);
     if (r < 0 || *ret_archive)
         return r;
-    run.units_before = run.units->done;
     r = begin_part(&run, failure);
     return r < 0 ? r : carry_out(&run, ret_archive, failure);
 }

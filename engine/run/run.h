@@ -30,7 +30,7 @@ struct run_request {
     const struct campaign *campaign;
     const struct campaign_overrides
         *overrides;              /* that the campaign was read with, for inputs.json; NULL: none */
-    struct run_outcome *outcome; /* NULL: nobody asks */
+    struct run_outcome *outcome; /* NULL: not wanted */
     const struct installation *installation;
     const char *folder; /* in which the run's folder and the archive are made; made if it is not there */
     struct run_observer observer;

@@ -61,8 +61,12 @@ start_engine() {
 }
 kill_engine() { kill -KILL "$engine" 2>/dev/null; wait "$shell_job" 2>/dev/null; }
 
-# The number of units whose `done` is on disk in the run's journal.
-journalled() { grep -aoE '"event":"unit",.*"status":"done".*\}$' "$1/journal.jsonl" 2>/dev/null | wc -l; }
+# The number of units that are done by the run's journal.
+journalled() {
+    local count
+    count=$(sed -n 's/.*"event":"results",.*"units_done":\([0-9]*\),.*}$/\1/p' "$1/journal.jsonl" 2>/dev/null | tail -1)
+    echo "${count:-0}"
+}
 # The number that the engine has last shown as done, of the events in a file.
 shown() { sed -n 's/.*"units_done":\([0-9]*\).*/\1/p' "$1" 2>/dev/null | tail -1; }
 

@@ -4,7 +4,6 @@
 
 #include "archive-format/reader.h"
 #include "engine/documents/csv.h"
-#include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
@@ -101,37 +100,23 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     return r;
 }
 
-/* LINE_CRC32C: of its line in the results; NULL: it failed, and has none. */
+/* WHY a unit failed, or that more was written than results/raw/ has; what is done is in the results. */
 static void journal_unit(struct measurement *measurement, const struct lane *lane,
-                         const struct measured_unit *unit, const struct unit_state *state,
-                         const uint32_t *line_crc32c, const char *why) {
+                         const struct measured_unit *unit, const char *event, const char *why) {
     struct run *run = measurement->run;
     const struct design_order *order = run->plan->order;
-    journal_begin(run->journal, "unit");
-    journal_integer(run->journal, "row", (int64_t)design_order_row(order, unit->position) + 1);
-    journal_integer(run->journal, "repetition", (int64_t)design_order_repetition(order, unit->position) + 1);
+    journal_begin(run->journal, event);
     journal_integer(run->journal, "order", (int64_t)unit->position + 1);
-    journal_integer(run->journal, "block", (int64_t)run->block_number);
-    if (unit->attempt > 1)
-        journal_integer(run->journal, "attempt", unit->attempt);
+    journal_integer(run->journal, "attempt", unit->attempt);
     journal_string(run->journal, "node", ledger_place_node(run->ledger, lane->at.place));
     journal_string(run->journal, "core", lane->at.core);
+    journal_integer(run->journal, "row", (int64_t)design_order_row(order, unit->position) + 1);
+    journal_integer(run->journal, "repetition", (int64_t)design_order_repetition(order, unit->position) + 1);
+    journal_integer(run->journal, "block", (int64_t)run->block_number);
     if (is_job(lane)) {
         cleanup_free char *nodes = name_nodes(lane, unit);
         journal_string(run->journal, "nodes", nodes ? nodes : "");
     }
-    journal_string(run->journal, "status", line_crc32c ? "done" : "failed");
-    if (state->flags) {
-        char flags[128];
-        journal_string(run->journal, "flags", unit_state_flags(state->flags, flags, sizeof flags));
-    }
-    if (line_crc32c) {
-        char digits[9];
-        snprintf(digits, sizeof digits, "%08" PRIx32, *line_crc32c);
-        journal_string(run->journal, "line_crc32c", digits);
-    }
-    if (unit->begun_ns >= 0 && unit->end_ns > unit->begun_ns)
-        journal_integer(run->journal, "took_ns", unit->end_ns - unit->begun_ns);
     if (unit->output_bytes > LANE_OUTPUT_MOST)
         journal_integer(run->journal, "output_bytes", (int64_t)unit->output_bytes);
     if (unit->error_bytes > LANE_ERRORS_MOST)
@@ -156,8 +141,7 @@ static void count_unit(struct measurement *measurement, const struct lane *lane,
                                      .done = done,
                                      .flags = state->flags};
     struct failure failure;
-    if (ledger_take(run->ledger, &attempt) < 0)
-        measurement_fail(measurement, (failure_memory(&failure), &failure));
+    ledger_take(run->ledger, &attempt);
     if (responses && settling_take(run, lane->at.place, unit->position, unit->attempt, state->flags,
                                    responses, &failure) < 0)
         measurement_fail(measurement, &failure);
@@ -167,7 +151,6 @@ void measurement_write(struct measurement *measurement, const struct lane *lane,
                        const struct measured_unit *unit, const struct unit_state *state,
                        const double *responses, const char *why) {
     struct run *run = measurement->run;
-    size_t before = run->results->pending.length;
     if (responses && append_unit(measurement, lane, unit, state, responses) < 0) {
         struct failure failure;
         failure_set(&failure, -ENOMEM,
@@ -176,9 +159,10 @@ void measurement_write(struct measurement *measurement, const struct lane *lane,
         measurement_fail(measurement, &failure);
         return;
     }
-    size_t length = run->results->pending.length - before;
-    uint32_t crc = length ? checksum_crc32c(run->results->pending.bytes + before, length) : 0;
-    journal_unit(measurement, lane, unit, state, responses ? &crc : NULL, why);
+    if (!responses)
+        journal_unit(measurement, lane, unit, "unit-failed", why);
+    else if (unit->output_bytes > LANE_OUTPUT_MOST || unit->error_bytes > LANE_ERRORS_MOST)
+        journal_unit(measurement, lane, unit, "output-cut", NULL);
     count_unit(measurement, lane, unit, state, responses);
     if (responses)
         node_speeds_add(measurement, lane, unit);

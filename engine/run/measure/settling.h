@@ -47,8 +47,9 @@ int settling_check_nodes(const struct run *run, struct failure *failure);
 int settling_take(struct run *run, size_t place, size_t position, unsigned attempt, unsigned flags,
                   const double *responses, struct failure *failure);
 
-/* The same from a LINE of results.csv, LENGTH bytes without the newline; CONTEXT is the run. For past_read():
- * lines of the parts that are over, in their order, make the state that these had. */
+/* The same from a LINE of results.csv, LENGTH bytes without the newline; CONTEXT is the run. For
+ * run_history_read_units(): lines of the parts that are over, in their order, make the state that these had.
+ */
 int settling_take_line(const char *line, size_t length, void *context, struct failure *failure);
 
 /* Is POSITION not needed any more? */

@@ -205,6 +205,6 @@ static void write_and_tell(struct run *run, const struct experiment_table *table
 }
 
 void unit_tables_write(struct run *run) {
-    for (size_t i = 0; run->units->lines > 0 && i < run->experiment->table_count; i++)
+    for (size_t i = 0; run->units->done > 0 && i < run->experiment->table_count; i++)
         write_and_tell(run, &run->experiment->tables[i]);
 }

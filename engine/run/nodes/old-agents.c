@@ -14,7 +14,7 @@ enum { IS_GONE = 69 };                /* what the agent's --end exits with when 
 
 /* One of them on each node that is there, ended at once. */
 struct ending {
-    const struct past_agent **agents; /* of each node */
+    const struct run_history_agent **agents; /* of each node */
     const char *arguments[4];
 };
 
@@ -29,7 +29,7 @@ static int specify_end(size_t node, struct remote_command_specification *ret, vo
     return 0;
 }
 
-static void judge(const struct run *run, size_t i, const struct past_agent *agent,
+static void judge(const struct run *run, size_t i, const struct run_history_agent *agent,
                   const struct node_result *result, struct failure *ret) {
     bool gone = result->outcome == NODE_DONE && !result->exit.signalled && result->exit.code == IS_GONE;
     char how[128];
@@ -46,12 +46,12 @@ static void judge(const struct run *run, size_t i, const struct past_agent *agen
 
 /* The agents from *FIRST on as long as they are of different nodes; *FIRST is then the one behind them. */
 static int end_some(struct run *run, size_t *first, struct failure *failures, struct failure *failure) {
-    cleanup_free const struct past_agent **agents = xcalloc(run->node_count, sizeof *agents);
+    cleanup_free const struct run_history_agent **agents = xcalloc(run->node_count, sizeof *agents);
     cleanup_free bool *chosen = xcalloc(run->node_count, sizeof *chosen);
     struct ending ending = {.agents = agents};
     struct node_group_command command = {.specify = specify_end, .context = &ending, .nodes = chosen};
     for (; *first < run->past.agent_count; ++*first) {
-        const struct past_agent *agent = &run->past.agents[*first];
+        const struct run_history_agent *agent = &run->past.agents[*first];
         const struct run_node *node = run_find_node(run, agent->node);
         size_t i = node ? node->number : 0;
         if (!node || !run_concerns(run, i) || !node_group_is_there(run->group, i))

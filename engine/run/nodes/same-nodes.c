@@ -11,26 +11,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool was_given(const struct run_history *past, const char *name) {
+    for (size_t i = 0; i < past->node_count; i++)
+        if (past->nodes[i]->given && strcmp(past->nodes[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
 int run_check_node_names(const struct run *run, struct failure *failure) {
-    const struct past *past = &run->past;
-    for (size_t i = 0; past->node_count > 0 && i < run->node_count; i++) {
-        bool known = run->nodes[i].state == NODE_SPARE;
-        for (size_t k = 0; k < past->node_count && !known; k++)
-            known = strcmp(past->nodes[k], run->nodes[i].name) == 0;
-        if (!known)
+    const struct run_history *past = &run->past;
+    for (size_t i = 0; past->node_count > 0 && i < run->node_count; i++)
+        if (run->nodes[i].state != NODE_SPARE && !was_given(past, run->nodes[i].name))
             return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                     "the testbed gives node %s, which this run has not measured on so far; "
                                     "expected %s%s",
-                                    run->nodes[i].name, past->nodes[0],
+                                    run->nodes[i].name, past->nodes[0]->name,
                                     past->node_count > 1 ? " and the others of its first part" : "");
-    }
     for (size_t i = 0; i < past->node_count; i++)
-        if (!run_find_node(run, past->nodes[i]))
+        if (past->nodes[i]->given && !run_find_node(run, past->nodes[i]->name))
             return failure_set_kind(
                 failure, FAILURE_INPUT, -EINVAL,
                 "the testbed does not give node %s any more, which this run was to measure "
                 "on; expected all nodes of its first part",
-                past->nodes[i]);
+                past->nodes[i]->name);
     return 0;
 }
 

@@ -4,7 +4,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/run/nodes/out.h"
-#include "engine/run/record/past.h"
+#include "engine/run/record/history.h"
 
 #include <errno.h>
 #include <string.h>
@@ -131,9 +131,9 @@ int spares_bring_in(struct measurement *measurement, struct failure *failure) {
     return r == -EINTR && failure->kind == FAILURE_INTERRUPTED ? 0 : r;
 }
 
-void spares_recall(struct run *run, const struct past *past) {
+void spares_recall(struct run *run, const struct run_history *past) {
     for (size_t i = 0; i < past->replacement_count; i++) {
-        const struct past_replacement *one = &past->replacements[i];
+        const struct run_history_replacement *one = &past->replacements[i];
         struct run_node *node = run_find_node(run, one->node), *by = run_find_node(run, one->by);
         if (!node || !by)
             continue; /* the testbed does not give them any more: what is missing is measured by whom it gives

@@ -4,6 +4,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +16,6 @@
 static int put_bytes(struct run *run, const char *name, int flags, const void *bytes, size_t length,
                      struct failure *failure) {
     cleanup_free char *path = run_path(run, name);
-    if (!path)
-        return failure_memory(failure);
     int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
     int r = file < 0 ? -errno : file_write_all(file, bytes, length);
     if (file >= 0 && close(file) < 0 && r == 0)
@@ -42,7 +41,7 @@ int run_append_file(struct run *run, const char *name, const void *bytes, size_t
 }
 
 char *run_node_folder_of(const struct run_node *node, unsigned part) {
-    return part > 1 ? text_format("nodes/%s/part-%u", node->name, part) : text_format("nodes/%s", node->name);
+    return part > 1 ? xformat("nodes/%s/part-%u", node->name, part) : xformat("nodes/%s", node->name);
 }
 
 char *run_node_folder(const struct run *run, const struct run_node *node) {
@@ -51,11 +50,10 @@ char *run_node_folder(const struct run *run, const struct run_node *node) {
 
 int run_write_node_json(struct run *run, const struct run_node *node, const char *file, const cJSON *value,
                         struct failure *failure) {
-    cleanup_free char *folder = run_node_folder(run, node);
-    cleanup_free char *name = folder ? file_join(folder, file) : NULL;
+    cleanup_free char *folder = run_node_folder(run, node), *name = xformat("%s/%s", folder, file);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 64 << 20);
-    if (!folder || !name || json_print(value, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
+    if (json_print(value, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
         return failure_memory(failure);
     int r = run_make_folder(run, folder, failure);
     return r < 0 ? r : run_write_file(run, name, bytes.bytes, bytes.length, failure);
@@ -81,8 +79,9 @@ int run_sync_files(struct run *run, struct failure *failure) {
     /* A few are synced by name: a machine that measures itself may have much else to write. */
     if (run->unsynced > RUN_UNSYNCED_NAMES)
         r = sync_all(run, failure);
-    for (size_t i = 0; r == 0 && i < run->unsynced && run->unsynced <= RUN_UNSYNCED_NAMES; i++)
-        r = sync_path(run->unsynced_paths[i], failure);
+    else
+        for (size_t i = 0; r == 0 && i < run->unsynced; i++)
+            r = sync_path(run->unsynced_paths[i], failure);
     if (r == 0)
         run_forget_files(run);
     return r;

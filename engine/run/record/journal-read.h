@@ -1,12 +1,12 @@
 /*
- * Reading a journal back (journal.h), entry by entry and in bounded memory: a run's own, to go on with it,
- * and one that came from a stranger. Only whole lines are shown: those that end in a newline, have the right
- * checksum and the sequence number that follows. What lies behind the first line that is none is counted and
- * not shown.
+ * Reading a journal back (journal.h), entry by entry and in bounded memory: a run's own, to resume it, and
+ * one that came from a stranger. Only whole lines are shown: those that end in a newline, have the right
+ * checksum and the sequence number that follows. What lies behind the first line that is not whole is counted
+ * and not shown.
  *
  *     static int take(const struct journal_entry *entry, void *context, struct failure *failure) {
- *         int64_t row;
- *         if (journal_entry_is(entry, "unit") && journal_entry_integer(entry, "row", &row))
+ *         int64_t block;
+ *         if (journal_entry_is(entry, "block-started") && journal_entry_integer(entry, "block", &block))
  *             ...
  *         return 0;
  *     }
@@ -25,36 +25,19 @@
 /* Valid during the call that shows it. Nothing in it ends in NUL. */
 struct journal_entry {
     uint64_t sequence;
-    int64_t wall_ns, monotonic_ns; /* -1 for monotonic_ns: not there (journals of 1.0) */
+    int64_t wall_ns, monotonic_ns;
     const char *event;
     size_t event_length;
-    const char
-        *members; /* what the line has behind its event and before its checksum; for the functions below */
+    const char *line; /* behind the event and before the checksum; for the functions below */
     size_t length;
 };
 
 bool journal_entry_is(const struct journal_entry *entry, const char *event);
 /* False when the member is not there, or is not a whole number of 64 bits. */
 bool journal_entry_integer(const struct journal_entry *entry, const char *key, int64_t *ret);
-/* Any finite number. */
-bool journal_entry_number(const struct journal_entry *entry, const char *key, double *ret);
-/* Unescaped, ended by NUL, cut at SIZE, between two characters; U+FFFD for a NUL inside. False when it is not
- * there, or is no text. */
+/* Unescaped, ended by NUL, cut at SIZE, between two characters. False when the member is not there, or is not
+ * a text. */
 bool journal_entry_text(const struct journal_entry *entry, const char *key, char *buffer, size_t size);
-
-/* All members in one pass, for those who need most of them. *AT is 0 at first. False after the last one, and
- * where the line is no JSON any more. */
-struct journal_member {
-    const char *key; /* as it is written; ours have nothing to unescape */
-    size_t key_length;
-    const char *value; /* as it is written: digits, "text" with its quotes, null */
-    size_t length;
-};
-bool journal_entry_next(const struct journal_entry *entry, size_t *at, struct journal_member *ret);
-bool journal_member_is(const struct journal_member *member, const char *key);
-bool journal_member_integer(const struct journal_member *member, int64_t *ret);
-bool journal_member_number(const struct journal_member *member, double *ret);
-bool journal_member_text(const struct journal_member *member, char *buffer, size_t size);
 
 struct journal_end {
     uint64_t bytes, entries; /* so much is whole lines in sequence */
@@ -68,8 +51,8 @@ typedef int journal_taker(const struct journal_entry *entry, void *context, stru
 int journal_replay(const char *path, journal_taker *take, void *context, struct journal_end *ret,
                    struct failure *failure);
 
-/* The same from wherever READ gets it: it puts at most ROOM bytes into BUFFER and returns how many, 0 at the
- * end, or a negative errno. NAME is for the sentences. */
+/* The same from any source: READ puts at most ROOM bytes into BUFFER and returns how many, 0 at the end, or a
+ * negative errno. NAME is for the sentences. */
 struct journal_source {
     const char *name;
     int64_t (*read)(void *context, char *buffer, size_t room);
@@ -79,11 +62,11 @@ int journal_replay_from(const struct journal_source *source, journal_taker *take
                         struct journal_end *ret, struct failure *failure);
 
 enum {
-    JOURNAL_LINE_BYTES_MOST = 1 << 20, /* without its newline; an entry that is longer is not kept */
+    JOURNAL_LINE_BYTES_MAX = 1 << 20, /* without its newline; an entry that is longer is not kept */
     JOURNAL_TAIL_BYTES = sizeof ",\"crc32c\":\"00000000\"}" - 1,
 };
-/* The checksum as lines have it at their end. */
-void journal_write_tail(uint32_t crc, char tail[static JOURNAL_TAIL_BYTES]);
+/* The checksum as lines have it at their end, ended by NUL. */
+void journal_format_tail(uint32_t crc, char tail[static JOURNAL_TAIL_BYTES + 1]);
 /* Checks one LINE (LENGTH bytes without its newline). True when its checksum is right. */
 bool journal_line_is_whole(const char *line, size_t length);
 

@@ -3,11 +3,11 @@
  * object a line; its last member is the CRC-32C of everything before it, so that a line torn by a crash is
  * known.
  *
- * Entries are gathered in memory and reach the disk with journal_commit, many at a time. Whoever shows the
- * user that a unit is done commits first.
+ * Entries are gathered in memory and reach the disk with journal_commit, many at a time. What the
+ * user is shown was committed before.
  *
- *     journal_begin(journal, "unit");
- *     journal_integer(journal, "row", 12);
+ *     journal_begin(journal, "block-started");
+ *     journal_integer(journal, "block", 12);
  *     journal_end(journal);
  *     ...
  *     r = journal_commit(journal, failure);
@@ -21,29 +21,28 @@
 #include "engine/foundation/failure.h"
 #include "engine/run/record/journal-read.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct journal;
 
 /* Creates the journal PATH, which must not exist. */
 int journal_create(const char *path, struct journal **ret, struct failure *failure);
-/* Goes on with the journal PATH, in which END (journal_replay) was found: it is cut at END->bytes, durably,
- * and the next entry has the number after END->entries. Whoever wants what is cut off keeps it first. */
+/* Continues the journal PATH, in which END (journal_replay) was found: it is cut at END->bytes, durably, and
+ * the next entry has the number after END->entries. A caller that wants what is cut off keeps it first. */
 int journal_open(const char *path, const struct journal_end *end, struct journal **ret,
                  struct failure *failure);
 /* Commits nothing: call journal_commit first. NULL is fine. */
 void journal_close(struct journal *journal);
 
-/* An entry: begin (adds seq, the clocks t and m, and event), members, end. Entries do not nest. */
+/* An entry: begin (adds seq, the clocks t and m, and event), members, end. Entries do not nest. Events and
+ * keys are written as they are: they have nothing that JSON would escape. */
 void journal_begin(struct journal *journal, const char *event);
 void journal_integer(struct journal *journal, const char *key, int64_t value);
 void journal_number(struct journal *journal, const char *key, double value); /* not finite: null */
 void journal_string(struct journal *journal, const char *key,
                     const char *value); /* any bytes; NULL is null */
 void journal_end(struct journal *journal);
-/* An entry with one string member, or none when KEY is NULL. */
+/* An entry with one string member. */
 void journal_note(struct journal *journal, const char *event, const char *key, const char *value);
 
 /* Writes what was gathered and syncs it. On failure (a full disk, say) the file is cut back to its last

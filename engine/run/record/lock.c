@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -34,29 +35,14 @@ static void own_host(char host[static RUN_LOCK_HOST_SIZE]) {
         memcpy(host, "?", 2);
 }
 
-/* Copies the next word of *AT, which is at most SIZE - 1 printable characters; false if there is none. */
-static bool take_word(const char **at, char *word, size_t size) {
-    size_t length = 0;
-    while ((*at)[length] > ' ' && (*at)[length] <= '~')
-        length++;
-    if (length == 0 || length >= size)
-        return false;
-    memcpy(word, *at, length);
-    word[length] = '\0';
-    *at += length;
-    *at += **at == ' ';
-    return true;
-}
-
 /* What is no such text, such as one that is being written now, makes nobody known. */
 static void read_text(int file, struct run_lock_owner *owner) {
-    char text[TEXT_SIZE], pid[NUMBER_TEXT_SIZE];
+    char text[TEXT_SIZE], newline = '\0';
     ssize_t length = pread(file, text, sizeof text - 1, 0);
     text[length > 0 ? length : 0] = '\0';
-    const char *at = text;
-    owner->known = take_word(&at, owner->host, sizeof owner->host) && take_word(&at, pid, sizeof pid) &&
-                   number_parse_int64(pid, strlen(pid), &owner->pid) && owner->pid > 0 &&
-                   take_word(&at, owner->since, sizeof owner->since) && *at == '\n';
+    owner->known = sscanf(text, "%255[!-~] %" SCNd64 " %39[!-~]%c", owner->host, &owner->pid, owner->since,
+                          &newline) == 4 &&
+                   owner->pid > 0 && newline == '\n';
 }
 
 static int write_text(int file) {
@@ -117,10 +103,7 @@ static int lock_file(int file, const char *folder, const char *path, struct fail
 }
 
 int run_lock_take(const char *folder, struct run_lock **ret, struct failure *failure) {
-    cleanup_free char *path = file_join(folder, ".lock");
-    cleanup_free struct run_lock *lock = malloc(sizeof *lock);
-    if (!path || !lock)
-        return failure_memory(failure);
+    cleanup_free char *path = xformat("%s/.lock", folder);
     /* O_NONBLOCK: a FIFO in its place is refused and not waited for. */
     cleanup_close int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     struct stat status;
@@ -134,8 +117,8 @@ int run_lock_take(const char *folder, struct run_lock **ret, struct failure *fai
     r = write_text(file);
     if (r < 0)
         return failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r));
-    lock->file = take_descriptor(file);
-    *ret = take_pointer(lock);
+    *ret = xmalloc(sizeof **ret);
+    (*ret)->file = take_descriptor(file);
     return 0;
 }
 
@@ -149,9 +132,7 @@ void run_lock_free(struct run_lock *lock) {
 }
 
 int run_lock_look(const char *folder, struct run_lock_owner *ret, struct failure *failure) {
-    cleanup_free char *path = file_join(folder, ".lock");
-    if (!path)
-        return failure_memory(failure);
+    cleanup_free char *path = xformat("%s/.lock", folder);
     struct run_lock_owner owner = {0};
     cleanup_close int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat status;

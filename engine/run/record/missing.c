@@ -4,6 +4,7 @@
 
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/campaign/placement.h"
 #include "engine/run/nodes/out.h"
 
@@ -13,69 +14,51 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PENDING_MOST = 1 << 20 }; /* bytes that wait in memory */
+enum { PENDING_MAX = 1 << 20 }; /* bytes that wait in memory */
 
 struct missing {
     struct run *run;
     struct append_file *file; /* NULL: nothing was missing yet */
     uint64_t lines;
-    bool *current; /* a place of the ledger: the nodes have it now */
-    bool *lost;    /* its node is out of the run */
-    bool *whole;   /* ... or came late: blocks that are over may be missing too */
+    const struct run_node **nodes; /* of each place of the ledger, which has it now; NULL: none */
     size_t place_count;
 };
 
 static void clear(struct missing *missing) {
     append_file_close(missing->file);
-    free(missing->current);
-    free(missing->lost);
-    free(missing->whole);
+    free(missing->nodes);
 }
 
 /* ---- Which -----------------------------------------------------------------------------------------------
  */
 
-static int mark_node(struct missing *missing, const struct run_node *node, bool mark) {
-    struct run *run = missing->run;
-    bool shares = node->state != NODE_SPARE && node->state != NODE_REPLACED;
-    size_t count = shares ? placement_count(run, node) : 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t place = placement_place(run, node, i);
-        if (place == SIZE_MAX)
-            return -ENOMEM;
-        if (mark) {
-            missing->current[place] = true;
-            missing->lost[place] = node->out;
-            missing->whole[place] = node->state != NODE_IN;
-        }
-    }
-    return 0;
+static size_t count_places(const struct run *run, const struct run_node *node) {
+    return node->state == NODE_SPARE || node->state == NODE_REPLACED ? 0 : placement_count(run, node);
 }
 
-/* A run that ended early may not have asked the ledger for all places yet. */
-static int find_places(struct missing *missing) {
+static void find_places(struct missing *missing) {
     struct run *run = missing->run;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        r = mark_node(missing, &run->nodes[i], false);
+    /* A run that ended early may not have asked the ledger for all places yet. */
+    for (const struct run_node *node = run->nodes; node < run->nodes + run->node_count; node++)
+        for (size_t i = 0; i < count_places(run, node); i++)
+            placement_place(run, node, i);
     missing->place_count = ledger_place_count(run->ledger);
-    missing->current = calloc(missing->place_count + 1, sizeof *missing->current);
-    missing->lost = calloc(missing->place_count + 1, sizeof *missing->lost);
-    missing->whole = calloc(missing->place_count + 1, sizeof *missing->whole);
-    if (!missing->current || !missing->lost || !missing->whole)
-        return -ENOMEM;
-    for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        r = mark_node(missing, &run->nodes[i], true);
-    return r;
+    missing->nodes = xcalloc(missing->place_count + 1, sizeof *missing->nodes);
+    for (const struct run_node *node = run->nodes; node < run->nodes + run->node_count; node++)
+        for (size_t i = 0; i < count_places(run, node); i++)
+            missing->nodes[placement_place(run, node, i)] = node;
 }
 
-/* Blocks that are over have been measured on the cores that the nodes had then. */
+/* Blocks that are over have been measured on the cores that the nodes had then; but of nodes that are out,
+ * or came late, they may be missing too. */
 static bool is_missing(const struct missing *missing, size_t place, size_t position) {
     const struct run *run = missing->run;
+    const struct run_node *node = missing->nodes[place];
     if (ledger_is_done(run->ledger, place, position) || settling_leaves_out(run, position))
         return false;
-    return (missing->current[place] && (position >= run->reached || missing->whole[place])) ||
-           ledger_has_failed(run->ledger, place, position);
+    if (ledger_has_failed(run->ledger, place, position))
+        return true;
+    return node && (position >= run->reached || node->state != NODE_IN);
 }
 
 /* ---- Why -------------------------------------------------------------------------------------------------
@@ -89,58 +72,51 @@ static const char *find_why(const struct missing *missing, size_t place, size_t 
     const struct run *run = missing->run;
     if (ledger_has_failed(run->ledger, place, position))
         return "failed";
-    return missing->lost[place] ? "lost" : interruptions[run->interrupted];
+    const struct run_node *node = missing->nodes[place];
+    return node && node->out ? "lost" : interruptions[run->interrupted];
 }
 
 /* ---- The table -------------------------------------------------------------------------------------------
  */
 
-static int open_table(struct missing *missing, const char *path, struct failure *failure) {
-    int r = append_file_create(path, &missing->file, failure);
-    if (r == 0 && text_append_string(&missing->file->pending, "row,repetition,order,node,core,why\n") < 0)
-        r = failure_memory(failure);
-    return r;
-}
-
 static int append_line(struct missing *missing, size_t place, size_t position, struct failure *failure) {
     const struct run *run = missing->run;
     const struct design_order *order = run->plan->order;
     const char *node = ledger_place_node(run->ledger, place), *core = ledger_place_core(run->ledger, place);
-    const char *why = find_why(missing, place, position);
     struct text *text = &missing->file->pending;
-    int r = csv_append_int64(text, true, (int64_t)design_order_row(order, position) + 1);
-    r = r < 0 ? r : csv_append_int64(text, false, (int64_t)design_order_repetition(order, position) + 1);
-    r = r < 0 ? r : csv_append_int64(text, false, (int64_t)position + 1);
-    r = r < 0 ? r : csv_append_field(text, false, node, strlen(node));
-    r = r < 0 ? r : csv_append_field(text, false, core, strlen(core));
-    r = r < 0 ? r : csv_append_field(text, false, why, strlen(why));
-    r = r < 0 ? r : text_append_character(text, '\n');
-    missing->lines++;
-    if (r < 0)
+    if (text_printf(text, "%zu,%zu,%zu", design_order_row(order, position) + 1,
+                    design_order_repetition(order, position) + 1, position + 1) < 0 ||
+        csv_append_field(text, false, node, strlen(node)) < 0 ||
+        text_printf(text, ",%s,%s\n", core, find_why(missing, place, position)) < 0)
         return failure_memory(failure);
-    return text->length < PENDING_MOST ? 0 : append_file_commit(missing->file, failure);
+    missing->lines++;
+    return text->length < PENDING_MAX ? 0 : append_file_commit(missing->file, failure);
 }
 
 static int write_table(struct missing *missing, const char *path, struct failure *failure) {
     size_t positions = plan_positions(missing->run->plan);
-    int r = find_places(missing) < 0 ? failure_memory(failure) : 0;
-    for (size_t place = 0; r == 0 && place < missing->place_count; place++)
-        for (size_t position = 0; r == 0 && position < positions; position++) {
+    int r = 0;
+    find_places(missing);
+    for (size_t place = 0; place < missing->place_count; place++)
+        for (size_t position = 0; position < positions; position++) {
             if (!is_missing(missing, place, position))
                 continue;
-            if (!missing->file)
-                r = open_table(missing, path, failure);
+            if (!missing->file) {
+                r = append_file_create(path, &missing->file, failure);
+                if (r == 0)
+                    text_append_string(&missing->file->pending, "row,repetition,order,node,core,why\n");
+            }
             if (r == 0)
                 r = append_line(missing, place, position, failure);
+            if (r < 0)
+                return r;
         }
-    return r == 0 && missing->file ? append_file_commit(missing->file, failure) : r;
+    return missing->file ? append_file_commit(missing->file, failure) : 0;
 }
 
 int run_record_missing(struct run *run, uint64_t *ret, struct failure *failure) {
     cleanup(clear) struct missing missing = {.run = run};
     cleanup_free char *path = run_path(run, "results/missing.csv");
-    if (!path)
-        return failure_memory(failure);
     if (unlink(path) < 0 && errno != ENOENT) /* of an earlier part, or try */
         return failure_set(failure, -errno, "cannot remove '%s': %s", path, strerror(errno));
     int r = write_table(&missing, path, failure);

@@ -20,15 +20,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static int write_file(struct run *run, const char *name, const char *bytes, size_t length,
-                      struct failure *failure) {
+static int write_file(struct run *run, const char *name, const struct text *bytes, struct failure *failure) {
     cleanup_free char *path = run_path(run, name);
-    return path ? file_replace(path, bytes, length, 0666, failure) : failure_memory(failure);
+    return file_replace(path, bytes->bytes, bytes->length, 0666, failure);
 }
 
 static int write_json(struct run *run, const char *name, const cJSON *value, struct failure *failure) {
     cleanup_free char *path = run_path(run, name);
-    return path ? run_write_json(path, value, failure) : failure_memory(failure);
+    return value ? run_write_json(path, value, failure) : failure_memory(failure);
 }
 
 /* ---- datapackage.json ------------------------------------------------------------------------------------
@@ -57,7 +56,7 @@ static const struct archive_column state_columns[] = {
     {"state.temperature", ARCHIVE_NUMBER, "Cel", ARCHIVE_ROLE_COVARIATE, "temperature",
      "of the hottest package at the unit's end; empty where it is not known"},
     {"state.flags", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "flags",
-     "gates that the unit did not pass, parted by semicolons"},
+     "gates that the unit did not pass, separated by semicolons"},
 };
 enum {
     UNIT_COLUMNS = sizeof unit_columns / sizeof *unit_columns,
@@ -81,16 +80,13 @@ static struct archive_column response_column(const struct experiment_response *r
 
 /* Describes the further tables that are there in TABLES, *COUNT so far: some columns of RESULTS, and their
  * own, in COLUMNS, which has room for them. */
-static int describe_tables(const struct run *run, const struct archive_column *results,
-                           struct archive_column *columns, struct archive_table *tables, size_t *count,
-                           struct failure *failure) {
+static void describe_tables(const struct run *run, const struct archive_column *results,
+                            struct archive_column *columns, struct archive_table *tables, size_t *count) {
     const struct experiment *experiment = run->experiment;
     for (const struct experiment_table *table = experiment->tables;
          table < experiment->tables + experiment->table_count; table++) {
         cleanup_free char *path = run_path(run, table->file);
-        if (!path)
-            return failure_memory(failure);
-        if (access(path, F_OK) < 0)
+        if (!file_exists(path))
             continue;
         struct archive_table *described = &tables[(*count)++];
         *described = (struct archive_table){table->file, table->description, columns, 0};
@@ -101,19 +97,16 @@ static int describe_tables(const struct run *run, const struct archive_column *r
             columns[described->column_count++] = response_column(&table->columns[i]);
         columns += described->column_count;
     }
-    return 0;
 }
 
-static const struct archive_column missing_columns[] = {
-    {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "row", "line of design.csv, from 1"},
-    {"repetition", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "repetition", "of the row, from 1"},
-    {"order", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "order", "position in the order of measurement, from 1"},
-    {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "node", "host name"},
-    {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "core", "number of the logical CPU, or all"},
-    {"why", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "why",
-     "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, or stopped (the run "
-     "failed)"},
-};
+static const struct archive_column why_column = {
+    "why",
+    ARCHIVE_STRING,
+    "",
+    ARCHIVE_ROLE_COVARIATE,
+    "why",
+    "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, or stopped (the run "
+    "failed)"};
 
 int run_record_columns(struct run *run, bool missing, struct failure *failure) {
     const struct experiment *experiment = run->experiment;
@@ -131,6 +124,9 @@ int run_record_columns(struct run *run, bool missing, struct failure *failure) {
     for (size_t i = 0; i < responses; i++)
         columns[UNIT_COLUMNS + of_design + i] = response_column(&experiment->responses[i]);
     memcpy(columns + count - STATE_COLUMNS, state_columns, sizeof state_columns);
+    /* row, repetition, order, node, core */
+    const struct archive_column missing_columns[] = {unit_columns[0], unit_columns[1], unit_columns[2],
+                                                     unit_columns[5], unit_columns[6], why_column};
     struct archive_column settled[SETTLING_COLUMNS];
     settling_columns(run->plan, settled);
     struct archive_table tables[4 + EXPERIMENT_TABLES_MOST] = {
@@ -148,36 +144,29 @@ int run_record_columns(struct run *run, bool missing, struct failure *failure) {
     if (run->settling)
         tables[table_count++] = (struct archive_table){
             "results/repeat.csv", "how well each row of the design is known", settled, SETTLING_COLUMNS};
-    int r = describe_tables(run, columns, columns + count, tables, &table_count, failure);
-    if (r < 0)
-        return r;
+    describe_tables(run, columns, columns + count, tables, &table_count);
     cleanup_free char *path = run_path(run, "datapackage.json");
-    if (!path)
-        return failure_memory(failure);
     return archive_write_datapackage(path, run->campaign->name, tables, table_count, failure);
 }
 
 /* ---- Inputs */
 
-static int record_resolved(struct run *run, struct failure *failure) {
-    cleanup(json_cleanup) cJSON *object = plan_resolve(run->plan);
-    return object ? write_json(run, "campaign.resolved.json", object, failure) : failure_memory(failure);
-}
-
 static int record_design(struct run *run, struct failure *failure) {
-    int r = record_resolved(run, failure);
-    if (r == 0 && run->plan->design->column_count > 0) {
-        struct text table;
-        text_init(&table, 1 << 30);
-        r = design_append(run->plan->design, NULL, &table, failure);
-        if (r == 0)
-            r = write_file(run, "design.csv", table.bytes, table.length, failure);
-        text_clear(&table);
-    }
-    return r;
+    cleanup(json_cleanup) cJSON *resolved = plan_resolve(run->plan);
+    int r = write_json(run, "campaign.resolved.json", resolved, failure);
+    if (r < 0 || run->plan->design->column_count == 0)
+        return r;
+    cleanup(text_clear) struct text table;
+    text_init(&table, 1 << 30);
+    r = design_append(run->plan->design, NULL, &table, failure);
+    return r < 0 ? r : write_file(run, "design.csv", &table, failure);
 }
 
 int run_record_plan(struct run *run, struct failure *failure) {
+    /* It may have other rows; no place has measured any yet. */
+    ledger_free(run->ledger);
+    run->ledger = ledger_new(plan_positions(run->plan));
+    run->units = ledger_totals(run->ledger);
     int r = record_design(run, failure);
     if (r == 0)
         r = run_commit(run, failure);
@@ -185,8 +174,7 @@ int run_record_plan(struct run *run, struct failure *failure) {
 }
 
 int run_record_inputs(struct run *run, struct failure *failure) {
-    int r =
-        write_file(run, "campaign.yaml", run->campaign->bytes.bytes, run->campaign->bytes.length, failure);
+    int r = write_file(run, "campaign.yaml", &run->campaign->bytes, failure);
     if (r == 0)
         r = record_design(run, failure);
     if (r == 0)
@@ -250,7 +238,7 @@ static void add_phases(const struct run *run, cJSON *object) {
     }
 }
 
-static void add_part(cJSON *parts, const struct past_part *part) {
+static void add_part(cJSON *parts, const struct run_history_part *part) {
     char when[CLOCK_TEXT_SIZE];
     cJSON *item = json_add_object(parts, NULL);
     json_add_string(item, "started", clock_format(part->started_ns, when));
@@ -265,10 +253,10 @@ static void add_parts(const struct run *run, cJSON *object) {
     cJSON *parts = json_add_array(object, "parts");
     for (size_t i = 0; i < run->past.part_count; i++)
         add_part(parts, &run->past.parts[i]);
-    struct past_part own = {.started_ns = run->part_started_ns,
-                            .ended_ns = run->ended_ns,
-                            .units_done = run->units->done - run->units_before,
-                            .engine = ASSAY_VERSION};
+    struct run_history_part own = {.started_ns = run->part_started_ns,
+                                   .ended_ns = run->ended_ns,
+                                   .units_done = run->units->done - run->units_before,
+                                   .engine = ASSAY_VERSION};
     snprintf(own.status, sizeof own.status, "%s", run_status(run));
     add_part(parts, &own);
 }
@@ -285,27 +273,42 @@ static void add_outcome(const struct run *run, cJSON *object) {
     json_add_string(object, "ended", run->ended_ns ? clock_format(run->ended_ns, when) : NULL);
 }
 
-/* Members that are there only when there is something to say. */
-static void add_nodes_out(const struct run *run, cJSON *object) {
-    for (size_t i = 0; i < run->node_count; i++) {
-        const struct run_node *node = &run->nodes[i];
-        if (!node->out)
-            continue;
-        cJSON *array = cJSON_GetObjectItemCaseSensitive(object, "nodes_out");
-        cJSON *item = json_add_object(array ? array : json_add_array(object, "nodes_out"), NULL);
-        json_add_string(item, "node", node->name);
-        json_add_string(item, "why", node->out);
-        json_add_string(item, "sentence", node->out_sentence);
-        json_add_boolean(item, "replaced", node->state == NODE_REPLACED);
+/* A new item of the array KEY, which is there only when it has any. */
+static cJSON *add_item(cJSON *object, const char *key) {
+    cJSON *array = cJSON_GetObjectItemCaseSensitive(object, key);
+    return json_add_object(array ? array : json_add_array(object, key), NULL);
+}
+
+static void add_nodes(const struct run *run, cJSON *object) {
+    cJSON *nodes = json_add_array(object, "nodes");
+    for (const struct run_node *node = run->nodes; node < run->nodes + run->node_count; node++) {
+        if (node->state != NODE_SPARE)
+            json_add_string(nodes, NULL, node->name);
+        if (node->out) {
+            cJSON *item = add_item(object, "nodes_out");
+            json_add_string(item, "node", node->name);
+            json_add_string(item, "why", node->out);
+            json_add_string(item, "sentence", node->out_sentence);
+            json_add_boolean(item, "replaced", node->state == NODE_REPLACED);
+        }
+        if (node->slow) {
+            cJSON *item = add_item(object, "slow_nodes");
+            json_add_string(item, "node", node->name);
+            json_add_string(item, "sentence", node->slow);
+        }
     }
-    for (size_t i = 0; i < run->node_count; i++) {
-        if (!run->nodes[i].slow)
-            continue;
-        cJSON *array = cJSON_GetObjectItemCaseSensitive(object, "slow_nodes");
-        cJSON *item = json_add_object(array ? array : json_add_array(object, "slow_nodes"), NULL);
-        json_add_string(item, "node", run->nodes[i].name);
-        json_add_string(item, "sentence", run->nodes[i].slow);
-    }
+}
+
+static void add_counts(const struct run *run, cJSON *object) {
+    cJSON *counts = json_add_object(object, "counts");
+    json_add_uint64(counts, "rows", run->plan->design->row_count);
+    json_add_uint64(counts, "units_planned", run->units_planned);
+    json_add_uint64(counts, "units_done", run->units->done);
+    json_add_uint64(counts, "units_failed", run->units->failed);
+    json_add_uint64(counts, "units_flagged", run->units->flagged);
+    json_add_uint64(counts, "units_repeated", run->units->repeated);
+    if (run->settling)
+        json_add_uint64(counts, "rows_settled", settling_count(run));
 }
 
 int run_record_run(struct run *run, struct failure *failure) {
@@ -322,20 +325,8 @@ int run_record_run(struct run *run, struct failure *failure) {
     add_outcome(run, object);
     plan_add_seed(run->plan, object);
     settling_resolve(run->plan, object);
-    cJSON *counts = json_add_object(object, "counts");
-    json_add_uint64(counts, "rows", run->plan->design->row_count);
-    json_add_uint64(counts, "units_planned", run->units_planned);
-    json_add_uint64(counts, "units_done", run->units->done);
-    json_add_uint64(counts, "units_failed", run->units->failed);
-    json_add_uint64(counts, "units_flagged", run->units->flagged);
-    json_add_uint64(counts, "units_repeated", run->units->repeated);
-    if (run->settling)
-        json_add_uint64(counts, "rows_settled", settling_count(run));
-    cJSON *nodes = json_add_array(object, "nodes");
-    for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].state != NODE_SPARE)
-            json_add_string(nodes, NULL, run->nodes[i].name);
-    add_nodes_out(run, object);
+    add_counts(run, object);
+    add_nodes(run, object);
     json_add_string(object, "testbed", run->campaign->testbed.backend->name);
     cJSON *experiment = json_add_object(object, "experiment");
     json_add_string(experiment, "name", run->experiment->name);
@@ -353,23 +344,6 @@ int run_record_run(struct run *run, struct failure *failure) {
 /* ---- seal ------------------------------------------------------------------------------------------------
  */
 
-/* Without spares that nobody needed. */
-static size_t count_nodes(const struct run *run) {
-    size_t count = 0;
-    for (size_t i = 0; i < run->node_count; i++)
-        count += run->nodes[i].state != NODE_SPARE;
-    return count;
-}
-
-/* The command line as people type it. */
-static char *describe_command(const struct run *run) {
-    struct text line;
-    text_init(&line, 64 << 10);
-    if (run->request->command)
-        experiment_command_describe((char *const *)run->request->command, &line);
-    return text_take(&line);
-}
-
 /* What the engine itself cost, beside the agents': a measured machine that it shares should know. */
 static void record_own_cost(struct run *run) {
     struct rusage usage;
@@ -384,15 +358,22 @@ static void record_own_cost(struct run *run) {
     journal_end(run->journal);
 }
 
-int run_seal_folder(struct run *run, const char *folder, const char *target,
-                    char sha256[static HASH_HEX_SIZE], struct failure *failure) {
+/* "dgemm on 12 nodes", without spares that nobody needed. */
+static char *describe_title(const struct run *run) {
+    size_t nodes = 0;
+    for (size_t i = 0; i < run->node_count; i++)
+        nodes += run->nodes[i].state != NODE_SPARE;
+    return nodes == 1 ? xformat("%s on %s", run->campaign->name, run->nodes[0].name)
+                      : xformat("%s on %zu nodes", run->campaign->name, nodes);
+}
+
+static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
-    cleanup_free char *command = describe_command(run);
-    size_t nodes = count_nodes(run);
-    cleanup_free char *title = nodes == 1 ? text_format("%s on %s", run->campaign->name, run->nodes[0].name)
-                                          : text_format("%s on %zu nodes", run->campaign->name, nodes);
-    if (!command || !title)
-        return failure_memory(failure);
+    cleanup_free char *title = describe_title(run);
+    cleanup(text_clear) struct text command; /* as people type it */
+    text_init(&command, 64 << 10);
+    if (run->request->command)
+        experiment_command_describe((char *const *)run->request->command, &command);
     struct archive_description description = {
         .name = title,
         .text = run->campaign->description ? run->campaign->description
@@ -402,13 +383,13 @@ int run_seal_folder(struct run *run, const char *folder, const char *target,
         .status = run_status(run),
         .error = run->failed ? failure_describe(&run->why, sentence, sizeof sentence) : NULL,
         .started_ns = run->started_ns,
-        .ended_ns = run->ended_ns ? run->ended_ns : clock_wall_ns(),
+        .ended_ns = run->ended_ns,
         .run_id = run->id,
         .engine_version = ASSAY_VERSION,
-        .command = command,
+        .command = command.bytes,
         .agent = run->campaign->author,
     };
-    return archive_seal(folder, target, &description, sha256, failure);
+    return archive_seal(run->folder, run->archive, &description, sha256, failure);
 }
 
 int run_phase_seal(struct run *run, struct failure *failure) {
@@ -427,6 +408,7 @@ int run_phase_seal(struct run *run, struct failure *failure) {
     journal_integer(run->journal, "units_failed", (int64_t)run->units->failed);
     journal_integer(run->journal, "units_missing", (int64_t)missing);
     journal_end(run->journal);
+    char sha256[HASH_HEX_SIZE];
     r = run_commit(run, failure);
     if (r == 0)
         r = settling_record(run, failure);
@@ -434,10 +416,8 @@ int run_phase_seal(struct run *run, struct failure *failure) {
         r = software_write(run, failure);
     if (r == 0)
         r = run_record_run(run, failure);
-    if (r < 0)
-        return r;
-    char sha256[HASH_HEX_SIZE];
-    r = run_seal_folder(run, run->folder, run->archive, sha256, failure);
+    if (r == 0)
+        r = seal_folder(run, sha256, failure);
     if (r < 0)
         return r;
     const struct run_observer *observer = &run->request->observer;

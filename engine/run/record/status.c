@@ -6,7 +6,6 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/run/campaign/experiment-command.h"
-#include "engine/run/record/story.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,11 +39,7 @@ static enum run_condition condition_called(const char *name) {
 void run_status_free(struct run_status *status) {
     if (!status)
         return;
-    for (size_t i = 0; i < status->node_count; i++) {
-        free(status->nodes[i]->name);
-        free(status->nodes[i]->sentence);
-        free(status->nodes[i]);
-    }
+    run_history_clear(&status->history);
     free(status->nodes);
     free(status->path);
     free(status->folder);
@@ -58,50 +53,35 @@ void run_status_cleanup(struct run_status **status) {
     run_status_free(*status);
 }
 
-/* PATH without the slashes at its end. */
-static char *trimmed(const char *path) {
+static struct run_status *new_status(const char *path) {
+    struct run_status *status = xcalloc(1, sizeof *status);
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
         length--;
-    return strndup(path, length);
-}
-
-static struct run_status *new_status(const char *path) {
-    struct run_status *status = calloc(1, sizeof *status);
-    if (!status)
-        return NULL;
+    status->path = xstrndup(path, length);
     status->part = 1;
     status->rate = NAN;
     status->seconds_left = -1;
-    status->path = trimmed(path);
-    if (!status->path) {
-        free(status);
-        return NULL;
-    }
     return status;
 }
 
 /* ---- Where things are -------------------------------------------------------------------------- */
 
 bool run_status_is_run(const char *folder) {
-    cleanup_free char *journal = file_join(folder, "journal.jsonl");
-    return journal && file_exists(journal);
+    cleanup_free char *journal = xformat("%s/journal.jsonl", folder);
+    return file_exists(journal);
 }
 
 char *run_status_folder_of(const char *path) {
     size_t length = strlen(path);
     if (length < 5 || strcmp(path + length - 4, ".zip") != 0)
         return NULL;
-    char *folder = strndup(path, length - 4);
-    if (!folder || run_status_is_run(folder))
+    char *folder = xstrndup(path, length - 4), *dash = strrchr(folder, '-');
+    if (run_status_is_run(folder) || !dash || dash == folder || !dash[1] ||
+        dash[1 + strspn(dash + 1, "0123456789")])
         return folder;
-    size_t digits = length - 4;
-    while (digits > 1 && folder[digits - 1] >= '0' && folder[digits - 1] <= '9')
-        digits--;
-    if (digits == length - 4 || folder[digits - 1] != '-')
-        return folder;
-    cleanup_free char *shorter = strndup(folder, digits - 1);
-    if (!shorter || !run_status_is_run(shorter))
+    cleanup_free char *shorter = xstrndup(folder, (size_t)(dash - folder));
+    if (!run_status_is_run(shorter))
         return folder;
     free(folder);
     return take_pointer(shorter);
@@ -114,11 +94,10 @@ static int take_first(const struct journal_entry *entry, void *context, struct f
 }
 
 int64_t run_status_begun_ns(const char *folder) {
-    cleanup_free char *journal = file_join(folder, "journal.jsonl");
+    cleanup_free char *journal = xformat("%s/journal.jsonl", folder);
     struct journal_end end;
     int64_t wall_ns = 0;
-    if (journal)
-        journal_replay(journal, take_first, &wall_ns, &end, NULL);
+    journal_replay(journal, take_first, &wall_ns, &end, NULL);
     return wall_ns;
 }
 
@@ -129,74 +108,88 @@ static int find_archive(const char *folder, int64_t part, char **ret, struct fai
     cleanup_free char *real = realpath(folder, NULL);
     if (!real)
         return failure_set(failure, -errno, "cannot resolve '%s': %s", folder, strerror(errno));
-    const char *name = file_base_name(real), *last = file_base_name(folder);
-    cleanup_free char *shown = strcmp(name, last) == 0 ? strdup(folder) : strdup(real);
-    cleanup_free char *first = shown ? text_format("%s.zip", shown) : NULL,
-                      *later = shown ? text_format("%s-%" PRId64 ".zip", shown, part) : NULL;
-    if (!first || !later)
-        return failure_memory(failure);
+    const char *shown = strcmp(file_base_name(real), file_base_name(folder)) == 0 ? folder : real;
+    cleanup_free char *first = xformat("%s.zip", shown), *later = xformat("%s-%" PRId64 ".zip", shown, part);
     *ret = file_exists(later) ? take_pointer(later) : file_exists(first) ? take_pointer(first) : NULL;
     return 0;
 }
 
 /* ---- What to do next --------------------------------------------------------------------------- */
 
-/* "assay VERB PATH", PATH quoted where a shell needs it. */
-static char *command_for(const char *verb, const char *path) {
+/* PATH is quoted where a shell needs it. */
+static char *resume_command(const char *path) {
     struct text text;
     text_init(&text, 64 << 10);
-    char *words[] = {(char *)"assay", (char *)verb, (char *)path, NULL};
-    if (experiment_command_describe(words, &text) < 0)
-        text_clear(&text);
+    char *words[] = {(char *)"assay", (char *)"resume", (char *)path, NULL};
+    experiment_command_describe(words, &text);
     return text_take(&text);
 }
 
 static bool can_resume(const struct run_status *status) {
-    cleanup_free char *inputs = status->folder ? file_join(status->folder, "inputs.json") : NULL;
-    return inputs && file_exists(inputs) && status->journal_bytes > 0;
+    cleanup_free char *inputs = xformat("%s/inputs.json", status->folder);
+    return file_exists(inputs) && status->journal_bytes > 0;
 }
 
-static char *say_left(const struct run_status *status) {
+static char *describe_left(const struct run_status *status) {
     if (!status->is_planned)
-        return strdup("");
+        return xstrdup("");
     if (status->left + status->failed == 0)
-        return strdup(": all units are done, and left to be sealed");
+        return xstrdup(": all units are done, and left to be sealed");
     /* One that was replaced is out, too: then what is left is its spare's, which may be lost in turn. */
-    return text_format(
-        ": %" PRIu64 " of %" PRIu64 " units are left%s", status->left + status->failed, status->planned,
-        status->nodes_out > 0 ? "; --spares names others for nodes that are gone for good" : "");
+    return xformat(": %" PRIu64 " of %" PRIu64 " units are left%s", status->left + status->failed,
+                   status->planned,
+                   status->nodes_out > 0 ? "; --spares names others for nodes that are gone for good" : "");
 }
 
-static int advise(struct run_status *status, struct failure *failure) {
+static void advise(struct run_status *status) {
     bool whole = status->is_planned && status->left == 0 && status->failed == 0;
+    const char *next = NULL;
     if (status->condition == RUN_IS_RUNNING)
-        status->next = strdup("nothing: it is running");
+        next = "nothing: it is running";
     else if (status->condition == RUN_IS_COMPLETED || (whole && status->archive))
-        status->next = strdup("nothing: what it measured is sealed");
+        next = "nothing: what it measured is sealed";
     else if (!status->folder)
-        status->next = strdup("nothing: the run's folder is gone, so that it cannot be resumed");
+        next = "nothing: the run's folder is gone, so that it cannot be resumed";
     else if (!can_resume(status))
-        status->next = strdup("run the campaign again: this run does not have what it takes to be resumed");
-    else if ((status->command = command_for("resume", status->folder))) {
-        cleanup_free char *left = say_left(status);
-        status->next = left ? text_format("`%s` goes on with it%s", status->command, left) : NULL;
+        next = "run the campaign again: this run does not have what it takes to be resumed";
+    if (next) {
+        status->next = xstrdup(next);
+        return;
     }
-    return status->next ? 0 : failure_memory(failure);
+    cleanup_free char *left = describe_left(status);
+    status->command = resume_command(status->folder);
+    status->next = xformat("`%s` continues it%s", status->command, left);
 }
 
-/* ---- From a folder ----------------------------------------------------------------------------- */
+/* ---- From a journal ---------------------------------------------------------------------------- */
 
-static void count_nodes(struct run_status *status) {
-    for (size_t i = 0; i < status->node_count; i++) {
-        const struct run_status_node *node = status->nodes[i];
-        status->nodes_out_of_reach += node->condition == RUN_NODE_OUT_OF_REACH;
-        status->nodes_lost += node->condition == RUN_NODE_LOST;
-        status->nodes_out += node->condition == RUN_NODE_OUT;
-        status->nodes_slow += node->slow;
-    }
+static void add_node(struct run_status *status, struct run_history_node *node) {
+    status->nodes[status->node_count++] = node;
+    status->nodes_out_of_reach += node->condition == RUN_NODE_OUT_OF_REACH;
+    status->nodes_lost += node->condition == RUN_NODE_LOST;
+    status->nodes_out += node->condition == RUN_NODE_OUT;
+    status->nodes_slow += node->slow;
 }
 
-/* The time since the last unit ended counts where our clock is the run's. */
+/* What the history has beyond run.json: which part it is of, what became of nodes and blocks. */
+static void take_history(struct run_status *status) {
+    const struct run_history *history = &status->history;
+    status->journal_bytes = history->journal.bytes;
+    status->journal_torn_bytes = history->journal.file_bytes - history->journal.bytes;
+    status->journal_whole_after = history->journal.whole_after;
+    if (history->part_count == 0)
+        return;
+    clock_format(history->parts[history->part_count - 1].ended_ns, status->last_entry);
+    status->part = (int64_t)history->part_count;
+    status->blocks_done = (uint64_t)history->blocks_done;
+    status->rate = run_history_rate(history);
+    status->nodes = xcalloc(history->node_count + 1, sizeof *status->nodes);
+    for (size_t i = 0; i < history->node_count; i++)
+        if (history->nodes[i]->part == history->part_count)
+            add_node(status, history->nodes[i]);
+}
+
+/* The time since units last ended counts where our clock is the run's. */
 static double seconds_since(const struct run_status *status, int64_t monotonic_ns) {
     char host[RUN_LOCK_HOST_SIZE] = "";
     int64_t now = clock_monotonic_ns();
@@ -206,55 +199,55 @@ static double seconds_since(const struct run_status *status, int64_t monotonic_n
     return (double)(now - monotonic_ns) / 1e9;
 }
 
-static void estimate(struct run_status *status, const struct run_story *story) {
-    status->rate = run_story_rate(story);
-    if (status->condition != RUN_IS_RUNNING || !story->measuring || !status->is_planned)
-        return;
-    if (status->left == 0) {
-        status->seconds_left = 0;
-        return;
-    }
+static double estimate(const struct run_status *status) {
+    const struct run_history *history = &status->history;
+    if (status->condition != RUN_IS_RUNNING || !history->measuring || !status->is_planned)
+        return -1;
+    if (status->left == 0)
+        return 0;
     if (isnan(status->rate))
-        return;
-    double seconds = (double)status->left / status->rate - seconds_since(status, story->last_unit_ns);
-    status->seconds_left = seconds > 0 ? seconds : 0;
+        return -1;
+    double seconds = (double)status->left / status->rate -
+                     seconds_since(status, history->commits[history->commit_count - 1].monotonic_ns);
+    return seconds > 0 ? seconds : 0;
 }
 
-static void judge(struct run_status *status, const struct run_story *story) {
+static void count_left(struct run_status *status) {
     uint64_t ended = status->done + status->failed;
     status->left = status->planned > ended ? status->planned - ended : 0;
-    bool sealed = story->sealed[0] && status->archive;
-    status->condition = status->owner.held ? RUN_IS_RUNNING
-                        : sealed           ? condition_called(story->sealed)
-                                           : RUN_IS_STOPPED;
-    if (status->condition == RUN_IS_RUNNING || !sealed)
-        status->ended[0] = '\0';
-    else
-        status->phase[0] = '\0';
-    if (status->condition != RUN_IS_RUNNING)
-        status->block = 0;
-    else /* its last line is being written */
-        status->journal_torn_bytes = 0;
-    count_nodes(status);
-    estimate(status, story);
 }
 
-/* Journals before 1.3 do not say how many units there are; run.json does once the run is sealed. */
-static void look_up_planned(struct run_status *status) {
-    cleanup_free char *path = file_join(status->folder, "run.json");
-    struct document *document = NULL;
-    if (!path || document_read_json(path, &document, NULL) < 0)
-        return;
-    const struct document_node *counts = document_get(document->root, "counts");
-    const struct document_node *planned = document_get(counts, "units_planned");
-    uint64_t units = 0;
-    if (planned && planned->text && number_parse_uint64(planned->text, strlen(planned->text), &units) &&
-        units > 0) {
-        status->is_planned = true;
-        status->planned = units;
+/* All the rest, of a folder, which has no other record that is up to date. */
+static void take_rest(struct run_status *status) {
+    const struct run_history *history = &status->history;
+    snprintf(status->name, sizeof status->name, "%s", history->campaign);
+    snprintf(status->run_id, sizeof status->run_id, "%s", history->run_id);
+    snprintf(status->last_error, sizeof status->last_error, "%s", history->error);
+    clock_format(history->parts[0].started_ns, status->started);
+    if (history->deadline_ns)
+        clock_format(history->deadline_ns, status->deadline);
+    status->is_planned = history->planned > 0;
+    status->planned = (uint64_t)history->planned;
+    status->done = (uint64_t)history->units_done;
+    status->failed = (uint64_t)history->units_failed;
+    status->flagged = (uint64_t)history->lines_flagged;
+    status->repeated = (uint64_t)history->units_repeated;
+    count_left(status);
+    if (status->owner.held) {
+        status->condition = RUN_IS_RUNNING;
+        status->block = (uint64_t)history->block;
+        status->journal_torn_bytes = 0; /* its last line is being written */
     }
-    document_free(document);
+    if (status->condition == RUN_IS_STOPPED && history->sealed_as[0] && status->archive) {
+        status->condition = condition_called(history->sealed_as);
+        memcpy(status->ended, status->last_entry, sizeof status->ended); /* with its last entry */
+    } else {
+        snprintf(status->phase, sizeof status->phase, "%s", history->phase);
+    }
+    status->seconds_left = estimate(status);
 }
+
+/* ---- From a folder ----------------------------------------------------------------------------- */
 
 /* A journal that no entry of was written yet: a run that begins, or that died as it began. */
 static int name_by_folder(struct run_status *status, struct failure *failure) {
@@ -262,57 +255,45 @@ static int name_by_folder(struct run_status *status, struct failure *failure) {
     if (!real)
         return failure_set(failure, -errno, "cannot resolve '%s': %s", status->folder, strerror(errno));
     snprintf(status->name, sizeof status->name, "%s", file_base_name(real));
+    status->condition = status->owner.held ? RUN_IS_RUNNING : RUN_IS_STOPPED;
     return 0;
 }
 
 /* What was read is shown, so it must survive a power cut: an engine has written its last entries before it
  * syncs them. Where this fails (a read-only file system, say) there is nothing that could be done better. */
-static void sync_journal(const char *path) {
+static void sync_journal(const char *folder) {
+    cleanup_free char *path = xformat("%s/journal.jsonl", folder);
     cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (file >= 0)
         (void)fdatasync(file);
 }
 
-static int read_journal(struct run_status *status, struct run_story *story, const char *path,
-                        struct failure *failure) {
-    struct journal_end end;
-    int r = journal_replay(path, run_story_take, story, &end, failure);
-    if (r < 0)
-        return failure_prefix(failure, "'%s' is no journal of a run", path);
-    sync_journal(path);
-    if (end.entries == 0 && end.file_bytes > 0)
-        return failure_input(failure, NULL, 0, 0, "'%s' is no journal of a run: its first line is not whole",
-                             path);
-    status->journal_bytes = end.bytes;
-    status->journal_torn_bytes = end.file_bytes - end.bytes;
-    status->journal_whole_after = end.whole_after;
-    if (end.entries == 0)
-        return name_by_folder(status, failure);
-    clock_format(story->last_entry_ns, status->last_entry);
-    if (!status->is_planned)
-        look_up_planned(status);
-    return run_story_count_units(story, path, failure);
-}
-
 static int read_folder(const char *path, struct run_status **ret, struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *status = new_status(path);
-    cleanup(run_story_clear) struct run_story story = {.status = status, .last_unit_ns = -1};
-    cleanup_free char *journal = status ? file_join(path, "journal.jsonl") : NULL;
-    if (!journal || !(status->folder = strdup(status->path)))
-        return failure_memory(failure);
+    status->folder = xstrdup(status->path);
+    status->condition = RUN_IS_STOPPED;
     /* The lock first: a run that ends meanwhile is then seen as running, and not as one that died. */
     int r = run_lock_look(path, &status->owner, failure);
     if (r == 0)
-        r = read_journal(status, &story, journal, failure);
-    if (r == 0)
-        r = find_archive(status->folder, status->part, &status->archive, failure);
+        r = run_history_read(path, NULL, &status->history, failure);
     if (r < 0)
         return r;
-    judge(status, &story);
-    r = advise(status, failure);
-    if (r == 0)
-        *ret = take_pointer(status);
-    return r;
+    sync_journal(path);
+    const struct journal_end *journal = &status->history.journal;
+    if (journal->entries == 0 && journal->file_bytes > 0)
+        return failure_input(failure, NULL, 0, 0,
+                             "'%s/journal.jsonl' is no journal of a run: its first line is not whole", path);
+    take_history(status);
+    r = find_archive(status->folder, status->part, &status->archive, failure);
+    if (r == 0 && journal->entries == 0)
+        r = name_by_folder(status, failure);
+    else if (r == 0)
+        take_rest(status);
+    if (r < 0)
+        return r;
+    advise(status);
+    *ret = take_pointer(status);
+    return 0;
 }
 
 /* ---- From an archive --------------------------------------------------------------------------- */
@@ -340,108 +321,72 @@ static void take_record(struct run_status *status, const struct archive_reader *
     status->failed = count_called(archive, "units_failed");
     status->flagged = count_called(archive, "units_flagged");
     status->repeated = count_called(archive, "units_repeated");
-    uint64_t ended = status->done + status->failed;
-    status->left = status->planned > ended ? status->planned - ended : 0;
+    count_left(status);
     /* A run that failed before it knew says 0. */
     status->is_planned = status->planned > 0 || status->condition == RUN_IS_COMPLETED;
 }
 
-static int take_nodes(struct run_status *status, const struct archive_reader *archive,
-                      struct failure *failure) {
+static void take_nodes(struct run_status *status, const struct archive_reader *archive) {
     const struct document_node *nodes = document_get(archive_run(archive)->root, "nodes");
     if (!nodes || nodes->kind != DOCUMENT_SEQUENCE)
-        return 0;
+        return;
+    free(status->nodes);
     status->nodes = xcalloc(nodes->count + 1, sizeof *status->nodes);
-    for (size_t i = 0; i < nodes->count; i++) {
-        struct run_status_node *node = calloc(1, sizeof *node);
-        if (!node || !(node->name = strdup(nodes->items[i]->text ? nodes->items[i]->text : "?"))) {
-            free(node);
-            return failure_memory(failure);
-        }
-        status->nodes[status->node_count++] = node;
-    }
-    return 0;
+    for (size_t i = 0; i < nodes->count; i++)
+        add_node(status, run_history_find_node(&status->history,
+                                               nodes->items[i]->text ? nodes->items[i]->text : "?"));
 }
 
-static int take_archive(const char *path, struct archive_reader *archive, struct run_status **ret,
-                        struct failure *failure) {
-    cleanup(run_status_cleanup) struct run_status *status = new_status(path);
-    if (!status || !(status->archive = strdup(path)))
-        return failure_memory(failure);
-    take_record(status, archive);
-    int r = take_nodes(status, archive, failure);
-    if (r == 0)
-        r = advise(status, failure);
-    if (r == 0)
-        *ret = take_pointer(status);
-    return r;
-}
-
-int run_status_read_archive(const char *path, struct run_status **ret, struct failure *failure) {
-    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    int r = archive_open(path, &archive, failure);
-    return r < 0 ? r : take_archive(path, archive, ret, failure);
-}
-
-/* What the journal in it tells beyond run.json: what became of nodes and blocks, and which part it is of. */
-static int add_journal(struct run_status *status, struct archive_reader *archive, struct failure *failure) {
+/* What the journal in it has beyond run.json. */
+static int take_journal(struct run_status *status, struct archive_reader *archive, struct failure *failure) {
     cleanup(archive_close_member) struct archive_member *member = NULL;
-    cleanup(run_status_cleanup) struct run_status *told = new_status("");
-    cleanup(run_story_clear) struct run_story story = {.status = told, .last_unit_ns = -1};
     size_t index;
-    if (!told)
-        return failure_memory(failure);
     if (!archive_find(archive, "journal.jsonl", &index))
         return 0;
     int r = archive_member_open(archive, "journal.jsonl", &member, failure);
     if (r < 0)
         return r;
-    struct journal_end end;
     struct journal_source source = {"journal.jsonl", archive_member_read, member};
-    r = journal_replay_from(&source, run_story_take, &story, &end, failure);
+    r = run_history_read_from(&source, &status->history, failure);
     if (r < 0)
         return archive_member_status(member, failure) < 0 ? failure->code : r;
-    if (end.entries == 0)
-        return 0;
-    clock_format(story.last_entry_ns, status->last_entry);
-    status->part = told->part;
-    status->blocks_done = told->blocks_done;
-    status->journal_bytes = end.bytes;
-    status->journal_torn_bytes = end.file_bytes - end.bytes;
-    status->journal_whole_after = end.whole_after;
-    status->rate = run_story_rate(&story);
-    if (told->node_count > 0) {
-        struct run_status_node **nodes = status->nodes;
-        size_t count = status->node_count;
-        status->nodes = told->nodes;
-        status->node_count = told->node_count;
-        told->nodes = nodes;
-        told->node_count = count;
-        count_nodes(status);
-    }
+    take_history(status);
     return 0;
 }
 
-static int read_archive(const char *path, struct run_status **ret, struct failure *failure) {
+static int read_archive(const char *path, bool with_journal, struct run_status **ret,
+                        struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    cleanup(run_status_cleanup) struct run_status *status = NULL;
+    cleanup(run_status_cleanup) struct run_status *status = new_status(path);
     int r = archive_open(path, &archive, failure);
-    if (r == 0)
-        r = take_archive(path, archive, &status, failure);
     if (r < 0)
         return r;
-    /* Its folder may know more: it may have been resumed since. */
+    status->archive = xstrdup(path);
+    take_record(status, archive);
+    r = with_journal ? take_journal(status, archive, failure) : 0;
+    if (r < 0)
+        return r;
+    if (status->node_count == 0)
+        take_nodes(status, archive);
+    advise(status);
+    *ret = take_pointer(status);
+    return 0;
+}
+
+int run_status_read_archive(const char *path, struct run_status **ret, struct failure *failure) {
+    return read_archive(path, false, ret, failure);
+}
+
+/* The folder beside an archive may know more: the run may have been resumed since. */
+static int read_beside(const char *path, struct run_status **ret, struct failure *failure) {
+    cleanup(run_status_cleanup) struct run_status *status = NULL, *beside = NULL;
     cleanup_free char *folder = run_status_folder_of(path);
-    if (folder && run_status_is_run(folder)) {
-        cleanup(run_status_cleanup) struct run_status *beside = NULL;
-        struct failure unread = {0};
-        if (read_folder(folder, &beside, &unread) == 0 && strcmp(beside->run_id, status->run_id) == 0) {
-            *ret = take_pointer(beside);
-            return 0;
-        }
-    }
-    r = add_journal(status, archive, failure);
-    if (r == 0)
+    struct failure unread = {0};
+    int r = read_archive(path, true, &status, failure);
+    if (r == 0 && folder && run_status_is_run(folder) && read_folder(folder, &beside, &unread) == 0 &&
+        strcmp(beside->run_id, status->run_id) == 0)
+        *ret = take_pointer(beside);
+    else if (r == 0)
         *ret = take_pointer(status);
     return r;
 }
@@ -451,7 +396,7 @@ int run_status_read(const char *path, struct run_status **ret, struct failure *f
         return failure_input(failure, NULL, 0, 0, "'%s' is not there; expected a run's folder or an archive",
                              path);
     if (!file_is_folder(path))
-        return read_archive(path, ret, failure);
+        return read_beside(path, ret, failure);
     if (!run_status_is_run(path))
         return failure_input(failure, NULL, 0, 0, "'%s' is no run: there is no journal.jsonl in it", path);
     return read_folder(path, ret, failure);

@@ -13,6 +13,7 @@
 
 #include "engine/foundation/clock.h"
 #include "engine/foundation/failure.h"
+#include "engine/run/record/history.h"
 #include "engine/run/record/lock.h"
 
 #include <stdbool.h>
@@ -32,16 +33,6 @@ enum run_condition {
 
 /* "running", "stopped", ...; the last four that are known are what archives say, too. */
 const char *run_condition_name(enum run_condition condition);
-
-enum run_node_condition { RUN_NODE_IN, RUN_NODE_OUT_OF_REACH, RUN_NODE_LOST, RUN_NODE_OUT };
-
-/* A node of the part that ran last. */
-struct run_status_node {
-    char *name;
-    enum run_node_condition condition;
-    bool slow;
-    char *sentence; /* why it is not in, or slow; NULL */
-};
 
 struct run_status {
     char *path;      /* as it was asked for, without slashes at its end */
@@ -63,8 +54,8 @@ struct run_status {
     uint64_t flagged;  /* lines of the results with flags */
     uint64_t repeated; /* attempts at units that were done before */
 
-    uint64_t blocks_done, block; /* the block that is being measured; 0: none */
-    struct run_status_node **nodes;
+    uint64_t blocks_done, block;     /* the block that is being measured; 0: none */
+    struct run_history_node **nodes; /* of the part that ran last */
     size_t node_count;
     size_t nodes_out_of_reach, nodes_lost, nodes_out, nodes_slow;
 
@@ -80,6 +71,8 @@ struct run_status {
 
     char *next;    /* what to do now: a sentence */
     char *command; /* the command in it; NULL: none */
+
+    struct run_history history; /* which the nodes are of */
 };
 
 /* PATH is a run's folder or an archive. Of an archive whose run has its folder beside it, the folder is read.
@@ -95,8 +88,8 @@ bool run_status_is_run(const char *folder);
 /* When the run in FOLDER began, by its journal's first entry; 0: not known. However long the journal is. */
 int64_t run_status_begun_ns(const char *folder);
 /* The folder that the run of the archive PATH has beside it, whether it is there or not: "runs/x" for
- * "runs/x.zip", and for "runs/x-2.zip" if that is there. The caller frees; NULL when out of memory, or when
- * PATH does not end in ".zip". */
+ * "runs/x.zip", and for "runs/x-2.zip" if that is there. The caller frees; NULL when PATH does not end in
+ * ".zip". */
 char *run_status_folder_of(const char *path);
 
 #endif

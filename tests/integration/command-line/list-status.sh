@@ -64,7 +64,7 @@ touch "$scratch/hold"
 campaign long 1 2 3 4 5
 "$ASSAY" run "$scratch/long.yaml" -q -o "$runs" >/dev/null 2>"$scratch/err" </dev/null &
 pid=$!
-eventually sh -c "grep -s '\"event\":\"unit\".*\"order\":2,' '$runs'/long-*/journal.jsonl"
+eventually sh -c "grep -s '\"event\":\"results\".*\"units_done\":2,' '$runs'/long-*/journal.jsonl"
 long=$(echo "$runs"/long-*)
 status "$long"
 check "a run that goes on is running" has status '"running"'

@@ -93,7 +93,7 @@ every_state whole "... a crash at any of its calls loses nothing"
 
 # The fifth unit is in the journal, but not synced.
 sync=$(awk '/^make .* journal.jsonl -$/ {inode = $3} $1 == "fdatasync" && $2 == inode {syncs++}
-    /"units_done":5,/ {print syncs; exit}' "$scratch/whole.record")
+    /"event":"progress",.*"units_done":5,/ {print syncs; exit}' "$scratch/whole.record")
 recorded resumed ASSAY_FAULT_NAME=journal.jsonl ASSAY_FAULT_CALL=sync ASSAY_FAULT_FROM="$sync" ASSAY_FAULT_ERROR=KILL -- \
     run "$scratch/ten.yaml" -o "$scratch/resumed"
 check "a run that is killed before it syncs its journal" test $? -eq 137

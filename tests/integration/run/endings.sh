@@ -110,7 +110,7 @@ for signal in INT TERM HUP USR2; do
     done_units=$(lines_of "$(cat "$scratch/out")")
     check "... with the units that were done" test "$done_units" -gt 0 -a "$done_units" -lt $((3000 * lanes))
     check "... which is what its journal says" test "$("$ASSAY" archive cat "$(cat "$scratch/out")" journal.jsonl |
-        grep -c '"event":"unit".*"status":"done"')" -eq "$done_units"
+        sed -n 's/.*"event":"results".*"units_done":\([0-9]*\),.*/\1/p' | tail -1)" -eq "$done_units"
     check "... and nothing is left on the node" nothing_left
 done
 

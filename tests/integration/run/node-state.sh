@@ -165,7 +165,7 @@ probes: 100ms
 gates: {unwatched: stop, load: none, temperature: none}
 design: {repetitions: 100}
 EOF
-has_units() { [ "$(cat "$scratch"/runs/ended-*/journal.jsonl | grep -c '"event":"unit",')" -ge 3 ]; }
+has_units() { [ "$(cat "$scratch"/runs/ended-*/results/results.csv | wc -l)" -ge 4 ]; }
 (eventually has_units
     kill -TERM "$(pgrep -o -f -- "$scratch/ended.yaml -o $scratch/runs")") &
 run ended 6

@@ -130,7 +130,7 @@ archive=$("$ASSAY" run "$scratch/chatty.yaml" -o "$scratch/chatty" 2>"$scratch/e
 said='it printed 17000015 bytes, of which only the first 16 MiB are kept and searched'
 check "a unit that prints more than is kept is noted, once" test "$(grep -c "unit [12] on node .*: $said" "$scratch/err")" -eq 1
 check "... and in the journal each is" \
-    test "$("$ASSAY" archive cat "$archive" journal.jsonl | grep -c '"event":"unit".*"status":"done".*"output_bytes":17000015')" -eq 2
+    test "$("$ASSAY" archive cat "$archive" journal.jsonl | grep -c '"event":"output-cut".*"output_bytes":17000015')" -eq 2
 sed "s/{first: .*/{last: {pattern: '^last ([0-9]+)'}}/" "$scratch/chatty.yaml" >"$scratch/late.yaml"
 refuse "a pattern that finds nothing in what is kept says how much was not" 3 "nothing in the output matches the pattern of 'last', .*; $said" \
     "$ASSAY" run "$scratch/late.yaml" -o "$scratch/chatty"

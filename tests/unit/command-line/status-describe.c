@@ -17,7 +17,7 @@ static struct run_status status_of_stranger(void) {
                                .last_error = "it\nbroke \"here\"",
                                .journal_torn_bytes = 12,
                                .journal_whole_after = 3,
-                               .next = (char *)"`assay resume runs/x` goes on with it",
+                               .next = (char *)"`assay resume runs/x` continues it",
                                .command = (char *)"assay resume runs/x"};
 }
 
@@ -38,7 +38,7 @@ TEST(nothing_steers_the_terminal) {
     for (const char *at = page.bytes; (at = strchr(at, '\n')); at++)
         lines++;
     assert_int_equal(lines, 13); /* no text made one of its own */
-    assert_non_null(strstr(page.bytes, "\nnext        `assay resume runs/x` goes on with it\n"));
+    assert_non_null(strstr(page.bytes, "\nnext        `assay resume runs/x` continues it\n"));
     assert_non_null(strstr(page.bytes, "3 whole entries lie behind the tear"));
     text_clear(&page);
 }
@@ -61,7 +61,7 @@ TEST(json_has_all_members_always) {
     }
 }
 
-static void add_nodes(struct run_status *status, struct run_status_node *nodes, size_t count) {
+static void add_nodes(struct run_status *status, struct run_history_node *nodes, size_t count) {
     status->nodes = calloc(count, sizeof *status->nodes);
     assert_non_null(status->nodes);
     for (size_t i = 0; i < count; i++)
@@ -72,12 +72,12 @@ static void add_nodes(struct run_status *status, struct run_status_node *nodes, 
 /* A thousand lost nodes do not hide what to do next. */
 TEST(few_nodes_are_named) {
     struct run_status status = status_of_stranger();
-    struct run_status_node nodes[100] = {{0}};
+    struct run_history_node nodes[100] = {{0}};
     for (size_t i = 0; i < 100; i++)
-        nodes[i] = (struct run_status_node){
+        nodes[i] = (struct run_history_node){
             .name = (char *)"n", .condition = RUN_NODE_LOST, .sentence = (char *)"gone"};
-    nodes[0] = (struct run_status_node){.name = (char *)"n-0"};
-    nodes[1] = (struct run_status_node){.name = (char *)"n-1", .slow = true, .sentence = (char *)"2x"};
+    nodes[0] = (struct run_history_node){.name = (char *)"n-0"};
+    nodes[1] = (struct run_history_node){.name = (char *)"n-1", .slow = true, .sentence = (char *)"2x"};
     add_nodes(&status, nodes, 100);
     status.nodes_lost = 98;
     status.nodes_slow = 1;

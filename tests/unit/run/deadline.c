@@ -3,12 +3,11 @@
 #include "tests/test.h"
 
 static const int64_t second = 1000000000;
-static const struct deadline_size empty = {0};
 
 TEST(the_earliest_counts) {
     struct deadline deadline = {.margin_ns = 0};
     int64_t wall = 1700000000 * second, now = 5000 * second;
-    assert_int_equal(deadline_left_ns(&deadline, empty, now), INT64_MAX);
+    assert_int_equal(deadline_left_ns(&deadline, now), INT64_MAX);
     assert_true(deadline_consider(&deadline, DEADLINE_UNTIL, wall + 100 * second, wall, now));
     assert_int_equal(deadline.end_ns, now + 100 * second);
     assert_false(deadline_consider(&deadline, DEADLINE_TESTBED, wall + 200 * second, wall, now));
@@ -19,50 +18,45 @@ TEST(the_earliest_counts) {
     assert_true(
         deadline_consider(&deadline, DEADLINE_TESTBED, wall - 3550 * second, wall - 3600 * second, later));
     assert_int_equal(deadline.end_ns, later + 50 * second);
-    assert_int_equal(deadline_left_ns(&deadline, empty, later), 50 * second);
+    assert_int_equal(deadline_left_ns(&deadline, later), 50 * second);
     /* One that is over. */
     assert_true(deadline_consider(&deadline, DEADLINE_WALLTIME, wall - second, wall, now));
-    assert_int_equal(deadline_left_ns(&deadline, empty, now), -second);
+    assert_int_equal(deadline_left_ns(&deadline, now), -second);
 }
 
 TEST(the_reserve_is_what_was_measured) {
     struct deadline deadline = {.margin_ns = 0};
-    assert_int_equal(deadline_reserve_ns(&deadline, empty), 0);
+    assert_int_equal(deadline_reserve_ns(&deadline), 0);
     deadline_took(&deadline, DEADLINE_RESTORE, 3 * second);
     deadline_took(&deadline, DEADLINE_RESTORE, 2 * second); /* the longest counts */
     deadline_took(&deadline, DEADLINE_COLLECT, 1 * second);
     deadline_took(&deadline, DEADLINE_TEARDOWN, 4 * second);
-    deadline_took(&deadline, DEADLINE_SEAL, 5 * second);
-    assert_int_equal(deadline_reserve_ns(&deadline, empty), 13 * second);
-    deadline.rehearsed = (struct deadline_size){1000, 10};
-    deadline.byte_ns = 2;
-    deadline.file_ns = 1e6;
-    assert_int_equal(deadline_reserve_ns(&deadline, (struct deadline_size){900, 5}), 13 * second);
-    assert_int_equal(deadline_reserve_ns(&deadline, (struct deadline_size){500001000, 1010}),
-                     13 * second + second + second);
+    assert_int_equal(deadline_reserve_ns(&deadline), 8 * second);
+    /* Sealing at 20 MB/s and 1000 files/s. */
+    deadline_set_size(&deadline, 40000000, 1000);
+    assert_int_equal(deadline_reserve_ns(&deadline), 8 * second + 2 * second + second);
     deadline_consider(&deadline, DEADLINE_UNTIL, 100 * second, 0, 0);
-    assert_int_equal(deadline_left_ns(&deadline, (struct deadline_size){500001000, 1010}, 10 * second),
-                     75 * second);
+    assert_int_equal(deadline_left_ns(&deadline, 10 * second), 79 * second);
 }
 
 TEST(the_margin) {
     struct deadline deadline = {.margin_ns = -1};
-    assert_int_equal(deadline_reserve_ns(&deadline, empty), 5 * second); /* at least */
-    assert_int_equal(deadline_grace_ns(&deadline, empty), 5 * second / 2);
+    assert_int_equal(deadline_reserve_ns(&deadline), 5 * second); /* at least */
+    assert_int_equal(deadline_grace_ns(&deadline), 5 * second / 2);
     deadline_took(&deadline, DEADLINE_RESTORE, 200 * second);
-    assert_int_equal(deadline_margin_ns(&deadline, empty), 20 * second); /* a tenth */
-    assert_int_equal(deadline_reserve_ns(&deadline, empty), 220 * second);
+    assert_int_equal(deadline_margin_ns(&deadline), 20 * second); /* a tenth */
+    assert_int_equal(deadline_reserve_ns(&deadline), 220 * second);
     deadline.margin_ns = 7 * second;
-    assert_int_equal(deadline_reserve_ns(&deadline, empty), 207 * second);
-    assert_int_equal(deadline_grace_ns(&deadline, empty), 7 * second / 2);
+    assert_int_equal(deadline_reserve_ns(&deadline), 207 * second);
+    assert_int_equal(deadline_grace_ns(&deadline), 7 * second / 2);
 }
 
 TEST(nothing_overflows) {
-    struct deadline deadline = {.margin_ns = -1, .byte_ns = 1e6, .file_ns = 1e9};
-    for (int cost = 0; cost < DEADLINE_COSTS; cost++)
+    struct deadline deadline = {.margin_ns = -1};
+    for (int cost = 0; cost < DEADLINE_SEAL; cost++)
         deadline_took(&deadline, (enum deadline_cost)cost, INT64_MAX);
-    struct deadline_size huge = {UINT64_MAX, UINT64_MAX};
-    assert_true(deadline_reserve_ns(&deadline, huge) > 0);
+    deadline_set_size(&deadline, UINT64_MAX, UINT64_MAX);
+    assert_true(deadline_reserve_ns(&deadline) > 0);
     deadline_consider(&deadline, DEADLINE_UNTIL, 100 * second, 0, 0);
-    assert_true(deadline_left_ns(&deadline, huge, 10 * second) < 0);
+    assert_true(deadline_left_ns(&deadline, 10 * second) < 0);
 }

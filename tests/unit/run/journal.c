@@ -36,7 +36,7 @@ static void write_journal(void) {
     journal_end(journal);
     assert_int_equal(journal_committed_bytes(journal), 0);
     assert_int_equal(journal_commit(journal, &failure), 0);
-    journal_note(journal, "run-ended", NULL, NULL);
+    journal_note(journal, "error", "sentence", "x");
     assert_int_equal(journal_commit(journal, &failure), 0);
     assert_int_equal(journal_commit(journal, &failure), 0); /* nothing to do */
     journal_close(journal);
@@ -159,7 +159,6 @@ static struct journal_end replay(void (*look)(const struct journal_entry *entry,
 static void look_at_members(const struct journal_entry *entry, size_t number) {
     char text[64];
     int64_t integer = 7;
-    double value = 7;
     if (number == 1) {
         assert_true(journal_entry_is(entry, "run-started") && !journal_entry_is(entry, "run-starte"));
         assert_true(journal_entry_text(entry, "run_id", text, sizeof text));
@@ -171,7 +170,6 @@ static void look_at_members(const struct journal_entry *entry, size_t number) {
             assert_int_equal(strlen(cut), length);
             assert_memory_equal(cut, text, length);
         }
-        assert_false(journal_entry_text(entry, "run_id", text, 0));
         assert_false(journal_entry_text(entry, "run_i", text, sizeof text));
         assert_false(journal_entry_integer(entry, "run_id", &integer));
         assert_false(journal_entry_integer(entry, "crc32c", &integer)); /* no member */
@@ -179,10 +177,8 @@ static void look_at_members(const struct journal_entry *entry, size_t number) {
     if (number == 2) {
         assert_true(journal_entry_integer(entry, "row", &integer) && integer == INT64_MIN);
         assert_true(journal_entry_integer(entry, "order", &integer) && integer == INT64_MAX);
-        assert_true(journal_entry_number(entry, "order", &value) && value == 9223372036854775807.0);
         assert_false(journal_entry_text(entry, "why", text, sizeof text));
         assert_false(journal_entry_integer(entry, "why", &integer));
-        assert_false(journal_entry_number(entry, "why", &value));
         assert_false(journal_entry_text(entry, "row", text, sizeof text));
     }
 }
@@ -197,15 +193,6 @@ TEST(members_are_read_back) {
 static const double numbers[] = {
     0, -0.0, 1.5, 0.1, 1e300, 5e-324, -1.0 / 3, 1e22, 12345678, 1.23456789e-7, 4503599627370497.5};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
-
-static void look_at_number(const struct journal_entry *entry, size_t number) {
-    double value = 7;
-    bool there = journal_entry_number(entry, "value", &value);
-    if (number <= NUMBERS)
-        assert_true(there && memcmp(&value, &numbers[number - 1], sizeof value) == 0);
-    else
-        assert_false(there);
-}
 
 static void write_number(struct journal *journal, double value) {
     journal_begin(journal, "row-settled");
@@ -224,9 +211,18 @@ TEST(numbers_read_back_the_same) {
     write_number(journal, -INFINITY);
     assert_int_equal(journal_commit(journal, NULL), 0);
     journal_close(journal);
-    assert_int_equal(replay(look_at_number).entries, NUMBERS + 3);
+    assert_int_equal(replay(NULL).entries, NUMBERS + 3);
     struct text bytes = read_journal();
-    assert_non_null(strstr(bytes.bytes, "\"value\":null"));
+    const char *at = bytes.bytes;
+    for (size_t i = 0; i < NUMBERS; i++) {
+        at = strstr(at, "\"value\":") + strlen("\"value\":");
+        double value = strtod(at, NULL);
+        assert_memory_equal(&value, &numbers[i], sizeof value);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        at = strstr(at, "\"value\":null");
+        assert_non_null(at++);
+    }
     text_clear(&bytes);
 }
 
@@ -247,45 +243,41 @@ static struct journal_end replay_text(struct text *text, journal_taker *taker, v
 
 /* What others may write with a right checksum: escapes of every kind, nesting, no JSON at all. */
 static int take_foreign(const struct journal_entry *entry, void *context, struct failure *failure) {
-    static const char *const expected[] = {"\b\f\n\r\t/\\\" e\xc3\xa9 \xf0\x9f\x98\x80",
-                                           "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
-                                           "dc0x\xef\xbf\xbd",
-                                           "behind"};
     char text[64] = "untouched";
     size_t *count = context;
-    bool there = journal_entry_text(entry, "a", text, sizeof text);
-    assert_int_equal(there, *count < 3);
-    assert_string_equal(text, *count < 3 ? expected[*count] : "untouched");
-    assert_int_equal(entry->monotonic_ns, *count == 0 ? -1 : -5);
+    assert_int_equal(journal_entry_text(entry, "a", text, sizeof text), *count == 0);
+    assert_string_equal(text, *count == 0 ? "\b\f\n\r\t/\\\" e\xc3\xa9 \xf0\x9f\x98\x80" : "untouched");
     ++*count;
     return 0;
 }
 
 TEST(foreign_lines_do_no_harm) {
     static const char *const bodies[] = {
-        "{\"seq\":1,\"t\":1,\"event\":\"x\",\"a\":\"\\b\\f\\n\\r\\t\\/\\\\\\\" \\u0065\\u00E9 "
+        "{\"seq\":1,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":\"\\b\\f\\n\\r\\t\\/\\\\\\\" \\u0065\\u00E9 "
         "\\ud83d\\uDE00\"",
-        "{\"seq\":2,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\":\"\\u0000\\ud83d\\udc0x\\q\"",
-        "{\"seq\":3,\"t\":1,\"m\":-5,\"event\":\"x\",\"b\":{\"a\":[1,\"]}\"]},\"c\":[],\"d\":true,\"a\":"
-        "\"behind\"",
-        "{\"seq\":4,\"t\":1,\"m\":-5,\"event\":\"x\",\"b\":{\"a\":\"1\"",
-        "{\"seq\":5,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\":\"open",
-        "{\"seq\":6,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\":\"open\\",
-        "{\"seq\":7,\"t\":1,\"m\":-5,\"event\":\"x\", \"a\":\"blank\"",
-        "{\"seq\":8,\"t\":1,\"m\":-5,\"event\":\"x\"",
-        "{\"seq\":9,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\"",
-        "{\"seq\":10,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\":",
-        "{\"seq\":11,\"t\":1,\"m\":-5,\"event\":\"x\",\"a\":12",
+        "{\"seq\":2,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":\"\\u0000\\ud83d\\udc0x\\q\"",
+        "{\"seq\":3,\"t\":1,\"m\":5,\"event\":\"x\",\"b\":{\"a\":[1,\"]}\"]},\"c\":[],\"d\":true",
+        "{\"seq\":4,\"t\":1,\"m\":5,\"event\":\"x\",\"b\":{\"a\":\"1\"",
+        "{\"seq\":5,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":\"open",
+        "{\"seq\":6,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":\"open\\",
+        "{\"seq\":7,\"t\":1,\"m\":5,\"event\":\"x\", \"a\":\"blank\"",
+        "{\"seq\":8,\"t\":1,\"m\":5,\"event\":\"x\"",
+        "{\"seq\":9,\"t\":1,\"m\":5,\"event\":\"x\",\"a\"",
+        "{\"seq\":10,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":",
+        "{\"seq\":11,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":12",
     };
     static const char *const no_entries[] = {"",
                                              "{",
                                              "{\"seq\":1",
-                                             "{\"seq\":2,\"t\":1,\"event\":\"x\"",
-                                             "{\"seq\":1,\"event\":\"x\"",
-                                             "{\"seq\":1,\"t\":1,\"event\":\"x",
-                                             "{\"seq\":99999999999999999999,\"t\":1,\"event\":\"x\"",
-                                             "{\"seq\":-1,\"t\":1,\"event\":\"x\"",
-                                             "{ \"seq\":1,\"t\":1,\"event\":\"x\""};
+                                             "{\"seq\":2,\"t\":1,\"m\":1,\"event\":\"x\"",
+                                             "{\"seq\":1,\"m\":1,\"event\":\"x\"",
+                                             "{\"seq\":1,\"t\":1,\"event\":\"x\"",
+                                             "{\"seq\":1,\"t\":1,\"m\":-1,\"event\":\"x\"",
+                                             "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x",
+                                             "{\"seq\":1,\"t\":1,\"m\":1,\"event\":5",
+                                             "{\"seq\":99999999999999999999,\"t\":1,\"m\":1,\"event\":\"x\"",
+                                             "{\"seq\":-1,\"t\":1,\"m\":1,\"event\":\"x\"",
+                                             "{ \"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\""};
     struct text text;
     text_init(&text, 1 << 20);
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
@@ -301,13 +293,13 @@ TEST(foreign_lines_do_no_harm) {
 
 /* The longest line is read, one byte more is not, and neither hides what comes behind it. */
 TEST(lines_have_a_limit) {
-    static const char opening[] = "{\"seq\":1,\"t\":1,\"event\":\"x\",\"a\":\"",
-                      second[] = "{\"seq\":2,\"t\":1,\"event\":\"x\"";
+    static const char opening[] = "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\",\"a\":\"",
+                      second[] = "{\"seq\":2,\"t\":1,\"m\":1,\"event\":\"x\"";
     struct text text;
     text_init(&text, 8 << 20);
     for (size_t over = 0; over < 4; over++) {
         static const size_t more[] = {0, 1, 2 << 20, 4 << 20};
-        size_t length = JOURNAL_LINE_BYTES_MOST - JOURNAL_TAIL_BYTES + more[over];
+        size_t length = JOURNAL_LINE_BYTES_MAX - JOURNAL_TAIL_BYTES + more[over];
         char *body = malloc(length);
         assert_non_null(body);
         memset(body, 'x', length);
@@ -331,10 +323,10 @@ TEST(an_entry_that_is_too_long_is_not_kept) {
     struct journal *journal;
     unlink(path);
     assert_int_equal(journal_create(path, &journal, &failure), 0);
-    char *value = malloc(JOURNAL_LINE_BYTES_MOST + 1);
+    char *value = malloc(JOURNAL_LINE_BYTES_MAX + 1);
     assert_non_null(value);
-    memset(value, 'x', JOURNAL_LINE_BYTES_MOST);
-    value[JOURNAL_LINE_BYTES_MOST] = '\0';
+    memset(value, 'x', JOURNAL_LINE_BYTES_MAX);
+    value[JOURNAL_LINE_BYTES_MAX] = '\0';
     journal_note(journal, "agent-note", "text", value);
     assert_int_equal(journal_commit(journal, &failure), -EFBIG);
     assert_int_equal(journal_committed_bytes(journal), 0);
@@ -384,8 +376,8 @@ TEST(a_torn_journal_goes_on) {
         uint64_t size;
         assert_int_equal(file_size(path, &size, NULL), 0);
         assert_int_equal(size, end.bytes); /* cut before anything else is written */
-        journal_note(journal, "run-resumed", NULL, NULL);
-        journal_note(journal, "run-ended", NULL, NULL);
+        journal_note(journal, "run-resumed", "run_id", "x");
+        journal_note(journal, "error", "sentence", "x");
         assert_int_equal(journal_commit(journal, &failure), 0);
         journal_close(journal);
         struct journal_end again = replay(NULL);

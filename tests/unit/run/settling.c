@@ -53,7 +53,7 @@ static void begin(struct world *world) {
     assert_int_equal(design_order_new_in_rounds(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL,
                                                 &world->plan.order, &failure),
                      0);
-    assert_int_equal(ledger_new(ROWS * REPETITIONS, &world->run.ledger), 0);
+    world->run.ledger = ledger_new(ROWS * REPETITIONS);
     assert_int_equal(settling_open(&world->run, &failure), 0);
     cleanup_free char *journal = file_join(folder, "journal.jsonl");
     remove(journal);

@@ -1,6 +1,6 @@
 /* Which spares had taken whose places, when a run goes on. */
 #include "engine/run/nodes/out.h"
-#include "engine/run/record/past.h"
+#include "engine/run/record/history.h"
 #include "tests/test.h"
 
 enum { NODES = 5 };
@@ -17,10 +17,10 @@ static int begin(void **state) {
 }
 
 static void recall(size_t count, const char *const (*pairs)[2]) {
-    struct past_replacement replacements[NODES];
-    struct past past = {.replacements = replacements, .replacement_count = count};
+    struct run_history_replacement replacements[NODES];
+    struct run_history past = {.replacements = replacements, .replacement_count = count};
     for (size_t i = 0; i < count; i++)
-        replacements[i] = (struct past_replacement){(char *)pairs[i][0], (char *)pairs[i][1]};
+        replacements[i] = (struct run_history_replacement){(char *)pairs[i][0], (char *)pairs[i][1]};
     spares_recall(&run, &past);
 }
 

@@ -1,0 +1,482 @@
+#include "engine/run/record/history.h"
+
+#include "engine/foundation/checksum.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <search.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NAME_SIZE = 256,      /* of a node or a core; longer ones are cut */
+    NUMBER_MAX = 1 << 30, /* of blocks and commands */
+};
+static const int64_t rate_window_ns = INT64_C(300000000000);
+
+/* Makes room for one more of the COUNT items of SIZE bytes. */
+static void *grow(void *items, size_t count, size_t size) {
+    if (count & (count - 1)) /* neither 0 nor a power of two: there is room */
+        return items;
+    return xrealloc(items, (count ? 2 * count : 1) * size);
+}
+
+static struct run_history_part *last_part(struct run_history *history) {
+    return &history->parts[history->part_count - 1];
+}
+
+/* ---- Nodes ------------------------------------------------------------------------------------- */
+
+static int compare_nodes(const void *a, const void *b) {
+    return strcmp(((const struct run_history_node *)a)->name, ((const struct run_history_node *)b)->name);
+}
+
+struct run_history_node *run_history_find_node(struct run_history *history, const char *name) {
+    struct run_history_node wanted = {.name = (char *)name};
+    struct run_history_node *const *found = tfind(&wanted, &history->node_names, compare_nodes);
+    if (found)
+        return *found;
+    struct run_history_node *node = xcalloc(1, sizeof *node);
+    node->name = xstrdup(name);
+    if (!tsearch(node, &history->node_names, compare_nodes))
+        abort(); /* out of memory */
+    history->nodes = grow(history->nodes, history->node_count, sizeof *history->nodes);
+    return history->nodes[history->node_count++] = node;
+}
+
+/* The node that the member KEY names, as the last part has it; NULL when there is no such member. */
+static struct run_history_node *find_named(struct run_history *history, const struct journal_entry *entry,
+                                           const char *key) {
+    char name[NAME_SIZE];
+    if (!journal_entry_text(entry, key, name, sizeof name))
+        return NULL;
+    struct run_history_node *node = run_history_find_node(history, name);
+    if (node->part != history->part_count) {
+        node->part = history->part_count;
+        node->condition = RUN_NODE_IN;
+        node->slow = false;
+        free(take_pointer(node->sentence));
+    }
+    return node;
+}
+
+static void take_given(struct run_history *history, const struct journal_entry *entry) {
+    struct run_history_node *node = find_named(history, entry, "name");
+    if (node)
+        node->given = true;
+}
+
+static void take_fate(struct run_history *history, const struct journal_entry *entry) {
+    static const struct {
+        const char *event;
+        enum run_node_condition condition;
+    } fates[] = {
+        {"link-broken", RUN_NODE_OUT_OF_REACH}, {"node-lost", RUN_NODE_LOST},  {"node-out", RUN_NODE_OUT},
+        {"node-replaced", RUN_NODE_OUT},        {"link-resumed", RUN_NODE_IN}, {"slow-node", RUN_NODE_IN}};
+    struct run_history_node *node = find_named(history, entry, "node");
+    char sentence[sizeof history->error];
+    if (!node)
+        return;
+    for (size_t i = 0; i < sizeof fates / sizeof *fates; i++)
+        if (journal_entry_is(entry, fates[i].event) &&
+            (node->condition < fates[i].condition || node->condition == RUN_NODE_OUT_OF_REACH))
+            node->condition = fates[i].condition;
+    node->slow |= journal_entry_is(entry, "slow-node");
+    if (journal_entry_text(entry, "sentence", sentence, sizeof sentence)) {
+        free(node->sentence);
+        node->sentence = xstrdup(sentence);
+    }
+    if (journal_entry_is(entry, "node-out")) {
+        history->measured = false;
+        history->lacks_node = true;
+    }
+}
+
+static void take_replacement(struct run_history *history, const struct journal_entry *entry) {
+    take_fate(history, entry);
+    struct run_history_node *node = find_named(history, entry, "node"),
+                            *by = find_named(history, entry, "by");
+    if (!node || !by)
+        return;
+    history->replacements =
+        grow(history->replacements, history->replacement_count, sizeof *history->replacements);
+    history->replacements[history->replacement_count++] =
+        (struct run_history_replacement){node->name, by->name};
+}
+
+static void take_agent(struct run_history *history, const struct journal_entry *entry) {
+    struct run_history_node *node = find_named(history, entry, "node");
+    struct run_history_agent agent;
+    if (!node || !journal_entry_text(entry, "session", agent.session, sizeof agent.session))
+        return;
+    agent.node = node->name;
+    history->agents = grow(history->agents, history->agent_count, sizeof *history->agents);
+    history->agents[history->agent_count++] = agent;
+}
+
+/* It was told to leave, or was gone. */
+static void drop_agent(struct run_history *history, const struct journal_entry *entry) {
+    char session[sizeof history->agents->session] = "";
+    journal_entry_text(entry, "session", session, sizeof session);
+    for (size_t i = 0; i < history->agent_count; i++)
+        if (strcmp(history->agents[i].session, session) == 0)
+            history->agents[i] = history->agents[--history->agent_count];
+}
+
+/* ---- Units ------------------------------------------------------------------------------------- */
+
+static void add_commit(struct run_history *history, struct run_history_commit commit) {
+    history->commits = grow(history->commits, history->commit_count, sizeof *history->commits);
+    /* No clock goes back in one part: the rate is of what comes from now on. */
+    if (history->commit_count > 0 &&
+        commit.monotonic_ns < history->commits[history->commit_count - 1].monotonic_ns)
+        history->first_commit = history->commit_count;
+    history->commits[history->commit_count++] = commit;
+}
+
+static void take_results(struct run_history *history, const struct journal_entry *entry) {
+    int64_t bytes = 0;
+    char crc[16] = "";
+    journal_entry_integer(entry, "bytes", &bytes);
+    journal_entry_text(entry, "bytes_crc32c", crc, sizeof crc);
+    last_part(history)->units_done = (uint64_t)(history->units_done - history->units_before);
+    add_commit(history, (struct run_history_commit){.bytes = (uint64_t)bytes,
+                                                    .crc = (uint32_t)strtoul(crc, NULL, 16),
+                                                    .monotonic_ns = entry->monotonic_ns,
+                                                    .units = history->units_done + history->units_failed});
+}
+
+double run_history_rate(const struct run_history *history) {
+    if (history->commit_count <= history->first_commit)
+        return NAN;
+    const struct run_history_commit *last = &history->commits[history->commit_count - 1], *first = last;
+    while (first > &history->commits[history->first_commit] &&
+           last->monotonic_ns - first[-1].monotonic_ns <= rate_window_ns)
+        first--;
+    double seconds = (double)(last->monotonic_ns - first->monotonic_ns) / 1e9;
+    double units = (double)(last->units - first->units);
+    return seconds > 0 && units > 0 ? units / seconds : NAN;
+}
+
+/* One attempt at a unit: of an entry of the journal, or of a line of the results. */
+struct attempt {
+    int64_t order, number;
+    char node[NAME_SIZE], core[NAME_SIZE], flags[NAME_SIZE];
+    bool done;
+};
+
+/* False if the run cannot have it. */
+static bool take_attempt(const struct run_history_units *units, const struct attempt *attempt) {
+    if (attempt->order < 1 || (uint64_t)attempt->order > units->positions || attempt->number < 1 ||
+        attempt->number > LEDGER_ATTEMPTS_MAX)
+        return false;
+    const char *node = units->node ? units->node : attempt->node;
+    ledger_take(units->ledger,
+                &(struct ledger_attempt){.place = ledger_place(units->ledger, node, attempt->core),
+                                         .position = (size_t)attempt->order - 1,
+                                         .attempt = (unsigned)attempt->number,
+                                         .done = attempt->done,
+                                         .flags = units->parse_flags(attempt->flags)});
+    return true;
+}
+
+static int take_failed_unit(const struct run_history_units *units, const struct journal_entry *entry,
+                            struct failure *failure) {
+    struct attempt attempt = {.done = false};
+    journal_entry_integer(entry, "order", &attempt.order);
+    journal_entry_integer(entry, "attempt", &attempt.number);
+    journal_entry_text(entry, "node", attempt.node, sizeof attempt.node);
+    journal_entry_text(entry, "core", attempt.core, sizeof attempt.core);
+    if (take_attempt(units, &attempt))
+        return 0;
+    return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
+                            "line %" PRIu64 " has attempt %" PRId64 " at unit %" PRId64
+                            ", and the plan has no more than %zu units",
+                            entry->sequence, attempt.number, attempt.order, units->positions);
+}
+
+/* ---- Parts and phases -------------------------------------------------------------------------- */
+
+static void take_start(struct run_history *history, const struct journal_entry *entry) {
+    struct run_history_part part = {.started_ns = entry->wall_ns, .status = "stopped"};
+    int64_t results_bytes = 0;
+    journal_entry_text(entry, "engine", part.engine, sizeof part.engine);
+    history->parts = grow(history->parts, history->part_count, sizeof *history->parts);
+    history->parts[history->part_count++] = part;
+    /* It says how much of the results it has found: commits that spoke of more are void. */
+    journal_entry_integer(entry, "results_bytes", &results_bytes);
+    while (history->commit_count > 0 &&
+           history->commits[history->commit_count - 1].bytes > (uint64_t)results_bytes)
+        history->commit_count--;
+    history->units_before = history->units_done;
+    history->phase[0] = history->sealed_as[0] = history->archive[0] = history->error[0] = '\0';
+    history->deadline_ns = history->block = 0;
+    history->measuring = false;
+    history->first_commit = SIZE_MAX;
+}
+
+static void take_phase(struct run_history *history, const struct journal_entry *entry) {
+    bool begins = journal_entry_is(entry, "phase-started");
+    char phase[sizeof history->phase] = "", status[32] = "";
+    journal_entry_text(entry, "phase", phase, sizeof phase);
+    journal_entry_text(entry, "status", status, sizeof status);
+    if (strcmp(phase, "measure") != 0)
+        return;
+    history->measuring = begins;
+    history->measured = !begins && strcmp(status, "done") == 0 && !history->lacks_node;
+    if (!begins)
+        return;
+    history->lacks_node = false;
+    const struct run_history_commit *last = history->commits + history->commit_count - 1;
+    history->first_commit = history->commit_count;
+    add_commit(history, (struct run_history_commit){.bytes = history->commit_count ? last->bytes : 0,
+                                                    .monotonic_ns = entry->monotonic_ns,
+                                                    .units = history->units_done + history->units_failed});
+}
+
+static void take_block(struct run_history *history, const struct journal_entry *entry) {
+    char status[16] = "";
+    if (history->block > history->last_block && history->block < NUMBER_MAX)
+        history->last_block = history->block;
+    if (!journal_entry_is(entry, "block-ended"))
+        return;
+    journal_entry_text(entry, "status", status, sizeof status);
+    history->block = 0;
+    history->blocks_done += strcmp(status, "done") == 0;
+}
+
+/* "logs/commands/012-setup/node.out": commands of later parts are counted on from there. */
+static void take_command(struct run_history *history, const struct journal_entry *entry) {
+    static const char *const members[] = {"output", "error"};
+    char name[512];
+    unsigned number;
+    for (size_t i = 0; i < 2; i++)
+        if (journal_entry_text(entry, members[i], name, sizeof name) &&
+            sscanf(name, "logs/commands/%u", &number) == 1 && number > history->commands_kept &&
+            number < NUMBER_MAX)
+            history->commands_kept = number;
+}
+
+static void take_sealing(struct run_history *history, const struct journal_entry *entry) {
+    (void)entry;
+    memcpy(last_part(history)->status, history->sealed_as, sizeof history->sealed_as);
+}
+
+/* ---- The journal ------------------------------------------------------------------------------- */
+
+/* Members that are kept as they are; of integers, those that are not negative. */
+#define TEXT(member) offsetof(struct run_history, member), sizeof((struct run_history *)NULL)->member
+#define COUNT(member) offsetof(struct run_history, member), 0
+static const struct {
+    const char *event, *key;
+    size_t offset, size; /* size 0: an int64_t */
+} members[] = {
+    {"run-started", "run_id", TEXT(run_id)},
+    {"run-started", "campaign", TEXT(campaign)},
+    {"run-resumed", "units_done", COUNT(units_done)},
+    {"run-resumed", "units_failed", COUNT(units_failed)},
+    {"run-resumed", "lines_flagged", COUNT(lines_flagged)},
+    {"run-resumed", "units_repeated", COUNT(units_repeated)},
+    {"results", "units_done", COUNT(units_done)},
+    {"results", "units_failed", COUNT(units_failed)},
+    {"results", "lines_flagged", COUNT(lines_flagged)},
+    {"results", "units_repeated", COUNT(units_repeated)},
+    {"unit-failed", "sentence", TEXT(error)},
+    {"error", "sentence", TEXT(error)},
+    {"planned", "units", COUNT(planned)},
+    {"phase-started", "phase", TEXT(phase)},
+    {"block-started", "block", COUNT(block)},
+    {"deadline", "wall_ns", COUNT(deadline_ns)},
+    {"sealing", "status", TEXT(sealed_as)},
+    {"sealing", "archive", TEXT(archive)},
+};
+
+/* What else the events mean, after that. */
+static const struct {
+    const char *event;
+    void (*take)(struct run_history *history, const struct journal_entry *entry);
+} events[] = {
+    {"run-started", take_start}, {"run-resumed", take_start},
+    {"results", take_results},   {"phase-started", take_phase},
+    {"phase-ended", take_phase}, {"block-started", take_block},
+    {"block-ended", take_block}, {"node", take_given},
+    {"link-broken", take_fate},  {"link-resumed", take_fate},
+    {"node-lost", take_fate},    {"node-out", take_fate},
+    {"slow-node", take_fate},    {"node-replaced", take_replacement},
+    {"agent", take_agent},       {"agent-ended", drop_agent},
+    {"command", take_command},   {"sealing", take_sealing},
+};
+
+static void take_members(struct run_history *history, const struct journal_entry *entry) {
+    int64_t count;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        char *member = (char *)history + members[i].offset;
+        if (!journal_entry_is(entry, members[i].event))
+            continue;
+        if (members[i].size)
+            journal_entry_text(entry, members[i].key, member, members[i].size);
+        else if (journal_entry_integer(entry, members[i].key, &count) && count >= 0)
+            memcpy(member, &count, sizeof count);
+    }
+}
+
+struct fold {
+    struct run_history *history;
+    const struct run_history_units *units; /* NULL: not wanted */
+};
+
+static int take_entry(const struct journal_entry *entry, void *context, struct failure *failure) {
+    const struct fold *fold = context;
+    struct run_history *history = fold->history;
+    if (history->part_count == 0 && !journal_entry_is(entry, "run-started"))
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "it does not begin with 'run-started'");
+    take_members(history, entry);
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        if (journal_entry_is(entry, events[i].event))
+            events[i].take(history, entry);
+    last_part(history)->ended_ns = entry->wall_ns;
+    return fold->units && journal_entry_is(entry, "unit-failed")
+               ? take_failed_unit(fold->units, entry, failure)
+               : 0;
+}
+
+int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *ret,
+                     struct failure *failure) {
+    cleanup_free char *path = xformat("%s/journal.jsonl", folder);
+    int r = journal_replay(path, take_entry, &(struct fold){ret, units}, &ret->journal, failure);
+    return r < 0 ? failure_prefix(failure, "'%s' is no journal of a run", path) : 0;
+}
+
+int run_history_read_from(const struct journal_source *source, struct run_history *ret,
+                          struct failure *failure) {
+    return journal_replay_from(source, take_entry, &(struct fold){ret, NULL}, &ret->journal, failure);
+}
+
+/* ---- Lines of the results ---------------------------------------------------------------------- */
+
+enum { ROW, REPETITION, ORDER, BLOCK, ATTEMPT, NODE, CORE, LAST, FIELDS };
+
+struct field {
+    const char *bytes;
+    size_t length;
+};
+
+/* Splits the line at AT into its first fields and its last, which has the flags, without the quotes around
+ * them. Returns its newline; NULL: it has none. */
+static const char *split_line(const char *at, const char *end, struct field fields[static FIELDS]) {
+    const char *begin = at;
+    bool quoted = false;
+    memset(fields, 0, FIELDS * sizeof *fields);
+    for (size_t i = 0; at < end; at++) {
+        if (*at == '"')
+            quoted = !quoted;
+        if (quoted || (*at != ',' && *at != '\n'))
+            continue;
+        size_t quote = *begin == '"';
+        fields[i < LAST ? i : LAST] = (struct field){begin + quote, (size_t)(at - begin) - 2 * quote};
+        if (*at == '\n')
+            return at;
+        i++;
+        begin = at + 1;
+    }
+    return NULL;
+}
+
+static void copy_field(const struct field *field, char buffer[static NAME_SIZE]) {
+    size_t length = field->length < NAME_SIZE ? field->length : NAME_SIZE - 1;
+    memcpy(buffer, field->bytes ? field->bytes : "", length);
+    buffer[length] = '\0';
+}
+
+static int take_lines(const struct run_history_units *units, const char *at, const char *end,
+                      struct failure *failure) {
+    struct field fields[FIELDS];
+    for (const char *newline; at < end; at = newline + 1) {
+        struct attempt attempt = {.done = true};
+        newline = split_line(at, end, fields);
+        copy_field(&fields[NODE], attempt.node);
+        copy_field(&fields[CORE], attempt.core);
+        copy_field(&fields[LAST], attempt.flags);
+        if (!newline || !number_parse_int64(fields[ORDER].bytes, fields[ORDER].length, &attempt.order) ||
+            !number_parse_int64(fields[ATTEMPT].bytes, fields[ATTEMPT].length, &attempt.number) ||
+            !take_attempt(units, &attempt))
+            return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
+                                    "results.csv has the line '%.*s', which is none of this run",
+                                    end - at < 128 ? (int)(end - at) : 128, at);
+        int r = units->take_line ? units->take_line(at, (size_t)(newline - at), units->context, failure) : 0;
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* The next LENGTH bytes of the results, the caller's; NULL when they do not have the checksum CRC. */
+static char *read_range(FILE *file, size_t length, uint32_t crc) {
+    cleanup_free char *bytes = xmalloc(length + 1);
+    bool right = fread(bytes, 1, length, file) == length && checksum_crc32c(bytes, length) == crc;
+    return right ? take_pointer(bytes) : NULL;
+}
+
+static int read_lines(FILE *file, const struct run_history_units *units, struct run_history *history,
+                      struct failure *failure) {
+    size_t header = strlen(units->header);
+    for (size_t i = 0; i < history->commit_count; i++) {
+        const struct run_history_commit *commit = &history->commits[i];
+        if (commit->bytes <= history->results_bytes) /* no line was added */
+            continue;
+        if (commit->bytes > history->results_end)
+            return 0;
+        size_t length = (size_t)(commit->bytes - history->results_bytes);
+        cleanup_free char *bytes = read_range(file, length, commit->crc);
+        if (!bytes)
+            return 0;
+        size_t skipped = history->results_bytes == 0 ? header : 0;
+        if (length < skipped || memcmp(bytes, units->header, skipped) != 0)
+            return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                    "results.csv has other columns than this version of assay writes; "
+                                    "expected the version that run.json names");
+        int r = take_lines(units, bytes + skipped, bytes + length, failure);
+        if (r < 0)
+            return r;
+        history->results_bytes = commit->bytes;
+    }
+    return 0;
+}
+
+int run_history_read_units(const char *folder, const struct run_history_units *units,
+                           struct run_history *history, struct failure *failure) {
+    cleanup_free char *path = xformat("%s/results/results.csv", folder);
+    cleanup_fclose FILE *file = fopen(path, "re");
+    if (!file && errno != ENOENT)
+        return failure_set(failure, -errno, "cannot open '%s': %s", path, strerror(errno));
+    int r = file ? file_size(path, &history->results_end, failure) : 0;
+    if (file && r == 0)
+        r = read_lines(file, units, history, failure);
+    uint64_t done = (uint64_t)history->units_done, found = ledger_totals(units->ledger)->done;
+    history->lost = done > found ? done - found : 0;
+    return r;
+}
+
+static void free_node(void *item) {
+    struct run_history_node *node = item;
+    free(node->name);
+    free(node->sentence);
+    free(node);
+}
+
+void run_history_clear(struct run_history *history) {
+    tdestroy(history->node_names, free_node);
+    free(history->nodes);
+    free(history->agents);
+    free(history->replacements);
+    free(history->parts);
+    free(history->commits);
+    *history = (struct run_history){0};
+}

@@ -1,0 +1,135 @@
+/*
+ * The history of a run: its journal, folded. All that must be known of what has
+ * happened to a run is read here: by `assay resume` to continue it, by `assay status` and `assay list` to
+ * show it.
+ *
+ * The journal is the truth. An entry `results` says that results.csv stands up to a byte, has the checksum of
+ * what was added to it since the entry before, and counts the units; units that failed have entries of their
+ * own. Lines of the results behind the last such byte were never shown to anybody and are cut off. Where the
+ * results are not what an entry says (a file system that lost what it had promised to keep), they count up to
+ * there, and the units of what follows are measured again.
+ *
+ * Journals may come from strangers: every text in here can hold anything.
+ */
+#ifndef ASSAY_RECORD_HISTORY_H
+#define ASSAY_RECORD_HISTORY_H
+
+#include "engine/foundation/failure.h"
+#include "engine/run/record/journal-read.h"
+#include "engine/run/record/ledger.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One part. */
+struct run_history_part {
+    int64_t started_ns, ended_ns; /* wall; the latter: of its last entry */
+    uint64_t units_done;          /* in this part */
+    char status[16];              /* what it was sealed as; "stopped": it was not */
+    char engine[32];              /* its version; "": not known */
+};
+
+enum run_node_condition { RUN_NODE_IN, RUN_NODE_OUT_OF_REACH, RUN_NODE_LOST, RUN_NODE_OUT };
+
+struct run_history_node {
+    char *name;
+    bool given;  /* the testbed gave it; else it was a spare */
+    size_t part; /* the last that had it; the rest is of that part */
+    enum run_node_condition condition;
+    bool slow;
+    char *sentence; /* why it is not in, or slow; NULL */
+};
+
+/* An agent that may still be there: it leaves when it is told to, or when its lease is over. */
+struct run_history_agent {
+    const char *node; /* a name of the nodes' */
+    char session[17];
+};
+
+/* BY measures the whole share of NODE, which was lost. */
+struct run_history_replacement {
+    const char *node, *by; /* names of the nodes' */
+};
+
+/* What an entry `results` says. */
+struct run_history_commit {
+    uint64_t bytes;       /* so much of the results stands */
+    uint32_t crc;         /* CRC-32C of what was added since the entry before */
+    int64_t monotonic_ns; /* when it was written */
+    int64_t units;        /* that had ended */
+};
+
+/* Zeroed, it is that of a run that has not begun. */
+struct run_history {
+    char run_id[64], campaign[256]; /* "": not known */
+    struct run_history_part *parts;
+    size_t part_count;
+    struct run_history_node **nodes; /* of all parts */
+    size_t node_count;
+    void *node_names; /* the same as tsearch(3) has them */
+    struct run_history_agent *agents;
+    size_t agent_count;
+    struct run_history_replacement *replacements;
+    size_t replacement_count;
+    int64_t planned;                                     /* units, in all; 0: not known */
+    int64_t units_done, units_failed;                    /* as the last commit counted them */
+    int64_t lines_flagged, units_repeated, units_before; /* the last: done when the last part began */
+    int64_t last_block, blocks_done; /* the highest number; how many were measured to their ends */
+    unsigned commands_kept;          /* folders in logs/commands/ */
+    bool lacks_node;                 /* one was taken out since the last part began to measure */
+    bool measured;                   /* the last part that measured came to its end, and no node was out */
+
+    /* Of the last part. */
+    char phase[32];      /* the last that began; "": none */
+    char sealed_as[16];  /* the status that it was sealed with; "": it was not */
+    char archive[256];   /* the file name of its archive; "": not known */
+    int64_t deadline_ns; /* wall; 0: it has none */
+    char error[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* the last; "": none */
+    int64_t block;                                      /* that is being measured; 0: none */
+    bool measuring;
+    size_t first_commit; /* since it measures; what run_history_rate() looks at */
+
+    struct journal_end journal;
+    struct run_history_commit *commits;
+    size_t commit_count;
+
+    /* Of run_history_read_units(). */
+    uint64_t results_bytes, results_end; /* so much of the results stands; so much there is */
+    uint64_t lost;                       /* units that were done, and whose lines do not stand */
+};
+
+/* A line of the results that stands, in their order, without its newline. */
+typedef int run_history_line_taker(const char *line, size_t length, void *context, struct failure *failure);
+
+/* What to make of the units. */
+struct run_history_units {
+    struct ledger *ledger;
+    size_t positions;   /* of the plan's order, as the ledger has them */
+    const char *header; /* the first line of the results, with its newline */
+    const char *node; /* whatever the results say, the ledger has the units in this one; NULL: as they say */
+    unsigned (*parse_flags)(const char *text);
+    run_history_line_taker *take_line; /* NULL: not wanted */
+    void *context;
+};
+
+/* Folds the journal of the run in FOLDER into RET, which is zeroed. UNITS, unless NULL, gets those that
+ * failed. */
+int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *ret,
+                     struct failure *failure);
+/* The same of a journal from anywhere. */
+int run_history_read_from(const struct journal_source *source, struct run_history *ret,
+                          struct failure *failure);
+/* Then those that are done, from the results. Refused: results with another header, lines and units that the
+ * run cannot have. */
+int run_history_read_units(const char *folder, const struct run_history_units *units,
+                           struct run_history *history, struct failure *failure);
+void run_history_clear(struct run_history *history);
+
+/* The node NAME, which is made if it is new. */
+struct run_history_node *run_history_find_node(struct run_history *history, const char *name);
+/* Units a second of the last part, lately; by the monotonic clock, so that a wall clock that was set does not
+ * matter. nan: not known. */
+double run_history_rate(const struct run_history *history);
+
+#endif
