@@ -19,12 +19,11 @@ enum outcome_state {
 
 struct outcome {
     enum outcome_state state;
-    char sentence[1024]; /* what is to be said of it, or "" */
+    char sentence[1024]; /* about it, or "" */
 };
 
 const char *outcome_name(enum outcome_state state);
-/* What has access to say. */
-void outcome_of_access(struct outcome *outcome, const struct control_look *look);
+void outcome_set(struct outcome *outcome, enum outcome_state state, const char *sentence);
 /* From a plan that was carried out and read back. ONLINE: the PUs that are, now. */
 void outcome_of_plan(struct outcome *outcome, enum control_index control, const struct plan *plan,
                      const struct pu_set *online);

@@ -115,7 +115,7 @@ int machine_read(const struct machine *machine, const char *path, struct text *r
     return 0;
 }
 
-int machine_read_value(const struct machine *machine, const char *path, char *buffer, size_t size) {
+ssize_t machine_read_small(const struct machine *machine, const char *path, char *buffer, size_t size) {
     cleanup_close int file = machine_open_file(machine, path, O_RDONLY | O_NONBLOCK);
     if (file < 0)
         return file;
@@ -125,12 +125,20 @@ int machine_read_value(const struct machine *machine, const char *path, char *bu
         asked = size - length;
         got = read_some(file, buffer + length, asked);
         if (got < 0)
-            return (int)got;
+            return got;
         length += (size_t)got;
         if (length == size)
             return -EFBIG;
     } while (!is_end(path, got, asked));
-    buffer[trimmed(buffer, length)] = '\0';
+    buffer[length] = '\0';
+    return (ssize_t)length;
+}
+
+int machine_read_value(const struct machine *machine, const char *path, char *buffer, size_t size) {
+    ssize_t length = machine_read_small(machine, path, buffer, size);
+    if (length < 0)
+        return (int)length;
+    buffer[trimmed(buffer, (size_t)length)] = '\0';
     return 0;
 }
 

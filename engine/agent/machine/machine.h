@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
     MACHINE_PATH_LIMIT = 512,       /* bytes of a path, its NUL included */
@@ -42,7 +43,10 @@ int machine_open_file(const struct machine *machine, const char *path, int flags
 int machine_read_bytes(const struct machine *machine, const char *path, struct text *ret);
 /* The same without blanks and newlines at its end. */
 int machine_read(const struct machine *machine, const char *path, struct text *ret);
-/* A small file, trimmed likewise, into BUFFER; -EFBIG if it does not fit. */
+/* The whole content of a small file, to the byte, and a NUL into BUFFER. Its length; -EFBIG if it does not
+ * fit. */
+ssize_t machine_read_small(const struct machine *machine, const char *path, char *buffer, size_t size);
+/* The same without blanks and newlines at its end. 0 or a negative errno. */
 int machine_read_value(const struct machine *machine, const char *path, char *buffer, size_t size);
 /* -EINVAL if it is no whole number and nothing else. */
 int machine_read_number(const struct machine *machine, const char *path, int64_t *ret);
