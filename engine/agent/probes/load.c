@@ -122,18 +122,23 @@ static void sample(struct probing *probing) {
     load->last = now;
 }
 
-static int begin(struct probing *probing) {
+static void begin(struct probing *probing) {
+    static const char *const names[] = {"load-1min", "busy", "foreign", "context-switches", "interrupts"};
     struct load *load = probing->state = calloc(1, sizeof *load);
-    if (!load)
-        return -ENOMEM;
+    if (!load) {
+        probing->error = -ENOMEM;
+        return;
+    }
     load->average.descriptor = load->stat.descriptor = -1;
     load->content = malloc(STAT_SIZE);
     if (!load->content || source_init(&load->average, "proc/loadavg") < 0 ||
-        source_init(&load->stat, "proc/stat") < 0)
-        return -ENOMEM;
+        source_init(&load->stat, "proc/stat") < 0) {
+        probing->error = -ENOMEM;
+        return;
+    }
     int r = read_stat(probing, load, &load->begun);
     if (r < 0)
-        return probing_fail(probing, r, "/proc/stat: %s", strerror(-r));
+        probing_fail(probing, r, "/proc/stat: %s", strerror(-r));
     load->last = load->begun;
     if (!probing->machine->captured)
         load->family = foreign_find_family();
@@ -144,10 +149,8 @@ static int begin(struct probing *probing) {
     load->family_due_ns = probing->now_ns + PROBE_SECOND / 2;
     snprintf(probing->source, sizeof probing->source, "/proc/loadavg, /proc/stat%s",
              load->family ? ", the agent's processes" : "");
-    static const char *const names[] = {"load-1min", "busy", "foreign", "context-switches", "interrupts"};
-    for (size_t i = 0; i < sizeof names / sizeof *names && r == 0; i++)
-        r = probing_add_column(probing, "1", "%s", names[i]);
-    return r;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        probing_add_column(probing, "1", "%s", names[i]);
 }
 
 static void end(struct probing *probing) {
