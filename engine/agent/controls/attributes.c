@@ -87,7 +87,7 @@ static bool can_be_written(const struct layout *layout, const char *folder, cons
 
 /* The files of FOLDER/GOVERNOR, if there is that. */
 static void add_settings(const struct layout *layout, const char *folder, const char *governor,
-                         struct control_files *ret) {
+                         struct plan *ret) {
     cleanup(machine_names_clear) struct machine_names names = {0};
     char path[PLAN_PATH_SIZE];
     snprintf(path, sizeof path, "%.96s/%.32s", folder, governor);
@@ -106,7 +106,7 @@ static bool is_governor(const char *name) {
 }
 
 /* Settings are a policy's, or, with some drivers, those of all policies that have the governor. */
-static void governor_files(const struct layout *layout, struct control_files *ret) {
+static void governor_files(const struct layout *layout, struct plan *ret) {
     char name[32], before[32] = "", speed[64];
     uint64_t khz;
     control_add_files(ret, layout, LAYOUT_POLICY, NULL, scaling_governor.file);
@@ -163,7 +163,7 @@ static void turbo_look(const struct layout *layout, struct control_look *ret) {
 }
 
 /* The switch of all may change those of the policies: it goes first. */
-static void turbo_files(const struct layout *layout, struct control_files *ret) {
+static void turbo_files(const struct layout *layout, struct plan *ret) {
     control_add_file(ret, no_turbo.folder, no_turbo.file);
     control_add_file(ret, boost.folder, boost.file);
     control_add_files(ret, layout, LAYOUT_POLICY, NULL, policy_boost.file);
@@ -210,7 +210,7 @@ static void uncore_look(const struct layout *layout, struct control_look *ret) {
     }
 }
 
-static void uncore_files(const struct layout *layout, struct control_files *ret) {
+static void uncore_files(const struct layout *layout, struct plan *ret) {
     struct layout_place place;
     for (size_t i = 0; layout_place(layout, LAYOUT_UNCORE, NULL, i, &place); i++) {
         control_add_file(ret, place.folder, "min_freq_khz");

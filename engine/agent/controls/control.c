@@ -1,7 +1,6 @@
 #include "engine/agent/controls/control.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/list.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -280,8 +279,7 @@ int control_check_word(const char *asked, const char *list, struct failure *fail
 
 /* ---- files */
 
-void control_list_files(const struct control *control, const struct layout *layout,
-                        struct control_files *ret) {
+void control_list_files(const struct control *control, const struct layout *layout, struct plan *ret) {
     const struct attribute *attribute = control->files ? NULL : attribute_of(control, layout);
     if (control->files)
         control->files(layout, ret);
@@ -289,23 +287,13 @@ void control_list_files(const struct control *control, const struct layout *layo
         control_add_files(ret, layout, attribute->scope, attribute->folder, attribute->file);
 }
 
-void control_add_file(struct control_files *files, const char *folder, const char *name) {
-    int r = list_reserve(&files->paths, &files->capacity, files->count + 1, sizeof *files->paths,
-                         PLAN_WRITES_MAX);
-    if (r < 0)
-        files->error = r;
-    else if (snprintf(files->paths[files->count], PLAN_PATH_SIZE, "%s/%s", folder, name) < PLAN_PATH_SIZE)
-        files->count++;
+void control_add_file(struct plan *plan, const char *folder, const char *file) {
+    (void)plan_add(plan, -1, folder, file, "");
 }
 
-void control_add_files(struct control_files *files, const struct layout *layout, enum layout_scope scope,
+void control_add_files(struct plan *plan, const struct layout *layout, enum layout_scope scope,
                        const char *folder, const char *file) {
     struct layout_place place;
     for (size_t i = 0; layout_place(layout, scope, folder, i, &place); i++)
-        control_add_file(files, place.folder, file);
-}
-
-void control_files_clear(struct control_files *files) {
-    free(files->paths);
-    *files = (struct control_files){0};
+        control_add_file(plan, place.folder, file);
 }

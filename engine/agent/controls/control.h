@@ -47,13 +47,6 @@ struct control_look {
     int error;
 };
 
-/* Files that a control may write. */
-struct control_files {
-    char (*paths)[PLAN_PATH_SIZE];
-    size_t count, capacity;
-    int error;
-};
-
 /* What a file of the kernel holds, and which words stand for it. */
 enum attribute_codec {
     ATTRIBUTE_WORD,   /* as it is; also a number up to `max`, where that is not 0 */
@@ -89,7 +82,8 @@ struct control {
     /* Of these the first whose files are there is the control, unless the functions below say otherwise. */
     const struct attribute *attributes[4];
     void (*look)(const struct layout *layout, struct control_look *ret);
-    void (*files)(const struct layout *layout, struct control_files *ret);
+    /* The files that it may write, which need not be there: writes of nothing. */
+    void (*files)(const struct layout *layout, struct plan *ret);
     /* -EINVAL with a sentence if ASKED is none of its values here. */
     int (*plan)(const struct layout *layout, const char *asked, struct plan *ret, struct failure *failure);
 };
@@ -107,10 +101,7 @@ unsigned control_closure(unsigned set);
 int control_look_at(const struct control *control, const struct layout *layout, struct control_look *ret);
 void control_look_clear(struct control_look *look);
 const char *control_access_name(enum control_access access);
-/* The files that it may write; they need not be there. */
-void control_list_files(const struct control *control, const struct layout *layout,
-                        struct control_files *ret);
-void control_files_clear(struct control_files *files);
+void control_list_files(const struct control *control, const struct layout *layout, struct plan *ret);
 int control_plan(const struct control *control, const struct layout *layout, const char *asked,
                  struct plan *ret, struct failure *failure);
 
@@ -127,9 +118,9 @@ void control_possible(struct control_look *look, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Keeps the file by which it is seen whether it may be written. */
 void control_keep_path(struct control_look *look, const char *folder, const char *name);
-void control_add_file(struct control_files *files, const char *folder, const char *name);
-/* FILE of every place of SCOPE. */
-void control_add_files(struct control_files *files, const struct layout *layout, enum layout_scope scope,
+/* For files(): FOLDER/FILE; and FILE of every place of SCOPE. */
+void control_add_file(struct plan *plan, const char *folder, const char *file);
+void control_add_files(struct plan *plan, const struct layout *layout, enum layout_scope scope,
                        const char *folder, const char *file);
 /* Whether ASKED is one of the words of LIST, which are separated by blanks. 0, or -EINVAL with a sentence. */
 int control_check_word(const char *asked, const char *list, struct failure *failure);

@@ -40,7 +40,7 @@ static _Noreturn void execute(char *const arguments[], int output, bool with_err
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    int null = open("/dev/null", O_RDWR);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, 0);
     dup2(output, 1);
     dup2(with_errors ? output : null, 2);

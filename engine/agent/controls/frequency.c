@@ -108,7 +108,7 @@ static void look(const struct layout *layout, struct control_look *ret) {
     }
 }
 
-static void files(const struct layout *layout, struct control_files *ret) {
+static void files(const struct layout *layout, struct plan *ret) {
     control_add_file(ret, INTEL, "min_perf_pct");
     control_add_file(ret, INTEL, "max_perf_pct");
     for (size_t i = 0; i < layout->policy_count; i++) {

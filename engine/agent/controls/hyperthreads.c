@@ -106,7 +106,7 @@ static void look(const struct layout *layout, struct control_look *ret) {
         values_add(&ret->values, off ? "off" : "on", &layout->online);
 }
 
-static void files(const struct layout *layout, struct control_files *ret) {
+static void files(const struct layout *layout, struct plan *ret) {
     control_add_file(ret, SMT, "control");
     for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
         char folder[64];

@@ -68,7 +68,7 @@ static void look(const struct layout *layout, struct control_look *ret) {
     (void)layout_value(layout, LAYOUT_CPU "/cpuidle", "current_driver", ret->driver, sizeof ret->driver);
 }
 
-static void files(const struct layout *layout, struct control_files *ret) {
+static void files(const struct layout *layout, struct plan *ret) {
     char folder[FOLDER_SIZE];
     for (size_t i = 0; i < layout->pu_count; i++)
         for (size_t j = 0; find_state(layout, layout->pus[i], j, folder); j++)

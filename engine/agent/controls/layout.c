@@ -41,15 +41,10 @@ bool layout_answers(const struct layout *layout, const char *folder, const char 
 }
 
 void layout_siblings(const struct layout *layout, unsigned pu, struct pu_set *ret) {
-    char path[MACHINE_PATH_LIMIT];
-    snprintf(path, sizeof path, LAYOUT_CPU "/cpu%u/topology/thread_siblings_list", pu);
-    struct pu_set siblings;
-    *ret = (struct pu_set){0};
-    pu_set_add(ret, pu);
-    if (machine_read_set(layout->machine, path, &siblings) < 0 || !pu_set_has(&siblings, pu))
-        return;
+    machine_read_siblings(layout->machine, pu, ret);
     for (size_t i = 0; i < sizeof ret->bits; i++)
-        ret->bits[i] = (unsigned char)(ret->bits[i] | (siblings.bits[i] & layout->online.bits[i]));
+        ret->bits[i] &= layout->online.bits[i];
+    pu_set_add(ret, pu);
 }
 
 bool layout_place(const struct layout *layout, enum layout_scope scope, const char *folder, size_t i,

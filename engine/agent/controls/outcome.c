@@ -8,16 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *outcome_name(enum outcome_state state) {
-    static const char *const names[] = {
-        [OUTCOME_PENDING] = "failed",    [OUTCOME_DONE] = "done",     [OUTCOME_UNCHANGED] = "unchanged",
-        [OUTCOME_MISMATCH] = "mismatch", [OUTCOME_ABSENT] = "absent", [OUTCOME_READ_ONLY] = "read-only",
-        [OUTCOME_DENIED] = "denied",     [OUTCOME_FAILED] = "failed", [OUTCOME_INVALID] = "invalid",
-    };
-    return names[state];
-}
-
-void outcome_set(struct outcome *outcome, enum outcome_state state, const char *sentence) {
+void outcome_set(struct outcome *outcome, const char *state, const char *sentence) {
     outcome->state = state;
     snprintf(outcome->sentence, sizeof outcome->sentence, "%.1000s", sentence);
 }
@@ -82,10 +73,8 @@ static void describe(struct outcome *outcome, enum control_index control, enum t
 
 void outcome_of_plan(struct outcome *outcome, enum control_index control, const struct plan *plan,
                      const struct pu_set *online) {
-    static const enum outcome_state states[TROUBLES] = {[DIFFERENT] = OUTCOME_MISMATCH,
-                                                        [OFFLINE] = OUTCOME_FAILED,
-                                                        [REFUSED] = OUTCOME_FAILED,
-                                                        [FORBIDDEN] = OUTCOME_DENIED};
+    static const char *const states[TROUBLES] = {
+        [DIFFERENT] = "mismatch", [OFFLINE] = "failed", [REFUSED] = "failed", [FORBIDDEN] = "denied"};
     const struct plan_write *first = NULL;
     enum trouble worst = NO_TROUBLE;
     struct pu_set set = {0};
@@ -108,7 +97,7 @@ void outcome_of_plan(struct outcome *outcome, enum control_index control, const 
         if (write->pu >= 0)
             pu_set_add(&set, (unsigned)write->pu);
     }
-    outcome_set(outcome, states[worst] ? states[worst] : written ? OUTCOME_DONE : OUTCOME_UNCHANGED, "");
+    outcome_set(outcome, states[worst] ? states[worst] : written ? "done" : "unchanged", "");
     if (!first)
         return;
     pu_set_format(&set, pus, sizeof pus);

@@ -9,17 +9,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct plan_write *plan_add(struct plan *plan, int pu, const char *folder, const char *name,
-                            const char *wanted) {
+/* PATH has LENGTH bytes, so that one that did not fit is known. */
+static struct plan_write *add(struct plan *plan, int pu, const char *path, int length, const char *wanted) {
     int r =
         list_reserve(&plan->writes, &plan->capacity, plan->count + 1, sizeof *plan->writes, PLAN_WRITES_MAX);
     struct plan_write *write = r < 0 ? &plan->spare : &plan->writes[plan->count];
     *write = (struct plan_write){.pu = pu};
-    if (r == 0 && (snprintf(write->path, sizeof write->path, "%s/%s", folder, name) >= PLAN_PATH_SIZE ||
+    snprintf(write->path, sizeof write->path, "%s", path);
+    if (r == 0 && (length >= PLAN_PATH_SIZE ||
                    snprintf(write->wanted, sizeof write->wanted, "%s", wanted) >= (int)sizeof write->wanted))
         r = -ENAMETOOLONG;
     plan->count += r == 0;
     plan->error = plan->error < 0 ? plan->error : r;
+    return write;
+}
+
+struct plan_write *plan_add(struct plan *plan, int pu, const char *folder, const char *name,
+                            const char *wanted) {
+    char path[PLAN_PATH_SIZE];
+    return add(plan, pu, path, snprintf(path, sizeof path, "%s/%s", folder, name), wanted);
+}
+
+struct plan_write *plan_add_content(struct plan *plan, const char *path, const char *content) {
+    struct plan_write *write = add(plan, -1, path, (int)strlen(path), "");
+    write->kind = PLAN_EXACT;
+    write->content = content;
     return write;
 }
 
@@ -59,8 +73,8 @@ void plan_choose(char *value) {
 }
 
 bool plan_holds(const struct plan_write *write) {
-    if (write->kind == PLAN_ALIAS)
-        return write->written;
+    if (write->kind == PLAN_ALIAS || write->kind == PLAN_EXACT)
+        return write->kind == PLAN_ALIAS ? write->written : write->exact;
     if (write->kind == PLAN_NUMBER) {
         uint64_t number;
         return number_parse_uint64(write->after, strlen(write->after), &number) && number >= write->min &&
@@ -71,12 +85,6 @@ bool plan_holds(const struct plan_write *write) {
     if (write->kind == PLAN_CHOICE)
         plan_choose(value);
     return strcmp(value, write->wanted) == 0 || (write->other[0] && strcmp(value, write->other) == 0);
-}
-
-bool plan_crosses(const char *lower_wanted, const char *upper_now) {
-    uint64_t min, max;
-    return number_parse_uint64(upper_now, strcspn(upper_now, "\n"), &max) &&
-           number_parse_uint64(lower_wanted, strcspn(lower_wanted, "\n"), &min) && min > max;
 }
 
 /* ---- writing */
@@ -90,46 +98,55 @@ static bool pause_briefly(struct write_context *context, int64_t *pause_ns) {
     return true;
 }
 
-int write_file(struct write_context *context, const char *path, const char *before, const char *bytes,
-               size_t length, char *after, size_t size) {
-    int64_t pause_ns = 1000000;
-    int r;
-    do
-        r = machine_write(context->machine, path, bytes, length);
-    while ((r == -EBUSY || r == -EAGAIN) && pause_briefly(context, &pause_ns));
-    context->changed += r == 0;
-    int read = machine_read_value(context->machine, path, after, size);
-    if (read < 0)
-        after[0] = '\0';
-    if (r == 0)
-        r = read;
-    char shown[MACHINE_PATH_LIMIT + 1], written[PLAN_VALUE_SIZE], name[16];
-    snprintf(shown, sizeof shown, "/%s", path);
-    while (length > 0 && (bytes[length - 1] == '\n' || bytes[length - 1] == ' '))
-        length--;
-    snprintf(written, sizeof written, "%.*s", (int)length, bytes);
-    lines_put(context->lines, "write", context->control, shown, before, written, after, lines_errno(r, name),
-              NULL);
-    return r;
+static void read_now(struct plan_write *write, const struct machine *machine) {
+    ssize_t length = machine_read_small(machine, write->path, write->after, sizeof write->after);
+    write->error = length < 0 ? (int)length : 0;
+    length = length < 0 ? 0 : length;
+    write->exact = write->error == 0 && write->content && strlen(write->content) == (size_t)length &&
+                   memcmp(write->after, write->content, (size_t)length) == 0;
+    (void)machine_trim(write->after, (size_t)length);
 }
 
-static void read_now(struct plan_write *write, const struct machine *machine) {
-    write->error = machine_read_value(machine, write->path, write->after, sizeof write->after);
-    if (write->error < 0)
-        write->after[0] = '\0';
+static void put(struct plan_write *write, struct write_context *context, const char *bytes) {
+    char shown[PLAN_PATH_SIZE + 1], before[PLAN_VALUE_SIZE], written[PLAN_VALUE_SIZE], name[16];
+    int64_t pause_ns = 1000000;
+    int r;
+    snprintf(before, sizeof before, "%s", write->after);
+    snprintf(write->before, sizeof write->before, "%.63s", before);
+    do
+        r = machine_write(context->machine, write->path, bytes, strlen(bytes));
+    while ((r == -EBUSY || r == -EAGAIN) && pause_briefly(context, &pause_ns));
+    read_now(write, context->machine);
+    write->error = r < 0 ? r : write->error;
+    write->written = write->written || r == 0;
+    context->changed += r == 0;
+    snprintf(shown, sizeof shown, "/%s", write->path);
+    snprintf(written, sizeof written, "%s", bytes);
+    (void)machine_trim(written, strlen(written));
+    lines_put(context->lines, "write", context->control, shown, before, written, write->after,
+              lines_errno(write->error, name), NULL);
 }
 
 static void carry_out_one(struct plan_write *write, struct write_context *context) {
     /* What cannot be read is not written: nobody could put it back. */
-    if (write->error < 0 || (plan_holds(write) && write->kind != PLAN_ALIAS))
+    bool needed = !plan_holds(write) || write->kind == PLAN_ALIAS || (write->once && !write->written);
+    if (write->error < 0 || !needed)
         return;
     /* With its newline, as every file of the kernel shows it. */
-    char bytes[sizeof write->wanted + 1], before[PLAN_VALUE_SIZE];
-    int length = snprintf(bytes, sizeof bytes, "%s\n", write->wanted);
-    snprintf(before, sizeof before, "%s", write->after);
-    write->error =
-        write_file(context, write->path, before, bytes, (size_t)length, write->after, sizeof write->after);
-    write->written = true;
+    char bytes[sizeof write->wanted + 1];
+    snprintf(bytes, sizeof bytes, "%s\n", write->wanted);
+    if (write->wanted[0] && !(write->once && write->written))
+        put(write, context, bytes);
+    if (write->kind == PLAN_EXACT && !plan_holds(write))
+        put(write, context, write->content);
+}
+
+/* Whether writing LOWER before UPPER, as that is now, would put it above: the kernel may refuse that. */
+static bool crosses(const struct plan_write *lower, const struct plan_write *upper) {
+    const char *wanted = lower->content ? lower->content : lower->wanted;
+    uint64_t min, max;
+    return number_parse_uint64(upper->after, strlen(upper->after), &max) &&
+           number_parse_uint64(wanted, strcspn(wanted, "\n"), &min) && min > max;
 }
 
 void plan_carry_out(struct plan *plan, struct write_context *context) {
@@ -142,9 +159,21 @@ void plan_carry_out(struct plan *plan, struct write_context *context) {
         }
         struct plan_write *upper = &plan->writes[++i];
         read_now(upper, context->machine);
-        bool upper_first = plan_crosses(write->wanted, upper->after);
+        bool upper_first = crosses(write, upper);
         carry_out_one(upper_first ? upper : write, context);
         carry_out_one(upper_first ? write : upper, context);
+    }
+}
+
+void plan_undo(struct plan *plan, struct write_context *context, const struct pu_set *online) {
+    for (size_t i = plan->count; i-- > 0;) {
+        struct plan_write *write = &plan->writes[i];
+        if (!write->written || (write->pu >= 0 && !pu_set_has(online, (unsigned)write->pu)))
+            continue;
+        snprintf(write->wanted, sizeof write->wanted, "%s", write->before);
+        write->kind = PLAN_WORD;
+        read_now(write, context->machine);
+        carry_out_one(write, context);
     }
 }
 

@@ -23,6 +23,7 @@ enum plan_kind {
     PLAN_NUMBER, /* a number from `min` to `max` */
     PLAN_CHOICE, /* all words, the one that holds in brackets */
     PLAN_ALIAS,  /* a word that stands for another, which the file will show */
+    PLAN_EXACT,  /* `content`, to the byte */
 };
 
 struct plan_write {
@@ -33,9 +34,16 @@ struct plan_write {
     enum plan_kind kind;
     bool lower; /* the lower limit of which the next write is the upper */
     int pu;     /* whose file it is; -1: no PU's */
+    /* PLAN_EXACT: not owned. What is `wanted` is written before it, unless that is ""; `once` even if the
+     * content is there already. */
+    const char *content;
+    bool once;
+    bool late; /* the file may be gone again, with its PU */
     /* The result. */
     bool written;
-    int error; /* of the last write or reading */
+    bool exact;      /* the file has the content */
+    int error;       /* of the last write or reading */
+    char before[64]; /* what was there before the last write; cut */
     char after[PLAN_VALUE_SIZE];
 };
 
@@ -52,6 +60,8 @@ struct plan_write *plan_add(struct plan *plan, int pu, const char *folder, const
 /* The same of a number. */
 struct plan_write *plan_add_number(struct plan *plan, int pu, const char *folder, const char *name,
                                    uint64_t wanted);
+/* The same of a file that must hold CONTENT, which has to outlive the plan. */
+struct plan_write *plan_add_content(struct plan *plan, const char *path, const char *content);
 /* A lower and an upper limit; RET_LOWER and RET_UPPER, which may be NULL, are good until the next is added.
  */
 void plan_add_limits(struct plan *plan, int pu, const char *folder, const char *lower, const char *upper,
@@ -68,14 +78,11 @@ struct write_context {
     unsigned changed;    /* writes that were done */
 };
 
-/* One write, reported as a line. BEFORE is what the file held, AFTER gets what it holds then (trimmed, of
- * SIZE bytes). The error of the write or of reading back, or 0. A file that is busy is tried again a few
- * times. */
-int write_file(struct write_context *context, const char *path, const char *before, const char *bytes,
-               size_t length, char *after, size_t size);
-
-/* Carries out what differs. Of a pair of limits that is written first which keeps them in order. */
+/* Carries out what differs, and reports each write as a line. Of a pair of limits that is written first which
+ * keeps them in order. A file that is busy is tried again a few times. */
 void plan_carry_out(struct plan *plan, struct write_context *context);
+/* Writes what was there before, in reverse, but for files of PUs that are not in ONLINE. */
+void plan_undo(struct plan *plan, struct write_context *context, const struct pu_set *online);
 /* Whether something is not as wanted: reads until that is known. */
 bool plan_is_due(struct plan *plan, const struct machine *machine);
 /* Reads all of it again. */
@@ -85,8 +92,5 @@ bool plan_holds(const struct plan_write *write);
 
 /* Replaces "always [madvise] never" by the word in brackets; other values stay. */
 void plan_choose(char *value);
-/* Whether writing UPPER, the lower limit before the upper, would put it above what the file of the upper
- * holds: the kernel may refuse that. Both are texts of numbers. */
-bool plan_crosses(const char *lower_wanted, const char *upper_now);
 
 #endif

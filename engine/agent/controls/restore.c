@@ -14,47 +14,15 @@ enum { PASSES_MAX = 5 };
 
 #define PATIENCE_NS INT64_C(300000000)
 
-struct file_state {
-    bool written;
-    bool back; /* it was so when it was looked at last */
-    int error; /* of its last write */
-};
-
 struct restoration {
     const struct machine *machine;
     const struct snapshot *snapshot;
     unsigned controls; /* whose files are looked at */
     struct write_context context;
-    struct file_state *states;                /* one a file */
-    char now[SNAPSHOT_CONTENT_MAX_BYTES + 1]; /* what the file holds that was looked at last */
-    int unreadable;                           /* or why it is not known; 0 */
-    bool settled;                             /* nothing was written since all was looked at */
+    struct plan plans[CONTROL_COUNT];
 };
 
-/* ---- one file */
-
-/* Whether it is as it was. A file that came late may be gone with its PU. */
-static bool is_back(struct restoration *work, size_t i) {
-    const struct kept_file *file = &work->snapshot->files[i];
-    ssize_t length = machine_read_small(work->machine, file->path, work->now, sizeof work->now);
-    work->unreadable = length < 0 ? (int)length : 0;
-    if (length < 0)
-        work->now[0] = '\0';
-    return work->states[i].back = length < 0 ? file->late
-                                             : (size_t)length == file->length &&
-                                                   memcmp(work->now, file->content, file->length) == 0;
-}
-
-static void put(struct restoration *work, size_t i, const char *bytes, size_t length) {
-    const struct kept_file *file = &work->snapshot->files[i];
-    char before[PLAN_VALUE_SIZE], after[PLAN_VALUE_SIZE];
-    snprintf(before, sizeof before, "%.*s", (int)strcspn(work->now, "\n"), work->now);
-    work->context.control = control_at(file->control)->name;
-    unsigned changed = work->context.changed;
-    work->states[i].error =
-        write_file(&work->context, file->path, before, bytes, length, after, sizeof after);
-    work->states[i].written = work->states[i].written || work->context.changed > changed;
-}
+/* ---- what is to be written */
 
 static bool parse_line(const char *text, uint64_t *ret) {
     return number_parse_uint64(text, strcspn(text, "\n"), ret);
@@ -82,68 +50,54 @@ static bool was_capped(const struct snapshot *snapshot, const char *path) {
 
 /* Without turbo the driver shows its cap for an upper limit that is above it, and gives the limit back with
  * turbo. So what was kept may stand for any limit from there on: the highest is written, and stays if it
- * shows as what was kept. True if it was written: once, even if all seems to be as it was: another limit may
- * hide behind the same cap. */
-static bool put_cap(struct restoration *work, size_t i) {
-    const struct kept_file *file = &work->snapshot->files[i];
-    char path[PLAN_PATH_SIZE], highest[PLAN_VALUE_SIZE];
+ * shows as what was kept: once, even if all seems to be as it was: another limit may hide behind the same
+ * cap. */
+static void plan_cap(const struct restoration *work, struct plan_write *write) {
+    char path[PLAN_PATH_SIZE], highest[sizeof write->wanted];
     uint64_t max, kept;
-    if (file->control != CONTROL_FREQUENCY || !ends_with(file->path, "/scaling_max_freq") ||
-        !(work->snapshot->touched >> CONTROL_FREQUENCY & 1) || work->states[i].written ||
-        !was_capped(work->snapshot, file->path))
-        return false;
-    snprintf(path, sizeof path, "%.*s/cpuinfo_max_freq", (int)(strrchr(file->path, '/') - file->path),
-             file->path);
+    if (!ends_with(write->path, "/scaling_max_freq") || !was_capped(work->snapshot, write->path))
+        return;
+    snprintf(path, sizeof path, "%.*s/cpuinfo_max_freq", (int)(strrchr(write->path, '/') - write->path),
+             write->path);
     if (machine_read_value(work->machine, path, highest, sizeof highest) < 0 || !parse_line(highest, &max) ||
-        !parse_line(file->content, &kept) || kept >= max)
-        return false;
-    put(work, i, highest, strlen(highest));
-    return true;
+        !parse_line(write->content, &kept) || kept >= max)
+        return;
+    snprintf(write->wanted, sizeof write->wanted, "%s", highest);
+    write->once = true;
+}
+
+/* Whether LOWER is a lower limit, and UPPER the upper of the same. */
+static bool is_pair(const char *lower, const char *upper) {
+    const char *min = strstr(lower, "min_");
+    size_t at = min ? (size_t)(min - lower) : 0;
+    return min && strncmp(upper, lower, at) == 0 && strncmp(upper + at, "max_", 4) == 0 &&
+           strcmp(upper + at + 4, min + 4) == 0;
 }
 
 /* The exact bytes; of a choice first the word that held, which is what the kernel takes. A plain file in its
- * place gets its bytes after all. */
-static void put_back_one(struct restoration *work, size_t i) {
-    const struct kept_file *file = &work->snapshot->files[i];
-    bool back = is_back(work, i);
-    if (work->unreadable < 0)
-        return; /* its PU may come back in a later pass */
-    if (put_cap(work, i))
-        back = is_back(work, i);
-    if (!back && strchr(file->content, '[')) {
-        char word[SNAPSHOT_CONTENT_MAX_BYTES + 1];
-        snprintf(word, sizeof word, "%s", file->content);
-        plan_choose(word);
-        put(work, i, word, strlen(word));
-        back = is_back(work, i);
-    }
-    if (!back)
-        put(work, i, file->content, file->length);
-}
-
-/* Whether file I is a lower limit, and the next the upper of the same. */
-static bool is_pair(const struct snapshot *snapshot, size_t i) {
-    const struct kept_file *lower = &snapshot->files[i], *upper = lower + 1;
-    const char *min = strstr(lower->path, "min_");
-    size_t at = min ? (size_t)(min - lower->path) : 0;
-    return min && i + 1 < snapshot->count && strncmp(upper->path, lower->path, at) == 0 &&
-           strncmp(upper->path + at, "max_", 4) == 0 && strcmp(upper->path + at + 4, min + 4) == 0;
-}
-
-static void put_back_control(struct restoration *work, enum control_index control) {
+ * place gets its bytes after all. 0 or -ENOMEM. */
+static int make_plans(struct restoration *work) {
     const struct snapshot *snapshot = work->snapshot;
     for (size_t i = 0; i < snapshot->count; i++) {
-        if (snapshot->files[i].control != control)
+        const struct kept_file *file = &snapshot->files[i];
+        struct plan *plan = &work->plans[file->control];
+        if (!(work->controls >> file->control & 1))
             continue;
-        if (!is_pair(snapshot, i)) {
-            put_back_one(work, i);
-            continue;
+        struct plan_write *write = plan_add_content(plan, file->path, file->content);
+        write->late = file->late;
+        write->lower = i + 1 < snapshot->count && is_pair(file->path, snapshot->files[i + 1].path);
+        if (strchr(file->content, '[')) {
+            char word[PLAN_VALUE_SIZE];
+            snprintf(word, sizeof word, "%s", file->content);
+            plan_choose(word);
+            snprintf(write->wanted, sizeof write->wanted, "%.63s", word);
         }
-        bool upper_first = !is_back(work, i + 1) && plan_crosses(snapshot->files[i].content, work->now);
-        put_back_one(work, upper_first ? i + 1 : i);
-        put_back_one(work, upper_first ? i : i + 1);
-        i++;
+        if (snapshot->touched >> CONTROL_FREQUENCY & 1)
+            plan_cap(work, write);
+        if (plan->error < 0)
+            return plan->error;
     }
+    return 0;
 }
 
 /* ---- all files */
@@ -152,14 +106,17 @@ static void put_back_control(struct restoration *work, enum control_index contro
 static void slow_down(struct restoration *work) {
     cleanup(plan_clear) struct plan plan = {0};
     cleanup(layout_clear) struct layout layout = {0};
-    bool different = false;
-    for (size_t i = 0; i < work->snapshot->count && !different; i++)
-        different = work->snapshot->files[i].control == CONTROL_HYPERTHREADS && !is_back(work, i);
-    if (!different || layout_read(work->machine, &layout) < 0)
+    if (!plan_is_due(&work->plans[CONTROL_HYPERTHREADS], work->machine) ||
+        layout_read(work->machine, &layout) < 0)
         return;
     frequency_plan_lowest(&layout, &plan);
     work->context.control = control_at(CONTROL_FREQUENCY)->name;
     plan_carry_out(&plan, &work->context);
+}
+
+static void put_back_control(struct restoration *work, enum control_index control) {
+    work->context.control = control_at(control)->name;
+    plan_carry_out(&work->plans[control], &work->context);
 }
 
 /* Which control is put back at STEP, counted down: in reverse of the order in which they were set, but those
@@ -176,35 +133,34 @@ static enum control_index control_at_step(unsigned step) {
 static void put_back_all(struct restoration *work) {
     for (unsigned step = CONTROL_COUNT; step-- > 0;) {
         enum control_index index = control_at_step(step);
-        if (!(work->controls >> index & 1))
-            continue;
         if (index == CONTROL_HYPERTHREADS)
             slow_down(work);
         put_back_control(work, index);
     }
-    for (int pass = 0; pass < PASSES_MAX && !work->settled; pass++) {
-        unsigned changed = work->context.changed;
+    unsigned changed = work->context.changed - 1;
+    for (int pass = 0; pass < PASSES_MAX && work->context.changed != changed; pass++) {
+        changed = work->context.changed;
         for (enum control_index index = 0; index < CONTROL_COUNT; index++)
-            if (work->controls >> index & 1)
-                put_back_control(work, index);
-        work->settled = work->context.changed == changed;
+            put_back_control(work, index);
     }
 }
 
+/* A file that came late may be gone with its PU. */
 static void report_files(struct restoration *work, struct restored *ret) {
-    for (size_t i = 0; i < work->snapshot->count; i++) {
-        const struct kept_file *file = &work->snapshot->files[i];
-        const struct file_state *state = &work->states[i];
-        char path[PLAN_PATH_SIZE + 1], name[16];
-        if (!(work->controls >> file->control & 1))
-            continue;
-        ret->written += state->written;
-        if ((work->settled && state->back) || is_back(work, i))
-            continue;
-        ret->different++;
-        snprintf(path, sizeof path, "/%s", file->path);
-        lines_put(work->context.lines, "different", control_at(file->control)->name, path, file->content,
-                  work->now, lines_errno(work->unreadable ? work->unreadable : state->error, name), NULL);
+    for (enum control_index index = 0; index < CONTROL_COUNT; index++) {
+        struct plan *plan = &work->plans[index];
+        plan_check(plan, work->machine);
+        for (size_t i = 0; i < plan->count; i++) {
+            const struct plan_write *write = &plan->writes[i];
+            char path[PLAN_PATH_SIZE + 1], name[16];
+            ret->written += write->written;
+            if (write->exact || (write->error < 0 && write->late))
+                continue;
+            ret->different++;
+            snprintf(path, sizeof path, "/%s", write->path);
+            lines_put(work->context.lines, "different", control_at(index)->name, path, write->content,
+                      write->after, lines_errno(write->error, name), NULL);
+        }
     }
 }
 
@@ -240,20 +196,22 @@ static void put_back_daemons(struct restoration *work, struct restored *ret) {
 
 static int put_back(const struct machine *machine, const struct snapshot *snapshot, struct lines *lines,
                     struct restored *ret) {
-    cleanup_free struct restoration *work = calloc(1, sizeof *work);
-    cleanup_free struct file_state *states = calloc(snapshot->count + 1, sizeof *states);
-    if (!work || !states)
-        return -ENOMEM;
-    *work = (struct restoration){.machine = machine,
-                                 .snapshot = snapshot,
-                                 .controls = control_closure(snapshot->touched),
-                                 .context = {.machine = machine, .lines = lines, .patience_ns = PATIENCE_NS},
-                                 .states = states};
-    put_back_all(work);
-    report_files(work, ret);
-    if (work->controls >> CONTROL_DAEMONS & 1)
-        put_back_daemons(work, ret);
-    return 0;
+    struct restoration work = {
+        .machine = machine,
+        .snapshot = snapshot,
+        .controls = control_closure(snapshot->touched),
+        .context = {.machine = machine, .lines = lines, .patience_ns = PATIENCE_NS},
+    };
+    int r = make_plans(&work);
+    if (r == 0) {
+        put_back_all(&work);
+        report_files(&work, ret);
+    }
+    if (r == 0 && work.controls >> CONTROL_DAEMONS & 1)
+        put_back_daemons(&work, ret);
+    for (enum control_index index = 0; index < CONTROL_COUNT; index++)
+        plan_clear(&work.plans[index]);
+    return r;
 }
 
 int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapshot, struct lines *lines,

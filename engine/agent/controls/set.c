@@ -49,32 +49,25 @@ static int touch(struct setting *setting, unsigned bits) {
     return store_save(setting->store, &setting->snapshot, setting->failure);
 }
 
-static int compare_paths(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Files of a PU that was offline when the snapshot was made are kept now. */
+/* Files of a PU that was offline when the snapshot was made are kept now. They are looked for where the one
+ * before was found: a plan has them mostly in the snapshot's order. */
 static int keep_late(struct setting *setting, enum control_index control, const struct plan *plan) {
     struct snapshot *snapshot = &setting->snapshot;
-    size_t count = 0, known = snapshot->count;
-    cleanup_free const char **paths = calloc(known + 1, sizeof *paths);
-    if (!paths)
-        return failure_memory(setting->failure);
-    for (size_t i = 0; i < known; i++)
-        if (snapshot->files[i].control == control)
-            paths[count++] = snapshot->files[i].path;
-    qsort(paths, count, sizeof *paths, compare_paths);
-    int added = 0;
+    const size_t known = snapshot->count;
+    size_t next = 0;
     for (size_t i = 0; i < plan->count; i++) {
         const char *path = plan->writes[i].path;
-        if (bsearch(&path, paths, count, sizeof *paths, compare_paths))
+        size_t tried = 0;
+        while (tried < known && strcmp(snapshot->files[(next + tried) % known].path, path) != 0)
+            tried++;
+        if (tried < known) {
+            next = next + tried + 1;
             continue;
-        int r = snapshot_add_late(snapshot, setting->machine, control, path);
-        if (r < 0)
+        }
+        if (snapshot_add(snapshot, setting->machine, control, true, path) < 0)
             return failure_memory(setting->failure);
-        added += r;
     }
-    return added ? store_save(setting->store, snapshot, setting->failure) : 0;
+    return snapshot->count > known ? store_save(setting->store, snapshot, setting->failure) : 0;
 }
 
 /* Writes what PLAN wants of CONTROL, once what it changes is kept. */
@@ -124,12 +117,12 @@ static int set_daemons(struct setting *setting) {
     int r = due ? touch(setting, 1u << CONTROL_DAEMONS) : 0;
     if (r < 0)
         return r;
-    outcome->state = due ? OUTCOME_DONE : OUTCOME_UNCHANGED;
+    outcome->state = due ? "done" : "unchanged";
     for (int i = 0; i < DAEMON_COUNT; i++) {
         struct failure why;
         r = set_daemon(setting, i, &why);
         if (r < 0 && !failed)
-            outcome_set(outcome, r == -EACCES ? OUTCOME_DENIED : OUTCOME_FAILED, why.text);
+            outcome_set(outcome, r == -EACCES ? "denied" : "failed", why.text);
         failed = failed || r < 0;
     }
     return 0;
@@ -144,7 +137,7 @@ static int make_plan(struct setting *setting, enum control_index index) {
     wish->planned_at = setting->context.changed;
     int r = control_plan(control_at(index), &setting->layout, wish->asked, &wish->plan, &why);
     if (r == -EINVAL)
-        outcome_set(&wish->outcome, OUTCOME_INVALID, why.text);
+        outcome_set(&wish->outcome, "invalid", why.text);
     else if (r < 0)
         return failure_set(setting->failure, r, "%s", why.text);
     return 0;
@@ -152,16 +145,13 @@ static int make_plan(struct setting *setting, enum control_index index) {
 
 /* How it stands, and whether it can be what was asked. */
 static int prepare(struct setting *setting, enum control_index index) {
-    static const enum outcome_state states[] = {[CONTROL_READ_ONLY] = OUTCOME_READ_ONLY,
-                                                [CONTROL_ABSENT] = OUTCOME_ABSENT,
-                                                [CONTROL_DENIED] = OUTCOME_DENIED};
     struct wish *wish = &setting->wishes[index];
     cleanup(control_look_clear) struct control_look look;
     if (control_look_at(control_at(index), &setting->layout, &look) < 0 ||
         !(wish->before = strdup(look.value.bytes)))
         return failure_memory(setting->failure);
     if (look.access != CONTROL_AVAILABLE) {
-        outcome_set(&wish->outcome, states[look.access], look.why);
+        outcome_set(&wish->outcome, control_access_name(look.access), look.why);
         return 0;
     }
     return make_plan(setting, index);
@@ -169,40 +159,15 @@ static int prepare(struct setting *setting, enum control_index index) {
 
 static bool is_due(struct setting *setting, enum control_index index) {
     struct wish *wish = &setting->wishes[index];
-    return wish->asked && wish->outcome.state == OUTCOME_PENDING &&
-           plan_is_due(&wish->plan, setting->machine);
-}
-
-/* What a plan's files hold now becomes what it wants, so that it can be put back. */
-static void reverse(struct plan *plan, const struct machine *machine) {
-    plan_check(plan, machine);
-    for (size_t i = 0; i < plan->count; i++) {
-        struct plan_write *write = &plan->writes[i];
-        uint64_t now;
-        if (write->error == 0 && number_parse_uint64(write->after, strlen(write->after), &now)) {
-            snprintf(write->wanted, sizeof write->wanted, "%.63s", write->after);
-            write->min = write->max = now;
-        }
-    }
-}
-
-static void keep_online(struct plan *plan, const struct pu_set *online) {
-    size_t kept = 0;
-    for (size_t i = 0; i < plan->count; i++)
-        if (plan->writes[i].pu < 0 || pu_set_has(online, (unsigned)plan->writes[i].pu))
-            plan->writes[kept++] = plan->writes[i];
-    plan->count = kept;
+    return wish->asked && !wish->outcome.state && plan_is_due(&wish->plan, setting->machine);
 }
 
 /* Hardware threads come and go at the lowest frequency (frequency.h). */
 static int set_hyperthreads(struct setting *setting, struct plan *plan) {
     cleanup(plan_clear) struct plan lowest = {0};
-    cleanup(plan_clear) struct plan before = {0};
     frequency_plan_lowest(&setting->layout, &lowest);
-    frequency_plan_lowest(&setting->layout, &before);
-    if (lowest.error < 0 || before.error < 0)
+    if (lowest.error < 0)
         return failure_memory(setting->failure);
-    reverse(&before, setting->machine);
     int r = touch(setting, 1u << CONTROL_HYPERTHREADS | 1u << CONTROL_FREQUENCY);
     if (r == 0)
         r = carry_out(setting, CONTROL_FREQUENCY, &lowest);
@@ -212,8 +177,9 @@ static int set_hyperthreads(struct setting *setting, struct plan *plan) {
         r = read_layout(setting);
     if (r < 0)
         return r;
-    keep_online(&before, &setting->layout.online);
-    return carry_out(setting, CONTROL_FREQUENCY, &before);
+    setting->context.control = control_at(CONTROL_FREQUENCY)->name;
+    plan_undo(&lowest, &setting->context, &setting->layout.online);
+    return 0;
 }
 
 /* Some kernels switch turbo on with another governor: one that nobody asked for stays as it was. */
@@ -230,7 +196,7 @@ static int set_governor(struct setting *setting, struct plan *plan) {
 
 static int set_one(struct setting *setting, enum control_index index) {
     struct wish *wish = &setting->wishes[index];
-    if (!wish->asked || wish->outcome.state != OUTCOME_PENDING)
+    if (!wish->asked || wish->outcome.state)
         return 0;
     setting->context.patience_ns = PATIENCE_NS;
     setting->context.control = control_at(index)->name;
@@ -279,15 +245,16 @@ static int report_one(struct setting *setting, enum control_index index, bool *a
     cleanup(control_look_clear) struct control_look look;
     if (control_look_at(control_at(index), &setting->layout, &look) < 0)
         return failure_memory(setting->failure);
-    if (outcome->state == OUTCOME_PENDING) {
+    if (!outcome->state) {
         plan_check(&wish->plan, setting->machine);
         outcome_of_plan(outcome, index, &wish->plan, &setting->layout.online);
     }
-    if (outcome->state == OUTCOME_UNCHANGED && strcmp(wish->before, look.value.bytes) != 0)
-        outcome->state = OUTCOME_DONE; /* along with a control that was set before it */
-    *all_done = *all_done && (outcome->state == OUTCOME_DONE || outcome->state == OUTCOME_UNCHANGED);
+    if (strcmp(outcome->state, "unchanged") == 0 && strcmp(wish->before, look.value.bytes) != 0)
+        outcome->state = "done"; /* along with a control that was set before it */
+    *all_done =
+        *all_done && (strcmp(outcome->state, "done") == 0 || strcmp(outcome->state, "unchanged") == 0);
     lines_put(setting->context.lines, "set", control_at(index)->name, wish->asked, wish->before,
-              look.value.bytes, outcome_name(outcome->state), outcome->sentence, NULL);
+              look.value.bytes, outcome->state, outcome->sentence, NULL);
     return 0;
 }
 

@@ -39,9 +39,8 @@ static int keep(struct snapshot *snapshot, enum control_index control, bool late
     return file->path && file->content ? 0 : -ENOMEM;
 }
 
-/* 1 if it was kept. */
-static int keep_present(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
-                        bool late, const char *path) {
+int snapshot_add(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
+                 bool late, const char *path) {
     char content[SNAPSHOT_CONTENT_MAX_BYTES + 1];
     ssize_t length = machine_read_small(machine, path, content, sizeof content);
     if (length < 0 || memchr(content, '\0', (size_t)length))
@@ -54,11 +53,11 @@ int snapshot_take(const struct layout *layout, struct snapshot *ret) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     int r = 0;
     for (enum control_index index = 0; index < CONTROL_COUNT && r >= 0; index++) {
-        cleanup(control_files_clear) struct control_files files = {0};
+        cleanup(plan_clear) struct plan files = {0};
         control_list_files(control_at(index), layout, &files);
         r = files.error;
         for (size_t i = 0; i < files.count && r >= 0; i++)
-            r = keep_present(&snapshot, layout->machine, index, false, files.paths[i]);
+            r = snapshot_add(&snapshot, layout->machine, index, false, files.writes[i].path);
     }
     if (r < 0)
         return r;
@@ -66,11 +65,6 @@ int snapshot_take(const struct layout *layout, struct snapshot *ret) {
     *ret = snapshot;
     snapshot = (struct snapshot){0};
     return 0;
-}
-
-int snapshot_add_late(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
-                      const char *path) {
-    return keep_present(snapshot, machine, control, true, path);
 }
 
 /* ---- as bytes */

@@ -16,7 +16,7 @@
 
 enum {
     SNAPSHOT_FILES_MAX = 1 << 18,
-    SNAPSHOT_CONTENT_MAX_BYTES = 4095, /* of one file: the kernel's attributes have a page */
+    SNAPSHOT_CONTENT_MAX_BYTES = PLAN_VALUE_SIZE - 1, /* of one file */
     SNAPSHOT_MAX_BYTES = LINES_MAX_BYTES,
     SNAPSHOT_LABEL_MAX_BYTES = 128,
 };
@@ -45,8 +45,8 @@ struct snapshot {
  * text is, too. The boot, the owner and the names are the caller's to fill in. 0 or -ENOMEM. */
 int snapshot_take(const struct layout *layout, struct snapshot *ret);
 /* Keeps one file more, if it is there: 1 if it was kept, 0 if not, or -ENOMEM. */
-int snapshot_add_late(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
-                      const char *path);
+int snapshot_add(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
+                 bool late, const char *path);
 void snapshot_clear(struct snapshot *snapshot);
 
 /* One word, or nothing. */

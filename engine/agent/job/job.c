@@ -9,6 +9,7 @@
  * were started with.
  */
 #include "engine/agent/job/launch.h"
+#include "engine/agent/machine/process.h"
 #include "engine/agent/serve/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -69,16 +70,17 @@ static int complain(const char *what, const char *path) {
 
 /* ---- The processes of the job */
 
-/* Calls EACH for all of them, with the number of clock ticks that they were busy; returns how many. */
-static size_t find_processes(const struct job *job, void (*each)(pid_t pid, uint64_t ticks, void *context),
-                             void *context) {
+/* Sends all of them SIGNAL (0: none) and adds the clock ticks that they were busy to RET_TICKS, which may be
+ * NULL; returns how many there are. */
+static size_t find_processes(const struct job *job, int signal, uint64_t *ret_ticks) {
     static char environment[ENVIRONMENT_MAX];
     DIR *processes = opendir("/proc");
     struct dirent *entry;
     size_t count = 0, length = strlen(job->mark);
     while (processes && (entry = readdir(processes))) {
-        uint64_t pid, user, system;
-        char path[64], line[1024];
+        uint64_t pid;
+        struct process process;
+        char path[64];
         if (!number_parse_uint64(entry->d_name, strlen(entry->d_name), &pid))
             continue;
         snprintf(path, sizeof path, "/proc/%" PRIu64 "/environ", pid);
@@ -91,43 +93,22 @@ static size_t find_processes(const struct job *job, void (*each)(pid_t pid, uint
         const char *at = environment;
         while (at < environment + used && strcmp(at, job->mark) != 0)
             at += strlen(at) + 1;
-        if (used < length || at >= environment + used)
-            continue;
-        snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", pid);
-        cleanup_close int stat = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t got = stat < 0 ? -1 : read(stat, line, sizeof line - 1);
-        line[got > 0 ? got : 0] = '\0';
-        const char *end = strrchr(line, ')');
-        if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64,
-                           &user, &system) != 2)
+        if (used < length || at >= environment + used || process_read((pid_t)pid, &process) < 0)
             continue;
         count++;
-        each((pid_t)pid, user + system, context);
+        if (signal)
+            kill((pid_t)pid, signal);
+        if (ret_ticks)
+            *ret_ticks += process.own_ticks;
     }
     if (processes)
         closedir(processes);
     return count;
 }
 
-static void add_ticks(pid_t pid, uint64_t ticks, void *context) {
-    (void)pid;
-    *(uint64_t *)context += ticks;
-}
-
-static void signal_process(pid_t pid, uint64_t ticks, void *context) {
-    (void)ticks;
-    kill(pid, *(int *)context);
-}
-
-static void leave_alone(pid_t pid, uint64_t ticks, void *context) {
-    (void)pid;
-    (void)ticks;
-    (void)context;
-}
-
 static void look(const struct job *job) {
     uint64_t ticks = 0;
-    size_t count = find_processes(job, add_ticks, &ticks);
+    size_t count = find_processes(job, 0, &ticks);
     tell("busy %" PRIu64 " %zu\n", ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK), count);
 }
 
@@ -136,11 +117,10 @@ static void look(const struct job *job) {
  */
 static size_t sweep(const struct job *job) {
     int64_t start = clock_monotonic_ns(), passed;
-    size_t left = find_processes(job, signal_process, &(int){SIGTERM});
+    size_t left = find_processes(job, SIGTERM, NULL);
     while (left > 0 && (passed = clock_monotonic_ns() - start) < sweep_ns) {
         clock_sleep_ns(sweep_round_ns);
-        left = passed < grace_ns ? find_processes(job, leave_alone, NULL)
-                                 : find_processes(job, signal_process, &(int){SIGKILL});
+        left = find_processes(job, passed < grace_ns ? 0 : SIGKILL, NULL);
     }
     return left;
 }

@@ -154,9 +154,10 @@ static void begin_throttle(struct probing *probing) {
     struct pu_set online = read_online(probing), packages = {0}, siblings;
     for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
         char path[128];
-        snprintf(path, sizeof path, CPU "/cpu%u/topology/thread_siblings_list", pu);
-        if (!pu_set_has(&online, pu) ||
-            (machine_read_set(machine, path, &siblings) == 0 && pu_set_first(&siblings) != pu))
+        if (!pu_set_has(&online, pu))
+            continue;
+        machine_read_siblings(machine, pu, &siblings);
+        if (pu_set_first(&siblings) != pu)
             continue;
         unsigned package = read_topology(machine, pu, "physical_package_id");
         if (!pu_set_has(&packages, package) &&

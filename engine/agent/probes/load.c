@@ -88,7 +88,7 @@ static void put_foreign(struct probing *probing, struct load *load, const struct
         double others =
             (double)(int64_t)(now->busy - load->busy_then) - (double)(int64_t)(ticks - load->family_ticks);
         double share = others * 1e9 / per_second / (double)elapsed;
-        probing_put_decimal(probing, share > 0 && share < 1e6 ? (int64_t)(share * 1000 + 0.5) : 0, 3);
+        probing_put_decimal(probing, share > 0 && share < 1e6 ? share : 0, 3);
     } else {
         probing_put_empty(probing);
     }
@@ -113,7 +113,7 @@ static void sample(struct probing *probing) {
     }
     uint64_t all = now.all - load->last.all, busy = now.busy - load->last.busy;
     if (now.all > load->last.all && now.busy >= load->last.busy && busy <= all)
-        probing_put_decimal(probing, (int64_t)((double)busy / (double)all * 1e4 + 0.5), 4);
+        probing_put_decimal(probing, (double)busy / (double)all, 4);
     else
         probing_put_empty(probing); /* no tick since */
     put_foreign(probing, load, &now);

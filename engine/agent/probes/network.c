@@ -1,5 +1,4 @@
-/* What each network interface has received and sent since boot. Read ten times a second at most. Of a file
- * that is longer than is read (some 500 interfaces) the first ones are taken. */
+/* What each network interface has received and sent since boot. Read ten times a second at most. */
 #include "engine/agent/probes/probe.h"
 #include "engine/agent/probes/source.h"
 #include "engine/foundation/list.h"
@@ -10,7 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONTENT = 64 << 10, FIELDS = 16, COLUMNS = 6, INTERFACES = PROBE_COLUMN_LIMIT / COLUMNS, NAME = 32 };
+enum {
+    CONTENT = MACHINE_FILE_LIMIT,
+    FIELDS = 16,
+    COLUMNS = 6,
+    INTERFACES = PROBE_COLUMN_LIMIT / COLUMNS,
+    NAME = 32
+};
 
 struct interface {
     char name[NAME];
@@ -60,7 +65,7 @@ static bool next_interface(char **at, struct interface *ret) {
 }
 
 static ssize_t read_content(struct probing *probing, struct network *network) {
-    return source_read_lines(&network->source, probing->machine, probing->now_ns, network->content, CONTENT);
+    return source_read(&network->source, probing->machine, probing->now_ns, network->content, CONTENT);
 }
 
 /* They come in the order in which they came the first time, but for those that went or came since. */

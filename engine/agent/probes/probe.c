@@ -152,27 +152,10 @@ void probing_put_number(struct probing *probing, uint64_t value) {
     probing_put(probing, digits, number_format_uint64(value, digits));
 }
 
-void probing_put_decimal(struct probing *probing, int64_t value, unsigned decimals) {
-    char digits[NUMBER_TEXT_SIZE], text[PROBE_VALUE_SIZE];
-    uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    size_t length = number_format_uint64(size, digits), at = 0;
-    size_t whole = length > decimals ? length - decimals : 0;
-    if ((whole > 0 ? whole : 1) + decimals + 2 >= sizeof text) { /* a sign, a point */
-        probing_put_gone(probing);
-        return;
-    }
-    if (value < 0)
-        text[at++] = '-';
-    if (whole == 0)
-        text[at++] = '0';
-    memcpy(text + at, digits, whole);
-    at += whole;
-    if (decimals > 0)
-        text[at++] = '.';
-    for (size_t i = length; i < decimals; i++)
-        text[at++] = '0';
-    memcpy(text + at, digits + whole, length - whole);
-    probing_put(probing, text, at + length - whole);
+void probing_put_decimal(struct probing *probing, double value, int decimals) {
+    char text[PROBE_VALUE_SIZE];
+    int length = snprintf(text, sizeof text, "%.*f", decimals, value);
+    probing_put(probing, text, (size_t)length);
 }
 
 void probing_put_gone(struct probing *probing) {

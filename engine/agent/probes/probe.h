@@ -107,8 +107,7 @@ void probing_tell(struct probing *probing, const char *kind, const char *format,
 /* The value of the next column. */
 void probing_put(struct probing *probing, const char *bytes, size_t length);
 void probing_put_number(struct probing *probing, uint64_t value);
-/* VALUE divided by 10 to the power of DECIMALS. */
-void probing_put_decimal(struct probing *probing, int64_t value, unsigned decimals);
+void probing_put_decimal(struct probing *probing, double value, int decimals);
 void probing_put_gone(struct probing *probing);  /* it cannot be read */
 void probing_put_empty(struct probing *probing); /* it was not read this time */
 

@@ -87,7 +87,7 @@ static void be_punctual(void) {
 /* ---- lines */
 
 static bool put(struct sampler *sampler, const char *line, size_t length, int64_t due_ns, bool is_sample) {
-    bool was_empty = output_waiting(&sampler->output) == 0;
+    bool was_empty = sampler->output.waiting.length == 0;
     if (!output_put(&sampler->output, line, length, is_sample))
         return false;
     if (was_empty)
@@ -202,11 +202,11 @@ static int64_t find_next(const struct sampler *sampler) {
 /* So late that no line waits longer than it may, and with no waking for that alone. */
 static void write_if_time(struct sampler *sampler, int64_t next_ns) {
     struct output *output = &sampler->output;
-    if (output_waiting(output) == 0) {
+    if (output->waiting.length == 0) {
         struct pollfd reader = {.fd = output->descriptor};
         if (next_ns - clock_monotonic_ns() >= PROBE_SECOND && poll(&reader, 1, 0) > 0)
             output->broken = (reader.revents & (POLLERR | POLLNVAL)) != 0;
-    } else if (output_waiting(output) >= WRITE_AT ||
+    } else if (output->waiting.length >= WRITE_AT ||
                next_ns - sampler->oldest_ns >= sampler->options->flush_ns) {
         output_flush(output);
     }
@@ -309,15 +309,13 @@ int sampler_run(const struct sampler_options *options) {
         return -ENOMEM;
     sampler->options = options;
     lines_init(&sampler->lines, LINE_MAX_BYTES);
-    int r = output_init(&sampler->output, options->descriptor);
-    if (r == 0) {
-        watch_signals();
-        be_punctual();
-        begin(sampler);
-        loop(sampler);
-        r = finish(sampler);
-        output_clear(&sampler->output);
-    }
+    output_init(&sampler->output, options->descriptor);
+    watch_signals();
+    be_punctual();
+    begin(sampler);
+    loop(sampler);
+    int r = finish(sampler);
+    output_clear(&sampler->output);
     for (size_t i = 0; i < sampler->count; i++)
         probing_clear(&sampler->items[i].probing);
     lines_clear(&sampler->lines);

@@ -175,6 +175,8 @@ check "nobody else may set" test $? -eq 1
 check "and is told who does" said '^held\t00112233445566aa\tfirst\talive\t'
 kill $owner; wait $owner 2>/dev/null
 bed on 1 bash -c 'for p in /proc/[0-9]*; do [ "$(tr "\0" " " <$p/cmdline 2>/dev/null)" = "sleep 1000 " ] && kill ${p#/proc/}; done'
+owner_is_gone() { play '$agent --controls'; said '^held\t00112233445566aa\tfirst\tgone\t'; }
+eventually owner_is_gone
 check "when it has died, the next snapshot restores first" play '$agent --snapshot-controls; exit $?'
 check "and says so" said '^restored\t1\t0\t00112233445566aa\tfirst$'
 check "and nothing is left of what was set" as_before

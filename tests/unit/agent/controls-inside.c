@@ -220,7 +220,7 @@ TEST(owners_are_known_again) {
     assert_true(owner_is(&me, &again) && owner_is_alive(&me) && me.start > 0);
     again.start++;
     assert_false(owner_is_alive(&again));
-    again.namespace++; /* a container's: nothing here says whether it runs */
+    again.namespace ++; /* a container's: nothing here says whether it runs */
     assert_true(owner_is_alive(&again) && !owner_is(&again, &me));
     pid_t pid = fork();
     if (pid == 0) {
