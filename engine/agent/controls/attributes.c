@@ -227,7 +227,7 @@ static int uncore_plan(const struct layout *layout, const char *asked, struct pl
         int r = hertz_parse_range(asked, &words, &min, &max, failure);
         if (r < 0)
             return r;
-        plan_add_limits(ret, -1, place.folder, "min_freq_khz", "max_freq_khz", min, max, NULL, NULL);
+        plan_add_limits(ret, -1, place.folder, "min_freq_khz", "max_freq_khz", min, max);
     }
     return 0;
 }

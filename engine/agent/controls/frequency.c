@@ -127,24 +127,22 @@ static void plan_window(const struct layout *layout, const struct window *needed
         words = words_of(layout, &layout->policies[0]);
     if (words.max == 0)
         return;
-    struct plan_write *lower, *upper;
     uint64_t lowest = words.min * 100 / words.max;
-    plan_add_limits(ret, -1, INTEL, "min_perf_pct", "max_perf_pct", lowest, 100, &lower, &upper);
-    lower->min = 0; /* the kernel raises what is below its lowest P-state */
-    lower->max = needed->min > lowest ? needed->min : lowest;
-    upper->min = needed->max;
+    struct plan_write *pair = plan_add_limits(ret, -1, INTEL, "min_perf_pct", "max_perf_pct", lowest, 100);
+    pair[0].min = 0; /* the kernel raises what is below its lowest P-state */
+    pair[0].max = needed->min > lowest ? needed->min : lowest;
+    pair[1].min = needed->max;
 }
 
 static int plan_policy(const struct layout *layout, const struct policy *policy, const char *asked,
                        struct window *needed, struct plan *ret, struct failure *failure) {
     struct hertz_words words = words_of(layout, policy);
-    struct plan_write *lower, *upper;
     uint64_t min, max;
     int r = hertz_parse_range(asked, &words, &min, &max, failure);
     if (r < 0)
         return r;
-    plan_add_limits(ret, (int)pu_set_first(&policy->pus), policy->folder, "scaling_min_freq",
-                    "scaling_max_freq", min, max, &lower, &upper);
+    struct plan_write *pair = plan_add_limits(ret, (int)pu_set_first(&policy->pus), policy->folder,
+                                              "scaling_min_freq", "scaling_max_freq", min, max);
     uint64_t min_percent = percent_of(min, words.max), max_percent = percent_of(max, words.max);
     needed->min = min_percent < needed->min ? min_percent : needed->min;
     needed->max = max_percent > needed->max ? max_percent : needed->max;
@@ -152,9 +150,9 @@ static int plan_policy(const struct layout *layout, const struct policy *policy,
      * that there is. */
     if (words.base == 0 || max != words.max || words.base >= max || layout_turbo(layout) != 0)
         return 0;
-    upper->min = words.base;
+    pair[1].min = words.base;
     if (min == max)
-        lower->min = words.base;
+        pair[0].min = words.base;
     return 0;
 }
 
@@ -174,7 +172,7 @@ void frequency_plan_lowest(const struct layout *layout, struct plan *ret) {
     if (layout->policy_count && layout_answers(layout, INTEL, "max_perf_pct")) {
         struct hertz_words words = words_of(layout, &layout->policies[0]);
         uint64_t percent = words.min && words.max ? percent_of(words.min, words.max) : 1;
-        plan_add_limits(ret, -1, INTEL, "min_perf_pct", "max_perf_pct", percent, percent, NULL, NULL);
+        plan_add_limits(ret, -1, INTEL, "min_perf_pct", "max_perf_pct", percent, percent);
         return;
     }
     for (size_t i = 0; i < layout->policy_count; i++) {
@@ -182,7 +180,7 @@ void frequency_plan_lowest(const struct layout *layout, struct plan *ret) {
         uint64_t min = layout_number(layout, policy->folder, "cpuinfo_min_freq");
         if (min && has_limits(layout, policy))
             plan_add_limits(ret, (int)pu_set_first(&policy->pus), policy->folder, "scaling_min_freq",
-                            "scaling_max_freq", min, min, NULL, NULL);
+                            "scaling_max_freq", min, min);
     }
 }
 

@@ -13,7 +13,7 @@
 static struct plan_write *add(struct plan *plan, int pu, const char *path, int length, const char *wanted) {
     int r =
         list_reserve(&plan->writes, &plan->capacity, plan->count + 1, sizeof *plan->writes, PLAN_WRITES_MAX);
-    struct plan_write *write = r < 0 ? &plan->spare : &plan->writes[plan->count];
+    struct plan_write *write = r < 0 ? plan->spare : &plan->writes[plan->count];
     *write = (struct plan_write){.pu = pu};
     snprintf(write->path, sizeof write->path, "%s", path);
     if (r == 0 && (length >= PLAN_PATH_SIZE ||
@@ -47,15 +47,11 @@ struct plan_write *plan_add_number(struct plan *plan, int pu, const char *folder
     return write;
 }
 
-void plan_add_limits(struct plan *plan, int pu, const char *folder, const char *lower, const char *upper,
-                     uint64_t min, uint64_t max, struct plan_write **ret_lower,
-                     struct plan_write **ret_upper) {
+struct plan_write *plan_add_limits(struct plan *plan, int pu, const char *folder, const char *lower,
+                                   const char *upper, uint64_t min, uint64_t max) {
     plan_add_number(plan, pu, folder, lower, min)->lower = true;
-    struct plan_write *write = plan_add_number(plan, pu, folder, upper, max);
-    if (ret_upper)
-        *ret_upper = write;
-    if (ret_lower)
-        *ret_lower = plan->error < 0 ? &plan->spare : write - 1;
+    plan_add_number(plan, pu, folder, upper, max);
+    return plan->error < 0 ? plan->spare : &plan->writes[plan->count - 2];
 }
 
 void plan_clear(struct plan *plan) {

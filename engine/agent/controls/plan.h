@@ -50,8 +50,8 @@ struct plan_write {
 struct plan {
     struct plan_write *writes;
     size_t count, capacity;
-    int error;               /* the first, negative: not all writes are in it */
-    struct plan_write spare; /* stands in for one that is not */
+    int error;                  /* the first, negative: not all writes are in it */
+    struct plan_write spare[2]; /* stand in for those that are not */
 };
 
 /* A write of WANTED to FOLDER/NAME, which must hold that word then. The caller may change its kind. */
@@ -62,11 +62,9 @@ struct plan_write *plan_add_number(struct plan *plan, int pu, const char *folder
                                    uint64_t wanted);
 /* The same of a file that must hold CONTENT, which has to outlive the plan. */
 struct plan_write *plan_add_content(struct plan *plan, const char *path, const char *content);
-/* A lower and an upper limit; RET_LOWER and RET_UPPER, which may be NULL, are good until the next is added.
- */
-void plan_add_limits(struct plan *plan, int pu, const char *folder, const char *lower, const char *upper,
-                     uint64_t min, uint64_t max, struct plan_write **ret_lower,
-                     struct plan_write **ret_upper);
+/* A lower and an upper limit: the two writes, good until the next is added. */
+struct plan_write *plan_add_limits(struct plan *plan, int pu, const char *folder, const char *lower,
+                                   const char *upper, uint64_t min, uint64_t max);
 void plan_clear(struct plan *plan);
 
 /* With what files are written. */

@@ -100,8 +100,8 @@ static void begin(struct probing *probing) {
                      PROBE_EXPECTATION_LIMIT);
         return;
     }
-    struct drift *drift = probing->state = calloc(1, sizeof *drift);
-    if (!drift || !(drift->items = calloc(count, sizeof *drift->items))) {
+    struct drift *drift = probing->state;
+    if (!(drift->items = calloc(count, sizeof *drift->items))) {
         probing->error = -ENOMEM;
         return;
     }
@@ -116,12 +116,11 @@ static void end(struct probing *probing) {
     for (size_t i = 0; i < drift->count; i++)
         free(drift->items[i].path);
     free(drift->items);
-    free(drift);
-    probing->state = NULL;
 }
 
 const struct probe probe_drift = {.name = "drift",
                                   .missing = "nothing is expected (--expect)",
+                                  .state_size = sizeof(struct drift),
                                   .begin = begin,
                                   .sample = sample,
                                   .end = end};

@@ -125,9 +125,9 @@ static void begin(struct probing *probing) {
     cleanup(machine_names_clear) struct machine_names entries = {0};
     if (machine_list(probing->machine, class, "intel-rapl:", &entries) < 0 || entries.count == 0)
         return;
-    struct zones *zones = probing->state = calloc(1, sizeof *zones);
+    struct zones *zones = probing->state;
     cleanup_free struct found *found = calloc(entries.count, sizeof *found);
-    if (!zones || !found || !(zones->items = calloc(entries.count, sizeof *zones->items))) {
+    if (!found || !(zones->items = calloc(entries.count, sizeof *zones->items))) {
         probing->error = -ENOMEM;
         return;
     }
@@ -148,13 +148,12 @@ static void end(struct probing *probing) {
     for (size_t i = 0; i < zones->count; i++)
         source_clear(&zones->items[i].source);
     free(zones->items);
-    free(zones);
-    probing->state = NULL;
 }
 
 const struct probe probe_energy = {.name = "energy",
                                    .source = "powercap intel-rapl",
                                    .missing = "no RAPL zone in /sys/class/powercap",
+                                   .state_size = sizeof(struct zones),
                                    .keep_up_ns = KEEP_UP_NS,
                                    .begin = begin,
                                    .sample = sample,

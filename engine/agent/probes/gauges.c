@@ -16,11 +16,6 @@ struct gauge {
     enum gauge_scale scale;
 };
 
-struct gauges {
-    struct gauge *items;
-    size_t count, capacity;
-};
-
 void gauges_add(struct probing *probing, const char *path, enum gauge_scale scale, const char *unit,
                 const char *name, ...) {
     char text[PROBE_NAME_SIZE];
@@ -29,10 +24,8 @@ void gauges_add(struct probing *probing, const char *path, enum gauge_scale scal
     vsnprintf(text, sizeof text, name, arguments);
     va_end(arguments);
     struct gauges *gauges = probing->state;
-    if (!gauges)
-        probing->state = gauges = calloc(1, sizeof *gauges);
-    if (!gauges || list_reserve(&gauges->items, &gauges->capacity, gauges->count + 1, sizeof *gauges->items,
-                                PROBE_COLUMN_LIMIT + 1) < 0) {
+    if (list_reserve(&gauges->items, &gauges->capacity, gauges->count + 1, sizeof *gauges->items,
+                     PROBE_COLUMN_LIMIT + 1) < 0) {
         probing->error = -ENOMEM;
         return;
     }
@@ -110,8 +103,6 @@ void gauges_end(struct probing *probing) {
     for (size_t i = 0; i < gauges->count; i++)
         source_clear(&gauges->items[i].source);
     free(gauges->items);
-    free(gauges);
-    probing->state = NULL;
 }
 
 /* ---- of PUs */
@@ -174,12 +165,14 @@ const struct probe probe_frequency = {.name = "frequency",
                                       .source = "cpufreq scaling_cur_freq",
                                       .missing =
                                           "no PU has /sys/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq",
+                                      .state_size = sizeof(struct gauges),
                                       .begin = begin_frequency,
                                       .sample = gauges_sample,
                                       .end = gauges_end};
 const struct probe probe_throttle = {.name = "throttle",
                                      .source = "thermal_throttle",
                                      .missing = "no PU has /sys/devices/system/cpu/cpuN/thermal_throttle",
+                                     .state_size = sizeof(struct gauges),
                                      .begin = begin_throttle,
                                      .sample = gauges_sample,
                                      .end = gauges_end};
@@ -199,6 +192,7 @@ static void begin_memory(struct probing *probing) {
 const struct probe probe_memory = {.name = "memory",
                                    .source = "/proc/meminfo",
                                    .every_ns = PROBE_SECOND / 10,
+                                   .state_size = sizeof(struct gauges),
                                    .begin = begin_memory,
                                    .sample = gauges_sample,
                                    .end = gauges_end};

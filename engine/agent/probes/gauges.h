@@ -11,7 +11,14 @@ enum gauge_scale {
     GAUGE_KIBIBYTES,    /* the field of /proc/meminfo that has the column's name, in By */
 };
 
-/* Adds a column and its file: probing->state is theirs. NAME as printf(3). */
+/* The state of such a probe. */
+struct gauge;
+struct gauges {
+    struct gauge *items;
+    size_t count, capacity;
+};
+
+/* Adds a column and its file. NAME as printf(3). */
 void gauges_add(struct probing *probing, const char *path, enum gauge_scale scale, const char *unit,
                 const char *name, ...) __attribute__((format(printf, 5, 6)));
 /* For struct probe. */

@@ -142,6 +142,7 @@ static void begin_power(struct probing *probing) {
 const struct probe probe_power = {.name = "power",
                                   .source = "hwmon power",
                                   .missing = "no chip in /sys/class/hwmon has powerN_average or powerN_input",
+                                  .state_size = sizeof(struct gauges),
                                   .begin = begin_power,
                                   .sample = gauges_sample,
                                   .end = gauges_end};
@@ -265,6 +266,7 @@ const struct probe probe_temperature = {
     .name = "temperature",
     .missing = "no coretemp, k10temp, zenpower or apm_xgene in /sys/class/hwmon, and no zone of a processor "
                "in /sys/class/thermal",
+    .state_size = sizeof(struct gauges),
     .begin = begin_temperature,
     .sample = gauges_sample,
     .end = gauges_end};

@@ -103,13 +103,7 @@ static void begin_controllers(struct probing *probing, struct kernel *kernel) {
 }
 
 static void begin(struct probing *probing) {
-    struct kernel *kernel = probing->state = calloc(1, sizeof *kernel);
-    if (!kernel) {
-        probing->error = -ENOMEM;
-        return;
-    }
-    for (size_t i = 0; i < CONTROLLERS; i++)
-        kernel->corrected[i].descriptor = kernel->uncorrected[i].descriptor = -1;
+    struct kernel *kernel = probing->state;
     kernel->log = machine_open_file(probing->machine, "dev/kmsg", O_RDONLY | O_NONBLOCK);
     int r = kernel->log < 0 ? kernel->log : lseek(kernel->log, 0, SEEK_END) < 0 ? -errno : 0;
     if (r < 0) {
@@ -136,8 +130,7 @@ static void end(struct probing *probing) {
         source_clear(&kernel->corrected[i]);
         source_clear(&kernel->uncorrected[i]);
     }
-    free(kernel);
-    probing->state = NULL;
 }
 
-const struct probe probe_kernel = {.name = "kernel", .begin = begin, .sample = sample, .end = end};
+const struct probe probe_kernel = {
+    .name = "kernel", .state_size = sizeof(struct kernel), .begin = begin, .sample = sample, .end = end};

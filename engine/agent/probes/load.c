@@ -124,12 +124,7 @@ static void sample(struct probing *probing) {
 
 static void begin(struct probing *probing) {
     static const char *const names[] = {"load-1min", "busy", "foreign", "context-switches", "interrupts"};
-    struct load *load = probing->state = calloc(1, sizeof *load);
-    if (!load) {
-        probing->error = -ENOMEM;
-        return;
-    }
-    load->average.descriptor = load->stat.descriptor = -1;
+    struct load *load = probing->state;
     load->content = malloc(STAT_SIZE);
     if (!load->content || source_init(&load->average, "proc/loadavg") < 0 ||
         source_init(&load->stat, "proc/stat") < 0) {
@@ -158,8 +153,7 @@ static void end(struct probing *probing) {
     source_clear(&load->average);
     source_clear(&load->stat);
     free(load->content);
-    free(load);
-    probing->state = NULL;
 }
 
-const struct probe probe_load = {.name = "load", .begin = begin, .sample = sample, .end = end};
+const struct probe probe_load = {
+    .name = "load", .state_size = sizeof(struct load), .begin = begin, .sample = sample, .end = end};

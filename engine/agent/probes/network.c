@@ -118,8 +118,8 @@ static void add_interface(struct probing *probing, struct network *network, cons
 }
 
 static void begin(struct probing *probing) {
-    struct network *network = probing->state = calloc(1, sizeof *network);
-    if (!network || source_init(&network->source, "proc/net/dev") < 0) {
+    struct network *network = probing->state;
+    if (source_init(&network->source, "proc/net/dev") < 0) {
         probing->error = -ENOMEM;
         return;
     }
@@ -136,13 +136,12 @@ static void end(struct probing *probing) {
     struct network *network = probing->state;
     source_clear(&network->source);
     free(network->items);
-    free(network);
-    probing->state = NULL;
 }
 
 const struct probe probe_network = {.name = "network",
                                     .source = "/proc/net/dev",
                                     .missing = "no interface but lo",
+                                    .state_size = sizeof(struct network),
                                     .every_ns = PROBE_SECOND / 10,
                                     .begin = begin,
                                     .sample = sample,

@@ -28,7 +28,11 @@ int probing_begin(struct probing *probing) {
     const struct probe *probe = probing->probe;
     if (probe->source)
         snprintf(probing->source, sizeof probing->source, "%s", probe->source);
-    probe->begin(probing);
+    probing->state = calloc(1, probe->state_size);
+    if (probing->state)
+        probe->begin(probing);
+    else
+        probing->error = -ENOMEM;
     if (probing->error == 0 && probing->count == 0)
         probing_fail(probing, -ENOENT, "%s", probing->why[0] ? probing->why : probe->missing);
     if (probing->error == 0 && !(probing->values = malloc(probing->count * PROBE_VALUE_SIZE + 1)))
@@ -57,6 +61,7 @@ void probing_keep_up(struct probing *probing) {
 void probing_clear(struct probing *probing) {
     if (probing->probe && probing->probe->end && probing->state)
         probing->probe->end(probing);
+    free(probing->state);
     free(probing->columns);
     free(probing->values);
     *probing = (struct probing){0};

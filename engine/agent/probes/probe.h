@@ -33,6 +33,7 @@ struct probe {
     const char *name;
     const char *source;  /* in words: what is read; NULL: begin() says */
     const char *missing; /* why it is not here, when begin() finds no column and does not say why */
+    size_t state_size;   /* of probing->state, which is zero when begin() is called */
     int64_t every_ns;    /* if not 0: it is sampled no more often; values between are empty */
     int64_t keep_up_ns;  /* if not 0: `keep_up` is called that often at least, however long the period is */
     /* Looks for the sources and names the columns (probing_add_column). probing_fail(): it is not here;
@@ -41,7 +42,7 @@ struct probe {
     /* One probing_put_...() for each column, in their order. */
     void (*sample)(struct probing *probing);
     void (*keep_up)(struct probing *probing);
-    void (*end)(struct probing *probing); /* after a begin() that failed, too */
+    void (*end)(struct probing *probing); /* clears the state; after a begin() that failed, too */
 };
 
 /* All of them; the last is NULL. */

@@ -127,24 +127,21 @@ static void allow_descriptors(void) {
 int tool_sample(int count, char **given) {
     struct arguments arguments = {.period_ns = -1, .flush_ns = -1};
     struct failure failure = {0};
-    struct machine machine;
-    arguments.expectations = calloc((size_t)count / 2 + 1, sizeof *arguments.expectations);
-    int r = arguments.expectations ? parse(count, given, &arguments) : complain("out of memory");
-    if (r == 0)
-        r = complete(&arguments);
-    if (r == 0 && machine_open(arguments.root, &machine, &failure) < 0)
-        r = complain("%s", failure.text);
-    if (r == 0) {
-        allow_descriptors();
-        arguments.options.machine = &machine;
-        r = sampler_run(&arguments.options);
-        machine_close(&machine);
-        if (r < 0)
-            complain("--sample: %s", strerror(-r));
-        r = r < 0 ? 1 : 0;
-    }
-    free(arguments.expectations);
-    return r;
+    cleanup(machine_close) struct machine machine = {.root = -1};
+    cleanup_free const char **expectations = calloc((size_t)count / 2 + 1, sizeof *expectations);
+    if (!expectations)
+        return complain("out of memory");
+    arguments.expectations = expectations;
+    if (parse(count, given, &arguments) != 0 || complete(&arguments) != 0)
+        return 2;
+    if (machine_open(arguments.root, &machine, &failure) < 0)
+        return complain("%s", failure.text);
+    allow_descriptors();
+    arguments.options.machine = &machine;
+    int r = sampler_run(&arguments.options);
+    if (r < 0)
+        complain("--sample: %s", strerror(-r));
+    return r < 0;
 }
 
 /* ---- --probes */

@@ -18,7 +18,6 @@
 
 enum {
     LINE_MAX_BYTES = 256 << 10,
-    SAMPLE_SIZE = 256 + PROBE_COLUMN_LIMIT * PROBE_VALUE_SIZE,
     WRITE_AT = 32 << 10, /* half of what a pipe holds */
     DRAIN_MS = 5000,
     NICENESS = -10,
@@ -86,22 +85,17 @@ static void be_punctual(void) {
 
 /* ---- lines */
 
-static bool put(struct sampler *sampler, const char *line, size_t length, int64_t due_ns, bool is_sample) {
-    bool was_empty = sampler->output.waiting.length == 0;
-    if (!output_put(&sampler->output, line, length, is_sample))
-        return false;
-    if (was_empty)
-        sampler->oldest_ns = due_ns;
-    return true;
-}
-
-/* Hands on the line that was made in `lines`; one for which there is no memory is lost. */
-static void put_line(struct sampler *sampler, int64_t due_ns) {
+/* Hands on the line that was made in `lines`; false: it is lost, for there is no room or no memory. */
+static bool put_line(struct sampler *sampler, int64_t due_ns, bool is_sample) {
     struct lines *lines = &sampler->lines;
-    if (lines->error == 0)
-        put(sampler, lines->text.bytes, lines->text.length, due_ns, false);
+    bool was_empty = sampler->output.waiting.length == 0;
+    bool kept =
+        lines->error == 0 && output_put(&sampler->output, lines->text.bytes, lines->text.length, is_sample);
+    if (kept && was_empty)
+        sampler->oldest_ns = due_ns;
     lines->error = 0;
     text_reset(&lines->text);
+    return kept;
 }
 
 static void put_header(struct sampler *sampler, size_t index) {
@@ -113,7 +107,7 @@ static void put_header(struct sampler *sampler, size_t index) {
     for (size_t i = 0; i < probing->count && r == 0; i++)
         r = text_printf(&lines->text, "\t%s:%s", probing->columns[i].name, probing->columns[i].unit);
     lines->error = r == 0 ? text_append_character(&lines->text, '\n') : r;
-    put_line(sampler, 0);
+    put_line(sampler, 0, false);
 }
 
 static void put_event(void *context, const char *kind, const char *text) {
@@ -123,37 +117,25 @@ static void put_event(void *context, const char *kind, const char *text) {
     number_format_int64(clock_wall_ns(), wall);
     number_format_int64(now_ns, now);
     lines_put(&item->sampler->lines, "event", wall, now, kind, text, NULL);
-    put_line(item->sampler, now_ns);
-}
-
-static size_t append_number(char *line, size_t length, int64_t value) {
-    line[length++] = ',';
-    return length + number_format_int64(value, line + length);
+    put_line(item->sampler, now_ns, false);
 }
 
 static void put_sample(struct sampler *sampler, size_t index, int64_t wall_ns, int64_t now_ns,
                        int64_t late_ns) {
     struct sampled *item = &sampler->items[index];
-    static char line[SAMPLE_SIZE];
-    size_t length = 0;
-    line[length++] = 's';
-    line[length++] = (char)('0' + index); /* there are ten at most */
-    length = append_number(line, length, wall_ns);
-    length = append_number(line, length, now_ns);
-    length = append_number(line, length, late_ns);
-    length = append_number(line, length, (int64_t)item->missed);
-    memcpy(line + length, item->probing.values, item->probing.length);
-    length += item->probing.length;
-    line[length++] = '\n';
-    sampler->samples++;
-    sampler->missed += item->missed;
-    if (put(sampler, line, length, now_ns, true)) {
-        item->missed = 0;
+    struct text *text = &sampler->lines.text;
+    int r = text_printf(text, "s%zu,%lld,%lld,%lld,%llu", index, (long long)wall_ns, (long long)now_ns,
+                        (long long)late_ns, (unsigned long long)item->missed);
+    if (r == 0)
+        r = text_append(text, item->probing.values, item->probing.length);
+    sampler->lines.error = r == 0 ? text_append_character(text, '\n') : r;
+    if (!put_line(sampler, now_ns, true)) {
+        item->missed++;
         return;
     }
-    sampler->samples--;
-    sampler->missed -= item->missed;
-    item->missed++;
+    sampler->samples++;
+    sampler->missed += item->missed;
+    item->missed = 0;
 }
 
 /* ---- sampling */
@@ -242,7 +224,7 @@ static void begin_probe(struct sampler *sampler, size_t wanted) {
     int r = probing_begin(&item->probing);
     if (item->probing.why[0]) {
         lines_put(&sampler->lines, "missing", item->probing.probe->name, item->probing.why, NULL);
-        put_line(sampler, 0);
+        put_line(sampler, 0, false);
     }
     if (r < 0)
         probing_clear(&item->probing);
@@ -257,7 +239,7 @@ static void begin(struct sampler *sampler) {
     struct lines *lines = &sampler->lines;
     lines->error =
         text_printf(&lines->text, "begin\t%lld\t%lld\n", (long long)clock_wall_ns(), (long long)now_ns);
-    put_line(sampler, now_ns);
+    put_line(sampler, now_ns, false);
     /* A first sample at once: what begins before the next one has something to be compared with. */
     for (size_t i = 0; i < sampler->count; i++) {
         struct sampled *item = &sampler->items[i];
@@ -289,7 +271,7 @@ static void put_cost(struct sampler *sampler) {
                                (long long)usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec,
                                (long long)sampler->worst_late_ns, (unsigned long long)sampler->samples,
                                (unsigned long long)sampler->missed, read_memory());
-    put_line(sampler, clock_monotonic_ns());
+    put_line(sampler, clock_monotonic_ns(), false);
 }
 
 static int finish(struct sampler *sampler) {

@@ -21,7 +21,7 @@ int source_init(struct source *source, const char *path) {
 }
 
 void source_clear(struct source *source) {
-    if (source->descriptor >= 0)
+    if (source->path && source->descriptor >= 0)
         close(source->descriptor);
     free(source->path);
     *source = (struct source){.descriptor = -1};

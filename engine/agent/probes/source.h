@@ -20,6 +20,7 @@ struct source {
 
 /* Takes a copy of PATH; opens nothing yet. 0 or -ENOMEM. */
 int source_init(struct source *source, const char *path);
+/* Of zeroed memory, too. */
 void source_clear(struct source *source);
 
 /* All of the file into BUFFER, a NUL after it. NOW_NS: any monotonic time. Its length (more than 0), or a
