@@ -70,7 +70,7 @@ const struct control control_transparent_huge_pages = {
     .name = "transparent-huge-pages", .absent = "this kernel has none", .attributes = {&huge_pages}};
 
 const struct control control_aslr = {.name = "aslr",
-                                     .absent = "this kernel does not tell",
+                                     .absent = "this kernel does not report it",
                                      .read_only =
                                          "it is recorded only: a layout that is always the same is a bias",
                                      .attributes = {&aslr}};

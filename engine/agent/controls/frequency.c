@@ -72,7 +72,7 @@ static struct range limits_of(const struct layout *layout, const struct policy *
     uint64_t min = of_percent(highest, window->min), max = of_percent(highest, window->max);
     range.max = max && max < range.max ? max : range.max;
     range.min = min > range.min ? min : range.min;
-    range.min = range.min > range.max ? range.max : range.min; /* the upper is heard */
+    range.min = range.min > range.max ? range.max : range.min; /* the upper one wins */
     return range;
 }
 

@@ -11,7 +11,7 @@ void frequency_find_target(const struct layout *layout, uint64_t *ret_min_khz, u
 /* Adds what sets all limits to the lowest, for the time in which hardware threads come or go: one that goes
  * offline keeps its last request in hardware, and on kernels that do not lower it then, its core can run
  * above the limits of those that stay (intel_pstate.rst, "Coordination of P-State Limits": the sibling that
- * asks for more is heard). */
+ * asks for more decides). */
 void frequency_plan_lowest(const struct layout *layout, struct plan *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* A process that can be recognized later: its PID may have been given to another since, its start tells. */
+/* A process that can be recognized later: its PID may be another's by then, its start is not. */
 #ifndef ASSAY_CONTROLS_OWNER_H
 #define ASSAY_CONTROLS_OWNER_H
 

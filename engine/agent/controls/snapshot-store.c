@@ -58,7 +58,7 @@ static int find_name(struct snapshot_store *store, struct failure *failure) {
         return failure_set(
             failure, -ENODATA,
             "the id of this boot, '/proc/sys/kernel/random/boot_id', cannot be read: without it "
-            "nobody could tell a snapshot from one of before a restart");
+            "a snapshot of before a restart could not be recognized");
     snprintf(store->name, sizeof store->name, "controls-%s", store->boot);
     return 0;
 }

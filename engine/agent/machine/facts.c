@@ -22,7 +22,7 @@ enum {
     LARGE_FILE = 256 << 10,
     NUMA_LIMIT = 1024,
     ENVIRONMENT_LIMIT =
-        512 << 10, /* bytes of the variables that are told; the rest of FACTS fits beside them */
+        512 << 10, /* bytes of the variables that are shown; the rest of FACTS fits beside them */
 };
 
 static void put_fact(struct protocol_writer *writer, enum protocol_fact kind, const char *bytes,
@@ -289,7 +289,7 @@ static int put_environment(struct protocol_writer *writer, struct failure *failu
         }
     if (bytes > ENVIRONMENT_LIMIT)
         return failure_set(failure, -E2BIG,
-                           "the environment of the agent has %zu bytes to tell; at most %d fit", bytes,
+                           "the public environment of the agent has %zu bytes; at most %d fit", bytes,
                            ENVIRONMENT_LIMIT);
     qsort(variables, shown, sizeof *variables, compare_strings);
     for (size_t i = 0; i < shown; i++)

@@ -58,7 +58,7 @@ bool machine_has(const struct machine *machine, const char *path);
 
 /* Writes with one call to write(2), as the kernel's attributes want it: each call is a change of its own. A
  * plain file is truncated first. The kernel's refusal (-EINVAL, -EBUSY, -EPERM, ...) is returned, also one
- * that close(2) tells. */
+ * that close(2) returns. */
 int machine_write(const struct machine *machine, const char *path, const char *bytes, size_t length);
 
 /* The entries of a folder whose names begin with PREFIX, but for those that begin with a dot; in natural

@@ -11,7 +11,7 @@ struct process {
     uint64_t own_ticks;      /* processor time of its threads, in clock ticks */
     uint64_t children_ticks; /* of its children that were waited for */
     long threads;
-    uint64_t start; /* clock ticks from the boot to its start: tells it from a later one with its PID */
+    uint64_t start; /* clock ticks from the boot to its start: that of a later one with its PID differs */
 };
 
 /* Reads the real /proc, also where a captured machine stands for "/". 0, or -ESRCH: there is no such process.

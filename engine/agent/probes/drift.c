@@ -40,8 +40,8 @@ static void look(struct probing *probing, struct drift *drift, struct expectatio
         return;
     item->drifted = drifted;
     drift->drifted += drifted ? 1 : (size_t)-1;
-    probing_tell(probing, drifted ? "drift" : "drift-over", "/%s: expected %s, found %s", item->path,
-                 item->value, content);
+    probing_event(probing, drifted ? "drift" : "drift-over", "/%s: expected %s, found %s", item->path,
+                  item->value, content);
 }
 
 static size_t how_many(struct probing *probing, struct drift *drift) {

@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A machine in distress says much: so many records are read a sample, and so many told. */
+/* A machine in distress logs much: so many records are read a sample, and so many become events. */
 enum { RECORD = 8 << 10, READS = 256, EVENTS = 16, TEXT = 256, CONTROLLERS = 64, WORST = 3 };
 
 struct kernel {
     int log; /* -1: cannot be read */
     uint64_t errors;
-    unsigned events; /* told in this sample */
+    unsigned events; /* of this sample */
     struct source corrected[CONTROLLERS], uncorrected[CONTROLLERS];
     size_t controllers;
     char record[RECORD];
@@ -37,7 +37,7 @@ static void read_line(struct probing *probing, struct kernel *kernel, const char
         return;
     kernel->errors++;
     if (kernel->events++ < EVENTS)
-        probing_tell(probing, "kernel-error", "%.*s", TEXT, text + 1);
+        probing_event(probing, "kernel-error", "%.*s", TEXT, text + 1);
 }
 
 /* A read is one record; from a file that stands for the log, many. */

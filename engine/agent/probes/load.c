@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 enum { STAT_SIZE = MACHINE_FILE_LIMIT, FAMILY_SHARE = 1000 };
-#define STAT_EVERY_NS (PROBE_SECOND / 10)
 #define FAMILY_PAUSE_LIMIT_NS (30 * PROBE_SECOND)
 
 struct ticks {
@@ -27,7 +26,7 @@ struct load {
     struct source average, stat;
     char *content;
     struct ticks begun, last;
-    int64_t average_due_ns, stat_due_ns, family_due_ns;
+    int64_t average_due_ns, family_due_ns;
     pid_t family; /* 0: not known */
     uint64_t family_ticks, busy_then;
     int64_t family_read_ns; /* 0: its ticks are not known */
@@ -103,9 +102,6 @@ static void sample(struct probing *probing) {
     struct load *load = probing->state;
     struct ticks now = {0};
     put_average(probing, load);
-    if (!probing->last && probing->now_ns < load->stat_due_ns)
-        return; /* the rest is empty */
-    load->stat_due_ns = probing->now_ns + STAT_EVERY_NS;
     if (read_stat(probing, load, &now) < 0) {
         while (probing->at < probing->count)
             probing_put_gone(probing);
@@ -155,5 +151,9 @@ static void end(struct probing *probing) {
     free(load->content);
 }
 
-const struct probe probe_load = {
-    .name = "load", .state_size = sizeof(struct load), .begin = begin, .sample = sample, .end = end};
+const struct probe probe_load = {.name = "load",
+                                 .state_size = sizeof(struct load),
+                                 .every_ns = PROBE_SECOND / 10,
+                                 .begin = begin,
+                                 .sample = sample,
+                                 .end = end};

@@ -84,7 +84,7 @@ void probing_note(struct probing *probing, const char *format, ...) {
     va_end(arguments);
 }
 
-void probing_tell(struct probing *probing, const char *kind, const char *format, ...) {
+void probing_event(struct probing *probing, const char *kind, const char *format, ...) {
     char text[PROBE_EVENT_SIZE];
     if (!probing->event)
         return;
@@ -149,7 +149,7 @@ void probing_put(struct probing *probing, const char *bytes, size_t length) {
     if (!column->gone)
         return;
     column->gone = false;
-    probing_tell(probing, "back", "%s %s", probing->probe->name, column->name);
+    probing_event(probing, "back", "%s %s", probing->probe->name, column->name);
 }
 
 void probing_put_number(struct probing *probing, uint64_t value) {
@@ -168,7 +168,7 @@ void probing_put_gone(struct probing *probing) {
     if (!column || column->gone)
         return;
     column->gone = true;
-    probing_tell(probing, "gone", "%s %s", probing->probe->name, column->name);
+    probing_event(probing, "gone", "%s %s", probing->probe->name, column->name);
 }
 
 void probing_put_empty(struct probing *probing) {

@@ -102,7 +102,7 @@ bool probing_add_column(struct probing *probing, const char *unit, const char *f
 void probing_fail(struct probing *probing, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void probing_note(struct probing *probing, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void probing_tell(struct probing *probing, const char *kind, const char *format, ...)
+void probing_event(struct probing *probing, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The value of the next column. */

@@ -249,7 +249,7 @@ static void begin(struct sampler *sampler) {
     output_flush(&sampler->output);
 }
 
-/* The most that was resident. (getrusage would tell that of whoever started this, if he did it with vfork.)
+/* The most that was resident. (getrusage would give that of the parent, if it used vfork.)
  */
 static long long read_memory(void) {
     char line[128];
@@ -280,7 +280,7 @@ static int finish(struct sampler *sampler) {
     for (size_t i = 0; i < sampler->count; i++)
         take(sampler, i, 0, true);
     for (size_t i = 0; i < sampler->count; i++)
-        sampler->missed += sampler->items[i].missed; /* with no line to tell it */
+        sampler->missed += sampler->items[i].missed; /* without a line of its own */
     put_cost(sampler);
     return output_drain(&sampler->output, DRAIN_MS) ? 0 : sampler->output.broken ? -EPIPE : -ETIMEDOUT;
 }
