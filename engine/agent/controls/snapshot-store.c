@@ -1,5 +1,6 @@
 #include "engine/agent/controls/snapshot-store.h"
 
+#include "engine/agent/machine/run-directory.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
@@ -70,14 +71,6 @@ static bool has_snapshot(const struct snapshot_store *store) {
 
 /* ---- alone */
 
-/* Whether the folder is still what its name says: whoever had it alone may have removed it. */
-static bool is_named(const struct snapshot_store *store) {
-    struct stat here, there;
-    return fstat(store->folder, &here) == 0 &&
-           fstatat(store->parent, store->leaf, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
-}
-
 /* 0; 1: the folder went away meanwhile, and all is to begin anew; or negative. */
 static int lock(struct snapshot_store *store, int limit_ms, struct failure *failure) {
     int64_t end_ns = clock_monotonic_ns() + limit_ms * INT64_C(1000000);
@@ -90,7 +83,8 @@ static int lock(struct snapshot_store *store, int limit_ms, struct failure *fail
         clock_sleep_ns(ROUND_MS * INT64_C(1000000));
     }
     store->alone = true;
-    return is_named(store) ? 0 : 1;
+    /* Whoever had it alone may have removed it. */
+    return run_directory_is_named(store->folder, store->parent, store->leaf) ? 0 : 1;
 }
 
 static void close_all(struct snapshot_store *store) {

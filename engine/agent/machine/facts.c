@@ -161,18 +161,12 @@ static void lower(uint64_t *limit, const struct machine *machine, const char *pa
 /* A limit holds for all below it, so the way up is looked at too. GROUP is changed. */
 static void lower_along(uint64_t *limit, const struct machine *machine, const char *mount, char *group,
                         const char *file, struct text *scratch) {
-    for (;;) {
+    for (char *end = strcmp(group, "/") == 0 ? group : group + strlen(group); end;
+         end = strrchr(group, '/')) {
         char path[SMALL_FILE];
-        int length =
-            snprintf(path, sizeof path, "%s%s/%s", mount, strcmp(group, "/") == 0 ? "" : group, file);
-        if (length < (int)sizeof path)
+        *end = '\0';
+        if (snprintf(path, sizeof path, "%s%s/%s", mount, group, file) < (int)sizeof path)
             lower(limit, machine, path, scratch);
-        char *slash = strrchr(group, '/');
-        if (!slash || group[0] == '\0' || strcmp(group, "/") == 0)
-            return;
-        if (slash == group)
-            slash++; /* the root group is "/" */
-        *slash = '\0';
     }
 }
 
