@@ -1,16 +1,17 @@
 #include "engine/agent/controls/control.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/list.h"
+#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEXT_LIMIT = 256 << 10 };
+enum { TEXT_MAX_BYTES = 256 << 10, LIST_SIZE = 1024 };
 
 static const struct control *const table[CONTROL_COUNT] = {
     [CONTROL_DAEMONS] = &control_daemons,
@@ -42,20 +43,146 @@ unsigned control_closure(unsigned set) {
         before = set;
         for (unsigned index = 0; index < CONTROL_COUNT; index++)
             if (set >> index & 1)
-                set |= table[index]->also;
+                set |= table[index]->side_effects;
     }
     return set;
 }
 
-/* ---- looking */
+/* ---- one kind of file */
 
-void control_look_init(struct control_look *look) {
-    *look = (struct control_look){0};
-    text_init(&look->value, TEXT_LIMIT);
-    text_init(&look->possible, TEXT_LIMIT);
+bool attribute_is_there(const struct attribute *attribute, const struct layout *layout) {
+    struct layout_place place;
+    for (size_t i = 0; layout_place(layout, attribute->scope, attribute->folder, i, &place); i++)
+        if (layout_answers(layout, place.folder, attribute->file))
+            return true;
+    return false;
 }
 
+static bool is_switch(const struct attribute *attribute) {
+    return attribute->codec == ATTRIBUTE_SWITCH || attribute->codec == ATTRIBUTE_INVERSE_SWITCH;
+}
+
+static bool is_number(const char *text, uint64_t *ret) {
+    return number_parse_uint64(text, strlen(text), ret);
+}
+
+/* The word that stands for VALUE, which may be changed. */
+static const char *decode(const struct attribute *attribute, char *value) {
+    uint64_t number;
+    if (is_switch(attribute))
+        return (strcmp(value, "0") == 0) == (attribute->codec == ATTRIBUTE_SWITCH) ? "off" : "on";
+    if (attribute->codec == ATTRIBUTE_CHOICE)
+        plan_choose(value);
+    if (attribute->codec == ATTRIBUTE_NAMED && is_number(value, &number))
+        for (const struct attribute_name *at = attribute->names; at->name; at++)
+            if (at->number == number)
+                return at->name;
+    return value;
+}
+
+static void read_words(const struct attribute *attribute, const struct layout *layout, const char *folder,
+                       char words[static LIST_SIZE]) {
+    words[0] = '\0';
+    if (attribute->words)
+        snprintf(words, LIST_SIZE, "%s", attribute->words);
+    else if (attribute->list)
+        (void)layout_value(layout, folder, attribute->list, words, LIST_SIZE);
+}
+
+static void look_at_attribute(const struct attribute *attribute, const struct layout *layout,
+                              struct control_look *ret) {
+    char value[LIST_SIZE];
+    struct layout_place place;
+    for (size_t i = 0; layout_place(layout, attribute->scope, attribute->folder, i, &place); i++) {
+        if (layout_value(layout, place.folder, attribute->file, value, sizeof value) < 0)
+            continue;
+        values_add(&ret->values, decode(attribute, value), &place.pus);
+        if (ret->path[0])
+            continue;
+        control_keep_path(ret, place.folder, attribute->file);
+        read_words(attribute, layout, place.folder, value);
+        control_possible(ret, "%s", value);
+    }
+}
+
+/* Of a number that is written, the kernel may show its name. */
+static void add_word(const struct attribute *attribute, const struct layout_place *place, const char *word,
+                     struct plan *ret) {
+    uint64_t number;
+    struct plan_write *write = plan_add(ret, place->pu, place->folder, attribute->file, word);
+    if (attribute->codec == ATTRIBUTE_CHOICE)
+        write->kind = PLAN_CHOICE;
+    if (strcmp(word, "default") == 0)
+        write->kind = PLAN_ALIAS;
+    for (const struct attribute_name *at = attribute->names; at && at->name && is_number(word, &number); at++)
+        if (at->number == number)
+            snprintf(write->other, sizeof write->other, "%s", at->name);
+}
+
+/* The number that is to be written for ASKED. 0 or -EINVAL with a sentence. */
+static int encode_number(const struct attribute *attribute, const char *asked, uint64_t *ret,
+                         struct failure *failure) {
+    if (is_switch(attribute) && (strcmp(asked, "on") == 0 || strcmp(asked, "off") == 0)) {
+        *ret = (strcmp(asked, "on") == 0) == (attribute->codec == ATTRIBUTE_SWITCH);
+        return 0;
+    }
+    if (is_switch(attribute))
+        return failure_set(failure, -EINVAL, "'%s' is not possible; expected on or off", asked);
+    for (const struct attribute_name *at = attribute->names; at->name; at++)
+        if (strcmp(at->name, asked) == 0) {
+            *ret = at->number;
+            return 0;
+        }
+    if (is_number(asked, ret) && *ret <= attribute->max)
+        return 0;
+    return failure_set(failure, -EINVAL, "'%s' is not possible here; expected 0 to %u, or one of: %s", asked,
+                       attribute->max, attribute->words);
+}
+
+int attribute_plan(const struct attribute *attribute, const struct layout *layout, const char *asked,
+                   struct plan *ret, struct failure *failure) {
+    bool numbers = is_switch(attribute) || attribute->codec == ATTRIBUTE_NAMED;
+    char word[64], list[LIST_SIZE];
+    uint64_t number;
+    int r = numbers ? encode_number(attribute, asked, &number, failure) : 0;
+    if (r < 0)
+        return r;
+    bool free_number = !numbers && attribute->max && is_number(asked, &number);
+    if (free_number && number > attribute->max)
+        return failure_set(failure, -EINVAL, "'%s' is too large; expected 0 to %u", asked, attribute->max);
+    snprintf(word, sizeof word, "%.63s", asked);
+    for (char *at = word; attribute->names && !numbers && *at; at++)
+        if (*at == '-')
+            *at = '_'; /* as the kernel writes it */
+    struct layout_place place;
+    for (size_t i = 0; layout_place(layout, attribute->scope, attribute->folder, i, &place); i++) {
+        if (!layout_has(layout, place.folder, attribute->file))
+            continue;
+        if (numbers) {
+            struct plan_write *write = plan_add_number(ret, place.pu, place.folder, attribute->file, number);
+            if (is_switch(attribute) && number && attribute->max)
+                write->max = attribute->max;
+            continue;
+        }
+        read_words(attribute, layout, place.folder, list);
+        if (list[0] && !free_number && (r = control_check_word(word, list, failure)) < 0)
+            return r;
+        add_word(attribute, &place, word, ret);
+    }
+    return 0;
+}
+
+static const struct attribute *attribute_of(const struct control *control, const struct layout *layout) {
+    size_t i = 0;
+    while (control->attributes[i] && !attribute_is_there(control->attributes[i], layout))
+        i++;
+    return control->attributes[i];
+}
+
+/* ---- looking */
+
 void control_look_clear(struct control_look *look) {
+    values_clear(&look->values);
     text_clear(&look->value);
     text_clear(&look->possible);
 }
@@ -69,54 +196,77 @@ const char *control_access_name(enum control_access access) {
 }
 
 /* No file of the kernel does anything when it is only opened for writing. */
-static void look_at_rights(const struct machine *machine, struct control_look *look) {
+static void check_rights(const struct machine *machine, struct control_look *look) {
     cleanup_close int file = machine_open_file(machine, look->path, O_WRONLY | O_NONBLOCK);
     if (file >= 0)
         return;
     struct stat status;
     cleanup_close int seen = machine_open_file(machine, look->path, O_PATH);
-    if (file == -EROFS || (seen >= 0 && fstat(seen, &status) == 0 && (status.st_mode & 0222) == 0)) {
-        look->access = CONTROL_READ_ONLY;
+    bool read_only =
+        file == -EROFS || (seen >= 0 && fstat(seen, &status) == 0 && (status.st_mode & 0222) == 0);
+    look->access = read_only ? CONTROL_READ_ONLY : CONTROL_DENIED;
+    if (read_only)
         snprintf(look->why, sizeof look->why, "'/%.120s' cannot be written on this machine", look->path);
-        return;
-    }
-    look->access = CONTROL_DENIED;
-    snprintf(look->why, sizeof look->why, "this user may not write '/%.120s': %s", look->path,
-             strerror(-file));
+    else
+        snprintf(look->why, sizeof look->why, "this user may not write '/%.120s': %s", look->path,
+                 strerror(-file));
 }
 
 int control_look_at(const struct control *control, const struct layout *layout, struct control_look *ret) {
-    int r = control->look(layout, ret);
-    if (r == 0 && ret->access == CONTROL_AVAILABLE && ret->path[0])
-        look_at_rights(layout->machine, ret);
-    return r;
-}
-
-int control_absent(struct control_look *look, const char *why) {
-    look->access = CONTROL_ABSENT;
-    text_reset(&look->value);
-    text_reset(&look->possible);
-    snprintf(look->why, sizeof look->why, "%s", why);
+    *ret = (struct control_look){0};
+    text_init(&ret->value, TEXT_MAX_BYTES);
+    text_init(&ret->possible, TEXT_MAX_BYTES);
+    const struct attribute *attribute = attribute_of(control, layout);
+    if (control->shows_driver && layout->policy_count)
+        (void)layout_value(layout, layout->policies[0].folder, "scaling_driver", ret->driver,
+                           sizeof ret->driver);
+    if (control->look)
+        control->look(layout, ret);
+    else if (attribute)
+        look_at_attribute(attribute, layout, ret);
+    int r = values_put(&ret->values, &ret->value);
+    if (r < 0 || ret->error < 0)
+        return r < 0 ? r : ret->error;
+    if (ret->values.count == 0) {
+        text_reset(&ret->possible);
+        control_refuse(ret, CONTROL_ABSENT, ret->why[0] ? ret->why : control->absent);
+    } else if (control->read_only) {
+        control_refuse(ret, CONTROL_READ_ONLY, control->read_only);
+    } else if (ret->access == CONTROL_AVAILABLE && ret->path[0]) {
+        check_rights(layout->machine, ret);
+    }
     return 0;
 }
 
-void control_note_path(struct control_look *look, const char *folder, const char *name) {
-    snprintf(look->path, sizeof look->path, "%s/%s", folder, name);
+void control_refuse(struct control_look *look, enum control_access access, const char *why) {
+    look->access = access;
+    if (why != look->why)
+        snprintf(look->why, sizeof look->why, "%s", why);
 }
 
-void control_note_driver(const struct layout *layout, struct control_look *look) {
-    if (layout->policy_count == 0 || layout_value(layout, layout->policies[0].folder, "scaling_driver",
-                                                  look->driver, sizeof look->driver) < 0)
-        look->driver[0] = '\0';
+void control_possible(struct control_look *look, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int r = text_vprintf(&look->possible, format, arguments);
+    va_end(arguments);
+    look->error = r < 0 ? r : look->error;
+}
+
+void control_keep_path(struct control_look *look, const char *folder, const char *name) {
+    snprintf(look->path, sizeof look->path, "%s/%s", folder, name);
 }
 
 /* ---- what was asked */
 
-int control_parse_switch(const char *asked, bool *ret, struct failure *failure) {
-    if (strcmp(asked, "on") != 0 && strcmp(asked, "off") != 0)
-        return failure_set(failure, -EINVAL, "'%s' is not possible; expected on or off", asked);
-    *ret = strcmp(asked, "on") == 0;
-    return 0;
+int control_plan(const struct control *control, const struct layout *layout, const char *asked,
+                 struct plan *ret, struct failure *failure) {
+    const struct attribute *attribute = attribute_of(control, layout);
+    int r = control->plan ? control->plan(layout, asked, ret, failure)
+            : attribute   ? attribute_plan(attribute, layout, asked, ret, failure)
+                          : 0;
+    return r == 0 && ret->error < 0 ? failure_set(failure, ret->error, "cannot plan the writes of '%s': %s",
+                                                  control->name, strerror(-ret->error))
+                                    : r;
 }
 
 int control_check_word(const char *asked, const char *list, struct failure *failure) {
@@ -129,24 +279,21 @@ int control_check_word(const char *asked, const char *list, struct failure *fail
 
 /* ---- files */
 
-int control_add_file(struct control_files *files, const char *folder, const char *name) {
-    int r = list_reserve(&files->paths, &files->capacity, files->count + 1, sizeof *files->paths, PLAN_LIMIT);
-    if (r < 0)
-        return r;
-    char *path = files->paths[files->count];
-    if (snprintf(path, PLAN_PATH_SIZE, "%s/%s", folder, name) < PLAN_PATH_SIZE)
-        files->count++;
-    return 0;
+void control_list_files(const struct control *control, const struct layout *layout, struct plan *ret) {
+    const struct attribute *attribute = control->files ? NULL : attribute_of(control, layout);
+    if (control->files)
+        control->files(layout, ret);
+    else if (attribute)
+        control_add_files(ret, layout, attribute->scope, attribute->folder, attribute->file);
 }
 
-int control_add_policy_files(const struct layout *layout, struct control_files *files, const char *name) {
-    int r = 0;
-    for (size_t i = 0; i < layout->policy_count && r == 0; i++)
-        r = control_add_file(files, layout->policies[i].folder, name);
-    return r;
+void control_add_file(struct plan *plan, const char *folder, const char *file) {
+    (void)plan_add(plan, -1, folder, file, "");
 }
 
-void control_files_clear(struct control_files *files) {
-    free(files->paths);
-    *files = (struct control_files){0};
+void control_add_files(struct plan *plan, const struct layout *layout, enum layout_scope scope,
+                       const char *folder, const char *file) {
+    struct layout_place place;
+    for (size_t i = 0; layout_place(layout, scope, folder, i, &place); i++)
+        control_add_file(plan, place.folder, file);
 }

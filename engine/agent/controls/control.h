@@ -1,6 +1,6 @@
 /*
  * A control: one thing about a node that can be set, in files of the kernel (TOOLS.md has the names, the
- * values and the files). One file of this folder each.
+ * values and the files).
  *
  * A control looks (what is it now, what could it be), names the files that it may write, and plans the writes
  * that make it what was asked. It never writes itself: set.c does, once everything is kept that may change.
@@ -35,35 +35,58 @@ enum control_index {
 
 enum control_access { CONTROL_AVAILABLE, CONTROL_READ_ONLY, CONTROL_ABSENT, CONTROL_DENIED };
 
-/* How a control stands. */
+/* How a control stands. Memory that is lacking is noted in `values.error` and `error`. */
 struct control_look {
     enum control_access access;
     char driver[64];
     char why[256];             /* why it is not available */
-    struct text value;         /* as a campaign would write it */
-    struct text possible;      /* parted by blanks */
+    struct values values;      /* none: it is not there */
+    struct text value;         /* the same as a campaign would write it; control_look_at() fills it in */
+    struct text possible;      /* words separated by blanks */
     char path[PLAN_PATH_SIZE]; /* one of its files, to see whether it may be written; "" for none */
+    int error;
 };
 
-/* Files a control may write. */
-struct control_files {
-    char (*paths)[PLAN_PATH_SIZE];
-    size_t count, capacity;
+/* What a file of the kernel holds, and which words stand for it. */
+enum attribute_codec {
+    ATTRIBUTE_WORD,   /* as it is; also a number up to `max`, where that is not 0 */
+    ATTRIBUTE_SWITCH, /* on: 1, or up to `max` where that is not 0; off: 0 */
+    ATTRIBUTE_INVERSE_SWITCH,
+    ATTRIBUTE_CHOICE, /* all words, the one that holds in brackets */
+    ATTRIBUTE_NAMED,  /* a number up to `max`, some of which have a name */
+};
+
+struct attribute_name {
+    const char *name; /* NULL after the last */
+    unsigned number;
+};
+
+/* A kind of file of a control: where, and how its content is read. */
+struct attribute {
+    enum layout_scope scope;
+    const char *folder, *file;
+    enum attribute_codec codec;
+    const char *words; /* that are possible; NULL: those in the file `list` beside it, if there is one */
+    const char *list;
+    unsigned max;
+    const struct attribute_name *names; /* of numbers: instead of them, or (ATTRIBUTE_WORD) shown for them */
 };
 
 struct control {
     const char *name;
-    unsigned also; /* 1 << index of each control whose files the kernel changes along with this one's */
-    /* Fills RET, whose texts are empty. 0 or a negative errno (memory); what is not there is no error. */
-    int (*look)(const struct layout *layout, struct control_look *ret);
-    int (*files)(const struct layout *layout, struct control_files *ret);
-    /* -EINVAL with a sentence if ASKED is none of its values here. NULL: it is set otherwise, or never. */
+    const char *absent;    /* why there is none, where look() finds no value */
+    const char *read_only; /* why it is never set; NULL: it is */
+    unsigned
+        side_effects;  /* 1 << index of each control whose files the kernel changes along with this one's */
+    bool shows_driver; /* that of cpufreq */
+    /* Of these the first whose files are there is the control, unless the functions below say otherwise. */
+    const struct attribute *attributes[4];
+    void (*look)(const struct layout *layout, struct control_look *ret);
+    /* The files that it may write, which need not be there: writes of nothing. */
+    void (*files)(const struct layout *layout, struct plan *ret);
+    /* -EINVAL with a sentence if ASKED is none of its values here. */
     int (*plan)(const struct layout *layout, const char *asked, struct plan *ret, struct failure *failure);
 };
-
-extern const struct control control_daemons, control_hyperthreads, control_governor, control_turbo,
-    control_frequency, control_energy_preference, control_idle_states, control_uncore_frequency,
-    control_numa_balancing, control_transparent_huge_pages, control_aslr;
 
 /* The table. */
 const struct control *control_at(enum control_index index);
@@ -72,29 +95,43 @@ enum control_index control_find(const char *name);
 /* The bits of SET and of all that change along with them, and along with those. */
 unsigned control_closure(unsigned set);
 
-/* look(), and whether this user may write. 0 or a negative errno. */
+/* How it stands, and whether this user may write. 0 or a negative errno (memory); RET is to be cleared
+ * anyway.
+ */
 int control_look_at(const struct control *control, const struct layout *layout, struct control_look *ret);
-void control_look_init(struct control_look *look);
 void control_look_clear(struct control_look *look);
 const char *control_access_name(enum control_access access);
+void control_list_files(const struct control *control, const struct layout *layout, struct plan *ret);
+int control_plan(const struct control *control, const struct layout *layout, const char *asked,
+                 struct plan *ret, struct failure *failure);
 
-/* For the controls' files: adds FOLDER/NAME, which need not be there. 0 or -ENOMEM. */
-int control_add_file(struct control_files *files, const char *folder, const char *name);
-/* The same for a file of each policy. */
-int control_add_policy_files(const struct layout *layout, struct control_files *files, const char *name);
-void control_files_clear(struct control_files *files);
-/* It is not there; a sentence says why. Returns 0. */
-int control_absent(struct control_look *look, const char *why);
-/* Notes the file by which it is seen whether it may be written. */
-void control_note_path(struct control_look *look, const char *folder, const char *name);
-/* "on" or "off". 0, or -EINVAL with a sentence. */
-int control_parse_switch(const char *asked, bool *ret, struct failure *failure);
-/* Whether ASKED is one of the words of LIST, which blanks part. 0, or -EINVAL with a sentence. */
+/* ---- for the controls */
+
+extern const struct control control_daemons, control_hyperthreads, control_governor, control_turbo,
+    control_frequency, control_energy_preference, control_idle_states, control_uncore_frequency,
+    control_numa_balancing, control_transparent_huge_pages, control_aslr;
+
+/* It is not there, or cannot be set, and why. */
+void control_refuse(struct control_look *look, enum control_access access, const char *why);
+/* Appends to the possible values. */
+void control_possible(struct control_look *look, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Keeps the file by which it is seen whether it may be written. */
+void control_keep_path(struct control_look *look, const char *folder, const char *name);
+/* For files(): FOLDER/FILE; and FILE of every place of SCOPE. */
+void control_add_file(struct plan *plan, const char *folder, const char *file);
+void control_add_files(struct plan *plan, const struct layout *layout, enum layout_scope scope,
+                       const char *folder, const char *file);
+/* Whether ASKED is one of the words of LIST, which are separated by blanks. 0, or -EINVAL with a sentence. */
 int control_check_word(const char *asked, const char *list, struct failure *failure);
+
+bool attribute_is_there(const struct attribute *attribute, const struct layout *layout);
+/* ASKED in every file of it; as struct control's plan. */
+int attribute_plan(const struct attribute *attribute, const struct layout *layout, const char *asked,
+                   struct plan *ret, struct failure *failure);
+
 #define CONTROL_NO_CPUFREQ                                                                                   \
     "the kernel has no driver for the processor's frequency (cpufreq): it is a virtual machine, or was "     \
     "started so"
-/* The driver of the first policy. */
-void control_note_driver(const struct layout *layout, struct control_look *look);
 
 #endif

@@ -1,4 +1,4 @@
-/* The daemons that would set controls themselves, or move interrupts. */
+/* The daemons that would set controls themselves, or move interrupts. Systemd has to run the machine. */
 #ifndef ASSAY_CONTROLS_DAEMONS_H
 #define ASSAY_CONTROLS_DAEMONS_H
 
@@ -20,17 +20,13 @@ enum { DAEMON_COUNT = 4 };
 extern const char *const daemon_names[DAEMON_COUNT];
 extern const char *const daemon_state_names[];
 
-/* Whether a process of that name (/proc/PID/comm: 15 bytes of it) may be one of them. */
-bool daemons_is_one(const char *name);
-
-/* How each stands. On a captured machine, and where there is neither systemd nor a script for it, all are
- * absent. A unit that could not be
- * started again (masked, or without a file) is absent, whether it runs or not. */
+/* How each stands. On a captured machine, and where there is no systemd, all are absent. A unit that could
+ * not be started again (masked, or without a file) is absent, whether it runs or not. */
 void daemons_look(const struct machine *machine, enum daemon_state ret[static DAEMON_COUNT]);
 
-/* Starts or stops one that is there, and tells it as a line. 0, -EACCES or -EPERM (this user may not), or
- * another negative errno with a sentence. */
-int daemons_set(struct hand *hand, int index, enum daemon_state wanted,
+/* Starts or stops one that is there, and reports it as a line. 0, -EACCES (this user may not), or another
+ * negative errno with a sentence. */
+int daemons_set(struct write_context *context, int index, enum daemon_state wanted,
                 enum daemon_state ret_states[static DAEMON_COUNT], struct failure *failure);
 
 #endif

@@ -5,21 +5,13 @@
 #include "engine/agent/controls/layout.h"
 #include "engine/agent/controls/plan.h"
 
-/* intel_pstate's limits of all PUs, per cent of the highest frequency with turbo (intel_pstate.rst,
- * min_perf_pct and max_perf_pct): they hold beside those of the policies, which do not show them. */
-struct frequency_window {
-    uint64_t min, max;
-    bool binds; /* some policy's limits may be wider */
-};
-void frequency_read_window(const struct layout *layout, struct frequency_window *ret);
-/* What limits a policy has with them, in kHz; a maximum of 0: not known. */
-void frequency_find_limits(const struct layout *layout, const struct policy *policy,
-                           const struct frequency_window *window, uint64_t *ret_min, uint64_t *ret_max);
+/* What frequency a busy PU may have as the machine is set now, over all policies, in kHz; 0: not known. */
+void frequency_find_target(const struct layout *layout, uint64_t *ret_min_khz, uint64_t *ret_max_khz);
 
-/* Going slow while hardware threads come or go: one that goes offline keeps its last request in hardware, and
- * on kernels that do not lower it then, its core can run above the limits of those that stay
- * (intel_pstate.rst, "Coordination of P-State Limits": the sibling that asks for more is heard). Adds what
- * sets all limits to the lowest. 0 or -ENOMEM. */
-int frequency_plan_lowest(const struct layout *layout, struct plan *ret);
+/* Adds what sets all limits to the lowest, for the time in which hardware threads come or go: one that goes
+ * offline keeps its last request in hardware, and on kernels that do not lower it then, its core can run
+ * above the limits of those that stay (intel_pstate.rst, "Coordination of P-State Limits": the sibling that
+ * asks for more decides). */
+void frequency_plan_lowest(const struct layout *layout, struct plan *ret);
 
 #endif

@@ -1,107 +1,78 @@
 /* How deep a PU may sleep. Kernel: admin-guide/pm/cpuidle.rst. */
 #include "engine/agent/controls/control.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { FOLDER_SIZE = 64, STATES = 16 /* the kernel has 10 at most */ };
+enum { FOLDER_SIZE = 64, STATES_MAX = 16 /* the kernel has 10 at most */ };
 
-struct states {
-    size_t count;
-    char folders[STATES][FOLDER_SIZE];
-};
-
-/* Their folders, in the kernel's order: shallow before deep. None if the PU has no folder of them, or if they
- * cannot be switched off, in which those of a PU do not differ. */
-static int read_states(const struct layout *layout, unsigned pu, struct states *ret) {
-    cleanup(machine_names_clear) struct machine_names names = {0};
-    char folder[FOLDER_SIZE];
-    snprintf(folder, sizeof folder, LAYOUT_CPU "/cpu%u/cpuidle", pu);
-    ret->count = 0;
-    int r = machine_list(layout->machine, folder, "state", &names);
-    if (r < 0)
-        return r == -ENOMEM ? r : 0;
-    for (size_t i = 0; i < names.count && ret->count < STATES; i++) {
-        char *state = ret->folders[ret->count];
-        if (snprintf(state, FOLDER_SIZE, "%s/%s", folder, names.items[i]) >= FOLDER_SIZE)
-            continue;
-        if (ret->count == 0 && !layout_has(layout, state, "disable"))
-            break;
-        ret->count++;
-    }
-    return 0;
+/* The folder of state I of a PU: shallow before deep. False after the last, or if they cannot be switched
+ * off. */
+static bool find_state(const struct layout *layout, unsigned pu, size_t i, char folder[static FOLDER_SIZE]) {
+    snprintf(folder, FOLDER_SIZE, LAYOUT_CPU "/cpu%u/cpuidle/state%zu", pu, i);
+    return i < STATES_MAX && layout_has(layout, folder, "disable");
 }
 
-/* What is off is told as the deepest that is on, if it is all of those below. */
-static int describe(const struct layout *layout, const struct states *states, struct text *ret) {
-    size_t off[STATES], count = 0;
-    char name[64], value[32];
-    for (size_t i = 0; i < states->count; i++)
-        if (layout_value(layout, states->folders[i], "disable", value, sizeof value) == 0 &&
-            strcmp(value, "0") != 0)
-            off[count++] = i;
-    if (count == 0)
-        return text_append_string(ret, "all");
-    if (count == states->count - off[0] && off[0] > 0 &&
-        layout_value(layout, states->folders[off[0] - 1], "name", name, sizeof name) == 0)
-        return text_append_string(ret, name);
-    int r = text_append_string(ret, "all but");
-    for (size_t i = 0; i < count && r == 0; i++)
-        if (layout_value(layout, states->folders[off[i]], "name", name, sizeof name) == 0)
-            r = text_printf(ret, " %s", name);
+/* What is off is described by the deepest that is on, if it is all of those below. */
+static int describe(const struct layout *layout, unsigned pu, struct text *ret) {
+    char folder[FOLDER_SIZE], name[64], value[32], deepest[64] = "", last[64] = "";
+    struct text off;
+    size_t count = 0, gaps = 0;
+    int r = 0;
+    text_init(&off, STATES_MAX * sizeof name);
+    for (size_t i = 0; r == 0 && find_state(layout, pu, i, folder); i++) {
+        (void)layout_value(layout, folder, "name", name, sizeof name);
+        (void)layout_value(layout, folder, "disable", value, sizeof value);
+        if (value[0] && strcmp(value, "0") != 0) {
+            if (count++ == 0)
+                snprintf(deepest, sizeof deepest, "%s", last);
+            r = text_printf(&off, " %s", name);
+        } else {
+            gaps += count > 0;
+        }
+        snprintf(last, sizeof last, "%s", name);
+    }
+    if (r == 0 && count == 0)
+        r = text_append_string(ret, "all");
+    else if (r == 0)
+        r = gaps == 0 && deepest[0] ? text_append_string(ret, deepest)
+                                    : text_printf(ret, "all but%s", off.bytes);
+    text_clear(&off);
     return r;
 }
 
-static int look(const struct layout *layout, struct control_look *ret) {
-    cleanup(values_clear) struct values values = {0};
+static void look(const struct layout *layout, struct control_look *ret) {
     struct text text;
-    text_init(&text, STATES * 128);
-    struct states states;
-    int r = 0;
-    for (size_t i = 0; i < layout->pu_count && r == 0; i++) {
-        r = read_states(layout, layout->pus[i], &states);
-        if (r < 0 || states.count == 0)
+    struct layout_place place;
+    char folder[FOLDER_SIZE], name[64];
+    text_init(&text, STATES_MAX * 128);
+    for (size_t i = 0; layout_place(layout, LAYOUT_PU, "", i, &place); i++) {
+        if (!find_state(layout, layout->pus[i], 0, folder))
             continue;
+        if (!ret->path[0]) {
+            control_keep_path(ret, folder, "disable");
+            control_possible(ret, "all");
+            for (size_t j = 0; find_state(layout, layout->pus[i], j, folder); j++)
+                if (layout_value(layout, folder, "name", name, sizeof name) == 0)
+                    control_possible(ret, " %s", name);
+        }
         text_reset(&text);
-        if (values.count == 0) {
-            control_note_path(ret, states.folders[0], "disable");
-            r = text_append_string(&ret->possible, "all");
-        }
-        for (size_t j = 0; j < states.count && r == 0 && values.count == 0; j++) {
-            char name[64];
-            if (layout_value(layout, states.folders[j], "name", name, sizeof name) == 0)
-                r = text_printf(&ret->possible, " %s", name);
-        }
-        if (r == 0)
-            r = describe(layout, &states, &text);
-        if (r == 0)
-            r = values_add_pu(&values, text.bytes, layout->pus[i]);
+        if (describe(layout, layout->pus[i], &text) < 0)
+            ret->error = -ENOMEM;
+        values_add(&ret->values, text.bytes, &place.pus);
     }
     text_clear(&text);
-    if (r < 0)
-        return r;
-    if (layout_value(layout, LAYOUT_CPU "/cpuidle", "current_driver", ret->driver, sizeof ret->driver) < 0)
-        ret->driver[0] = '\0';
-    if (values.count == 0)
-        return control_absent(ret, "the kernel has no states to choose from: it is a virtual machine, or was "
-                                   "started so");
-    return values_put(&values, &ret->value);
+    (void)layout_value(layout, LAYOUT_CPU "/cpuidle", "current_driver", ret->driver, sizeof ret->driver);
 }
 
-static int files(const struct layout *layout, struct control_files *ret) {
-    struct states states;
-    int r = 0;
-    for (size_t i = 0; i < layout->pu_count && r == 0; i++) {
-        r = read_states(layout, layout->pus[i], &states);
-        for (size_t j = 0; j < states.count && r == 0; j++)
-            r = control_add_file(ret, states.folders[j], "disable");
-    }
-    return r;
+static void files(const struct layout *layout, struct plan *ret) {
+    char folder[FOLDER_SIZE];
+    for (size_t i = 0; i < layout->pu_count; i++)
+        for (size_t j = 0; find_state(layout, layout->pus[i], j, folder); j++)
+            control_add_file(ret, folder, "disable");
 }
 
 /* "10us" */
@@ -115,42 +86,42 @@ static bool parse_latency(const char *asked, uint64_t *ret) {
     return number_parse_uint64(asked, length, ret);
 }
 
-/* How many of the states may be used, the first ones; 0 if ASKED names none. */
-static size_t allowed(const struct layout *layout, const struct states *states, const char *asked) {
-    if (strcmp(asked, "all") == 0)
-        return states->count;
-    uint64_t most;
-    bool latency = parse_latency(asked, &most);
+/* How many of a PU's states may be used, the first ones; 0 if ASKED names none. */
+static size_t count_allowed(const struct layout *layout, unsigned pu, const char *asked) {
+    char folder[FOLDER_SIZE], name[64];
+    uint64_t latency_us;
+    bool all = strcmp(asked, "all") == 0, latency = parse_latency(asked, &latency_us);
     size_t count = 0;
-    for (size_t i = 0; i < states->count; i++) {
-        char name[64];
-        if (latency && layout_number(layout, states->folders[i], "latency") <= most)
+    for (size_t i = 0; find_state(layout, pu, i, folder); i++) {
+        if (all || (latency && layout_number(layout, folder, "latency") <= latency_us))
             count = i + 1;
-        if (!latency && layout_value(layout, states->folders[i], "name", name, sizeof name) == 0 &&
-            strcasecmp(name, asked) == 0)
+        else if (!latency && layout_value(layout, folder, "name", name, sizeof name) == 0 &&
+                 strcasecmp(name, asked) == 0)
             return i + 1;
     }
     return count;
 }
 
 static int plan(const struct layout *layout, const char *asked, struct plan *ret, struct failure *failure) {
-    struct states states;
+    char folder[FOLDER_SIZE];
     for (size_t i = 0; i < layout->pu_count; i++) {
         unsigned pu = layout->pus[i];
-        if (read_states(layout, pu, &states) < 0)
-            return failure_memory(failure);
-        size_t count = allowed(layout, &states, asked);
-        if (states.count > 0 && count == 0)
-            return failure_set(failure, -EINVAL,
-                               "'%s' leaves PU %u no idle state; expected all, the name of one that it has, "
-                               "or a latency such as 10us",
-                               asked, pu);
-        for (size_t j = 0; j < states.count; j++)
-            if (!plan_add_number(ret, (int)pu, states.folders[j], "disable", j >= count))
-                return failure_memory(failure);
+        size_t count = count_allowed(layout, pu, asked);
+        for (size_t j = 0; find_state(layout, pu, j, folder); j++) {
+            if (count == 0)
+                return failure_set(failure, -EINVAL,
+                                   "'%s' leaves PU %u no idle state; expected all, the name of one that it "
+                                   "has, or a latency such as 10us",
+                                   asked, pu);
+            plan_add_number(ret, (int)pu, folder, "disable", j >= count);
+        }
     }
     return 0;
 }
 
 const struct control control_idle_states = {
-    .name = "idle-states", .look = look, .files = files, .plan = plan};
+    .name = "idle-states",
+    .absent = "the kernel has no states to choose from: it is a virtual machine, or was started so",
+    .look = look,
+    .files = files,
+    .plan = plan};

@@ -9,23 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 256, LONG = 4096 };
+enum { SHORT = 256, LONG = 4096, PATH_SIZE = 128 };
 
 int layout_value(const struct layout *layout, const char *folder, const char *name, char *buffer,
                  size_t size) {
     char path[MACHINE_PATH_LIMIT];
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        return -ENAMETOOLONG;
-    return machine_read_value(layout->machine, path, buffer, size);
+    int r = snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path
+                ? machine_read_value(layout->machine, path, buffer, size)
+                : -ENAMETOOLONG;
+    if (r < 0)
+        buffer[0] = '\0';
+    return r;
 }
 
 uint64_t layout_number(const struct layout *layout, const char *folder, const char *name) {
     char value[SHORT];
     uint64_t number;
-    if (layout_value(layout, folder, name, value, sizeof value) < 0 ||
-        !number_parse_uint64(value, strlen(value), &number))
-        return 0;
-    return number;
+    (void)layout_value(layout, folder, name, value, sizeof value);
+    return number_parse_uint64(value, strlen(value), &number) ? number : 0;
 }
 
 bool layout_has(const struct layout *layout, const char *folder, const char *name) {
@@ -40,46 +41,56 @@ bool layout_answers(const struct layout *layout, const char *folder, const char 
 }
 
 void layout_siblings(const struct layout *layout, unsigned pu, struct pu_set *ret) {
-    char path[MACHINE_PATH_LIMIT];
-    snprintf(path, sizeof path, LAYOUT_CPU "/cpu%u/topology/thread_siblings_list", pu);
-    struct pu_set siblings;
-    *ret = (struct pu_set){0};
-    pu_set_add(ret, pu);
-    if (machine_read_set(layout->machine, path, &siblings) < 0 || !pu_set_has(&siblings, pu))
-        return;
+    machine_read_siblings(layout->machine, pu, ret);
     for (size_t i = 0; i < sizeof ret->bits; i++)
-        ret->bits[i] = (unsigned char)(ret->bits[i] | (siblings.bits[i] & layout->online.bits[i]));
+        ret->bits[i] &= layout->online.bits[i];
+    pu_set_add(ret, pu);
+}
+
+bool layout_place(const struct layout *layout, enum layout_scope scope, const char *folder, size_t i,
+                  struct layout_place *ret) {
+    const size_t counts[] = {[LAYOUT_MACHINE] = 1,
+                             [LAYOUT_POLICY] = layout->policy_count,
+                             [LAYOUT_PU] = layout->pu_count,
+                             [LAYOUT_UNCORE] = layout->uncore.count};
+    *ret = (struct layout_place){.pu = -1, .name = ""};
+    if (i >= counts[scope])
+        return false;
+    if (scope == LAYOUT_POLICY) {
+        snprintf(ret->folder, sizeof ret->folder, "%s", layout->policies[i].folder);
+        ret->pus = layout->policies[i].pus;
+        ret->pu = (int)pu_set_first(&ret->pus);
+    } else if (scope == LAYOUT_PU) {
+        ret->pu = (int)layout->pus[i];
+        pu_set_add(&ret->pus, layout->pus[i]);
+        snprintf(ret->folder, sizeof ret->folder, LAYOUT_CPU "/cpu%u/%s", layout->pus[i], folder);
+    } else if (scope == LAYOUT_UNCORE) {
+        ret->name = layout->uncore.items[i];
+        snprintf(ret->folder, sizeof ret->folder, LAYOUT_UNCORE_FOLDER "/%.32s", ret->name);
+    } else {
+        snprintf(ret->folder, sizeof ret->folder, "%s", folder);
+    }
+    return true;
 }
 
 /* ---- policies */
 
-/* "0 1 2 3", which is not how PUs are listed elsewhere. */
-static int parse_affected(char *list, struct pu_set *ret) {
+/* The policy of a PU that is offline keeps its folder, but its files cannot be read, or name no PU: it is
+ * left out. PU is the one that it is called after. 0 or -ENOMEM. */
+static int add_policy(struct layout *layout, const char *folder, unsigned pu) {
+    char list[LONG];
+    struct policy policy = {0};
+    snprintf(policy.folder, sizeof policy.folder, "%s", folder);
+    int r = layout_value(layout, folder, "affected_cpus", list, sizeof list);
+    /* "0 1 2 3", which is not how PUs are listed elsewhere. */
     for (char *at = list; *at; at++)
         if (*at == ' ')
             *at = ',';
-    return pu_set_parse(list, ret);
-}
-
-/* The policy of a PU that is offline keeps its folder, but its files cannot be read, or name no PU. False
- * then. NUMBER is the PU that it is called after. */
-static bool read_policy(const struct layout *layout, const char *folder, unsigned number,
-                        struct policy *ret) {
-    char list[LONG];
-    snprintf(ret->folder, sizeof ret->folder, "%s", folder);
-    int r = layout_value(layout, folder, "affected_cpus", list, sizeof list);
-    if (r == 0)
-        return parse_affected(list, &ret->pus) == 0 && pu_set_first(&ret->pus) < PROTOCOL_PU_LIMIT;
-    if (r != -ENOENT)
-        return false;
-    ret->pus = (struct pu_set){0};
-    pu_set_add(&ret->pus, number);
-    return pu_set_has(&layout->online, number);
-}
-
-static int add_policy(struct layout *layout, const char *folder, unsigned number) {
-    struct policy policy;
-    if (!read_policy(layout, folder, number, &policy))
+    if (r == -ENOENT)
+        pu_set_add(&policy.pus, pu);
+    else if (r < 0 || pu_set_parse(list, &policy.pus) < 0)
+        return 0;
+    if (r == -ENOENT ? !pu_set_has(&layout->online, pu) : pu_set_first(&policy.pus) == PROTOCOL_PU_LIMIT)
         return 0;
     struct policy *policies =
         realloc(layout->policies, (layout->policy_count + 1) * sizeof *layout->policies);
@@ -93,31 +104,45 @@ static int add_policy(struct layout *layout, const char *folder, unsigned number
 static int read_policies(struct layout *layout) {
     cleanup(machine_names_clear) struct machine_names names = {0};
     char folder[sizeof layout->policies->folder];
-    int r = machine_list(layout->machine, LAYOUT_CPU "/cpufreq", "policy", &names);
-    if (r == -ENOMEM)
-        return r;
-    r = 0;
-    for (size_t i = 0; i < names.count && r == 0; i++) {
+    if (machine_list(layout->machine, LAYOUT_CPU "/cpufreq", "policy", &names) == -ENOMEM)
+        return -ENOMEM;
+    for (size_t i = 0; i < names.count; i++) {
         const char *digits = names.items[i] + strlen("policy");
         uint64_t number;
         if (!number_parse_uint64(digits, strlen(digits), &number) || number >= PROTOCOL_PU_LIMIT)
             continue;
         snprintf(folder, sizeof folder, LAYOUT_CPU "/cpufreq/policy%u", (unsigned)number);
-        r = add_policy(layout, folder, (unsigned)number);
+        if (add_policy(layout, folder, (unsigned)number) < 0)
+            return -ENOMEM;
     }
-    if (r < 0 || layout->policy_count > 0)
-        return r;
-    /* Before Linux 4.4 there were only the PUs' own, one for all of a policy. */
-    for (size_t i = 0; i < layout->pu_count && r == 0; i++) {
-        snprintf(folder, sizeof folder, LAYOUT_CPU "/cpu%u/cpufreq", layout->pus[i]);
-        if (!machine_has(layout->machine, folder))
-            continue;
+    if (layout->policy_count > 0)
+        return 0;
+    /* Before Linux 4.4 there were only the PUs' own, the same for all of a policy. */
+    for (size_t i = 0; i < layout->pu_count; i++) {
         size_t before = layout->policy_count;
-        r = add_policy(layout, folder, layout->pus[i]);
+        snprintf(folder, sizeof folder, LAYOUT_CPU "/cpu%u/cpufreq", layout->pus[i]);
+        if (machine_has(layout->machine, folder) && add_policy(layout, folder, layout->pus[i]) < 0)
+            return -ENOMEM;
         if (layout->policy_count > before && pu_set_first(&layout->policies[before].pus) != layout->pus[i])
             layout->policy_count--;
     }
-    return r;
+    return 0;
+}
+
+static int read_uncore(struct layout *layout) {
+    if (machine_list(layout->machine, LAYOUT_UNCORE_FOLDER, "", &layout->uncore) == -ENOMEM)
+        return -ENOMEM;
+    size_t kept = 0;
+    for (size_t i = 0; i < layout->uncore.count; i++) {
+        char folder[PATH_SIZE], *name = layout->uncore.items[i];
+        snprintf(folder, sizeof folder, LAYOUT_UNCORE_FOLDER "/%.32s", name);
+        if (layout_has(layout, folder, "max_freq_khz"))
+            layout->uncore.items[kept++] = name;
+        else
+            free(name);
+    }
+    layout->uncore.count = kept;
+    return 0;
 }
 
 /* ---- what frequency means here */
@@ -168,7 +193,7 @@ uint64_t layout_base_khz(const struct layout *layout, const struct policy *polic
 
 int layout_common_turbo(const struct layout *layout) {
     char value[SHORT];
-    if (layout_value(layout, LAYOUT_CPU "/intel_pstate", "no_turbo", value, sizeof value) == 0)
+    if (layout_value(layout, LAYOUT_INTEL_PSTATE, "no_turbo", value, sizeof value) == 0)
         return strcmp(value, "0") == 0;
     if (layout_value(layout, LAYOUT_CPU "/cpufreq", "boost", value, sizeof value) == 0)
         return strcmp(value, "0") != 0;
@@ -205,9 +230,8 @@ int layout_read(const struct machine *machine, struct layout *ret) {
     for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++)
         if (pu_set_has(&layout.online, pu))
             layout.pus[layout.pu_count++] = pu;
-    int r = read_policies(&layout);
-    if (r < 0)
-        return r;
+    if (read_policies(&layout) < 0 || read_uncore(&layout) < 0)
+        return -ENOMEM;
     if (layout.policy_count && base_of_files(&layout, &layout.policies[0]) == 0)
         layout.name_khz = base_of_name(&layout);
     *ret = layout;
@@ -218,5 +242,6 @@ int layout_read(const struct machine *machine, struct layout *ret) {
 void layout_clear(struct layout *layout) {
     free(layout->pus);
     free(layout->policies);
+    machine_names_clear(&layout->uncore);
     *layout = (struct layout){0};
 }

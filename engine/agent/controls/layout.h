@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define LAYOUT_CPU "sys/devices/system/cpu"
+#define LAYOUT_INTEL_PSTATE LAYOUT_CPU "/intel_pstate"
+#define LAYOUT_UNCORE_FOLDER LAYOUT_CPU "/intel_uncore_frequency"
 
 /* A cpufreq policy: PUs whose frequency is set together. */
 struct policy {
@@ -25,6 +27,7 @@ struct layout {
     size_t pu_count;
     struct policy *policies; /* those of PUs that are online, ascending */
     size_t policy_count;
+    struct machine_names uncore; /* entries of LAYOUT_UNCORE_FOLDER that have limits */
     uint64_t name_khz; /* the frequency in the processor's name, where no file has it; 0: not known */
 };
 
@@ -32,12 +35,26 @@ struct layout {
 int layout_read(const struct machine *machine, struct layout *ret);
 void layout_clear(struct layout *layout);
 
+/* Where a control has a file: one of the machine, one a policy, one a PU that is online, one an uncore part.
+ */
+enum layout_scope { LAYOUT_MACHINE, LAYOUT_POLICY, LAYOUT_PU, LAYOUT_UNCORE };
+struct layout_place {
+    char folder[96];
+    int pu;            /* the first of `pus`; -1: none */
+    struct pu_set pus; /* whose it is; empty: no PU's */
+    const char *name;  /* of an uncore part, else "" */
+};
+/* The place number I of SCOPE; FOLDER: of the machine's the folder itself, of a PU's the one in "cpuN", else
+ * not looked at. False after the last. */
+bool layout_place(const struct layout *layout, enum layout_scope scope, const char *folder, size_t i,
+                  struct layout_place *ret);
+
 /* The PUs of the core of PU that are online, or PU alone where nothing says. */
 void layout_siblings(const struct layout *layout, unsigned pu, struct pu_set *ret);
 
 /* The number in FOLDER/NAME, 0 if there is none. */
 uint64_t layout_number(const struct layout *layout, const char *folder, const char *name);
-/* What is in FOLDER/NAME, trimmed; a negative errno. */
+/* What is in FOLDER/NAME, trimmed; "" and a negative errno. */
 int layout_value(const struct layout *layout, const char *folder, const char *name, char *buffer,
                  size_t size);
 bool layout_has(const struct layout *layout, const char *folder, const char *name);

@@ -7,56 +7,47 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINES_LIMIT = 64 << 20 };
-
-void lines_init(struct lines *lines, int descriptor) {
-    *lines = (struct lines){.descriptor = descriptor};
-    text_init(&lines->text, LINES_LIMIT);
+void lines_init(struct lines *lines, size_t limit_bytes) {
+    *lines = (struct lines){0};
+    text_init(&lines->text, limit_bytes);
 }
 
 void lines_clear(struct lines *lines) {
     text_clear(&lines->text);
 }
 
-int lines_escape(struct text *text, const char *bytes, size_t length) {
+static int append_field(struct text *text, const char *field) {
     int r = 0;
-    for (size_t i = 0; i < length && r == 0;) {
-        size_t plain = i;
-        while (plain < length && bytes[plain] != '\t' && bytes[plain] != '\n' && bytes[plain] != '\\')
-            plain++;
-        r = text_append(text, bytes + i, plain - i);
-        if (r == 0 && plain < length)
-            r = text_append_string(text, bytes[plain] == '\t'   ? "\\t"
-                                         : bytes[plain] == '\n' ? "\\n"
-                                                                : "\\\\");
-        i = plain + 1;
+    while (r == 0 && *field) {
+        size_t plain = strcspn(field, "\t\n\\");
+        r = text_append(text, field, plain);
+        field += plain;
+        if (r == 0 && *field)
+            r = text_append_string(text, *field == '\t' ? "\\t" : *field == '\n' ? "\\n" : "\\\\");
+        field += *field != '\0';
     }
     return r;
 }
 
 void lines_put(struct lines *lines, ...) {
-    if (lines->descriptor < 0 || lines->error < 0)
+    if (lines->text.limit == 0)
         return;
     va_list fields;
     va_start(fields, lines);
-    int r = 0;
-    bool first = true;
-    for (const char *field; r == 0 && (field = va_arg(fields, const char *)); first = false) {
-        if (!first)
-            r = text_append_character(&lines->text, '\t');
-        if (r == 0)
-            r = lines_escape(&lines->text, field, strlen(field));
+    const char *separator = "";
+    for (const char *field; lines->error == 0 && (field = va_arg(fields, const char *)); separator = "\t") {
+        lines->error = text_append_string(&lines->text, separator);
+        if (lines->error == 0)
+            lines->error = append_field(&lines->text, field);
     }
     va_end(fields);
-    if (r == 0)
-        r = text_append_character(&lines->text, '\n');
-    if (r < 0)
-        lines->error = r;
+    if (lines->error == 0)
+        lines->error = text_append_character(&lines->text, '\n');
 }
 
-int lines_flush(struct lines *lines) {
-    if (lines->descriptor >= 0 && lines->error == 0 && lines->text.length > 0)
-        lines->error = file_write_all(lines->descriptor, lines->text.bytes, lines->text.length);
+int lines_write(struct lines *lines, int descriptor) {
+    if (lines->error == 0 && lines->text.length > 0)
+        lines->error = file_write_all(descriptor, lines->text.bytes, lines->text.length);
     text_reset(&lines->text);
     return lines->error;
 }

@@ -5,26 +5,12 @@
 #include "engine/agent/controls/control.h"
 #include "engine/agent/controls/plan.h"
 
-enum outcome_state {
-    OUTCOME_PENDING,
-    OUTCOME_DONE,
-    OUTCOME_UNCHANGED, /* it was so before; nothing was written */
-    OUTCOME_MISMATCH,  /* written, and not what it is now */
-    OUTCOME_ABSENT,
-    OUTCOME_READ_ONLY,
-    OUTCOME_DENIED,
-    OUTCOME_FAILED,
-    OUTCOME_INVALID,
-};
-
 struct outcome {
-    enum outcome_state state;
-    char sentence[1024]; /* what is to be said of it, or "" */
+    const char *state;   /* the word of TOOLS.md; NULL: the control is still to be set */
+    char sentence[1024]; /* about it, or "" */
 };
 
-const char *outcome_name(enum outcome_state state);
-/* What has access to say. */
-void outcome_of_access(struct outcome *outcome, const struct control_look *look);
+void outcome_set(struct outcome *outcome, const char *state, const char *sentence);
 /* From a plan that was carried out and read back. ONLINE: the PUs that are, now. */
 void outcome_of_plan(struct outcome *outcome, enum control_index control, const struct plan *plan,
                      const struct pu_set *online);

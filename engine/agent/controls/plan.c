@@ -9,16 +9,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* PATH has LENGTH bytes, so that one that did not fit is known. */
+static struct plan_write *add(struct plan *plan, int pu, const char *path, int length, const char *wanted) {
+    int r =
+        list_reserve(&plan->writes, &plan->capacity, plan->count + 1, sizeof *plan->writes, PLAN_WRITES_MAX);
+    struct plan_write *write = r < 0 ? plan->spare : &plan->writes[plan->count];
+    *write = (struct plan_write){.pu = pu};
+    snprintf(write->path, sizeof write->path, "%s", path);
+    if (r == 0 && (length >= PLAN_PATH_SIZE ||
+                   snprintf(write->wanted, sizeof write->wanted, "%s", wanted) >= (int)sizeof write->wanted))
+        r = -ENAMETOOLONG;
+    plan->count += r == 0;
+    plan->error = plan->error < 0 ? plan->error : r;
+    return write;
+}
+
 struct plan_write *plan_add(struct plan *plan, int pu, const char *folder, const char *name,
                             const char *wanted) {
-    if (list_reserve(&plan->writes, &plan->capacity, plan->count + 1, sizeof *plan->writes, PLAN_LIMIT) < 0)
-        return NULL;
-    struct plan_write *write = &plan->writes[plan->count];
-    *write = (struct plan_write){.pu = pu};
-    if (snprintf(write->path, sizeof write->path, "%s/%s", folder, name) >= (int)sizeof write->path ||
-        snprintf(write->wanted, sizeof write->wanted, "%s", wanted) >= (int)sizeof write->wanted)
-        return NULL;
-    plan->count++;
+    char path[PLAN_PATH_SIZE];
+    return add(plan, pu, path, snprintf(path, sizeof path, "%s/%s", folder, name), wanted);
+}
+
+struct plan_write *plan_add_content(struct plan *plan, const char *path, const char *content) {
+    struct plan_write *write = add(plan, -1, path, (int)strlen(path), "");
+    write->kind = PLAN_EXACT;
+    write->content = content;
     return write;
 }
 
@@ -27,20 +42,16 @@ struct plan_write *plan_add_number(struct plan *plan, int pu, const char *folder
     char digits[NUMBER_TEXT_SIZE];
     number_format_uint64(wanted, digits);
     struct plan_write *write = plan_add(plan, pu, folder, name, digits);
-    if (write) {
-        write->kind = PLAN_NUMBER;
-        write->least = write->most = wanted;
-    }
+    write->kind = PLAN_NUMBER;
+    write->min = write->max = wanted;
     return write;
 }
 
-struct plan_write *plan_limits(struct plan *plan, int pu, const char *folder, const char *lower,
-                               const char *upper, uint64_t least, uint64_t most) {
-    struct plan_write *write = plan_add_number(plan, pu, folder, lower, least);
-    if (!write)
-        return NULL;
-    write->lower = true;
-    return plan_add_number(plan, pu, folder, upper, most);
+struct plan_write *plan_add_limits(struct plan *plan, int pu, const char *folder, const char *lower,
+                                   const char *upper, uint64_t min, uint64_t max) {
+    plan_add_number(plan, pu, folder, lower, min)->lower = true;
+    plan_add_number(plan, pu, folder, upper, max);
+    return plan->error < 0 ? plan->spare : &plan->writes[plan->count - 2];
 }
 
 void plan_clear(struct plan *plan) {
@@ -58,12 +69,12 @@ void plan_choose(char *value) {
 }
 
 bool plan_holds(const struct plan_write *write) {
-    if (write->kind == PLAN_LEAVE)
-        return write->state == PLAN_WRITTEN;
+    if (write->kind == PLAN_ALIAS || write->kind == PLAN_EXACT)
+        return write->kind == PLAN_ALIAS ? write->written : write->exact;
     if (write->kind == PLAN_NUMBER) {
         uint64_t number;
-        return number_parse_uint64(write->after, strlen(write->after), &number) && number >= write->least &&
-               number <= write->most;
+        return number_parse_uint64(write->after, strlen(write->after), &number) && number >= write->min &&
+               number <= write->max;
     }
     char value[PLAN_VALUE_SIZE];
     snprintf(value, sizeof value, "%s", write->after);
@@ -74,92 +85,100 @@ bool plan_holds(const struct plan_write *write) {
 
 /* ---- writing */
 
-static bool wait_a_little(struct hand *hand, int64_t *pause_ns) {
-    if (hand->patience_ns < *pause_ns)
+static bool pause_briefly(struct write_context *context, int64_t *pause_ns) {
+    if (context->patience_ns < *pause_ns)
         return false;
     clock_sleep_ns(*pause_ns);
-    hand->patience_ns -= *pause_ns;
+    context->patience_ns -= *pause_ns;
     *pause_ns *= 2;
     return true;
 }
 
-int hand_write(struct hand *hand, const char *path, const char *before, const char *bytes, size_t length,
-               char *after, size_t size) {
+static void read_now(struct plan_write *write, const struct machine *machine) {
+    ssize_t length = machine_read_small(machine, write->path, write->after, sizeof write->after);
+    write->error = length < 0 ? (int)length : 0;
+    length = length < 0 ? 0 : length;
+    write->exact = write->error == 0 && write->content && strlen(write->content) == (size_t)length &&
+                   memcmp(write->after, write->content, (size_t)length) == 0;
+    (void)machine_trim(write->after, (size_t)length);
+}
+
+static void put(struct plan_write *write, struct write_context *context, const char *bytes) {
+    char shown[PLAN_PATH_SIZE + 1], before[PLAN_VALUE_SIZE], written[PLAN_VALUE_SIZE], name[16];
     int64_t pause_ns = 1000000;
     int r;
+    snprintf(before, sizeof before, "%s", write->after);
+    snprintf(write->before, sizeof write->before, "%.63s", before);
     do
-        r = machine_write(hand->machine, path, bytes, length);
-    while ((r == -EBUSY || r == -EAGAIN) && wait_a_little(hand, &pause_ns));
-    if (r == 0)
-        hand->changed++;
-    char now[PLAN_VALUE_SIZE];
-    int read = machine_read_value(hand->machine, path, now, sizeof now);
-    if (read < 0)
-        now[0] = '\0';
-    if (r == 0)
-        r = read;
-    if (hand->lines->descriptor >= 0) {
-        char shown[MACHINE_PATH_LIMIT + 1], written[PLAN_VALUE_SIZE], name[16];
-        snprintf(shown, sizeof shown, "/%s", path);
-        while (length > 0 && (bytes[length - 1] == '\n' || bytes[length - 1] == ' '))
-            length--;
-        snprintf(written, sizeof written, "%.*s", (int)length, bytes);
-        lines_put(hand->lines, "write", hand->control, shown, before, written, now, lines_errno(r, name),
-                  NULL);
-    }
-    snprintf(after, size, "%s", now);
-    return r;
+        r = machine_write(context->machine, write->path, bytes, strlen(bytes));
+    while ((r == -EBUSY || r == -EAGAIN) && pause_briefly(context, &pause_ns));
+    read_now(write, context->machine);
+    write->error = r < 0 ? r : write->error;
+    write->written = write->written || r == 0;
+    context->changed += r == 0;
+    snprintf(shown, sizeof shown, "/%s", write->path);
+    snprintf(written, sizeof written, "%s", bytes);
+    (void)machine_trim(written, strlen(written));
+    lines_put(context->lines, "write", context->control, shown, before, written, write->after,
+              lines_errno(write->error, name), NULL);
 }
 
-static void look_at(struct plan_write *write, const struct machine *machine) {
-    write->error = machine_read_value(machine, write->path, write->after, sizeof write->after);
-    if (write->error < 0)
-        write->after[0] = '\0';
-}
-
-static void carry_out_one(struct plan_write *write, struct hand *hand) {
-    if (write->error < 0) /* what cannot be read is not written: nobody could put it back */
-        return;
-    if (plan_holds(write) && write->kind != PLAN_LEAVE)
+static void carry_out_one(struct plan_write *write, struct write_context *context) {
+    /* What cannot be read is not written: nobody could put it back. */
+    bool needed = !plan_holds(write) || write->kind == PLAN_ALIAS || (write->once && !write->written);
+    if (write->error < 0 || !needed)
         return;
     /* With its newline, as every file of the kernel shows it. */
-    char bytes[sizeof write->wanted + 1], before[PLAN_VALUE_SIZE];
-    int length = snprintf(bytes, sizeof bytes, "%s\n", write->wanted);
-    snprintf(before, sizeof before, "%s", write->after);
-    write->error =
-        hand_write(hand, write->path, before, bytes, (size_t)length, write->after, sizeof write->after);
-    write->state = PLAN_WRITTEN;
+    char bytes[sizeof write->wanted + 1];
+    snprintf(bytes, sizeof bytes, "%s\n", write->wanted);
+    if (write->wanted[0] && !(write->once && write->written))
+        put(write, context, bytes);
+    if (write->kind == PLAN_EXACT && !plan_holds(write))
+        put(write, context, write->content);
 }
 
-/* The kernel refuses a lower limit above the upper, also in between. */
-static bool upper_first(const struct plan_write *lower, const struct plan_write *upper) {
-    uint64_t least, most;
-    return number_parse_uint64(upper->after, strlen(upper->after), &most) &&
-           number_parse_uint64(lower->wanted, strlen(lower->wanted), &least) && least > most;
+/* Whether writing LOWER before UPPER, as that is now, would put it above: the kernel may refuse that. */
+static bool crosses(const struct plan_write *lower, const struct plan_write *upper) {
+    const char *wanted = lower->content ? lower->content : lower->wanted;
+    uint64_t min, max;
+    return number_parse_uint64(upper->after, strlen(upper->after), &max) &&
+           number_parse_uint64(wanted, strcspn(wanted, "\n"), &min) && min > max;
 }
 
-void plan_carry_out(struct plan *plan, struct hand *hand) {
+void plan_carry_out(struct plan *plan, struct write_context *context) {
     for (size_t i = 0; i < plan->count; i++) {
         struct plan_write *write = &plan->writes[i];
-        look_at(write, hand->machine);
+        read_now(write, context->machine);
         if (!write->lower || i + 1 == plan->count) {
-            carry_out_one(write, hand);
+            carry_out_one(write, context);
             continue;
         }
         struct plan_write *upper = &plan->writes[++i];
-        look_at(upper, hand->machine);
-        bool first = upper_first(write, upper);
-        carry_out_one(first ? upper : write, hand);
-        carry_out_one(first ? write : upper, hand);
+        read_now(upper, context->machine);
+        bool upper_first = crosses(write, upper);
+        carry_out_one(upper_first ? upper : write, context);
+        carry_out_one(upper_first ? write : upper, context);
+    }
+}
+
+void plan_undo(struct plan *plan, struct write_context *context, const struct pu_set *online) {
+    for (size_t i = plan->count; i-- > 0;) {
+        struct plan_write *write = &plan->writes[i];
+        if (!write->written || (write->pu >= 0 && !pu_set_has(online, (unsigned)write->pu)))
+            continue;
+        snprintf(write->wanted, sizeof write->wanted, "%s", write->before);
+        write->kind = PLAN_WORD;
+        read_now(write, context->machine);
+        carry_out_one(write, context);
     }
 }
 
 static bool check_one(struct plan_write *write, const struct machine *machine) {
     int error = write->error;
-    look_at(write, machine);
+    read_now(write, machine);
     bool holds = write->error == 0 && plan_holds(write);
     if (!holds && write->error == 0)
-        write->error = error; /* why it could not be written is what is told */
+        write->error = error; /* the reason why it could not be written is the one to report */
     return holds;
 }
 

@@ -1,6 +1,6 @@
 /*
- * What has to be written for one control to be as asked: files and words in the order that works. Carried out
- * it is read, written where it differs, and read back.
+ * What has to be written for one control to be as asked: files and words in the order that works. When it is
+ * carried out, each file is read, written where it differs, and read back.
  */
 #ifndef ASSAY_CONTROLS_PLAN_H
 #define ASSAY_CONTROLS_PLAN_H
@@ -14,52 +14,61 @@
 
 enum {
     PLAN_PATH_SIZE = 160,
-    PLAN_VALUE_SIZE = 256, /* of what a control's file holds, its NUL included */
-    PLAN_LIMIT = 1 << 20,  /* writes of one control */
+    PLAN_VALUE_SIZE = 256,     /* of what a control's file holds, its NUL included */
+    PLAN_WRITES_MAX = 1 << 20, /* of one control */
 };
 
 enum plan_kind {
     PLAN_WORD,   /* the file has the word, or `other` */
-    PLAN_NUMBER, /* a number of LEAST to MOST */
+    PLAN_NUMBER, /* a number from `min` to `max` */
     PLAN_CHOICE, /* all words, the one that holds in brackets */
-    PLAN_LEAVE,  /* a word that stands for another, which the file will show */
+    PLAN_ALIAS,  /* a word that stands for another, which the file will show */
+    PLAN_EXACT,  /* `content`, to the byte */
 };
-
-enum plan_state { PLAN_AS_IT_IS, PLAN_WRITTEN };
 
 struct plan_write {
     char path[PLAN_PATH_SIZE];
     char wanted[64];
     char other[32]; /* "" for none */
-    uint64_t least, most;
+    uint64_t min, max;
     enum plan_kind kind;
     bool lower; /* the lower limit of which the next write is the upper */
-    int pu;     /* whose file it is; -1: nobody's */
-    /* What came of it. */
-    enum plan_state state;
-    int error; /* of the last write or reading */
+    int pu;     /* whose file it is; -1: no PU's */
+    /* PLAN_EXACT: not owned. What is `wanted` is written before it, unless that is ""; `once` even if the
+     * content is there already. */
+    const char *content;
+    bool once;
+    bool late; /* the file may be gone again, with its PU */
+    /* The result. */
+    bool written;
+    bool exact;      /* the file has the content */
+    int error;       /* of the last write or reading */
+    char before[64]; /* what was there before the last write; cut */
     char after[PLAN_VALUE_SIZE];
 };
 
 struct plan {
     struct plan_write *writes;
     size_t count, capacity;
+    int error;                  /* the first, negative: not all writes are in it */
+    struct plan_write spare[2]; /* stand in for those that are not */
 };
 
-/* A write of WANTED to FOLDER/NAME, which must hold that word then. The caller may change its kind. NULL when
- * out of memory or when a text is too long. */
+/* A write of WANTED to FOLDER/NAME, which must hold that word then. The caller may change its kind. */
 struct plan_write *plan_add(struct plan *plan, int pu, const char *folder, const char *name,
                             const char *wanted);
-/* The same of a number that must be from LEAST to MOST then. */
+/* The same of a number. */
 struct plan_write *plan_add_number(struct plan *plan, int pu, const char *folder, const char *name,
                                    uint64_t wanted);
-/* A lower and an upper limit. The write of the upper, behind that of the lower; NULL likewise. */
-struct plan_write *plan_limits(struct plan *plan, int pu, const char *folder, const char *lower,
-                               const char *upper, uint64_t least, uint64_t most);
+/* The same of a file that must hold CONTENT, which has to outlive the plan. */
+struct plan_write *plan_add_content(struct plan *plan, const char *path, const char *content);
+/* A lower and an upper limit: the two writes, good until the next is added. */
+struct plan_write *plan_add_limits(struct plan *plan, int pu, const char *folder, const char *lower,
+                                   const char *upper, uint64_t min, uint64_t max);
 void plan_clear(struct plan *plan);
 
-/* With what a plan is carried out. */
-struct hand {
+/* With what files are written. */
+struct write_context {
     const struct machine *machine;
     struct lines *lines;
     const char *control; /* whose lines they are */
@@ -67,13 +76,11 @@ struct hand {
     unsigned changed;    /* writes that were done */
 };
 
-/* One write, told as a line. BEFORE is what the file held, AFTER gets what it holds then (trimmed, of SIZE
- * bytes). The error of the write or of reading back, or 0. A file that is busy is tried again a few times. */
-int hand_write(struct hand *hand, const char *path, const char *before, const char *bytes, size_t length,
-               char *after, size_t size);
-
-/* Carries out what differs. Of a pair of limits that is written first which keeps them in order. */
-void plan_carry_out(struct plan *plan, struct hand *hand);
+/* Carries out what differs, and reports each write as a line. Of a pair of limits that is written first which
+ * keeps them in order. A file that is busy is tried again a few times. */
+void plan_carry_out(struct plan *plan, struct write_context *context);
+/* Writes what was there before, in reverse, but for files of PUs that are not in ONLINE. */
+void plan_undo(struct plan *plan, struct write_context *context, const struct pu_set *online);
 /* Whether something is not as wanted: reads until that is known. */
 bool plan_is_due(struct plan *plan, const struct machine *machine);
 /* Reads all of it again. */
@@ -81,7 +88,7 @@ void plan_check(struct plan *plan, const struct machine *machine);
 /* Whether a write's file, as `after` has it, is as wanted. */
 bool plan_holds(const struct plan_write *write);
 
-/* The word in brackets, if there is one, takes the place of all of VALUE. */
+/* Replaces "always [madvise] never" by the word in brackets; other values stay. */
 void plan_choose(char *value);
 
 #endif

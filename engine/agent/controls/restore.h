@@ -3,11 +3,9 @@
 #define ASSAY_CONTROLS_RESTORE_H
 
 #include "engine/agent/controls/lines.h"
-#include "engine/agent/controls/shelf.h"
-#include "engine/agent/controls/snapshot.h"
+#include "engine/agent/controls/snapshot-store.h"
 #include "engine/agent/machine/machine.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct restored {
@@ -16,15 +14,12 @@ struct restored {
     size_t different; /* files and daemons that are not as they were */
 };
 
-/* Puts back every file of a control that was touched, or that changes along with one, and the daemons that
- * ran. Told are each write, and what is left different. 0 or -ENOMEM. */
-int restore_snapshot(const struct machine *machine, const struct snapshot *snapshot, struct lines *lines,
-                     struct restored *ret);
-
-/* The same with what lies on SHELF; the snapshot goes when all is as it was. Tells `restored`. 0; -EBUSY when
- * something is left different; or another negative errno with a sentence. */
-int restore_shelf(struct shelf *shelf, const struct snapshot *snapshot, struct lines *lines,
-                  struct restored *ret, struct failure *failure);
+/* Puts back what lies in STORE, which is SNAPSHOT: every file of a control that was touched, or that changes
+ * along with one, and the daemons. The snapshot goes when all is as it was. Reports each write, what is left
+ * different, and `restored`. 0; -EBUSY when something is left different; or another negative errno with a
+ * sentence. */
+int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapshot, struct lines *lines,
+                     struct restored *ret, struct failure *failure);
 
 /* ---- for agents, which do it unasked */
 

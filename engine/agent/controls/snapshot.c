@@ -11,9 +11,9 @@
 #include <string.h>
 
 /* The first line; the number goes up when a later agent could not read what an earlier one wrote. */
-#define HEAD "assay-controls\t2\n"
+#define HEAD "assay-controls\t3\n"
 
-enum { DIGEST_TEXT = 2 * SHA256_SIZE };
+enum { DIGEST_LENGTH = 2 * SHA256_SIZE };
 
 /* ---- what it holds */
 
@@ -29,40 +29,36 @@ void snapshot_clear(struct snapshot *snapshot) {
 static int keep(struct snapshot *snapshot, enum control_index control, bool late, const char *path,
                 const char *content, size_t length) {
     int r = list_reserve(&snapshot->files, &snapshot->capacity, snapshot->count + 1, sizeof *snapshot->files,
-                         SNAPSHOT_FILES_LIMIT);
+                         SNAPSHOT_FILES_MAX);
     if (r < 0)
         return r;
-    struct kept_file *file = &snapshot->files[snapshot->count];
+    struct kept_file *file = &snapshot->files[snapshot->count++];
     *file = (struct kept_file){.control = control, .late = late, .length = length};
     file->path = strdup(path);
     file->content = strndup(content, length);
-    snapshot->count++; /* half of it is cleared as the whole */
     return file->path && file->content ? 0 : -ENOMEM;
 }
 
-/* 1 if it was kept. */
-static int keep_present(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
-                        bool late, const char *path, struct text *scratch) {
-    if (machine_read_bytes(machine, path, scratch) < 0 || scratch->length > SNAPSHOT_CONTENT_LIMIT ||
-        memchr(scratch->bytes, '\0', scratch->length))
+int snapshot_add(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
+                 bool late, const char *path) {
+    char content[SNAPSHOT_CONTENT_MAX_BYTES + 1];
+    ssize_t length = machine_read_small(machine, path, content, sizeof content);
+    if (length < 0 || memchr(content, '\0', (size_t)length))
         return 0;
-    int r = keep(snapshot, control, late, path, scratch->bytes, scratch->length);
+    int r = keep(snapshot, control, late, path, content, (size_t)length);
     return r < 0 ? r : 1;
 }
 
 int snapshot_take(const struct layout *layout, struct snapshot *ret) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
-    struct text scratch;
-    text_init(&scratch, MACHINE_FILE_LIMIT);
     int r = 0;
-    for (unsigned index = 0; index < CONTROL_COUNT && r >= 0; index++) {
-        cleanup(control_files_clear) struct control_files files = {0};
-        r = control_at((enum control_index)index)->files(layout, &files);
+    for (enum control_index index = 0; index < CONTROL_COUNT && r >= 0; index++) {
+        cleanup(plan_clear) struct plan files = {0};
+        control_list_files(control_at(index), layout, &files);
+        r = files.error;
         for (size_t i = 0; i < files.count && r >= 0; i++)
-            r = keep_present(&snapshot, layout->machine, (enum control_index)index, false, files.paths[i],
-                             &scratch);
+            r = snapshot_add(&snapshot, layout->machine, index, false, files.writes[i].path);
     }
-    text_clear(&scratch);
     if (r < 0)
         return r;
     daemons_look(layout->machine, snapshot.daemons);
@@ -71,33 +67,9 @@ int snapshot_take(const struct layout *layout, struct snapshot *ret) {
     return 0;
 }
 
-int snapshot_add_late(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
-                      const char *path) {
-    struct text scratch;
-    text_init(&scratch, MACHINE_FILE_LIMIT);
-    int r = keep_present(snapshot, machine, control, true, path, &scratch);
-    text_clear(&scratch);
-    return r;
-}
-
 /* ---- as bytes */
 
-static int put_line(struct text *text, const char *const *fields, size_t count) {
-    int r = 0;
-    for (size_t i = 0; i < count && r == 0; i++) {
-        if (i > 0)
-            r = text_append_character(text, '\t');
-        if (r == 0)
-            r = lines_escape(text, fields[i], strlen(fields[i]));
-    }
-    return r == 0 ? text_append_character(text, '\n') : r;
-}
-
-#define PUT_LINE(text, ...)                                                                                  \
-    put_line(text, (const char *const[]){__VA_ARGS__},                                                       \
-             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
-
-static void digest_text(const char *bytes, size_t length, char ret[static DIGEST_TEXT + 1]) {
+static void format_digest(const char *bytes, size_t length, char ret[static DIGEST_LENGTH + 1]) {
     struct sha256 hash;
     unsigned char digest[SHA256_SIZE];
     sha256_init(&hash);
@@ -107,55 +79,46 @@ static void digest_text(const char *bytes, size_t length, char ret[static DIGEST
         snprintf(ret + 2 * i, 3, "%02x", digest[i]);
 }
 
-static int put_touched(const struct snapshot *snapshot, struct text *text) {
-    int r = 0;
-    for (unsigned index = 0; index < CONTROL_COUNT && r == 0; index++)
-        if (snapshot->touched >> index & 1)
-            r = PUT_LINE(text, "touched", control_at((enum control_index)index)->name);
-    return r;
-}
-
-int snapshot_format(const struct snapshot *snapshot, struct text *ret) {
-    char pid[NUMBER_TEXT_SIZE], start[NUMBER_TEXT_SIZE], wall[NUMBER_TEXT_SIZE], digest[DIGEST_TEXT + 1];
-    number_format_int64(snapshot->owner.pid, pid);
-    number_format_uint64(snapshot->owner.start, start);
+void snapshot_format(const struct snapshot *snapshot, struct lines *ret) {
+    const struct owner *owner = &snapshot->owner;
+    char pid[NUMBER_TEXT_SIZE], start[NUMBER_TEXT_SIZE], namespace[NUMBER_TEXT_SIZE], wall[NUMBER_TEXT_SIZE];
+    char digest[DIGEST_LENGTH + 1];
+    number_format_int64(owner->pid, pid);
+    number_format_uint64(owner->start, start);
+    number_format_uint64(owner->namespace, namespace);
     number_format_int64(snapshot->wall_ns, wall);
-    size_t begin = ret->length;
-    int r = text_append_string(ret, HEAD);
-    if (r == 0)
-        r = PUT_LINE(ret, "machine", snapshot->host, snapshot->boot, snapshot->machine_id);
-    if (r == 0)
-        r = PUT_LINE(ret, "owner", pid, start, snapshot->session, snapshot->label, wall);
-    if (r == 0)
-        r = put_touched(snapshot, ret);
-    for (size_t i = 0; i < DAEMON_COUNT && r == 0; i++)
-        r = PUT_LINE(ret, "daemon", daemon_names[i], daemon_state_names[snapshot->daemons[i]]);
-    for (size_t i = 0; i < snapshot->count && r == 0; i++) {
+    ret->error = text_append_string(&ret->text, HEAD);
+    lines_put(ret, "boot", snapshot->boot, NULL);
+    lines_put(ret, "owner", pid, start, namespace, snapshot->session, snapshot->label, wall, NULL);
+    for (enum control_index index = 0; index < CONTROL_COUNT; index++)
+        if (snapshot->touched >> index & 1)
+            lines_put(ret, "touched", control_at(index)->name, NULL);
+    for (size_t i = 0; i < DAEMON_COUNT; i++)
+        lines_put(ret, "daemon", daemon_names[i], daemon_state_names[snapshot->daemons[i]], NULL);
+    for (size_t i = 0; i < snapshot->count; i++) {
         const struct kept_file *file = &snapshot->files[i];
-        r = PUT_LINE(ret, file->late ? "late" : "file", control_at(file->control)->name, file->path,
-                     file->content);
+        lines_put(ret, file->late ? "late" : "file", control_at(file->control)->name, file->path,
+                  file->content, NULL);
     }
-    if (r < 0)
-        return r;
-    digest_text(ret->bytes + begin, ret->length - begin, digest);
-    return PUT_LINE(ret, "end", digest);
+    format_digest(ret->text.bytes, ret->text.length, digest);
+    lines_put(ret, "end", digest, NULL);
 }
 
 /* ---- and back */
 
-enum { FIELDS = 6 };
+enum { FIELDS_MAX = 7 };
 
 struct line {
-    char *fields[FIELDS];
-    size_t lengths[FIELDS];
+    char *fields[FIELDS_MAX];
+    size_t lengths[FIELDS_MAX];
     size_t count;
 };
 
 /* False if it is malformed or has more fields than any. */
 static bool split(char *at, char *end, struct line *ret) {
-    *ret = (struct line){0};
+    ret->count = 0;
     while (at) {
-        if (ret->count == FIELDS)
+        if (ret->count == FIELDS_MAX)
             return false;
         size_t i = ret->count++;
         ret->fields[i] = lines_take_field(&at, end, &ret->lengths[i]);
@@ -178,7 +141,7 @@ bool snapshot_is_session(const char *text) {
 }
 
 bool snapshot_is_label(const char *text) {
-    if (strlen(text) > SNAPSHOT_LABEL_LIMIT)
+    if (strlen(text) > SNAPSHOT_LABEL_MAX_BYTES)
         return false;
     for (; *text; text++)
         if ((unsigned char)*text <= ' ' || *text == 0x7f)
@@ -186,76 +149,70 @@ bool snapshot_is_label(const char *text) {
     return true;
 }
 
+static bool take_number(const struct line *line, size_t i, uint64_t max, uint64_t *ret) {
+    return number_parse_uint64(line->fields[i], line->lengths[i], ret) && *ret <= max;
+}
+
 static bool take_owner(const struct line *line, struct snapshot *ret) {
-    int64_t pid;
-    if (line->count != 6 || !number_parse_int64(line->fields[1], line->lengths[1], &pid) || pid < 0 ||
-        pid > INT32_MAX || !number_parse_uint64(line->fields[2], line->lengths[2], &ret->owner.start) ||
-        !snapshot_is_session(line->fields[3]) || !snapshot_is_label(line->fields[4]) ||
-        !number_parse_int64(line->fields[5], line->lengths[5], &ret->wall_ns))
+    uint64_t pid, wall;
+    if (!take_number(line, 1, INT32_MAX, &pid) || !take_number(line, 2, UINT64_MAX, &ret->owner.start) ||
+        !take_number(line, 3, UINT64_MAX, &ret->owner.namespace) || !snapshot_is_session(line->fields[4]) ||
+        !snapshot_is_label(line->fields[5]) || !take_number(line, 6, INT64_MAX, &wall))
         return false;
     ret->owner.pid = (pid_t)pid;
-    snprintf(ret->session, sizeof ret->session, "%s", line->fields[3]);
-    snprintf(ret->label, sizeof ret->label, "%s", line->fields[4]);
+    ret->wall_ns = (int64_t)wall;
+    snprintf(ret->session, sizeof ret->session, "%s", line->fields[4]);
+    snprintf(ret->label, sizeof ret->label, "%s", line->fields[5]);
     return true;
 }
 
 static bool take_daemon(const struct line *line, struct snapshot *ret) {
-    if (line->count != 3)
-        return false;
     for (int i = 0; i < DAEMON_COUNT; i++)
-        for (unsigned state = DAEMON_ABSENT; state <= DAEMON_UNKNOWN; state++)
+        for (enum daemon_state state = DAEMON_ABSENT; state <= DAEMON_UNKNOWN; state++)
             if (strcmp(line->fields[1], daemon_names[i]) == 0 &&
                 strcmp(line->fields[2], daemon_state_names[state]) == 0) {
-                ret->daemons[i] = (enum daemon_state)state;
+                ret->daemons[i] = state;
                 return true;
             }
     return false;
 }
 
 /* 0, -EBADMSG or -ENOMEM. */
-static int take_file(const struct line *line, bool late, struct snapshot *ret) {
-    if (line->count != 4 || !is_control_path(line->fields[2]) || line->lengths[3] > SNAPSHOT_CONTENT_LIMIT)
-        return -EBADMSG;
-    enum control_index control = control_find(line->fields[1]);
-    if (control == CONTROL_COUNT)
-        return -EBADMSG;
-    return keep(ret, control, late, line->fields[2], line->fields[3], line->lengths[3]);
-}
-
 static int take_line(const struct line *line, struct snapshot *ret) {
-    const char *kind = line->fields[0];
-    if (strcmp(kind, "file") == 0 || strcmp(kind, "late") == 0)
-        return take_file(line, kind[0] == 'l', ret);
+    static const struct {
+        const char *kind;
+        size_t count;
+    } kinds[] = {{"boot", 2}, {"owner", 7}, {"touched", 2}, {"daemon", 3}, {"file", 4}, {"late", 4}};
+    size_t kind = 0;
+    while (kind < 6 && (strcmp(line->fields[0], kinds[kind].kind) != 0 || line->count != kinds[kind].count))
+        kind++;
+    enum control_index control = line->count > 1 ? control_find(line->fields[1]) : CONTROL_COUNT;
     bool good = false;
-    if (strcmp(kind, "machine") == 0 && line->count == 4) {
-        good = snprintf(ret->host, sizeof ret->host, "%s", line->fields[1]) < (int)sizeof ret->host &&
-               snprintf(ret->boot, sizeof ret->boot, "%s", line->fields[2]) < (int)sizeof ret->boot &&
-               snprintf(ret->machine_id, sizeof ret->machine_id, "%s", line->fields[3]) <
-                   (int)sizeof ret->machine_id;
-    } else if (strcmp(kind, "owner") == 0) {
+    if (kind == 0)
+        good = snprintf(ret->boot, sizeof ret->boot, "%s", line->fields[1]) < (int)sizeof ret->boot;
+    else if (kind == 1)
         good = take_owner(line, ret);
-    } else if (strcmp(kind, "daemon") == 0) {
+    else if (kind == 2 && (good = control < CONTROL_COUNT))
+        ret->touched |= 1u << control;
+    else if (kind == 3)
         good = take_daemon(line, ret);
-    } else if (strcmp(kind, "touched") == 0 && line->count == 2) {
-        enum control_index control = control_find(line->fields[1]);
-        good = control < CONTROL_COUNT;
-        if (good)
-            ret->touched |= 1u << control;
-    }
+    else if (kind < 6 && control < CONTROL_COUNT && is_control_path(line->fields[2]) &&
+             line->lengths[3] <= SNAPSHOT_CONTENT_MAX_BYTES)
+        return keep(ret, control, kind == 5, line->fields[2], line->fields[3], line->lengths[3]);
     return good ? 0 : -EBADMSG;
 }
 
 /* The bytes before the last line, if that is the digest of them; else 0. */
 static size_t checked_length(const char *bytes, size_t length) {
-    const size_t last = strlen("end\t") + DIGEST_TEXT + 1;
-    char digest[DIGEST_TEXT + 1];
+    const size_t last = strlen("end\t") + DIGEST_LENGTH + 1;
+    char digest[DIGEST_LENGTH + 1];
     if (length < last + strlen(HEAD) || memcmp(bytes, HEAD, strlen(HEAD)) != 0)
         return 0;
     const char *end = bytes + length - last;
     if (memcmp(end, "end\t", 4) != 0 || bytes[length - 1] != '\n')
         return 0;
-    digest_text(bytes, length - last, digest);
-    return memcmp(end + 4, digest, DIGEST_TEXT) == 0 ? length - last : 0;
+    format_digest(bytes, length - last, digest);
+    return memcmp(end + 4, digest, DIGEST_LENGTH) == 0 ? length - last : 0;
 }
 
 int snapshot_parse(char *bytes, size_t length, struct snapshot *ret, struct failure *failure) {
@@ -282,7 +239,7 @@ int snapshot_parse(char *bytes, size_t length, struct snapshot *ret, struct fail
 
 /* ---- as lines */
 
-void snapshot_tell(const struct snapshot *snapshot, const char *path, struct lines *lines) {
+void snapshot_print(const struct snapshot *snapshot, const char *path, struct lines *lines) {
     char wall[NUMBER_TEXT_SIZE], shown[PLAN_PATH_SIZE + 1];
     number_format_int64(snapshot->wall_ns, wall);
     lines_put(lines, "snapshot", path, snapshot->boot, wall, NULL);
@@ -295,7 +252,7 @@ void snapshot_tell(const struct snapshot *snapshot, const char *path, struct lin
         lines_put(lines, "daemon", daemon_names[i], daemon_state_names[snapshot->daemons[i]], NULL);
 }
 
-void snapshot_tell_held(const struct snapshot *snapshot, struct lines *lines) {
+void snapshot_print_held(const struct snapshot *snapshot, struct lines *lines) {
     char wall[NUMBER_TEXT_SIZE];
     number_format_int64(snapshot->wall_ns, wall);
     lines_put(lines, "held", snapshot->session, snapshot->label,

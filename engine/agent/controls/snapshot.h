@@ -15,10 +15,10 @@
 #include <stdint.h>
 
 enum {
-    SNAPSHOT_FILES_LIMIT = 1 << 18,
-    SNAPSHOT_CONTENT_LIMIT = 4095, /* of one file: the kernel's attributes have a page */
-    SNAPSHOT_LIMIT = 64 << 20,     /* bytes in all */
-    SNAPSHOT_LABEL_LIMIT = 128,
+    SNAPSHOT_FILES_MAX = 1 << 18,
+    SNAPSHOT_CONTENT_MAX_BYTES = PLAN_VALUE_SIZE - 1, /* of one file */
+    SNAPSHOT_MAX_BYTES = LINES_MAX_BYTES,
+    SNAPSHOT_LABEL_MAX_BYTES = 128,
 };
 
 struct kept_file {
@@ -30,10 +30,10 @@ struct kept_file {
 };
 
 struct snapshot {
-    char host[256], boot[64], machine_id[64]; /* "": it has none */
+    char boot[64]; /* the id of the boot */
     struct owner owner;
-    char session[17];                     /* 16 hexadecimal digits, or "" */
-    char label[SNAPSHOT_LABEL_LIMIT + 1]; /* one word, or "" */
+    char session[17];                         /* 16 hexadecimal digits, or "" */
+    char label[SNAPSHOT_LABEL_MAX_BYTES + 1]; /* one word, or "" */
     int64_t wall_ns;
     unsigned touched; /* 1 << index of each control that was set, or is about to be */
     enum daemon_state daemons[DAEMON_COUNT];
@@ -42,24 +42,24 @@ struct snapshot {
 };
 
 /* Reads all files of all controls. What cannot be read is left out, for it cannot be put back; what is no
- * text is, too. Host, ids, owner and names are the caller's to fill in. 0 or -ENOMEM. */
+ * text is, too. The boot, the owner and the names are the caller's to fill in. 0 or -ENOMEM. */
 int snapshot_take(const struct layout *layout, struct snapshot *ret);
-/* Keeps one file more, if it is there and is not kept yet: 1 if it was kept, 0 if not, or -ENOMEM. */
-int snapshot_add_late(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
-                      const char *path);
+/* Keeps one file more, if it is there: 1 if it was kept, 0 if not, or -ENOMEM. */
+int snapshot_add(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
+                 bool late, const char *path);
 void snapshot_clear(struct snapshot *snapshot);
 
 /* One word, or nothing. */
 bool snapshot_is_label(const char *text);
 bool snapshot_is_session(const char *text);
 
-/* Appends it as bytes. 0, -ENOMEM or -EFBIG. */
-int snapshot_format(const struct snapshot *snapshot, struct text *ret);
+/* Appends it to lines that have nothing yet; they have the error. */
+void snapshot_format(const struct snapshot *snapshot, struct lines *ret);
 /* BYTES are changed. -EBADMSG with a sentence if they are not what snapshot_format() writes. */
 int snapshot_parse(char *bytes, size_t length, struct snapshot *ret, struct failure *failure);
 
-/* The lines of TOOLS.md. PATH is where it lies. */
-void snapshot_tell(const struct snapshot *snapshot, const char *path, struct lines *lines);
-void snapshot_tell_held(const struct snapshot *snapshot, struct lines *lines);
+/* The lines of TOOLS.md: what it has (PATH is where it lies), and whose it is. */
+void snapshot_print(const struct snapshot *snapshot, const char *path, struct lines *lines);
+void snapshot_print_held(const struct snapshot *snapshot, struct lines *lines);
 
 #endif

@@ -10,17 +10,16 @@
 struct value;
 
 struct values {
-    struct value *items; /* each that differs from the others, in the order they came */
+    struct value *items; /* each that differs from the others, in the order in which they came */
     size_t count, capacity;
+    int error; /* the first, negative: not all are in it */
 };
 
-/* TEXT is that of PUS. 0 or -ENOMEM. */
-int values_add(struct values *values, const char *text, const struct pu_set *pus);
-/* Of one PU. */
-int values_add_pu(struct values *values, const char *text, unsigned pu);
-/* Of something else with a name. */
-int values_add_named(struct values *values, const char *text, const char *name);
-/* Appends what all of them are. */
+/* PUS have TEXT. */
+void values_add(struct values *values, const char *text, const struct pu_set *pus);
+/* So has something else, which has a name. */
+void values_add_named(struct values *values, const char *text, const char *name);
+/* Appends all of them. 0 or a negative errno; the first error of all, too. */
 int values_put(const struct values *values, struct text *ret);
 void values_clear(struct values *values);
 

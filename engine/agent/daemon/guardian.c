@@ -1,14 +1,13 @@
 #include "engine/agent/daemon/guardian.h"
 
-#include "engine/agent/controls/daemons.h"
 #include "engine/agent/controls/restore.h"
+#include "engine/agent/machine/process.h"
 #include "engine/agent/serve/memory.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,43 +22,20 @@ enum {
     GIVE_UP_MS = 6000,
     ROUND_MS = 20,
     QUIET_ROUNDS = 3, /* what forks while it is looked for may be missed once */
-    NAME_SIZE = 32,
 };
 
-/* The parent of PID, from /proc/PID/stat: "12 (name) S 1 ...", where the name may hold anything. 0 if it is
- * gone. RET_NAME gets the name. */
-static pid_t parent_of(const char *pid, char ret_name[static NAME_SIZE]) {
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%.16s/stat", pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return 0;
-    ssize_t length = read(file, line, sizeof line - 1);
-    close(file);
-    if (length <= 0)
-        return 0;
-    line[length] = '\0';
-    const char *at = strrchr(line, ')'), *name = strchr(line, '(');
-    uint64_t parent;
-    if (!at || strlen(at) < 5 || !number_parse_uint64(at + 4, strspn(at + 4, "0123456789"), &parent))
-        return 0;
-    snprintf(ret_name, NAME_SIZE, "%.*s", (int)(at - name - 1), name + 1);
-    return (pid_t)parent;
-}
-
-/* Whether there was one. A daemon of the system that was started again from here, where no systemd does that,
- * is not ours to end. */
+/* Whether there was one. */
 static bool signal_children(int number) {
     DIR *processes = opendir("/proc");
     if (!processes)
         return true;
     bool any = false;
     struct dirent *entry;
+    struct process process;
     uint64_t pid;
-    char name[NAME_SIZE];
     while ((entry = readdir(processes)))
         if (number_parse_uint64(entry->d_name, strlen(entry->d_name), &pid) &&
-            parent_of(entry->d_name, name) == getpid() && !(geteuid() == 0 && daemons_is_one(name))) {
+            process_read((pid_t)pid, &process) == 0 && process.parent == getpid()) {
             any = true;
             kill((pid_t)pid, number);
         }

@@ -9,6 +9,7 @@
  * were started with.
  */
 #include "engine/agent/job/launch.h"
+#include "engine/agent/machine/process.h"
 #include "engine/agent/serve/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -39,7 +40,7 @@ static const int64_t grace_ns = INT64_C(2000000000), sweep_ns = INT64_C(80000000
 struct launch {
     int socket;      /* -1: free */
     unsigned number; /* which the engine calls it by; no two of them have the same */
-    bool told;       /* the engine knows of it */
+    bool announced;  /* the engine knows of it */
     struct text request;
 };
 
@@ -53,8 +54,8 @@ struct job {
     struct text input;
 };
 
-static void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void tell(const char *format, ...) {
+static void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void print(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vprintf(format, arguments);
@@ -69,16 +70,17 @@ static int complain(const char *what, const char *path) {
 
 /* ---- The processes of the job */
 
-/* Calls EACH for all of them, with the number of clock ticks that they were busy; returns how many. */
-static size_t find_processes(const struct job *job, void (*each)(pid_t pid, uint64_t ticks, void *context),
-                             void *context) {
+/* Sends all of them SIGNAL (0: none) and adds the clock ticks that they were busy to RET_TICKS, which may be
+ * NULL; returns how many there are. */
+static size_t find_processes(const struct job *job, int signal, uint64_t *ret_ticks) {
     static char environment[ENVIRONMENT_MAX];
     DIR *processes = opendir("/proc");
     struct dirent *entry;
     size_t count = 0, length = strlen(job->mark);
     while (processes && (entry = readdir(processes))) {
-        uint64_t pid, user, system;
-        char path[64], line[1024];
+        uint64_t pid;
+        struct process process;
+        char path[64];
         if (!number_parse_uint64(entry->d_name, strlen(entry->d_name), &pid))
             continue;
         snprintf(path, sizeof path, "/proc/%" PRIu64 "/environ", pid);
@@ -91,44 +93,23 @@ static size_t find_processes(const struct job *job, void (*each)(pid_t pid, uint
         const char *at = environment;
         while (at < environment + used && strcmp(at, job->mark) != 0)
             at += strlen(at) + 1;
-        if (used < length || at >= environment + used)
-            continue;
-        snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", pid);
-        cleanup_close int stat = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t got = stat < 0 ? -1 : read(stat, line, sizeof line - 1);
-        line[got > 0 ? got : 0] = '\0';
-        const char *end = strrchr(line, ')');
-        if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64,
-                           &user, &system) != 2)
+        if (used < length || at >= environment + used || process_read((pid_t)pid, &process) < 0)
             continue;
         count++;
-        each((pid_t)pid, user + system, context);
+        if (signal)
+            kill((pid_t)pid, signal);
+        if (ret_ticks)
+            *ret_ticks += process.own_ticks;
     }
     if (processes)
         closedir(processes);
     return count;
 }
 
-static void add_ticks(pid_t pid, uint64_t ticks, void *context) {
-    (void)pid;
-    *(uint64_t *)context += ticks;
-}
-
-static void signal_process(pid_t pid, uint64_t ticks, void *context) {
-    (void)ticks;
-    kill(pid, *(int *)context);
-}
-
-static void leave_alone(pid_t pid, uint64_t ticks, void *context) {
-    (void)pid;
-    (void)ticks;
-    (void)context;
-}
-
 static void look(const struct job *job) {
     uint64_t ticks = 0;
-    size_t count = find_processes(job, add_ticks, &ticks);
-    tell("busy %" PRIu64 " %zu\n", ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK), count);
+    size_t count = find_processes(job, 0, &ticks);
+    print("busy %" PRIu64 " %zu\n", ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK), count);
 }
 
 /* Until none is left: those that were being started come into sight in the next round. Daemons of MPI are
@@ -136,11 +117,10 @@ static void look(const struct job *job) {
  */
 static size_t sweep(const struct job *job) {
     int64_t start = clock_monotonic_ns(), passed;
-    size_t left = find_processes(job, signal_process, &(int){SIGTERM});
+    size_t left = find_processes(job, SIGTERM, NULL);
     while (left > 0 && (passed = clock_monotonic_ns() - start) < sweep_ns) {
         clock_sleep_ns(sweep_round_ns);
-        left = passed < grace_ns ? find_processes(job, leave_alone, NULL)
-                                 : find_processes(job, signal_process, &(int){SIGKILL});
+        left = find_processes(job, passed < grace_ns ? 0 : SIGKILL, NULL);
     }
     return left;
 }
@@ -149,7 +129,7 @@ static size_t sweep(const struct job *job) {
 
 static void end_launch(struct launch *launch) {
     cleanup_close_descriptor(&launch->socket);
-    launch->told = false;
+    launch->announced = false;
     text_clear(&launch->request);
 }
 
@@ -168,20 +148,20 @@ static void accept_launch(struct job *job) {
 }
 
 /* The request is whole when its sender has closed that direction; after that, an end is the sender's own. */
-static void hear_launch(struct launch *launch) {
+static void read_launch(struct launch *launch) {
     char bytes[4096];
     ssize_t got = read(launch->socket, bytes, sizeof bytes);
     if (got > 0 && text_append(&launch->request, bytes, (size_t)got) == 0)
         return;
-    if (got == 0 && launch->request.length > 0 && !launch->told) {
-        launch->told = true;
-        tell("launch %u %zu\n", launch->number, launch->request.length);
+    if (got == 0 && launch->request.length > 0 && !launch->announced) {
+        launch->announced = true;
+        print("launch %u %zu\n", launch->number, launch->request.length);
         fwrite(launch->request.bytes, 1, launch->request.length, stdout);
         fflush(stdout);
         return;
     }
-    if (launch->told)
-        tell("gone %u\n", launch->number);
+    if (launch->announced)
+        print("gone %u\n", launch->number);
     end_launch(launch);
 }
 
@@ -212,7 +192,7 @@ static bool take_input(struct job *job) {
         if (strcmp(line, "look") == 0) {
             look(job);
         } else if (strcmp(line, "sweep") == 0) {
-            tell("swept %zu\n", sweep(job));
+            print("swept %zu\n", sweep(job));
         } else if (sscanf(line, "output %*u %zu %zu", &stream, &bytes) == 2) {
             if (job->input.length < whole + bytes)
                 return bytes < INPUT_MAX / 2;
@@ -284,16 +264,16 @@ static void serve(struct job *job) {
         size_t numbers[LAUNCHES_MAX], count = 0;
         for (size_t i = 0; i < LAUNCHES_MAX; i++)
             if (job->launches[i].socket >= 0) {
-                /* One that has sent all is heard again when it is gone. */
+                /* One that has sent all is read again when it is gone. */
                 ready[2 + count] = (struct pollfd){.fd = job->launches[i].socket,
-                                                   .events = job->launches[i].told ? 0 : POLLIN};
+                                                   .events = job->launches[i].announced ? 0 : POLLIN};
                 numbers[count++] = i;
             }
         if (poll(ready, 2 + count, -1) < 0)
             continue;
         for (size_t i = 0; i < count; i++)
             if (ready[2 + i].revents)
-                hear_launch(&job->launches[numbers[i]]);
+                read_launch(&job->launches[numbers[i]]);
         if (ready[1].revents)
             accept_launch(job);
         if (!ready[0].revents)
@@ -325,7 +305,7 @@ int tool_job(int count, char **arguments) {
     if (r == 0)
         r = make_launcher(&job);
     if (r == 0) {
-        tell("ready\n");
+        print("ready\n");
         serve(&job);
         r = sweep(&job) > 0;
     }

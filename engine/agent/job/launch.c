@@ -53,7 +53,7 @@ static int follow(int socket) {
 
 int tool_launch(int count, char **arguments) {
     int at = 1;
-    /* What ssh would be told of the connection is assay's business; these options have a value. */
+    /* Options about the connection are ignored, since assay has its own; these have a value. */
     for (; at < count && arguments[at][0] == '-'; at++)
         if (strlen(arguments[at]) == 2 && strchr("bcDEeFIiJLlmOopQRSWw", arguments[at][1]))
             at++;

@@ -3,12 +3,11 @@
 #include "engine/foundation/number.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,18 +55,16 @@ int load_parse(const char *tool, const char *const *accepted, int count, char **
 
 /* ---- PUs */
 
+/* A pu_set is what the kernel takes as a mask, where the lowest byte of a word comes first. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "affinity masks are arrays of unsigned long");
+
+static int bind_to(const struct pu_set *set) {
+    return syscall(SYS_sched_setaffinity, 0, sizeof set->bits, set->bits) < 0 ? -errno : 0;
+}
+
 int load_allowed_pus(struct pu_set *ret) {
-    cpu_set_t *mask = CPU_ALLOC(PROTOCOL_PU_LIMIT);
-    size_t size = CPU_ALLOC_SIZE(PROTOCOL_PU_LIMIT);
     *ret = (struct pu_set){0};
-    int r = mask ? 0 : -ENOMEM;
-    if (r == 0 && sched_getaffinity(0, size, mask) < 0)
-        r = -errno;
-    for (unsigned pu = 0; r == 0 && pu < PROTOCOL_PU_LIMIT; pu++)
-        if (CPU_ISSET_S(pu, size, mask))
-            pu_set_add(ret, pu);
-    CPU_FREE(mask);
-    return r;
+    return syscall(SYS_sched_getaffinity, 0, sizeof ret->bits, ret->bits) < 0 ? -errno : 0;
 }
 
 unsigned load_count_pus(const struct pu_set *set) {
@@ -75,18 +72,6 @@ unsigned load_count_pus(const struct pu_set *set) {
     for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++)
         count += pu_set_has(set, pu);
     return count;
-}
-
-static int bind_to(unsigned pu) {
-    cpu_set_t *mask = CPU_ALLOC(PROTOCOL_PU_LIMIT);
-    size_t size = CPU_ALLOC_SIZE(PROTOCOL_PU_LIMIT);
-    if (!mask)
-        return -ENOMEM;
-    CPU_ZERO_S(size, mask);
-    CPU_SET_S(pu, size, mask);
-    int r = sched_setaffinity(0, size, mask) < 0 ? -errno : 0;
-    CPU_FREE(mask);
-    return r;
 }
 
 /* ---- processes */
@@ -107,18 +92,17 @@ static _Noreturn void work_on(unsigned pu, unsigned index, pid_t parent, load_wo
 
 /* The affinity is set before the fork, so that what is refused is known here; at the end it is as it was. */
 int load_start(const struct pu_set *set, load_work *work, void *context, pid_t *pids, unsigned *ret_pu) {
-    cpu_set_t *before = CPU_ALLOC(PROTOCOL_PU_LIMIT);
-    size_t size = CPU_ALLOC_SIZE(PROTOCOL_PU_LIMIT);
+    struct pu_set before;
     pid_t parent = getpid();
     unsigned count = 0;
-    int r = before ? 0 : -ENOMEM;
-    if (r == 0 && sched_getaffinity(0, size, before) < 0)
-        r = -errno;
+    int r = load_allowed_pus(&before);
     for (unsigned pu = 0; r == 0 && pu < PROTOCOL_PU_LIMIT; pu++) {
+        struct pu_set one = {0};
         if (!pu_set_has(set, pu))
             continue;
         *ret_pu = pu;
-        r = bind_to(pu);
+        pu_set_add(&one, pu);
+        r = bind_to(&one);
         pid_t pid = r == 0 ? fork() : -1;
         if (pid == 0)
             work_on(pu, count, parent, work, context);
@@ -127,9 +111,7 @@ int load_start(const struct pu_set *set, load_work *work, void *context, pid_t *
         if (pid > 0)
             pids[count++] = pid;
     }
-    if (before)
-        (void)sched_setaffinity(0, size, before);
-    CPU_FREE(before);
+    (void)bind_to(&before);
     if (r < 0)
         load_stop(pids, count);
     return r;

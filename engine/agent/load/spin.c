@@ -115,19 +115,12 @@ static void work(void *context, unsigned pu, unsigned index) {
 
 /* ---- all of them */
 
-static void wait_for_all(pid_t *pids, unsigned count) {
-    for (unsigned i = 0; i < count; i++) {
-        while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
-            continue;
-        pids[i] = 0;
-    }
-}
-
 static int spin_for_real(struct spin *spin, const struct pu_set *pus, unsigned count, unsigned *ret_pu) {
     static pid_t pids[PROTOCOL_PU_LIMIT];
     int r = load_start(pus, work, spin, pids, ret_pu);
-    if (r == 0)
-        wait_for_all(pids, count);
+    for (unsigned i = 0; r == 0 && i < count; i++)
+        while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
+            continue;
     return r;
 }
 
@@ -137,42 +130,31 @@ static void read_captured(struct spin *spin, const struct pu_set *pus) {
             choose(&spin->results[index++], 0, read_current(spin->machine, pu), 0);
 }
 
-static void print_hz(double hz) {
-    if (hz > 0)
-        printf("%.0f", hz);
-}
-
-/* Whether all PUs told. */
+/* Whether the frequency of all PUs is known. */
 static bool print(const struct spin *spin, const struct pu_set *pus) {
     bool whole = true;
     for (unsigned pu = 0, index = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
         if (!pu_set_has(pus, pu))
             continue;
         const struct result *result = &spin->results[index++];
-        printf("spin\t%u\t", pu);
-        print_hz(result->mean_hz);
-        printf("\t%s\t", result->source ? result->source : "");
-        print_hz(result->current_hz);
-        putchar('\n');
+        char mean[32] = "", current[32] = "";
         if (result->mean_hz > 0)
-            continue;
-        fprintf(stderr, "assay-agent: --spin: how fast PU %u is cannot be known\n", pu);
-        whole = false;
+            snprintf(mean, sizeof mean, "%.0f", result->mean_hz);
+        else
+            fprintf(stderr, "assay-agent: --spin: how fast PU %u is cannot be known\n", pu);
+        if (result->current_hz > 0)
+            snprintf(current, sizeof current, "%.0f", result->current_hz);
+        printf("spin\t%u\t%s\t%s\t%s\n", pu, mean, result->source ? result->source : "", current);
+        whole = whole && result->mean_hz > 0;
     }
     return fflush(stdout) == 0 && whole;
 }
 
-static int choose_pus(const struct machine *machine, struct load_arguments *arguments) {
-    if (arguments->has_pus)
-        return 0;
-    if (machine->captured)
-        return machine_read_set(machine, "sys/devices/system/cpu/online", &arguments->pus);
-    return load_allowed_pus(&arguments->pus);
-}
-
 static int spin_all(const struct machine *machine, struct load_arguments *arguments) {
     unsigned pu = 0;
-    int r = choose_pus(machine, arguments);
+    int r = arguments->has_pus  ? 0
+            : machine->captured ? machine_read_set(machine, "sys/devices/system/cpu/online", &arguments->pus)
+                                : load_allowed_pus(&arguments->pus);
     if (r < 0) {
         fprintf(stderr, "assay-agent: --spin: which PUs there are: %s\n", strerror(-r));
         return 1;
@@ -195,9 +177,7 @@ static int spin_all(const struct machine *machine, struct load_arguments *argume
         r = spin_for_real(&spin, &arguments->pus, count, &pu);
     if (r < 0)
         fprintf(stderr, "assay-agent: --spin: cannot keep PU %u busy: %s\n", pu, strerror(-r));
-    bool whole = r == 0 && print(&spin, &arguments->pus);
-    munmap(spin.results, size);
-    return whole ? 0 : 1;
+    return r == 0 && print(&spin, &arguments->pus) ? 0 : 1;
 }
 
 int tool_spin(int count, char **given) {

@@ -22,7 +22,7 @@ enum {
     LARGE_FILE = 256 << 10,
     NUMA_LIMIT = 1024,
     ENVIRONMENT_LIMIT =
-        512 << 10, /* bytes of the variables that are told; the rest of FACTS fits beside them */
+        512 << 10, /* bytes of the variables that are shown; the rest of FACTS fits beside them */
 };
 
 static void put_fact(struct protocol_writer *writer, enum protocol_fact kind, const char *bytes,
@@ -79,24 +79,12 @@ static int read_allowed(const struct machine *machine, struct text *scratch, str
     return 0;
 }
 
-static int read_topology_number(const struct machine *machine, unsigned pu, const char *name,
-                                struct text *scratch) {
+static uint32_t read_topology(const struct machine *machine, unsigned pu, const char *name) {
     char path[128];
     int64_t value;
     snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/topology/%s", pu, name);
-    if (machine_read(machine, path, scratch) < 0 ||
-        !number_parse_int64(scratch->bytes, scratch->length, &value) || value < 0 || value > INT32_MAX)
-        return -1;
-    return (int)value;
-}
-
-static unsigned read_first_sibling(const struct machine *machine, unsigned pu) {
-    char path[128];
-    struct pu_set siblings;
-    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", pu);
-    if (machine_read_set(machine, path, &siblings) < 0 || !pu_set_has(&siblings, pu))
-        return pu;
-    return pu_set_first(&siblings);
+    bool known = machine_read_number(machine, path, &value) == 0 && value >= 0 && value <= INT32_MAX;
+    return known ? (uint32_t)value : UINT32_MAX;
 }
 
 struct processors {
@@ -134,12 +122,14 @@ static int put_processors(struct protocol_writer *writer, const struct machine *
     for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
         if (!pu_set_has(&processors->online, pu))
             continue;
-        unsigned first = read_first_sibling(machine, pu);
+        struct pu_set siblings;
+        machine_read_siblings(machine, pu, &siblings);
+        unsigned first = pu_set_first(&siblings);
         protocol_put_u16(writer, PROTOCOL_FACT_PU);
         protocol_put_u32(writer, 24);
         protocol_put_u32(writer, pu);
-        protocol_put_u32(writer, (uint32_t)read_topology_number(machine, pu, "core_id", scratch));
-        protocol_put_u32(writer, (uint32_t)read_topology_number(machine, pu, "physical_package_id", scratch));
+        protocol_put_u32(writer, read_topology(machine, pu, "core_id"));
+        protocol_put_u32(writer, read_topology(machine, pu, "physical_package_id"));
         protocol_put_u32(writer, (uint32_t)(int32_t)processors->node_of[pu]);
         protocol_put_u32(writer, first);
         protocol_put_u32(writer, (first == pu ? PROTOCOL_PU_FIRST_SIBLING : 0u) |
@@ -171,32 +161,20 @@ static void lower(uint64_t *limit, const struct machine *machine, const char *pa
 /* A limit holds for all below it, so the way up is looked at too. GROUP is changed. */
 static void lower_along(uint64_t *limit, const struct machine *machine, const char *mount, char *group,
                         const char *file, struct text *scratch) {
-    for (;;) {
+    for (char *end = strcmp(group, "/") == 0 ? group : group + strlen(group); end;
+         end = strrchr(group, '/')) {
         char path[SMALL_FILE];
-        int length =
-            snprintf(path, sizeof path, "%s%s/%s", mount, strcmp(group, "/") == 0 ? "" : group, file);
-        if (length < (int)sizeof path)
+        *end = '\0';
+        if (snprintf(path, sizeof path, "%s%s/%s", mount, group, file) < (int)sizeof path)
             lower(limit, machine, path, scratch);
-        char *slash = strrchr(group, '/');
-        if (!slash || group[0] == '\0' || strcmp(group, "/") == 0)
-            return;
-        if (slash == group)
-            slash++; /* the root group is "/" */
-        *slash = '\0';
     }
 }
 
-static bool has_controller(const char *controllers, size_t length, const char *name) {
-    size_t name_length = strlen(name);
-    for (size_t at = 0; at < length;) {
-        size_t item = 0;
-        while (at + item < length && controllers[at + item] != ',')
-            item++;
-        if (item == name_length && memcmp(controllers + at, name, item) == 0)
-            return true;
-        at += item + 1;
-    }
-    return false;
+/* CONTROLLERS: names separated by commas. */
+static bool has_memory_controller(const char *controllers, size_t length) {
+    char list[256];
+    snprintf(list, sizeof list, ",%.*s,", (int)length, controllers);
+    return strstr(list, ",memory,");
 }
 
 /* The lines of /proc/self/cgroup are "ID:CONTROLLERS:GROUP"; version 2 has one with no controllers. */
@@ -216,7 +194,7 @@ static uint64_t read_memory_limit(const struct machine *machine, struct text *sc
         group++;
         if (length == 0) {
             lower_along(&limit, machine, "sys/fs/cgroup", group, "memory.max", scratch);
-        } else if (has_controller(controllers, length, "memory")) {
+        } else if (has_memory_controller(controllers, length)) {
             lower_along(&limit, machine, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes", scratch);
         }
     }
@@ -258,28 +236,13 @@ static int put_memory(struct protocol_writer *writer, const struct machine *mach
 
 /* ---- environment */
 
-static const char *const public_names[] = {
-    "PATH",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "SLURM_JOB_ID",
-    "SLURM_NNODES",
-    "SLURM_NTASKS",
-    "SLURM_JOB_NODELIST",
-    "SLURM_CPU_BIND",
-    "OAR_JOB_ID",
-    "OAR_NODEFILE",
-    "OAR_JOB_NAME",
-    "OAR_WORKDIR",
-    "SLURM_CPUS_PER_TASK",
-};
-static const char *const public_prefixes[] = {
-    "LC_", "OMP_",  "KMP_", "GOMP_", "OPENBLAS_", "GOTO_", "MKL_",   "BLIS_",  "MALLOC_",        "OMPI_",
-    "MPI", "NUMA_", "UCX_", "PSM2_", "PSM3_",     "FI_",   "I_MPI_", "HWLOC_", "GLIBC_TUNABLES",
-};
+/* What "NAME=VALUE" may begin with, each followed by a blank. */
+static const char public_beginnings[] =
+    "PATH= LANG= LANGUAGE= TZ= LC_ LD_LIBRARY_PATH= LD_PRELOAD= "
+    "SLURM_JOB_ID= SLURM_NNODES= SLURM_NTASKS= SLURM_JOB_NODELIST= SLURM_CPU_BIND= SLURM_CPUS_PER_TASK= "
+    "OAR_JOB_ID= OAR_NODEFILE= OAR_JOB_NAME= OAR_WORKDIR= "
+    "OMP_ KMP_ GOMP_ OPENBLAS_ GOTO_ MKL_ BLIS_ MALLOC_ OMPI_ MPI NUMA_ UCX_ PSM2_ PSM3_ FI_ I_MPI_ HWLOC_ "
+    "GLIBC_TUNABLES ";
 static const char *const secret_words[] = {"TOKEN", "PASS", "KEY", "SECRET", "CREDENTIAL", "AUTH", "COOKIE"};
 
 bool facts_environment_is_public(const char *variable) {
@@ -294,12 +257,11 @@ bool facts_environment_is_public(const char *variable) {
         if (strstr(name, secret_words[i]))
             return false;
     /* Names are compared as they are: "path" is not PATH. */
-    for (size_t i = 0; i < sizeof public_names / sizeof *public_names; i++)
-        if (strlen(public_names[i]) == length && memcmp(variable, public_names[i], length) == 0)
+    for (const char *at = public_beginnings, *end; *at; at = end + 1) {
+        end = strchr(at, ' ');
+        if (strncmp(variable, at, (size_t)(end - at)) == 0)
             return true;
-    for (size_t i = 0; i < sizeof public_prefixes / sizeof *public_prefixes; i++)
-        if (strncmp(variable, public_prefixes[i], strlen(public_prefixes[i])) == 0)
-            return true;
+    }
     return false;
 }
 
@@ -321,7 +283,7 @@ static int put_environment(struct protocol_writer *writer, struct failure *failu
         }
     if (bytes > ENVIRONMENT_LIMIT)
         return failure_set(failure, -E2BIG,
-                           "the environment of the agent has %zu bytes to tell; at most %d fit", bytes,
+                           "the public environment of the agent has %zu bytes; at most %d fit", bytes,
                            ENVIRONMENT_LIMIT);
     qsort(variables, shown, sizeof *variables, compare_strings);
     for (size_t i = 0; i < shown; i++)
@@ -351,21 +313,17 @@ void facts_put_note(struct protocol_writer *writer, const char *note) {
 }
 
 int facts_put(struct protocol_writer *writer, const struct machine *machine, struct failure *failure) {
-    struct text scratch;
+    cleanup(text_clear) struct text scratch;
+    cleanup_free struct processors *processors = calloc(1, sizeof *processors);
     text_init(&scratch, LARGE_FILE);
-    struct processors *processors = calloc(1, sizeof *processors);
-    int r = processors ? 0 : failure_memory(failure);
-    if (r == 0) {
-        put_names(writer, machine, &scratch);
-        r = put_processors(writer, machine, processors, &scratch, failure);
-    }
+    if (!processors)
+        return failure_memory(failure);
+    put_names(writer, machine, &scratch);
+    int r = put_processors(writer, machine, processors, &scratch, failure);
     if (r == 0)
         r = put_memory(writer, machine, &scratch, failure);
-    if (r == 0) {
-        put_node_memory(writer, machine, processors, &scratch);
-        r = put_environment(writer, failure);
-    }
-    free(processors);
-    text_clear(&scratch);
-    return r;
+    if (r < 0)
+        return r;
+    put_node_memory(writer, machine, processors, &scratch);
+    return put_environment(writer, failure);
 }

@@ -1,4 +1,4 @@
-/* What INSPECT tells of the machine. */
+/* What INSPECT reports about the machine. */
 #ifndef ASSAY_MACHINE_FACTS_H
 #define ASSAY_MACHINE_FACTS_H
 

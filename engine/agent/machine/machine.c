@@ -1,12 +1,14 @@
 #include "engine/agent/machine/machine.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/list.h"
 #include "engine/foundation/number.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -80,7 +82,7 @@ static bool is_end(const char *path, ssize_t got, size_t size) {
     return got == 0 || ((size_t)got < size && strncmp(path, "sys/", 4) == 0);
 }
 
-int machine_read_bytes(const struct machine *machine, const char *path, struct text *ret) {
+static int read_bytes(const struct machine *machine, const char *path, struct text *ret) {
     cleanup_close int file = machine_open_file(machine, path, O_RDONLY | O_NONBLOCK);
     if (file < 0)
         return file;
@@ -100,22 +102,22 @@ int machine_read_bytes(const struct machine *machine, const char *path, struct t
     return 0;
 }
 
-static size_t trimmed(const char *bytes, size_t length) {
+size_t machine_trim(char *bytes, size_t length) {
     while (length > 0 && isspace((unsigned char)bytes[length - 1]))
         length--;
+    bytes[length] = '\0';
     return length;
 }
 
 int machine_read(const struct machine *machine, const char *path, struct text *ret) {
-    int r = machine_read_bytes(machine, path, ret);
+    int r = read_bytes(machine, path, ret);
     if (r < 0)
         return r;
-    ret->length = trimmed(ret->bytes, ret->length);
-    ret->bytes[ret->length] = '\0';
+    ret->length = machine_trim(ret->bytes, ret->length);
     return 0;
 }
 
-int machine_read_value(const struct machine *machine, const char *path, char *buffer, size_t size) {
+ssize_t machine_read_small(const struct machine *machine, const char *path, char *buffer, size_t size) {
     cleanup_close int file = machine_open_file(machine, path, O_RDONLY | O_NONBLOCK);
     if (file < 0)
         return file;
@@ -125,13 +127,20 @@ int machine_read_value(const struct machine *machine, const char *path, char *bu
         asked = size - length;
         got = read_some(file, buffer + length, asked);
         if (got < 0)
-            return (int)got;
+            return got;
         length += (size_t)got;
         if (length == size)
             return -EFBIG;
     } while (!is_end(path, got, asked));
-    buffer[trimmed(buffer, length)] = '\0';
-    return 0;
+    buffer[length] = '\0';
+    return (ssize_t)length;
+}
+
+int machine_read_value(const struct machine *machine, const char *path, char *buffer, size_t size) {
+    ssize_t length = machine_read_small(machine, path, buffer, size);
+    if (length >= 0)
+        (void)machine_trim(buffer, (size_t)length);
+    return length < 0 ? (int)length : 0;
 }
 
 int machine_read_number(const struct machine *machine, const char *path, int64_t *ret) {
@@ -146,6 +155,15 @@ int machine_read_set(const struct machine *machine, const char *path, struct pu_
     char list[PIECE];
     int r = machine_read_value(machine, path, list, sizeof list);
     return r < 0 ? r : pu_set_parse(list, ret);
+}
+
+void machine_read_siblings(const struct machine *machine, unsigned pu, struct pu_set *ret) {
+    char path[MACHINE_PATH_LIMIT];
+    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", pu);
+    if (machine_read_set(machine, path, ret) == 0 && pu_set_has(ret, pu))
+        return;
+    *ret = (struct pu_set){0};
+    pu_set_add(ret, pu);
 }
 
 bool machine_has(const struct machine *machine, const char *path) {
@@ -180,24 +198,6 @@ void machine_names_clear(struct machine_names *names) {
     *names = (struct machine_names){0};
 }
 
-static int add_name(struct machine_names *names, size_t *capacity, const char *name) {
-    if (names->count == MACHINE_NAMES_LIMIT)
-        return -E2BIG;
-    if (names->count == *capacity) {
-        size_t more = *capacity ? 2 * *capacity : 64;
-        char **items = realloc(names->items, more * sizeof *items);
-        if (!items)
-            return -ENOMEM;
-        names->items = items;
-        *capacity = more;
-    }
-    char *copy = strdup(name);
-    if (!copy)
-        return -ENOMEM;
-    names->items[names->count++] = copy;
-    return 0;
-}
-
 int machine_list(const struct machine *machine, const char *folder, const char *prefix,
                  struct machine_names *ret) {
     int descriptor = machine_open_file(machine, folder, O_RDONLY | O_DIRECTORY);
@@ -214,8 +214,12 @@ int machine_list(const struct machine *machine, const char *folder, const char *
     struct dirent *entry;
     int r = 0;
     while (r == 0 && (entry = readdir(entries)))
-        if (entry->d_name[0] != '.' && strncmp(entry->d_name, prefix, length) == 0)
-            r = add_name(&names, &capacity, entry->d_name);
+        if (entry->d_name[0] != '.' && strncmp(entry->d_name, prefix, length) == 0) {
+            r = list_reserve(&names.items, &capacity, names.count + 1, sizeof *names.items,
+                             MACHINE_NAMES_LIMIT);
+            if (r == 0 && !(names.items[names.count++] = strdup(entry->d_name)))
+                r = -ENOMEM;
+        }
     closedir(entries);
     if (r < 0)
         return r;

@@ -19,11 +19,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
     MACHINE_PATH_LIMIT = 512,       /* bytes of a path, its NUL included */
     MACHINE_FILE_LIMIT = 256 << 10, /* bytes of one file; more is -EFBIG */
-    MACHINE_NAMES_LIMIT = 64 << 10, /* entries of one folder; more are -E2BIG */
+    MACHINE_NAMES_LIMIT = 64 << 10, /* entries of one folder; more are -EFBIG */
 };
 
 struct machine {
@@ -38,20 +39,26 @@ void machine_close(struct machine *machine);
 /* A descriptor (O_CLOEXEC) or a negative errno. FLAGS as for open(2). */
 int machine_open_file(const struct machine *machine, const char *path, int flags);
 
-/* RET (whose limit should be MACHINE_FILE_LIMIT) has the whole content afterwards, to the byte. */
-int machine_read_bytes(const struct machine *machine, const char *path, struct text *ret);
-/* The same without blanks and newlines at its end. */
+/* RET (whose limit should be MACHINE_FILE_LIMIT) has the whole content afterwards, without blanks and
+ * newlines at its end. */
 int machine_read(const struct machine *machine, const char *path, struct text *ret);
-/* A small file, trimmed likewise, into BUFFER; -EFBIG if it does not fit. */
+/* The whole content of a small file, to the byte, and a NUL into BUFFER. Its length; -EFBIG if it does not
+ * fit. */
+ssize_t machine_read_small(const struct machine *machine, const char *path, char *buffer, size_t size);
+/* The same without blanks and newlines at its end. 0 or a negative errno. */
 int machine_read_value(const struct machine *machine, const char *path, char *buffer, size_t size);
+/* Cuts blanks and newlines off the end of BYTES; the new length. */
+size_t machine_trim(char *bytes, size_t length);
 /* -EINVAL if it is no whole number and nothing else. */
 int machine_read_number(const struct machine *machine, const char *path, int64_t *ret);
 int machine_read_set(const struct machine *machine, const char *path, struct pu_set *ret);
+/* The PUs of the core of PU; PU alone where nothing says. */
+void machine_read_siblings(const struct machine *machine, unsigned pu, struct pu_set *ret);
 bool machine_has(const struct machine *machine, const char *path);
 
 /* Writes with one call to write(2), as the kernel's attributes want it: each call is a change of its own. A
  * plain file is truncated first. The kernel's refusal (-EINVAL, -EBUSY, -EPERM, ...) is returned, also one
- * that close(2) tells. */
+ * that close(2) returns. */
 int machine_write(const struct machine *machine, const char *path, const char *bytes, size_t length);
 
 /* The entries of a folder whose names begin with PREFIX, but for those that begin with a dot; in natural

@@ -28,8 +28,7 @@ static bool is_empty(int folder) {
     return empty;
 }
 
-/* Is the folder what NAME in PARENT is, and not what a link there leads to? */
-static bool is_named(int folder, int parent, const char *name) {
+bool run_directory_is_named(int folder, int parent, const char *name) {
     struct stat here, there;
     return fstat(folder, &here) == 0 && fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
            here.st_dev == there.st_dev && here.st_ino == there.st_ino;
@@ -37,6 +36,7 @@ static bool is_named(int folder, int parent, const char *name) {
 
 /* Takes PATH apart, slashes at its end aside. "." and ".." at its end are no names. */
 static int open_parent(const char *path, char name[NAME_MAX + 1], struct failure *failure) {
+    char parent[PATH_MAX];
     size_t length = strlen(path);
     while (length > 0 && path[length - 1] == '/')
         length--;
@@ -46,17 +46,12 @@ static int open_parent(const char *path, char name[NAME_MAX + 1], struct failure
     if (length - start > NAME_MAX || start >= PATH_MAX)
         return failure_set(failure, -ENAMETOOLONG, "cannot open the run directory '%.256s...': %s", path,
                            strerror(ENAMETOOLONG));
-    memcpy(name, path + start, length - start);
-    name[length - start] = '\0';
+    snprintf(name, NAME_MAX + 1, "%.*s", (int)(length - start), path + start);
+    snprintf(parent, sizeof parent, "%.*s", start > 0 ? (int)start : 1, start > 0 ? path : ".");
     if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return failure_set(failure, -EINVAL,
                            "the run directory '%s' has no name at its end by which it could be removed",
                            path);
-    char parent[PATH_MAX] = ".";
-    if (start > 0) {
-        memcpy(parent, path, start);
-        parent[start] = '\0';
-    }
     int r = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return r < 0 ? failure_set(failure, -errno, "cannot open '%s': %s", parent, strerror(errno)) : r;
 }
@@ -81,7 +76,8 @@ int run_directory_open(struct run_directory *ret, const char *path, unsigned fla
     if (private && !belongs_to_us(folder))
         return failure_set(failure, -EPERM, "the run directory '%s' belongs to another user", path);
     directory.folder = take_descriptor(folder);
-    if (remove && (made || is_empty(directory.folder)) && is_named(directory.folder, parent, directory.name))
+    if (remove && (made || is_empty(directory.folder)) &&
+        run_directory_is_named(directory.folder, parent, directory.name))
         directory.parent = take_descriptor(parent);
     *ret = directory;
     return 0;
@@ -113,7 +109,7 @@ int run_directory_remove(const struct run_directory *directory, struct failure *
         return failure_set(failure, r, "the run directory '%s' stays: cannot remove '.': %s", directory->name,
                            strerror(-r));
     /* Moved away or replaced: then that name is not ours any more. AT_REMOVEDIR takes empty folders only. */
-    if (is_named(directory->folder, directory->parent, directory->name) &&
+    if (run_directory_is_named(directory->folder, directory->parent, directory->name) &&
         unlinkat(directory->parent, directory->name, AT_REMOVEDIR) < 0)
         return failure_set(failure, -errno, "cannot remove the run directory '%s': %s", directory->name,
                            strerror(errno));

@@ -29,6 +29,9 @@ enum {
 int run_directory_open(struct run_directory *ret, const char *path, unsigned flags, struct failure *failure);
 void run_directory_clear(struct run_directory *directory);
 
+/* Whether FOLDER is what NAME in PARENT is, and not what a link there leads to. */
+bool run_directory_is_named(int folder, int parent, const char *name);
+
 /* The path by which the kernel knows FOLDER, cut at SIZE; OTHERWISE where there is no /proc. Returns BUFFER.
  */
 const char *run_directory_path(int folder, const char *otherwise, char *buffer, size_t size);

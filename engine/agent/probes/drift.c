@@ -2,6 +2,7 @@
  * Whether files that were set still hold what was set. All are read for the first sample and for the last;
  * between them 50 a second, or a tenth of them if that is more: each is looked at every 10 s at least.
  */
+#include "engine/agent/controls/plan.h"
 #include "engine/agent/probes/probe.h"
 #include "engine/foundation/cleanup.h"
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE = 256, ROUND_SECONDS = 10, LEAST_A_SECOND = 50 };
+enum { ROUND_SECONDS = 10, LEAST_A_SECOND = 50 };
 
 struct expectation {
     char *path; /* owned; the value behind its NUL */
@@ -27,28 +28,20 @@ struct drift {
     uint64_t done; /* since then */
 };
 
-/* Of "always [madvise] never" the word in brackets. */
-static const char *selected(char *value) {
-    char *open = strchr(value, '['), *close = open ? strchr(open, ']') : NULL;
-    if (!close)
-        return value;
-    *close = '\0';
-    return open + 1;
-}
-
 static void look(struct probing *probing, struct drift *drift, struct expectation *item) {
-    char content[VALUE], why[VALUE];
+    char content[PLAN_VALUE_SIZE];
     int r = machine_read_value(probing->machine, item->path, content, sizeof content);
     if (r < 0)
-        snprintf(why, sizeof why, "(%s)", strerror(-r));
-    const char *found = r < 0 ? why : selected(content);
-    bool drifted = r < 0 || strcmp(found, item->value) != 0;
+        snprintf(content, sizeof content, "(%s)", strerror(-r));
+    else
+        plan_choose(content);
+    bool drifted = r < 0 || strcmp(content, item->value) != 0;
     if (drifted == item->drifted)
         return;
     item->drifted = drifted;
     drift->drifted += drifted ? 1 : (size_t)-1;
-    probing_tell(probing, drifted ? "drift" : "drift-over", "/%s: expected %s, found %s", item->path,
-                 item->value, found);
+    probing_event(probing, drifted ? "drift" : "drift-over", "/%s: expected %s, found %s", item->path,
+                  item->value, content);
 }
 
 static size_t how_many(struct probing *probing, struct drift *drift) {
@@ -76,40 +69,46 @@ static void sample(struct probing *probing) {
 }
 
 /* "/PATH=VALUE" */
-static int begin_expectation(struct probing *probing, const char *text, struct expectation *ret) {
+static void add_expectation(struct probing *probing, struct drift *drift, const char *text) {
     const char *equals = strchr(text, '=');
-    if (text[0] != '/' || !equals || equals == text + 1 || equals - text >= MACHINE_PATH_LIMIT)
-        return probing_fail(probing, -EINVAL, "'%.100s' is not /PATH=VALUE", text);
-    ret->path = strdup(text + 1);
-    if (!ret->path)
-        return -ENOMEM;
-    char *value = strchr(ret->path, '='), *end = value + strlen(value);
+    struct expectation *item = &drift->items[drift->count];
+    if (text[0] != '/' || !equals || equals == text + 1 || equals - text >= MACHINE_PATH_LIMIT) {
+        probing_fail(probing, -EINVAL, "'%.100s' is not /PATH=VALUE", text);
+        return;
+    }
+    item->path = strdup(text + 1);
+    if (!item->path) {
+        probing->error = -ENOMEM;
+        return;
+    }
+    drift->count++;
+    char *value = strchr(item->path, '='), *end = value + strlen(value);
     *value++ = '\0';
     while (isspace((unsigned char)*value))
         value++;
     while (end > value && isspace((unsigned char)end[-1]))
         *--end = '\0';
-    ret->value = value;
-    return 0;
+    item->value = value;
 }
 
-static int begin(struct probing *probing) {
-    if (probing->expectation_count == 0)
-        return probing_fail(probing, -ENOENT, "nothing is expected (--expect)");
-    if (probing->expectation_count > PROBE_EXPECTATION_LIMIT)
-        return probing_fail(probing, -E2BIG, "more than %d files are expected to hold something",
-                            PROBE_EXPECTATION_LIMIT);
-    struct drift *drift = probing->state = calloc(1, sizeof *drift);
-    if (!drift || !(drift->items = calloc(probing->expectation_count, sizeof *drift->items)))
-        return -ENOMEM;
-    for (size_t i = 0; i < probing->expectation_count; i++) {
-        int r = begin_expectation(probing, probing->expectations[i], &drift->items[i]);
-        if (r < 0)
-            return r;
-        drift->count++;
+static void begin(struct probing *probing) {
+    size_t count = probing->expectation_count;
+    if (count == 0)
+        return;
+    if (count > PROBE_EXPECTATION_LIMIT) {
+        probing_fail(probing, -E2BIG, "more than %d files are expected to hold something",
+                     PROBE_EXPECTATION_LIMIT);
+        return;
     }
+    struct drift *drift = probing->state;
+    if (!(drift->items = calloc(count, sizeof *drift->items))) {
+        probing->error = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        add_expectation(probing, drift, probing->expectations[i]);
     snprintf(probing->source, sizeof probing->source, "%zu expected values", drift->count);
-    return probing_add_column(probing, "1", "drifted");
+    probing_add_column(probing, "1", "drifted");
 }
 
 static void end(struct probing *probing) {
@@ -117,8 +116,11 @@ static void end(struct probing *probing) {
     for (size_t i = 0; i < drift->count; i++)
         free(drift->items[i].path);
     free(drift->items);
-    free(drift);
-    probing->state = NULL;
 }
 
-const struct probe probe_drift = {.name = "drift", .begin = begin, .sample = sample, .end = end};
+const struct probe probe_drift = {.name = "drift",
+                                  .missing = "nothing is expected (--expect)",
+                                  .state_size = sizeof(struct drift),
+                                  .begin = begin,
+                                  .sample = sample,
+                                  .end = end};

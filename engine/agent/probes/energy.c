@@ -92,64 +92,55 @@ static int compare(const void *a, const void *b) {
     return strverscmp(((const struct found *)a)->name, ((const struct found *)b)->name);
 }
 
-static int begin_zone(struct probing *probing, struct zones *zones, const struct found *found) {
-    char path[MACHINE_PATH_LIMIT];
+/* A zone whose counter cannot be read is left out, with a note. */
+static void begin_zone(struct probing *probing, struct zones *zones, const struct found *found) {
+    char path[MACHINE_PATH_LIMIT], digits[64];
     int64_t range;
     struct zone *zone = &zones->items[zones->count];
     snprintf(path, sizeof path, "%s/%s/max_energy_range_uj", class, found->entry);
     int r = machine_read_number(probing->machine, path, &range);
-    if (r == 0 && range <= 0)
-        r = -EINVAL;
-    if (r < 0) {
-        probing_fail(probing, r, "%s: /%s: %s", found->name, path, strerror(-r));
-        return 0;
+    if (r < 0 || range <= 0) {
+        probing_note(probing, "%s: /%s: %s", found->name, path, strerror(r < 0 ? -r : EINVAL));
+        return;
     }
-    zone->range = (uint64_t)range;
     snprintf(path, sizeof path, "%s/%s/energy_uj", class, found->entry);
-    r = source_init(&zone->source, path);
-    if (r < 0)
-        return r;
-    char digits[64];
+    *zone = (struct zone){.range = (uint64_t)range, .read_ns = probing->now_ns};
+    if (source_init(&zone->source, path) < 0)
+        probing->error = -ENOMEM;
     ssize_t length =
         source_read_digits(&zone->source, probing->machine, probing->now_ns, digits, sizeof digits);
     zone->known = length > 0 && read_counter(probing, zone, &zone->last);
-    zone->read_ns = probing->now_ns;
-    if (!zone->known) {
-        source_clear(&zone->source);
-        probing_fail(probing, -EIO, "%s: /%s: %s%s", found->name, path,
+    if (!zone->known)
+        probing_note(probing, "%s: /%s: %s%s", found->name, path,
                      strerror(length < 0 ? (int)-length : EINVAL),
                      length == -EACCES ? " (only root may read it)" : "");
-        return 0;
-    }
-    zones->count++;
-    r = probing_add_column(probing, "uJ", "%s", found->name);
-    if (r == -E2BIG)
-        source_clear(&zones->items[--zones->count].source);
-    return r == -E2BIG ? 0 : r;
+    if (zone->known && probing_add_column(probing, "uJ", "%s", found->name))
+        zones->count++;
+    else
+        source_clear(&zone->source);
 }
 
 /* "intel-rapl:" has AMD's zones too; "intel-rapl-mmio:" the same counters once more. */
-static int begin(struct probing *probing) {
+static void begin(struct probing *probing) {
     cleanup(machine_names_clear) struct machine_names entries = {0};
-    int r = machine_list(probing->machine, class, "intel-rapl:", &entries);
-    if (r < 0 || entries.count == 0)
-        return probing_fail(probing, -ENOENT, "no RAPL zone in /sys/class/powercap");
-    struct zones *zones = probing->state = calloc(1, sizeof *zones);
+    if (machine_list(probing->machine, class, "intel-rapl:", &entries) < 0 || entries.count == 0)
+        return;
+    struct zones *zones = probing->state;
     cleanup_free struct found *found = calloc(entries.count, sizeof *found);
-    if (!zones || !found || !(zones->items = calloc(entries.count, sizeof *zones->items)))
-        return -ENOMEM;
+    if (!found || !(zones->items = calloc(entries.count, sizeof *zones->items))) {
+        probing->error = -ENOMEM;
+        return;
+    }
     size_t count = 0;
     for (size_t i = 0; i < entries.count; i++) {
         snprintf(found[count].entry, sizeof found->entry, "%s", entries.items[i]);
         count += name_zone(probing->machine, found[count].entry, found[count].name, sizeof found->name);
     }
     qsort(found, count, sizeof *found, compare);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = begin_zone(probing, zones, &found[i]);
-    if (r == 0 && zones->count == 0)
-        return probing->why[0] ? -EACCES : probing_fail(probing, -ENOENT, "no RAPL zone has a name");
-    snprintf(probing->source, sizeof probing->source, "powercap intel-rapl");
-    return r;
+    for (size_t i = 0; i < count; i++)
+        begin_zone(probing, zones, &found[i]);
+    if (zones->count == 0 && probing->why[0] && probing->error == 0)
+        probing->error = -EACCES;
 }
 
 static void end(struct probing *probing) {
@@ -157,11 +148,12 @@ static void end(struct probing *probing) {
     for (size_t i = 0; i < zones->count; i++)
         source_clear(&zones->items[i].source);
     free(zones->items);
-    free(zones);
-    probing->state = NULL;
 }
 
 const struct probe probe_energy = {.name = "energy",
+                                   .source = "powercap intel-rapl",
+                                   .missing = "no RAPL zone in /sys/class/powercap",
+                                   .state_size = sizeof(struct zones),
                                    .keep_up_ns = KEEP_UP_NS,
                                    .begin = begin,
                                    .sample = sample,

@@ -1,5 +1,6 @@
 #include "engine/agent/probes/foreign.h"
 
+#include "engine/agent/machine/process.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
 
@@ -33,25 +34,6 @@ static ssize_t read_file(const char *path, char *buffer, size_t size) {
     return file < 0 ? -errno : (ssize_t)length;
 }
 
-struct process {
-    long parent, threads;
-    uint64_t ticks;
-};
-
-/* PID (NAME) STATE PPID ...; NAME may hold anything, parentheses too (proc(5)). */
-static bool read_process(pid_t pid, char *content, struct process *ret) {
-    char path[64];
-    unsigned long long user, system, user_of_children, system_of_children;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const char *rest = read_file(path, content, CONTENT) > 0 ? strrchr(content, ')') : NULL;
-    if (!rest ||
-        sscanf(rest, ") %*c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %ld",
-               &ret->parent, &user, &system, &user_of_children, &system_of_children, &ret->threads) != 6)
-        return false;
-    ret->ticks = user + system + user_of_children + system_of_children;
-    return true;
-}
-
 static bool is_same_program(pid_t pid) {
     struct stat own, other;
     char path[64];
@@ -64,15 +46,13 @@ pid_t foreign_find_family(void) {
     char path[64];
     pid_t family = getppid();
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    cleanup_free char *content = malloc(CONTENT);
-    if (access(path, R_OK) < 0 || !content)
+    if (access(path, R_OK) < 0)
         return 0;
     for (int above = 0; above < ANCESTORS && is_same_program(family); above++) {
         struct process process;
-        if (!read_process(family, content, &process) || process.parent <= 1 ||
-            !is_same_program((pid_t)process.parent))
+        if (process_read(family, &process) < 0 || process.parent <= 1 || !is_same_program(process.parent))
             break;
-        family = (pid_t)process.parent;
+        family = process.parent;
     }
     return family;
 }
@@ -118,9 +98,9 @@ bool foreign_family_ticks(pid_t pid, uint64_t *ret) {
         struct process process;
         if (++family.seen > FOREIGN_PROCESS_LIMIT)
             whole = false;
-        else if (read_process(pid, content, &process)) {
+        else if (process_read(pid, &process) == 0) {
             char thread[16];
-            ticks += process.ticks;
+            ticks += process.own_ticks + process.children_ticks;
             snprintf(thread, sizeof thread, "%d", (int)pid);
             whole = process.threads == 1 ? add_children(&family, pid, thread)
                                          : add_children_of_threads(&family, pid);

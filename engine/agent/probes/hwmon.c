@@ -1,7 +1,15 @@
-#include "engine/agent/probes/hwmon.h"
-
+/*
+ * Chips that measure, in /sys/class/hwmon, found by name: their numbers change from boot to boot.
+ *
+ * temperature: how hot packages and cores are, by the chips that processors have (coretemp, k10temp,
+ * zenpower, apm_xgene); where there is none, by the thermal zones that are a processor's.
+ *
+ * power: of whole machines (power_meter), graphics boards, rails.
+ */
+#include "engine/agent/probes/gauges.h"
 #include "engine/foundation/cleanup.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,11 +17,28 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char class[] = "sys/class/hwmon";
+#define CLASS "sys/class/hwmon"
+
+enum { CHIPS_MAX = 256, LABEL_SIZE = 64 };
+
+struct chip {
+    char folder[MACHINE_PATH_LIMIT / 2]; /* where its files are */
+    char name[64];
+    char device[MACHINE_PATH_LIMIT / 2]; /* where the device is; "" if that is not known */
+};
+
+struct chips {
+    struct chip *items; /* by name, then by device: the same order after each boot */
+    size_t count;
+};
+
+static void clear_chips(struct chips *chips) {
+    free(chips->items);
+}
 
 /* "../../devices/platform/coretemp.0/hwmon/hwmon3" without what comes after the device. */
-static void read_device(const struct machine *machine, const char *entry, struct hwmon *chip) {
-    cleanup_close int folder = machine_open_file(machine, class, O_RDONLY | O_DIRECTORY);
+static void read_device(const struct machine *machine, const char *entry, struct chip *chip) {
+    cleanup_close int folder = machine_open_file(machine, CLASS, O_RDONLY | O_DIRECTORY);
     ssize_t length = folder < 0 ? -1 : readlinkat(folder, entry, chip->device, sizeof chip->device - 1);
     chip->device[length < 0 ? 0 : length] = '\0';
     char *end = strstr(chip->device, "/hwmon/");
@@ -22,11 +47,11 @@ static void read_device(const struct machine *machine, const char *entry, struct
 }
 
 /* Until Linux 3.10 many chips had their files beside the device's. */
-static bool read_chip(const struct machine *machine, const char *entry, struct hwmon *chip) {
+static bool read_chip(const struct machine *machine, const char *entry, struct chip *chip) {
     static const char *const places[] = {"", "/device"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char path[MACHINE_PATH_LIMIT];
-        snprintf(chip->folder, sizeof chip->folder, "%s/%.128s%s", class, entry, places[i]);
+        snprintf(chip->folder, sizeof chip->folder, CLASS "/%.128s%s", entry, places[i]);
         snprintf(path, sizeof path, "%s/name", chip->folder);
         if (machine_read_value(machine, path, chip->name, sizeof chip->name) == 0) {
             read_device(machine, entry, chip);
@@ -37,62 +62,211 @@ static bool read_chip(const struct machine *machine, const char *entry, struct h
 }
 
 static int compare(const void *a, const void *b) {
-    const struct hwmon *left = a, *right = b;
+    const struct chip *left = a, *right = b;
     int order = strcmp(left->name, right->name);
     if (order == 0)
         order = strverscmp(left->device, right->device);
     return order ? order : strverscmp(left->folder, right->folder);
 }
 
-int hwmon_find(const struct machine *machine, struct hwmon_list *ret) {
-    *ret = (struct hwmon_list){0};
+static struct chips find_chips(struct probing *probing) {
+    struct chips chips = {0};
     cleanup(machine_names_clear) struct machine_names entries = {0};
-    int r = machine_list(machine, class, "hwmon", &entries);
-    if (r < 0)
-        return r == -ENOENT || r == -ENOTDIR ? 0 : r;
-    if (entries.count > HWMON_LIMIT)
-        return -E2BIG;
-    ret->items = calloc(entries.count + 1, sizeof *ret->items);
-    if (!ret->items)
-        return -ENOMEM;
-    for (size_t i = 0; i < entries.count; i++)
-        ret->count += read_chip(machine, entries.items[i], &ret->items[ret->count]);
-    qsort(ret->items, ret->count, sizeof *ret->items, compare);
-    return 0;
+    int r = machine_list(probing->machine, CLASS, "hwmon", &entries);
+    if (r == 0 && entries.count <= CHIPS_MAX)
+        chips.items = calloc(entries.count + 1, sizeof *chips.items);
+    if (r == -ENOMEM || (r == 0 && !chips.items))
+        probing->error = entries.count > CHIPS_MAX ? -E2BIG : -ENOMEM;
+    for (size_t i = 0; chips.items && i < entries.count; i++)
+        chips.count += read_chip(probing->machine, entries.items[i], &chips.items[chips.count]);
+    if (chips.items)
+        qsort(chips.items, chips.count, sizeof *chips.items, compare);
+    return chips;
 }
 
-void hwmon_list_clear(struct hwmon_list *list) {
-    free(list->items);
-    *list = (struct hwmon_list){0};
+/* ---- sensors of a chip */
+
+/* The names of files that begin with KIND, such as "temp1_input". */
+static void list_files(struct probing *probing, const struct chip *chip, const char *kind,
+                       struct machine_names *ret) {
+    if (machine_list(probing->machine, chip->folder, kind, ret) == -ENOMEM)
+        probing->error = -ENOMEM;
 }
 
-int hwmon_sensors(const struct machine *machine, const struct hwmon *chip, const char *prefix,
-                  const char *suffix, struct machine_names *ret) {
-    cleanup(machine_names_clear) struct machine_names names = {0};
-    int r = machine_list(machine, chip->folder, prefix, &names);
-    if (r < 0)
-        return r;
-    size_t kept = 0, ending = strlen(suffix);
-    for (size_t i = 0; i < names.count; i++) {
-        char *name = names.items[i];
-        size_t length = strlen(name);
-        if (length <= ending || strcmp(name + length - ending, suffix) != 0) {
-            free(name);
-            continue;
-        }
-        name[length - ending] = '\0';
-        names.items[kept++] = name;
-    }
-    names.count = kept;
-    *ret = names;
-    names = (struct machine_names){0};
-    return 0;
+/* Cuts SUFFIX off the name of a file: "temp1_input" is sensor "temp1". False if it does not end so. */
+static bool cut_suffix(char *file, const char *suffix) {
+    size_t length = strlen(file), ending = strlen(suffix);
+    if (length <= ending || strcmp(file + length - ending, suffix) != 0)
+        return false;
+    file[length - ending] = '\0';
+    return true;
 }
 
-void hwmon_label(const struct machine *machine, const struct hwmon *chip, const char *sensor, char *buffer,
-                 size_t size) {
+/* "Core 3"; "" if SENSOR has no label. */
+static void read_label(const struct machine *machine, const struct chip *chip, const char *sensor,
+                       char label[static LABEL_SIZE]) {
     char path[MACHINE_PATH_LIMIT];
     snprintf(path, sizeof path, "%s/%.64s_label", chip->folder, sensor);
-    if (machine_read_value(machine, path, buffer, size) < 0)
-        buffer[0] = '\0';
+    if (machine_read_value(machine, path, label, LABEL_SIZE) < 0)
+        label[0] = '\0';
 }
+
+/* ---- power */
+
+/* What a chip averages is meant to be read; the value of a moment only where there is no other. */
+static void add_power(struct probing *probing, const struct chip *chip) {
+    cleanup(machine_names_clear) struct machine_names files = {0};
+    list_files(probing, chip, "power", &files);
+    for (size_t i = 0; i < files.count; i++) {
+        char path[MACHINE_PATH_LIMIT], label[LABEL_SIZE], *sensor = files.items[i];
+        const char *what = cut_suffix(sensor, "_average") ? "average" : "input";
+        if (what[0] == 'i' && !cut_suffix(sensor, "_input"))
+            continue;
+        snprintf(path, sizeof path, "%s/%.32s_average", chip->folder, sensor);
+        if (what[0] == 'i' && machine_has(probing->machine, path))
+            continue;
+        snprintf(path, sizeof path, "%s/%.32s_%s", chip->folder, sensor, what);
+        read_label(probing->machine, chip, sensor, label);
+        for (char *at = label; *at; at++)
+            *at = (char)tolower((unsigned char)*at);
+        gauges_add(probing, path, GAUGE_AS_IT_IS, "uW", "%.24s-%.24s", chip->name, label[0] ? label : sensor);
+    }
+}
+
+static void begin_power(struct probing *probing) {
+    cleanup(clear_chips) struct chips chips = find_chips(probing);
+    for (size_t i = 0; i < chips.count; i++)
+        add_power(probing, &chips.items[i]);
+}
+
+const struct probe probe_power = {.name = "power",
+                                  .source = "hwmon power",
+                                  .missing = "no chip in /sys/class/hwmon has powerN_average or powerN_input",
+                                  .state_size = sizeof(struct gauges),
+                                  .begin = begin_power,
+                                  .sample = gauges_sample,
+                                  .end = gauges_end};
+
+/* ---- temperature */
+
+/* Of coretemp's chip, one a package, by its label; where that is missing (before Sandy Bridge), by the
+ * device's name, "coretemp.0". */
+static unsigned find_package(const struct machine *machine, const struct chip *chip,
+                             const struct machine_names *sensors, unsigned otherwise) {
+    unsigned package;
+    for (size_t i = 0; i < sensors->count; i++) {
+        char label[LABEL_SIZE];
+        read_label(machine, chip, sensors->items[i], label);
+        if (sscanf(label, "Package id %u", &package) == 1 || sscanf(label, "Physical id %u", &package) == 1)
+            return package;
+    }
+    const char *device = strrchr(chip->device, '/');
+    return device && sscanf(device, "/coretemp.%u", &package) == 1 ? package : otherwise;
+}
+
+/* Labels "Package id 0" and "Core 3". */
+static void name_coretemp(const char *label, const char *sensor, unsigned package,
+                          char name[static PROBE_NAME_SIZE]) {
+    unsigned core;
+    if (sscanf(label, "Core %u", &core) == 1)
+        snprintf(name, PROBE_NAME_SIZE, "core-%u-%u", package, core);
+    else if (strncmp(label, "Pack", 4) == 0 || strncmp(label, "Phys", 4) == 0)
+        snprintf(name, PROBE_NAME_SIZE, "package-%u", package);
+    else
+        snprintf(name, PROBE_NAME_SIZE, "package-%u-%.40s", package, sensor);
+}
+
+/* Of k10temp, zenpower, apm_xgene ("SoC Temperature"): a chip a package (of Zen 1, a die); labels Tctl, Tdie,
+ * Tccd1. Tctl is what fans go by, and may be a fixed offset over Tdie, which is then there as well. WHOLE is
+ * the one of the two that is the package's. */
+static void name_other(const char *label, const char *sensor, unsigned package, const char *whole, bool alone,
+                       char name[static PROBE_NAME_SIZE]) {
+    if (strcmp(label, whole) == 0 || strncmp(label, "SoC", 3) == 0 || (label[0] == '\0' && alone))
+        snprintf(name, PROBE_NAME_SIZE, "package-%u", package);
+    else if (strncmp(label, "Tccd", 4) == 0)
+        snprintf(name, PROBE_NAME_SIZE, "package-%u-ccd%.32s", package, label + 4);
+    else
+        snprintf(name, PROBE_NAME_SIZE, "package-%u-%.40s", package, label[0] ? label : sensor);
+}
+
+/* NUMBER: how many chips of the same name came before. */
+static void add_temperatures(struct probing *probing, const struct chip *chip, unsigned number) {
+    cleanup(machine_names_clear) struct machine_names files = {0};
+    char label[LABEL_SIZE], name[PROBE_NAME_SIZE], path[MACHINE_PATH_LIMIT];
+    const char *whole = "Tctl";
+    bool coretemp = strcmp(chip->name, "coretemp") == 0;
+    list_files(probing, chip, "temp", &files);
+    size_t count = 0;
+    for (size_t i = 0; i < files.count; i++) {
+        char *sensor = files.items[i];
+        if (!cut_suffix(sensor, "_input")) {
+            sensor[0] = '\0';
+            continue;
+        }
+        count++;
+        read_label(probing->machine, chip, sensor, label);
+        whole = strcmp(label, "Tdie") == 0 ? "Tdie" : whole;
+    }
+    unsigned package = coretemp ? find_package(probing->machine, chip, &files, number) : number;
+    for (size_t i = 0; i < files.count; i++) {
+        const char *sensor = files.items[i];
+        if (!sensor[0])
+            continue;
+        read_label(probing->machine, chip, sensor, label);
+        if (coretemp)
+            name_coretemp(label, sensor, package, name);
+        else
+            name_other(label, sensor, package, whole, count == 1, name);
+        snprintf(path, sizeof path, "%s/%.64s_input", chip->folder, sensor);
+        gauges_add(probing, path, GAUGE_THOUSANDTH, "Cel", "%s", name);
+    }
+    snprintf(probing->source, sizeof probing->source, "hwmon %s", chip->name);
+}
+
+static void add_zones(struct probing *probing) {
+    static const char *const of_processors[] = {"cpu", "pkg", "soc", "core"};
+    cleanup(machine_names_clear) struct machine_names zones = {0};
+    unsigned packages = 0;
+    if (machine_list(probing->machine, "sys/class/thermal", "thermal_zone", &zones) == -ENOMEM)
+        probing->error = -ENOMEM;
+    for (size_t i = 0; i < zones.count; i++) {
+        char path[MACHINE_PATH_LIMIT], type[64];
+        bool known = false;
+        snprintf(path, sizeof path, "sys/class/thermal/%.128s/type", zones.items[i]);
+        int r = machine_read_value(probing->machine, path, type, sizeof type);
+        for (size_t k = 0; r == 0 && k < sizeof of_processors / sizeof *of_processors; k++)
+            known = known || strcasestr(type, of_processors[k]);
+        if (!known)
+            continue;
+        snprintf(path, sizeof path, "sys/class/thermal/%.128s/temp", zones.items[i]);
+        if (strcmp(type, "x86_pkg_temp") == 0)
+            snprintf(type, sizeof type, "package-%u", packages++);
+        gauges_add(probing, path, GAUGE_THOUSANDTH, "Cel", "%.50s", type);
+    }
+    snprintf(probing->source, sizeof probing->source, "thermal zones");
+}
+
+static void begin_temperature(struct probing *probing) {
+    static const char known[] = " coretemp k10temp zenpower apm_xgene ";
+    cleanup(clear_chips) struct chips chips = find_chips(probing);
+    unsigned number = 0;
+    for (size_t i = 0; i < chips.count; i++, number++) {
+        char word[LABEL_SIZE + 8];
+        if (i > 0 && strcmp(chips.items[i - 1].name, chips.items[i].name) != 0)
+            number = 0;
+        snprintf(word, sizeof word, " %s ", chips.items[i].name);
+        if (strstr(known, word))
+            add_temperatures(probing, &chips.items[i], number);
+    }
+    if (probing->count == 0)
+        add_zones(probing);
+}
+
+const struct probe probe_temperature = {
+    .name = "temperature",
+    .missing = "no coretemp, k10temp, zenpower or apm_xgene in /sys/class/hwmon, and no zone of a processor "
+               "in /sys/class/thermal",
+    .state_size = sizeof(struct gauges),
+    .begin = begin_temperature,
+    .sample = gauges_sample,
+    .end = gauges_end};

@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A machine in distress says much: so many records are read a sample, and so many told. */
+/* A machine in distress logs much: so many records are read a sample, and so many become events. */
 enum { RECORD = 8 << 10, READS = 256, EVENTS = 16, TEXT = 256, CONTROLLERS = 64, WORST = 3 };
 
 struct kernel {
     int log; /* -1: cannot be read */
     uint64_t errors;
-    unsigned events; /* told in this sample */
+    unsigned events; /* of this sample */
     struct source corrected[CONTROLLERS], uncorrected[CONTROLLERS];
     size_t controllers;
     char record[RECORD];
@@ -37,7 +37,7 @@ static void read_line(struct probing *probing, struct kernel *kernel, const char
         return;
     kernel->errors++;
     if (kernel->events++ < EVENTS)
-        probing_tell(probing, "kernel-error", "%.*s", TEXT, text + 1);
+        probing_event(probing, "kernel-error", "%.*s", TEXT, text + 1);
 }
 
 /* A read is one record; from a file that stands for the log, many. */
@@ -84,11 +84,10 @@ static void sample(struct probing *probing) {
     }
 }
 
-static int begin_controllers(struct probing *probing, struct kernel *kernel) {
+static void begin_controllers(struct probing *probing, struct kernel *kernel) {
     cleanup(machine_names_clear) struct machine_names names = {0};
     static const char folder[] = "sys/devices/system/edac/mc";
-    if (machine_list(probing->machine, folder, "mc", &names) < 0)
-        return 0;
+    (void)machine_list(probing->machine, folder, "mc", &names);
     for (size_t i = 0; i < names.count && kernel->controllers < CONTROLLERS; i++) {
         char path[MACHINE_PATH_LIMIT];
         size_t at = kernel->controllers;
@@ -97,45 +96,30 @@ static int begin_controllers(struct probing *probing, struct kernel *kernel) {
             continue;
         int r = source_init(&kernel->corrected[at], path);
         snprintf(path, sizeof path, "%s/%.128s/ue_count", folder, names.items[i]);
-        if (r == 0)
-            r = source_init(&kernel->uncorrected[at], path);
         kernel->controllers++;
-        if (r < 0)
-            return r;
+        if (r < 0 || source_init(&kernel->uncorrected[at], path) < 0)
+            probing->error = -ENOMEM;
     }
-    return 0;
 }
 
-static int begin(struct probing *probing) {
-    struct kernel *kernel = probing->state = calloc(1, sizeof *kernel);
-    if (!kernel)
-        return -ENOMEM;
-    for (size_t i = 0; i < CONTROLLERS; i++)
-        kernel->corrected[i].descriptor = kernel->uncorrected[i].descriptor = -1;
+static void begin(struct probing *probing) {
+    struct kernel *kernel = probing->state;
     kernel->log = machine_open_file(probing->machine, "dev/kmsg", O_RDONLY | O_NONBLOCK);
-    if (kernel->log >= 0 && lseek(kernel->log, 0, SEEK_END) < 0) {
-        int r = -errno;
+    int r = kernel->log < 0 ? kernel->log : lseek(kernel->log, 0, SEEK_END) < 0 ? -errno : 0;
+    if (r < 0) {
+        probing_note(probing, "/dev/kmsg: %s", strerror(-r));
         cleanup_close_descriptor(&kernel->log);
-        kernel->log = r;
+        kernel->log = -1;
+    } else {
+        probing_add_column(probing, "1", "errors");
     }
-    int r = begin_controllers(probing, kernel);
-    if (r < 0)
-        return r;
-    if (kernel->log < 0) {
-        r = probing_fail(probing, kernel->log, "/dev/kmsg: %s", strerror(-kernel->log));
-        if (kernel->controllers == 0)
-            return r;
-        r = 0;
+    begin_controllers(probing, kernel);
+    if (kernel->controllers > 0) {
+        probing_add_column(probing, "1", "corrected");
+        probing_add_column(probing, "1", "uncorrected");
     }
-    if (kernel->log >= 0)
-        r = probing_add_column(probing, "1", "errors");
-    if (r == 0 && kernel->controllers > 0)
-        r = probing_add_column(probing, "1", "corrected");
-    if (r == 0 && kernel->controllers > 0)
-        r = probing_add_column(probing, "1", "uncorrected");
     snprintf(probing->source, sizeof probing->source, "%s%s%s", kernel->log >= 0 ? "/dev/kmsg" : "",
              kernel->log >= 0 && kernel->controllers > 0 ? ", " : "", kernel->controllers > 0 ? "edac" : "");
-    return r;
 }
 
 static void end(struct probing *probing) {
@@ -146,8 +130,7 @@ static void end(struct probing *probing) {
         source_clear(&kernel->corrected[i]);
         source_clear(&kernel->uncorrected[i]);
     }
-    free(kernel);
-    probing->state = NULL;
 }
 
-const struct probe probe_kernel = {.name = "kernel", .begin = begin, .sample = sample, .end = end};
+const struct probe probe_kernel = {
+    .name = "kernel", .state_size = sizeof(struct kernel), .begin = begin, .sample = sample, .end = end};

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 enum { STAT_SIZE = MACHINE_FILE_LIMIT, FAMILY_SHARE = 1000 };
-#define STAT_EVERY_NS (PROBE_SECOND / 10)
 #define FAMILY_PAUSE_LIMIT_NS (30 * PROBE_SECOND)
 
 struct ticks {
@@ -27,7 +26,7 @@ struct load {
     struct source average, stat;
     char *content;
     struct ticks begun, last;
-    int64_t average_due_ns, stat_due_ns, family_due_ns;
+    int64_t average_due_ns, family_due_ns;
     pid_t family; /* 0: not known */
     uint64_t family_ticks, busy_then;
     int64_t family_read_ns; /* 0: its ticks are not known */
@@ -88,7 +87,7 @@ static void put_foreign(struct probing *probing, struct load *load, const struct
         double others =
             (double)(int64_t)(now->busy - load->busy_then) - (double)(int64_t)(ticks - load->family_ticks);
         double share = others * 1e9 / per_second / (double)elapsed;
-        probing_put_decimal(probing, share > 0 && share < 1e6 ? (int64_t)(share * 1000 + 0.5) : 0, 3);
+        probing_put_decimal(probing, share > 0 && share < 1e6 ? share : 0, 3);
     } else {
         probing_put_empty(probing);
     }
@@ -103,9 +102,6 @@ static void sample(struct probing *probing) {
     struct load *load = probing->state;
     struct ticks now = {0};
     put_average(probing, load);
-    if (!probing->last && probing->now_ns < load->stat_due_ns)
-        return; /* the rest is empty */
-    load->stat_due_ns = probing->now_ns + STAT_EVERY_NS;
     if (read_stat(probing, load, &now) < 0) {
         while (probing->at < probing->count)
             probing_put_gone(probing);
@@ -113,7 +109,7 @@ static void sample(struct probing *probing) {
     }
     uint64_t all = now.all - load->last.all, busy = now.busy - load->last.busy;
     if (now.all > load->last.all && now.busy >= load->last.busy && busy <= all)
-        probing_put_decimal(probing, (int64_t)((double)busy / (double)all * 1e4 + 0.5), 4);
+        probing_put_decimal(probing, (double)busy / (double)all, 4);
     else
         probing_put_empty(probing); /* no tick since */
     put_foreign(probing, load, &now);
@@ -122,18 +118,18 @@ static void sample(struct probing *probing) {
     load->last = now;
 }
 
-static int begin(struct probing *probing) {
-    struct load *load = probing->state = calloc(1, sizeof *load);
-    if (!load)
-        return -ENOMEM;
-    load->average.descriptor = load->stat.descriptor = -1;
+static void begin(struct probing *probing) {
+    static const char *const names[] = {"load-1min", "busy", "foreign", "context-switches", "interrupts"};
+    struct load *load = probing->state;
     load->content = malloc(STAT_SIZE);
     if (!load->content || source_init(&load->average, "proc/loadavg") < 0 ||
-        source_init(&load->stat, "proc/stat") < 0)
-        return -ENOMEM;
+        source_init(&load->stat, "proc/stat") < 0) {
+        probing->error = -ENOMEM;
+        return;
+    }
     int r = read_stat(probing, load, &load->begun);
     if (r < 0)
-        return probing_fail(probing, r, "/proc/stat: %s", strerror(-r));
+        probing_fail(probing, r, "/proc/stat: %s", strerror(-r));
     load->last = load->begun;
     if (!probing->machine->captured)
         load->family = foreign_find_family();
@@ -144,10 +140,8 @@ static int begin(struct probing *probing) {
     load->family_due_ns = probing->now_ns + PROBE_SECOND / 2;
     snprintf(probing->source, sizeof probing->source, "/proc/loadavg, /proc/stat%s",
              load->family ? ", the agent's processes" : "");
-    static const char *const names[] = {"load-1min", "busy", "foreign", "context-switches", "interrupts"};
-    for (size_t i = 0; i < sizeof names / sizeof *names && r == 0; i++)
-        r = probing_add_column(probing, "1", "%s", names[i]);
-    return r;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        probing_add_column(probing, "1", "%s", names[i]);
 }
 
 static void end(struct probing *probing) {
@@ -155,8 +149,11 @@ static void end(struct probing *probing) {
     source_clear(&load->average);
     source_clear(&load->stat);
     free(load->content);
-    free(load);
-    probing->state = NULL;
 }
 
-const struct probe probe_load = {.name = "load", .begin = begin, .sample = sample, .end = end};
+const struct probe probe_load = {.name = "load",
+                                 .state_size = sizeof(struct load),
+                                 .every_ns = PROBE_SECOND / 10,
+                                 .begin = begin,
+                                 .sample = sample,
+                                 .end = end};

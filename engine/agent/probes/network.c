@@ -1,5 +1,4 @@
-/* What each network interface has received and sent since boot. Read ten times a second at most. Of a file
- * that is longer than is read (some 500 interfaces) the first ones are taken. */
+/* What each network interface has received and sent since boot. Read ten times a second at most. */
 #include "engine/agent/probes/probe.h"
 #include "engine/agent/probes/source.h"
 #include "engine/foundation/list.h"
@@ -10,8 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONTENT = 64 << 10, FIELDS = 16, COLUMNS = 6, INTERFACES = PROBE_COLUMN_LIMIT / COLUMNS, NAME = 32 };
-#define EVERY_NS (PROBE_SECOND / 10)
+enum {
+    CONTENT = MACHINE_FILE_LIMIT,
+    FIELDS = 16,
+    COLUMNS = 6,
+    INTERFACES = PROBE_COLUMN_LIMIT / COLUMNS,
+    NAME = 32
+};
 
 struct interface {
     char name[NAME];
@@ -21,7 +25,6 @@ struct interface {
 
 struct network {
     struct source source;
-    int64_t due_ns;
     struct interface *items;
     size_t count, capacity;
     char content[CONTENT];
@@ -62,7 +65,7 @@ static bool next_interface(char **at, struct interface *ret) {
 }
 
 static ssize_t read_content(struct probing *probing, struct network *network) {
-    return source_read_lines(&network->source, probing->machine, probing->now_ns, network->content, CONTENT);
+    return source_read(&network->source, probing->machine, probing->now_ns, network->content, CONTENT);
 }
 
 /* They come in the order in which they came the first time, but for those that went or came since. */
@@ -84,9 +87,6 @@ static void read_interfaces(struct probing *probing, struct network *network) {
 
 static void sample(struct probing *probing) {
     struct network *network = probing->state;
-    if (!probing->last && probing->now_ns < network->due_ns)
-        return;
-    network->due_ns = probing->now_ns + EVERY_NS;
     read_interfaces(probing, network);
     for (size_t i = 0; i < network->count; i++) {
         const uint64_t *f = network->items[i].fields;
@@ -99,47 +99,50 @@ static void sample(struct probing *probing) {
     }
 }
 
-static int add_interface(struct probing *probing, struct network *network, const struct interface *found) {
+static void add_interface(struct probing *probing, struct network *network, const struct interface *found) {
     static const struct {
         const char *name, *unit;
     } columns[COLUMNS] = {{"rx-bytes", "By"}, {"rx-packets", "1"}, {"rx-errors", "1"},
                           {"tx-bytes", "By"}, {"tx-packets", "1"}, {"tx-errors", "1"}};
     int r = list_reserve(&network->items, &network->capacity, network->count + 1, sizeof *network->items,
                          INTERFACES);
+    if (r == -EFBIG)
+        probing_note(probing, "more than %d interfaces: the rest is left out", INTERFACES);
+    else if (r < 0)
+        probing->error = r;
     if (r < 0)
-        return r == -EFBIG
-                   ? probing_fail(probing, r, "more than %d interfaces: the rest is left out", INTERFACES)
-                   : r;
+        return;
     network->items[network->count++] = *found;
-    for (size_t k = 0; k < COLUMNS && r == 0; k++)
-        r = probing_add_column(probing, columns[k].unit, "%s-%s", found->name, columns[k].name);
-    return r;
+    for (size_t k = 0; k < COLUMNS; k++)
+        probing_add_column(probing, columns[k].unit, "%s-%s", found->name, columns[k].name);
 }
 
-static int begin(struct probing *probing) {
-    struct network *network = probing->state = calloc(1, sizeof *network);
-    if (!network || source_init(&network->source, "proc/net/dev") < 0)
-        return -ENOMEM;
+static void begin(struct probing *probing) {
+    struct network *network = probing->state;
+    if (source_init(&network->source, "proc/net/dev") < 0) {
+        probing->error = -ENOMEM;
+        return;
+    }
     ssize_t length = read_content(probing, network);
     if (length < 0)
-        return probing_fail(probing, (int)length, "/proc/net/dev: %s", strerror((int)-length));
-    char *at = network->content;
+        probing_fail(probing, (int)length, "/proc/net/dev: %s", strerror((int)-length));
+    char *at = length < 0 ? NULL : network->content;
     struct interface found;
-    int r = 0;
-    while (r == 0 && next_interface(&at, &found))
-        r = add_interface(probing, network, &found);
-    if (r == 0 && network->count == 0)
-        return probing_fail(probing, -ENOENT, "no interface but lo");
-    snprintf(probing->source, sizeof probing->source, "/proc/net/dev");
-    return r == -EFBIG ? 0 : r;
+    while (next_interface(&at, &found))
+        add_interface(probing, network, &found);
 }
 
 static void end(struct probing *probing) {
     struct network *network = probing->state;
     source_clear(&network->source);
     free(network->items);
-    free(network);
-    probing->state = NULL;
 }
 
-const struct probe probe_network = {.name = "network", .begin = begin, .sample = sample, .end = end};
+const struct probe probe_network = {.name = "network",
+                                    .source = "/proc/net/dev",
+                                    .missing = "no interface but lo",
+                                    .state_size = sizeof(struct network),
+                                    .every_ns = PROBE_SECOND / 10,
+                                    .begin = begin,
+                                    .sample = sample,
+                                    .end = end};

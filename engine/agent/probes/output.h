@@ -2,6 +2,8 @@
 #ifndef ASSAY_PROBES_OUTPUT_H
 #define ASSAY_PROBES_OUTPUT_H
 
+#include "engine/foundation/text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,19 +15,17 @@ enum {
 
 struct output {
     int descriptor;
-    char *bytes; /* owned; OUTPUT_LIMIT of them */
-    size_t begin, end;
+    struct text waiting;
     bool broken; /* nobody will ever read it */
 };
 
-/* Writing to DESCRIPTOR (the caller's) will not block if it is a pipe or a socket. 0 or -ENOMEM. */
-int output_init(struct output *output, int descriptor);
+/* Writing to DESCRIPTOR (the caller's) will not block if it is a pipe or a socket. */
+void output_init(struct output *output, int descriptor);
 void output_clear(struct output *output);
 
-/* LINE, its newline included, waits until output_flush(); false: there is no room for it, and nothing has
- * changed. */
+/* LINE, its newline included, waits until output_flush(); false: there is no room for it (or no memory), and
+ * nothing has changed. */
 bool output_put(struct output *output, const char *line, size_t length, bool is_sample);
-size_t output_waiting(const struct output *output);
 /* Writes what can be written without waiting. */
 void output_flush(struct output *output);
 /* Writes all that waits; gives up when nothing could be written for LIMIT_MS. Whether all was written. */

@@ -25,22 +25,30 @@ const struct probe *probe_find(const char *name) {
 /* ---- life */
 
 int probing_begin(struct probing *probing) {
-    int r = probing->probe->begin(probing);
-    if (r < 0) {
-        if (probing->why[0] == '\0')
-            probing_fail(probing, r, "%s", strerror(-r));
-        return r;
-    }
-    if (probing->count == 0)
-        return probing_fail(probing, -ENOENT, "there is nothing to sample");
-    probing->values = malloc(probing->count * PROBE_VALUE_SIZE + 1);
-    return probing->values ? 0 : probing_fail(probing, -ENOMEM, "out of memory");
+    const struct probe *probe = probing->probe;
+    if (probe->source)
+        snprintf(probing->source, sizeof probing->source, "%s", probe->source);
+    probing->state = calloc(1, probe->state_size);
+    if (probing->state)
+        probe->begin(probing);
+    else
+        probing->error = -ENOMEM;
+    if (probing->error == 0 && probing->count == 0)
+        probing_fail(probing, -ENOENT, "%s", probing->why[0] ? probing->why : probe->missing);
+    if (probing->error == 0 && !(probing->values = malloc(probing->count * PROBE_VALUE_SIZE + 1)))
+        probing->error = -ENOMEM;
+    if (probing->error < 0 && probing->why[0] == '\0')
+        probing_note(probing, "%s", strerror(-probing->error));
+    return probing->error;
 }
 
 void probing_sample(struct probing *probing) {
     probing->length = 0;
     probing->at = 0;
-    probing->probe->sample(probing);
+    if (probing->last || probing->now_ns >= probing->due_ns) {
+        probing->due_ns = probing->now_ns + probing->probe->every_ns;
+        probing->probe->sample(probing);
+    }
     while (probing->at < probing->count)
         probing_put_empty(probing);
 }
@@ -53,20 +61,30 @@ void probing_keep_up(struct probing *probing) {
 void probing_clear(struct probing *probing) {
     if (probing->probe && probing->probe->end && probing->state)
         probing->probe->end(probing);
+    free(probing->state);
     free(probing->columns);
     free(probing->values);
     *probing = (struct probing){0};
 }
 
-int probing_fail(struct probing *probing, int code, const char *format, ...) {
+void probing_fail(struct probing *probing, int code, const char *format, ...) {
+    char why[PROBE_WHY_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    memcpy(probing->why, why, sizeof why); /* the present one may be an argument */
+    probing->error = code;
+}
+
+void probing_note(struct probing *probing, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(probing->why, sizeof probing->why, format, arguments);
     va_end(arguments);
-    return code;
 }
 
-void probing_tell(struct probing *probing, const char *kind, const char *format, ...) {
+void probing_event(struct probing *probing, const char *kind, const char *format, ...) {
     char text[PROBE_EVENT_SIZE];
     if (!probing->event)
         return;
@@ -86,14 +104,16 @@ static bool is_taken(const struct probing *probing, const char *name) {
     return false;
 }
 
-int probing_add_column(struct probing *probing, const char *unit, const char *format, ...) {
-    if (probing->count == PROBE_COLUMN_LIMIT)
-        return probing_fail(probing, -E2BIG, "more than %d columns: the rest is left out",
-                            PROBE_COLUMN_LIMIT);
-    int r = list_reserve(&probing->columns, &probing->capacity, probing->count + 1, sizeof *probing->columns,
-                         PROBE_COLUMN_LIMIT);
-    if (r < 0)
-        return r;
+bool probing_add_column(struct probing *probing, const char *unit, const char *format, ...) {
+    if (probing->count == PROBE_COLUMN_LIMIT) {
+        probing_note(probing, "more than %d columns: the rest is left out", PROBE_COLUMN_LIMIT);
+        return false;
+    }
+    if (list_reserve(&probing->columns, &probing->capacity, probing->count + 1, sizeof *probing->columns,
+                     PROBE_COLUMN_LIMIT) < 0) {
+        probing->error = -ENOMEM;
+        return false;
+    }
     char name[PROBE_NAME_SIZE - 8]; /* with room for "-1024" */
     struct probe_column *column = &probing->columns[probing->count];
     *column = (struct probe_column){.unit = unit};
@@ -108,7 +128,7 @@ int probing_add_column(struct probing *probing, const char *unit, const char *fo
     for (unsigned again = 2; is_taken(probing, column->name); again++)
         snprintf(column->name, sizeof column->name, "%s-%u", name, again);
     probing->count++;
-    return 0;
+    return true;
 }
 
 /* ---- values */
@@ -129,7 +149,7 @@ void probing_put(struct probing *probing, const char *bytes, size_t length) {
     if (!column->gone)
         return;
     column->gone = false;
-    probing_tell(probing, "back", "%s %s", probing->probe->name, column->name);
+    probing_event(probing, "back", "%s %s", probing->probe->name, column->name);
 }
 
 void probing_put_number(struct probing *probing, uint64_t value) {
@@ -137,27 +157,10 @@ void probing_put_number(struct probing *probing, uint64_t value) {
     probing_put(probing, digits, number_format_uint64(value, digits));
 }
 
-void probing_put_decimal(struct probing *probing, int64_t value, unsigned decimals) {
-    char digits[NUMBER_TEXT_SIZE], text[PROBE_VALUE_SIZE];
-    uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    size_t length = number_format_uint64(size, digits), at = 0;
-    size_t whole = length > decimals ? length - decimals : 0;
-    if ((whole > 0 ? whole : 1) + decimals + 2 >= sizeof text) { /* a sign, a point */
-        probing_put_gone(probing);
-        return;
-    }
-    if (value < 0)
-        text[at++] = '-';
-    if (whole == 0)
-        text[at++] = '0';
-    memcpy(text + at, digits, whole);
-    at += whole;
-    if (decimals > 0)
-        text[at++] = '.';
-    for (size_t i = length; i < decimals; i++)
-        text[at++] = '0';
-    memcpy(text + at, digits + whole, length - whole);
-    probing_put(probing, text, at + length - whole);
+void probing_put_decimal(struct probing *probing, double value, int decimals) {
+    char text[PROBE_VALUE_SIZE];
+    int length = snprintf(text, sizeof text, "%.*f", decimals, value);
+    probing_put(probing, text, (size_t)length);
 }
 
 void probing_put_gone(struct probing *probing) {
@@ -165,7 +168,7 @@ void probing_put_gone(struct probing *probing) {
     if (!column || column->gone)
         return;
     column->gone = true;
-    probing_tell(probing, "gone", "%s %s", probing->probe->name, column->name);
+    probing_event(probing, "gone", "%s %s", probing->probe->name, column->name);
 }
 
 void probing_put_empty(struct probing *probing) {

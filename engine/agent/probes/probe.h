@@ -31,14 +31,18 @@ struct probing;
 
 struct probe {
     const char *name;
-    int64_t keep_up_ns; /* if not 0: `keep_up` is called that often at least, however long the period is */
-    /* Looks for the sources and names the columns (probing_add_column). A negative errno: it is not here, and
-     * probing->why says so; 0 with a sentence there: a part of it is not here. */
-    int (*begin)(struct probing *probing);
+    const char *source;  /* in words: what is read; NULL: begin() says */
+    const char *missing; /* why it is not here, when begin() finds no column and does not say why */
+    size_t state_size;   /* of probing->state, which is zero when begin() is called */
+    int64_t every_ns;    /* if not 0: it is sampled no more often; values between are empty */
+    int64_t keep_up_ns;  /* if not 0: `keep_up` is called that often at least, however long the period is */
+    /* Looks for the sources and names the columns (probing_add_column). probing_fail(): it is not here;
+     * probing_note(): a part of it is not. */
+    void (*begin)(struct probing *probing);
     /* One probing_put_...() for each column, in their order. */
     void (*sample)(struct probing *probing);
     void (*keep_up)(struct probing *probing);
-    void (*end)(struct probing *probing); /* after a begin() that failed, too */
+    void (*end)(struct probing *probing); /* clears the state; after a begin() that failed, too */
 };
 
 /* All of them; the last is NULL. */
@@ -72,7 +76,9 @@ struct probing {
     struct probe_column *columns;
     size_t count, capacity;
     char source[PROBE_WHY_SIZE]; /* in words: what is read */
-    char why[PROBE_WHY_SIZE];
+    char why[PROBE_WHY_SIZE];    /* why it, or a part of it, is not here; or "" */
+    int error;                   /* the first that keeps it from beginning; negative */
+    int64_t due_ns;              /* when it may be sampled again, of one that is seldom */
     void *state;
     /* The values of a sample, each with a comma before it. */
     char *values;
@@ -89,19 +95,20 @@ void probing_clear(struct probing *probing);
 /* ---- for probes */
 
 /* Names a column: what NAME has of other than letters, digits, '-', '_' and '.' is '-'; a name that is taken
- * gets "-2". 0, -ENOMEM, or -E2BIG when there are too many, with a sentence in probing->why. */
-int probing_add_column(struct probing *probing, const char *unit, const char *format, ...)
+ * gets "-2". False: it is not added, for there are too many, with a note, or no memory, which is a failure.
+ */
+bool probing_add_column(struct probing *probing, const char *unit, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int probing_fail(struct probing *probing, int code, const char *format, ...)
+void probing_fail(struct probing *probing, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void probing_tell(struct probing *probing, const char *kind, const char *format, ...)
+void probing_note(struct probing *probing, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void probing_event(struct probing *probing, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The value of the next column. */
 void probing_put(struct probing *probing, const char *bytes, size_t length);
 void probing_put_number(struct probing *probing, uint64_t value);
-/* VALUE divided by 10 to the power of DECIMALS. */
-void probing_put_decimal(struct probing *probing, int64_t value, unsigned decimals);
+void probing_put_decimal(struct probing *probing, double value, int decimals);
 void probing_put_gone(struct probing *probing);  /* it cannot be read */
 void probing_put_empty(struct probing *probing); /* it was not read this time */
 

@@ -1,6 +1,9 @@
-/* --sample: its arguments. */
+/* --sample: its arguments; --probes: what could be sampled here. */
+#include "engine/agent/controls/lines.h"
 #include "engine/agent/probes/sampler.h"
 #include "engine/agent/serve/tool.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -124,22 +127,51 @@ static void allow_descriptors(void) {
 int tool_sample(int count, char **given) {
     struct arguments arguments = {.period_ns = -1, .flush_ns = -1};
     struct failure failure = {0};
-    struct machine machine;
-    arguments.expectations = calloc((size_t)count / 2 + 1, sizeof *arguments.expectations);
-    int r = arguments.expectations ? parse(count, given, &arguments) : complain("out of memory");
+    cleanup(machine_close) struct machine machine = {.root = -1};
+    cleanup_free const char **expectations = calloc((size_t)count / 2 + 1, sizeof *expectations);
+    if (!expectations)
+        return complain("out of memory");
+    arguments.expectations = expectations;
+    if (parse(count, given, &arguments) != 0 || complete(&arguments) != 0)
+        return 2;
+    if (machine_open(arguments.root, &machine, &failure) < 0)
+        return complain("%s", failure.text);
+    allow_descriptors();
+    arguments.options.machine = &machine;
+    int r = sampler_run(&arguments.options);
+    if (r < 0)
+        complain("--sample: %s", strerror(-r));
+    return r < 0;
+}
+
+/* ---- --probes */
+
+static void list(const struct machine *machine, const struct probe *probe, struct lines *lines) {
+    struct probing probing = {.probe = probe, .machine = machine, .now_ns = clock_monotonic_ns()};
+    cleanup(text_clear) struct text columns;
+    text_init(&columns, LINES_MAX_BYTES);
+    int r = probing_begin(&probing);
+    for (size_t i = 0; i < probing.count && lines->error == 0; i++)
+        lines->error = text_printf(&columns, "%s%s:%s", i > 0 ? " " : "", probing.columns[i].name,
+                                   probing.columns[i].unit);
     if (r == 0)
-        r = complete(&arguments);
-    if (r == 0 && machine_open(arguments.root, &machine, &failure) < 0)
-        r = complain("%s", failure.text);
-    if (r == 0) {
-        allow_descriptors();
-        arguments.options.machine = &machine;
-        r = sampler_run(&arguments.options);
-        machine_close(&machine);
-        if (r < 0)
-            complain("--sample: %s", strerror(-r));
-        r = r < 0 ? 1 : 0;
-    }
-    free(arguments.expectations);
-    return r;
+        lines_put(lines, "probe", probe->name, columns.bytes, probing.source, NULL);
+    if (probing.why[0])
+        lines_put(lines, "missing", probe->name, probing.why, NULL);
+    probing_clear(&probing);
+}
+
+int tool_probes(int count, char **arguments) {
+    struct failure failure = {0};
+    struct machine machine;
+    cleanup(lines_clear) struct lines lines;
+    lines_init(&lines, LINES_MAX_BYTES);
+    if (count != 0 && (count != 2 || strcmp(arguments[0], "--root") != 0))
+        return complain("usage: --probes [--root DIR]");
+    if (machine_open(count ? arguments[1] : NULL, &machine, &failure) < 0)
+        return complain("%s", failure.text);
+    for (size_t i = 0; probe_table[i]; i++)
+        list(&machine, probe_table[i], &lines);
+    machine_close(&machine);
+    return lines_write(&lines, 1) == 0 ? 0 : 1;
 }

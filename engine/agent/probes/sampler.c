@@ -1,5 +1,6 @@
 #include "engine/agent/probes/sampler.h"
 
+#include "engine/agent/controls/lines.h"
 #include "engine/agent/probes/output.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
@@ -16,8 +17,8 @@
 #include <time.h>
 
 enum {
-    LINE = 256 + PROBE_COLUMN_LIMIT * (PROBE_NAME_SIZE + 8), /* the longest: a header's */
-    WRITE_AT = 32 << 10,                                     /* half of what a pipe holds */
+    LINE_MAX_BYTES = 256 << 10,
+    WRITE_AT = 32 << 10, /* half of what a pipe holds */
     DRAIN_MS = 5000,
     NICENESS = -10,
     TIMER_SLACK_NS = 1000,
@@ -39,7 +40,7 @@ struct sampler {
     int64_t oldest_ns; /* of what waits in output, when it was due */
     uint64_t samples, missed;
     int64_t worst_late_ns;
-    char line[LINE];
+    struct lines lines; /* the one that is being made */
 };
 
 /* ---- waiting */
@@ -84,84 +85,57 @@ static void be_punctual(void) {
 
 /* ---- lines */
 
-void sampler_escape(const char *field, char *buffer, size_t size) {
-    size_t length = 0;
-    for (; *field && length + 3 <= size; field++) {
-        char letter = *field == '\t' ? 't' : *field == '\n' ? 'n' : *field == '\\' ? '\\' : 0;
-        if (letter)
-            buffer[length++] = '\\';
-        buffer[length++] = letter ? letter : *field;
-    }
-    buffer[length] = '\0';
-}
-
-static bool put(struct sampler *sampler, size_t length, int64_t due_ns, bool is_sample) {
-    bool was_empty = output_waiting(&sampler->output) == 0;
-    if (!output_put(&sampler->output, sampler->line, length, is_sample))
-        return false;
-    if (was_empty)
+/* Hands on the line that was made in `lines`; false: it is lost, for there is no room or no memory. */
+static bool put_line(struct sampler *sampler, int64_t due_ns, bool is_sample) {
+    struct lines *lines = &sampler->lines;
+    bool was_empty = sampler->output.waiting.length == 0;
+    bool kept =
+        lines->error == 0 && output_put(&sampler->output, lines->text.bytes, lines->text.length, is_sample);
+    if (kept && was_empty)
         sampler->oldest_ns = due_ns;
-    return true;
+    lines->error = 0;
+    text_reset(&lines->text);
+    return kept;
 }
 
 static void put_header(struct sampler *sampler, size_t index) {
     const struct sampled *item = &sampler->items[index];
     const struct probing *probing = &item->probing;
-    int length = snprintf(sampler->line, LINE, "probe\t%zu\t%s\t%lld", index, probing->probe->name,
-                          (long long)item->period_ns);
-    for (size_t i = 0; i < probing->count; i++)
-        length += snprintf(sampler->line + length, LINE - (size_t)length, "\t%s:%s", probing->columns[i].name,
-                           probing->columns[i].unit);
-    sampler->line[length++] = '\n';
-    put(sampler, (size_t)length, 0, false);
-}
-
-static void put_missing(struct sampler *sampler, const struct probing *probing) {
-    char why[2 * PROBE_WHY_SIZE];
-    sampler_escape(probing->why, why, sizeof why);
-    int length = snprintf(sampler->line, LINE, "missing\t%s\t%s\n", probing->probe->name, why);
-    put(sampler, (size_t)length, 0, false);
+    struct lines *lines = &sampler->lines;
+    int r = text_printf(&lines->text, "probe\t%zu\t%s\t%lld", index, probing->probe->name,
+                        (long long)item->period_ns);
+    for (size_t i = 0; i < probing->count && r == 0; i++)
+        r = text_printf(&lines->text, "\t%s:%s", probing->columns[i].name, probing->columns[i].unit);
+    lines->error = r == 0 ? text_append_character(&lines->text, '\n') : r;
+    put_line(sampler, 0, false);
 }
 
 static void put_event(void *context, const char *kind, const char *text) {
     struct sampled *item = context;
-    struct sampler *sampler = item->sampler;
-    char escaped[2 * PROBE_EVENT_SIZE];
+    char wall[NUMBER_TEXT_SIZE], now[NUMBER_TEXT_SIZE];
     int64_t now_ns = clock_monotonic_ns();
-    sampler_escape(text, escaped, sizeof escaped);
-    int length = snprintf(sampler->line, LINE, "event\t%lld\t%lld\t%s\t%s\n", (long long)clock_wall_ns(),
-                          (long long)now_ns, kind, escaped);
-    put(sampler, (size_t)length, now_ns, false);
-}
-
-static size_t append_number(char *line, size_t length, int64_t value) {
-    line[length++] = ',';
-    return length + number_format_int64(value, line + length);
+    number_format_int64(clock_wall_ns(), wall);
+    number_format_int64(now_ns, now);
+    lines_put(&item->sampler->lines, "event", wall, now, kind, text, NULL);
+    put_line(item->sampler, now_ns, false);
 }
 
 static void put_sample(struct sampler *sampler, size_t index, int64_t wall_ns, int64_t now_ns,
                        int64_t late_ns) {
     struct sampled *item = &sampler->items[index];
-    char *line = sampler->line;
-    size_t length = 0;
-    line[length++] = 's';
-    line[length++] = (char)('0' + index); /* there are ten at most */
-    length = append_number(line, length, wall_ns);
-    length = append_number(line, length, now_ns);
-    length = append_number(line, length, late_ns);
-    length = append_number(line, length, (int64_t)item->missed);
-    memcpy(line + length, item->probing.values, item->probing.length);
-    length += item->probing.length;
-    line[length++] = '\n';
-    sampler->samples++;
-    sampler->missed += item->missed;
-    if (put(sampler, length, now_ns, true)) {
-        item->missed = 0;
+    struct text *text = &sampler->lines.text;
+    int r = text_printf(text, "s%zu,%lld,%lld,%lld,%llu", index, (long long)wall_ns, (long long)now_ns,
+                        (long long)late_ns, (unsigned long long)item->missed);
+    if (r == 0)
+        r = text_append(text, item->probing.values, item->probing.length);
+    sampler->lines.error = r == 0 ? text_append_character(text, '\n') : r;
+    if (!put_line(sampler, now_ns, true)) {
+        item->missed++;
         return;
     }
-    sampler->samples--;
-    sampler->missed -= item->missed;
-    item->missed++;
+    sampler->samples++;
+    sampler->missed += item->missed;
+    item->missed = 0;
 }
 
 /* ---- sampling */
@@ -210,11 +184,11 @@ static int64_t find_next(const struct sampler *sampler) {
 /* So late that no line waits longer than it may, and with no waking for that alone. */
 static void write_if_time(struct sampler *sampler, int64_t next_ns) {
     struct output *output = &sampler->output;
-    if (output_waiting(output) == 0) {
+    if (output->waiting.length == 0) {
         struct pollfd reader = {.fd = output->descriptor};
         if (next_ns - clock_monotonic_ns() >= PROBE_SECOND && poll(&reader, 1, 0) > 0)
             output->broken = (reader.revents & (POLLERR | POLLNVAL)) != 0;
-    } else if (output_waiting(output) >= WRITE_AT ||
+    } else if (output->waiting.length >= WRITE_AT ||
                next_ns - sampler->oldest_ns >= sampler->options->flush_ns) {
         output_flush(output);
     }
@@ -248,8 +222,10 @@ static void begin_probe(struct sampler *sampler, size_t wanted) {
                                      .context = item,
                                      .now_ns = clock_monotonic_ns()};
     int r = probing_begin(&item->probing);
-    if (item->probing.why[0])
-        put_missing(sampler, &item->probing);
+    if (item->probing.why[0]) {
+        lines_put(&sampler->lines, "missing", item->probing.probe->name, item->probing.why, NULL);
+        put_line(sampler, 0, false);
+    }
     if (r < 0)
         probing_clear(&item->probing);
     else
@@ -260,9 +236,10 @@ static void begin(struct sampler *sampler) {
     for (size_t i = 0; i < sampler->options->count; i++)
         begin_probe(sampler, i);
     int64_t now_ns = clock_monotonic_ns();
-    int length =
-        snprintf(sampler->line, LINE, "begin\t%lld\t%lld\n", (long long)clock_wall_ns(), (long long)now_ns);
-    put(sampler, (size_t)length, now_ns, false);
+    struct lines *lines = &sampler->lines;
+    lines->error =
+        text_printf(&lines->text, "begin\t%lld\t%lld\n", (long long)clock_wall_ns(), (long long)now_ns);
+    put_line(sampler, now_ns, false);
     /* A first sample at once: what begins before the next one has something to be compared with. */
     for (size_t i = 0; i < sampler->count; i++) {
         struct sampled *item = &sampler->items[i];
@@ -272,7 +249,7 @@ static void begin(struct sampler *sampler) {
     output_flush(&sampler->output);
 }
 
-/* The most that was resident. (getrusage would tell that of whoever started this, if he did it with vfork.)
+/* The most that was resident. (getrusage would give that of the parent, if it used vfork.)
  */
 static long long read_memory(void) {
     char line[128];
@@ -288,12 +265,13 @@ static long long read_memory(void) {
 static void put_cost(struct sampler *sampler) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    int length = snprintf(sampler->line, LINE, "cost\t%lld\t%lld\t%lld\t%llu\t%llu\t%lld\n",
-                          (long long)usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec,
-                          (long long)usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec,
-                          (long long)sampler->worst_late_ns, (unsigned long long)sampler->samples,
-                          (unsigned long long)sampler->missed, read_memory());
-    put(sampler, (size_t)length, clock_monotonic_ns(), false);
+    struct lines *lines = &sampler->lines;
+    lines->error = text_printf(&lines->text, "cost\t%lld\t%lld\t%lld\t%llu\t%llu\t%lld\n",
+                               (long long)usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec,
+                               (long long)usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec,
+                               (long long)sampler->worst_late_ns, (unsigned long long)sampler->samples,
+                               (unsigned long long)sampler->missed, read_memory());
+    put_line(sampler, clock_monotonic_ns(), false);
 }
 
 static int finish(struct sampler *sampler) {
@@ -302,7 +280,7 @@ static int finish(struct sampler *sampler) {
     for (size_t i = 0; i < sampler->count; i++)
         take(sampler, i, 0, true);
     for (size_t i = 0; i < sampler->count; i++)
-        sampler->missed += sampler->items[i].missed; /* with no line to tell it */
+        sampler->missed += sampler->items[i].missed; /* without a line of its own */
     put_cost(sampler);
     return output_drain(&sampler->output, DRAIN_MS) ? 0 : sampler->output.broken ? -EPIPE : -ETIMEDOUT;
 }
@@ -312,17 +290,17 @@ int sampler_run(const struct sampler_options *options) {
     if (!sampler)
         return -ENOMEM;
     sampler->options = options;
-    int r = output_init(&sampler->output, options->descriptor);
-    if (r == 0) {
-        watch_signals();
-        be_punctual();
-        begin(sampler);
-        loop(sampler);
-        r = finish(sampler);
-        output_clear(&sampler->output);
-    }
+    lines_init(&sampler->lines, LINE_MAX_BYTES);
+    output_init(&sampler->output, options->descriptor);
+    watch_signals();
+    be_punctual();
+    begin(sampler);
+    loop(sampler);
+    int r = finish(sampler);
+    output_clear(&sampler->output);
     for (size_t i = 0; i < sampler->count; i++)
         probing_clear(&sampler->items[i].probing);
+    lines_clear(&sampler->lines);
     free(sampler);
     return r;
 }

@@ -25,7 +25,4 @@ struct sampler_options {
  * (-EPIPE, -ETIMEDOUT). */
 int sampler_run(const struct sampler_options *options);
 
-/* FIELD with \t, \n and \\ for tab, newline and backslash, cut at SIZE. */
-void sampler_escape(const char *field, char *buffer, size_t size);
-
 #endif

@@ -21,7 +21,7 @@ int source_init(struct source *source, const char *path) {
 }
 
 void source_clear(struct source *source) {
-    if (source->descriptor >= 0)
+    if (source->path && source->descriptor >= 0)
         close(source->descriptor);
     free(source->path);
     *source = (struct source){.descriptor = -1};
@@ -55,17 +55,7 @@ static void check(struct source *source, int64_t now_ns) {
         forget(source);
 }
 
-/* BUFFER is full. */
-static ssize_t cut(char *buffer, size_t size) {
-    while (size > 0 && buffer[size - 1] != '\n')
-        size--;
-    if (size == 0)
-        return -EFBIG;
-    buffer[size - 1] = '\0';
-    return (ssize_t)size - 1;
-}
-
-static ssize_t read_all(int descriptor, bool lines, char *buffer, size_t size) {
+static ssize_t read_all(int descriptor, char *buffer, size_t size) {
     size_t length = 0;
     for (;;) {
         ssize_t got = pread(descriptor, buffer + length, size - length, (off_t)length);
@@ -76,7 +66,7 @@ static ssize_t read_all(int descriptor, bool lines, char *buffer, size_t size) {
         /* A small file comes whole or not at all. */
         length += (size_t)got;
         if (length == size)
-            return lines ? cut(buffer, size) : -EFBIG;
+            return -EFBIG;
         if (got == 0 || size <= 64)
             break;
     }
@@ -90,32 +80,22 @@ static bool is_pause(const struct source *source, int64_t now_ns) {
     return since_ns != INT64_MIN && now_ns - since_ns < LOOK_AGAIN_NS;
 }
 
-static ssize_t read_source(struct source *source, const struct machine *machine, int64_t now_ns, bool lines,
-                           char *buffer, size_t size) {
+ssize_t source_read(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
+                    size_t size) {
     if (source->descriptor >= 0)
         check(source, now_ns);
     ssize_t length = -ENODEV;
     if (source->descriptor >= 0)
-        length = read_all(source->descriptor, lines, buffer, size);
+        length = read_all(source->descriptor, buffer, size);
     if (length >= 0 || is_pause(source, now_ns))
         return length;
     int r = look(source, machine, now_ns);
     if (r < 0)
         return r;
-    length = read_all(source->descriptor, lines, buffer, size);
+    length = read_all(source->descriptor, buffer, size);
     if (length < 0)
         source->refused_ns = now_ns;
     return length;
-}
-
-ssize_t source_read(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
-                    size_t size) {
-    return read_source(source, machine, now_ns, false, buffer, size);
-}
-
-ssize_t source_read_lines(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
-                          size_t size) {
-    return read_source(source, machine, now_ns, true, buffer, size);
 }
 
 ssize_t source_read_digits(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,

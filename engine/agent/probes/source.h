@@ -20,17 +20,13 @@ struct source {
 
 /* Takes a copy of PATH; opens nothing yet. 0 or -ENOMEM. */
 int source_init(struct source *source, const char *path);
+/* Of zeroed memory, too. */
 void source_clear(struct source *source);
 
 /* All of the file into BUFFER, a NUL after it. NOW_NS: any monotonic time. Its length (more than 0), or a
  * negative errno: -ENODATA if it is empty, -EFBIG if it has SIZE bytes or more. */
 ssize_t source_read(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
                     size_t size);
-
-/* The same of a file of lines, of which those that fit are taken: a file that is longer is no error, but for
- * one whose first line does not fit. */
-ssize_t source_read_lines(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
-                          size_t size);
 
 /* The same for a file that is one whole number: its digits, with a sign if it has one, in front of BUFFER,
  * blanks at its end cut off. -EINVAL if it is anything else. */

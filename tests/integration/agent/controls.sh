@@ -194,40 +194,17 @@ check "a daemon that is stopped once more meanwhile" bed on 1 timeout 60 sh /roo
 check "was" bed on 1 test ! -e /root/late
 check "is started again" test "$(state)" = "active-irqbalance active-thermald "
 check "nothing stays behind" bed on 1 sh -c '! test -e /run/assay'
+# An agent that is gone.
+on_node() { bed run timeout 60 "$ASSAY" nodes run -w node1 -- sh -c "$1"; }
+check "left to the agent" on_node '/root/agent --snapshot-controls >/dev/null && /root/agent --set-controls daemons=stopped transparent-huge-pages=never >/dev/null'
+check "what ran runs when it has left" test "$(state)" = "active-irqbalance active-thermald "
+bed on 1 sh -c "/root/agent --snapshot-controls >/dev/null && /root/agent --set-controls daemons=stopped >/dev/null"
+bed run timeout 60 "$ASSAY" nodes show -w node1 >"$scratch/told" 2>&1
+check "the next agent starts what one that is gone has left stopped" test "$(state)" = "active-irqbalance active-thermald "
+check "and says so" grep -q 'put back 0 files and 2 daemons that an earlier agent' "$scratch/told"
+check "and files are as they were" is_as_before
+bed on 1 rm -rf /run/systemd
+bed on 1 /root/agent --controls >"$scratch/told"
+check "without systemd there are none" grep -q "^control	daemons	absent	.*there is no systemd" "$scratch/told"
 bed down
-
-# ---- Daemons of a node without systemd: those that we started again outlive us
-
-up virtual
-bed on 1 sh -c 'cp /bin/sleep /root/irqbalance; mkdir -p /etc/init.d; cat >/etc/init.d/irqbalance; chmod +x /etc/init.d/irqbalance
-    rm -rf /run/systemd; /etc/init.d/irqbalance start' <<'END'
-#!/bin/sh
-running() { pid=$(cat /root/pid 2>/dev/null) && kill -0 "$pid" 2>/dev/null; }
-case $1 in
-start) running || { setsid /root/irqbalance 1000 >/dev/null 2>&1 </dev/null & echo $! >/root/pid; } ;;
-stop) running && kill "$pid"; rm -f /root/pid ;;
-status) running || exit 3 ;;
-esac
-END
-runs() { bed on 1 /etc/init.d/irqbalance status; }
-stopped() { ! runs; }
-if bed on 1 sh -c 'command -v service >/dev/null'; then
-    check "it runs at first" runs
-    check "stopped by service" setting daemons=stopped
-    check "it does not run" stopped
-    comes_back "a daemon of service"
-    check "it runs again" runs
-    on_node() { bed run timeout 60 "$ASSAY" nodes run -w node1 -- sh -c "$1"; }
-    check "put back by a command of an agent" on_node '/root/agent --snapshot-controls >/dev/null && /root/agent --set-controls daemons=stopped >/dev/null && /root/agent --restore-controls >/dev/null'
-    check "it runs when the agent has left" runs
-    check "left to the agent" on_node '/root/agent --snapshot-controls >/dev/null && /root/agent --set-controls daemons=stopped transparent-huge-pages=never >/dev/null'
-    check "it runs then, too" runs
-    bed on 1 sh -c "/root/agent --snapshot-controls >/dev/null && /root/agent --set-controls daemons=stopped >/dev/null"
-    bed run timeout 60 "$ASSAY" nodes show -w node1 >"$scratch/told" 2>&1
-    check "the next agent starts what one that is gone has left stopped" runs
-    check "and says so" grep -q 'put back 0 files and 1 daemon that an earlier agent' "$scratch/told"
-    check "and files are as they were" is_as_before
-else
-    skip "daemons of service" "there is no service program"
-fi
 finish

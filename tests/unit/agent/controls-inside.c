@@ -15,19 +15,19 @@
 TEST(fields_go_and_come) {
     static const char *const fields[] = {"", "plain", "a\tb", "a\nb\n", "\\", "\\t", "\\\\n\t\n", "\xff\x01"};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        struct text text;
+        struct lines lines;
         size_t length;
-        text_init(&text, 1024);
-        assert_int_equal(lines_escape(&text, fields[i], strlen(fields[i])), 0);
-        assert_null(strpbrk(text.bytes, "\t\n"));
-        assert_int_equal(text_append_string(&text, "\tnext"), 0);
-        char *at = text.bytes, *end = text.bytes + text.length;
+        lines_init(&lines, 1024);
+        lines_put(&lines, fields[i], "next", NULL);
+        assert_int_equal(lines.error, 0);
+        char *at = lines.text.bytes, *end = lines.text.bytes + lines.text.length - 1;
+        assert_ptr_equal(strpbrk(at, "\n"), end);
         assert_string_equal(lines_take_field(&at, end, &length), fields[i]);
         assert_int_equal(length, strlen(fields[i]));
         assert_string_equal(lines_take_field(&at, end, &length), "next");
         assert_null(at);
         assert_null(lines_take_field(&at, end, &length));
-        text_clear(&text);
+        lines_clear(&lines);
     }
     static const char *const bad[] = {"\\", "a\\", "\\x", "a\\\tb", "a\nb"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -100,10 +100,8 @@ static void add(struct snapshot *snapshot, enum control_index control, const cha
 }
 
 static struct snapshot example(void) {
-    struct snapshot snapshot = {.host = "node-1.site",
-                                .boot = "11111111-2222-3333-4444-555555555555",
-                                .machine_id = "0123456789abcdef0123456789abcdef",
-                                .owner = {.pid = 4321, .start = UINT64_C(18446744073709551615)},
+    struct snapshot snapshot = {.boot = "11111111-2222-3333-4444-555555555555",
+                                .owner = {.pid = 4321, .start = UINT64_MAX, .namespace = 4026531836},
                                 .session = "0123456789abcdef",
                                 .label = "somebody@somewhere",
                                 .wall_ns = INT64_C(1795311195604050976),
@@ -121,17 +119,19 @@ static struct snapshot example(void) {
 TEST(snapshots_go_and_come) {
     struct snapshot snapshot = example(), again;
     struct failure failure;
-    struct text bytes, second;
-    text_init(&bytes, 1 << 20);
-    text_init(&second, 1 << 20);
-    assert_int_equal(snapshot_format(&snapshot, &bytes), 0);
+    struct lines first, second;
+    lines_init(&first, 1 << 20);
+    lines_init(&second, 1 << 20);
+    snapshot_format(&snapshot, &first);
+    assert_int_equal(first.error, 0);
+    const struct text bytes = first.text;
     cleanup_free char *copy = strdup(bytes.bytes);
     assert_int_equal(snapshot_parse(copy, bytes.length, &again, &failure), 0);
-    assert_int_equal(snapshot_format(&again, &second), 0);
-    assert_string_equal(bytes.bytes, second.bytes);
+    snapshot_format(&again, &second);
+    assert_string_equal(bytes.bytes, second.text.bytes);
     assert_string_equal(again.files[3].content, "a\tb\\c\n\n d");
     assert_int_equal(again.touched, snapshot.touched);
-    assert_int_equal(again.owner.start, UINT64_MAX);
+    assert_true(owner_is(&again.owner, &snapshot.owner));
     snapshot_clear(&again);
     /* Any one byte less, or another, and it is none. */
     for (size_t length = 0; length < bytes.length; length++) {
@@ -141,8 +141,8 @@ TEST(snapshots_go_and_come) {
         copy[length] ^= 0x20;
         assert_int_equal(snapshot_parse(copy, bytes.length, &again, &failure), -EBADMSG);
     }
-    text_clear(&bytes);
-    text_clear(&second);
+    lines_clear(&first);
+    lines_clear(&second);
     snapshot_clear(&snapshot);
 }
 
@@ -154,7 +154,7 @@ static int parse_lines(const char *lines) {
     struct failure failure;
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
-    assert_int_equal(text_printf(&text, "assay-controls\t2\n%s", lines), 0);
+    assert_int_equal(text_printf(&text, "assay-controls\t3\n%s", lines), 0);
     sha256_init(&hash);
     sha256_add(&hash, text.bytes, text.length);
     sha256_end(&hash, digest);
@@ -175,8 +175,8 @@ TEST(strange_snapshots_are_refused) {
         "late\taslr\tproc/sys/kernel/randomize_va_space\t\n",
         "touched\tturbo\n",
         "daemon\ttuned\trunning\n",
-        "owner\t1\t2\t\t\t3\n",
-        "machine\tnode\tboot\t\n",
+        "owner\t1\t2\t3\t\t\t4\n",
+        "boot\t0123\n",
     };
     static const char *const bad[] = {
         "\n",
@@ -194,15 +194,15 @@ TEST(strange_snapshots_are_refused) {
         "touched\n",
         "daemon\tsshd\trunning\n",
         "daemon\ttuned\tdead\n",
-        "owner\t-1\t2\t\t\t3\n",
-        "owner\t1\t-2\t\t\t3\n",
-        "owner\t1\t2\txyz\t\t3\n",
-        "owner\t1\t2\t\ttwo words\t3\n",
-        "owner\t99999999999\t2\t\t\t3\n",
-        "owner\t1\t2\t\t\n",
-        "machine\tnode\n",
-        "machine\tnode\tboot\n",
-        "a\tb\tc\td\te\tf\tg\n",
+        "owner\t-1\t2\t3\t\t\t4\n",
+        "owner\t1\t-2\t3\t\t\t4\n",
+        "owner\t1\t2\t3\txyz\t\t4\n",
+        "owner\t1\t2\t3\t\ttwo words\t4\n",
+        "owner\t99999999999\t2\t3\t\t\t4\n",
+        "owner\t1\t2\t3\t\t\n",
+        "boot\n",
+        "boot\tone\ttwo\n",
+        "a\tb\tc\td\te\tf\tg\th\n",
         "touched\tturbo",
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
@@ -220,6 +220,8 @@ TEST(owners_are_known_again) {
     assert_true(owner_is(&me, &again) && owner_is_alive(&me) && me.start > 0);
     again.start++;
     assert_false(owner_is_alive(&again));
+    again.namespace ++; /* a container's: nothing here says whether it runs */
+    assert_true(owner_is_alive(&again) && !owner_is(&again, &me));
     pid_t pid = fork();
     if (pid == 0) {
         pause();

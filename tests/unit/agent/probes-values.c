@@ -278,12 +278,11 @@ TEST(memory_is_in_bytes) {
     expect_events(tree, "gone memory available\ngone memory free\n");
 }
 
-/* More than are read: hosts of many virtual machines have thousands. */
-TEST(many_interfaces_are_no_reason_for_none) {
+TEST(of_many_interfaces_the_first_are_taken) {
     struct made_tree *tree = *state;
     struct text content;
     text_init(&content, 1 << 20);
-    for (int i = 0; i < 5000; i++)
+    for (int i = 0; i < 1000; i++)
         assert_int_equal(text_printf(&content, "tap%04d: %d 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n", i, i), 0);
     put(tree, "proc/net/dev", content.bytes);
     text_clear(&content);

@@ -1,0 +1,221 @@
+#include "engine/agent/controls/snapshot-store.h"
+
+#include "engine/agent/machine/run-directory.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whoever has it may be starting daemons, which takes a minute each at worst. The engine waits 120 s for a
+ * tool, and 60 s for an agent that starts. */
+enum { LOCK_MS = 100000, UNASKED_LOCK_MS = 2000, ROUND_MS = 5, TRIES_MAX = 100, PART_SIZE = 96 };
+
+/* ---- the folder */
+
+/* Ours, and nobody else's to write to. 0; -ENOENT without a sentence; or another negative errno. */
+static int open_folder(struct snapshot_store *store, bool make, struct failure *failure) {
+    const struct machine *machine = &store->machine;
+    struct stat status;
+    bool private = !machine->captured && geteuid() != 0;
+    if (private)
+        snprintf(store->leaf, sizeof store->leaf, "assay-%u", (unsigned)geteuid());
+    else
+        snprintf(store->leaf, sizeof store->leaf, "assay");
+    snprintf(store->path, sizeof store->path, "/%s/%s", private ? "tmp" : "run", store->leaf);
+    if (make && machine->captured)
+        (void)mkdirat(machine->root, "run", 0755);
+    store->parent = machine_open_file(machine, private ? "tmp" : "run", O_RDONLY | O_DIRECTORY);
+    if (store->parent == -ENOENT && !make)
+        return -ENOENT;
+    if (store->parent < 0)
+        return failure_set(failure, store->parent, "cannot open the folder of '%s': %s", store->path,
+                           strerror(-store->parent));
+    if (make && mkdirat(store->parent, store->leaf, 0700) < 0 && errno != EEXIST)
+        return failure_set(failure, -errno, "cannot make '%s': %s", store->path, strerror(errno));
+    store->folder = openat(store->parent, store->leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (store->folder < 0 && errno == ENOENT && !make)
+        return -ENOENT;
+    if (store->folder < 0 || fstat(store->folder, &status) < 0)
+        return failure_set(failure, -errno, "cannot open '%s': %s", store->path, strerror(errno));
+    if (status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH))
+        return failure_set(
+            failure, -EPERM,
+            "'%s' belongs to another user or can be written by others: no snapshot is kept there",
+            store->path);
+    return 0;
+}
+
+static int find_name(struct snapshot_store *store, struct failure *failure) {
+    if (machine_read_value(&store->machine, "proc/sys/kernel/random/boot_id", store->boot,
+                           sizeof store->boot) < 0 ||
+        store->boot[0] == '\0' || strspn(store->boot, "0123456789abcdefABCDEF-") != strlen(store->boot))
+        return failure_set(
+            failure, -ENODATA,
+            "the id of this boot, '/proc/sys/kernel/random/boot_id', cannot be read: without it "
+            "a snapshot of before a restart could not be recognized");
+    snprintf(store->name, sizeof store->name, "controls-%s", store->boot);
+    return 0;
+}
+
+static bool has_snapshot(const struct snapshot_store *store) {
+    struct stat status;
+    return fstatat(store->folder, store->name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* ---- alone */
+
+/* 0; 1: the folder went away meanwhile, and all is to begin anew; or negative. */
+static int lock(struct snapshot_store *store, int limit_ms, struct failure *failure) {
+    int64_t end_ns = clock_monotonic_ns() + limit_ms * INT64_C(1000000);
+    while (flock(store->folder, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return failure_set(failure, -errno, "cannot lock '%s': %s", store->path, strerror(errno));
+        if (clock_monotonic_ns() > end_ns)
+            return failure_set(failure, -ETIMEDOUT, "another process has had '%s' for %d s", store->path,
+                               limit_ms / 1000);
+        clock_sleep_ns(ROUND_MS * INT64_C(1000000));
+    }
+    store->alone = true;
+    /* Whoever had it alone may have removed it. */
+    return run_directory_is_named(store->folder, store->parent, store->leaf) ? 0 : 1;
+}
+
+static void close_all(struct snapshot_store *store) {
+    cleanup_close_descriptor(&store->folder);
+    cleanup_close_descriptor(&store->parent);
+}
+
+static int open_once(struct snapshot_store *store, enum store_use use, struct failure *failure) {
+    int r = find_name(store, failure);
+    if (r < 0)
+        return use == STORE_MAKE ? r : -ENOENT; /* without an id nothing lies there */
+    r = open_folder(store, use == STORE_MAKE, failure);
+    if (r < 0)
+        return r;
+    if (use != STORE_MAKE && !has_snapshot(store))
+        return -ENOENT;
+    return use == STORE_LOOK ? 0 : lock(store, use == STORE_UNASKED ? UNASKED_LOCK_MS : LOCK_MS, failure);
+}
+
+int store_open(const struct machine *machine, enum store_use use, struct snapshot_store *ret,
+               struct failure *failure) {
+    for (int i = 0; i < TRIES_MAX; i++) {
+        *ret = (struct snapshot_store){.parent = -1, .folder = -1, .machine = *machine};
+        int r = open_once(ret, use, failure);
+        if (r == 0) {
+            size_t length = strlen(ret->path);
+            snprintf(ret->path + length, sizeof ret->path - length, "/%s", ret->name);
+            return 0;
+        }
+        close_all(ret);
+        if (r < 0)
+            return r;
+    }
+    return failure_set(failure, -EAGAIN, "the folder of the snapshot is made and removed all the time");
+}
+
+static void name_part(const struct snapshot_store *store, char part[static PART_SIZE]) {
+    snprintf(part, PART_SIZE, "%s.part", store->name);
+}
+
+void store_close(struct snapshot_store *store) {
+    char part[PART_SIZE];
+    if (store->alone && !has_snapshot(store)) {
+        name_part(store, part);
+        (void)unlinkat(store->folder, part, 0); /* of one that was killed */
+        /* Only if nothing is left in it. */
+        (void)unlinkat(store->parent, store->leaf, AT_REMOVEDIR);
+        if (store->machine.captured)
+            (void)unlinkat(store->machine.root, "run", AT_REMOVEDIR);
+    }
+    close_all(store);
+}
+
+/* ---- what lies there */
+
+/* A file of ours that nobody else has a name for. -ENOENT, -ENOMEM, or -EBADMSG with a sentence. */
+static int read_bytes(const struct snapshot_store *store, struct text *ret, struct failure *failure) {
+    cleanup_close int file =
+        openat(store->folder, store->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat status;
+    char *space;
+    if (file < 0 && errno == ENOENT)
+        return -ENOENT;
+    if (file < 0 || fstat(file, &status) < 0)
+        return failure_set(failure, -EBADMSG, "cannot open it: %s", strerror(errno));
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1 ||
+        status.st_mode & (S_IWGRP | S_IWOTH))
+        return failure_set(failure, -EBADMSG,
+                           "it is no file that only its owner, who is this user, can write");
+    if (status.st_size > SNAPSHOT_MAX_BYTES)
+        return failure_set(failure, -EBADMSG, "it has more than %d MiB", SNAPSHOT_MAX_BYTES >> 20);
+    while (ret->length < (size_t)status.st_size) {
+        size_t left = (size_t)status.st_size - ret->length;
+        if (text_reserve(ret, left, &space) < 0)
+            return failure_memory(failure);
+        ssize_t got = read(file, space, left);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return failure_set(failure, -EBADMSG, "cannot read it: %s",
+                               got < 0 ? strerror(errno) : "it became shorter");
+        ret->length += got > 0 ? (size_t)got : 0;
+    }
+    return 0;
+}
+
+int store_load(struct snapshot_store *store, struct snapshot *ret, struct failure *failure) {
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, SNAPSHOT_MAX_BYTES + 1);
+    int r = read_bytes(store, &bytes, failure);
+    if (r == 0)
+        r = snapshot_parse(bytes.bytes, bytes.length, ret, failure);
+    if (r == 0 && strcmp(ret->boot, store->boot) != 0) {
+        snapshot_clear(ret);
+        r = failure_set(failure, -EBADMSG, "it is of another boot than its name says");
+    }
+    if (r == -EBADMSG)
+        failure_prefix(failure,
+                       "the snapshot '%s' cannot be used (what it should put back stays as it is; "
+                       "remove it to continue)",
+                       store->path);
+    return r;
+}
+
+static int write_part(const struct snapshot_store *store, const char *part, const struct text *bytes) {
+    if (unlinkat(store->folder, part, 0) < 0 && errno != ENOENT)
+        return -errno;
+    cleanup_close int file =
+        openat(store->folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int r = file < 0 ? -errno : file_write_all(file, bytes->bytes, bytes->length);
+    if (r == 0 && (fsync(file) < 0 || renameat(store->folder, part, store->folder, store->name) < 0 ||
+                   (fsync(store->folder) < 0 && errno != EINVAL)))
+        r = -errno;
+    return r;
+}
+
+int store_save(struct snapshot_store *store, const struct snapshot *snapshot, struct failure *failure) {
+    cleanup(lines_clear) struct lines lines;
+    char part[PART_SIZE];
+    lines_init(&lines, SNAPSHOT_MAX_BYTES);
+    snapshot_format(snapshot, &lines);
+    name_part(store, part);
+    int r = lines.error < 0 ? lines.error : write_part(store, part, &lines.text);
+    if (r == 0)
+        return 0;
+    (void)unlinkat(store->folder, part, 0);
+    return failure_set(failure, r, "cannot keep the snapshot '%s': %s", store->path, strerror(-r));
+}
+
+int store_discard(struct snapshot_store *store, struct failure *failure) {
+    if (unlinkat(store->folder, store->name, 0) < 0 && errno != ENOENT)
+        return failure_set(failure, -errno, "cannot remove the snapshot '%s': %s", store->path,
+                           strerror(errno));
+    (void)fsync(store->folder);
+    return 0;
+}
