@@ -1,6 +1,6 @@
 /*
- * A campaign: the YAML file that a user writes, checked and bound before a node is touched. README, "A
- * campaign", is the user's side of this.
+ * A campaign: the YAML file that a user writes, checked and bound before a node is touched. README.md beside
+ * this is the user's side of it.
  *
  *     experiment: dgemm            # a name, a path, or a mapping: an experiment written in place
  *     name: quickstart             # default: the experiment's name

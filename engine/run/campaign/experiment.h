@@ -1,6 +1,6 @@
 /*
  * An experiment: what `experiment.yaml` declares, checked. A campaign names one by its folder's name, gives a
- * path, or writes one in place. README, "An experiment of your own", is the user's side of this.
+ * path, or writes one in place. experiments/README.md is the user's side of this.
  */
 #ifndef ASSAY_CAMPAIGN_EXPERIMENT_H
 #define ASSAY_CAMPAIGN_EXPERIMENT_H
