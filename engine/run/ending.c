@@ -113,11 +113,10 @@ const char *run_describe_ending(const struct run *run, char *buffer, size_t size
 
 int run_judge_ending(const struct run *run, struct failure *failure) {
     char sentence[FAILURE_TEXT_SIZE];
-    if (run->interrupted == RUN_INTERRUPTED)
-        return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "%s",
-                                run_describe_ending(run, sentence, sizeof sentence));
-    if (is_partial(run))
-        return failure_set_kind(failure, FAILURE_PARTIAL, -ECANCELED, "%s",
-                                run_describe_ending(run, sentence, sizeof sentence));
-    return 0;
+    bool interrupted = run->interrupted == RUN_INTERRUPTED;
+    if (!interrupted && !is_partial(run))
+        return 0;
+    return failure_set_kind(failure, interrupted ? FAILURE_INTERRUPTED : FAILURE_PARTIAL,
+                            interrupted ? -EINTR : -ECANCELED, "%s",
+                            run_describe_ending(run, sentence, sizeof sentence));
 }

@@ -290,14 +290,9 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
         outcome->folder = xstrdup(run->folder);
     }
     if (run->seal_why.code) {
-        struct failure *why = &run->seal_why;
-        if (run->failed && run->why.code)
-            failure_prefix(why, "%s; and the run could not be sealed and stays in '%s'", run->why.text,
-                           run->folder);
-        else
-            failure_prefix(why, "the run could not be sealed and stays in '%s'", run->folder);
-        *failure = *why;
-        return failure->code;
+        *failure = run->seal_why;
+        return failure_prefix(failure, "%s%sthe run could not be sealed and stays in '%s'",
+                              run->failed ? run->why.text : "", run->failed ? "; and " : "", run->folder);
     }
     *ret_archive = take_pointer(run->archive);
     if (run->failed) {

@@ -25,14 +25,9 @@ struct run_lock {
 /* ---- The text ---------------------------------------------------------------------------------- */
 
 static void own_host(char host[static RUN_LOCK_HOST_SIZE]) {
-    if (gethostname(host, RUN_LOCK_HOST_SIZE) < 0)
-        host[0] = '\0';
-    host[RUN_LOCK_HOST_SIZE - 1] = '\0';
-    for (char *at = host; *at; at++)
-        if (*at <= ' ' || *at > '~')
-            *at = '?';
-    if (!host[0])
+    if (gethostname(host, RUN_LOCK_HOST_SIZE) < 0 || !host[0])
         memcpy(host, "?", 2);
+    host[RUN_LOCK_HOST_SIZE - 1] = '\0';
 }
 
 /* What is no such text, such as one that is being written now, makes nobody known. */
