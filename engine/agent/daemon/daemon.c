@@ -294,8 +294,8 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     tool_pass_root(daemon->root);
     if (r == 0 && (r = leave_terminal(&daemon->life)) < 0)
         failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
-    /* The guardian keeps the control socket: whoever connects before all of the agent has gone, its directory too,
-     * waits until it has, and takes nothing that is about to be removed. */
+    /* The guardian keeps the control socket: whoever connects before all of the agent has gone, its directory
+     * too, waits until it has, and takes nothing that is about to be removed. */
     const int not_the_guardians[] = {daemon->life, connection};
     if (r == 0)
         r = guardian_start(directory,

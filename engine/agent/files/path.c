@@ -84,6 +84,16 @@ static int make_folder(const struct walk *walk) {
     return folder < 0 || (fsync(folder) < 0 && errno != EINVAL) ? -errno : 0;
 }
 
+/* The part that is looked at, or a negative errno. It is opened as a FOLDER first, so that automount mounts
+ * one that it manages. */
+static int open_part(const struct walk *walk, bool folder) {
+    int found =
+        openat(walk->folder, walk->name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (folder ? O_DIRECTORY : 0));
+    if (found < 0 && errno == ENOTDIR)
+        found = openat(walk->folder, walk->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return found < 0 ? -errno : found;
+}
+
 static int descend(struct walk *walk, int folder, const char *after) {
     if (strcmp(walk->name, "..") == 0)
         walk->depth--;
@@ -105,19 +115,19 @@ static int take_step(struct walk *walk, bool make) {
     walk->name[length ? length : 1] = '\0';
     if (walk->confined && walk->depth == 0 && strcmp(walk->name, "..") == 0)
         return -EXDEV;
-    int r = make ? make_folder(walk) : 0;
-    if (r < 0)
-        return r;
-    /* It is opened as a folder first, so that automount mounts one that it manages. */
-    cleanup_close int found =
-        openat(walk->folder, walk->name, (folder ? FOLDER : O_PATH | O_CLOEXEC) | O_NOFOLLOW);
-    if (found < 0 && errno == ENOTDIR)
-        found = openat(walk->folder, walk->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_close int found = open_part(walk, folder);
+    if (found == -ENOENT && make) {
+        int r = make_folder(walk);
+        if (r < 0)
+            return r;
+        found = open_part(walk, folder);
+    }
     struct stat status;
     if (found < 0)
-        return errno == ENOENT && !folder ? 0 : -errno;
+        return found == -ENOENT && !folder ? 0 : found;
     if (fstat(found, &status) < 0)
         return -errno;
+    int r;
     if (S_ISLNK(status.st_mode) && (*after || !walk->keep_last))
         r = follow(walk, found, &status, after);
     else if (folder && !S_ISDIR(status.st_mode))

@@ -19,7 +19,7 @@ enum {
     READ_SIZE = 64 << 10,
     USUAL_CAPACITY = 64 << 10, /* of a pipe as the kernel makes it */
     KEEP_CAPACITY = 64 << 10,  /* an empty queue with more memory than this gives it back */
-    TICK_SHIFT_MAX = 6,            /* 64 ticks in the time of one */
+    TICK_SHIFT_MAX = 6,        /* 64 ticks in the time of one */
 };
 
 #define SHORTEST_TICK EVENT_MILLISECOND

@@ -1,4 +1,4 @@
-/* The inside of a node group: what the files node-group*.c and node-results.c share. Nobody else includes it.
+/* The inside of a node group: what the files of this folder share. Nobody else includes it.
  */
 #ifndef ASSAY_NODES_INSIDE_H
 #define ASSAY_NODES_INSIDE_H
