@@ -98,7 +98,8 @@ static int make_ready(struct measurement *measurement, struct run_node *newcomer
     if (r < 0)
         r = run_take_out(run, newcomer, NODE_OUT_UNFIT, &why, failure);
     if (newcomer->state == NODE_OUT)
-        run_node_enter(run, newcomer, NODE_REPLACED); /* it never had a share that somebody would measure for it */
+        run_node_enter(run, newcomer,
+                       NODE_REPLACED); /* it never had a share that somebody would measure for it */
     return r;
 }
 

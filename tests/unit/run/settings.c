@@ -257,7 +257,7 @@ TEST(spares_are_a_list_of_their_own) {
             "two nodes would be called 'n-3'");
     refused("testbed: {hosts: 'n-[1-4]', spares: {files: x}}\n", "c.yaml:1:38", "'spares'");
     refused("testbed: {hosts: 'n-[1-4]', spares: 'n-['}\n", "c.yaml:1:37",
-            "expected a number in the bracket");
+            "the bracket is not closed");
     refused("testbed: {hosts: 'n-[1-4]', spares: ~}\n", "c.yaml:1:37", "'spares' is");
 }
 
