@@ -38,9 +38,8 @@ struct launcher {
 /* By libssh. CLIENT is borrowed; DESTINATION is [user@]host[:port]. */
 struct launcher *launcher_ssh_new(struct event_loop *loop, struct ssh_client *client, const char *destination,
                                   const char *node);
-/* By the program WORDS, which ends with NULL: a command is its last argument. WORDS are copied.
- * IS_LOCAL: the program is no way to a node, but ends by itself when its
- * streams are closed (child.h, ends_in_order). */
+/* By the program WORDS, copied, which end with NULL: a command is its last argument. IS_LOCAL: the program is
+ * no way to a node; it ends by itself when its streams are closed (child.h, ends_in_order). */
 struct launcher *launcher_command_new(struct event_loop *loop, const char *const *words, bool is_local,
                                       const char *node);
 

@@ -95,8 +95,8 @@ static int read_script(struct agent_package *package, const char *folder, struct
     for (const char *at = content.bytes; *at; at += *at == '\n') {
         at += strspn(at, " ");
         size_t length = strcspn(at, "\n");
-        if (length > 0 && *at != '#')
-            (void)text_printf(script, "%.*s\n", (int)length, at);
+        if (length > 0 && *at != '#' && text_printf(script, "%.*s\n", (int)length, at) < 0)
+            return failure_memory(failure);
         at += length;
     }
     package->script_length = script->length;
@@ -185,12 +185,15 @@ static int read_sources(struct agent_package *package, const char *folder, struc
                                 "the agent cannot be brought to nodes: there are no sources in '%s'", folder);
     struct text *input = &package->inputs[AGENT_INPUT_SOURCE];
     const struct text *script = &package->inputs[AGENT_INPUT_SCRIPT];
-    (void)text_append(input, script->bytes, script->length);
+    if (text_append(input, script->bytes, script->length) < 0)
+        return failure_memory(failure);
     for (size_t i = 0; i < found.gl_pathc; i++)
         if (append_source(input, folder, found.gl_pathv[i], failure) < 0)
             return prefix_installation(failure);
-    (void)text_append_string(input, "echo " ASSAY_VERSION " >.complete\n");
-    return hash_bytes(input->bytes + script->length, input->length - script->length, package->source_hash);
+    if (text_append_string(input, "echo " ASSAY_VERSION " >.complete\n") < 0 ||
+        hash_bytes(input->bytes + script->length, input->length - script->length, package->source_hash) < 0)
+        return failure_memory(failure);
+    return 0;
 }
 
 int agent_package_new(const struct installation *installation, enum agent_kind kind,

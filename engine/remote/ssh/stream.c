@@ -185,23 +185,20 @@ static void tell_closed(struct ssh_stream *stream, const struct remote_channel_e
  */
 enum { OPEN_PROHIBITED = 1 };
 
-struct refusal {
-    unsigned reason;
-    const char *words;
-};
-
-static struct refusal parse_refusal(const char *text) {
-    struct refusal refusal = {.words = text};
-    const char *error = strstr(text, "error (");
+/* The reason, or 0, and the words. */
+static unsigned parse_refusal(const char *text, const char **ret_words) {
+    static const char mark[] = "error (";
+    const char *error = strstr(text, mark);
     char *end;
+    *ret_words = text;
     if (!error)
-        return refusal;
-    refusal.reason = (unsigned)strtoul(error + strlen("error ("), &end, 10);
-    refusal.words = end + strspn(end, ") ");
-    return refusal;
+        return 0;
+    unsigned reason = (unsigned)strtoul(error + sizeof mark - 1, &end, 10);
+    *ret_words = end + strspn(end, ") ");
+    return reason;
 }
 
-static int refusal_code(const struct refusal *refusal) {
+static int refusal_code(unsigned reason, const char *words) {
     static const struct {
         const char *words;
         int code;
@@ -211,27 +208,26 @@ static int refusal_code(const struct refusal *refusal) {
                  {"unreachable", -EHOSTUNREACH},
                  {"not known", -ENOENT}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strstr(refusal->words, known[i].words))
+        if (strstr(words, known[i].words))
             return known[i].code;
-    return refusal->reason == OPEN_PROHIBITED ? -EACCES : -ECONNABORTED;
+    return reason == OPEN_PROHIBITED ? -EACCES : -ECONNABORTED;
 }
 
 static void tell_refused(struct ssh_stream *stream) {
     struct ssh_connection *connection = stream->connection;
-    struct refusal refusal = parse_refusal(ssh_get_error(connection->session));
+    const char *words;
+    unsigned reason = parse_refusal(ssh_get_error(connection->session), &words);
     struct failure why;
     if (!stream->command)
-        ssh_connection_complain(connection, &why, refusal_code(&refusal),
-                                refusal.reason == OPEN_PROHIBITED
+        ssh_connection_complain(connection, &why, refusal_code(reason, words),
+                                reason == OPEN_PROHIBITED
                                     ? "it may not connect to '%s' port %u: %s (sshd's AllowTcpForwarding)"
                                     : "cannot connect to '%s' port %u: %s",
-                                stream->host, stream->port, refusal.words);
-    else if (stream->state == STREAM_OPENING)
-        ssh_connection_complain(connection, &why, -ECONNABORTED, "the server opens no more channels: %s",
-                                refusal.words);
+                                stream->host, stream->port, words);
     else
-        ssh_connection_complain(connection, &why, -ECONNABORTED, "the server does not run commands: %s",
-                                refusal.words);
+        ssh_connection_complain(
+            connection, &why, -ECONNABORTED, "the server %s: %s",
+            stream->state == STREAM_OPENING ? "opens no more channels" : "does not run commands", words);
     tell_closed(stream, NULL, &why);
 }
 
@@ -274,17 +270,11 @@ static void on_timeout(struct event_source *self, void *context) {
         tell_closed(stream, NULL, &why);
         return;
     }
-    /* The channel stays behind, to be closed when the server opens it after all: it gets a stream of its
-     * own, for this one is its owner's. */
-    struct ssh_stream *rest = xcalloc(1, sizeof *rest);
-    (void)ssh_remove_channel_callbacks(stream->channel, &stream->callbacks);
-    rest->connection = connection;
-    rest->channel = take_pointer(stream->channel);
-    rest->host = take_pointer(stream->host);
-    rest->port = stream->port;
-    rest->state = STREAM_ABANDONED;
-    link_stream(rest);
-    tell_closed(stream, NULL, &why);
+    /* Its user frees it now; the channel stays behind, to be closed when the server opens it after all. */
+    struct remote_channel_listener listener = stream->head.listener;
+    stream->head.listener = (struct remote_channel_listener){0};
+    if (listener.on_closed)
+        listener.on_closed(&stream->head, NULL, &why, listener.context);
 }
 
 /* ---- reading and writing */
