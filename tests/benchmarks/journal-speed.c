@@ -35,10 +35,10 @@ static void end_unit(struct journal *journal, uint64_t unit) {
     journal_integer(journal, "attempt", 1);
     journal_string(journal, "node", "dahu-12.grenoble");
     journal_string(journal, "core", core);
+    journal_string(journal, "sentence", "the command ended with exit code 1");
     journal_integer(journal, "row", (int64_t)(unit / CORES % 5000) + 1);
     journal_integer(journal, "repetition", 1);
     journal_integer(journal, "block", 1);
-    journal_string(journal, "sentence", "the command ended with exit code 1");
     journal_end(journal);
 }
 

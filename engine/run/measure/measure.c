@@ -110,6 +110,8 @@ static void journal_unit(struct measurement *measurement, const struct lane *lan
     journal_integer(run->journal, "attempt", unit->attempt);
     journal_string(run->journal, "node", ledger_place_node(run->ledger, lane->at.place));
     journal_string(run->journal, "core", lane->at.core);
+    if (why)
+        journal_string(run->journal, "sentence", why);
     journal_integer(run->journal, "row", (int64_t)design_order_row(order, unit->position) + 1);
     journal_integer(run->journal, "repetition", (int64_t)design_order_repetition(order, unit->position) + 1);
     journal_integer(run->journal, "block", (int64_t)run->block_number);
@@ -121,8 +123,6 @@ static void journal_unit(struct measurement *measurement, const struct lane *lan
         journal_integer(run->journal, "output_bytes", (int64_t)unit->output_bytes);
     if (unit->error_bytes > LANE_ERRORS_MOST)
         journal_integer(run->journal, "error_bytes", (int64_t)unit->error_bytes);
-    if (why)
-        journal_string(run->journal, "sentence", why);
     journal_end(run->journal);
 }
 

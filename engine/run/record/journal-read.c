@@ -42,9 +42,14 @@ struct member {
 
 /* Behind the string whose opening quote is at AT; NULL if it has no end. */
 static const char *skip_string(const char *at, const char *end) {
-    for (at++; at < end && *at != '"'; at++)
-        at += *at == '\\';
-    return at < end ? at + 1 : NULL;
+    while (at < end && (at = memchr(at + 1, '"', (size_t)(end - at - 1)))) {
+        const char *slash = at;
+        while (slash[-1] == '\\') /* at last the opening quote is met */
+            slash--;
+        if ((at - slash) % 2 == 0)
+            return at + 1;
+    }
+    return NULL;
 }
 
 /* The member behind the brace or comma at *AT, which moves behind it. Values are strings and literals: ours
@@ -59,10 +64,10 @@ static bool next_member(const char **at, const char *end, struct member *ret) {
     const char *value = colon + 1, *behind = value;
     if (value < end && *value == '"')
         behind = skip_string(value, end);
-    while (behind && behind < end && *behind != ',')
-        behind++;
     if (!behind)
         return false;
+    behind = memchr(behind, ',', (size_t)(end - behind));
+    behind = behind ? behind : end;
     *ret = (struct member){key + 1, (size_t)(colon - key - 2), value, (size_t)(behind - value)};
     *at = behind;
     return true;

@@ -53,7 +53,7 @@ cp "$scratch/.err" "$scratch/told"
 archive=$(echo "$scratch"/runs/*.zip)
 check "... and the archive is whole" "$ASSAY" archive verify "$archive"
 member journal.jsonl >"$scratch/journal"
-is "... each with what it found, and what was expected" "$(grep '"event":"unit-failed"' "$scratch/journal" | sed 's/.*"row":\([0-9]*\),.*"sentence":"\(.*\)","crc32c.*/\1 \2/' | sort -u)" \
+is "... each with what it found, and what was expected" "$(grep '"event":"unit-failed"' "$scratch/journal" | sed 's/.*"sentence":"\(.*\)","row":\([0-9]*\),.*/\2 \1/' | sort -u)" \
 "3 it did not pass: residual is 31.25, expected residual < 16
 4 it did not pass: checks is 'FAILED', expected one of PASSED, unchecked
 5 the pattern of 'residual' found 'nan', expected a number
