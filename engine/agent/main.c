@@ -1,9 +1,9 @@
 /* assay-agent: the node side. Speaks PROTOCOL.md on stdin and stdout; stderr is for its last words. */
+#include "engine/agent/daemon/control-socket.h"
 #include "engine/agent/daemon/daemon.h"
-#include "engine/agent/daemon/door.h"
 #include "engine/agent/daemon/guardian.h"
 #include "engine/agent/daemon/relay.h"
-#include "engine/agent/daemon/roster.h"
+#include "engine/agent/daemon/sessions.h"
 #include "engine/agent/machine/run-directory.h"
 #include "engine/agent/serve/agent.h"
 #include "engine/agent/serve/program.h"
@@ -31,14 +31,15 @@ enum { EXIT_DAMAGED = 78 };
 static const char usage[] =
     "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
     "       assay-agent --attach SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
-    "                   [--remove-directory] [--write-anywhere] [--leave-controls] [--label WORD]\n"
+    "                   [--remove-directory] [--leave-controls] [--label WORD]\n"
     "                   [--root DIR]\n"
     "       assay-agent --resume SESSION\n"
     "       assay-agent --list\n"
     "       assay-agent --end SESSION|all\n"
     "       assay-agent --controls | --snapshot-controls | --set-controls NAME=VALUE... | "
     "--restore-controls\n"
-    "       assay-agent --probes | --sample | --stress | --spin | --capture | --job | --launch\n"
+    "       assay-agent --probes | --sample | --stress | --spin | --capture | --pack | --unpack | --job | "
+    "--launch\n"
     "\n"
     "Serves an assay engine on stdin and stdout: until they are closed; or as a daemon that outlives them,\n"
     "is found again by its session (16 hexadecimal digits, not all 0), and ends when it is told to or when\n"
@@ -62,7 +63,6 @@ static const char usage[] =
     "                   remove the run directory at the end, however that comes, unless it was there before "
     "with\n"
     "                   something in it\n"
-    "  --write-anywhere absolute paths, too, may be written to\n"
     "  --leave-controls do not put back what an agent that is gone has left changed here\n"
     "  --label WORD     whose agent it is, for who finds it left over\n"
     "  --root DIR       a captured tree that stands for / when the machine is inspected\n"
@@ -72,7 +72,7 @@ static const char usage[] =
 struct options {
     const char *attach, *resume, *end;
     const char *directory, *folder, *workspace, *root, *label;
-    bool remove_directory, write_anywhere, leave_controls, list;
+    bool remove_directory, leave_controls, list;
 };
 
 static _Noreturn void complain(const char *sentence) {
@@ -84,7 +84,6 @@ static _Noreturn void complain(const char *sentence) {
 
 static bool *find_flag(const char *name, struct options *options) {
     return strcmp(name, "--remove-directory") == 0 ? &options->remove_directory
-           : strcmp(name, "--write-anywhere") == 0 ? &options->write_anywhere
            : strcmp(name, "--leave-controls") == 0 ? &options->leave_controls
            : strcmp(name, "--list") == 0           ? &options->list
                                                    : NULL;
@@ -133,7 +132,7 @@ static void parse(int count, char **arguments, struct options *options) {
 
 static uint64_t parse_session(const char *text) {
     uint64_t session;
-    if (!door_parse_session(text, &session))
+    if (!control_socket_parse_session(text, &session))
         complain("a session has 16 hexadecimal digits, not all 0");
     return session;
 }
@@ -218,7 +217,6 @@ static int attach(const struct options *given, const char *path) {
                                      .root = given->root,
                                      .label = check_label(given->label),
                                      .remove_directory = given->remove_directory,
-                                     .write_anywhere = given->write_anywhere,
                                      .leave_controls = given->leave_controls};
     char folder[64];
     if (given->directory && (given->folder || given->workspace))
@@ -251,6 +249,8 @@ static const struct tool *find_tool(const char *name) {
         {"--stress", tool_stress, false},
         {"--spin", tool_spin, true},
         {"--capture", tool_capture, true},
+        {"--pack", tool_pack, true},
+        {"--unpack", tool_unpack, false},
         {"--job", tool_job, false},
         {"--launch", tool_launch, false},
     };
@@ -303,16 +303,15 @@ int main(int count, char **arguments) {
     if (!!options.attach + !!options.resume + !!options.end + options.list > 1)
         complain("--attach, --resume, --list and --end exclude each other");
     if (options.list)
-        return roster_list();
+        return sessions_list();
     if (options.end)
-        return roster_end(strcmp(options.end, "all") == 0 ? 0 : parse_session(options.end));
+        return sessions_end(strcmp(options.end, "all") == 0 ? 0 : parse_session(options.end));
     if (options.resume)
         return relay_resume(parse_session(options.resume));
     if (options.attach)
         return attach(&options, arguments[0]);
-    if (options.folder || options.workspace || options.write_anywhere || options.leave_controls ||
-        options.label)
-        complain("--folder, --workspace, --write-anywhere, --leave-controls and --label go with --attach");
+    if (options.folder || options.workspace || options.leave_controls || options.label)
+        complain("--folder, --workspace, --leave-controls and --label go with --attach");
     if (!options.directory)
         complain("no --directory; see --help");
     return serve_stream(&options);

@@ -189,11 +189,8 @@ int nodes_answers_print(const struct nodes *nodes, const struct node_result *res
         return r;
     if (style->apart)
         return print_apart(nodes, results, style->quiet, round, failure);
-    struct node_answer *answers = NULL;
-    size_t count = 0;
-    r = node_results_fold(nodes->group, results, &answers, &count, failure);
-    if (r < 0)
-        return r;
+    struct node_answer *answers;
+    size_t count = node_results_fold(nodes->group, results, &answers);
     if (!style->quiet)
         r = print_answers(nodes, results, answers, count, true, round, failure);
     if (r == 0)

@@ -143,7 +143,7 @@ int nodes_put(const struct verb_arguments *arguments, struct failure *failure) {
     if (r < 0)
         return r;
     cleanup(nodes_clear) struct nodes nodes = {0};
-    r = nodes_open(&nodes, arguments, NODES_WRITE_ANYWHERE, failure);
+    r = nodes_open(&nodes, arguments, 0, failure);
     if (r == 0)
         r = put_all(&nodes, arguments, failure);
     return nodes_close(&nodes, r, failure);

@@ -246,7 +246,6 @@ static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments,
     struct ssh_nodes_options options = {.workspace = verb_value(arguments, "--workspace"),
                                         .label = label,
                                         .folder_prefix = prefix,
-                                        .write_anywhere = flags & NODES_WRITE_ANYWHERE,
                                         .leave_controls = flags & NODES_LEAVE_CONTROLS,
                                         .remove_directory = true};
     int r = read_ssh_options(arguments, identities, &options.ssh, failure);

@@ -31,7 +31,7 @@ struct nodes {
 };
 
 /* What the agents may do. */
-enum { NODES_WRITE_ANYWHERE = 1, NODES_LEAVE_CONTROLS = 2 };
+enum { NODES_LEAVE_CONTROLS = 1 };
 
 /* Connects to the nodes that ARGUMENTS name. Those that cannot be reached are left out (node_group_is_there),
  * and fail the action at its end; the first failure of this function is that none is there, or that the

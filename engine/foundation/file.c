@@ -264,6 +264,23 @@ int file_open_to_empty(int parent, const char *name) {
     return folder;
 }
 
+static int remove_at(int parent, const char *name);
+
+int file_empty_folder(int folder) {
+    cleanup_close int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = listed < 0 ? NULL : fdopendir(listed);
+    if (!entries)
+        return -errno;
+    (void)take_descriptor(listed); /* closedir closes it */
+    int r = 0;
+    struct dirent *entry;
+    while (r == 0 && (entry = readdir(entries)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            r = remove_at(folder, entry->d_name);
+    closedir(entries);
+    return r;
+}
+
 /* Empties and removes NAME in the folder PARENT; descriptors, not paths, so that no link is followed. */
 static int remove_at(int parent, const char *name) {
     if (unlinkat(parent, name, 0) == 0)
@@ -275,17 +292,7 @@ static int remove_at(int parent, const char *name) {
     if (folder < 0)
         /* No folder: then why it was not unlinked counts. */
         return folder == -ENOTDIR || folder == -ELOOP ? code : folder;
-    cleanup_close int listed = fcntl(folder, F_DUPFD_CLOEXEC, 3);
-    DIR *entries = listed < 0 ? NULL : fdopendir(listed);
-    if (!entries)
-        return -errno;
-    (void)take_descriptor(listed); /* closedir closes it */
-    int r = 0;
-    struct dirent *entry;
-    while (r == 0 && (entry = readdir(entries)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            r = remove_at(folder, entry->d_name);
-    closedir(entries);
+    int r = file_empty_folder(folder);
     if (r == 0 && unlinkat(parent, name, AT_REMOVEDIR) < 0)
         r = -errno;
     return r;

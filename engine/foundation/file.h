@@ -63,6 +63,8 @@ int file_remove_tree(const char *path, struct failure *failure);
 /* The folder NAME in the folder PARENT (a descriptor), not through a link, to have its entries removed: its
  * mode gets u+rwx if it lacks that. A descriptor (O_CLOEXEC) or a negative errno. */
 int file_open_to_empty(int parent, const char *name);
+/* Removes what is in the folder, a descriptor, following no link. 0 or a negative errno. */
+int file_empty_folder(int folder);
 
 bool file_exists(const char *path);
 bool file_is_folder(const char *path);

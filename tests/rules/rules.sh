@@ -115,7 +115,7 @@ libraries() {
             found = 0
             home("^<libssh/", "engine/remote/", "libssh")
             home("^<curl/", "engine/testbed/", "libcurl")
-            home("^<(archive|archive_entry)[.]h>", "archive-format/", "libarchive")
+            home("^<(archive|archive_entry)[.]h>", $1 ~ /^engine\/remote\/nodes\// ? "engine/remote/nodes/" : "archive-format/", "libarchive")
             home("^<yaml[.]h>", "engine/documents/", "libyaml")
             home("^<cjson/", "engine/documents/", "cJSON")
             home("^<sqlite3[.]h>", "engine/history/", "SQLite")

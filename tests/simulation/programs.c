@@ -260,52 +260,6 @@ void program_start(void *context, int64_t argument) {
         on_drain(program->command, program);
 }
 
-/* ---- files */
-
-static void on_read(struct agent_link *link, const char *bytes, size_t length, const struct failure *failure,
-                    void *context) {
-    struct stored *stored = context;
-    size_t number = (size_t)(stored - world.stored);
-    must(++stored->told == 2 && stored->asked == 2, "file %zu is read twice", number);
-    must(!failure || agent_link_state(link) == AGENT_LINK_CLOSED, "file %zu cannot be read: %s", number,
-         failure ? failure->text : "");
-    if (failure)
-        return;
-    counters.stored++;
-    must(length == stored->size, "file %zu has %zu bytes, not %zu", number, length, stored->size);
-    for (size_t i = 0; i < length; i++)
-        must(bytes[i] == program_byte(number, i), "byte %zu of file %zu is wrong", i, number);
-}
-
-static const char *file_name(const struct stored *stored) {
-    static char name[32];
-    snprintf(name, sizeof name, "file-%zu", (size_t)(stored - world.stored));
-    return name;
-}
-
-static void on_written(struct agent_link *link, const struct failure *failure, void *context) {
-    struct stored *stored = context;
-    must(++stored->told == 1, "file %s is written twice", file_name(stored));
-    must(!failure || agent_link_state(link) == AGENT_LINK_CLOSED, "%s cannot be written: %s",
-         file_name(stored), failure ? failure->text : "");
-    if (!failure && agent_link_read_file(link, file_name(stored), stored->size, on_read, stored, NULL) == 0)
-        stored->asked++;
-}
-
-void store(void *context, int64_t argument) {
-    (void)argument;
-    struct stored *stored = context;
-    if (!stored->node->link || agent_link_state(stored->node->link) >= AGENT_LINK_CLOSING)
-        return;
-    cleanup_free char *bytes = malloc(stored->size + 1);
-    for (size_t i = 0; i < stored->size; i++)
-        bytes[i] = program_byte((size_t)(stored - world.stored), i);
-    must(agent_link_write_file(stored->node->link, file_name(stored), bytes, stored->size, 0600, on_written,
-                               stored, NULL) == 0,
-         "%s cannot be asked for", file_name(stored));
-    stored->asked++;
-}
-
 void programs_clear(void) {
     for (size_t i = 0; i < world.program_count; i++) {
         struct program *program = &world.programs[i];

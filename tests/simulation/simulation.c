@@ -261,12 +261,6 @@ static void plan(void) {
     world.program_count = draw(PROGRAMS_MOST + 1);
     for (size_t i = 0; i < world.program_count; i++)
         plan_program(&world.programs[i]);
-    world.stored_count = draw(STORED_MOST + 1);
-    for (size_t i = 0; i < world.stored_count; i++) {
-        world.stored[i] = (struct stored){.node = &world.nodes[draw(world.node_count)],
-                                          .size = happens(10) ? draw(3 << 20) : draw(60000)};
-        later(ENGINE, draw_time(SECOND, end_ns - now()), store, &world.stored[i], 0);
-    }
     if (!happens(15))
         return;
     int64_t duration = draw_time(MS, happens(70) ? 2 * SECOND : 40 * SECOND);
@@ -338,9 +332,6 @@ static void simulate(uint64_t seed) {
         must(!program->command || program->node->freed || program->exits == 1,
              "nobody hears of the end of program %zu", i);
     }
-    for (size_t i = 0; i < world.stored_count; i++)
-        must(world.stored[i].node->freed || world.stored[i].told == world.stored[i].asked,
-             "nobody hears of file %zu", i);
     programs_clear();
     for (size_t i = 0; i < world.node_count; i++)
         agent_link_free(world.nodes[i].link);

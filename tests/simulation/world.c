@@ -215,8 +215,7 @@ void world_init(void) {
     }
     memset(world.nodes, 0, sizeof world.nodes);
     memset(world.programs, 0, sizeof world.programs);
-    memset(world.stored, 0, sizeof world.stored);
-    world.node_count = world.program_count = world.stored_count = 0;
+    world.node_count = world.program_count = 0;
     world.freeze_ns = 0;
     world.engine_frozen_ns = 0;
     world.state = world.seed * UINT64_C(0x2545f4914f6cdd1d) + 1;

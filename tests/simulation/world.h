@@ -24,15 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    NODES_MOST = 3,
-    PROGRAMS_MOST = 8,
-    STORED_MOST = 4,
-    ENGINE = 0,
-    NETWORK = 1,
-    FIRST_AGENT = 2,
-    ATTEMPTS_NOTED = 8
-};
+enum { NODES_MOST = 3, PROGRAMS_MOST = 8, ENGINE = 0, NETWORK = 1, FIRST_AGENT = 2, ATTEMPTS_NOTED = 8 };
 
 #define MS EVENT_MILLISECOND
 #define SECOND EVENT_SECOND
@@ -85,13 +77,6 @@ struct program {
     void *context;
 };
 
-/* Bytes that are written to a file of the node, and read again. */
-struct stored {
-    struct node *node;
-    size_t size;
-    int asked, told;
-};
-
 struct world {
     uint64_t seed, state, chance;
     struct {
@@ -102,8 +87,6 @@ struct world {
     size_t node_count;
     struct program programs[PROGRAMS_MOST];
     size_t program_count;
-    struct stored stored[STORED_MOST];
-    size_t stored_count;
     int64_t engine_frozen_ns; /* altogether */
     int64_t freeze_ns;        /* the engine freezes for so long when it has next written something; 0: not */
     bool trace;
@@ -116,7 +99,6 @@ extern struct world world;
     X(ready)                                                                                                 \
     X(broken)                                                                                                \
     X(resumed)                                                                                               \
-    X(stored)                                                                                                \
     X(exits)                                                                                                 \
     X(failed_programs)                                                                                       \
     X(agent_leases)                                                                                          \
@@ -162,9 +144,8 @@ void node_look(struct node *node);
 
 /* ---- programs.c */
 
-/* In the engine's loop: a program; bytes to be stored. */
+/* In the engine's loop. */
 void program_start(void *context, int64_t argument);
-void store(void *context, int64_t argument);
 void programs_are_gone(const struct node *node);
 void programs_clear(void);
 /* The INDEXth byte of the output of a program, and of the input of all. */

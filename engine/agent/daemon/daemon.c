@@ -1,6 +1,6 @@
 #include "engine/agent/daemon/daemon.h"
 
-#include "engine/agent/daemon/door.h"
+#include "engine/agent/daemon/control-socket.h"
 #include "engine/agent/daemon/guardian.h"
 #include "engine/agent/machine/run-directory.h"
 #include "engine/agent/serve/agent.h"
@@ -22,7 +22,7 @@ enum { VISITOR_LIMIT = 16 };
 
 struct daemon;
 
-/* Somebody at the door. */
+/* Somebody who has connected to the control socket. */
 struct visitor {
     struct daemon *daemon;
     int socket; /* -1: nobody */
@@ -70,29 +70,29 @@ static void visitor_open(struct daemon *daemon, int socket) {
 static void on_listener(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)events;
-    int socket = door_accept(descriptor);
+    int socket = control_socket_accept(descriptor);
     if (socket >= 0)
         visitor_open(context, socket);
 }
 
 /* ---- the link */
 
-static void tell_relay(struct daemon *daemon, enum door_kind kind) {
+static void tell_relay(struct daemon *daemon, enum control_kind kind) {
     if (daemon->relay)
-        (void)door_send(daemon->relay->socket, kind, NULL, NULL, 0);
+        (void)control_socket_send(daemon->relay->socket, kind, NULL, NULL, 0);
 }
 
 static void on_detached(struct agent *agent, void *context) {
     (void)agent;
     struct daemon *daemon = context;
-    tell_relay(daemon, DOOR_DETACHED);
+    tell_relay(daemon, CONTROL_DETACHED);
     if (daemon->relay)
         visitor_close(daemon->relay);
 }
 
 static void on_leaving(struct agent *agent, void *context) {
     (void)agent;
-    tell_relay(context, DOOR_LEAVING);
+    tell_relay(context, CONTROL_LEAVING);
 }
 
 /* The line tells where, among what a login may print, the frames begin; that may end without a newline. A
@@ -108,7 +108,7 @@ static int write_line(const struct daemon *daemon, int output, struct failure *f
     return failure_set(failure, code, "cannot write to stdout: %s", strerror(-code));
 }
 
-static int attach(struct daemon *daemon, struct door_message *message, struct failure *failure) {
+static int attach(struct daemon *daemon, struct control_message *message, struct failure *failure) {
     struct agent *agent = &daemon->agent;
     int *stream = message->descriptors;
     if (stream[0] < 0 || stream[1] < 0)
@@ -125,21 +125,21 @@ static int attach(struct daemon *daemon, struct door_message *message, struct fa
     return r;
 }
 
-static void serve_attach(struct visitor *visitor, struct door_message *message) {
+static void serve_attach(struct visitor *visitor, struct control_message *message) {
     struct daemon *daemon = visitor->daemon;
     if (daemon->agent.state >= AGENT_LEAVING) {
-        (void)door_send(visitor->socket, DOOR_LEAVING, NULL, &daemon->life, 1);
+        (void)control_socket_send(visitor->socket, CONTROL_LEAVING, NULL, &daemon->life, 1);
         visitor_close(visitor);
         return;
     }
     struct failure failure;
     int r = attach(daemon, message, &failure);
-    if (r == 0 && door_send(visitor->socket, DOOR_ATTACHED, NULL, &daemon->life, 1) == 0) {
+    if (r == 0 && control_socket_send(visitor->socket, CONTROL_ATTACHED, NULL, &daemon->life, 1) == 0) {
         daemon->relay = visitor;
         return;
     }
     if (r < 0)
-        (void)door_send(visitor->socket, DOOR_FAILED, failure.text, NULL, 0);
+        (void)control_socket_send(visitor->socket, CONTROL_FAILED, failure.text, NULL, 0);
     else
         agent_detach(&daemon->agent); /* its relay is gone already */
     visitor_close(visitor);
@@ -159,7 +159,7 @@ static void make_plain(char *text) {
 static void serve_list(struct visitor *visitor) {
     const struct daemon *daemon = visitor->daemon;
     const struct agent *agent = &daemon->agent;
-    char line[DOOR_TEXT_SIZE], directory[PATH_MAX];
+    char line[CONTROL_TEXT_SIZE], directory[PATH_MAX];
     run_directory_path(agent->directory, "", directory, sizeof directory);
     make_plain(directory);
     int64_t silence = event_loop_now(agent->loop) - agent->heard_ns;
@@ -168,13 +168,13 @@ static void serve_list(struct visitor *visitor) {
              (long long)(silence / EVENT_SECOND), (long long)(agent->lease_ns / EVENT_SECOND),
              agent->command_count, (long)getpid(), (long long)(daemon->started_wall_ns / EVENT_SECOND),
              directory, daemon->options->label);
-    (void)door_send(visitor->socket, DOOR_LINE, line, NULL, 0);
+    (void)control_socket_send(visitor->socket, CONTROL_LINE, line, NULL, 0);
     visitor_close(visitor);
 }
 
 static void serve_end(struct visitor *visitor) {
     struct daemon *daemon = visitor->daemon;
-    (void)door_send(visitor->socket, DOOR_LEAVING, NULL, &daemon->life, 1);
+    (void)control_socket_send(visitor->socket, CONTROL_LEAVING, NULL, &daemon->life, 1);
     visitor_close(visitor);
     agent_leave(&daemon->agent, "the agent was told on its node to end");
 }
@@ -184,8 +184,8 @@ static void on_visitor(struct event_source *self, int descriptor, unsigned event
     (void)events;
     struct visitor *visitor = context;
     struct daemon *daemon = visitor->daemon;
-    struct door_message message;
-    int r = door_receive(descriptor, &message);
+    struct control_message message;
+    int r = control_socket_receive(descriptor, &message);
     if (r == -EAGAIN)
         return;
     if (r <= 0) {
@@ -195,15 +195,15 @@ static void on_visitor(struct event_source *self, int descriptor, unsigned event
         visitor_close(visitor);
         return;
     }
-    if (message.kind == DOOR_ATTACH && daemon->relay != visitor)
+    if (message.kind == CONTROL_ATTACH && daemon->relay != visitor)
         serve_attach(visitor, &message);
-    else if (message.kind == DOOR_LIST)
+    else if (message.kind == CONTROL_LIST)
         serve_list(visitor);
-    else if (message.kind == DOOR_END)
+    else if (message.kind == CONTROL_END)
         serve_end(visitor);
     else
         visitor_close(visitor);
-    door_message_clear(&message);
+    control_message_clear(&message);
 }
 
 /* ---- life */
@@ -219,7 +219,7 @@ static void tell_visitors(struct daemon *daemon, const struct failure *failure) 
     for (int i = 0; i < VISITOR_LIMIT; i++) {
         const struct visitor *visitor = &daemon->visitors[i];
         if (visitor->socket >= 0 && visitor != daemon->relay)
-            (void)door_send(visitor->socket, DOOR_FAILED, failure->text, NULL, 0);
+            (void)control_socket_send(visitor->socket, CONTROL_FAILED, failure->text, NULL, 0);
     }
 }
 
@@ -234,7 +234,6 @@ static int serve(struct daemon *daemon, int directory, int *connection, struct f
         .root = daemon->root,
         .leave_controls = daemon->options->leave_controls,
         .session = daemon->options->session,
-        .write_anywhere = daemon->options->write_anywhere,
         .listener = {.on_detached = on_detached, .on_leaving = on_leaving, .context = daemon}};
     int r = agent_init(agent, loop, &options, failure);
     if (r < 0) {
@@ -278,7 +277,7 @@ static int leave_terminal(int *ret_life) {
 static int open_all(struct daemon *daemon, struct run_directory *directory, int connection,
                     struct failure *failure) {
     const struct daemon_options *options = daemon->options;
-    daemon->listener = door_listen(options->session);
+    daemon->listener = control_socket_listen(options->session);
     if (daemon->listener == -EADDRINUSE)
         return -EADDRINUSE;
     if (daemon->listener < 0)
@@ -295,8 +294,8 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     tool_pass_root(daemon->root);
     if (r == 0 && (r = leave_terminal(&daemon->life)) < 0)
         failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
-    /* The guardian keeps the door: whoever comes before all of the agent has gone, its directory too, waits
-     * there until it has, and takes nothing that is about to be removed. */
+    /* The guardian keeps the control socket: whoever connects before all of the agent has gone, its directory
+     * too, waits until it has, and takes nothing that is about to be removed. */
     const int not_the_guardians[] = {daemon->life, connection};
     if (r == 0)
         r = guardian_start(directory,
@@ -325,7 +324,8 @@ int daemon_run(const struct daemon_options *options, int connection) {
     if (r == 0)
         r = serve(&daemon, directory.folder, &theirs, &failure);
     if (r < 0 && theirs >= 0)
-        (void)door_send(theirs, r == -EADDRINUSE ? DOOR_TAKEN : DOOR_FAILED, failure.text, NULL, 0);
+        (void)control_socket_send(theirs, r == -EADDRINUSE ? CONTROL_TAKEN : CONTROL_FAILED, failure.text,
+                                  NULL, 0);
     else if (r < 0)
         fprintf(stderr, "assay-agent: %s\n", failure.text);
     cleanup_close_descriptor(&daemon.listener);

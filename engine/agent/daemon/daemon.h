@@ -3,7 +3,7 @@
  *
  *     alone --ATTACH--> attached --the stream ends, or its relay does--> alone
  *         \                 |
- *          +----------------+--LEAVE, DOOR_END, SIGTERM, the lease has run out--> leaving --> gone
+ *          +----------------+--LEAVE, CONTROL_END, SIGTERM, the lease has run out--> leaving --> gone
  *
  * Whoever wants to speak with it runs a relay (relay.h), which hands over the two ends of its stream; the
  * daemon then reads and writes them itself. The relay only waits, for whoever started it: for the end of the
@@ -27,12 +27,12 @@ struct daemon_options {
     const char *workspace; /* and where it is made; NULL: workspace.h */
     const char *root;      /* NULL: "/" */
     const char *label;     /* what --list says whose it is; "" for nothing */
-    bool remove_directory, write_anywhere;
+    bool remove_directory;
     bool leave_controls; /* as an agent that is gone has left them: whoever asks wants to see that */
 };
 
 /* In a child of the relay, of which CONNECTION is the other end: becomes the daemon, and serves until the
- * end. CONNECTION gets DOOR_FAILED or DOOR_TAKEN if it cannot begin; otherwise its messages are served
+ * end. CONNECTION gets CONTROL_FAILED or CONTROL_TAKEN if it cannot begin; otherwise its messages are served
  * as any other's. Returns the exit status. */
 int daemon_run(const struct daemon_options *options, int connection);
 

@@ -1,6 +1,6 @@
 #include "engine/agent/daemon/relay.h"
 
-#include "engine/agent/daemon/door.h"
+#include "engine/agent/daemon/control-socket.h"
 #include "engine/agent/serve/memory.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { DOOR_PATIENCE_MS = 5000 };
+enum { CONNECT_PATIENCE_MS = 5000 };
 
 enum { TRIES = 8 }; /* each finds a daemon that leaves, or another relay that was faster */
 
@@ -74,13 +74,13 @@ static int wait_for_orders(int connection, int life) {
     close(0);
     close(1);
     memory_forget_code();
-    struct door_message message;
-    int r = door_receive(connection, &message);
+    struct control_message message;
+    int r = control_socket_receive(connection, &message);
     if (r > 0)
-        door_message_clear(&message);
-    if (r > 0 && message.kind == DOOR_DETACHED)
+        control_message_clear(&message);
+    if (r > 0 && message.kind == CONTROL_DETACHED)
         return 0;
-    bool asked = r > 0 && message.kind == DOOR_LEAVING;
+    bool asked = r > 0 && message.kind == CONTROL_LEAVING;
     bool silent = relay_wait_for_end(life, -1) > 0;
     if (!asked)
         return complain(1, "the agent died");
@@ -91,20 +91,20 @@ static int wait_for_orders(int connection, int life) {
 static int hand_over(int connection, bool fresh) {
     const int stream[2] = {0, 1};
     /* If it has gone already, what it said before is still there. */
-    (void)door_send(connection, DOOR_ATTACH, NULL, stream, 2);
-    struct door_message message;
-    int r = door_receive(connection, &message);
+    (void)control_socket_send(connection, CONTROL_ATTACH, NULL, stream, 2);
+    struct control_message message;
+    int r = control_socket_receive(connection, &message);
     if (r <= 0)
         return fresh ? complain(1, "the agent died as it began") : -EAGAIN;
     cleanup_close int life = take_descriptor(message.descriptors[0]);
-    door_message_clear(&message);
+    control_message_clear(&message);
     switch (message.kind) {
-    case DOOR_ATTACHED:
+    case CONTROL_ATTACHED:
         return wait_for_orders(connection, life);
-    case DOOR_LEAVING:
+    case CONTROL_LEAVING:
         (void)relay_wait_for_end(life, -1);
         return -EAGAIN;
-    case DOOR_FAILED:
+    case CONTROL_FAILED:
         return complain(1, message.text);
     default:
         return -EAGAIN;
@@ -116,7 +116,7 @@ static int relay(uint64_t session, const struct daemon_options *options) {
     /* Neither the relay nor what it starts is to go with a terminal. */
     signal(SIGHUP, SIG_IGN);
     for (int i = 0; i < TRIES; i++) {
-        cleanup_close int connection = door_connect(session, DOOR_PATIENCE_MS, NULL);
+        cleanup_close int connection = control_socket_connect(session, CONNECT_PATIENCE_MS, NULL);
         bool fresh = connection == -ECONNREFUSED && options;
         if (fresh)
             connection = start_daemon(options);

@@ -1,15 +1,15 @@
 /*
- * --capture: the machine's files as a tar (POSIX.1-2001, pax), so that it can be looked at elsewhere:
- * unpacked, it is a folder for --root.
+ * --capture: the machine's files as a tar, so that it can be examined elsewhere: unpacked, it is a folder for
+ * --root.
  *
- * Only what the lists below name is taken. Nothing of it tells a person or a serial number; what processes
- * were started with, and with what environment, is not in it.
+ * Only what the lists below name is taken. Nothing of it identifies a person or has a serial number; command
+ * lines and environments of processes are not in it.
  */
+#include "engine/agent/files/tar.h"
 #include "engine/agent/machine/machine.h"
 #include "engine/agent/serve/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
-#include "engine/foundation/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,207 +21,109 @@
 #include <unistd.h>
 
 enum {
-    FILE_LIMIT =
-        MACHINE_FILE_LIMIT, /* what our own tools read of a file; of a longer one, so much of its beginning */
+    FILE_LIMIT = MACHINE_FILE_LIMIT, /* no tool reads more of a file */
     TOTAL_LIMIT = 64 << 20,
-    BUFFER = 64 << 10,
-    BLOCK = 512,
     DEPTH = 8,
-    TARGETS = 4096, /* of links that are followed */
 };
 
 struct capture {
     const struct machine *machine;
-    struct text waiting; /* to be written */
-    struct text content; /* of one file */
-    size_t total;
-    int64_t now_s;
-    char **targets; /* folders that links of class folders led to, each taken once */
-    size_t target_count;
-    int status; /* negative errno: nothing more is done */
+    struct tar_writer tar;
+    char *content; /* FILE_LIMIT bytes: of the file that was read last */
+    size_t length;
+    unsigned mode;
 };
-
-/* ---- tar */
-
-static void flush(struct capture *capture) {
-    if (capture->status == 0)
-        capture->status = file_write_all(1, capture->waiting.bytes, capture->waiting.length);
-    text_reset(&capture->waiting);
-}
-
-static void put_bytes(struct capture *capture, const void *bytes, size_t length) {
-    static const char zeros[BLOCK];
-    size_t padding = (BLOCK - length % BLOCK) % BLOCK;
-    if (capture->status < 0)
-        return;
-    capture->total += length + padding;
-    if (capture->total > TOTAL_LIMIT)
-        capture->status = -EFBIG;
-    else if (text_append(&capture->waiting, bytes, length) < 0 ||
-             text_append(&capture->waiting, zeros, padding) < 0)
-        capture->status = -ENOMEM;
-    if (capture->waiting.length >= BUFFER)
-        flush(capture);
-}
-
-/* ustar's header: every number octal, padded with noughts. */
-struct header {
-    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100], magic[6],
-        version[2], user[32], group[32], major[8], minor[8], prefix[155], rest[12];
-};
-_Static_assert(sizeof(struct header) == BLOCK, "a header is a block");
-
-static void put_header(struct capture *capture, char type, const char *name, const char *link, size_t size,
-                       unsigned mode) {
-    struct header header = {.type = type};
-    unsigned sum = 0;
-    memcpy(header.name, name, strnlen(name, sizeof header.name));
-    memcpy(header.link, link, strnlen(link, sizeof header.link));
-    snprintf(header.mode, sizeof header.mode, "%07o", mode & 07777u);
-    memcpy(header.uid, "0000000", sizeof header.uid);
-    memcpy(header.gid, "0000000", sizeof header.gid);
-    snprintf(header.size, sizeof header.size, "%011zo", size);
-    snprintf(header.mtime, sizeof header.mtime, "%011llo", (unsigned long long)capture->now_s & 077777777777);
-    memcpy(header.magic, "ustar", sizeof header.magic);
-    memcpy(header.version, "00", sizeof header.version);
-    memset(header.checksum, ' ', sizeof header.checksum); /* as it counts itself */
-    for (size_t i = 0; i < sizeof header; i++)
-        sum += ((const unsigned char *)&header)[i];
-    snprintf(header.checksum, sizeof header.checksum, "%06o", sum);
-    put_bytes(capture, &header, sizeof header);
-}
-
-/* "LENGTH KEY=VALUE\n", LENGTH being that of all of it, its own digits too. */
-static int pax_record(char *buffer, size_t size, const char *key, const char *value) {
-    size_t body = strlen(key) + strlen(value) + 3, length = body + 1;
-    char digits[24];
-    while ((size_t)snprintf(digits, sizeof digits, "%zu", length) + body != length)
-        length = (size_t)snprintf(digits, sizeof digits, "%zu", length) + body;
-    return snprintf(buffer, size, "%zu %s=%s\n", length, key, value);
-}
-
-/* What is too long for a header goes before it. */
-static void put_long_names(struct capture *capture, const char *path, const char *link) {
-    char records[2 * MACHINE_PATH_LIMIT + 128];
-    int length = 0;
-    if (strlen(path) > sizeof((struct header *)0)->name)
-        length += pax_record(records, sizeof records, "path", path);
-    if (strlen(link) > sizeof((struct header *)0)->link)
-        length += pax_record(records + length, sizeof records - (size_t)length, "linkpath", link);
-    if (length == 0)
-        return;
-    put_header(capture, 'x', "pax", "", (size_t)length, 0644);
-    put_bytes(capture, records, (size_t)length);
-}
-
-static void put_file(struct capture *capture, const char *path, const char *bytes, size_t length,
-                     unsigned mode) {
-    put_long_names(capture, path, "");
-    put_header(capture, '0', path, "", length, (mode & 0644u) | 0400u);
-    put_bytes(capture, bytes, length);
-}
-
-static void put_link(struct capture *capture, const char *path, const char *target) {
-    put_long_names(capture, path, target);
-    put_header(capture, '2', path, target, 0, 0777);
-}
 
 /* ---- files */
 
-/* Up to FILE_LIMIT bytes of PATH into capture->content; false if it cannot be read, or is no file. */
-static bool read_content(struct capture *capture, const char *path, unsigned *ret_mode) {
+/* The beginning of PATH into capture->content; false if it cannot be read, or is no file. */
+static bool read_content(struct capture *capture, const char *path) {
     cleanup_close int file = machine_open_file(capture->machine, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
     struct stat status;
-    char *space;
     if (file < 0 || fstat(file, &status) < 0 || !S_ISREG(status.st_mode) || (status.st_mode & 0444) == 0)
         return false;
-    text_reset(&capture->content);
-    if (text_reserve(&capture->content, FILE_LIMIT, &space) < 0)
-        return false;
-    while (capture->content.length < FILE_LIMIT) {
-        ssize_t got = read(file, capture->content.bytes + capture->content.length,
-                           FILE_LIMIT - capture->content.length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
+    ssize_t got = 1;
+    for (capture->length = 0; capture->length < FILE_LIMIT && got != 0; capture->length += (size_t)got) {
+        got = read(file, capture->content + capture->length, FILE_LIMIT - capture->length);
+        if (got < 0 && errno != EINTR)
             return false;
-        if (got == 0)
-            break;
-        capture->content.length += (size_t)got;
+        got = got < 0 ? 0 : got;
     }
-    *ret_mode = status.st_mode;
+    capture->mode = (status.st_mode & 0644u) | 0400u;
     return true;
 }
 
-static void take_file(struct capture *capture, const char *path) {
-    unsigned mode;
-    if (capture->status == 0 && read_content(capture, path, &mode))
-        put_file(capture, path, capture->content.bytes, capture->content.length, mode);
-}
-
-/* Of PATH only the lines that begin with one of NAMES (parted by blanks), or with WITHOUT all but those. */
-static void take_lines(struct capture *capture, const char *path, const char *as, const char *names,
-                       bool without) {
-    unsigned mode;
-    if (capture->status < 0 || !read_content(capture, path, &mode))
+static void put_entry(struct capture *capture, const char *path, const char *target) {
+    struct tar_entry entry = {.type = target ? TAR_LINK : TAR_FILE,
+                              .target = target,
+                              .mode = target ? 0777 : capture->mode,
+                              .size = target ? 0 : capture->length};
+    snprintf(entry.path, sizeof entry.path, "%s", path);
+    tar_put_entry(&capture->tar, &entry);
+    if (target)
         return;
-    struct text kept;
-    text_init(&kept, FILE_LIMIT + 1);
-    const char *at = capture->content.bytes, *end = at + capture->content.length;
-    while (at < end && capture->status == 0) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at)), *next = newline ? newline + 1 : end;
-        size_t word = 0;
-        bool named = false;
-        while (at + word < next && !strchr(": \t\n", at[word]))
-            word++;
-        for (const char *name = names; *name && !named; name += strcspn(name, " "), name += *name == ' ')
-            named = word > 0 && strcspn(name, " ") == word && strncmp(name, at, word) == 0;
-        if (named != without && text_append(&kept, at, (size_t)(next - at)) < 0)
-            capture->status = -ENOMEM;
-        at = next;
-    }
-    put_file(capture, as, kept.bytes, kept.length, mode);
-    text_clear(&kept);
+    tar_put_bytes(&capture->tar, capture->content, capture->length);
+    tar_put_padding(&capture->tar, capture->length);
 }
 
-/* PATH's own target; false if it is no link. */
-static bool read_link(struct capture *capture, const char *path, char *buffer, size_t size) {
+static void take_file(struct capture *capture, const char *path) {
+    if (read_content(capture, path))
+        put_entry(capture, path, NULL);
+}
+
+/* Whether the line AT begins with one of NAMES (separated by blanks) and a colon or a blank. */
+static bool is_named(const char *at, size_t length, const char *names) {
+    size_t word = 0;
+    while (word < length && !strchr(": \t\n", at[word]))
+        word++;
+    for (const char *name = names; *name; name += strcspn(name, " "), name += *name == ' ')
+        if (word > 0 && strcspn(name, " ") == word && strncmp(name, at, word) == 0)
+            return true;
+    return false;
+}
+
+/* Of PATH only the lines that begin with one of NAMES, or with WITHOUT all but those. */
+static void take_lines(struct capture *capture, const char *path, const char *names, bool without) {
+    if (!read_content(capture, path))
+        return;
+    char *to = capture->content, *end = capture->content + capture->length;
+    for (char *at = to, *next; at < end; at = next) {
+        char *newline = memchr(at, '\n', (size_t)(end - at));
+        next = newline ? newline + 1 : end;
+        size_t length = (size_t)(next - at);
+        if (is_named(at, length, names) == without)
+            continue;
+        memmove(to, at, length);
+        to += length;
+    }
+    capture->length = (size_t)(to - capture->content);
+    put_entry(capture, path, NULL);
+}
+
+/* The text of the link PATH; false if it is no link. */
+static bool read_link(struct capture *capture, const char *path, char buffer[static MACHINE_PATH_LIMIT]) {
     cleanup_close int link = machine_open_file(capture->machine, path, O_PATH | O_NOFOLLOW);
-    ssize_t length = link < 0 ? -1 : readlinkat(link, "", buffer, size - 1);
-    if (length <= 0)
-        return false;
-    buffer[length] = '\0';
-    return (size_t)length < size - 1;
+    ssize_t length = link < 0 ? -1 : readlinkat(link, "", buffer, MACHINE_PATH_LIMIT - 1);
+    buffer[length > 0 ? length : 0] = '\0';
+    return length > 0 && length < MACHINE_PATH_LIMIT - 1;
 }
 
-/* Where a link at PATH leads, from the root: "sys/class/hwmon/hwmon0" and "../../devices/x" give
- * "sys/devices/x". */
-static bool resolve(const char *path, const char *link, char *buffer, size_t size) {
-    if (link[0] == '/')
-        return (size_t)snprintf(buffer, size, "%s", link + 1) < size;
-    const char *slash = strrchr(path, '/');
-    size_t length = slash ? (size_t)(slash - path) : 0;
-    if (length >= size)
-        return false;
-    memcpy(buffer, path, length);
-    buffer[length] = '\0';
-    for (const char *part = link; *part; part += strspn(part, "/")) {
-        size_t part_length = strcspn(part, "/");
-        if (part_length == 2 && strncmp(part, "..", 2) == 0) {
-            char *last = strrchr(buffer, '/');
-            length = last ? (size_t)(last - buffer) : 0;
-        } else if (part_length != 1 || *part != '.') {
-            if (length + part_length + 2 > size)
-                return false;
-            length += (size_t)snprintf(buffer + length, size - length, "%s%.*s", length > 0 ? "/" : "",
-                                       (int)part_length, part);
-        }
-        buffer[length] = '\0';
-        part += part_length;
+/* Where LINK, in the folder FOLDER, leads: "sys/class/hwmon" and "../../devices/x" give "sys/devices/x". */
+static bool resolve(const char *folder, const char *link, char buffer[static MACHINE_PATH_LIMIT]) {
+    char path[MACHINE_PATH_LIMIT];
+    snprintf(path, sizeof path, "%s", link[0] == '/' ? "" : folder);
+    while (strncmp(link, "../", 3) == 0) {
+        char *slash = strrchr(path, '/');
+        path[slash ? slash - path : 0] = '\0';
+        link += 3;
     }
-    return length > 0;
+    link += strspn(link, "/");
+    return snprintf(buffer, MACHINE_PATH_LIMIT, "%s%s%s", path, *path ? "/" : "", link) < MACHINE_PATH_LIMIT;
 }
 
+/* ---- folders */
+
+/* PATTERNS end with NULL. */
 static bool matches(const char *name, const char *const *patterns) {
     for (; *patterns; patterns++)
         if (fnmatch(*patterns, name, 0) == 0)
@@ -229,22 +131,32 @@ static bool matches(const char *name, const char *const *patterns) {
     return false;
 }
 
-/* ---- folders */
-
 /* Links to what is not taken, and what is about devices and not about the machine. */
 static const char *const left_out[] = {
     "subsystem", "driver",       "firmware_node", "of_node",      "uevent",
     "hotplug",   "crash_notes*", "memory[0-9]*",  "autosuspend*", "runtime_*",
     "wakeup*",   "stat_refresh", "*serial*",      "*uuid*",       NULL};
 
-static void take_folder(struct capture *capture, const char *folder, const char *const *wanted, int depth);
+/* What is taken of a folder. The entries of a class are links to folders of devices: of these, the files that
+ * `names` has. */
+struct selection {
+    const char *folder;
+    int depth; /* of folders in it */
+    bool is_class;
+    const char *names[14]; /* patterns; none: all */
+};
 
-/* A link stays one. What is behind it is taken elsewhere, or is missing in the copy as well. */
-static void take_entry(struct capture *capture, const char *path, const char *const *wanted, int depth) {
-    char target[MACHINE_PATH_LIMIT];
+static void take_folder(struct capture *capture, const char *folder, const struct selection *selection,
+                        int depth);
+
+static void take_entry(struct capture *capture, const char *folder, const char *path,
+                       const struct selection *selection, int depth) {
+    char link[MACHINE_PATH_LIMIT], target[MACHINE_PATH_LIMIT];
     struct stat status;
-    if (read_link(capture, path, target, sizeof target)) {
-        put_link(capture, path, target);
+    if (read_link(capture, path, link)) {
+        put_entry(capture, path, link);
+        if (selection->is_class && depth > 0 && resolve(folder, link, target))
+            take_folder(capture, target, selection, 0);
         return;
     }
     cleanup_close int entry = machine_open_file(capture->machine, path, O_PATH | O_NOFOLLOW);
@@ -253,163 +165,108 @@ static void take_entry(struct capture *capture, const char *path, const char *co
     if (S_ISREG(status.st_mode))
         take_file(capture, path);
     else if (S_ISDIR(status.st_mode) && depth > 0)
-        take_folder(capture, path, wanted, depth - 1);
+        take_folder(capture, path, selection, depth - 1);
 }
 
-/* WANTED: patterns of the names that are taken; NULL for all. Folders are gone into whatever they are called.
- */
-static void take_folder(struct capture *capture, const char *folder, const char *const *wanted, int depth) {
+static void take_folder(struct capture *capture, const char *folder, const struct selection *selection,
+                        int depth) {
     cleanup(machine_names_clear) struct machine_names names = {0};
     if (machine_list(capture->machine, folder, "", &names) < 0)
         return;
-    for (size_t i = 0; i < names.count && capture->status == 0; i++) {
+    bool all = !selection->names[0] || (selection->is_class && depth > 0);
+    for (size_t i = 0; i < names.count && capture->tar.status == 0; i++) {
         char path[MACHINE_PATH_LIMIT];
-        if (snprintf(path, sizeof path, "%s/%s", folder, names.items[i]) >= (int)sizeof path ||
-            matches(names.items[i], left_out) || (wanted && !matches(names.items[i], wanted)))
-            continue;
-        take_entry(capture, path, wanted, depth);
+        if (snprintf(path, sizeof path, "%s/%s", folder, names.items[i]) < (int)sizeof path &&
+            !matches(names.items[i], left_out) && (all || matches(names.items[i], selection->names)))
+            take_entry(capture, folder, path, selection, depth);
     }
 }
 
-static bool is_taken(struct capture *capture, const char *target) {
-    for (size_t i = 0; i < capture->target_count; i++)
-        if (strcmp(capture->targets[i], target) == 0)
-            return true;
-    if (capture->target_count == TARGETS || !(capture->targets[capture->target_count] = strdup(target)))
-        return true;
-    capture->target_count++;
-    return false;
-}
+static const struct selection selections[] = {
+    {"sys/devices/system/cpu", DEPTH, false, {NULL}},
+    {"sys/devices/system/node", DEPTH, false, {NULL}},
+    {"sys/devices/system/edac/mc", DEPTH, false, {NULL}},
+    {"sys/devices/system/clocksource", DEPTH, false, {NULL}},
+    {"sys/kernel/mm/transparent_hugepage", DEPTH, false, {NULL}},
+    {"sys/kernel/mm/hugepages", DEPTH, false, {NULL}},
+    {"sys/module/intel_idle/parameters", DEPTH, false, {NULL}},
+    {"sys/module/processor/parameters", DEPTH, false, {NULL}},
+    {"sys/class/hwmon",
+     1,
+     true,
+     {"name", "device", "temp*_input", "temp*_label", "temp*_max", "temp*_crit", "power*_average",
+      "power*_input", "power*_label", "power*_average_interval", NULL}},
+    {"sys/class/thermal", 1, true, {"type", "temp", "policy", NULL}},
+    {"sys/class/powercap",
+     1,
+     true,
+     {"name", "enabled", "energy_uj", "max_energy_range_uj", "constraint_*", NULL}},
+    {"sys/class/dmi",
+     1,
+     true,
+     {"sys_vendor", "product_name", "product_version", "bios_vendor", "bios_version", "bios_date",
+      "bios_release", "board_vendor", "board_name", "board_version", "chassis_type", NULL}},
+    {"proc/sys/kernel",
+     0,
+     false,
+     {"hostname", "ostype", "osrelease", "version", "arch", "numa_balancing*", "sched_*",
+      "randomize_va_space", "*watchdog*", "perf_event_*", "timer_migration", "threads-max", NULL}},
+    {"proc/sys/vm", 0, false, {NULL}},
+};
 
-/* The entries of a class are links to devices; of those the files that WANTED names. */
-static void take_class(struct capture *capture, const char *folder, const char *const *wanted) {
-    cleanup(machine_names_clear) struct machine_names names = {0};
-    if (machine_list(capture->machine, folder, "", &names) < 0)
+/* The memory limits of this process's group and of those above it. Lines "ID:CONTROLLERS:GROUP"; version 2
+ * has one without controllers. */
+static void take_memory_limits(struct capture *capture) {
+    if (!read_content(capture, "proc/self/cgroup"))
         return;
-    for (size_t i = 0; i < names.count && capture->status == 0; i++) {
-        char path[MACHINE_PATH_LIMIT], link[MACHINE_PATH_LIMIT], target[MACHINE_PATH_LIMIT];
-        if (snprintf(path, sizeof path, "%s/%s", folder, names.items[i]) >= (int)sizeof path)
+    cleanup_free char *lines = strndup(capture->content, capture->length);
+    char *rest = lines, *line;
+    while ((line = strsep(&rest, "\n"))) {
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group || (controllers[1] != ':' && !strstr(controllers, "memory")))
             continue;
-        if (!read_link(capture, path, link, sizeof link)) {
-            take_folder(capture, path, wanted, 0);
-        } else if (resolve(path, link, target, sizeof target)) {
-            put_link(capture, path, link);
-            if (!is_taken(capture, target))
-                take_folder(capture, target, wanted, 0);
+        *group++ = '\0';
+        for (char *slash = group + strlen(group); slash; slash = strrchr(group, '/')) {
+            char path[MACHINE_PATH_LIMIT];
+            *slash = '\0';
+            int length = controllers[1] ? snprintf(path, sizeof path,
+                                                   "sys/fs/cgroup/memory%s/memory.limit_in_bytes", group)
+                                        : snprintf(path, sizeof path, "sys/fs/cgroup%s/memory.max", group);
+            if (length < (int)sizeof path)
+                take_file(capture, path);
         }
     }
 }
 
-/* ---- what is taken */
-
-static void take_sys(struct capture *capture) {
-    static const char *const folders[] = {
-        "sys/devices/system/cpu",
-        "sys/devices/system/node",
-        "sys/devices/system/edac/mc",
-        "sys/devices/system/clocksource",
-        "sys/kernel/mm/transparent_hugepage",
-        "sys/kernel/mm/hugepages",
-        "sys/module/intel_idle/parameters",
-        "sys/module/processor/parameters",
-    };
-    static const char *const sensors[] = {
-        "name",       "device",         "temp*_input",  "temp*_label",  "temp*_max",
-        "temp*_crit", "power*_average", "power*_input", "power*_label", "power*_average_interval",
-        NULL};
-    static const char *const zones[] = {"type", "temp", "policy", NULL};
-    static const char *const powers[] = {"name",         "enabled", "energy_uj", "max_energy_range_uj",
-                                         "constraint_*", NULL};
-    static const char *const board[] = {"sys_vendor",   "product_name",  "product_version", "bios_vendor",
-                                        "bios_version", "bios_date",     "bios_release",    "board_vendor",
-                                        "board_name",   "board_version", "chassis_type",    NULL};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        take_folder(capture, folders[i], NULL, DEPTH);
-    take_class(capture, "sys/class/hwmon", sensors);
-    take_class(capture, "sys/class/thermal", zones);
-    take_class(capture, "sys/class/powercap", powers);
-    take_class(capture, "sys/class/dmi", board);
-}
-
-static void take_proc(struct capture *capture) {
-    static const char *const files[] = {"proc/meminfo", "proc/stat", "proc/loadavg", "proc/version",
+static void take_all(struct capture *capture) {
+    /* Links of /proc to the folder of whoever looks are followed here: afterwards nobody is there any more.
+     */
+    static const char *const files[] = {"proc/meminfo",
+                                        "proc/stat",
+                                        "proc/loadavg",
+                                        "proc/version",
+                                        "proc/net/dev",
+                                        "proc/self/cgroup",
                                         "proc/sys/kernel/random/boot_id"};
-    static const char *const kernel[] = {
-        "hostname",   "ostype",          "osrelease",       "version",
-        "arch",       "numa_balancing*", "sched_*",         "randomize_va_space",
-        "*watchdog*", "perf_event_*",    "timer_migration", "threads-max",
-        NULL};
+    for (size_t i = 0; i < sizeof selections / sizeof *selections; i++)
+        take_folder(capture, selections[i].folder, &selections[i], selections[i].depth);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         take_file(capture, files[i]);
-    take_lines(capture, "proc/cpuinfo", "proc/cpuinfo", "Serial", true); /* of boards with ARM processors */
-    take_folder(capture, "proc/sys/kernel", kernel, 0);
-    take_folder(capture, "proc/sys/vm", NULL, 0);
-}
-
-/* /proc/net and /proc/self are links to the folder of whoever looks, who is not there any more when the copy
- * is looked at. */
-static void take_own(struct capture *capture) {
-    static const char own[] = "Cpus_allowed Cpus_allowed_list Mems_allowed Mems_allowed_list";
-    unsigned mode;
-    if (capture->status == 0 && read_content(capture, "proc/net/dev", &mode))
-        put_file(capture, "proc/net/dev", capture->content.bytes, capture->content.length, mode);
-    take_lines(capture, "proc/self/status", "proc/self/status", own, false);
-    take_file(capture, "proc/self/cgroup");
-}
-
-/* The limits of a group and of those above it. */
-static void take_limits(struct capture *capture, const char *mount, char *group, const char *file) {
-    for (;;) {
-        char path[MACHINE_PATH_LIMIT];
-        if (snprintf(path, sizeof path, "%s%s/%s", mount, group, file) < (int)sizeof path)
-            take_file(capture, path);
-        char *slash = strrchr(group, '/');
-        if (!slash)
-            return;
-        *slash = '\0';
-    }
-}
-
-/* Lines "ID:CONTROLLERS:GROUP"; version 2 has one without controllers. */
-static void take_memory_limits(struct capture *capture) {
-    unsigned mode;
-    if (capture->status < 0 || !read_content(capture, "proc/self/cgroup", &mode))
-        return;
-    cleanup_free char *lines = strndup(capture->content.bytes, capture->content.length);
-    char *rest = lines, *line;
-    while ((line = strsep(&rest, "\n"))) {
-        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group)
-            continue;
-        *group++ = '\0';
-        if (strcmp(group, "/") == 0)
-            group++;
-        if (controllers[1] == '\0')
-            take_limits(capture, "sys/fs/cgroup", group, "memory.max");
-        else if (strstr(controllers, "memory"))
-            take_limits(capture, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
-    }
+    take_lines(capture, "proc/cpuinfo", "Serial", true); /* of boards with ARM processors */
+    take_lines(capture, "proc/self/status", "Cpus_allowed Cpus_allowed_list Mems_allowed Mems_allowed_list",
+               false);
+    take_memory_limits(capture);
 }
 
 static int capture_all(const struct machine *machine) {
-    static const char end[2 * BLOCK];
-    struct capture capture = {.machine = machine, .now_s = clock_wall_ns() / 1000000000};
-    text_init(&capture.waiting, BUFFER + FILE_LIMIT + 2 * BLOCK);
-    text_init(&capture.content, FILE_LIMIT + 1);
-    capture.targets = calloc(TARGETS, sizeof *capture.targets);
-    capture.status = capture.targets ? 0 : -ENOMEM;
-    take_sys(&capture);
-    take_proc(&capture);
-    take_own(&capture);
-    take_memory_limits(&capture);
-    put_bytes(&capture, end, sizeof end);
-    flush(&capture);
-    for (size_t i = 0; i < capture.target_count; i++)
-        free(capture.targets[i]);
-    free(capture.targets);
-    text_clear(&capture.waiting);
-    text_clear(&capture.content);
-    return capture.status;
+    cleanup_free char *content = malloc(FILE_LIMIT);
+    struct capture capture = {.machine = machine, .content = content};
+    if (!content)
+        return -ENOMEM;
+    tar_begin(&capture.tar, 1, TOTAL_LIMIT);
+    capture.tar.time_s = clock_wall_ns() / 1000000000;
+    take_all(&capture);
+    return tar_end(&capture.tar);
 }
 
 int tool_capture(int count, char **arguments) {

@@ -1,5 +1,6 @@
 #include "engine/agent/files/sha256.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* FIPS 180-4, 4.2.2 and 5.3.3: the first 32 bits of the fractional parts of the cube roots of the first 64
@@ -92,4 +93,9 @@ void sha256_end(struct sha256 *hash, unsigned char digest[static SHA256_SIZE]) {
     sha256_add(hash, length, sizeof length);
     for (int i = 0; i < SHA256_SIZE; i++)
         digest[i] = (unsigned char)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256_to_hex(const unsigned char digest[static SHA256_SIZE], char hex[static 2 * SHA256_SIZE + 1]) {
+    for (int i = 0; i < SHA256_SIZE; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }

@@ -1,7 +1,7 @@
 #include "engine/agent/machine/run-directory.h"
 
-#include "engine/agent/files/beneath.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -108,9 +108,10 @@ int run_directory_remove(const struct run_directory *directory, struct failure *
     if (directory->parent < 0)
         return 0;
     (void)fchmod(directory->folder, S_IRWXU); /* if a program took rights away; else emptying will say so */
-    int r = beneath_remove_tree(directory->folder, ".", failure);
+    int r = file_empty_folder(directory->folder);
     if (r < 0)
-        return failure_prefix(failure, "the run directory '%s' stays", directory->name);
+        return failure_set(failure, r, "the run directory '%s' stays: cannot remove '.': %s", directory->name,
+                           strerror(-r));
     /* Moved away or replaced: then that name is not ours any more. AT_REMOVEDIR takes empty folders only. */
     if (is_named(directory->folder, directory->parent, directory->name) &&
         unlinkat(directory->parent, directory->name, AT_REMOVEDIR) < 0)

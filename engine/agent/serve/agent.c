@@ -40,12 +40,6 @@ static void on_settle(struct event_source *self, void *context) {
         event_loop_stop(agent->loop);
 }
 
-static void forget_files(struct agent *agent) {
-    transfer_clear(agent);
-    hashing_clear(agent);
-    listing_clear(agent);
-}
-
 void agent_leave(struct agent *agent, const char *sentence) {
     if (agent->state >= AGENT_LEAVING)
         return;
@@ -53,13 +47,12 @@ void agent_leave(struct agent *agent, const char *sentence) {
     if (sentence) {
         struct protocol_writer writer;
         agent_begin(agent, &writer, PROTOCOL_REFUSE);
-        protocol_put_refuse(&writer, sentence);
+        protocol_put_string(&writer, sentence, PROTOCOL_SENTENCE_LIMIT);
         agent_end(agent, &writer);
     }
     if (agent_is_attached(agent))
         event_source_set_events(agent->input_source, 0);
     event_source_set_timer(agent->lease, -1, 0);
-    forget_files(agent);
     command_end_all(agent);
     event_source_defer(agent->settle);
     if (agent->listener.on_leaving)
@@ -97,7 +90,7 @@ static void set_lease(struct agent *agent, int64_t lease_ns) {
 
 static int take_lease(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     uint64_t lease_ms;
-    int r = protocol_get_lease(frame, &lease_ms, failure);
+    int r = protocol_get_message(frame, &lease_ms, failure);
     if (r == 0)
         set_lease(agent, (int64_t)lease_ms * EVENT_MILLISECOND); /* below a year, so it fits */
     return r;
@@ -122,18 +115,6 @@ int agent_serve(struct agent *agent, const struct protocol_frame *frame, struct 
         return take_nothing(frame, failure);
     case PROTOCOL_INSPECT:
         return request_inspect(agent, frame, failure);
-    case PROTOCOL_READ_FILE:
-        return reading_begin(agent, frame, failure);
-    case PROTOCOL_WRITE_BEGIN:
-        return writing_begin(agent, frame, failure);
-    case PROTOCOL_WRITE_DATA:
-        return writing_data(agent, frame, failure);
-    case PROTOCOL_WRITE_END:
-        return writing_end(agent, frame, failure);
-    case PROTOCOL_MAKE_FOLDER:
-        return request_make_folder(agent, frame, failure);
-    case PROTOCOL_REMOVE_TREE:
-        return request_remove_tree(agent, frame, failure);
     case PROTOCOL_STATISTICS:
         return request_statistics(agent, frame, failure);
     case PROTOCOL_LEASE:
@@ -142,10 +123,6 @@ int agent_serve(struct agent *agent, const struct protocol_frame *frame, struct 
         return take_leave(agent, frame, failure);
     case PROTOCOL_CLOCK:
         return request_clock(agent, frame, failure);
-    case PROTOCOL_HASH_FILE:
-        return hashing_begin(agent, frame, failure);
-    case PROTOCOL_LIST_TREE:
-        return listing_begin(agent, frame, failure);
     case PROTOCOL_RUN:
         return command_run(agent, frame, failure);
     case PROTOCOL_INPUT:
@@ -165,9 +142,6 @@ static void on_work(struct event_source *self, void *context) {
     struct agent *agent = context;
     agent->held_back = false;
     command_continue_all(agent);
-    reading_continue(agent);
-    hashing_continue(agent);
-    listing_continue(agent);
 }
 
 static void on_orphan(struct event_source *self, const struct event_child_exit *exit, void *context) {
@@ -207,7 +181,6 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
     *agent = (struct agent){.loop = loop,
                             .session = options->session,
                             .listener = options->listener,
-                            .write_anywhere = options->write_anywhere,
                             .directory = options->directory,
                             .machine = {.root = -1},
                             .null = -1,
@@ -246,7 +219,6 @@ int agent_run(struct agent *agent, struct failure *failure) {
 void agent_clear(struct agent *agent) {
     /* First of all the link, which names the sources that go after it. */
     agent_detach(agent);
-    forget_files(agent);
     command_clear_all(agent);
     event_source_remove(agent->flush);
     event_source_remove(agent->idle);

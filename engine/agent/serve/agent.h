@@ -8,8 +8,8 @@
  * The end: LEAVE, a lease that has run out, SIGTERM, REFUSE; for session 0 also the end of the stream.
  *
  * agent.c has the life and hands messages on; link.c has frames in and out, and links that are attached anew;
- * request.c answers those that need no state; transfer.c moves files, hash.c and tree.c look at them;
- * command.c runs programs.
+ * request.c answers requests; command.c runs programs, among them the agent's own tools (tool.h), which move
+ * files.
  */
 #ifndef ASSAY_SERVE_AGENT_H
 #define ASSAY_SERVE_AGENT_H
@@ -41,7 +41,6 @@ struct agent_options {
     const char *root;    /* what stands for "/" when files of the machine are read; NULL: "/" */
     bool leave_controls; /* what an agent that is gone has left changed */
     uint64_t session;    /* 0: it leaves when its link ends */
-    bool write_anywhere; /* absolute paths may be written to */
     struct agent_listener listener;
 };
 
@@ -50,10 +49,6 @@ struct agent_options {
 #define AGENT_IDLE_NS (20 * EVENT_MILLISECOND)
 
 struct command;
-struct hashing;
-struct listing;
-struct reading;
-struct writing;
 
 struct agent {
     struct event_loop *loop;
@@ -62,7 +57,6 @@ struct agent {
     struct agent_listener listener;
     int directory, null; /* descriptors: the run directory, /dev/null */
     struct machine machine;
-    bool write_anywhere;
 
     int input, output; /* the link's; -1: there is none */
     struct event_source *input_source, *output_source;
@@ -78,16 +72,12 @@ struct agent {
     struct event_source *flush;  /* deferred: give the stream what is in the outbox */
     bool about_to_flush;         /* and so need not defer it */
     struct event_source *idle;   /* timer: the same, for what is not urgent */
-    struct event_source *work;   /* deferred: go on with files, and with output that the window held back */
+    struct event_source *work;   /* deferred: go on with output that the window held back */
     struct event_source *settle; /* deferred: look at the commands whose first process has ended */
     bool held_back;              /* somebody wants to send data and the window is full */
     struct command *commands;
     unsigned command_count;
-    size_t pipe_bytes; /* capacity given to pipes so far */
-    struct reading *readings;
-    struct writing *writings;
-    struct hashing *hashings;
-    struct listing *listings;
+    size_t pipe_bytes;            /* capacity given to pipes so far */
     uint64_t wakeups;             /* turns of the loop */
     char note[FAILURE_TEXT_SIZE]; /* what it found to do before it served; "" for nothing */
 };
@@ -127,41 +117,15 @@ void agent_end(struct agent *agent, struct protocol_writer *writer);
 /* The same for a frame that nobody waits for: it goes with the next one that somebody does wait for, or
  * AGENT_IDLE_NS later. */
 void agent_end_idly(struct agent *agent, struct protocol_writer *writer);
-void agent_send_done(struct agent *agent, uint32_t request);
 /* ERROR or FAILED, from what FAILURE says. */
 void agent_send_error(struct agent *agent, enum protocol_type type, uint32_t number,
                       const struct failure *failure);
 /* May data be added to the outbox? If not, `work` will come round when it may. */
 bool agent_may_send(struct agent *agent);
-/* The same for what can be read later as well as now: not while there is no link. */
-bool agent_may_send_file(struct agent *agent);
 
 /* request.c; each answers by itself. A negative return is a malformed message. */
 int request_inspect(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-int request_make_folder(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-int request_remove_tree(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
 int request_statistics(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
 int request_clock(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-
-/* transfer.c */
-int reading_begin(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-int writing_begin(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-int writing_data(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-int writing_end(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-/* The file of a request, or a negative errno: beneath the run directory, or anywhere; a regular file of at
- * most request->size bytes. */
-int reading_open(struct agent *agent, const struct protocol_path_request *request, struct failure *failure);
-/* Goes on with the files being read, as far as the window allows. */
-void reading_continue(struct agent *agent);
-/* Forgets the files being read, and removes what is half written. */
-void transfer_clear(struct agent *agent);
-
-/* hash.c and tree.c; each goes on a little, and puts off the rest */
-int hashing_begin(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-void hashing_continue(struct agent *agent);
-void hashing_clear(struct agent *agent);
-int listing_begin(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-void listing_continue(struct agent *agent);
-void listing_clear(struct agent *agent);
 
 #endif

@@ -19,7 +19,7 @@ enum {
     READ_SIZE = 64 << 10,
     USUAL_CAPACITY = 64 << 10, /* of a pipe as the kernel makes it */
     KEEP_CAPACITY = 64 << 10,  /* an empty queue with more memory than this gives it back */
-    MOST_HASTE = 6,            /* 64 ticks in the time of one */
+    TICK_SHIFT_MAX = 6,        /* 64 ticks in the time of one */
 };
 
 #define SHORTEST_TICK EVENT_MILLISECOND
@@ -47,7 +47,7 @@ static void on_tick(struct event_source *self, void *context);
 
 /* Ticks are counted on the clock, not from now, so that those of all commands coincide. */
 static void arm_tick(struct command *command) {
-    int64_t interval = command->coalesce_ns >> command->haste;
+    int64_t interval = command->coalesce_ns >> command->tick_shift;
     if (interval < SHORTEST_TICK)
         interval = SHORTEST_TICK;
     if (!event_source_timer_is_armed(command->tick))
@@ -60,10 +60,10 @@ static size_t filling(size_t bytes, size_t capacity) {
 }
 
 static void adapt(struct command *command, size_t fullest) {
-    if (fullest >= 8 && command->haste < MOST_HASTE)
-        command->haste++;
-    else if (fullest < 1 && command->haste > 0)
-        command->haste--;
+    if (fullest >= 8 && command->tick_shift < TICK_SHIFT_MAX)
+        command->tick_shift++;
+    else if (fullest < 1 && command->tick_shift > 0)
+        command->tick_shift--;
 }
 
 /* ---- stdout and stderr */
@@ -85,7 +85,7 @@ static ssize_t pass_on(struct command_output *output) {
     uint64_t left = output->limit ? output->limit - output->passed : UINT64_MAX;
     struct protocol_writer writer;
     agent_begin(agent, &writer, PROTOCOL_OUTPUT);
-    protocol_put_number(&writer, output->command->number);
+    protocol_put_u32(&writer, output->command->number);
     protocol_put_u8(&writer, output->stream);
     char *space = protocol_put_space(&writer, READ_SIZE);
     if (!space) {
@@ -203,7 +203,7 @@ static void grant(struct command *command) {
         return;
     struct protocol_writer writer;
     agent_begin(command->agent, &writer, PROTOCOL_CREDIT);
-    protocol_put_amount(&writer, &(struct protocol_amount){command->number, allowed});
+    protocol_put_message(&writer, &(struct protocol_amount){command->number, allowed});
     agent_end(command->agent, &writer);
 }
 

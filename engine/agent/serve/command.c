@@ -73,7 +73,7 @@ static void finish(struct command *command) {
     exited->input_bytes = command->input.written;
     struct protocol_writer writer;
     agent_begin(command->agent, &writer, PROTOCOL_EXITED);
-    protocol_put_exited(&writer, exited);
+    protocol_put_message(&writer, exited);
     agent_end(command->agent, &writer);
     command_free(command);
 }
@@ -158,7 +158,7 @@ static void on_timeout(struct event_source *self, void *context) {
 static void tell_started(struct command *command, const struct spawned *spawned) {
     struct protocol_writer writer;
     agent_begin(command->agent, &writer, PROTOCOL_STARTED);
-    protocol_put_started(&writer, &(struct protocol_started){.command = command->number,
+    protocol_put_message(&writer, &(struct protocol_started){.command = command->number,
                                                              .pid = (uint32_t)spawned->pid,
                                                              .wall_ns = spawned->wall_ns,
                                                              .monotonic_ns = spawned->monotonic_ns,
@@ -254,7 +254,7 @@ static void start(struct agent *agent, struct command *command, const struct pro
 
 int command_run(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     struct protocol_run run;
-    int r = protocol_get_run(frame, &run, failure);
+    int r = protocol_get_message(frame, &run, failure);
     if (r < 0)
         return r;
     struct command *command = NULL;
@@ -275,7 +275,7 @@ int command_run(struct agent *agent, const struct protocol_frame *frame, struct 
 
 int command_input(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     struct protocol_data data;
-    int r = protocol_get_data(frame, &data, failure);
+    int r = protocol_get_message(frame, &data, failure);
     if (r < 0)
         return r;
     struct command *command = find(agent, data.number);
@@ -290,7 +290,7 @@ int command_input(struct agent *agent, const struct protocol_frame *frame, struc
 
 int command_input_end(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     uint32_t number;
-    int r = protocol_get_number(frame, &number, failure);
+    int r = protocol_get_message(frame, &number, failure);
     if (r < 0)
         return r;
     struct command *command = find(agent, number);
@@ -301,7 +301,7 @@ int command_input_end(struct agent *agent, const struct protocol_frame *frame, s
 
 int command_kill(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     struct protocol_amount amount;
-    int r = protocol_get_amount(frame, &amount, failure);
+    int r = protocol_get_message(frame, &amount, failure);
     if (r < 0)
         return r;
     struct command *command = find(agent, amount.command);

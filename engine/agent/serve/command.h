@@ -58,7 +58,7 @@ struct command {
     struct event_source *child_source;
     struct event_source *timeout, *killer, *tick; /* timers */
     int64_t grace_ns, coalesce_ns;
-    unsigned haste; /* the tick's interval is coalesce_ns >> haste */
+    unsigned tick_shift; /* the tick's interval is coalesce_ns >> tick_shift */
     bool terminated, killed, timed_out, left_others;
     struct protocol_exited exited;
     struct command_input input;

@@ -50,18 +50,11 @@ void agent_end_idly(struct agent *agent, struct protocol_writer *writer) {
         event_source_set_timer(agent->idle, AGENT_IDLE_NS, 0);
 }
 
-void agent_send_done(struct agent *agent, uint32_t request) {
-    struct protocol_writer writer;
-    agent_begin(agent, &writer, PROTOCOL_DONE);
-    protocol_put_number(&writer, request);
-    agent_end(agent, &writer);
-}
-
 void agent_send_error(struct agent *agent, enum protocol_type type, uint32_t number,
                       const struct failure *failure) {
     struct protocol_writer writer;
     agent_begin(agent, &writer, type);
-    protocol_put_error(&writer, &(struct protocol_error){number, failure->code, failure->text});
+    protocol_put_message(&writer, &(struct protocol_error){number, failure->code, failure->text});
     agent_end(agent, &writer);
 }
 
@@ -85,10 +78,6 @@ bool agent_may_send(struct agent *agent) {
     if (!may)
         agent->held_back = true;
     return may;
-}
-
-bool agent_may_send_file(struct agent *agent) {
-    return agent->greeted && agent_may_send(agent); /* a greeting brings `work` round */
 }
 
 /* The stream has ended, or nobody reads it any more. */
@@ -181,7 +170,7 @@ static void reject(struct agent *agent, const char *sentence) {
     if (sentence) {
         struct protocol_writer writer;
         agent_begin(agent, &writer, PROTOCOL_REFUSE);
-        protocol_put_refuse(&writer, sentence);
+        protocol_put_string(&writer, sentence, PROTOCOL_SENTENCE_LIMIT);
         agent_end(agent, &writer);
     }
     agent_flush(agent); /* all at once, for the stream has taken nothing but a few bytes yet */
@@ -215,7 +204,7 @@ static int greet(struct agent *agent, const struct protocol_frame *frame, struct
     if (frame->type != PROTOCOL_HELLO)
         return failure_set(failure, -EPROTO, "a %s message came before HELLO",
                            protocol_type_name(frame->type));
-    int r = protocol_get_hello(frame, &hello, failure);
+    int r = protocol_get_message(frame, &hello, failure);
     if (r == 0)
         r = check_hello(agent, frame, &hello, failure);
     if (r < 0)
@@ -232,7 +221,7 @@ static int greet(struct agent *agent, const struct protocol_frame *frame, struct
     memcpy(ours.sha256, program_sha256(), sizeof ours.sha256);
     struct protocol_writer writer;
     agent_begin(agent, &writer, PROTOCOL_HELLO);
-    protocol_put_hello(&writer, &ours);
+    protocol_put_message(&writer, &ours);
     agent_end(agent, &writer);
     r = outbox_resume(&agent->outbox, frame->acknowledged, failure);
     if (r < 0) {

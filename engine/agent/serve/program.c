@@ -45,8 +45,7 @@ int program_check_name(const char *path, struct failure *failure) {
     if (strlen(name) != PREFIX + HEX || strncmp(name, prefix, PREFIX) != 0 ||
         memcmp(program_sha256(), unknown, sizeof unknown) == 0)
         return 0;
-    for (int i = 0; i < SHA256_SIZE; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    sha256_to_hex(digest, hex);
     return strcmp(name + PREFIX, hex) == 0
                ? 0
                : failure_set(failure, -EBADMSG, "'%.256s' is damaged: its SHA-256 is %s", path, hex);

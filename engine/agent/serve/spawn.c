@@ -1,6 +1,6 @@
 #include "engine/agent/serve/spawn.h"
 
-#include "engine/agent/files/beneath.h"
+#include "engine/agent/files/path.h"
 #include "engine/agent/machine/pu-set.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -284,7 +284,7 @@ static int open_folder(const struct protocol_run *run, const struct spawn_folder
                        struct child *child, struct failure *failure) {
     if (strcmp(run->folder, ".") == 0)
         return 0;
-    child->folder = beneath_open(folders->directory, run->folder, O_RDONLY | O_DIRECTORY, 0, failure);
+    child->folder = path_open(folders->directory, -1, run->folder, O_RDONLY | O_DIRECTORY, failure);
     if (child->folder >= 0)
         return 0;
     failure_prefix(failure, "cannot run '%.64s'", run->arguments[0]);

@@ -34,5 +34,8 @@ tool_function tool_job;    /* --job: what a node does for programs that run on s
 tool_function tool_launch; /* --launch: ssh's stand-in for MPI libraries */
 /* engine/agent/ */
 tool_function tool_capture; /* --capture: the machine's files as a tar */
+/* engine/agent/files/ */
+tool_function tool_pack;   /* --pack PATH...: files and folders as a tar on stdout */
+tool_function tool_unpack; /* --unpack DIR: a tar on stdin becomes files and folders */
 
 #endif

@@ -1,241 +1,261 @@
-/* protocol.h, second half: the payloads of requests, commands and their answers. */
+/* The messages, described field by field, and one encoder and decoder for all of them. */
 #include "engine/agent/wire/protocol.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- requests */
+/* A letter a field, in the order of the payload, which is also that of the members of the struct:
+ *
+ *     b i q     u8, u32 and i32, u64 and i64
+ *     m         the magic number, of which there is no member
+ *     v         u16: the version; of another version's message nothing else is read
+ *     n p s     string: const char *, of a name, a path, a sentence
+ *     d         the 32 bytes of a SHA-256
+ *     r         all bytes to the end: const char * and size_t
+ *     a e u     u32 count, then strings (arguments, environment) or u32s (PUs): an array and u32
+ *     -         a u8 that is in the struct only
+ */
+static const struct message {
+    enum protocol_type type;
+    const char *name, *fields;
+} messages[] = {
+    {PROTOCOL_HELLO, "HELLO", "mvqqiinnd"},
+    {PROTOCOL_REFUSE, "REFUSE", "s"},
+    {PROTOCOL_ACK, "ACK", ""},
+    {PROTOCOL_INSPECT, "INSPECT", "i"},
+    {PROTOCOL_STATISTICS, "STATISTICS", "i"},
+    {PROTOCOL_LEASE, "LEASE", "q"},
+    {PROTOCOL_LEAVE, "LEAVE", ""},
+    {PROTOCOL_CLOCK, "CLOCK", "i"},
+    {PROTOCOL_RUN, "RUN", "ibbbiiqqqpaeu"},
+    {PROTOCOL_INPUT, "INPUT", "i-r"},
+    {PROTOCOL_INPUT_END, "INPUT_END", "i"},
+    {PROTOCOL_KILL, "KILL", "iq"},
+    {PROTOCOL_FACTS, "FACTS", "i-r"},
+    {PROTOCOL_ERROR, "ERROR", "iis"},
+    {PROTOCOL_STATISTICS_REPLY, "STATISTICS_REPLY", "iqqqqqqqqqi"},
+    {PROTOCOL_CLOCK_REPLY, "CLOCK_REPLY", "iqq"},
+    {PROTOCOL_STARTED, "STARTED", "iiqqq"},
+    {PROTOCOL_FAILED, "FAILED", "iis"},
+    {PROTOCOL_OUTPUT, "OUTPUT", "ibr"},
+    {PROTOCOL_CREDIT, "CREDIT", "iq"},
+    {PROTOCOL_EXITED, "EXITED", "iiiqqqqqqqq"},
+};
 
-void protocol_put_number(struct protocol_writer *writer, uint32_t number) {
-    protocol_put_u32(writer, number);
+static const struct message *find(unsigned type) {
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+        if (messages[i].type == type)
+            return &messages[i];
+    return NULL;
 }
 
-int protocol_get_number(const struct protocol_frame *frame, uint32_t *ret, struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    uint32_t number = protocol_get_u32(&reader);
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = number;
-    return r;
+const char *protocol_type_name(unsigned type) {
+    const struct message *message = find(type);
+    return message ? message->name : NULL;
 }
 
-void protocol_put_lease(struct protocol_writer *writer, uint64_t lease_ms) {
-    protocol_put_u64(writer, lease_ms);
+/* ---- members */
+
+/* As everywhere but on 32-bit x86. */
+_Static_assert(offsetof(struct protocol_exited, wall_ns) == 16, "numbers are aligned to their size");
+
+/* Where the member of SIZE bytes is, as the compiler lays it out; *OFFSET is then behind it. */
+static void *member(void *message, size_t *offset, size_t size) {
+    size_t start = (*offset + size - 1) / size * size;
+    *offset = start + size;
+    return (char *)message + start;
 }
 
-int protocol_get_lease(const struct protocol_frame *frame, uint64_t *ret, struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    uint64_t lease_ms = protocol_get_u64(&reader);
-    if (lease_ms > PROTOCOL_LEASE_LIMIT_MS && !reader.wrong)
-        reader.wrong = "its lease is longer than a year";
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = lease_ms;
-    return r;
+static size_t string_limit(char field) {
+    return field == 'n' ? PROTOCOL_NAME_LIMIT : field == 'p' ? PROTOCOL_PATH_LIMIT : PROTOCOL_SENTENCE_LIMIT;
 }
 
-void protocol_put_clock(struct protocol_writer *writer, const struct protocol_clock *clock) {
-    protocol_put_u32(writer, clock->request);
-    protocol_put_u64(writer, (uint64_t)clock->wall_ns);
-    protocol_put_u64(writer, (uint64_t)clock->monotonic_ns);
+/* Elements of an array. */
+static uint32_t count_limit(char field) {
+    return field == 'a'   ? PROTOCOL_ARGUMENT_LIMIT
+           : field == 'e' ? PROTOCOL_ENVIRONMENT_LIMIT
+                          : PROTOCOL_PU_LIMIT;
 }
 
-int protocol_get_clock(const struct protocol_frame *frame, struct protocol_clock *ret,
-                       struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_clock clock;
-    clock.request = protocol_get_u32(&reader);
-    clock.wall_ns = (int64_t)protocol_get_u64(&reader);
-    clock.monotonic_ns = (int64_t)protocol_get_u64(&reader);
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = clock;
-    return r;
+/* ---- encoding */
+
+static void put_array(struct protocol_writer *writer, char field, const void *array, uint32_t count) {
+    protocol_put_u32(writer, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (field == 'u')
+            protocol_put_u32(writer, ((const uint32_t *)array)[i]);
+        else
+            protocol_put_string(writer, ((const char *const *)array)[i], PROTOCOL_PAYLOAD_LIMIT);
 }
 
-void protocol_put_hash(struct protocol_writer *writer, const struct protocol_hash *hash) {
-    protocol_put_u32(writer, hash->request);
-    protocol_put_u64(writer, hash->size);
-    protocol_put_bytes(writer, hash->digest, sizeof hash->digest);
-}
-
-int protocol_get_hash(const struct protocol_frame *frame, struct protocol_hash *ret,
-                      struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_hash hash = {0};
-    hash.request = protocol_get_u32(&reader);
-    hash.size = protocol_get_u64(&reader);
-    const char *digest = protocol_get_bytes(&reader, sizeof hash.digest);
-    if (digest)
-        memcpy(hash.digest, digest, sizeof hash.digest);
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = hash;
-    return r;
-}
-
-void protocol_put_path_request(struct protocol_writer *writer, const struct protocol_path_request *request) {
-    protocol_put_u32(writer, request->request);
-    protocol_put_u32(writer, request->mode);
-    protocol_put_u64(writer, request->size);
-    protocol_put_string(writer, request->path, PROTOCOL_PATH_LIMIT);
-}
-
-int protocol_get_path_request(const struct protocol_frame *frame, struct protocol_path_request *ret,
-                              struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_path_request request;
-    request.request = protocol_get_u32(&reader);
-    request.mode = protocol_get_u32(&reader);
-    request.size = protocol_get_u64(&reader);
-    request.path = protocol_get_string(&reader, PROTOCOL_PATH_LIMIT);
-    if (request.mode > 0777 && !reader.wrong)
-        reader.wrong = "its mode has more than permission bits";
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = request;
-    return r;
-}
-
-int protocol_get_data(const struct protocol_frame *frame, struct protocol_data *ret,
-                      struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_data data = {0};
-    data.number = protocol_get_u32(&reader);
-    if (frame->type == PROTOCOL_OUTPUT) {
-        data.stream = protocol_get_u8(&reader);
-        if ((data.stream < 1 || data.stream > 2) && !reader.wrong)
-            reader.wrong = "its stream is neither 1 nor 2";
+static void put_field(struct protocol_writer *writer, char field, void *message, size_t *offset) {
+    const char *bytes;
+    switch (field) {
+    case 'm':
+        protocol_put_u32(writer, PROTOCOL_MAGIC);
+        break;
+    case 'b':
+        protocol_put_u8(writer, *(uint8_t *)member(message, offset, sizeof(uint8_t)));
+        break;
+    case 'v':
+        protocol_put_u16(writer, *(uint16_t *)member(message, offset, sizeof(uint16_t)));
+        break;
+    case 'i':
+        protocol_put_u32(writer, *(uint32_t *)member(message, offset, sizeof(uint32_t)));
+        break;
+    case 'q':
+        protocol_put_u64(writer, *(uint64_t *)member(message, offset, sizeof(uint64_t)));
+        break;
+    case '-':
+        *offset += 1;
+        break;
+    case 'd':
+        protocol_put_bytes(writer, (char *)message + *offset, PROTOCOL_HASH_SIZE);
+        *offset += PROTOCOL_HASH_SIZE;
+        break;
+    case 'r':
+        bytes = *(const char **)member(message, offset, sizeof(char *));
+        protocol_put_bytes(writer, bytes, *(size_t *)member(message, offset, sizeof(size_t)));
+        break;
+    case 'a':
+    case 'e':
+    case 'u':
+        bytes = *(const char **)member(message, offset, sizeof(char *));
+        put_array(writer, field, bytes, *(uint32_t *)member(message, offset, sizeof(uint32_t)));
+        break;
+    default:
+        protocol_put_string(writer, *(const char **)member(message, offset, sizeof(char *)),
+                            string_limit(field));
     }
-    data.bytes = protocol_get_rest(&reader, &data.length);
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = data;
-    return r;
 }
 
-void protocol_put_error(struct protocol_writer *writer, const struct protocol_error *error) {
-    protocol_put_u32(writer, error->number);
-    protocol_put_u32(writer, (uint32_t)error->code);
-    protocol_put_string(writer, error->sentence, PROTOCOL_SENTENCE_LIMIT);
+void protocol_put_message(struct protocol_writer *writer, const void *message) {
+    size_t offset = 0;
+    for (const char *field = find(writer->type)->fields; *field; field++)
+        put_field(writer, *field, (void *)message, &offset);
 }
 
-int protocol_get_error(const struct protocol_frame *frame, struct protocol_error *ret,
-                       struct failure *failure) {
+/* ---- decoding */
+
+/* The limit is checked before the array is allocated, and an element takes four bytes at least, so a short
+ * message cannot ask for much memory. */
+static void *get_array(struct protocol_reader *reader, char field, uint32_t *ret_count) {
+    uint32_t count = protocol_get_u32(reader);
+    if (count > count_limit(field) || count > (size_t)(reader->end - reader->at) / 4) {
+        if (!reader->wrong)
+            reader->wrong = field == 'u' ? "it has too many PUs" : "it has too many strings";
+        return NULL;
+    }
+    void *array = calloc((size_t)count + 1, sizeof(char *));
+    for (uint32_t i = 0; array && i < count; i++)
+        if (field == 'u')
+            ((uint32_t *)array)[i] = protocol_get_u32(reader);
+        else
+            ((const char **)array)[i] = protocol_get_string(reader, PROTOCOL_PAYLOAD_LIMIT);
+    if (array)
+        *ret_count = count;
+    return array;
+}
+
+static void get_field(struct protocol_reader *reader, char field, void *message, size_t *offset) {
+    const char *bytes;
+    void **array;
+    size_t length;
+    switch (field) {
+    case 'm':
+        if (protocol_get_u32(reader) != PROTOCOL_MAGIC && !reader->wrong)
+            reader->wrong = "it does not begin with the magic number";
+        break;
+    case 'b':
+        *(uint8_t *)member(message, offset, sizeof(uint8_t)) = protocol_get_u8(reader);
+        break;
+    case 'v':
+        *(uint16_t *)member(message, offset, sizeof(uint16_t)) = protocol_get_u16(reader);
+        break;
+    case 'i':
+        *(uint32_t *)member(message, offset, sizeof(uint32_t)) = protocol_get_u32(reader);
+        break;
+    case 'q':
+        *(uint64_t *)member(message, offset, sizeof(uint64_t)) = protocol_get_u64(reader);
+        break;
+    case '-':
+        ((uint8_t *)message)[(*offset)++] = 0;
+        break;
+    case 'd':
+        if ((bytes = protocol_get_bytes(reader, PROTOCOL_HASH_SIZE)))
+            memcpy((char *)message + *offset, bytes, PROTOCOL_HASH_SIZE);
+        *offset += PROTOCOL_HASH_SIZE;
+        break;
+    case 'r':
+        *(const char **)member(message, offset, sizeof(char *)) = protocol_get_rest(reader, &length);
+        *(size_t *)member(message, offset, sizeof(size_t)) = length;
+        break;
+    case 'a':
+    case 'e':
+    case 'u':
+        array = member(message, offset, sizeof(void *));
+        *array = get_array(reader, field, member(message, offset, sizeof(uint32_t)));
+        break;
+    default:
+        *(const char **)member(message, offset, sizeof(char *)) =
+            protocol_get_string(reader, string_limit(field));
+    }
+}
+
+/* What its fields may not say; NULL: all is well. */
+static const char *check_content(enum protocol_type type, const void *message) {
+    const struct protocol_error *error = message;
+    const struct protocol_amount *amount = message;
+    const struct protocol_exited *exited = message;
+    const struct protocol_data *data = message;
+    switch (type) {
+    case PROTOCOL_LEASE:
+        return *(const uint64_t *)message > PROTOCOL_LEASE_LIMIT_MS ? "its lease is longer than a year"
+                                                                    : NULL;
+    case PROTOCOL_OUTPUT:
+        return data->stream < 1 || data->stream > 2 ? "its stream is neither 1 nor 2" : NULL;
+    case PROTOCOL_ERROR:
+    case PROTOCOL_FAILED:
+        return error->code >= 0 || error->code < -4095 ? "its code is not a negative errno" : NULL;
+    case PROTOCOL_KILL:
+        return amount->amount < 1 || amount->amount > 64 ? "its signal is not one of 1 to 64" : NULL;
+    case PROTOCOL_EXITED:
+        return exited->flags & ~(uint32_t)PROTOCOL_EXIT_FLAGS || exited->code > 255
+                   ? "its status or flags do not exist"
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static int check_run_memory(const struct protocol_run *run, struct failure *failure) {
+    return run->arguments && run->environment && run->pus ? 0 : failure_memory(failure);
+}
+
+int protocol_get_message(const struct protocol_frame *frame, void *ret, struct failure *failure) {
     struct protocol_reader reader;
+    struct protocol_run *run = frame->type == PROTOCOL_RUN ? ret : NULL;
+    size_t offset = 0;
+    if (run)
+        *run = (struct protocol_run){0};
     protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_error error;
-    error.number = protocol_get_u32(&reader);
-    error.code = (int32_t)protocol_get_u32(&reader);
-    error.sentence = protocol_get_string(&reader, PROTOCOL_SENTENCE_LIMIT);
-    if ((error.code >= 0 || error.code < -4095) && !reader.wrong)
-        reader.wrong = "its code is not a negative errno";
+    for (const char *field = find(frame->type)->fields; *field; field++) {
+        get_field(&reader, *field, ret, &offset);
+        if (*field == 'v' && !reader.wrong && *(const uint16_t *)ret != PROTOCOL_VERSION)
+            return 0;
+    }
+    if (!reader.wrong)
+        reader.wrong = check_content(frame->type, ret);
     int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = error;
-    return r;
-}
-
-void protocol_put_statistics(struct protocol_writer *writer, const struct protocol_statistics *statistics) {
-    protocol_put_u32(writer, statistics->request);
-    protocol_put_u64(writer, (uint64_t)statistics->user_us);
-    protocol_put_u64(writer, (uint64_t)statistics->system_us);
-    protocol_put_u64(writer, statistics->rss_bytes);
-    protocol_put_u64(writer, statistics->rss_peak_bytes);
-    protocol_put_u64(writer, statistics->frames_received);
-    protocol_put_u64(writer, statistics->frames_sent);
-    protocol_put_u64(writer, statistics->bytes_received);
-    protocol_put_u64(writer, statistics->bytes_sent);
-    protocol_put_u64(writer, statistics->wakeups);
-    protocol_put_u32(writer, statistics->commands);
-}
-
-int protocol_get_statistics(const struct protocol_frame *frame, struct protocol_statistics *ret,
-                            struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_statistics statistics;
-    statistics.request = protocol_get_u32(&reader);
-    statistics.user_us = (int64_t)protocol_get_u64(&reader);
-    statistics.system_us = (int64_t)protocol_get_u64(&reader);
-    statistics.rss_bytes = protocol_get_u64(&reader);
-    statistics.rss_peak_bytes = protocol_get_u64(&reader);
-    statistics.frames_received = protocol_get_u64(&reader);
-    statistics.frames_sent = protocol_get_u64(&reader);
-    statistics.bytes_received = protocol_get_u64(&reader);
-    statistics.bytes_sent = protocol_get_u64(&reader);
-    statistics.wakeups = protocol_get_u64(&reader);
-    statistics.commands = protocol_get_u32(&reader);
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = statistics;
+    if (r == 0 && run)
+        r = check_run_memory(run, failure);
+    if (r < 0 && run)
+        protocol_run_clear(run);
     return r;
 }
 
 /* ---- RUN */
-
-static void put_strings(struct protocol_writer *writer, const char *const *strings, uint32_t count) {
-    protocol_put_u32(writer, count);
-    for (uint32_t i = 0; i < count; i++)
-        protocol_put_string(writer, strings[i], PROTOCOL_PAYLOAD_LIMIT);
-}
-
-void protocol_put_run(struct protocol_writer *writer, const struct protocol_run *run) {
-    protocol_put_u32(writer, run->command);
-    protocol_put_u8(writer, run->input);
-    protocol_put_u8(writer, run->output);
-    protocol_put_u8(writer, run->error);
-    protocol_put_u32(writer, run->grace_ms);
-    protocol_put_u32(writer, run->coalesce_ms);
-    protocol_put_u64(writer, run->timeout_ms);
-    protocol_put_u64(writer, run->output_limit);
-    protocol_put_u64(writer, run->error_limit);
-    protocol_put_string(writer, run->folder, PROTOCOL_PATH_LIMIT);
-    put_strings(writer, run->arguments, run->argument_count);
-    put_strings(writer, run->environment, run->environment_count);
-    protocol_put_u32(writer, run->pu_count);
-    for (uint32_t i = 0; i < run->pu_count; i++)
-        protocol_put_u32(writer, run->pus[i]);
-}
-
-/* The limit is checked before the array is allocated, and each string takes five bytes at least, so a short
- * message cannot ask for much memory. */
-static const char **get_strings(struct protocol_reader *reader, uint32_t limit, uint32_t *ret_count) {
-    uint32_t count = protocol_get_u32(reader);
-    if (count > limit || count > (size_t)(reader->end - reader->at) / 5) {
-        if (!reader->wrong)
-            reader->wrong = "it has too many strings";
-        return NULL;
-    }
-    const char **strings = calloc((size_t)count + 1, sizeof *strings);
-    for (uint32_t i = 0; strings && i < count; i++)
-        strings[i] = protocol_get_string(reader, PROTOCOL_PAYLOAD_LIMIT);
-    if (strings)
-        *ret_count = count;
-    return strings;
-}
-
-static uint32_t *get_pus(struct protocol_reader *reader, uint32_t *ret_count) {
-    uint32_t count = protocol_get_u32(reader);
-    if (count > PROTOCOL_PU_LIMIT || count > (size_t)(reader->end - reader->at) / 4) {
-        if (!reader->wrong)
-            reader->wrong = "it has too many PUs";
-        return NULL;
-    }
-    uint32_t *pus = calloc((size_t)count + 1, sizeof *pus);
-    for (uint32_t i = 0; pus && i < count; i++)
-        pus[i] = protocol_get_u32(reader);
-    if (pus)
-        *ret_count = count;
-    return pus;
-}
 
 void protocol_run_clear(struct protocol_run *run) {
     free(run->arguments);
@@ -244,41 +264,12 @@ void protocol_run_clear(struct protocol_run *run) {
     *run = (struct protocol_run){0};
 }
 
-int protocol_get_run(const struct protocol_frame *frame, struct protocol_run *ret, struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_run run = {0};
-    run.command = protocol_get_u32(&reader);
-    run.input = protocol_get_u8(&reader);
-    run.output = protocol_get_u8(&reader);
-    run.error = protocol_get_u8(&reader);
-    run.grace_ms = protocol_get_u32(&reader);
-    run.coalesce_ms = protocol_get_u32(&reader);
-    run.timeout_ms = protocol_get_u64(&reader);
-    run.output_limit = protocol_get_u64(&reader);
-    run.error_limit = protocol_get_u64(&reader);
-    run.folder = protocol_get_string(&reader, PROTOCOL_PATH_LIMIT);
-    run.arguments = get_strings(&reader, PROTOCOL_ARGUMENT_LIMIT, &run.argument_count);
-    run.environment = get_strings(&reader, PROTOCOL_ENVIRONMENT_LIMIT, &run.environment_count);
-    run.pus = get_pus(&reader, &run.pu_count);
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0 && (!run.arguments || !run.environment || !run.pus))
-        r = failure_memory(failure);
-    if (r < 0) {
-        protocol_run_clear(&run);
-        return r;
-    }
-    *ret = run;
-    return 0;
-}
-
 static size_t bytes_of(const char *const *strings, uint32_t count) {
     size_t total = 0;
     for (uint32_t i = 0; i < count; i++)
         total += strlen(strings[i]) + 1;
     return total;
 }
-
 static int check_environment(const struct protocol_run *run, struct failure *failure) {
     if (run->environment_count > PROTOCOL_ENVIRONMENT_LIMIT)
         return failure_set(failure, -E2BIG, "%u environment variables are added; at most %d are allowed",
@@ -323,88 +314,4 @@ int protocol_check_run(const struct protocol_run *run, struct failure *failure) 
             return failure_set(failure, -EINVAL, "there is no PU %u; the highest that can be named is %d",
                                run->pus[i], PROTOCOL_PU_LIMIT - 1);
     return 0;
-}
-
-/* ---- the rest of a command's life */
-
-void protocol_put_amount(struct protocol_writer *writer, const struct protocol_amount *amount) {
-    protocol_put_u32(writer, amount->command);
-    protocol_put_u64(writer, amount->amount);
-}
-
-int protocol_get_amount(const struct protocol_frame *frame, struct protocol_amount *ret,
-                        struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_amount amount;
-    amount.command = protocol_get_u32(&reader);
-    amount.amount = protocol_get_u64(&reader);
-    if (frame->type == PROTOCOL_KILL && (amount.amount < 1 || amount.amount > 64) && !reader.wrong)
-        reader.wrong = "its signal is not one of 1 to 64";
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = amount;
-    return r;
-}
-
-void protocol_put_started(struct protocol_writer *writer, const struct protocol_started *started) {
-    protocol_put_u32(writer, started->command);
-    protocol_put_u32(writer, started->pid);
-    protocol_put_u64(writer, (uint64_t)started->wall_ns);
-    protocol_put_u64(writer, (uint64_t)started->monotonic_ns);
-    protocol_put_u64(writer, started->credit);
-}
-
-int protocol_get_started(const struct protocol_frame *frame, struct protocol_started *ret,
-                         struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_started started;
-    started.command = protocol_get_u32(&reader);
-    started.pid = protocol_get_u32(&reader);
-    started.wall_ns = (int64_t)protocol_get_u64(&reader);
-    started.monotonic_ns = (int64_t)protocol_get_u64(&reader);
-    started.credit = protocol_get_u64(&reader);
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = started;
-    return r;
-}
-
-void protocol_put_exited(struct protocol_writer *writer, const struct protocol_exited *exited) {
-    protocol_put_u32(writer, exited->command);
-    protocol_put_u32(writer, exited->flags);
-    protocol_put_u32(writer, exited->code);
-    protocol_put_u64(writer, (uint64_t)exited->wall_ns);
-    protocol_put_u64(writer, (uint64_t)exited->monotonic_ns);
-    protocol_put_u64(writer, (uint64_t)exited->user_us);
-    protocol_put_u64(writer, (uint64_t)exited->system_us);
-    protocol_put_u64(writer, exited->rss_peak_bytes);
-    protocol_put_u64(writer, exited->output_bytes);
-    protocol_put_u64(writer, exited->error_bytes);
-    protocol_put_u64(writer, exited->input_bytes);
-}
-
-int protocol_get_exited(const struct protocol_frame *frame, struct protocol_exited *ret,
-                        struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_exited exited;
-    exited.command = protocol_get_u32(&reader);
-    exited.flags = protocol_get_u32(&reader);
-    exited.code = protocol_get_u32(&reader);
-    exited.wall_ns = (int64_t)protocol_get_u64(&reader);
-    exited.monotonic_ns = (int64_t)protocol_get_u64(&reader);
-    exited.user_us = (int64_t)protocol_get_u64(&reader);
-    exited.system_us = (int64_t)protocol_get_u64(&reader);
-    exited.rss_peak_bytes = protocol_get_u64(&reader);
-    exited.output_bytes = protocol_get_u64(&reader);
-    exited.error_bytes = protocol_get_u64(&reader);
-    exited.input_bytes = protocol_get_u64(&reader);
-    if ((exited.flags & ~(uint32_t)PROTOCOL_EXIT_FLAGS || exited.code > 255) && !reader.wrong)
-        reader.wrong = "its status or flags do not exist";
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = exited;
-    return r;
 }

@@ -4,53 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- types */
-
-static const struct type_name {
-    unsigned type;
-    const char *name;
-} type_names[] = {
-    {PROTOCOL_HELLO, "HELLO"},
-    {PROTOCOL_REFUSE, "REFUSE"},
-    {PROTOCOL_ACK, "ACK"},
-    {PROTOCOL_INSPECT, "INSPECT"},
-    {PROTOCOL_READ_FILE, "READ_FILE"},
-    {PROTOCOL_WRITE_BEGIN, "WRITE_BEGIN"},
-    {PROTOCOL_WRITE_DATA, "WRITE_DATA"},
-    {PROTOCOL_WRITE_END, "WRITE_END"},
-    {PROTOCOL_MAKE_FOLDER, "MAKE_FOLDER"},
-    {PROTOCOL_REMOVE_TREE, "REMOVE_TREE"},
-    {PROTOCOL_STATISTICS, "STATISTICS"},
-    {PROTOCOL_LEASE, "LEASE"},
-    {PROTOCOL_LEAVE, "LEAVE"},
-    {PROTOCOL_CLOCK, "CLOCK"},
-    {PROTOCOL_HASH_FILE, "HASH_FILE"},
-    {PROTOCOL_LIST_TREE, "LIST_TREE"},
-    {PROTOCOL_RUN, "RUN"},
-    {PROTOCOL_INPUT, "INPUT"},
-    {PROTOCOL_INPUT_END, "INPUT_END"},
-    {PROTOCOL_KILL, "KILL"},
-    {PROTOCOL_FACTS, "FACTS"},
-    {PROTOCOL_FILE_DATA, "FILE_DATA"},
-    {PROTOCOL_DONE, "DONE"},
-    {PROTOCOL_ERROR, "ERROR"},
-    {PROTOCOL_STATISTICS_REPLY, "STATISTICS_REPLY"},
-    {PROTOCOL_CLOCK_REPLY, "CLOCK_REPLY"},
-    {PROTOCOL_HASH, "HASH"},
-    {PROTOCOL_STARTED, "STARTED"},
-    {PROTOCOL_FAILED, "FAILED"},
-    {PROTOCOL_OUTPUT, "OUTPUT"},
-    {PROTOCOL_CREDIT, "CREDIT"},
-    {PROTOCOL_EXITED, "EXITED"},
-};
-
-const char *protocol_type_name(unsigned type) {
-    for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++)
-        if (type_names[i].type == type)
-            return type_names[i].name;
-    return NULL;
-}
-
 bool protocol_type_is_numbered(enum protocol_type type) {
     return type != PROTOCOL_HELLO && type != PROTOCOL_REFUSE && type != PROTOCOL_ACK;
 }
@@ -259,58 +212,4 @@ int protocol_read_end(const struct protocol_reader *reader, enum protocol_type t
     if (!what)
         return 0;
     return failure_set(failure, -EPROTO, "a malformed %s message: %s", protocol_type_name(type), what);
-}
-
-/* ---- the link */
-
-void protocol_put_hello(struct protocol_writer *writer, const struct protocol_hello *hello) {
-    put(writer, PROTOCOL_MAGIC, 4);
-    put(writer, hello->version, 2);
-    put(writer, hello->capabilities, 8);
-    put(writer, hello->session, 8);
-    put(writer, hello->payload_limit, 4);
-    put(writer, hello->pid, 4);
-    protocol_put_string(writer, hello->program, PROTOCOL_NAME_LIMIT);
-    protocol_put_string(writer, hello->host, PROTOCOL_NAME_LIMIT);
-    protocol_put_bytes(writer, hello->sha256, sizeof hello->sha256);
-}
-
-int protocol_get_hello(const struct protocol_frame *frame, struct protocol_hello *ret,
-                       struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    struct protocol_hello hello = {.program = "", .host = ""};
-    if (protocol_get_u32(&reader) != PROTOCOL_MAGIC)
-        wrong(&reader, "it does not begin with the magic number");
-    hello.version = protocol_get_u16(&reader);
-    if (hello.version == PROTOCOL_VERSION || reader.wrong) {
-        hello.capabilities = protocol_get_u64(&reader);
-        hello.session = protocol_get_u64(&reader);
-        hello.payload_limit = protocol_get_u32(&reader);
-        hello.pid = protocol_get_u32(&reader);
-        hello.program = protocol_get_string(&reader, PROTOCOL_NAME_LIMIT);
-        hello.host = protocol_get_string(&reader, PROTOCOL_NAME_LIMIT);
-        const char *sha256 = protocol_get_bytes(&reader, sizeof hello.sha256);
-        if (sha256)
-            memcpy(hello.sha256, sha256, sizeof hello.sha256);
-        int r = protocol_read_end(&reader, frame->type, failure);
-        if (r < 0)
-            return r;
-    }
-    *ret = hello;
-    return 0;
-}
-
-void protocol_put_refuse(struct protocol_writer *writer, const char *sentence) {
-    protocol_put_string(writer, sentence, PROTOCOL_SENTENCE_LIMIT);
-}
-
-int protocol_get_refuse(const struct protocol_frame *frame, const char **ret, struct failure *failure) {
-    struct protocol_reader reader;
-    protocol_read(&reader, frame->payload, frame->length);
-    const char *sentence = protocol_get_string(&reader, PROTOCOL_SENTENCE_LIMIT);
-    int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0)
-        *ret = sentence;
-    return r;
 }

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 2,
+    PROTOCOL_VERSION = 3,
     PROTOCOL_HEADER_SIZE = 24,
     PROTOCOL_PAYLOAD_LIMIT = 1 << 20, /* bytes of one payload */
     PROTOCOL_CHUNK = 256 << 10,       /* bytes of data that a sender puts into one frame, at most */
@@ -34,9 +34,7 @@ enum {
     PROTOCOL_PU_LIMIT = 8192, /* PUs of a command; also the first PU index that is refused */
     PROTOCOL_COALESCE_LIMIT_MS = 60000,
     PROTOCOL_COMMAND_LIMIT = 1024,          /* running at once */
-    PROTOCOL_WRITE_LIMIT = 64,              /* files being written at once */
-    PROTOCOL_READ_LIMIT = 64,               /* files being read at once */
-    PROTOCOL_INPUT_WINDOW = 256 << 10,      /* stdin bytes held for a program whose pipe is full */
+    PROTOCOL_INPUT_WINDOW = 512 << 10,      /* stdin bytes held for a program whose pipe is full */
     PROTOCOL_WINDOW = 4 << 20,              /* unacknowledged bytes at which a sender stops adding data */
     PROTOCOL_ACKNOWLEDGE_BYTES = 512 << 10, /* received since the last frame sent: an ACK is owed */
     PROTOCOL_ACKNOWLEDGE_FRAMES = 4096,
@@ -44,7 +42,6 @@ enum {
 
 #define PROTOCOL_MAGIC UINT32_C(0x59415341) /* "ASAY" */
 #define PROTOCOL_LEASE_LIMIT_MS (UINT64_C(366) * 24 * 3600 * 1000)
-#define PROTOCOL_FILE_LIMIT (UINT64_C(1) << 40) /* bytes of one file that is written */
 
 /* What an agent can do beyond the messages of its protocol version. None yet. */
 #define PROTOCOL_CAPABILITIES UINT64_C(0)
@@ -56,30 +53,19 @@ enum protocol_type {
     PROTOCOL_ACK = 3,
     /* engine to agent */
     PROTOCOL_INSPECT = 16,
-    PROTOCOL_READ_FILE = 17,
-    PROTOCOL_WRITE_BEGIN = 18,
-    PROTOCOL_WRITE_DATA = 19,
-    PROTOCOL_WRITE_END = 20,
-    PROTOCOL_MAKE_FOLDER = 21,
-    PROTOCOL_REMOVE_TREE = 22,
     PROTOCOL_STATISTICS = 23,
     PROTOCOL_LEASE = 24,
     PROTOCOL_LEAVE = 25,
     PROTOCOL_CLOCK = 26,
-    PROTOCOL_HASH_FILE = 27,
-    PROTOCOL_LIST_TREE = 28,
     PROTOCOL_RUN = 32,
     PROTOCOL_INPUT = 33,
     PROTOCOL_INPUT_END = 34,
     PROTOCOL_KILL = 35,
     /* agent to engine */
     PROTOCOL_FACTS = 64,
-    PROTOCOL_FILE_DATA = 65,
-    PROTOCOL_DONE = 66,
     PROTOCOL_ERROR = 67,
     PROTOCOL_STATISTICS_REPLY = 68,
     PROTOCOL_CLOCK_REPLY = 69,
-    PROTOCOL_HASH = 70,
     PROTOCOL_STARTED = 80,
     PROTOCOL_FAILED = 81,
     PROTOCOL_OUTPUT = 82,
@@ -156,9 +142,18 @@ const char *protocol_get_rest(struct protocol_reader *reader, size_t *ret_length
 /* 0 if nothing was wrong and nothing is left over; else -EPROTO, and a sentence that names the message. */
 int protocol_read_end(const struct protocol_reader *reader, enum protocol_type type, struct failure *failure);
 
-/* ---- the link */
+/* ---- messages: what each holds, in the order in which it lies in the payload */
+
+/* Writes the payload of the writer's type between protocol_begin() and protocol_end(). MESSAGE is the struct
+ * of that type, below; a message of one number needs no struct: protocol_put_u32(), protocol_put_u64(). */
+void protocol_put_message(struct protocol_writer *writer, const void *message);
+/* RET is the struct of the frame's type, below. -EPROTO: it is malformed; -ENOMEM. */
+int protocol_get_message(const struct protocol_frame *frame, void *ret, struct failure *failure);
 
 enum { PROTOCOL_HASH_SIZE = 32 }; /* SHA-256 */
+
+/* HELLO, after the magic number. When the version is not ours, only `version` is filled: the rest of the
+ * layout is not known then. */
 struct protocol_hello {
     uint16_t version; /* of the protocol */
     uint64_t capabilities;
@@ -169,64 +164,24 @@ struct protocol_hello {
     const char *host;
     unsigned char sha256[PROTOCOL_HASH_SIZE]; /* of the sender's program; all 0: not said */
 };
-/* These write the payload between protocol_begin() and protocol_end(). */
-void protocol_put_hello(struct protocol_writer *writer, const struct protocol_hello *hello);
-/* When the version is not ours, only `version` is filled: the rest of the layout is not ours to know. */
-int protocol_get_hello(const struct protocol_frame *frame, struct protocol_hello *ret,
-                       struct failure *failure);
 
-/* REFUSE: string sentence. */
-void protocol_put_refuse(struct protocol_writer *writer, const char *sentence);
-int protocol_get_refuse(const struct protocol_frame *frame, const char **ret, struct failure *failure);
-
-/* ---- requests and their answers. All begin with u32 request. */
-
-/* INSPECT, STATISTICS, CLOCK, WRITE_END, INPUT_END and DONE have nothing but their number; LEAVE and ACK have
- * not even that: their payload is empty. */
-void protocol_put_number(struct protocol_writer *writer, uint32_t number);
-int protocol_get_number(const struct protocol_frame *frame, uint32_t *ret, struct failure *failure);
-
-/* LEASE: u64 ms, of silence after which the agent leaves; 0: it waits for ever. */
-void protocol_put_lease(struct protocol_writer *writer, uint64_t lease_ms);
-int protocol_get_lease(const struct protocol_frame *frame, uint64_t *ret, struct failure *failure);
+/* REFUSE: const char * (a sentence). LEASE: uint64_t (ms of silence after which the agent leaves; 0: it waits
+ * for ever). INSPECT, STATISTICS, CLOCK and INPUT_END: uint32_t (the number of the request or command). ACK
+ * and LEAVE are empty. */
 
 /* CLOCK_REPLY: the node's clocks, read one after the other when CLOCK was taken. */
 struct protocol_clock {
     uint32_t request;
     int64_t wall_ns, monotonic_ns;
 };
-void protocol_put_clock(struct protocol_writer *writer, const struct protocol_clock *clock);
-int protocol_get_clock(const struct protocol_frame *frame, struct protocol_clock *ret,
-                       struct failure *failure);
 
-/* HASH: of the bytes of a regular file. */
-struct protocol_hash {
-    uint32_t request;
-    uint64_t size;
-    unsigned char digest[PROTOCOL_HASH_SIZE];
-};
-void protocol_put_hash(struct protocol_writer *writer, const struct protocol_hash *hash);
-int protocol_get_hash(const struct protocol_frame *frame, struct protocol_hash *ret, struct failure *failure);
-
-/* MAKE_FOLDER, REMOVE_TREE, READ_FILE, HASH_FILE, LIST_TREE and WRITE_BEGIN. */
-struct protocol_path_request {
-    uint32_t request;
-    uint32_t mode; /* WRITE_BEGIN: permission bits, 0777 at most */
-    uint64_t size; /* WRITE_BEGIN: bytes to come; READ_FILE, LIST_TREE: the most that are wanted */
-    const char *path;
-};
-void protocol_put_path_request(struct protocol_writer *writer, const struct protocol_path_request *request);
-int protocol_get_path_request(const struct protocol_frame *frame, struct protocol_path_request *ret,
-                              struct failure *failure);
-
-/* WRITE_DATA, FILE_DATA, INPUT and FACTS: u32 number, rest. OUTPUT has the stream (1 or 2) between them. */
+/* INPUT and FACTS, which have no stream, and OUTPUT. */
 struct protocol_data {
     uint32_t number; /* request or command */
-    uint8_t stream;  /* OUTPUT only; else 0 */
+    uint8_t stream;  /* OUTPUT only, 1 or 2; else 0 */
     const char *bytes;
     size_t length;
 };
-int protocol_get_data(const struct protocol_frame *frame, struct protocol_data *ret, struct failure *failure);
 
 /* ERROR and FAILED. */
 struct protocol_error {
@@ -234,10 +189,8 @@ struct protocol_error {
     int32_t code; /* negative errno */
     const char *sentence;
 };
-void protocol_put_error(struct protocol_writer *writer, const struct protocol_error *error);
-int protocol_get_error(const struct protocol_frame *frame, struct protocol_error *ret,
-                       struct failure *failure);
 
+/* STATISTICS_REPLY */
 struct protocol_statistics {
     uint32_t request;
     int64_t user_us, system_us;
@@ -245,9 +198,6 @@ struct protocol_statistics {
     uint64_t frames_received, frames_sent, bytes_received, bytes_sent, wakeups;
     uint32_t commands;
 };
-void protocol_put_statistics(struct protocol_writer *writer, const struct protocol_statistics *statistics);
-int protocol_get_statistics(const struct protocol_frame *frame, struct protocol_statistics *ret,
-                            struct failure *failure);
 
 /* The records of FACTS: u16 kind, u32 length, body. An unknown kind is skipped. */
 enum protocol_fact {
@@ -268,7 +218,7 @@ enum protocol_fact {
 enum { PROTOCOL_PU_FIRST_SIBLING = 1, PROTOCOL_PU_ALLOWED = 2 };
 enum { PROTOCOL_SPACE_NO_EXEC = 1, PROTOCOL_SPACE_READ_ONLY = 2 };
 
-/* ---- commands. All begin with u32 command, the number that RUN gave. */
+/* ---- commands. All begin with the number that RUN gave. */
 
 enum protocol_stream_mode { PROTOCOL_MODE_STREAM = 0, PROTOCOL_MODE_NULL = 1, PROTOCOL_MODE_MERGE = 2 };
 
@@ -286,32 +236,23 @@ struct protocol_run {
     uint32_t *pus;
     uint32_t pu_count;
 };
-void protocol_put_run(struct protocol_writer *writer, const struct protocol_run *run);
-/* Allocates the three arrays; protocol_run_clear() frees them. */
-int protocol_get_run(const struct protocol_frame *frame, struct protocol_run *ret, struct failure *failure);
+/* Frees the three arrays, which protocol_get_message() has allocated. */
 void protocol_run_clear(struct protocol_run *run);
-/* Is it within the limits? -EINVAL or -E2BIG and a sentence if not: the engine asks before it sends, the
- * agent after it has received. */
+/* -EINVAL or -E2BIG and a sentence if a limit is exceeded: the engine asks before it sends, the agent after
+ * it has received. */
 int protocol_check_run(const struct protocol_run *run, struct failure *failure);
 
-/* KILL: u32 command, u32 signal (1..64). CREDIT: u32 command, u64 total stdin bytes allowed since the start.
- */
+/* KILL: a signal (1 to 64). CREDIT: stdin bytes allowed since the start, in all. */
 struct protocol_amount {
     uint32_t command;
     uint64_t amount;
 };
-void protocol_put_amount(struct protocol_writer *writer, const struct protocol_amount *amount);
-int protocol_get_amount(const struct protocol_frame *frame, struct protocol_amount *ret,
-                        struct failure *failure);
 
 struct protocol_started {
     uint32_t command, pid;
     int64_t wall_ns, monotonic_ns;
     uint64_t credit; /* stdin bytes allowed so far; 0 when stdin is not a stream */
 };
-void protocol_put_started(struct protocol_writer *writer, const struct protocol_started *started);
-int protocol_get_started(const struct protocol_frame *frame, struct protocol_started *ret,
-                         struct failure *failure);
 
 enum {
     PROTOCOL_EXIT_SIGNALLED = 1,
@@ -328,8 +269,5 @@ struct protocol_exited {
     int64_t wall_ns, monotonic_ns, user_us, system_us;
     uint64_t rss_peak_bytes, output_bytes, error_bytes, input_bytes;
 };
-void protocol_put_exited(struct protocol_writer *writer, const struct protocol_exited *exited);
-int protocol_get_exited(const struct protocol_frame *frame, struct protocol_exited *ret,
-                        struct failure *failure);
 
 #endif

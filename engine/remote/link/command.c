@@ -118,7 +118,7 @@ static int send_run(struct agent_link *link, uint32_t number,
     }
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_RUN);
-    protocol_put_run(&writer, &run);
+    protocol_put_message(&writer, &run);
     return link_send(link, &writer, failure);
 }
 
@@ -231,7 +231,7 @@ static bool send_input(struct agent_link *link, struct remote_command *command) 
         return false;
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_INPUT);
-    protocol_put_number(&writer, command->number);
+    protocol_put_u32(&writer, command->number);
     protocol_put_bytes(&writer, command->queue.bytes + command->taken, size);
     if (link_send(link, &writer, NULL) < 0)
         return false;
@@ -251,7 +251,7 @@ static void send_end(struct agent_link *link, struct remote_command *command) {
         return;
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_INPUT_END);
-    protocol_put_number(&writer, command->number);
+    protocol_put_u32(&writer, command->number);
     command->end_sent = link_send(link, &writer, NULL) == 0;
 }
 
@@ -289,7 +289,7 @@ int remote_command_kill(struct remote_command *command, int signal_number, struc
         return failure_set(failure, -EINVAL, "there is no signal %d", signal_number);
     struct protocol_writer writer;
     link_begin(command->link, &writer, PROTOCOL_KILL);
-    protocol_put_amount(&writer, &(struct protocol_amount){command->number, (uint64_t)signal_number});
+    protocol_put_message(&writer, &(struct protocol_amount){command->number, (uint64_t)signal_number});
     return link_send(command->link, &writer, failure);
 }
 
@@ -298,7 +298,7 @@ int remote_command_kill(struct remote_command *command, int signal_number, struc
 static int take_started(struct remote_command *command, const struct protocol_frame *frame,
                         struct failure *failure) {
     struct protocol_started started;
-    int r = protocol_get_started(frame, &started, failure);
+    int r = protocol_get_message(frame, &started, failure);
     if (r < 0)
         return r;
     if (command->started)
@@ -318,7 +318,7 @@ static int take_started(struct remote_command *command, const struct protocol_fr
 static int take_output(struct remote_command *command, const struct protocol_frame *frame,
                        struct failure *failure) {
     struct protocol_data data;
-    int r = protocol_get_data(frame, &data, failure);
+    int r = protocol_get_message(frame, &data, failure);
     if (r < 0)
         return r;
     command->busy++;
@@ -333,7 +333,7 @@ static int take_output(struct remote_command *command, const struct protocol_fra
 static int take_credit(struct remote_command *command, const struct protocol_frame *frame,
                        struct failure *failure) {
     struct protocol_amount amount;
-    int r = protocol_get_amount(frame, &amount, failure);
+    int r = protocol_get_message(frame, &amount, failure);
     if (r < 0)
         return r;
     if (amount.amount < command->credit)
@@ -345,7 +345,7 @@ static int take_credit(struct remote_command *command, const struct protocol_fra
 static int take_failed(struct remote_command *command, const struct protocol_frame *frame,
                        struct failure *failure) {
     struct protocol_error error;
-    int r = protocol_get_error(frame, &error, failure);
+    int r = protocol_get_message(frame, &error, failure);
     if (r < 0)
         return r;
     if (command->started)
@@ -361,7 +361,7 @@ static int take_failed(struct remote_command *command, const struct protocol_fra
 static int take_exited(struct remote_command *command, const struct protocol_frame *frame,
                        struct failure *failure) {
     struct protocol_exited got;
-    int r = protocol_get_exited(frame, &got, failure);
+    int r = protocol_get_message(frame, &got, failure);
     if (r < 0)
         return r;
     if (!command->started)

@@ -125,27 +125,4 @@ bool remote_command_ended(const struct remote_command *command);
  */
 const char *remote_exit_describe(const struct remote_exit *exit, char *buffer, size_t size);
 
-/* ---- waiting */
-
-#define REMOTE_RESULT_HEAD ((size_t)8 << 20) /* what is kept of the beginning of a stream without a limit */
-#define REMOTE_RESULT_TAIL ((size_t)1 << 20) /* and of its end, which is where a failing build says why */
-
-struct remote_result {
-    struct remote_start start;
-    struct remote_exit exit;
-    char *output, *error; /* owned; a NUL after the last byte. Without a limit, a stream of more than
-                             REMOTE_RESULT_HEAD + REMOTE_RESULT_TAIL bytes is its first and its last bytes
-                             with a line "[... N bytes are left out here ...]" between */
-    size_t output_length, error_length;
-};
-void remote_result_clear(struct remote_result *result);
-
-/* Runs it to its end. stdin gets INPUT (NULL: nothing). A non-zero exit status is not a failure; the
- * kinds of failures are those of on_exit. With an output limit, what comes first is kept; with 0, the
- * beginning and the end. Whether something was left out is in exit.output_cut and error_cut. Gives up as the
- * other waiting functions do, and then kills the command. */
-int agent_link_run_and_wait(struct agent_link *link, const struct remote_command_specification *specification,
-                            const void *input, size_t input_length, struct remote_result *ret,
-                            struct failure *failure);
-
 #endif

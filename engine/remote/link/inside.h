@@ -7,34 +7,18 @@
 #include "engine/remote/link/command.h"
 #include "engine/remote/link/link.h"
 
-/* A request that is not yet answered. It is in one list of the link: of those that were sent (two lists, so
- * that what is pumped is found quickly), or in the queue of a share. */
+/* A request that is not yet answered. */
 struct pending_request {
     struct pending_request *next;
     uint32_t number;
     enum protocol_type type;
     void *context;
-    bool forgotten; /* nobody wants the answer any more */
+    bool forgotten; /* the answer is not wanted any more */
     union {
         agent_facts_callback *facts;
-        agent_bytes_callback *bytes;
-        agent_done_callback *done;
-        agent_hash_callback *hash;
-        agent_tree_callback *tree;
         agent_clock_callback *clock;
         agent_statistics_callback *statistics;
     } callback;
-    agent_piece_callback *piece; /* READ_FILE: takes the bytes as they come, and callback.done the end */
-    char *path;                  /* on the node; NULL for requests without one, and once it is sent */
-    unsigned mode;               /* WRITE_BEGIN */
-    uint64_t size;               /* as in struct protocol_path_request */
-    struct text bytes; /* READ_FILE, LIST_TREE: what has come; WRITE_BEGIN from memory: what is to go */
-    uint64_t sent;     /* of SIZE: WRITE_BEGIN to the agent, READ_FILE with PIECE to us */
-    /* WRITE_BEGIN */
-    int file; /* what is to go, unless it comes from memory; -1: none, or not open while it is queued */
-    char *local_path;
-    bool complete; /* WRITE_END has gone out */
-    bool refused;  /* ERROR came and was told; it is kept until WRITE_END has gone out */
     /* CLOCK */
     bool due; /* an exchange is to begin */
     unsigned exchanges;
@@ -42,18 +26,7 @@ struct pending_request {
     struct agent_clock clock;
 };
 
-struct request_list {
-    struct pending_request *first, **end;
-};
-
-/* The agent serves only so many files at once; the rest waits here. */
-struct request_share {
-    unsigned active, limit;
-    struct request_list queue;
-};
-
-enum { LINK_QUEUE_LIMIT = 65536 };                 /* requests that wait for a share */
-#define LINK_WRITE_BYTES_LIMIT ((size_t)256 << 20) /* that wait in memory to be written to files */
+struct file_request;
 
 struct remote_command {
     struct agent_link *link; /* NULL once the link is freed */
@@ -116,9 +89,8 @@ struct agent_link {
     bool failed;
     struct failure failure; /* if FAILED; while BROKEN, what went wrong last */
     uint32_t next_number;
-    struct request_list requests, sending; /* SENDING: WRITE_BEGIN and CLOCK, which are pumped */
-    struct request_share reading, writing;
-    size_t queued, write_bytes;       /* against their limits above */
+    struct pending_request *requests;
+    struct file_request *files;
     struct remote_command **commands; /* by number, ascending, for those that have not ended */
     size_t command_count, command_capacity;
 };
@@ -170,35 +142,16 @@ void session_tell(struct agent_link *link);
 /* CLOSED. */
 void session_stop(struct agent_link *link);
 
-/* agent-request.c */
-void request_init(struct agent_link *link);
-/* A request of TYPE, not yet sent; PATH may be NULL. BYTES_LIMIT is that of its bytes. */
-int request_new(struct agent_link *link, enum protocol_type type, const char *path, size_t bytes_limit,
-                void *context, struct pending_request **ret, struct failure *failure);
-void request_free(struct agent_link *link, struct pending_request *request);
-/* Sends it, or puts it into the queue. Takes it over, also on failure. */
-int request_submit(struct agent_link *link, struct pending_request *request, struct failure *failure);
+/* nodes/request.c */
 int request_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure);
-/* Sends what is queued, as the shares allow, and adds to the outbox the files that are being written, as far
- * as the window allows. May call back. */
+/* Begins the exchanges of clocks that are due. */
 void request_pump(struct agent_link *link);
 void request_fail_all(struct agent_link *link, const struct failure *failure);
 void request_free_all(struct agent_link *link);
-/* The answers that would go to CONTEXT go nowhere. */
-void request_forget(struct agent_link *link, const void *context);
 
-/* agent-transfer.c: WRITE_BEGIN */
-/* Opens the file that is sent, if there is one. */
-int transfer_open(struct pending_request *request, struct failure *failure);
-/* As far as the window allows. */
-void transfer_pump(struct agent_link *link, struct pending_request *request);
-/* False if there is no memory for it now. */
-bool transfer_end(struct agent_link *link, struct pending_request *request);
-
-/* agent-tree.c: the bytes of a listing as an array that the caller frees; it points into them. -EPROTO: they
- * are malformed. */
-int tree_parse(const struct text *bytes, struct agent_entry **ret, size_t *ret_count,
-               struct failure *failure);
+/* nodes/file-request.c. A file's command fails as the link's other commands do. */
+void file_request_forget(struct agent_link *link, const void *context);
+void file_request_free_all(struct agent_link *link);
 
 /* remote-command.c */
 int command_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure);

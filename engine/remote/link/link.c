@@ -128,7 +128,7 @@ static void fail_protocol(struct agent_link *link, const struct failure *wrong) 
     link_complain(link, &why, -EPROTO, "the agent broke the protocol: %s", wrong->text);
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_REFUSE);
-    protocol_put_refuse(&writer, wrong->text);
+    protocol_put_string(&writer, wrong->text, PROTOCOL_SENTENCE_LIMIT);
     size_t length;
     const char *bytes;
     if (outbox_end(&link->outbox, &writer) == 0 && (bytes = outbox_unsent(&link->outbox, &length)))
@@ -205,13 +205,13 @@ int link_send_hello(struct agent_link *link, struct failure *failure) {
     gethostname(host, sizeof host - 1);
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_HELLO);
-    protocol_put_hello(&writer, &(struct protocol_hello){.version = PROTOCOL_VERSION,
-                                                         .capabilities = PROTOCOL_CAPABILITIES,
-                                                         .session = link->session.number,
-                                                         .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
-                                                         .pid = (uint32_t)getpid(),
-                                                         .program = ASSAY_VERSION,
-                                                         .host = host});
+    protocol_put_message(&writer, &(struct protocol_hello){.version = PROTOCOL_VERSION,
+                                                           .capabilities = PROTOCOL_CAPABILITIES,
+                                                           .session = link->session.number,
+                                                           .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
+                                                           .pid = (uint32_t)getpid(),
+                                                           .program = ASSAY_VERSION,
+                                                           .host = host});
     return link_send(link, &writer, failure);
 }
 
@@ -235,7 +235,7 @@ static int keep_greeting(struct agent_link *link, const struct protocol_hello *h
 static int take_greeting(struct agent_link *link, const struct protocol_frame *frame,
                          struct failure *failure) {
     struct protocol_hello hello;
-    int r = protocol_get_hello(frame, &hello, failure);
+    int r = protocol_get_message(frame, &hello, failure);
     if (r < 0)
         return r;
     if (hello.version != PROTOCOL_VERSION || hello.payload_limit < PROTOCOL_PAYLOAD_LIMIT) {
@@ -267,7 +267,7 @@ static int take_greeting(struct agent_link *link, const struct protocol_frame *f
 static int dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
     if (frame->type == PROTOCOL_REFUSE) {
         const char *sentence;
-        int r = protocol_get_refuse(frame, &sentence, failure);
+        int r = protocol_get_message(frame, &sentence, failure);
         if (r < 0)
             return r;
         struct failure why;
@@ -284,12 +284,9 @@ static int dispatch(struct agent_link *link, const struct protocol_frame *frame,
     case PROTOCOL_ACK:
         return 0;
     case PROTOCOL_FACTS:
-    case PROTOCOL_FILE_DATA:
-    case PROTOCOL_DONE:
     case PROTOCOL_ERROR:
     case PROTOCOL_STATISTICS_REPLY:
     case PROTOCOL_CLOCK_REPLY:
-    case PROTOCOL_HASH:
         return request_dispatch(link, frame, failure);
     case PROTOCOL_STARTED:
     case PROTOCOL_FAILED:
@@ -381,7 +378,6 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
     }
     link->loop = loop;
     link->transport = transport;
-    request_init(link);
     session_init(link, transport->session);
     if (callbacks)
         link->callbacks = *callbacks;
@@ -409,6 +405,7 @@ void agent_link_free(struct agent_link *link) {
     event_source_remove(link->patience);
     session_clear(link);
     request_free_all(link);
+    file_request_free_all(link);
     command_detach_all(link);
     free(link->commands);
     free(link->greeting_version);

@@ -6,7 +6,7 @@
  *     transport_local_new(loop, &(struct transport_local_options){.agent = path, .directory = folder},
  * &transport, failure); agent_link_new(loop, take_pointer(transport), NULL, &link, failure);
  *     agent_link_start(link, AGENT_LINK_HELLO_TIMEOUT, failure);
- *     agent_link_wait_ready(link, failure);
+ *     event_loop_run(loop, failure);                      on_ready() makes requests
  *
  * Every request either fails at once (negative, FAILURE filled, callback never called) or calls back exactly
  * once, and never from within the call that made it. When the link ends, for whatever reason, all that is
@@ -128,65 +128,31 @@ typedef void agent_facts_callback(struct agent_link *link, struct node_facts *fa
 int agent_link_inspect(struct agent_link *link, agent_facts_callback *callback, void *context,
                        struct failure *failure);
 
-/* Files. Of those that are read, hashed and listed the agent serves 64 at once, and as many that are written;
- * what is asked for beyond that is sent when its turn comes, so what must come after something waits for its
- * callback. At most 65,536 requests wait so (-EBUSY), and at
- * most 256 MiB of content that was given as bytes. */
+/* Files. Each call is a command of its own on the node: the agent's tool that packs or unpacks a tar. PATH is
+ * relative to the agent's run directory, or absolute. */
 
 /* The bytes are valid during the callback. A file larger than LIMIT (at most AGENT_FILE_LIMIT) is refused by
- * name. PATH: relative to the agent's run directory, or absolute (/proc and /sys too). */
-#define AGENT_FILE_LIMIT (UINT64_C(1) << 30)
+ * name. /proc and /sys can be read too. */
+#define AGENT_FILE_LIMIT (UINT64_C(1) << 26)
 typedef void agent_bytes_callback(struct agent_link *link, const char *bytes, size_t length,
                                   const struct failure *failure, void *context);
 int agent_link_read_file(struct agent_link *link, const char *path, uint64_t limit,
                          agent_bytes_callback *callback, void *context, struct failure *failure);
 
 typedef void agent_done_callback(struct agent_link *link, const struct failure *failure, void *context);
-/* The same, streamed: PIECE gets the bytes in order, as they come, then DONE is called. LIMIT: 2^40 at
- * most. */
-typedef void agent_piece_callback(struct agent_link *link, const char *bytes, size_t length, void *context);
-int agent_link_stream_file(struct agent_link *link, const char *path, uint64_t limit,
-                           agent_piece_callback *piece, agent_done_callback *done, void *context,
-                           struct failure *failure);
-
-/* For these, PATH is relative to the agent's run directory and may not leave it. */
-
-/* PATH has exactly these bytes afterwards, durably, or what it had before. Its folder must exist. BYTES are
- * copied (at most 64 MiB; send larger ones from a file). MODE as for open(2). */
+/* PATH has exactly these bytes afterwards, durably, or what it had before. Its folder is made. BYTES are
+ * copied (AGENT_FILE_LIMIT at most). MODE as for open(2). */
 int agent_link_write_file(struct agent_link *link, const char *path, const void *bytes, size_t length,
                           unsigned mode, agent_done_callback *callback, void *context,
                           struct failure *failure);
-/* The same from a regular file of the engine's machine, streamed: memory is bounded whatever its size. Its
- * size is taken now; a file that is shorter by the time it is read is refused. */
-int agent_link_send_file(struct agent_link *link, const char *path, const char *local_path, unsigned mode,
-                         agent_done_callback *callback, void *context, struct failure *failure);
+/* The same, waiting: it turns the loop, serving everybody else, until the file is there; not from a callback
+ * of this link. When the loop is stopped meanwhile (event_loop_stop), it gives up with FAILURE_INTERRUPTED,
+ * -EINTR. */
+int agent_link_write_file_and_wait(struct agent_link *link, const char *path, const void *bytes,
+                                   size_t length, unsigned mode, struct failure *failure);
 /* mkdir -p, mode 0777 less the umask of the agent. */
 int agent_link_make_folder(struct agent_link *link, const char *path, agent_done_callback *callback,
                            void *context, struct failure *failure);
-/* rm -rf; a missing PATH is fine. "." empties the run directory. */
-int agent_link_remove_tree(struct agent_link *link, const char *path, agent_done_callback *callback,
-                           void *context, struct failure *failure);
-
-/* SHA-256 of a regular file on the node, in hex; paths as for reading. */
-typedef void agent_hash_callback(struct agent_link *link, const char *hex, uint64_t size,
-                                 const struct failure *failure, void *context);
-int agent_link_hash_file(struct agent_link *link, const char *path, agent_hash_callback *callback,
-                         void *context, struct failure *failure);
-
-/* What is below a folder, or a single file: an entry each, relative to it, sorted by path; no link is
- * followed. Entries are valid during the callback. At most AGENT_TREE_LIMIT entries. */
-enum { AGENT_TREE_LIMIT = 200000 };
-enum agent_entry_kind { AGENT_ENTRY_FILE, AGENT_ENTRY_FOLDER, AGENT_ENTRY_LINK, AGENT_ENTRY_OTHER };
-struct agent_entry {
-    enum agent_entry_kind kind;
-    unsigned mode;    /* permission bits */
-    uint64_t size;    /* bytes, of files */
-    const char *path; /* "" for PATH itself, when it is a file */
-};
-typedef void agent_tree_callback(struct agent_link *link, const struct agent_entry *entries, size_t count,
-                                 const struct failure *failure, void *context);
-int agent_link_list_tree(struct agent_link *link, const char *path, agent_tree_callback *callback,
-                         void *context, struct failure *failure);
 
 /* How the node's clocks stand to the engine's: of several exchanges, that with the least round trip, which
  * bounds the error: offset = node_wall - engine_wall, give or take half the round trip. The engine's stamps
@@ -219,32 +185,5 @@ int agent_link_statistics(struct agent_link *link, agent_statistics_callback *ca
 
 /* Whoever asked with CONTEXT wants no answers any more: those that are still to come go nowhere. */
 void agent_link_forget(struct agent_link *link, const void *context);
-
-/* ---- the same, waiting: they turn the loop, serving everybody else, until the answer is there. Not from a
- * callback of this link. When the loop is stopped meanwhile (event_loop_stop), they give up with
- * FAILURE_INTERRUPTED, -EINTR. */
-
-int agent_link_wait_ready(struct agent_link *link, struct failure *failure);
-/* Closes and waits for the end; over TIMEOUT_NS the link is left closing. The failure is that of an end that
- * came before it was asked for. */
-int agent_link_close_and_wait(struct agent_link *link, int64_t timeout_ns, struct failure *failure);
-int agent_link_inspect_and_wait(struct agent_link *link, struct node_facts **ret, struct failure *failure);
-/* Appends the file to RET. */
-struct text;
-int agent_link_read_file_and_wait(struct agent_link *link, const char *path, struct text *ret,
-                                  struct failure *failure);
-int agent_link_write_file_and_wait(struct agent_link *link, const char *path, const void *bytes,
-                                   size_t length, unsigned mode, struct failure *failure);
-int agent_link_send_file_and_wait(struct agent_link *link, const char *path, const char *local_path,
-                                  unsigned mode, struct failure *failure);
-int agent_link_make_folder_and_wait(struct agent_link *link, const char *path, struct failure *failure);
-int agent_link_remove_tree_and_wait(struct agent_link *link, const char *path, struct failure *failure);
-/* HEX: room for HASH_HEX_SIZE bytes (foundation/hash.h). RET_SIZE may be NULL. */
-int agent_link_hash_file_and_wait(struct agent_link *link, const char *path, char *hex, uint64_t *ret_size,
-                                  struct failure *failure);
-int agent_link_measure_clock_and_wait(struct agent_link *link, unsigned exchanges, struct agent_clock *ret,
-                                      struct failure *failure);
-int agent_link_statistics_and_wait(struct agent_link *link, struct agent_statistics *ret,
-                                   struct failure *failure);
 
 #endif

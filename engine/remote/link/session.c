@@ -62,7 +62,7 @@ int session_begin(struct agent_link *link, struct failure *failure) {
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_LEASE);
     int64_t lease_ms = policy->lease_ns / EVENT_MILLISECOND;
-    protocol_put_lease(&writer, lease_ms > 0 ? (uint64_t)lease_ms : 1);
+    protocol_put_u64(&writer, lease_ms > 0 ? (uint64_t)lease_ms : 1);
     return link_send(link, &writer, failure);
 }
 
@@ -101,7 +101,7 @@ static void beat(struct agent_link *link) {
     uint32_t number = link_next_number(link);
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_CLOCK);
-    protocol_put_number(&writer, number);
+    protocol_put_u32(&writer, number);
     if (link_send(link, &writer, NULL) == 0)
         link->session.heartbeat = number;
 }

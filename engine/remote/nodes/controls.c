@@ -57,15 +57,17 @@ static double number_or_zero(const char *text) {
     return number_parse_double(text, strlen(text), &value) && value > 0 ? value : 0;
 }
 
-/* Room for one more of SIZE bytes in an array that doubles. */
-static void *one_more(void **items, size_t count, size_t size) {
-    if (count > 0 && (count & (count - 1)) != 0)
-        return (char *)*items + count * size;
-    void *more = realloc(*items, (count ? 2 * count : 1) * size);
-    if (!more)
-        return NULL;
-    *items = more;
-    return (char *)more + count * size;
+/* Room for one more of SIZE bytes, zeroed, in an array that doubles. */
+static void *one_more(void *items, size_t *count, size_t size) {
+    void **array = items;
+    if ((*count & (*count - 1)) == 0)
+        *array = xrealloc(*array, (*count ? 2 * *count : 1) * size);
+    return memset((char *)*array + (*count)++ * size, 0, size);
+}
+
+/* The next field of a line; the caller frees. */
+static char *take_field(char **at) {
+    return xstrdup(tool_field_next(at));
 }
 
 /* ---- looking */
@@ -95,29 +97,23 @@ void node_control_states_free(struct node_control_state *states, size_t count) {
 static int take_control(struct node_control_state *state, char *at, struct failure *failure) {
     if (state->count == NODE_CONTROLS_LIMIT)
         return failure_set(failure, -EPROTO, "the agent told more than %d controls", NODE_CONTROLS_LIMIT);
-    struct node_control *control = one_more((void **)&state->controls, state->count, sizeof *control);
-    if (!control)
-        return failure_memory(failure);
-    state->count++;
-    const char *name = tool_field_next(&at), *status = tool_field_next(&at);
-    size_t known = find_word(control_statuses, CONTROL_STATUSES, status);
-    *control = (struct node_control){.name = strdup(name),
-                                     .status = known < CONTROL_STATUSES ? (enum node_control_status)known
-                                                                        : NODE_CONTROL_UNKNOWN};
-    control->value = strdup(tool_field_next(&at));
-    control->possible = strdup(tool_field_next(&at));
-    control->driver = strdup(tool_field_next(&at));
-    control->why = strdup(tool_field_next(&at));
-    bool whole = control->name && control->value && control->possible && control->driver && control->why;
-    return whole ? 0 : failure_memory(failure);
+    struct node_control *control = one_more(&state->controls, &state->count, sizeof *control);
+    control->name = take_field(&at);
+    size_t known = find_word(control_statuses, CONTROL_STATUSES, tool_field_next(&at));
+    control->status = known < CONTROL_STATUSES ? (enum node_control_status)known : NODE_CONTROL_UNKNOWN;
+    control->value = take_field(&at);
+    control->possible = take_field(&at);
+    control->driver = take_field(&at);
+    control->why = take_field(&at);
+    return 0;
 }
 
 /* "session 0123 (label)"; either may be missing. */
 static char *holder_words(char **at) {
     const char *session = tool_field_next(at), *label = tool_field_next(at);
     if (!*session)
-        return strdup(*label ? label : "an agent without a name");
-    return text_format("session %s%s%s%s", session, *label ? " (" : "", label, *label ? ")" : "");
+        return xstrdup(*label ? label : "an agent without a name");
+    return xformat("session %s%s%s%s", session, *label ? " (" : "", label, *label ? ")" : "");
 }
 
 static int take_state(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
@@ -125,8 +121,8 @@ static int take_state(size_t node, const char *kind, char *at, void *context, st
     if (strcmp(kind, "control") == 0)
         return take_control(state, at, failure);
     if (strcmp(kind, "machine") == 0 && !state->boot_id) {
-        state->boot_id = xstrdup(tool_field_next(&at));
-        state->driver = xstrdup(tool_field_next(&at));
+        state->boot_id = take_field(&at);
+        state->driver = take_field(&at);
         state->base_hz = number_or_zero(tool_field_next(&at));
         state->max_hz = number_or_zero(tool_field_next(&at));
     } else if (strcmp(kind, "held") == 0 && !state->holder) {
@@ -134,8 +130,6 @@ static int take_state(size_t node, const char *kind, char *at, void *context, st
         state->holder_alive = strcmp(tool_field_next(&at), "alive") == 0;
         const char *since = tool_field_next(&at);
         number_parse_int64(since, strlen(since), &state->holder_since_ns);
-        if (!state->holder)
-            return failure_memory(failure);
     }
     return 0;
 }
@@ -189,7 +183,7 @@ static int take_kept(size_t node, const char *kind, char *at, void *context, str
         return failure_set(failure, -EBUSY,
                            "its controls are held by %s, whose agent is there; wait for it to end, or end it "
                            "with 'assay nodes clean --force'",
-                           holder ? holder : "another session");
+                           holder);
     }
     keeping->kept[node] |= strcmp(kind, "snapshot") == 0;
     return append_line(&keeping->snapshots[node], kind, at, failure);
@@ -212,18 +206,15 @@ static const char *const *keep_arguments(size_t node, void *context) {
 int node_controls_keep(struct node_group *group, const char *label, struct text *snapshots,
                        struct failure **ret_failures, struct failure *failure) {
     size_t count = node_group_count(group);
-    cleanup_free bool *kept = calloc(count + 1, sizeof *kept);
+    cleanup_free bool *kept = xcalloc(count + 1, sizeof *kept);
     struct keeping keeping = {.group = group, .snapshots = snapshots, .kept = kept, .label = label};
-    if (!kept)
-        return failure_memory(failure);
-    int r = node_group_run_tool(group,
-                                &(struct node_tool){.arguments_of = keep_arguments,
-                                                    .timeout_ms = TOOL_TIMEOUT_MS,
-                                                    .take = take_kept,
-                                                    .is_told = is_kept,
-                                                    .context = &keeping},
-                                ret_failures, failure);
-    return r;
+    return node_group_run_tool(group,
+                               &(struct node_tool){.arguments_of = keep_arguments,
+                                                   .timeout_ms = TOOL_TIMEOUT_MS,
+                                                   .take = take_kept,
+                                                   .is_told = is_kept,
+                                                   .context = &keeping},
+                               ret_failures, failure);
 }
 
 /* ---- changing */
@@ -258,32 +249,22 @@ void node_change_clear(struct node_change *change) {
 static int take_setting(struct node_change *change, char *at, struct failure *failure) {
     if (change->count == NODE_CONTROLS_LIMIT)
         return failure_set(failure, -EPROTO, "the agent told of more than %d settings", NODE_CONTROLS_LIMIT);
-    struct node_setting *setting = one_more((void **)&change->settings, change->count, sizeof *setting);
-    if (!setting)
-        return failure_memory(failure);
-    change->count++;
-    *setting = (struct node_setting){0};
-    setting->control = strdup(tool_field_next(&at));
-    setting->asked = strdup(tool_field_next(&at));
-    setting->before = strdup(tool_field_next(&at));
-    setting->after = strdup(tool_field_next(&at));
-    const char *status = tool_field_next(&at);
-    size_t known = find_word(setting_statuses, SETTING_STATUSES, status);
+    struct node_setting *setting = one_more(&change->settings, &change->count, sizeof *setting);
+    setting->control = take_field(&at);
+    setting->asked = take_field(&at);
+    setting->before = take_field(&at);
+    setting->after = take_field(&at);
+    size_t known = find_word(setting_statuses, SETTING_STATUSES, tool_field_next(&at));
     setting->status = known < SETTING_STATUSES ? (enum node_setting_status)known : NODE_SETTING_FAILED;
-    setting->sentence = strdup(tool_field_next(&at));
-    bool whole = setting->control && setting->asked && setting->before && setting->after && setting->sentence;
-    return whole ? 0 : failure_memory(failure);
+    setting->sentence = take_field(&at);
+    return 0;
 }
 
 static int expect(struct node_change *change, const char *path, const char *value, struct failure *failure) {
     if (change->expectation_count == EXPECTATIONS_MOST)
         return failure_set(failure, -EPROTO, "the agent wrote more than %d files", EXPECTATIONS_MOST);
-    char **place = one_more((void **)&change->expectations, change->expectation_count, sizeof *place);
-    char *expectation = place ? text_format("%s=%s", path, value) : NULL;
-    if (!expectation)
-        return failure_memory(failure);
-    *place = expectation;
-    change->expectation_count++;
+    char **place = one_more(&change->expectations, &change->expectation_count, sizeof *place);
+    *place = xformat("%s=%s", path, value);
     return 0;
 }
 
@@ -294,7 +275,7 @@ static int take_restored(struct node_change *change, char *at, struct failure *f
         return failure_set(failure, -EPROTO, "the agent told that it put back '%.32s' files, '%.32s' left",
                            written, different);
     change->restored = holder_words(&at);
-    return change->restored ? 0 : failure_memory(failure);
+    return 0;
 }
 
 struct changing {
@@ -332,11 +313,9 @@ static int take_change(size_t node, const char *kind, char *at, void *context, s
     } else if (strcmp(kind, "different") == 0) {
         return append_line(&change->different, "", at, failure);
     } else if (strcmp(kind, "nothing") == 0 && !change->nothing) {
-        change->nothing = xstrdup(tool_field_next(&at));
-        return 0;
+        change->nothing = take_field(&at);
     } else if (strcmp(kind, "held") == 0 && !change->held) {
         change->held = holder_words(&at);
-        return change->held ? 0 : failure_memory(failure);
     }
     return 0;
 }
@@ -392,15 +371,11 @@ static int take_spin(size_t node, const char *kind, char *at, void *context, str
     const char *number = tool_field_next(&at), *hz = tool_field_next(&at), *source = tool_field_next(&at);
     if (!number_parse_uint64(number, strlen(number), &pu) || pu >= PUS_MOST || proof->count == PUS_MOST)
         return failure_set(failure, -EPROTO, "the agent told the frequency of a PU '%.32s'", number);
-    unsigned *place = one_more((void **)&proof->pus, proof->count, sizeof *place);
-    double *speed = one_more((void **)&proof->hz, proof->count, sizeof *speed);
+    size_t speeds = proof->count;
+    *(unsigned *)one_more(&proof->pus, &proof->count, sizeof *proof->pus) = (unsigned)pu;
+    *(double *)one_more(&proof->hz, &speeds, sizeof *proof->hz) = number_or_zero(hz);
     if (!proof->source)
-        proof->source = strdup(source);
-    if (!place || !speed || !proof->source)
-        return failure_memory(failure);
-    *place = (unsigned)pu;
-    *speed = number_or_zero(hz);
-    proof->count++;
+        proof->source = xstrdup(source);
     return 0;
 }
 

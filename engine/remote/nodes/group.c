@@ -98,19 +98,17 @@ static int check_name(const char *name, struct failure *failure) {
 
 int node_group_add(struct node_group *group, struct transport *transport,
                    const struct agent_link_policy *policy, struct failure *failure) {
-    struct node_member *member = NULL;
     int r = check_name(transport->node, failure);
     if (r == 0)
         r = list_reserve(&group->members, &group->capacity, group->count + 1, sizeof *group->members,
                          NODE_GROUP_MOST);
     if (r == -EFBIG)
         failure_input(failure, NULL, 0, 0, "there are more than %d nodes", NODE_GROUP_MOST);
-    if (r == 0)
-        member = calloc(1, sizeof *member);
-    if (!member) {
+    if (r < 0) {
         transport_free(transport);
-        return r == -EINVAL || r == -EFBIG ? r : failure_memory(failure);
+        return r;
     }
+    struct node_member *member = xcalloc(1, sizeof *member);
     member->group = group;
     member->number = group->count;
     struct agent_link_callbacks callbacks = {.on_ready = on_ready,
@@ -190,10 +188,6 @@ void node_round_fail(struct node_round *round, const struct failure *failure) {
     round->code = failure->code < 0 ? failure->code : -EIO;
 }
 
-void node_round_wake(struct node_round *round) {
-    event_source_defer(round->turn);
-}
-
 static bool is_broken(const struct node_group *group, size_t node) {
     return agent_link_state(group->members[node]->link) == AGENT_LINK_BROKEN;
 }
@@ -222,20 +216,13 @@ static void on_start(struct event_source *self, void *context) {
     }
 }
 
-static void on_turn(struct event_source *self, void *context) {
-    struct node_round *round = context;
-    if (round->code == 0 && round->on_turn && round->on_turn(round))
-        event_source_defer(self);
-}
-
 static int round_open(struct node_round *round, struct failure *failure) {
     struct node_group *group = round->group;
     if (group->round)
         return failure_set(failure, -EBUSY, "the nodes are being asked something else");
-    round->asked = calloc(group->count + 1, sizeof *round->asked);
+    round->asked = xcalloc(group->count + 1, sizeof *round->asked);
     round->start = event_loop_add_deferred(group->loop, on_start, round);
-    round->turn = event_loop_add_deferred(group->loop, on_turn, round);
-    if (!round->asked || !round->start || !round->turn)
+    if (!round->start)
         return failure_memory(failure);
     for (size_t i = 0; i < group->count; i++) {
         bool wanted = (!round->nodes || round->nodes[i]) && !group->members[i]->left_out;
@@ -244,8 +231,6 @@ static int round_open(struct node_round *round, struct failure *failure) {
     }
     group->round = round;
     event_source_defer(round->start);
-    if (round->on_turn)
-        event_source_defer(round->turn);
     return 0;
 }
 
@@ -257,10 +242,9 @@ static void round_close(struct node_round *round) {
         for (size_t i = 0; i < group->count; i++)
             agent_link_forget(group->members[i]->link, &round->asked[i]);
     event_source_remove(round->start);
-    event_source_remove(round->turn);
     free(round->asked);
     round->asked = NULL;
-    round->start = round->turn = NULL;
+    round->start = NULL;
 }
 
 int node_round_run(struct node_round *round, struct failure *failure) {
@@ -308,9 +292,8 @@ static bool ask_to_connect(struct node_round *round, size_t node, struct node_as
     struct failure why = {0};
     if (agent_link_start(member->link, AGENT_LINK_HELLO_TIMEOUT, &why) == 0)
         return true;
-    member->unstarted = calloc(1, sizeof why);
-    if (member->unstarted)
-        *member->unstarted = why;
+    member->unstarted = xcalloc(1, sizeof why);
+    *member->unstarted = why;
     struct node_group *group = round->group;
     if (group->listener.on_node)
         group->listener.on_node(group, node, AGENT_LINK_CLOSED, &why, group->listener.context);
@@ -351,8 +334,7 @@ static int describe_absent(const struct node_group *group, struct failure *failu
     }
     cleanup(text_clear) struct text words;
     text_init(&words, NODE_SENTENCES_MOST);
-    if (node_group_fold_sentences(group, sentences, &words) < 0)
-        return failure_memory(failure);
+    node_group_fold_sentences(group, sentences, &words);
     return failure_set(failure, code, "%zu of %zu nodes cannot be reached: %s", absent, group->count,
                        words.bytes);
 }

@@ -112,14 +112,18 @@ struct node_group_command {
      * is that node's result. What *RET points to must stay until the next call for the same group. */
     int (*specify)(size_t node, struct remote_command_specification *ret, void *context,
                    struct failure *failure);
-    void *context;
+    void *context;     /* of `specify` and `take` */
     const void *input; /* for every node's stdin; NULL: none */
     size_t input_length;
     /* NULL, or an existing folder: streams that are not empty become FOLDER/NODE.out and FOLDER/NODE.err,
      * fsynced; failures to write them fail the call. */
     const char *folder;
     const bool *nodes; /* which of them; NULL: all */
+    size_t at_once;    /* nodes whose commands run at once, those with a broken stream not counted; 0: all */
     size_t kept;       /* bytes of each stream that results have; 0: NODE_OUTPUT_KEPT */
+    /* When not NULL, gets what a node prints on stdout as it comes; then neither results nor files have it.
+     */
+    void (*take)(size_t node, const char *bytes, size_t length, void *context);
     /* When the call is interrupted, *RET is given though it fails: those whose command had not ended are
      * NODE_FAILED, with what they had written by then, in files too. */
     bool partial;
@@ -139,32 +143,32 @@ bool node_result_is_good(const struct node_result *result);
 int node_results_failure(const struct node_group *group, const struct node_result *results,
                          struct failure *failure);
 
-/* Nodes with equal answers (outcome, exit, hashes of both streams) together, in order of first node. Owned
- * arrays; node_answers_free(). */
+/* Nodes with equal answers (outcome, exit, hashes of both streams) together, in order of first node. RET:
+ * owned; node_answers_free(). Returns how many answers there are. */
 struct node_answer {
     size_t *nodes;
     size_t count;
 };
-int node_results_fold(const struct node_group *group, const struct node_result *results,
-                      struct node_answer **ret, size_t *ret_count, struct failure *failure);
+size_t node_results_fold(const struct node_group *group, const struct node_result *results,
+                         struct node_answer **ret);
 void node_answers_free(struct node_answer *answers, size_t count);
 
-/* ---- files. Every file's SHA-256 is compared with the source's after it was written. */
+/* ---- files. Every file's SHA-256 is checked by who receives it, before it gets its name. */
 
 struct node_put {
-    const char *local; /* a file or a folder of the engine's machine */
-    const char
-        *remote; /* what it is called there: below the run directory, or absolute where the agent may */
+    const char *local;  /* a file or a folder of the engine's machine */
+    const char *remote; /* what it is called there: below the run directory, or absolute */
 };
-/* To all nodes at once; each file is hashed once, before any node gets it, and memory is bounded. The folder
- * that it goes into is made. Links and special files are left out and counted. RET_FAILURES: one a node, code
- * 0 where all is well, owned by the caller (free). */
+/* To many nodes at once; each file is packed once, into a file in $TMPDIR. The folder that it goes into is
+ * made. Links and special files are left out and counted. RET_FAILURES: one a node, code 0 where all is well,
+ * owned by the caller (free). */
 int node_group_put(struct node_group *group, const struct node_put *put, struct failure **ret_failures,
                    size_t *ret_left_out, struct failure *failure);
 /* REMOTE (a file or a folder) of every node as FOLDER/NODE/NAME, durably; REMOTE "." and "/" have no NAME,
  * and what is in them lands in FOLDER/NODE. Files that are there are replaced, others stay; links and special
- * files of the node are left out, links here are not followed (landing.h). A file that changes while it is
- * read is a failure of its node. */
+ * files of the node are left out, links here are not followed (landing.h). The files of a node get their
+ * names together, when all have come; until then they take twice their space. A file that changes while it is
+ * read, or cannot be read, is a failure of its node, and the others of that node land. */
 int node_group_get(struct node_group *group, const char *remote, const char *folder,
                    struct failure **ret_failures, struct failure *failure);
 /* One failure that names all nodes whose failure is set, folded; 0 if none is. WHAT: "put 'x'". */

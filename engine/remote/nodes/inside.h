@@ -1,4 +1,4 @@
-/* The inside of a node group: what the files node-group*.c and node-results.c share. Nobody else includes it.
+/* The inside of a node group: what the files of this folder share. Nobody else includes it.
  */
 #ifndef ASSAY_NODES_INSIDE_H
 #define ASSAY_NODES_INSIDE_H
@@ -43,14 +43,10 @@ struct node_round {
     bool (*ask)(struct node_round *round, size_t node, struct node_asked *asked);
     /* May be NULL. The state of a node's link has changed (the first READY is not told). */
     void (*on_node)(struct node_round *round, size_t node, enum agent_link_state state);
-    /* May be NULL. Called again and again at the end of turns, as long as it returns true, and after
-     * node_round_wake(). */
-    bool (*on_turn)(struct node_round *round);
     void *context;
 
     struct node_asked *asked;   /* one a node */
     struct event_source *start; /* deferred: asks those that have not been asked */
-    struct event_source *turn;  /* deferred: on_turn */
     size_t next;                /* the first node that has not been looked at */
     size_t total, under_way, done;
     int code; /* negative: the whole has failed */
@@ -65,7 +61,6 @@ int node_round_run(struct node_round *round, struct failure *failure);
 void node_round_answered(struct node_asked *asked);
 /* The first failure counts. */
 void node_round_fail(struct node_round *round, const struct failure *failure);
-void node_round_wake(struct node_round *round);
 
 /* ---- words */
 
@@ -74,8 +69,9 @@ int node_group_complain_absent(const struct node_group *group, size_t node, stru
 
 /* Appends "names: sentence; names: sentence", those of equal sentences folded; the sentence of node i is
  * SENTENCES[i], NULL for those of which there is nothing to say. What would make it longer than
- * NODE_WORDS_MOST bytes is only counted. 0 or -ENOMEM. */
+ * NODE_WORDS_MOST bytes is only counted. */
 enum { NODE_WORDS_MOST = 1200, NODE_SENTENCES_MOST = NODE_WORDS_MOST + 4 * FAILURE_TEXT_SIZE };
-int node_group_fold_sentences(const struct node_group *group, const char *const *sentences, struct text *ret);
+void node_group_fold_sentences(const struct node_group *group, const char *const *sentences,
+                               struct text *ret);
 
 #endif

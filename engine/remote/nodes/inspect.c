@@ -42,11 +42,10 @@ static void free_all_facts(const struct node_group *group, struct node_facts **f
 
 int node_group_inspect(struct node_group *group, struct node_facts ***ret, struct failure **ret_failures,
                        struct failure *failure) {
-    struct inspection inspection = {.facts = calloc(group->count + 1, sizeof *inspection.facts),
-                                    .failures = calloc(group->count + 1, sizeof *inspection.failures)};
+    struct inspection inspection = {.facts = xcalloc(group->count + 1, sizeof *inspection.facts),
+                                    .failures = xcalloc(group->count + 1, sizeof *inspection.failures)};
     struct node_round round = {.group = group, .ask = ask_for_facts, .context = &inspection};
-    int r =
-        inspection.facts && inspection.failures ? node_round_run(&round, failure) : failure_memory(failure);
+    int r = node_round_run(&round, failure);
     if (r < 0) {
         free_all_facts(group, inspection.facts);
         free(inspection.failures);

@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,12 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum {
-    SLICE = 1 << 20,
-    BUFFER = 128 << 10,
-    OPENING = 16 << 10, /* opening a file is work too: as so many bytes */
-};
 
 struct reading {
     struct local_tree *tree;
@@ -29,8 +24,6 @@ void local_tree_clear(struct local_tree *tree) {
         free(tree->entries[i].relative);
     }
     free(tree->entries);
-    cleanup_close_descriptor(&tree->file);
-    hash_free(tree->hash);
     *tree = LOCAL_TREE_NONE;
 }
 
@@ -56,15 +49,10 @@ static int add(struct reading *reading, const char *path, const char *relative, 
         return failure_memory(failure);
     struct local_entry *entry = &tree->entries[tree->count];
     *entry = (struct local_entry){.is_folder = is_folder,
-                                  .path = strdup(path),
-                                  .relative = strdup(relative),
+                                  .path = xstrdup(path),
+                                  .relative = xstrdup(relative),
                                   .mode = status->st_mode & 0777,
                                   .size = is_folder ? 0 : (uint64_t)status->st_size};
-    if (!entry->path || !entry->relative) {
-        free(entry->path);
-        free(entry->relative);
-        return failure_memory(failure);
-    }
     tree->count++;
     tree->files += !is_folder;
     return 0;
@@ -83,11 +71,9 @@ static int read_folder(struct reading *reading, const char *path, const char *re
 
 static int read_entry(struct reading *reading, const char *folder, const char *relative, const char *name,
                       int depth, struct failure *failure) {
-    cleanup_free char *path = file_join(folder, name);
-    cleanup_free char *below = relative[0] ? file_join(relative, name) : strdup(name);
+    cleanup_free char *path = xformat("%s/%s", folder, name);
+    cleanup_free char *below = xformat("%s%s%s", relative, relative[0] ? "/" : "", name);
     struct stat status;
-    if (!path || !below)
-        return failure_memory(failure);
     if (lstat(path, &status) < 0)
         return complain(failure, -errno, "look at", path);
     const struct local_tree_filter *filter = reading->filter;
@@ -144,61 +130,18 @@ int local_tree_read(struct local_tree *tree, const char *path, const struct loca
 
 /* ---- hashing */
 
-static int open_next(struct local_tree *tree, struct failure *failure) {
-    const struct local_entry *entry = &tree->entries[tree->hashed];
-    if (!tree->hash && !(tree->hash = hash_new()))
-        return failure_memory(failure);
-    tree->file = open(entry->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (tree->file < 0)
-        return complain(failure, -errno, "read", entry->path);
-    tree->hashed_bytes = 0;
-    return 0;
-}
-
-static int end_file(struct local_tree *tree, struct failure *failure) {
-    struct local_entry *entry = &tree->entries[tree->hashed];
-    cleanup_close_descriptor(&tree->file);
-    if (tree->hashed_bytes != entry->size)
-        return failure_set(failure, -EBUSY, "'%s' had %llu bytes and has %llu now: it is being written",
-                           entry->path, (unsigned long long)entry->size,
-                           (unsigned long long)tree->hashed_bytes);
-    hash_finish(tree->hash, entry->hash);
-    tree->hashed++;
-    return 0;
-}
-
-static int hash_some(struct local_tree *tree, size_t *slice, struct failure *failure) {
-    char buffer[BUFFER];
-    ssize_t got;
-    do
-        got = read(tree->file, buffer, sizeof buffer);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return complain(failure, -errno, "read", tree->entries[tree->hashed].path);
-    if (got == 0)
-        return end_file(tree, failure);
-    hash_update(tree->hash, buffer, (size_t)got);
-    tree->hashed_bytes += (uint64_t)got;
-    *slice -= (size_t)got < *slice ? (size_t)got : *slice;
-    return 0;
-}
-
 int local_tree_hash(struct local_tree *tree, struct failure *failure) {
-    size_t slice = SLICE;
-    while (tree->hashed < tree->count && slice > 0) {
-        int r = 0;
-        if (tree->entries[tree->hashed].is_folder) {
-            tree->hashed++;
-        } else if (tree->file < 0) {
-            r = open_next(tree, failure);
-            slice -= slice < OPENING ? slice : OPENING;
-        } else {
-            r = hash_some(tree, &slice, failure);
-        }
-        if (r < 0)
-            return r;
-    }
-    return tree->hashed < tree->count;
+    while (tree->hashed < tree->count && tree->entries[tree->hashed].is_folder)
+        tree->hashed++;
+    if (tree->hashed == tree->count)
+        return 0;
+    struct local_entry *entry = &tree->entries[tree->hashed++];
+    uint64_t size;
+    int r = hash_file(entry->path, entry->hash, &size, failure);
+    if (r == 0 && size != entry->size)
+        r = failure_set(failure, -EBUSY, "'%s' had %llu bytes and has %llu now: it is being written",
+                        entry->path, (unsigned long long)entry->size, (unsigned long long)size);
+    return r < 0 ? r : 1;
 }
 
 static int compare_relative(const void *a, const void *b) {
@@ -207,9 +150,7 @@ static int compare_relative(const void *a, const void *b) {
 }
 
 int local_tree_manifest(const struct local_tree *tree, struct text *ret) {
-    cleanup_free const struct local_entry **files = calloc(tree->files + 1, sizeof *files);
-    if (!files)
-        return -ENOMEM;
+    cleanup_free const struct local_entry **files = xcalloc(tree->files + 1, sizeof *files);
     size_t count = 0;
     for (size_t i = 0; i < tree->count; i++)
         if (!tree->entries[i].is_folder)

@@ -28,14 +28,10 @@ struct local_entry {
 struct local_tree {
     struct local_entry *entries;
     size_t count, capacity, files, left_out;
-    /* Of local_tree_hash(). */
     size_t hashed; /* entries before this one need no more of it */
-    int file;      /* the one being read; -1: none */
-    struct hash *hash;
-    uint64_t hashed_bytes; /* of it */
 };
 
-#define LOCAL_TREE_NONE ((struct local_tree){.file = -1})
+#define LOCAL_TREE_NONE ((struct local_tree){0})
 
 /* Whether what lies at PATH, called RELATIVE below the top, is left out, with all that is in it. */
 struct local_tree_filter {
@@ -50,9 +46,8 @@ int local_tree_read(struct local_tree *tree, const char *path, const struct loca
                     struct failure *failure);
 void local_tree_clear(struct local_tree *tree);
 
-/* Hashes on, file after file, about a mebibyte, so that a caller with other things to do can do them in
- * between. 1: there is more; 0: all are hashed. A file that has not the size any more that it had is a
- * failure. */
+/* Hashes the next file, so that a caller with other things to do can do them in between. 1: there may be
+ * more; 0: all are hashed. A file that has not the size any more that it had is a failure. */
 int local_tree_hash(struct local_tree *tree, struct failure *failure);
 
 /* Appends a line "sha256  path" a file, sorted by path, once all are hashed. 0 or -ENOMEM, -EFBIG. */

@@ -62,37 +62,24 @@ void node_answers_free(struct node_answer *answers, size_t count) {
     free(answers);
 }
 
-static bool take_answer(struct node_answer *answer, const size_t *nodes, size_t count) {
-    answer->nodes = calloc(count, sizeof *nodes);
-    if (!answer->nodes)
-        return false;
-    memcpy(answer->nodes, nodes, count * sizeof *nodes);
-    answer->count = count;
-    return true;
-}
-
-/* Those of the COUNT NODES that are equal by ORDER together; NODES is sorted by it. */
-static int fold(size_t *nodes, size_t count, const struct order *order, struct node_answer **ret,
-                size_t *ret_count) {
+/* Puts those of the COUNT NODES that are equal by ORDER together; NODES is sorted by it. Returns how many
+ * answers RET has. */
+static size_t fold(size_t *nodes, size_t count, const struct order *order, struct node_answer **ret) {
     qsort_r(nodes, count, sizeof *nodes, compare_in_order, (void *)order);
-    struct node_answer *answers = calloc(count + 1, sizeof *answers);
+    struct node_answer *answers = xcalloc(count + 1, sizeof *answers);
     size_t used = 0;
-    for (size_t start = 0, end; answers && start < count; start = end) {
+    for (size_t start = 0, end; start < count; start = end) {
+        struct node_answer *answer = &answers[used++];
         for (end = start + 1; end < count; end++)
             if (order->compare(nodes[start], nodes[end], order->context) != 0)
                 break;
-        if (!take_answer(&answers[used], nodes + start, end - start)) {
-            node_answers_free(answers, used);
-            answers = NULL;
-        }
-        used++;
+        answer->count = end - start;
+        answer->nodes = xcalloc(answer->count, sizeof *nodes);
+        memcpy(answer->nodes, nodes + start, answer->count * sizeof *nodes);
     }
-    if (!answers)
-        return -ENOMEM;
     qsort(answers, used, sizeof *answers, compare_first);
     *ret = answers;
-    *ret_count = used;
-    return 0;
+    return used;
 }
 
 static int compare_numbers(uint64_t a, uint64_t b) {
@@ -118,15 +105,14 @@ static int compare_results(size_t a, size_t b, const void *context) {
     return r ? r : compare_streams(&x->error, &y->error);
 }
 
-int node_results_fold(const struct node_group *group, const struct node_result *results,
-                      struct node_answer **ret, size_t *ret_count, struct failure *failure) {
+size_t node_results_fold(const struct node_group *group, const struct node_result *results,
+                         struct node_answer **ret) {
     cleanup_free size_t *nodes = xcalloc(group->count + 1, sizeof *nodes);
     size_t count = 0;
     for (size_t i = 0; i < group->count; i++)
         if (results[i].outcome != NODE_NOT_ASKED)
             nodes[count++] = i;
-    struct order order = {compare_results, results};
-    return fold(nodes, count, &order, ret, ret_count) < 0 ? failure_memory(failure) : 0;
+    return fold(nodes, count, &(struct order){compare_results, results}, ret);
 }
 
 /* ---- sentences about many */
@@ -150,24 +136,20 @@ static size_t address_length(const char *at) {
 }
 
 /* SENTENCE with the node's own NAME, where it is a word, and addresses replaced: two nodes that say the same
- * of themselves say the same. NULL when out of memory. */
+ * of themselves say the same. The caller frees. */
 static char *without_names(const char *sentence, const char *name) {
     struct text text;
-    text_init(&text, 4 * FAILURE_TEXT_SIZE);
+    text_init(&text, 8 * FAILURE_TEXT_SIZE);
     size_t length = strlen(name);
-    int r = 0;
-    for (const char *at = sentence; *at && r == 0;) {
+    for (const char *at = sentence; *at;) {
         bool begins = at == sentence || (!is_name_character(at[-1]) && at[-1] != ':');
         bool named = begins && strncmp(at, name, length) == 0 && !is_name_character(at[length]);
         size_t address = begins && !named ? address_length(at) : 0;
-        r = named     ? text_append_string(&text, "NODE")
-            : address ? text_append_string(&text, "ADDRESS")
-                      : text_append_character(&text, *at);
+        const char *word = named ? "NODE" : address ? "ADDRESS" : NULL;
+        (void)(word ? text_append_string(&text, word) : text_append_character(&text, *at));
         at += named ? length : address ? address : 1;
     }
-    char *result = r == 0 ? text_take(&text) : NULL;
-    text_clear(&text);
-    return result;
+    return text_take(&text);
 }
 
 static int compare_sentences(size_t a, size_t b, const void *context) {
@@ -175,88 +157,58 @@ static int compare_sentences(size_t a, size_t b, const void *context) {
     return strcmp(keys[a], keys[b]);
 }
 
-/* Cuts a folded list that is too long to read at one of its commas. */
-static void cut_names(struct text *names, size_t start) {
-    if (names->length - start <= NAMES_MOST)
-        return;
-    size_t end = start + NAMES_MOST;
-    while (end > start && names->bytes[end] != ',')
-        end--;
-    names->length = end;
-    names->bytes[end] = '\0';
-}
-
-/* "names: sentence"; a fold of many whose names were cut says how many they are. */
-static int put_fold(const struct node_group *group, const struct node_answer *answer, const char *sentence,
-                    struct text *ret) {
-    cleanup_free const char **names = calloc(answer->count, sizeof *names);
-    if (!names)
-        return -ENOMEM;
+/* The names of the nodes, as a folded list; one that is too long is cut at a comma, and says how many they
+ * are. */
+static char *fold_names(const struct node_group *group, const struct node_answer *answer) {
+    cleanup_free const char **names = xcalloc(answer->count, sizeof *names);
     for (size_t i = 0; i < answer->count; i++)
         names[i] = node_group_name(group, answer->nodes[i]);
     cleanup(text_clear) struct text folded;
     text_init(&folded, SIZE_MAX / 2);
-    int r = host_list_fold(names, answer->count, &folded);
-    size_t whole = folded.length;
-    if (r == 0)
-        cut_names(&folded, 0);
-    if (r == 0 && folded.length < whole)
-        r = text_printf(&folded, ",... (%zu nodes)", answer->count);
-    return r < 0 ? r : text_printf(ret, "%s: %s", folded.bytes, sentence);
+    (void)host_list_fold(names, answer->count, &folded);
+    if (folded.length <= NAMES_MOST)
+        return text_take(&folded);
+    size_t end = NAMES_MOST;
+    while (end > 0 && folded.bytes[end] != ',')
+        end--;
+    return xformat("%.*s,... (%zu nodes)", (int)end, folded.bytes, answer->count);
 }
 
-static int put_folds(const struct node_group *group, const struct node_answer *answers, size_t count,
-                     const char *const *sentences, char *const *keys, struct text *ret) {
-    size_t start = ret->length, left = 0;
-    int r = 0;
-    for (size_t i = 0; i < count && r == 0; i++) {
+void node_group_fold_sentences(const struct node_group *group, const char *const *sentences,
+                               struct text *ret) {
+    size_t count = 0, start = ret->length, left = 0;
+    cleanup_free size_t *nodes = xcalloc(group->count + 1, sizeof *nodes);
+    cleanup_free char **keys = xcalloc(group->count + 1, sizeof *keys);
+    for (size_t i = 0; i < group->count; i++)
+        if (sentences[i]) {
+            nodes[count++] = i;
+            keys[i] = without_names(sentences[i], node_group_name(group, i));
+        }
+    struct node_answer *answers;
+    size_t answer_count = fold(nodes, count, &(struct order){compare_sentences, keys}, &answers);
+    for (size_t i = 0; i < answer_count; i++) {
         const struct node_answer *answer = &answers[i];
-        size_t before = ret->length, first = answer->nodes[0];
-        if (left == 0) {
-            if (i > 0)
-                r = text_append_string(ret, "; ");
-            if (r == 0)
-                r = put_fold(group, answer, answer->count == 1 ? sentences[first] : keys[first], ret);
-        }
-        /* The first is told however long it is; failure texts have an end of their own. */
-        if (left > 0 || r == -EFBIG || (i > 0 && ret->length - start > NODE_WORDS_MOST)) {
-            ret->length = before;
-            if (ret->bytes)
-                ret->bytes[before] = '\0';
+        size_t first = answer->nodes[0];
+        const char *sentence = answer->count == 1 ? sentences[first] : keys[first];
+        cleanup_free char *names = fold_names(group, answer);
+        /* The first is told however long it is: failure texts have an end of their own. */
+        if (left > 0 || (i > 0 && ret->length - start + strlen(names) + strlen(sentence) > NODE_WORDS_MOST))
             left += answer->count;
-            r = 0;
-        }
+        else
+            (void)text_printf(ret, "%s%s: %s", i > 0 ? "; " : "", names, sentence);
     }
-    if (r == 0 && left > 0)
-        r = text_printf(ret, "; and %zu more for other reasons", left);
-    return r;
+    if (left > 0)
+        (void)text_printf(ret, "; and %zu more for other reasons", left);
+    node_answers_free(answers, answer_count);
+    for (size_t i = 0; i < group->count; i++)
+        free(keys[i]);
 }
 
-int node_group_fold_sentences(const struct node_group *group, const char *const *sentences,
-                              struct text *ret) {
-    size_t count = 0;
-    cleanup_free size_t *nodes = calloc(group->count + 1, sizeof *nodes);
-    cleanup_free char **keys = calloc(group->count + 1, sizeof *keys);
-    int r = nodes && keys ? 0 : -ENOMEM;
-    for (size_t i = 0; i < group->count && r == 0; i++) {
-        if (!sentences[i])
-            continue;
-        nodes[count++] = i;
-        keys[i] = without_names(sentences[i], node_group_name(group, i));
-        r = keys[i] ? 0 : -ENOMEM;
-    }
-    struct node_answer *answers = NULL;
-    size_t answer_count = 0;
-    if (r == 0) {
-        struct order order = {compare_sentences, keys};
-        r = fold(nodes, count, &order, &answers, &answer_count);
-    }
-    if (r == 0)
-        r = put_folds(group, answers, answer_count, sentences, keys, ret);
-    node_answers_free(answers, answer_count);
-    for (size_t i = 0; keys && i < group->count; i++)
-        free(keys[i]);
-    return r;
+static char *fold_to_text(const struct node_group *group, const char *const *sentences) {
+    struct text words;
+    text_init(&words, NODE_SENTENCES_MOST);
+    node_group_fold_sentences(group, sentences, &words);
+    return text_take(&words);
 }
 
 int node_failures_merge(const struct node_group *group, const struct failure *failures, const char *what,
@@ -273,13 +225,10 @@ int node_failures_merge(const struct node_group *group, const struct failure *fa
     }
     if (count == 0)
         return 0;
-    cleanup(text_clear) struct text words;
-    text_init(&words, NODE_SENTENCES_MOST);
-    if (node_group_fold_sentences(group, sentences, &words) < 0)
-        return failure_memory(failure);
+    cleanup_free char *words = fold_to_text(group, sentences);
     enum failure_kind kind = first->kind == FAILURE_NONE ? FAILURE_SYSTEM : first->kind;
     return failure_set_kind(failure, kind, first->code, "%s failed on %zu of %zu nodes: %s", what, count,
-                            group->count, words.bytes);
+                            group->count, words);
 }
 
 /* The first line of it that says something, cut. */
@@ -297,39 +246,29 @@ static void first_line(const struct node_stream *stream, char ret[static FIRST_L
 
 static char *describe_result(const struct node_result *result) {
     if (result->outcome != NODE_DONE)
-        return strdup(result->failure.text);
+        return xstrdup(result->failure.text);
     char how[128], line[FIRST_LINE_MOST + 1];
     remote_exit_describe(&result->exit, how, sizeof how);
     first_line(&result->error, line);
-    return text_format("%s%s%s", how, line[0] ? ": " : "", line);
-}
-
-static int describe_bad(const struct node_group *group, char **sentences, size_t bad, size_t asked,
-                        struct failure *failure) {
-    cleanup(text_clear) struct text words;
-    text_init(&words, NODE_SENTENCES_MOST);
-    if (node_group_fold_sentences(group, (const char *const *)sentences, &words) < 0)
-        return failure_memory(failure);
-    return failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO, "%zu of %zu nodes failed: %s", bad, asked,
-                            words.bytes);
+    return xformat("%s%s%s", how, line[0] ? ": " : "", line);
 }
 
 int node_results_failure(const struct node_group *group, const struct node_result *results,
                          struct failure *failure) {
     cleanup_free char **sentences = xcalloc(group->count + 1, sizeof *sentences);
     size_t bad = 0, asked = 0;
-    int r = 0;
-    for (size_t i = 0; i < group->count && r == 0; i++) {
+    for (size_t i = 0; i < group->count; i++) {
         asked += results[i].outcome != NODE_NOT_ASKED;
         if (results[i].outcome == NODE_NOT_ASKED || node_result_is_good(&results[i]))
             continue;
         bad++;
         sentences[i] = describe_result(&results[i]);
-        r = sentences[i] ? 0 : failure_memory(failure);
     }
-    if (r == 0 && bad > 0)
-        r = describe_bad(group, sentences, bad, asked, failure);
+    if (bad == 0)
+        return 0;
+    cleanup_free char *words = fold_to_text(group, (const char *const *)sentences);
     for (size_t i = 0; i < group->count; i++)
         free(sentences[i]);
-    return r;
+    return failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO, "%zu of %zu nodes failed: %s", bad, asked,
+                            words);
 }

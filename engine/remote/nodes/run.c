@@ -13,17 +13,13 @@
 
 enum {
     INPUT_CHUNK = 64 << 10, /* of stdin that is queued for a node at once; also the low mark */
-    SYNCS_A_TURN = 8,
-    SYNCED_TOGETHER = 8, /* as many files, or more */
 };
 
-/* A stream on its way. What does not fit in `kept` goes to the file at once, and what does at the end, so
- * that a file is open only while it is written to, however many nodes there are. */
+/* A stream on its way. Its file is open only while it is written to, however many nodes there are. */
 struct capture {
     struct text kept;
-    struct hash *hash;
+    struct hash *hash; /* NULL: nothing has come */
     uint64_t received;
-    uint64_t filed; /* bytes that are in the file */
 };
 
 struct node_run {
@@ -50,7 +46,7 @@ static const char *const suffixes[] = {"out", "err"};
 
 static char *file_name(const struct node_run *node, int which) {
     const struct node_group *group = node->run->round.group;
-    return text_format("%s.%s", node_group_name(group, (size_t)(node - node->run->nodes)), suffixes[which]);
+    return xformat("%s.%s", node_group_name(group, (size_t)(node - node->run->nodes)), suffixes[which]);
 }
 
 static int complain_file(const struct group_run *run, const char *name, int code, struct failure *failure) {
@@ -58,77 +54,51 @@ static int complain_file(const struct group_run *run, const char *name, int code
                        strerror(-code));
 }
 
-/* The first bytes make the file: whatever has the name is replaced, not followed. */
+/* The first bytes make the file. */
 static int append_to_file(struct node_run *node, int which, const char *bytes, size_t length,
                           struct failure *failure) {
     struct group_run *run = node->run;
-    struct capture *capture = &node->streams[which];
     cleanup_free char *name = file_name(node, which);
-    if (!name)
-        return failure_memory(failure);
-    int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC | (capture->filed ? O_APPEND : O_CREAT | O_EXCL);
-    if (capture->filed == 0 && unlinkat(run->folder, name, 0) < 0 && errno != ENOENT)
-        return complain_file(run, name, -errno, failure);
-    cleanup_close int file = openat(run->folder, name, flags, 0666);
-    if (file < 0)
-        return complain_file(run, name, -errno, failure);
-    int r = file_write_all(file, bytes, length);
-    if (r < 0)
-        return complain_file(run, name, r, failure);
-    capture->filed += length;
-    return 0;
-}
-
-static int spill(struct node_run *node, int which, const char *bytes, size_t length,
-                 struct failure *failure) {
-    struct capture *capture = &node->streams[which];
-    int r = 0;
-    if (node->run->folder < 0 || capture->received <= node->run->kept_most)
-        return 0;
-    /* All that was kept before these bytes came is not in the file yet. */
-    size_t before = (size_t)(capture->received - length);
-    if (capture->filed == 0 && before > 0)
-        r = append_to_file(node, which, capture->kept.bytes, before, failure);
-    return r < 0 ? r : append_to_file(node, which, bytes, length, failure);
+    bool first = node->streams[which].received == 0;
+    cleanup_close int file =
+        openat(run->folder, name,
+               O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC | (first ? O_CREAT | O_EXCL : 0), 0666);
+    int r = file < 0 ? -errno : file_write_all(file, bytes, length);
+    return r < 0 ? complain_file(run, name, r, failure) : 0;
 }
 
 static int take_output(struct node_run *node, int which, const char *bytes, size_t length,
                        struct failure *failure) {
     struct capture *capture = &node->streams[which];
+    int r = node->run->folder >= 0 ? append_to_file(node, which, bytes, length, failure) : 0;
+    if (r < 0)
+        return r;
     if (!capture->hash && !(capture->hash = hash_new()))
         return failure_memory(failure);
     hash_update(capture->hash, bytes, length);
     capture->received += length;
-    int r = spill(node, which, bytes, length, failure);
     size_t room = node->run->kept_most - capture->kept.length;
-    if (r == 0 && text_append(&capture->kept, bytes, length < room ? length : room) < 0)
-        r = failure_memory(failure);
-    return r;
+    return text_append(&capture->kept, bytes, length < room ? length : room) < 0 ? failure_memory(failure)
+                                                                                 : 0;
 }
 
 /* TOTAL: what the command says that it wrote. */
 static int end_stream(struct node_run *node, int which, uint64_t total, struct failure *failure) {
     struct capture *capture = &node->streams[which];
     struct node_stream *stream = which == 0 ? &node->result->output : &node->result->error;
-    if (capture->hash)
-        hash_finish(capture->hash, stream->hash);
-    else if (hash_bytes("", 0, stream->hash) < 0)
+    if (!capture->hash && !(capture->hash = hash_new()))
         return failure_memory(failure);
+    hash_finish(capture->hash, stream->hash);
     hash_free(take_pointer(capture->hash));
     stream->total = total;
     stream->received = capture->received;
     stream->length = capture->kept.length;
-    int r = 0;
     if (node->run->folder >= 0 && capture->received > 0) {
-        if (capture->filed == 0)
-            r = append_to_file(node, which, capture->kept.bytes, capture->kept.length, failure);
         cleanup_free char *name = file_name(node, which);
-        stream->file = name ? file_join(node->run->command->folder, name) : NULL;
-        if (r == 0 && !stream->file)
-            r = failure_memory(failure);
+        stream->file = xformat("%s/%s", node->run->command->folder, name);
     }
     stream->bytes = text_take(&capture->kept);
-    return r == 0 && !stream->bytes ? failure_memory(failure) : r;
+    return 0;
 }
 
 /* ---- one node's command */
@@ -154,9 +124,12 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
                       size_t length, void *context) {
     (void)command;
     struct node_run *node = context;
+    const struct node_group_command *given = node->run->command;
     struct failure failure;
-    if (node->run->round.code == 0 &&
-        take_output(node, stream == REMOTE_STDOUT ? 0 : 1, bytes, length, &failure) < 0)
+    if (given->take && stream == REMOTE_STDOUT)
+        given->take(node->asked->node, bytes, length, given->context);
+    else if (node->run->round.code == 0 &&
+             take_output(node, stream == REMOTE_STDOUT ? 0 : 1, bytes, length, &failure) < 0)
         node_round_fail(&node->run->round, &failure);
 }
 
@@ -225,8 +198,6 @@ static int start_node(struct node_run *node, struct failure *failure) {
 static int remove_old_files(const struct node_run *node, struct failure *failure) {
     for (int i = 0; i < 2 && node->run->folder >= 0; i++) {
         cleanup_free char *name = file_name(node, i);
-        if (!name)
-            return failure_memory(failure);
         if (unlinkat(node->run->folder, name, 0) < 0 && errno != ENOENT)
             return complain_file(node->run, name, -errno, failure);
     }
@@ -260,38 +231,10 @@ static bool ask_to_run(struct node_round *round, size_t number, struct node_aske
 
 /* ---- all of them */
 
-static int sync_file(const struct group_run *run, const char *path, struct failure *failure) {
-    const char *name = file_base_name(path);
-    cleanup_close int file = openat(run->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (file < 0 || fsync(file) < 0)
-        return complain_file(run, name, -errno, failure);
-    return 0;
-}
-
-/* After all have answered, and a few a turn. Many files share one commit of the file system; what is clean
- * then costs fsync little, and tells whether it could be written. */
 static int sync_files(const struct group_run *run, struct failure *failure) {
-    struct node_group *group = run->round.group;
-    size_t synced = 0, files = 0;
-    for (size_t i = 0; i < group->count; i++)
-        files += (run->results[i].output.file != NULL) + (run->results[i].error.file != NULL);
-    if (files >= SYNCED_TOGETHER && syncfs(run->folder) < 0)
-        return failure_set(failure, -errno, "cannot write '%s': %s", run->command->folder, strerror(errno));
-    for (size_t i = 0; i < group->count; i++) {
-        const char *const written[] = {run->results[i].output.file, run->results[i].error.file};
-        for (int k = 0; k < 2; k++) {
-            if (!written[k])
-                continue;
-            int r = sync_file(run, written[k], failure);
-            if (r == 0 && ++synced % SYNCS_A_TURN == 0)
-                r = event_loop_run_once(group->loop, 0, failure);
-            if (r < 0)
-                return r;
-        }
-    }
-    if (synced > 0 && fsync(run->folder) < 0)
-        return failure_set(failure, -errno, "cannot write '%s': %s", run->command->folder, strerror(errno));
-    return 0;
+    return run->folder >= 0 && syncfs(run->folder) < 0
+               ? failure_set(failure, -errno, "cannot write '%s': %s", run->command->folder, strerror(errno))
+               : 0;
 }
 
 static void clear_run(struct group_run *run) {
@@ -329,8 +272,11 @@ int node_group_run(struct node_group *group, const struct node_group_command *co
                    struct node_result **ret, struct failure *failure) {
     cleanup(clear_run) struct group_run run = {
         .command = command, .folder = -1, .kept_most = command->kept ? command->kept : NODE_OUTPUT_KEPT};
-    run.round =
-        (struct node_round){.group = group, .nodes = command->nodes, .ask = ask_to_run, .context = &run};
+    run.round = (struct node_round){.group = group,
+                                    .nodes = command->nodes,
+                                    .at_once = command->at_once,
+                                    .ask = ask_to_run,
+                                    .context = &run};
     run.nodes = xcalloc(group->count + 1, sizeof *run.nodes);
     run.results = xcalloc(group->count + 1, sizeof *run.results);
     if (command->folder) {

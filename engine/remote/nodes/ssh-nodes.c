@@ -21,9 +21,9 @@ struct ssh_nodes {
     struct ssh_client *client;
     struct agent_package *package;
     char *workspace, *label, *folder_prefix;
-    bool write_anywhere, remove_directory, leave_controls;
+    bool remove_directory, leave_controls;
     struct agent_link_policy policy;
-    struct named *taken; /* by name */
+    struct named *taken;
     size_t taken_count, taken_capacity;
 };
 
@@ -59,20 +59,14 @@ static void allow_many_descriptors(void) {
 
 int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *options,
                   const struct installation *installation, struct ssh_nodes **ret, struct failure *failure) {
-    cleanup(free_nodes) struct ssh_nodes *nodes = calloc(1, sizeof *nodes);
-    if (!nodes)
-        return failure_memory(failure);
+    cleanup(free_nodes) struct ssh_nodes *nodes = xcalloc(1, sizeof *nodes);
     nodes->loop = loop;
-    nodes->write_anywhere = options->write_anywhere;
     nodes->leave_controls = options->leave_controls;
     nodes->remove_directory = options->remove_directory;
     nodes->policy = options->policy;
-    nodes->workspace = options->workspace ? strdup(options->workspace) : NULL;
-    nodes->label = options->label ? strdup(options->label) : NULL;
-    nodes->folder_prefix = strdup(options->folder_prefix);
-    if ((options->workspace && !nodes->workspace) || (options->label && !nodes->label) ||
-        !nodes->folder_prefix)
-        return failure_memory(failure);
+    nodes->workspace = options->workspace ? xstrdup(options->workspace) : NULL;
+    nodes->label = options->label ? xstrdup(options->label) : NULL;
+    nodes->folder_prefix = xstrdup(options->folder_prefix);
     allow_many_descriptors();
     int r = agent_package_new(installation, options->agent, &nodes->package, failure);
     if (r == 0)
@@ -105,8 +99,8 @@ static bool is_plain(char c) {
 char *ssh_node_name(const char *destination) {
     size_t length;
     const char *host = find_host(destination, &length);
-    char *name = strndup(host, length);
-    for (char *at = name; name && *at; at++)
+    char *name = xstrndup(host, length);
+    for (char *at = name; *at; at++)
         if (!is_plain(*at) || (at == name && (*at == '.' || *at == '-')))
             *at = '_';
     return name;
@@ -125,48 +119,25 @@ int ssh_node_check_name(const char *name, const char *destination, struct failur
     return 0;
 }
 
-/* Where NAME is, or would be. */
-static size_t position(const struct ssh_nodes *nodes, const char *name) {
-    size_t low = 0, high = nodes->taken_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(nodes->taken[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static int take_name(struct ssh_nodes *nodes, const char *name, const char *destination,
                      struct failure *failure) {
-    size_t at = position(nodes, name);
-    if (at < nodes->taken_count && strcmp(nodes->taken[at].name, name) == 0)
-        return failure_input(failure, NULL, 0, 0,
-                             "two nodes would be called '%s': '%s' and '%s'; expected names that differ "
-                             "(an alias in the ssh configuration gives one)",
-                             name, nodes->taken[at].destination, destination);
-    if (nodes->taken_count == NODE_GROUP_MOST)
+    for (size_t i = 0; i < nodes->taken_count; i++)
+        if (strcmp(nodes->taken[i].name, name) == 0)
+            return failure_input(failure, NULL, 0, 0,
+                                 "two nodes would be called '%s': '%s' and '%s'; expected names that differ "
+                                 "(an alias in the ssh configuration gives one)",
+                                 name, nodes->taken[i].destination, destination);
+    if (list_reserve(&nodes->taken, &nodes->taken_capacity, nodes->taken_count + 1, sizeof *nodes->taken,
+                     NODE_GROUP_MOST) < 0)
         return failure_input(failure, NULL, 0, 0, "there are more than %d nodes", NODE_GROUP_MOST);
-    struct named named = {.name = strdup(name), .destination = strdup(destination)};
-    if (!named.name || !named.destination ||
-        list_reserve(&nodes->taken, &nodes->taken_capacity, nodes->taken_count + 1, sizeof *nodes->taken,
-                     NODE_GROUP_MOST) < 0) {
-        free(named.name);
-        free(named.destination);
-        return failure_memory(failure);
-    }
-    memmove(nodes->taken + at + 1, nodes->taken + at, (nodes->taken_count - at) * sizeof *nodes->taken);
-    nodes->taken[at] = named;
-    nodes->taken_count++;
+    nodes->taken[nodes->taken_count++] =
+        (struct named){.name = xstrdup(name), .destination = xstrdup(destination)};
     return 0;
 }
 
 int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct transport **ret,
                         struct failure *failure) {
     cleanup_free char *name = ssh_node_name(destination);
-    if (!name)
-        return failure_memory(failure);
     int r = ssh_node_check_name(name, destination, failure);
     if (r < 0)
         return r;
@@ -183,7 +154,6 @@ int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct
                                                              .workspace = nodes->workspace,
                                                              .label = nodes->label,
                                                              .remove_directory = nodes->remove_directory,
-                                                             .write_anywhere = nodes->write_anywhere,
                                                              .leave_controls = nodes->leave_controls},
                              ret, failure);
 }

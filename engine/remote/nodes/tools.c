@@ -1,6 +1,7 @@
 #include "engine/remote/nodes/tools.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/remote/link/command.h"
 
 #include <errno.h>
@@ -39,39 +40,82 @@ char *tool_field_next(char **at) {
     return field;
 }
 
+/* ---- words */
+
+int tool_failure(const struct remote_exit *exit, const char *errors, struct failure *failure) {
+    static const char prefix[] = "assay-agent: ";
+    char how[128];
+    if (exit->code == 0 && !exit->signalled && !exit->timed_out)
+        return 0;
+    errors = errors ? errors : "";
+    if (strncmp(errors, prefix, strlen(prefix)) == 0)
+        errors += strlen(prefix);
+    int length = (int)strcspn(errors, "\n");
+    return exit->code == 1 && !exit->signalled && length > 0
+               ? failure_set(failure, -EIO, "%.*s", length, errors)
+               : failure_set(failure, -EIO, "the agent's tool %s%s%.*s",
+                             remote_exit_describe(exit, how, sizeof how), length > 0 ? ": " : "", length,
+                             errors);
+}
+
+char *tool_folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return !slash ? xstrdup(".") : slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
+}
+
 /* ---- on many nodes */
 
-struct launch {
+struct tool_run {
     const struct node_tool *tool;
-    const char ***arguments; /* one a node; owned */
+    const char **arguments;   /* of the node that was started last */
+    struct text *lines;       /* one a node: the beginning of a line whose end has not come */
+    struct failure *failures; /* one a node */
 };
-
-static const char **with_program(const char *const *arguments) {
-    size_t count = 0;
-    while (arguments[count])
-        count++;
-    const char **all = calloc(count + 2, sizeof *all);
-    if (!all)
-        return NULL;
-    all[0] = NODE_TOOL_PROGRAM;
-    memcpy(all + 1, arguments, count * sizeof *all);
-    return all;
-}
 
 static int specify(size_t node, struct remote_command_specification *ret, void *context,
                    struct failure *failure) {
-    struct launch *launch = context;
-    const struct node_tool *tool = launch->tool;
-    const char **arguments =
-        with_program(tool->arguments_of ? tool->arguments_of(node, tool->context) : tool->arguments);
-    if (!arguments)
-        return failure_memory(failure);
-    launch->arguments[node] = arguments;
-    *ret = (struct remote_command_specification){.arguments = arguments,
+    (void)failure;
+    struct tool_run *run = context;
+    const struct node_tool *tool = run->tool;
+    const char *const *given = tool->arguments_of ? tool->arguments_of(node, tool->context) : tool->arguments;
+    size_t count = 0;
+    while (given[count])
+        count++;
+    free(run->arguments);
+    run->arguments = xcalloc(count + 2, sizeof *run->arguments);
+    run->arguments[0] = NODE_TOOL_PROGRAM;
+    memcpy(run->arguments + 1, given, count * sizeof *given);
+    *ret = (struct remote_command_specification){.arguments = run->arguments,
                                                  .output_limit = NODE_TOOL_OUTPUT_MOST,
                                                  .error_limit = FAILURE_TEXT_SIZE,
                                                  .timeout_ms = tool->timeout_ms};
     return 0;
+}
+
+/* The line that has come, but for its newline. */
+static void take_line(struct tool_run *run, size_t node) {
+    struct text *line = &run->lines[node];
+    struct failure *failure = &run->failures[node];
+    char *at = line->bytes;
+    if (failure->code == 0 && strlen(line->bytes) < line->length) {
+        failure_set(failure, -EPROTO, "the agent's tool printed a NUL; expected lines of text");
+    } else if (failure->code == 0 && line->length > 0) {
+        const char *kind = tool_field_next(&at);
+        (void)run->tool->take(node, kind, at, run->tool->context, failure);
+    }
+    text_reset(line);
+}
+
+static void take_output(size_t node, const char *bytes, size_t length, void *context) {
+    struct tool_run *run = context;
+    for (const char *end = bytes + length, *newline; bytes < end; bytes = newline + 1) {
+        newline = memchr(bytes, '\n', (size_t)(end - bytes));
+        /* Its limit is that of the command's output. */
+        (void)text_append(&run->lines[node], bytes, (size_t)((newline ? newline : end) - bytes));
+        if (!newline)
+            return;
+        take_line(run, node);
+    }
 }
 
 static int complain(const struct node_result *result, struct failure *ret) {
@@ -82,63 +126,55 @@ static int complain(const struct node_result *result, struct failure *ret) {
                        (int)strcspn(words, "\n"), words);
 }
 
-/* Lines end at a NUL, and what comes after it would be lost without a word. */
-static int check_output(const struct node_result *result, struct failure *ret) {
-    if (result->exit.output_cut || result->output.length < result->output.total)
-        return failure_set(ret, -EFBIG, "the agent's tool printed more than %d MiB",
-                           NODE_TOOL_OUTPUT_MOST >> 20);
-    if (result->output.bytes && strlen(result->output.bytes) < result->output.length)
-        return failure_set(ret, -EPROTO, "the agent's tool printed a NUL; expected lines of text");
-    return 0;
-}
-
 /* A status of 1 with lines may be told by them; without any, by what the tool said on stderr. */
-static int take_result(const struct node_tool *tool, size_t node, struct node_result *result,
-                       struct failure *ret) {
-    if (result->outcome == NODE_NOT_ASKED)
-        return 0;
-    if (result->outcome != NODE_DONE) {
-        *ret = result->failure;
-        return result->failure.code;
-    }
+static void judge(struct tool_run *run, size_t node, const struct node_result *result) {
+    const struct node_tool *tool = run->tool;
     const struct remote_exit *exit = &result->exit;
-    if (exit->signalled || exit->timed_out || exit->code > 1 ||
-        (exit->code == 1 && result->output.length == 0))
-        return complain(result, ret);
-    int r = check_output(result, ret);
-    char *at = result->output.bytes, *line;
-    while (r >= 0 && (line = tool_line_next(&at))) {
-        const char *kind = tool_field_next(&line);
-        r = tool->take(node, kind, line, tool->context, ret);
+    struct failure *failure = &run->failures[node];
+    if (result->outcome == NODE_NOT_ASKED)
+        return;
+    if (result->outcome != NODE_DONE) {
+        *failure = result->failure;
+        return;
     }
-    if (r < 0 || !tool->is_told || tool->is_told(node, exit->code, tool->context))
-        return r;
-    return exit->code == 0 ? failure_set(ret, -EPROTO, "the agent's tool left out what it was asked for")
-                           : complain(result, ret);
+    take_line(run, node);
+    if (exit->signalled || exit->timed_out || exit->code > 1 || (exit->code == 1 && exit->output_bytes == 0))
+        complain(result, failure);
+    else if (exit->output_cut)
+        failure_set(failure, -EFBIG, "the agent's tool printed more than %d MiB",
+                    NODE_TOOL_OUTPUT_MOST >> 20);
+    else if (failure->code == 0 && tool->is_told && !tool->is_told(node, exit->code, tool->context)) {
+        if (exit->code == 0)
+            failure_set(failure, -EPROTO, "the agent's tool left out what it was asked for");
+        else
+            complain(result, failure);
+    }
 }
 
 int node_group_run_tool(struct node_group *group, const struct node_tool *tool, struct failure **ret_failures,
                         struct failure *failure) {
     size_t count = node_group_count(group);
-    cleanup_free struct failure *failures = calloc(count + 1, sizeof *failures);
-    struct launch launch = {.tool = tool, .arguments = calloc(count + 1, sizeof *launch.arguments)};
+    cleanup_free struct failure *failures = xcalloc(count + 1, sizeof *failures);
+    struct tool_run run = {
+        .tool = tool, .failures = failures, .lines = xcalloc(count + 1, sizeof *run.lines)};
+    for (size_t i = 0; i < count; i++)
+        text_init(&run.lines[i], NODE_TOOL_OUTPUT_MOST);
     struct node_result *results = NULL;
-    int r = failures && launch.arguments ? 0 : failure_memory(failure);
+    int r =
+        node_group_run(group,
+                       &(struct node_group_command){
+                           .specify = specify, .take = take_output, .context = &run, .nodes = tool->nodes},
+                       &results, failure);
+    for (size_t i = 0; i < count; i++) {
+        if (r == 0)
+            judge(&run, i, &results[i]);
+        text_clear(&run.lines[i]);
+    }
     if (r == 0)
-        r = node_group_run(
-            group,
-            &(struct node_group_command){
-                .specify = specify, .context = &launch, .nodes = tool->nodes, .kept = NODE_TOOL_OUTPUT_MOST},
-            &results, failure);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        take_result(tool, i, &results[i], &failures[i]);
-    if (results)
         node_results_free(group, results);
-    for (size_t i = 0; launch.arguments && i < count; i++)
-        free((void *)launch.arguments[i]);
-    free((void *)launch.arguments);
-    if (r < 0)
-        return r;
-    *ret_failures = take_pointer(failures);
-    return 0;
+    free(run.lines);
+    free(run.arguments);
+    if (r == 0)
+        *ret_failures = take_pointer(failures);
+    return r;
 }

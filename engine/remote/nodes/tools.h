@@ -24,6 +24,15 @@ char *tool_line_next(char **at);
 /* The next field of a line, unescaped in place; "" and *AT NULL when there is none. */
 char *tool_field_next(char **at);
 
+/* ---- words */
+
+/* 0 if a tool has ended with status 0; else a negative errno and what it said, ERRORS being its stderr (may
+ * be NULL).
+ */
+int tool_failure(const struct remote_exit *exit, const char *errors, struct failure *failure);
+/* The folder that PATH is in, "." if it names none. The caller frees. */
+char *tool_folder_of(const char *path);
+
 /* ---- on many nodes */
 
 struct node_tool {
@@ -32,8 +41,9 @@ struct node_tool {
     const char *const *(*arguments_of)(size_t node, void *context);
     const bool *nodes;   /* which; NULL: all */
     uint64_t timeout_ms; /* 0: none */
-    /* For each line of each node, node by node: KIND is its first field, *AT the rest (tool_field_next). A
-     * negative return, with its failure, is that node's. */
+    /* For each line of each node, as it comes: KIND is its first field, *AT the rest (tool_field_next). A
+     * negative return, with its failure, is that node's, of which no more lines are taken.
+     * The lines of a tool that fails at its end have been taken by then. */
     int (*take)(size_t node, const char *kind, char *at, void *context, struct failure *failure);
     /* When not NULL, asked after a node's last line: do they say all that was asked for, or all that its
      * STATUS, 0 or 1, means? If not, the node's failure is what the tool said on stderr. */

@@ -42,7 +42,7 @@ struct source_files {
     size_t left_out[SOURCE_LEFT_OUT_KINDS];
 };
 
-#define SOURCE_FILES_NONE ((struct source_files){.tree = {.file = -1}})
+#define SOURCE_FILES_NONE ((struct source_files){.tree = LOCAL_TREE_NONE})
 
 /* RET is SOURCE_FILES_NONE before, and to be cleared after failures too. */
 int source_files_read(const struct source_choice *choice, struct source_files *ret, struct failure *failure);

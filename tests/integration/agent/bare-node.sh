@@ -7,7 +7,7 @@ check "the README has one command" test "$(printf '%s\n' "$command" | wc -l)" -e
 build() { (cd "$ASSAY_SOURCE" && sh -c "${command/-o assay-agent/-o $scratch/assay-agent}"); }
 check "it builds" build
 is "without a warning" "$(cat "$scratch/.err")" ""
-check "it says its version" sh -c "'$scratch/assay-agent' --version | grep -q '^assay-agent .* protocol 2$'"
+check "it says its version" sh -c "'$scratch/assay-agent' --version | grep -q '^assay-agent .* protocol 3$'"
 no_interpreter() { ! readelf -l "$scratch/assay-agent" | grep -q INTERP; }
 if command -v readelf >/dev/null; then check "it is static" no_interpreter; else skip "it is static" "no readelf"; fi
 
@@ -18,7 +18,7 @@ in_empty_root() { # nothing there but the agent: no library, no /proc, no shell
 if [ "$(id -u)" -eq 0 ]; then check "it runs in an empty root" in_empty_root
 else skip "it runs in an empty root" "needs root for chroot"; fi
 
-for test in agent-serve agent-daemon agent-daemon-requests agent-controls-machines agent-controls-killed agent-broken-links remote-commands remote-run-directory remote-streaming remote-node-facts; do
+for test in agent-serve agent-daemon agent-daemon-requests agent-files agent-controls-machines agent-controls-killed agent-broken-links remote-commands remote-run-directory remote-streaming remote-node-facts; do
     program=$ASSAY_BUILD/tests/unit/test-$test
     if [ -x "$program" ]; then check "it passes $test" env ASSAY_AGENT="$scratch/assay-agent" "$program"
     else skip "it passes $test" "$program is not built"; fi

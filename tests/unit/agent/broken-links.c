@@ -41,7 +41,7 @@ static void read_all_lines(struct engine *engine, struct lines *lines) {
             return;
         if (frame.type != PROTOCOL_OUTPUT)
             continue;
-        assert_int_equal(protocol_get_data(&frame, &data, &failure), 0);
+        assert_int_equal(protocol_get_message(&frame, &data, &failure), 0);
         take_lines(lines, data.bytes, data.length);
         if (inbox_owes(&engine->inbox)) {
             assert_int_equal(outbox_put_acknowledgement(&engine->outbox), 0);
@@ -156,7 +156,7 @@ TEST(a_violation_ends_the_agent) {
     engine_init(&engine);
     attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
     begin(&engine, PROTOCOL_LEAVE);
-    protocol_put_number(&writer, 1);
+    protocol_put_u32(&writer, 1);
     end(&engine);
     refused(&engine, "a LEAVE message with a payload");
     assert_int_equal(relay_end(&engine, words), 0);

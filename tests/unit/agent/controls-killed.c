@@ -36,13 +36,13 @@ static uint32_t end_tool(struct engine *engine) {
         assert_true(receive(engine, &frame));
         assert_int_equal(outbox_acknowledge(&engine->outbox, frame.acknowledged, &failure), 0);
         if (frame.type == PROTOCOL_OUTPUT) {
-            assert_int_equal(protocol_get_data(&frame, &data, &failure), 0);
+            assert_int_equal(protocol_get_message(&frame, &data, &failure), 0);
             assert_int_equal(text_append(&tool_output, data.bytes, data.length), 0);
         }
         if (frame.type == PROTOCOL_EXITED)
             break;
     }
-    assert_int_equal(protocol_get_exited(&frame, &exited, &failure), 0);
+    assert_int_equal(protocol_get_message(&frame, &exited, &failure), 0);
     assert_int_equal(exited.flags, 0);
     return exited.code;
 }
@@ -67,7 +67,7 @@ static const char *note_of(struct engine *engine) {
     struct protocol_frame frame;
     struct node_facts *facts;
     begin(engine, PROTOCOL_INSPECT);
-    protocol_put_number(&writer, engine->next++);
+    protocol_put_u32(&writer, engine->next++);
     end(engine);
     expect(engine, PROTOCOL_FACTS, &frame);
     assert_int_equal(node_facts_parse(frame.payload + 4, frame.length - 4, &facts, &failure), 0);

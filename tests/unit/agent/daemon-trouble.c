@@ -1,6 +1,6 @@
 /* The daemon where little is granted: commands that it may not signal, names that others hold, descriptors
  * that run out, kernels that refuse. */
-#include "engine/agent/daemon/door.h"
+#include "engine/agent/daemon/control-socket.h"
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
 
@@ -78,7 +78,7 @@ TEST(a_command_of_another_user_is_given_up) {
                                    .arguments = arguments,
                                    .argument_count = 2};
     begin(&engine, PROTOCOL_RUN);
-    protocol_put_run(&writer, &message);
+    protocol_put_message(&writer, &message);
     end(&engine);
     expect(&engine, PROTOCOL_STARTED, &frame);
     do
@@ -94,7 +94,7 @@ TEST(a_command_of_another_user_is_given_up) {
     pid_t stubborn = printed_pid(&frame);
     hurry();
     expect(&engine, PROTOCOL_EXITED, &frame);
-    assert_int_equal(protocol_get_exited(&frame, &exited, &failure), 0);
+    assert_int_equal(protocol_get_message(&frame, &exited, &failure), 0);
     assert_int_equal(exited.flags, PROTOCOL_EXIT_ABANDONED | PROTOCOL_EXIT_TIMED_OUT);
     assert_int_equal(exited.code, 255);
     assert_true(is_alive(stubborn));
@@ -178,7 +178,7 @@ TEST(the_next_agent_waits_for_the_end_of_the_last) {
     run_shell(&next, "echo here >file");
     expect(&next, PROTOCOL_STARTED, &frame);
     expect(&next, PROTOCOL_EXITED, &frame);
-    assert_int_equal(protocol_get_exited(&frame, &exited, &failure), 0);
+    assert_int_equal(protocol_get_message(&frame, &exited, &failure), 0);
     assert_int_equal(exited.code, 0);
     assert_true(file_exists(below("run/file")));
     leave(&next);

@@ -155,11 +155,11 @@ static inline void end(struct engine *engine) {
 
 static inline void say_hello(struct engine *engine, uint64_t session) {
     begin(engine, PROTOCOL_HELLO);
-    protocol_put_hello(&writer, &(struct protocol_hello){.version = PROTOCOL_VERSION,
-                                                         .session = session,
-                                                         .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
-                                                         .program = "test",
-                                                         .host = "here"});
+    protocol_put_message(&writer, &(struct protocol_hello){.version = PROTOCOL_VERSION,
+                                                           .session = session,
+                                                           .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
+                                                           .program = "test",
+                                                           .host = "here"});
     end(engine);
 }
 
@@ -190,7 +190,7 @@ static inline void take_hello(struct engine *engine) {
     if (frame.type == PROTOCOL_REFUSE)
         fail_msg("refused: %s", frame.payload + 4);
     assert_int_equal(frame.type, PROTOCOL_HELLO);
-    assert_int_equal(protocol_get_hello(&frame, &hello, &failure), 0);
+    assert_int_equal(protocol_get_message(&frame, &hello, &failure), 0);
     assert_int_equal(hello.session, engine->session);
     engine->agent = (pid_t)hello.pid;
     assert_int_equal(outbox_resume(&engine->outbox, frame.acknowledged, &failure), 0);
@@ -249,7 +249,7 @@ static inline uint32_t run(struct engine *engine, const char *const *arguments, 
                                    .arguments = (const char **)arguments,
                                    .argument_count = count};
     begin(engine, PROTOCOL_RUN);
-    protocol_put_run(&writer, &message);
+    protocol_put_message(&writer, &message);
     end(engine);
     return message.command;
 }
@@ -261,7 +261,7 @@ static inline uint32_t run_shell(struct engine *engine, const char *script) {
 /* A number that a program printed, in an OUTPUT frame. */
 static inline pid_t printed_pid(const struct protocol_frame *frame) {
     struct protocol_data data;
-    assert_int_equal(protocol_get_data(frame, &data, &failure), 0);
+    assert_int_equal(protocol_get_message(frame, &data, &failure), 0);
     char digits[32] = "";
     assert_true(data.length < sizeof digits);
     memcpy(digits, data.bytes, data.length);
@@ -274,21 +274,14 @@ static inline pid_t printed_pid(const struct protocol_frame *frame) {
 static inline void exchange(struct engine *engine) {
     struct protocol_frame frame;
     begin(engine, PROTOCOL_CLOCK);
-    protocol_put_number(&writer, engine->next++);
+    protocol_put_u32(&writer, engine->next++);
     end(engine);
     expect(engine, PROTOCOL_CLOCK_REPLY, &frame);
 }
 
 static inline void set_lease(struct engine *engine, uint64_t ms) {
     begin(engine, PROTOCOL_LEASE);
-    protocol_put_lease(&writer, ms);
-    end(engine);
-}
-
-static inline void request(struct engine *engine, enum protocol_type type, uint64_t size, const char *path) {
-    begin(engine, type);
-    protocol_put_path_request(&writer, &(struct protocol_path_request){
-                                           .request = engine->next++, .mode = 0, .size = size, .path = path});
+    protocol_put_u64(&writer, ms);
     end(engine);
 }
 
@@ -296,7 +289,7 @@ static inline void expect_error(struct engine *engine, int code, const char *sen
     struct protocol_frame frame;
     struct protocol_error error;
     expect(engine, PROTOCOL_ERROR, &frame);
-    assert_int_equal(protocol_get_error(&frame, &error, &failure), 0);
+    assert_int_equal(protocol_get_message(&frame, &error, &failure), 0);
     assert_string_equal(error.sentence, sentence);
     assert_int_equal(error.code, code);
 }
@@ -401,7 +394,7 @@ static inline void refused(struct engine *engine, const char *sentence) {
     const char *told;
     assert_true(receive(engine, &frame));
     assert_int_equal(frame.type, PROTOCOL_REFUSE);
-    assert_int_equal(protocol_get_refuse(&frame, &told, &failure), 0);
+    assert_int_equal(protocol_get_message(&frame, &told, &failure), 0);
     assert_string_equal(told, sentence);
     assert_false(receive(engine, &frame));
 }

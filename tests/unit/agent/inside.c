@@ -1,6 +1,5 @@
 /* The parts of the agent that need no process of their own: PU sets, the environment's allow-list, and paths
  * where the kernel has no openat2. */
-#include "engine/agent/files/beneath.h"
 #include "engine/agent/machine/facts.h"
 #include "engine/agent/machine/machine.h"
 #include "engine/agent/machine/pu-set.h"
@@ -171,37 +170,6 @@ TEST(the_environment_that_is_told) {
             fail_msg("%s is told", kept[i]);
 }
 
-TEST(without_openat2_every_link_is_refused) {
-    char folder[] = "/tmp/assay-test-XXXXXX", path[128];
-    assert_non_null(mkdtemp(folder));
-    int top = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(mkdirat(top, "a", 0700), 0);
-    assert_int_equal(mkdirat(top, "a/b", 0700), 0);
-    assert_int_equal(symlinkat("/", top, "out"), 0);
-    assert_int_equal(symlinkat("a", top, "in"), 0);
-    assert_int_equal(symlinkat("/etc/passwd", top, "file"), 0);
-    int file = beneath_walk(top, "a//b/./new", O_WRONLY | O_CREAT, 0600);
-    assert_true(file >= 0);
-    assert_true(fcntl(file, F_GETFD) & FD_CLOEXEC);
-    close(file);
-    snprintf(path, sizeof path, "%s/a/b/new", folder);
-    assert_true(file_exists(path));
-    file = beneath_walk(top, ".", O_RDONLY | O_DIRECTORY, 0);
-    assert_true(file >= 0);
-    close(file);
-    assert_int_equal(beneath_walk(top, "out/etc", O_RDONLY, 0), -EXDEV);
-    assert_int_equal(beneath_walk(top, "in/b", O_RDONLY, 0), -EXDEV);
-    assert_int_equal(beneath_walk(top, "file", O_RDONLY, 0), -EXDEV);
-    assert_int_equal(beneath_walk(top, "nothing/x", O_RDONLY, 0), -ENOENT);
-    assert_int_equal(beneath_walk(top, "a/b/new/x", O_RDONLY, 0), -ENOTDIR);
-    char long_name[400];
-    memset(long_name, 'x', sizeof long_name - 1);
-    long_name[sizeof long_name - 1] = '\0';
-    assert_int_equal(beneath_walk(top, long_name, O_RDONLY, 0), -ENAMETOOLONG);
-    close(top);
-    assert_int_equal(file_remove_tree(folder, NULL), 0);
-}
-
 /* ---- how a command that could not be ended is told */
 
 TEST(who_is_given_up_is_described) {
@@ -248,7 +216,7 @@ static int remove_stubborn(void) {
     if (r == 0 && rmdir(path) == 0)
         return 11;
     int top = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (r == 0 && (beneath_remove_tree(top, "module", &failure) < 0 || file_exists(path)))
+    if (r == 0 && (file_empty_folder(top) < 0 || file_exists(path)))
         r = 12;
     close(top);
     if (r == 0)

@@ -55,7 +55,7 @@ static void produce(struct side *side) {
     fill(body, side->produced, length);
     struct protocol_writer writer;
     outbox_begin(&side->outbox, &writer, side->engine ? PROTOCOL_INPUT : PROTOCOL_OUTPUT);
-    protocol_put_number(&writer, side->produced);
+    protocol_put_u32(&writer, side->produced);
     protocol_put_bytes(&writer, body, length);
     assert_int_equal(outbox_end(&side->outbox, &writer), 0);
     side->produced++;

@@ -9,6 +9,7 @@
 #include "engine/remote/launch/transport-local.h"
 #include "engine/remote/link/command.h"
 #include "engine/remote/link/link.h"
+#include "tests/unit/remote/waiting.h"
 #include "tests/wait.h"
 
 #include <dirent.h>

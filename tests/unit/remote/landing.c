@@ -41,15 +41,16 @@ static const char *path_of(const struct place *place, const char *name) {
     return path;
 }
 
+static int add(struct place *place, const char *path, const char *content, unsigned mode) {
+    cleanup_close int file = landing_add(place->landing, path, mode, &place->failure);
+    if (file >= 0)
+        assert_int_equal(file_write_all(file, content, strlen(content)), 0);
+    return file < 0 ? file : 0;
+}
+
 static int land(struct place *place, const char *path, const char *content, unsigned mode) {
-    struct landed landed = LANDED_NONE;
-    int r = landed_open(place->landing, path, &landed, &place->failure);
-    if (r == 0)
-        r = landed_write(&landed, content, strlen(content), &place->failure);
-    if (r == 0)
-        r = landed_commit(&landed, mode, &place->failure);
-    landed_clear(&landed);
-    return r < 0 ? r : landing_sync(place->landing, &place->failure);
+    int r = add(place, path, content, mode);
+    return r < 0 ? r : landing_commit(place->landing, &place->failure);
 }
 
 static void assert_content(const char *path, const char *expected) {
@@ -101,7 +102,7 @@ TEST(files_land) {
     assert_int_equal(status.st_mode & 07777, 0600);
     assert_int_equal(landing_make_folder(place->landing, "f/g/h", &place->failure), 0);
     assert_true(file_is_folder(path_of(place, "f/g/h")));
-    assert_int_equal(landing_sync(place->landing, &place->failure), 0);
+    assert_int_equal(landing_commit(place->landing, &place->failure), 0);
 }
 
 /* How many entries FOLDER/node has. */
@@ -117,43 +118,30 @@ static int count_entries(const struct place *place) {
 
 TEST(what_is_not_committed_is_not_there) {
     struct place *place = *state;
-    struct landed landed = LANDED_NONE;
     assert_int_equal(land(place, "x", "old", 0644), 0);
-    assert_int_equal(landed_open(place->landing, "x", &landed, &place->failure), 0);
-    assert_int_equal(landed_write(&landed, "new", 3, &place->failure), 0);
+    assert_int_equal(add(place, "x", "new", 0644), 0);
     assert_content(path_of(place, "x"), "old");
-    landed_clear(&landed);
+    landing_drop_last(place->landing);
+    assert_int_equal(landing_commit(place->landing, &place->failure), 0);
     assert_content(path_of(place, "x"), "old");
-    /* Nor is what waits for others. */
-    assert_int_equal(landed_open(place->landing, "y", &landed, &place->failure), 0);
-    assert_int_equal(landed_commit(&landed, 0644, &place->failure), 0);
-    assert_false(file_exists(path_of(place, "y")));
+    assert_int_equal(add(place, "y", "new", 0644), 0);
+    int scratch = landing_open_scratch(place->landing, &place->failure);
+    assert_int_equal(file_write_all(scratch, "z", 1), 0);
+    close(scratch);
     landing_free(take_pointer(place->landing));
-    assert_false(file_exists(path_of(place, "y")));
     assert_int_equal(count_entries(place), 1);
 }
 
-TEST(many_land_together_and_large_ones_alone) {
+TEST(many_land_together) {
     struct place *place = *state;
     char name[32];
-    for (int i = 0; i < LANDING_TOGETHER_MOST + 10; i++) {
-        struct landed landed = LANDED_NONE;
+    for (int i = 0; i < 300; i++) {
         snprintf(name, sizeof name, "folder-%d/%d", i % 7, i);
-        assert_int_equal(landed_open(place->landing, name, &landed, &place->failure), 0);
-        assert_int_equal(landed_write(&landed, name, strlen(name), &place->failure), 0);
-        assert_int_equal(landed_commit(&landed, 0644, &place->failure), 0);
+        assert_int_equal(add(place, name, name, 0644), 0);
     }
-    assert_content(path_of(place, "folder-0/0"), "folder-0/0");
-    snprintf(name, sizeof name, "folder-%d/%d", (LANDING_TOGETHER_MOST + 9) % 7, LANDING_TOGETHER_MOST + 9);
     assert_false(file_exists(path_of(place, name)));
-    struct landed large = LANDED_NONE;
-    char *bytes = calloc(1, LANDING_TOGETHER_SIZE + 1);
-    assert_int_equal(landed_open(place->landing, "large", &large, &place->failure), 0);
-    assert_int_equal(landed_write(&large, bytes, LANDING_TOGETHER_SIZE + 1, &place->failure), 0);
-    assert_int_equal(landed_commit(&large, 0644, &place->failure), 0);
-    free(bytes);
-    assert_true(file_exists(path_of(place, "large")));
-    assert_int_equal(landing_sync(place->landing, &place->failure), 0);
+    assert_int_equal(landing_commit(place->landing, &place->failure), 0);
+    assert_content(path_of(place, "folder-0/0"), "folder-0/0");
     assert_content(path_of(place, name), name);
 }
 
@@ -162,15 +150,12 @@ TEST(one_in_the_way_harms_no_other) {
     struct place *place = *state;
     assert_int_equal(landing_make_folder(place->landing, "b", &place->failure), 0);
     static const char *const names[] = {"a", "b", "c"};
-    for (int i = 0; i < 3; i++) {
-        struct landed landed = LANDED_NONE;
-        assert_int_equal(landed_open(place->landing, names[i], &landed, &place->failure), 0);
-        assert_int_equal(landed_commit(&landed, 0644, &place->failure), 0);
-    }
-    assert_int_equal(landing_sync(place->landing, &place->failure), -EISDIR);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(add(place, names[i], "", 0644), 0);
+    assert_int_equal(landing_commit(place->landing, &place->failure), -EISDIR);
     assert_true(file_exists(path_of(place, "a")));
     assert_true(file_exists(path_of(place, "c")));
-    assert_int_equal(landing_sync(place->landing, &place->failure), 0);
+    assert_int_equal(landing_commit(place->landing, &place->failure), 0);
     landing_free(take_pointer(place->landing));
     assert_int_equal(count_entries(place), 3);
 }

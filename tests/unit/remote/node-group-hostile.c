@@ -5,9 +5,12 @@
 #include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 
+#include "engine/agent/files/tar.h"
 #include "engine/agent/wire/mailbox.h"
+#include "engine/foundation/hash.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 
 struct liar {
     struct transport base;
@@ -16,74 +19,43 @@ struct liar {
     struct outbox outbox;
     unsigned wants;
     bool told_open;
-    /* What it answers. */
-    const char *listing;
-    size_t listing_length;
-    const char *content; /* of every file */
-    uint64_t repeat;     /* so often */
-    const char *hash_of; /* it says that every file has the hash of these bytes */
+    const char *archive; /* what its --pack prints */
+    size_t length;
 };
-
-static void answer_number(struct liar *liar, enum protocol_type type, uint32_t number) {
-    struct protocol_writer writer;
-    outbox_begin(&liar->outbox, &writer, type);
-    protocol_put_number(&writer, number);
-    assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
-}
-
-static void answer_data(struct liar *liar, uint32_t number, const char *bytes, size_t length) {
-    struct protocol_writer writer;
-    outbox_begin(&liar->outbox, &writer, PROTOCOL_FILE_DATA);
-    protocol_put_number(&writer, number);
-    protocol_put_bytes(&writer, bytes, length);
-    assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
-}
 
 static void answer_hello(struct liar *liar) {
     struct protocol_writer writer;
     outbox_begin(&liar->outbox, &writer, PROTOCOL_HELLO);
-    protocol_put_hello(&writer, &(struct protocol_hello){.version = PROTOCOL_VERSION,
-                                                         .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
-                                                         .pid = 1,
-                                                         .program = "liar",
-                                                         .host = "liar"});
+    protocol_put_message(&writer, &(struct protocol_hello){.version = PROTOCOL_VERSION,
+                                                           .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
+                                                           .pid = 1,
+                                                           .program = "liar",
+                                                           .host = "liar"});
     assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
 }
 
-static void answer_hash(struct liar *liar, uint32_t number) {
-    char hex[HASH_HEX_SIZE];
-    assert_int_equal(hash_bytes(liar->hash_of, strlen(liar->hash_of), hex), 0);
-    struct protocol_hash hash = {.request = number, .size = strlen(liar->hash_of)};
-    for (size_t i = 0; i < PROTOCOL_HASH_SIZE; i++) {
-        unsigned byte;
-        assert_int_equal(sscanf(hex + 2 * i, "%2x", &byte), 1);
-        hash.digest[i] = (unsigned char)byte;
-    }
+static void answer_run(struct liar *liar, const struct protocol_frame *frame) {
     struct protocol_writer writer;
-    outbox_begin(&liar->outbox, &writer, PROTOCOL_HASH);
-    protocol_put_hash(&writer, &hash);
+    struct protocol_run run;
+    assert_int_equal(protocol_get_message(frame, &run, NULL), 0);
+    assert_string_equal(run.arguments[1], "--pack");
+    outbox_begin(&liar->outbox, &writer, PROTOCOL_STARTED);
+    protocol_put_message(&writer, &(struct protocol_started){.command = run.command, .pid = 2});
     assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
+    outbox_begin(&liar->outbox, &writer, PROTOCOL_OUTPUT);
+    protocol_put_message(&writer, &(struct protocol_data){run.command, 1, liar->archive, liar->length});
+    assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
+    outbox_begin(&liar->outbox, &writer, PROTOCOL_EXITED);
+    protocol_put_message(&writer, &(struct protocol_exited){.command = run.command});
+    assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
+    protocol_run_clear(&run);
 }
 
 static void answer(struct liar *liar, const struct protocol_frame *frame) {
-    struct protocol_path_request request;
-    if (frame->type == PROTOCOL_HELLO) {
+    if (frame->type == PROTOCOL_HELLO)
         answer_hello(liar);
-        return;
-    }
-    if (frame->type == PROTOCOL_REFUSE || frame->type == PROTOCOL_ACK)
-        return;
-    assert_int_equal(protocol_get_path_request(frame, &request, NULL), 0);
-    if (frame->type == PROTOCOL_HASH_FILE) {
-        answer_hash(liar, request.request);
-        return;
-    }
-    if (frame->type == PROTOCOL_LIST_TREE)
-        answer_data(liar, request.request, liar->listing, liar->listing_length);
-    else
-        for (uint64_t i = 0; i < liar->repeat; i++)
-            answer_data(liar, request.request, liar->content, strlen(liar->content));
-    answer_number(liar, PROTOCOL_DONE, request.request);
+    else if (frame->type == PROTOCOL_RUN)
+        answer_run(liar, frame);
 }
 
 static void on_turn(struct event_source *self, void *context) {
@@ -168,7 +140,7 @@ static const struct transport_operations operations = {.name = "liar",
                                                        .free = liar_free};
 
 /* A group of one honest node, n1, with a file "it/good", and the liar. */
-static struct liar *open_with_liar(struct group_fixture *fixture, const char *listing, size_t length) {
+static void open_with_liar(struct group_fixture *fixture, const struct text *archive) {
     group_prepare(fixture, NULL);
     group_add(fixture, 0, agent_program());
     struct liar *liar = calloc(1, sizeof *liar);
@@ -179,16 +151,12 @@ static struct liar *open_with_liar(struct group_fixture *fixture, const char *li
     liar->turn = event_loop_add_deferred(fixture->loop, on_turn, liar);
     inbox_init(&liar->inbox);
     outbox_init(&liar->outbox, &liar->inbox, 64 << 20);
-    liar->listing = listing;
-    liar->listing_length = length;
-    liar->content = "content";
-    liar->hash_of = "content";
-    liar->repeat = 1;
+    liar->archive = archive->bytes;
+    liar->length = archive->length;
     assert_done(fixture, node_group_add(fixture->group, &liar->base, NULL, &fixture->failure));
     assert_done(fixture, node_group_connect(fixture->group, &fixture->failure));
     assert_int_equal(file_make_folders(group_path(fixture, "n1/it"), NULL), 0);
     write_whole(group_path(fixture, "n1/it/good"), "good", 4);
-    return liar;
 }
 
 static int get_it(struct group_fixture *fixture, struct failure *ret) {
@@ -204,77 +172,140 @@ static int get_it(struct group_fixture *fixture, struct failure *ret) {
     return ret->code;
 }
 
-#define LISTING(text) (text), sizeof(text) - 1
+/* ---- what it sends */
+
+static struct text sent;
+static struct tar_writer tar;
+
+static void tar_open(void) {
+    int file = memfd_create("tar", MFD_CLOEXEC);
+    assert_true(file >= 0);
+    tar_begin(&tar, file, UINT64_MAX);
+}
+
+static void tar_add(char type, const char *path, const char *content, const char *claim) {
+    struct tar_entry entry = {.type = (enum tar_type)type, .mode = 0644, .target = "/etc/passwd"};
+    snprintf(entry.path, sizeof entry.path, "%s", path);
+    entry.size = type == TAR_FILE ? strlen(content) : 0;
+    assert_int_equal(hash_bytes(claim, strlen(claim), entry.sha256), 0);
+    tar_put_entry(&tar, &entry);
+    tar_put_bytes(&tar, content, entry.size);
+    tar_put_padding(&tar, entry.size);
+}
+
+static const struct text *tar_take(void) {
+    static char path[64];
+    assert_int_equal(tar_end(&tar), 0);
+    text_clear(&sent);
+    text_init(&sent, 1 << 20);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", tar.output);
+    assert_int_equal(file_read(path, &sent, NULL), 0);
+    close(tar.output);
+    return &sent;
+}
+
+static int get_what_it_sends(struct group_fixture *fixture) {
+    struct failure failure;
+    open_with_liar(fixture, tar_take());
+    int r = get_it(fixture, &failure);
+    if (r < 0)
+        print_message("%s\n", failure.text);
+    return r;
+}
 
 TEST(the_liar_can_tell_the_truth) {
     struct group_fixture fixture;
-    struct failure failure;
-    open_with_liar(&fixture, LISTING("d 755 0\0sub\0f 644 7\0sub/file\0l 777 3\0sub/link\0"));
-    assert_int_equal(get_it(&fixture, &failure), 0);
+    tar_open();
+    tar_add(TAR_FOLDER, "it", "", "");
+    tar_add(TAR_FOLDER, "it/sub", "", "");
+    tar_add(TAR_FILE, "it/sub/file", "content", "content");
+    tar_add(TAR_LINK, "it/sub/link", "", "");
+    assert_int_equal(get_what_it_sends(&fixture), 0);
     assert_true(file_exists(group_path(&fixture, "got/liar/it/sub/file")));
     assert_false(file_exists(group_path(&fixture, "got/liar/it/sub/link")));
     group_close(&fixture);
 }
 
 TEST(paths_that_lead_out) {
-    static const struct {
-        const char *bytes;
-        size_t length;
-    } listings[] = {
-        {LISTING("f 644 7\0../out\0")},
-        {LISTING("f 644 7\0a/../../../out\0")},
-        {LISTING("f 644 7\0/tmp/assay-hostile-out\0")},
-        {LISTING("d 755 0\0..\0f 644 7\0../out\0")},
-        {LISTING("d 755 0\0a\0f 644 7\0a/.\0")},
-        {LISTING("f 644 7\0a//out\0")},
-        {LISTING("f 644 7\0\0f 644 7\0a\0")},
-        {LISTING("f 644 7\0a\0f 644 7\0a\0")},
-        {LISTING("d 755 0\0\0")},
-        {LISTING("f 644 7\0no end")},
-        {LISTING("x 644 7\0a\0")},
-        {LISTING("f 999 7\0a\0")},
-        {LISTING("f 644 99999999999999999999999\0a\0")},
-        {LISTING("\0\0\0\0")},
-    };
-    for (size_t i = 0; i < sizeof listings / sizeof *listings; i++) {
-        struct group_fixture fixture;
-        struct failure failure;
-        open_with_liar(&fixture, listings[i].bytes, listings[i].length);
-        if (get_it(&fixture, &failure) == 0)
-            fail_msg("listing %zu was taken", i);
-        assert_false(file_exists(group_path(&fixture, "out")));
-        assert_false(file_exists(group_path(&fixture, "got/out")));
-        assert_false(file_exists("/tmp/assay-hostile-out"));
-        group_close(&fixture);
-    }
+    static const char *const paths[] = {
+        "../out", "a/../../../out", "/tmp/assay-hostile-out", "..", "a/.", "a//out", ".", "it/../../out"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        for (int folder = 0; folder < 2; folder++) {
+            struct group_fixture fixture;
+            tar_open();
+            tar_add(folder ? TAR_FOLDER : TAR_FILE, paths[i], "content", "content");
+            if (get_what_it_sends(&fixture) == 0)
+                fail_msg("'%s' was taken", paths[i]);
+            assert_false(file_exists(group_path(&fixture, "out")));
+            assert_false(file_exists(group_path(&fixture, "got/out")));
+            assert_false(file_exists("/tmp/assay-hostile-out"));
+            group_close(&fixture);
+        }
 }
 
-/* A file in the way of a folder of the same listing. */
+/* A link of the archive is not made, so that nothing is written through it. */
+TEST(files_behind_links) {
+    struct group_fixture fixture;
+    tar_open();
+    tar_add(TAR_LINK, "it", "", "");
+    tar_add(TAR_FILE, "it/passwd", "content", "content");
+    tar_add('1', "hard", "", "");
+    assert_int_equal(get_what_it_sends(&fixture), 0);
+    assert_true(file_exists(group_path(&fixture, "got/liar/it/passwd")));
+    assert_false(file_exists(group_path(&fixture, "got/liar/hard")));
+    group_close(&fixture);
+}
+
+/* A file in the way of a folder of the same archive. */
 TEST(a_file_that_is_a_folder) {
     struct group_fixture fixture;
-    struct failure failure;
-    open_with_liar(&fixture, LISTING("f 644 7\0a\0f 644 7\0a/b\0"));
-    assert_true(get_it(&fixture, &failure) < 0);
+    tar_open();
+    tar_add(TAR_FILE, "a", "content", "content");
+    tar_add(TAR_FILE, "a/b", "content", "content");
+    assert_true(get_what_it_sends(&fixture) < 0);
     group_close(&fixture);
 }
 
 TEST(a_hash_that_does_not_fit) {
     struct group_fixture fixture;
-    struct failure failure;
-    struct liar *liar = open_with_liar(&fixture, LISTING("f 644 7\0\0"));
-    liar->hash_of = "other";
-    assert_int_equal(get_it(&fixture, &failure), -EBUSY);
+    tar_open();
+    tar_add(TAR_FILE, "it", "content", "other");
+    tar_add(TAR_FILE, "good", "content", "content");
+    assert_int_equal(get_what_it_sends(&fixture), -EBUSY);
     assert_false(file_exists(group_path(&fixture, "got/liar/it")));
+    assert_true(file_exists(group_path(&fixture, "got/liar/good")));
     group_close(&fixture);
 }
 
-/* It says 7 bytes, and sends more, again and again. */
-TEST(more_bytes_than_were_listed) {
+/* It ends early, wherever that is; it is no archive; it says that it is larger than all that comes. */
+TEST(archives_that_are_none) {
+    static const char sparse[] = "30 GNU.sparse.major=1\n";
+    for (size_t size = 1; size < 2000; size += 333) {
+        struct group_fixture fixture;
+        struct failure failure;
+        tar_open();
+        tar_add(TAR_FILE, "it", "content", "content");
+        struct text cut = *tar_take();
+        cut.length = size;
+        open_with_liar(&fixture, &cut);
+        assert_true(get_it(&fixture, &failure) < 0);
+        assert_false(file_exists(group_path(&fixture, "got/liar/it")));
+        group_close(&fixture);
+    }
     struct group_fixture fixture;
     struct failure failure;
-    struct liar *liar = open_with_liar(&fixture, LISTING("f 644 7\0\0"));
-    liar->repeat = 1000;
-    assert_int_equal(get_it(&fixture, &failure), -EPROTO);
-    assert_false(file_exists(group_path(&fixture, "got/liar/it")));
+    tar_open();
+    struct tar_entry entry = {.type = TAR_FILE, .path = "it", .size = UINT64_C(1) << 40};
+    tar_put_entry(&tar, &entry);
+    tar_put_bytes(&tar, sparse, sizeof sparse);
+    assert_true(get_what_it_sends(&fixture) < 0);
     group_close(&fixture);
+    text_clear(&sent);
+    text_init(&sent, 1 << 20);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(text_append_string(&sent, "this is no archive\n"), 0);
+    open_with_liar(&fixture, &sent);
+    assert_true(get_it(&fixture, &failure) < 0);
+    group_close(&fixture);
+    text_clear(&sent);
 }

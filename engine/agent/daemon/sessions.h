@@ -1,7 +1,7 @@
-/* The daemons of our user on this node, found by their doors (door.h) in /proc/net/unix. Both print, and
- * return an exit status. */
-#ifndef ASSAY_DAEMON_ROSTER_H
-#define ASSAY_DAEMON_ROSTER_H
+/* The daemons of our user on this node, found by their sockets (control-socket.h) in /proc/net/unix. Both
+ * functions print, and return an exit status. */
+#ifndef ASSAY_DAEMON_SESSIONS_H
+#define ASSAY_DAEMON_SESSIONS_H
 
 #include <stdint.h>
 
@@ -14,11 +14,11 @@
  * that of its guardian, is known, and the rest are 0 or empty; pid 0: somebody, perhaps another user, has the
  * name and lets nobody in. lease-seconds 0: for ever.
  */
-int roster_list(void);
+int sessions_list(void);
 
 /* Tells the daemon of SESSION (0: all of them) to leave, and waits until it has gone. 69 if there is none of
  * that session; 1, with a sentence, if it does not answer, or has not gone after 50 s, in which case it goes
  * on leaving. */
-int roster_end(uint64_t session);
+int sessions_end(uint64_t session);
 
 #endif

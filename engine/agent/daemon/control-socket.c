@@ -1,4 +1,4 @@
-#include "engine/agent/daemon/door.h"
+#include "engine/agent/daemon/control-socket.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -14,7 +14,7 @@
 
 enum { SESSION_DIGITS = 16, WAITING_LIMIT = 16, ROUND_MS = 20 };
 
-bool door_parse_session(const char *text, uint64_t *ret) {
+bool control_socket_parse_session(const char *text, uint64_t *ret) {
     if (strlen(text) != SESSION_DIGITS || strspn(text, "0123456789abcdefABCDEF") != SESSION_DIGITS)
         return false;
     uint64_t session = strtoull(text, NULL, 16);
@@ -41,7 +41,7 @@ static bool is_our_user(int socket, pid_t *ret_pid) {
     return true;
 }
 
-int door_listen(uint64_t session) {
+int control_socket_listen(uint64_t session) {
     struct sockaddr_un address;
     socklen_t length = make_address(session, &address);
     cleanup_close int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -66,7 +66,7 @@ static int connect_patiently(int descriptor, const struct sockaddr_un *address, 
     }
 }
 
-int door_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
+int control_socket_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
     struct sockaddr_un address;
     socklen_t length = make_address(session, &address);
     cleanup_close int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -80,26 +80,23 @@ int door_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
     return is_our_user(descriptor, ret_pid) ? take_descriptor(descriptor) : -EPERM;
 }
 
-int door_accept(int listener) {
-    for (;;) {
-        cleanup_close int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (descriptor < 0 && (errno == EINTR || errno == ECONNABORTED))
-            continue;
-        if (descriptor < 0)
-            return -errno;
-        if (is_our_user(descriptor, NULL))
-            return take_descriptor(descriptor);
-    }
+/* One a call: other users who connect again and again do not keep the daemon from its work. */
+int control_socket_accept(int listener) {
+    cleanup_close int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (descriptor < 0)
+        return errno == EINTR || errno == ECONNABORTED ? -EAGAIN : -errno;
+    return is_our_user(descriptor, NULL) ? take_descriptor(descriptor) : -EAGAIN;
 }
 
 /* ---- messages */
 
 union ancillary {
     struct cmsghdr header; /* for its alignment */
-    char bytes[CMSG_SPACE(DOOR_DESCRIPTORS * sizeof(int))];
+    char bytes[CMSG_SPACE(CONTROL_DESCRIPTORS * sizeof(int))];
 };
 
-int door_send(int socket, enum door_kind kind, const char *text, const int *descriptors, size_t count) {
+int control_socket_send(int socket, enum control_kind kind, const char *text, const int *descriptors,
+                        size_t count) {
     char letter = (char)kind;
     struct iovec parts[2] = {{&letter, 1}, {(char *)text, text ? strlen(text) : 0}};
     union ancillary ancillary = {0};
@@ -121,7 +118,7 @@ int door_send(int socket, enum door_kind kind, const char *text, const int *desc
 }
 
 /* The kernel gives no more than there is room for. */
-static void take_descriptors(struct msghdr *message, int descriptors[DOOR_DESCRIPTORS]) {
+static void take_descriptors(struct msghdr *message, int descriptors[CONTROL_DESCRIPTORS]) {
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header))
         if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
             memcpy(descriptors, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
@@ -130,7 +127,7 @@ static void take_descriptors(struct msghdr *message, int descriptors[DOOR_DESCRI
 /* ECONNRESET says, once, that the other side went without having read all; what it said before is still
  * there.
  */
-int door_receive(int socket, struct door_message *ret) {
+int control_socket_receive(int socket, struct control_message *ret) {
     char letter = 0;
     struct iovec parts[2] = {{&letter, 1}, {ret->text, sizeof ret->text - 1}};
     union ancillary ancillary;
@@ -144,16 +141,16 @@ int door_receive(int socket, struct door_message *ret) {
     while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got <= 0)
         return got < 0 ? -errno : 0;
-    ret->kind = (enum door_kind)letter;
+    ret->kind = (enum control_kind)letter;
     ret->text[got - 1] = '\0';
-    for (int i = 0; i < DOOR_DESCRIPTORS; i++)
+    for (int i = 0; i < CONTROL_DESCRIPTORS; i++)
         ret->descriptors[i] = -1;
     take_descriptors(&message, ret->descriptors);
     return 1;
 }
 
-void door_message_clear(struct door_message *message) {
-    for (int i = 0; i < DOOR_DESCRIPTORS; i++) {
+void control_message_clear(struct control_message *message) {
+    for (int i = 0; i < CONTROL_DESCRIPTORS; i++) {
         cleanup_close_descriptor(&message->descriptors[i]);
         message->descriptors[i] = -1;
     }

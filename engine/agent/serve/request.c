@@ -1,6 +1,4 @@
-/* Requests that are answered at once. */
-#include "engine/agent/files/anywhere.h"
-#include "engine/agent/files/beneath.h"
+/* Requests: each is answered at once. */
 #include "engine/agent/machine/facts.h"
 #include "engine/agent/serve/agent.h"
 #include "engine/foundation/cleanup.h"
@@ -14,13 +12,13 @@
 
 int request_inspect(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     uint32_t request;
-    int r = protocol_get_number(frame, &request, failure);
+    int r = protocol_get_message(frame, &request, failure);
     if (r < 0)
         return r;
     struct failure own = {0};
     struct protocol_writer writer;
     agent_begin(agent, &writer, PROTOCOL_FACTS);
-    protocol_put_number(&writer, request);
+    protocol_put_u32(&writer, request);
     r = facts_put(&writer, &agent->machine, &own);
     if (r == 0) {
         facts_put_directory(&writer, agent->directory);
@@ -32,41 +30,6 @@ int request_inspect(struct agent *agent, const struct protocol_frame *frame, str
     agent_send_error(agent, PROTOCOL_ERROR, request, &own);
     return 0;
 }
-
-/* ---- folders */
-
-struct folder_action {
-    int (*beneath)(int folder, const char *path, struct failure *failure);
-    int (*anywhere)(const char *path, struct failure *failure);
-};
-
-static int act(struct agent *agent, const struct protocol_frame *frame, const struct folder_action *action,
-               struct failure *failure) {
-    struct protocol_path_request request;
-    int r = protocol_get_path_request(frame, &request, failure);
-    if (r < 0)
-        return r;
-    struct failure own = {0};
-    if (request.path[0] == '/' && agent->write_anywhere)
-        r = action->anywhere(request.path, &own);
-    else
-        r = action->beneath(agent->directory, request.path, &own);
-    if (r < 0)
-        agent_send_error(agent, PROTOCOL_ERROR, request.request, &own);
-    else
-        agent_send_done(agent, request.request);
-    return 0;
-}
-
-int request_make_folder(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
-    return act(agent, frame, &(struct folder_action){beneath_make_folders, anywhere_make_folders}, failure);
-}
-
-int request_remove_tree(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
-    return act(agent, frame, &(struct folder_action){beneath_remove_tree, anywhere_remove_tree}, failure);
-}
-
-/* ---- statistics, clocks */
 
 /* The second number of /proc/self/statm, in pages. */
 static uint64_t resident_bytes(void) {
@@ -88,7 +51,7 @@ static int64_t microseconds(struct timeval time) {
 
 int request_statistics(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     uint32_t request;
-    int r = protocol_get_number(frame, &request, failure);
+    int r = protocol_get_message(frame, &request, failure);
     if (r < 0)
         return r;
     struct rusage usage;
@@ -108,21 +71,21 @@ int request_statistics(struct agent *agent, const struct protocol_frame *frame, 
     };
     struct protocol_writer writer;
     agent_begin(agent, &writer, PROTOCOL_STATISTICS_REPLY);
-    protocol_put_statistics(&writer, &statistics);
+    protocol_put_message(&writer, &statistics);
     agent_end(agent, &writer);
     return 0;
 }
 
 int request_clock(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     uint32_t request;
-    int r = protocol_get_number(frame, &request, failure);
+    int r = protocol_get_message(frame, &request, failure);
     if (r < 0)
         return r;
     struct protocol_clock clock = {
         .request = request, .wall_ns = clock_wall_ns(), .monotonic_ns = clock_monotonic_ns()};
     struct protocol_writer writer;
     agent_begin(agent, &writer, PROTOCOL_CLOCK_REPLY);
-    protocol_put_clock(&writer, &clock);
+    protocol_put_message(&writer, &clock);
     agent_end(agent, &writer);
     return 0;
 }

@@ -1,6 +1,6 @@
-#include "engine/agent/daemon/roster.h"
+#include "engine/agent/daemon/sessions.h"
 
-#include "engine/agent/daemon/door.h"
+#include "engine/agent/daemon/control-socket.h"
 #include "engine/agent/daemon/relay.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -27,6 +27,10 @@ struct sessions {
     size_t count, capacity;
 };
 
+static void sessions_clear(struct sessions *sessions) {
+    free(sessions->items);
+}
+
 static int complain(const char *sentence) {
     fprintf(stderr, "assay-agent: %s\n", sentence);
     return 1;
@@ -47,7 +51,7 @@ static bool parse_line(char *line, const char *prefix, uint64_t *ret) {
     }
     size_t length = strlen(prefix);
     return strtoul(fields[3], NULL, 16) & 0x10000 && strncmp(fields[7], prefix, length) == 0 &&
-           door_parse_session(fields[7] + length, ret);
+           control_socket_parse_session(fields[7] + length, ret);
 }
 
 static int compare(const void *a, const void *b) {
@@ -56,86 +60,81 @@ static int compare(const void *a, const void *b) {
 }
 
 static int find_sessions(struct sessions *ret, struct failure *failure) {
-    struct text table;
+    cleanup(text_clear) struct text table;
     text_init(&table, SOCKETS_LIMIT);
     char prefix[64];
     snprintf(prefix, sizeof prefix, "@assay-agent-%ld-", (long)geteuid());
     int r = file_read(TABLE, &table, failure);
-    char *rest = table.bytes, *line;
-    while (r == 0 && table.length && (line = strsep(&rest, "\n"))) {
+    if (r < 0)
+        return r;
+    char *rest = table.length ? table.bytes : NULL, *line;
+    while ((line = strsep(&rest, "\n")) && ret->count < SESSIONS_LIMIT) { /* nobody has so many */
         uint64_t session;
         if (!parse_line(line, prefix, &session))
             continue;
-        if (ret->count == SESSIONS_LIMIT)
-            break; /* nobody has so many; whoever has taken the names is not to keep us from the others */
         if (list_reserve(&ret->items, &ret->capacity, ret->count + 1, sizeof *ret->items, SESSIONS_LIMIT) < 0)
-            r = failure_memory(failure);
-        else
-            ret->items[ret->count++] = session;
+            return failure_memory(failure);
+        ret->items[ret->count++] = session;
     }
-    text_clear(&table);
-    if (r == 0 && ret->count)
+    if (ret->count)
         qsort(ret->items, ret->count, sizeof *ret->items, compare);
-    return r;
+    return 0;
 }
 
 /* ---- speaking with them */
 
-/* What is waited for doors at which nobody comes, of all names together: whose they are is not known, and
+/* How long it waits for sockets that nobody accepts at, all names together: whose they are is not known, and
  * other users can have any number of them. */
-static int door_patience_ms = ANSWER_PATIENCE_MS;
+static int connect_patience_ms = ANSWER_PATIENCE_MS;
 
 static int knock(uint64_t session, pid_t *ret_pid) {
     int64_t start = clock_monotonic_ns();
-    int connection = door_connect(session, door_patience_ms, ret_pid);
+    int connection = control_socket_connect(session, connect_patience_ms, ret_pid);
     int64_t waited_ms = (clock_monotonic_ns() - start) / 1000000;
-    door_patience_ms = waited_ms < door_patience_ms ? door_patience_ms - (int)waited_ms : 0;
+    connect_patience_ms = waited_ms < connect_patience_ms ? connect_patience_ms - (int)waited_ms : 0;
     return connection;
 }
 
 /* 1: its answer; 0: there is none of that session any more; -ETIMEDOUT: it is there and does not answer. */
-static int ask(uint64_t session, enum door_kind kind, struct door_message *ret, pid_t *ret_pid) {
+static int ask(uint64_t session, enum control_kind kind, struct control_message *ret, pid_t *ret_pid) {
     cleanup_close int connection = knock(session, ret_pid);
     if (connection == -EAGAIN)
         return -ETIMEDOUT;
-    if (connection < 0 || door_send(connection, kind, NULL, NULL, 0) < 0)
+    if (connection < 0 || control_socket_send(connection, kind, NULL, NULL, 0) < 0)
         return 0;
     int ready = clock_poll(&(struct pollfd){.fd = connection, .events = POLLIN},
                            ANSWER_PATIENCE_MS * INT64_C(1000000));
     if (ready == 0)
         return -ETIMEDOUT;
-    return door_receive(connection, ret) > 0;
+    return control_socket_receive(connection, ret) > 0;
 }
 
-int roster_list(void) {
-    struct sessions sessions = {0};
+int sessions_list(void) {
+    cleanup(sessions_clear) struct sessions sessions = {0};
     struct failure failure;
-    if (find_sessions(&sessions, &failure) < 0) {
-        free(sessions.items);
+    if (find_sessions(&sessions, &failure) < 0)
         return complain(failure.text);
-    }
     for (size_t i = 0; i < sessions.count; i++) {
-        struct door_message message;
+        struct control_message message;
         pid_t pid = 0;
-        int r = ask(sessions.items[i], DOOR_LIST, &message, &pid);
+        int r = ask(sessions.items[i], CONTROL_LIST, &message, &pid);
         if (r == -ETIMEDOUT)
             printf("%016llx\tsilent\t0\t0\t0\t%ld\t0\t\t\n", (unsigned long long)sessions.items[i],
                    (long)pid);
         if (r <= 0)
             continue;
-        if (message.kind == DOOR_LINE)
+        if (message.kind == CONTROL_LINE)
             printf("%s\n", message.text);
-        door_message_clear(&message);
+        control_message_clear(&message);
     }
-    free(sessions.items);
     return fflush(stdout) == 0 ? 0 : complain("cannot write to stdout");
 }
 
 static int end_one(uint64_t session) {
-    struct door_message message;
+    struct control_message message;
     pid_t pid = 0;
     char sentence[128];
-    int r = ask(session, DOOR_END, &message, &pid);
+    int r = ask(session, CONTROL_END, &message, &pid);
     if (r == -ETIMEDOUT) {
         snprintf(sentence, sizeof sentence, "the agent of session %016llx (process %ld) does not answer",
                  (unsigned long long)session, (long)pid);
@@ -144,7 +143,7 @@ static int end_one(uint64_t session) {
     if (r == 0)
         return RELAY_UNAVAILABLE;
     cleanup_close int life = take_descriptor(message.descriptors[0]);
-    door_message_clear(&message);
+    control_message_clear(&message);
     r = life >= 0 ? relay_wait_for_end(life, END_PATIENCE_MS) : 0;
     if (r == -ETIMEDOUT) {
         snprintf(sentence, sizeof sentence,
@@ -155,20 +154,19 @@ static int end_one(uint64_t session) {
     return r > 0 ? 0 : 1;
 }
 
-int roster_end(uint64_t session) {
+int sessions_end(uint64_t session) {
     if (session != 0) {
         int status = end_one(session);
         if (status == RELAY_UNAVAILABLE)
             (void)relay_complain_of_absence(session);
         return status;
     }
-    struct sessions sessions = {0};
+    cleanup(sessions_clear) struct sessions sessions = {0};
     struct failure failure;
     int status = find_sessions(&sessions, &failure) < 0 ? complain(failure.text) : 0;
     for (size_t i = 0; status == 0 && i < sessions.count; i++) {
         int one = end_one(sessions.items[i]);
         status = one == RELAY_UNAVAILABLE ? 0 : one; /* it went by itself meanwhile */
     }
-    free(sessions.items);
     return status;
 }

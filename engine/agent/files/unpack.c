@@ -1,0 +1,132 @@
+/* --unpack: a tar on stdin becomes files and folders of the node. */
+#include "engine/agent/files/path.h"
+#include "engine/agent/files/sha256.h"
+#include "engine/agent/files/tar.h"
+#include "engine/agent/serve/tool.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUFFER = 256 << 10 };
+
+static int complain(struct failure *failure, int code, const char *path) {
+    return failure_set(failure, code, "cannot write '%.256s': %s", path, strerror(-code));
+}
+
+/* A file on its way. It has no name, so that nothing is left if we are killed, where the file system knows
+ * such files; elsewhere it has the name `part`. */
+struct part {
+    int folder, file;
+    bool named;
+    char name[64];
+};
+
+static void part_clear(struct part *part) {
+    if (part->named)
+        unlinkat(part->folder, part->name, 0);
+    cleanup_close_descriptor(&part->file);
+    cleanup_close_descriptor(&part->folder);
+}
+
+static int part_open(struct part *part, mode_t mode) {
+    snprintf(part->name, sizeof part->name, ".assay-%ld.part", (long)getpid());
+    part->file = openat(part->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    if (part->file >= 0)
+        return 0;
+    part->file = openat(part->folder, part->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    part->named = part->file >= 0;
+    return part->file < 0 ? -errno : 0;
+}
+
+/* The file gets its name, in place of what has it, and is on the disk then. */
+static int part_commit(struct part *part, const char *name) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", part->file);
+    if (fsync(part->file) < 0)
+        return -errno;
+    if (!part->named && linkat(AT_FDCWD, link, part->folder, part->name, AT_SYMLINK_FOLLOW) < 0)
+        return -errno;
+    part->named = true;
+    if (renameat(part->folder, part->name, part->folder, name) < 0)
+        return -errno;
+    part->named = false;
+    /* Some file systems cannot sync a folder (EINVAL). */
+    return fsync(part->folder) < 0 && errno != EINVAL ? -errno : 0;
+}
+
+static int unpack_file(int directory, const char *path, const struct tar_entry *entry, struct tar_reader *tar,
+                       char *buffer, struct failure *failure) {
+    char name[NAME_MAX + 1], hex[TAR_HASH_SIZE];
+    unsigned char digest[SHA256_SIZE];
+    struct sha256 hash;
+    cleanup(part_clear) struct part part = {.file = -1};
+    part.folder = path_open_parent(directory, path, name, failure);
+    if (part.folder < 0)
+        return part.folder;
+    int r = part_open(&part, entry->mode);
+    if (r < 0)
+        return complain(failure, r, path);
+    sha256_init(&hash);
+    ssize_t got;
+    while ((got = tar_read(tar, buffer, BUFFER, failure)) > 0) {
+        sha256_add(&hash, buffer, (size_t)got);
+        r = file_write_all(part.file, buffer, (size_t)got);
+        if (r < 0)
+            return complain(failure, r, path);
+    }
+    if (got < 0)
+        return (int)got;
+    sha256_end(&hash, digest);
+    sha256_to_hex(digest, hex);
+    if (strcmp(hex, entry->sha256) != 0)
+        return failure_set(failure, -EBADMSG,
+                           "'%.256s' has SHA-256 %.16s... here, and had %.16s... when it was sent", path, hex,
+                           entry->sha256);
+    r = part_commit(&part, name);
+    return r < 0 ? complain(failure, r, path) : 0;
+}
+
+static int unpack(const char *folder, char *buffer, struct failure *failure) {
+    cleanup_close int directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return failure_set(failure, -errno, "cannot open the current folder: %s", strerror(errno));
+    int r = path_make_folders(directory, folder, failure);
+    if (r < 0)
+        return r;
+    struct tar_reader tar = {.input = 0};
+    struct tar_entry entry;
+    while ((r = tar_next(&tar, &entry, failure)) > 0) {
+        cleanup_free char *path =
+            strcmp(folder, ".") == 0 ? strdup(entry.path) : file_join(folder, entry.path);
+        if (!path)
+            return failure_memory(failure);
+        r = entry.type == TAR_FOLDER ? path_make_folders(directory, path, failure)
+                                     : unpack_file(directory, path, &entry, &tar, buffer, failure);
+        if (r < 0)
+            return r;
+    }
+    /* Tars are padded at their end; whoever writes must not find the pipe closed. */
+    while (r == 0 && read(0, buffer, BUFFER) > 0)
+        continue;
+    return r;
+}
+
+int tool_unpack(int count, char **arguments) {
+    if (count != 1) {
+        fputs("assay-agent: usage: --unpack DIR <FILE.tar\n", stderr);
+        return 2;
+    }
+    struct failure failure = {0};
+    cleanup_free char *buffer = malloc(BUFFER);
+    int r = buffer ? unpack(arguments[0], buffer, &failure) : failure_memory(&failure);
+    if (r == 0)
+        return 0;
+    fprintf(stderr, "assay-agent: %s\n", failure.text);
+    return 1;
+}
