@@ -345,8 +345,8 @@ static void node_end(struct node *node) {
 }
 
 void node_look(struct node *node) {
-    if (node->there && node->agent.spool.count)
-        counters.spooled++;
+    if (node->there && outbox_kept(&node->agent.outbox) > PROTOCOL_WINDOW)
+        counters.kept_much++;
     if (node->there && node->agent.state == AGENT_GONE)
         node_end(node);
 }

@@ -107,7 +107,7 @@ extern struct world world;
     X(left)                                                                                                  \
     X(freed)                                                                                                 \
     X(deaths)                                                                                                \
-    X(spooled)
+    X(kept_much)
 #define COUNTER(name) uint64_t name;
 struct counters {
     COUNTERS(COUNTER)

@@ -190,7 +190,6 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
     spawn_allow_descriptors();
     inbox_init(&agent->inbox);
     outbox_init(&agent->outbox, &agent->inbox, OUTBOX_LIMIT);
-    spool_init(&agent->spool, options->directory);
     outbox_restart(&agent->outbox); /* held, until the first link has greeted */
     int r = open_folders(agent, options, failure);
     if (r == 0)
@@ -227,7 +226,6 @@ void agent_clear(struct agent *agent) {
     event_source_remove(agent->lease);
     inbox_clear(&agent->inbox);
     outbox_clear(&agent->outbox);
-    spool_clear(&agent->spool);
     machine_close(&agent->machine);
     cleanup_close_descriptor(&agent->null);
 }

@@ -15,7 +15,6 @@
 #define ASSAY_SERVE_AGENT_H
 
 #include "engine/agent/machine/machine.h"
-#include "engine/agent/serve/spool.h"
 #include "engine/agent/wire/mailbox.h"
 #include "engine/agent/wire/protocol.h"
 #include "engine/event-loop/event-loop.h"
@@ -63,7 +62,6 @@ struct agent {
     bool greeted; /* HELLO has come and was answered on this link */
     struct inbox inbox;
     struct outbox outbox;
-    struct spool spool;         /* goes before what is in the outbox */
     struct event_source *lease; /* timer */
     int64_t lease_ns;           /* 0: for ever */
     bool lease_over;            /* as of the last turn; the next one decides */

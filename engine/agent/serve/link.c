@@ -2,8 +2,7 @@
  * The agent's end of a link: frames in and out, the greeting, and links that take the place of broken ones.
  *
  * While there is no link, or one that has not greeted yet, the outbox is held: frames gather in it, and what
- * HELLO says decides which of them go out first. When they are too many, they move to the spool, as long as
- * there is no link; while there is one, who produces them waits.
+ * HELLO says decides which of them go out first. When they are too many, who produces them waits.
  */
 #include "engine/agent/serve/agent.h"
 #include "engine/agent/serve/program.h"
@@ -19,7 +18,10 @@
 #define ASSAY_VERSION "unversioned"
 #endif
 
-enum { READS_A_TURN = 8 };
+enum {
+    READS_A_TURN = 8,
+    ALONE_WINDOW = 16 << 20, /* unacknowledged bytes at which programs wait, while there is no link */
+};
 
 /* ---- sending */
 
@@ -58,23 +60,11 @@ void agent_send_error(struct agent *agent, enum protocol_type type, uint32_t num
     agent_end(agent, &writer);
 }
 
-/* If it cannot be written, or is full, everybody waits, as with a link. */
-static bool move_to_spool(struct agent *agent) {
-    if (agent->session == 0 || agent->greeted)
-        return false;
-    size_t length;
-    uint64_t last;
-    const char *bytes = outbox_kept_frames(&agent->outbox, &length, &last);
-    if (spool_add(&agent->spool, bytes, length, last) < 0)
-        return false;
-    outbox_forget_kept(&agent->outbox);
-    return true;
-}
-
 bool agent_may_send(struct agent *agent) {
+    bool alone = agent->session != 0 && !agent->greeted;
     /* While leaving, data is read to be dropped: nobody waits for it. */
-    bool may = agent->state >= AGENT_LEAVING || outbox_kept(&agent->outbox) < PROTOCOL_WINDOW ||
-               move_to_spool(agent);
+    bool may = agent->state >= AGENT_LEAVING ||
+               outbox_kept(&agent->outbox) < (alone ? ALONE_WINDOW : PROTOCOL_WINDOW);
     if (!may)
         agent->held_back = true;
     return may;
@@ -91,48 +81,15 @@ static void stream_is_over(struct agent *agent) {
         agent->listener.on_detached(agent, agent->listener.context);
 }
 
-/* What the stream takes next; NULL when there is nothing. 0 or a negative errno. */
-static int find_unsent(struct agent *agent, const char **ret, size_t *ret_length, bool *ret_spooled) {
-    *ret_spooled = false;
-    if (agent->greeted && !outbox_is_ahead(&agent->outbox)) {
-        int r = spool_unsent(&agent->spool, ret, ret_length);
-        *ret_spooled = r == 0 && *ret;
-        if (r < 0 || *ret)
-            return r;
-    }
-    *ret = outbox_unsent(&agent->outbox, ret_length);
-    return 0;
-}
-
-static void mark_sent(struct agent *agent, size_t length, bool spooled) {
-    if (!spooled) {
-        outbox_sent(&agent->outbox, length);
-        return;
-    }
-    spool_sent(&agent->spool, length);
-    agent->outbox.total_bytes += length;
-}
-
-/* Frames are missing from here on, so nothing but REFUSE may follow. */
-static void spool_is_lost(struct agent *agent, int code) {
-    struct failure why;
-    spool_clear(&agent->spool);
-    outbox_restart(&agent->outbox);
-    failure_set(&why, code, "the output that waited on disk cannot be read: %s", strerror(-code));
-    agent_leave(agent, why.text);
-}
-
 void agent_flush(struct agent *agent) {
     event_source_set_timer(agent->idle, -1, 0); /* takes all that waits along */
     if (!agent_is_attached(agent))
         return;
     if (agent->greeted && inbox_owes(&agent->inbox) && outbox_put_acknowledgement(&agent->outbox) < 0)
         agent_leave(agent, NULL);
-    const char *bytes = NULL;
+    const char *bytes;
     size_t length;
-    bool spooled;
-    int r;
-    while ((r = find_unsent(agent, &bytes, &length, &spooled)) == 0 && bytes) {
+    while ((bytes = outbox_unsent(&agent->outbox, &length))) {
         ssize_t written = write(agent->output, bytes, length);
         if (written < 0 && errno == EINTR)
             continue;
@@ -143,10 +100,8 @@ void agent_flush(struct agent *agent) {
             stream_is_over(agent);
             return;
         }
-        mark_sent(agent, (size_t)written, spooled);
+        outbox_sent(&agent->outbox, (size_t)written);
     }
-    if (r < 0)
-        spool_is_lost(agent, r);
     if (event_source_set_events(agent->output_source, bytes ? EVENT_WRITE : 0) < 0)
         agent_leave(agent, NULL);
 }
@@ -229,11 +184,6 @@ static int greet(struct agent *agent, const struct protocol_frame *frame, struct
         return r;
     }
     agent->greeted = true;
-    r = spool_resume(&agent->spool, frame->acknowledged);
-    if (r < 0) {
-        spool_is_lost(agent, r);
-        return 0;
-    }
     if (agent->state == AGENT_GREETING)
         agent->state = AGENT_SERVING;
     event_source_defer(agent->work); /* what waited for a link */
@@ -253,7 +203,6 @@ static int take_frames(struct agent *agent, struct failure *failure) {
         }
         if (agent->greeted) {
             r = outbox_acknowledge(&agent->outbox, frame.acknowledged, failure);
-            spool_acknowledge(&agent->spool, agent->outbox.acknowledged);
             if (r == 0)
                 r = agent_serve(agent, &frame, failure);
         } else {
@@ -347,5 +296,5 @@ void agent_detach(struct agent *agent) {
     inbox_restart(&agent->inbox);
     outbox_restart(&agent->outbox);
     if (agent->held_back)
-        event_source_defer(agent->work); /* what waited for the link goes to the spool */
+        event_source_defer(agent->work); /* now there is more room */
 }

@@ -210,18 +210,3 @@ int outbox_acknowledge(struct outbox *outbox, uint64_t sequence, struct failure 
 size_t outbox_kept(const struct outbox *outbox) {
     return outbox->frames.length - outbox->done;
 }
-
-bool outbox_is_ahead(const struct outbox *outbox) {
-    return outbox->ahead.length > 0;
-}
-
-const char *outbox_kept_frames(const struct outbox *outbox, size_t *ret_length, uint64_t *ret_last) {
-    *ret_length = outbox_kept(outbox);
-    *ret_last = outbox->next - 1;
-    return outbox->frames.bytes + outbox->done;
-}
-
-void outbox_forget_kept(struct outbox *outbox) {
-    outbox->frames.length = outbox->done = outbox->sent = 0;
-    give_memory_back(&outbox->frames);
-}

@@ -64,12 +64,6 @@ void outbox_restart(struct outbox *outbox);
 /* The other side says that it has received all up to SEQUENCE: what comes after goes out now. -EPROTO if
  * SEQUENCE was never sent, or if frames after it are not kept any more. */
 int outbox_resume(struct outbox *outbox, uint64_t sequence, struct failure *failure);
-/* Does something go out before what is kept elsewhere (below)? */
-bool outbox_is_ahead(const struct outbox *outbox);
-/* While it is held: all frames that are kept, *RET_LENGTH bytes, and the number of the last of them, so that
- * they can be kept elsewhere, and be sent from there before what comes later. */
-const char *outbox_kept_frames(const struct outbox *outbox, size_t *ret_length, uint64_t *ret_last);
-void outbox_forget_kept(struct outbox *outbox);
 /* Bytes that are kept: beyond PROTOCOL_WINDOW, no more data is to be added. */
 size_t outbox_kept(const struct outbox *outbox);
 

@@ -54,12 +54,6 @@ int protocol_decode_frame(const void *bytes, size_t length, struct protocol_fram
     return 1;
 }
 
-size_t protocol_decode_size(const void *header, uint64_t *ret_sequence) {
-    const unsigned char *bytes = header;
-    *ret_sequence = load(bytes + 8, 8);
-    return PROTOCOL_HEADER_SIZE + (size_t)load(bytes, 4);
-}
-
 void protocol_begin(struct protocol_writer *writer, struct text *out, enum protocol_type type) {
     *writer = (struct protocol_writer){.out = out, .start = out->length, .type = type};
     static const char nothing[PROTOCOL_HEADER_SIZE];

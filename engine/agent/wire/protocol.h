@@ -93,10 +93,6 @@ struct protocol_frame {
 int protocol_decode_frame(const void *bytes, size_t length, struct protocol_frame *ret,
                           struct failure *failure);
 
-/* Of a header that protocol_decode_frame() has accepted, or that protocol_end() has made: the size of the
- * whole frame, and its sequence number. */
-size_t protocol_decode_size(const void *header, uint64_t *ret_sequence);
-
 /* A frame being appended to a text. An error sticks, and protocol_end() reports it. */
 struct protocol_writer {
     struct text *out;

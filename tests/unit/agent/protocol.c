@@ -195,11 +195,6 @@ TEST(the_sessions) {
     assert_int_equal(got_clock.wall_ns, -2);
     assert_true(got_clock.monotonic_ns == INT64_MAX);
     check_lengths(decode_clock, false, 0);
-
-    /* The size of a frame, from its header alone. */
-    uint64_t sequence;
-    assert_int_equal(protocol_decode_size(out.bytes, &sequence), PROTOCOL_HEADER_SIZE + frame.length);
-    assert_int_equal(sequence, frame.sequence);
 }
 
 TEST(the_data) {
