@@ -305,7 +305,7 @@ static int land(struct get *get, struct get_node *node, struct failure *failure)
     return result < 0 ? result : r;
 }
 
-/* Why nothing can be called so here, or NULL. */
+/* What is fetched needs a name here, unless all that is in a folder is fetched. */
 static int check_name(const char *remote, struct failure *failure) {
     cleanup_free char *trimmed = trim(remote);
     const char *name = file_base_name(trimmed);

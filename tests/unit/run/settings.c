@@ -256,8 +256,7 @@ TEST(spares_are_a_list_of_their_own) {
     refused("testbed: {hosts: 'n-[1-4]', spares: root@n-3}\n", "c.yaml:1:37",
             "two nodes would be called 'n-3'");
     refused("testbed: {hosts: 'n-[1-4]', spares: {files: x}}\n", "c.yaml:1:38", "'spares'");
-    refused("testbed: {hosts: 'n-[1-4]', spares: 'n-['}\n", "c.yaml:1:37",
-            "the bracket is not closed");
+    refused("testbed: {hosts: 'n-[1-4]', spares: 'n-['}\n", "c.yaml:1:37", "the bracket is not closed");
     refused("testbed: {hosts: 'n-[1-4]', spares: ~}\n", "c.yaml:1:37", "'spares' is");
 }
 
