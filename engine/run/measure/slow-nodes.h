@@ -1,6 +1,6 @@
 /*
- * Which nodes of a run are slower than the others? Statistics only: how long each unit took goes in, scores
- * and names come out. No clock, no files.
+ * Which nodes of a run are slower than the others? How long each unit took goes in; when a block has ended,
+ * scores are worked out, and nodes that are slow are named, once each.
  *
  * For every row of the design and every node the mean of log(seconds) over what the node measured of it (all
  * cores, all repetitions) is kept. A node's deviation in a row is that mean less the median of all nodes that
@@ -26,6 +26,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+struct run;
 
 enum {
     SLOW_NODES_NODES = 4,
@@ -46,7 +49,6 @@ struct slow_node_score {
     bool slow;
 };
 
-/* NULL when out of memory. */
 struct slow_nodes *slow_nodes_new(size_t nodes, size_t rows);
 void slow_nodes_free(struct slow_nodes *slow); /* NULL is fine */
 /* NODE measured ROW (both from 0) in SECONDS. Rows beyond those that are kept, and times that are not above
@@ -54,8 +56,12 @@ void slow_nodes_free(struct slow_nodes *slow); /* NULL is fine */
 void slow_nodes_add(struct slow_nodes *slow, size_t node, size_t row, double seconds);
 /* What is known of NODE is forgotten: it does not belong to the cluster any more. */
 void slow_nodes_forget(struct slow_nodes *slow, size_t node);
-/* SCORES: one a node. KINDS: of each node, the first one that is of its kind; NULL: all are alike. 0 or
- * -ENOMEM. Takes rows x nodes x log(nodes) steps: a moment, not for every unit. */
-int slow_nodes_score(const struct slow_nodes *slow, const size_t *kinds, struct slow_node_score *scores);
+/* SCORES: one a node. KINDS: of each node, a number from 0 to KIND_COUNT - 1; those of one kind are compared.
+ */
+void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size_t kind_count,
+                      struct slow_node_score *scores);
+/* Notes and journals the nodes of RUN that are slow and were not named yet. Those with the same processor
+ * and as many cores are of one kind. */
+void slow_nodes_name(const struct slow_nodes *slow, struct run *run);
 
 #endif
