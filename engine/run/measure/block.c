@@ -157,7 +157,7 @@ void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
     if (lane->finished)
         return;
     lane->finished = true;
-    /* While a spare is brought in, whoever does that looks. */
+    /* While a spare is brought in, spares_bring_in() looks itself. */
     if (--measurement->lanes_open == 0 && !measurement->run->newcomer)
         event_loop_stop(measurement->run->loop);
 }
@@ -189,7 +189,7 @@ static void end_lanes(struct measurement *measurement) {
 
 /* What is still to do, at positions from FIRST on, COUNT of them, with the lanes that the nodes have now. */
 struct todo {
-    uint64_t units, missing; /* the latter: of nodes that are out, where nobody will do them */
+    uint64_t units, missing; /* the latter: of nodes that are out and have no spare */
     uint64_t here;           /* of UNITS, those that have lanes in this round */
     double weight;
 };

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What mpirun is told about a unit. */
+/* The options of mpirun for a unit. */
 static const struct {
     const char *options, *bound, *unbound;
 } libraries[] = {
@@ -72,12 +72,18 @@ int mpi_program(const struct run *run, char ***ret, struct failure *failure) {
                                         ret, failure);
 }
 
-static int specify_version(struct run *run, size_t node, struct remote_command_specification *ret,
-                           void *context, struct failure *failure) {
+static int specify(struct run *run, size_t node, struct remote_command_specification *ret, void *context,
+                   struct failure *failure) {
     (void)failure;
     ret->arguments = context;
     ret->environment = software_environment(run, &run->nodes[node]);
+    ret->folder = RUN_WORK_FOLDER;
     return 0;
+}
+
+int mpi_run(struct run *run, const char **arguments, struct node_result **ret, struct failure *failure) {
+    return node_command_run(run, &(struct node_command){.specify = specify, .context = arguments}, ret,
+                            failure);
 }
 
 static int refuse_mpirun(const struct run_node *node, const char *mpirun, const struct node_result *result,
@@ -100,8 +106,7 @@ int mpi_find(struct run *run, enum mpi_kind *ret, struct failure *failure) {
     if (r < 0)
         return r;
     const char *arguments[] = {mpirun[0], "--version", NULL};
-    r = node_command_run(run, &(struct node_command){.specify = specify_version, .context = arguments},
-                         &results, failure);
+    r = mpi_run(run, arguments, &results, failure);
     if (r < 0)
         return r;
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {

@@ -2,7 +2,6 @@
  * experiments/mpi-preflight, built on the nodes. */
 #include "engine/run/measure/job-mpi.h"
 #include "engine/run/measure/measurement.h"
-#include "engine/run/nodes/command.h"
 #include "engine/run/nodes/out.h"
 #include "engine/run/nodes/software.h"
 
@@ -34,15 +33,6 @@ static int put_source(struct run *run, struct failure *failure) {
     return r < 0 ? r : run_merge_failures(run, failures, "put '" SOURCE "'", failure);
 }
 
-static int specify_build(struct run *run, size_t node, struct remote_command_specification *ret,
-                         void *context, struct failure *failure) {
-    (void)failure;
-    ret->arguments = context;
-    ret->environment = software_environment(run, &run->nodes[node]);
-    ret->folder = RUN_WORK_FOLDER;
-    return 0;
-}
-
 /* "mpicc" beside "mpirun", "mpicc.mpich" beside "mpirun.mpich". NULL: of another name. */
 static char *name_compiler(const char *mpirun) {
     static const char *const names[] = {"mpirun", "mpiexec.hydra", "mpiexec"};
@@ -64,8 +54,7 @@ static int build(struct run *run, struct failure *failure) {
         return r;
     cleanup_free char *compiler = name_compiler(mpirun[0]);
     const char *arguments[] = {compiler ? compiler : "mpicc", "-O2", "-o", PROGRAM, SOURCE, NULL};
-    r = node_command_run(run, &(struct node_command){.specify = specify_build, .context = arguments},
-                         &results, failure);
+    r = mpi_run(run, arguments, &results, failure);
     if (r < 0)
         return r;
     for (size_t i = 0; i < run->node_count; i++)

@@ -73,7 +73,7 @@ static void say(struct job_node *node, const char *format, ...) {
 static void say_output(struct launch *launch, enum remote_stream stream, const char *bytes, size_t length) {
     struct remote_command *tool = launch->from->tool;
     if (!tool || remote_command_queued(tool) + LINE_BYTES_MAX + length > REMOTE_INPUT_LIMIT)
-        return; /* nobody reads so much of what its daemons say */
+        return; /* daemons do not print so much that matters */
     say(launch->from, "output %u %d %zu\n", launch->number, stream == REMOTE_STDERR ? 2 : 1, length);
     (void)remote_command_write(tool, bytes, length, NULL, NULL);
 }
@@ -364,7 +364,7 @@ static bool is_sweeping(const struct job *job, const struct lane *lane) {
     return false;
 }
 
-/* The lanes that waited for the last of their nodes go on. */
+/* The lanes that waited for the last of their nodes continue. */
 static void finish_sweep(struct job_node *node) {
     struct job *job = node->job;
     for (size_t i = 0; i < job->measurement->lane_count; i++) {

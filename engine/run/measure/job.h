@@ -56,7 +56,7 @@ int job_adapt(const struct lane *lane, const struct experiment_shape *shape,
 void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane));
 /* Can all nodes of LANE's unit be heard? */
 bool job_is_heard(const struct lane *lane);
-/* Of a lane that runs, now and then: is its unit stuck? Then its command is told to end. */
+/* Of a lane that runs, now and then: is its unit stuck? Then its command is asked to end. */
 void job_look(struct job *job);
 
 #endif

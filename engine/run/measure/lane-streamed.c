@@ -20,7 +20,7 @@ enum {
     ERRORS_KEPT = 4 << 10, /* of what the kernel writes to stderr */
     FIELDS_MAX = EXPERIMENT_NAMES_MOST + 4,
     /* The protocol's limits of facts: they are a node's description, and searched one by one. */
-    FACTS_MAX = 256, /* of one node, whichever of its kernels told them */
+    FACTS_MAX = 256, /* of one node, whichever of its kernels printed them */
     FACT_NAME_MAX = 256,
     FACT_VALUE_MAX = 4 << 10,
 };
@@ -159,8 +159,8 @@ static void take_header(struct lane *lane, const char *line, size_t length) {
     struct csv_field fields[FIELDS_MAX];
     size_t count = split(line, length, fields);
     lane->kernel.columns = xcalloc(experiment->response_count, sizeof *lane->kernel.columns);
-    lane->kernel.tells_monotonic = count > 2 && is_field(&fields[2], "start_monotonic");
-    size_t first = lane->kernel.tells_monotonic ? 3 : 2;
+    lane->kernel.has_monotonic = count > 2 && is_field(&fields[2], "start_monotonic");
+    size_t first = lane->kernel.has_monotonic ? 3 : 2;
     bool good = count == experiment->response_count + first && is_field(&fields[0], "unit") &&
                 is_field(&fields[1], "start");
     for (size_t i = 0; good && i < experiment->response_count; i++) {
@@ -210,10 +210,10 @@ static void take_answer(struct lane *lane, const char *line, size_t length) {
     uint64_t unit = 0;
     struct unit_start start = {.monotonic_ns = -1};
     double responses[EXPERIMENT_NAMES_MOST];
-    bool good = count == experiment->response_count + (lane->kernel.tells_monotonic ? 3 : 2) &&
+    bool good = count == experiment->response_count + (lane->kernel.has_monotonic ? 3 : 2) &&
                 number_parse_uint64(fields[0].bytes, fields[0].length, &unit) &&
                 number_parse_int64(fields[1].bytes, fields[1].length, &start.wall_ns) && start.wall_ns >= 0;
-    if (good && lane->kernel.tells_monotonic)
+    if (good && lane->kernel.has_monotonic)
         good = number_parse_int64(fields[2].bytes, fields[2].length, &start.monotonic_ns) &&
                start.monotonic_ns >= 0;
     for (size_t i = 0; good && i < experiment->response_count; i++) {
@@ -243,21 +243,17 @@ static void take_line(struct lane *lane, const char *line, size_t length) {
 }
 
 static void take_output(struct lane *lane, const char *bytes, size_t length) {
-    const char *end = bytes + length;
-    while (bytes < end && !lane->measurement->ended) {
-        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
-        size_t part = newline ? (size_t)(newline - bytes) : (size_t)(end - bytes);
-        if (newline && lane->kernel.line.length == 0) {
-            take_line(lane, bytes, part);
-        } else if (text_append(&lane->kernel.line, bytes, part) < 0) {
-            fail(lane, "wrote a line without an end");
-            return;
-        } else if (newline) {
-            take_line(lane, lane->kernel.line.bytes, lane->kernel.line.length);
-            text_reset(&lane->kernel.line);
-        }
-        bytes += part + 1;
+    struct text *line = &lane->kernel.line;
+    const char *end;
+    size_t begin = 0;
+    if (text_append(line, bytes, length) < 0)
+        fail(lane, "wrote a line without an end");
+    while (!lane->measurement->ended && (end = memchr(line->bytes + begin, '\n', line->length - begin))) {
+        size_t next = (size_t)(end - line->bytes) + 1;
+        take_line(lane, line->bytes + begin, next - 1 - begin);
+        begin = next;
     }
+    text_consume(line, begin);
     if (lane->measurement->run->times && !lane->measurement->ended)
         send_rows(lane);
 }

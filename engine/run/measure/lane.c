@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_MAX = 1 << 20 };
+enum { LINE_MAX = 2 << 20 }; /* bytes, with what comes at once */
 
 /* ---- Positions */
 

@@ -17,10 +17,10 @@ enum { LANE_OUTPUT_MAX = 16 << 20, LANE_ERRORS_MAX = 64 << 10 };
 struct lane;
 struct measurement;
 
-/* When a unit began, by the node's two clocks, as whoever ran it tells. */
+/* When a unit began, by the node's two clocks, as the kernel or the agent says. */
 struct unit_start {
     int64_t wall_ns;
-    int64_t monotonic_ns; /* negative: not told */
+    int64_t monotonic_ns; /* negative: not known */
 };
 
 /* A unit that has ended, however it did. */
@@ -29,8 +29,8 @@ struct measured_unit {
     const double *responses; /* one a response, in the experiment's order; NULL: it failed */
     const char *why;         /* it failed; else NULL */
     struct unit_start start;
-    int64_t begun_ns;                   /* monotonic, worked out where it was not told; negative: not known */
-    int64_t end_ns;                     /* monotonic; negative: not known yet */
+    int64_t begun_ns; /* monotonic, worked out where `start` lacks it; negative: not known */
+    int64_t end_ns;   /* monotonic; negative: not known yet */
     uint64_t output_bytes, error_bytes; /* of a command: all that it wrote, also what was not kept */
     /* Filled in by results_add(). */
     unsigned attempt; /* from 1 */
@@ -49,10 +49,10 @@ struct held_unit {
 struct lane_kernel {
     size_t sent; /* so many of the lane's positions were written to it */
     bool header_sent, header_seen, input_closed;
-    bool tells_monotonic; /* the field after `start` is `start_monotonic` */
-    size_t *columns;      /* owned; for each response, which field of an answer it is */
-    struct text line;     /* the answer line that is not whole yet */
-    int64_t ahead_ns;     /* how long the rows that were sent, and not answered, will take; with a deadline */
+    bool has_monotonic; /* the field after `start` is `start_monotonic` */
+    size_t *columns;    /* owned; for each response, which field of an answer it is */
+    struct text line;   /* the answer line that is not whole yet */
+    int64_t ahead_ns;   /* how long the rows that were sent, and not answered, will take; with a deadline */
     int64_t last_begun_ns; /* monotonic: of the last answer's unit; negative: not known, or there is none */
     int64_t heard_ns;      /* monotonic, of the engine: since when an answer is waited for */
     int64_t asked_ns;      /* the same: when it was asked to end, having been silent for too long; 0: not */
@@ -69,7 +69,7 @@ struct lane_unit {
     void (*after_sweep)(struct lane *lane); /* NULL: nothing is swept */
     uint64_t busy_us, printed;              /* when they were last looked at */
     int64_t idle_since_ns;                  /* monotonic; 0: not looked at */
-    bool stuck;                             /* and so it was told to end */
+    bool stuck;                             /* and so it was asked to end */
 };
 
 struct lane {

@@ -117,7 +117,7 @@ int run_append_header(const struct plan *plan, struct text *text) {
     return r < 0 ? r : text_append_string(text, ",state.frequency,state.temperature,state.flags\n");
 }
 
-/* A run that goes on has one, unless it was killed before. */
+/* A resumed run has one, unless it was killed before. */
 static int write_header(struct run *run, struct failure *failure) {
     if (run->results->committed > 0)
         return 0;

@@ -25,7 +25,7 @@ struct measurement {
     uint64_t failed_here;             /* units that failed in this part */
     double weight_total, weight_done; /* of this part */
     bool opened;                      /* the lanes are those of this block */
-    bool noted;                       /* what there is to do was told */
+    bool noted;                       /* what there is to do was noted */
     bool catching_up;                 /* the blocks are gone through again, for nodes that came late */
     bool cut_noted;                   /* a unit printed more than is kept, and that was said */
     bool refused;                     /* a lane was over before its next position, for want of time */
@@ -38,8 +38,8 @@ struct measurement {
     struct event_source *commit_timer;
     struct job *job;           /* owned; NULL: units start no ranks */
     size_t nodes_tried;        /* of a job, MPI was tried between so many; 0: not yet */
-    bool trying;               /* it is being tried: whoever does that looks which nodes are there then */
-    struct slow_nodes *speeds; /* owned; NULL: too few nodes to tell */
+    bool trying;               /* it is being tried: a node that is lost does not stop the loop then */
+    struct slow_nodes *speeds; /* owned; NULL: too few nodes to compare */
 };
 
 /* ---- measure.c */
@@ -52,7 +52,7 @@ void measurement_fail(struct measurement *measurement, const struct failure *why
 /* ---- results.c */
 
 /* UNIT of LANE has ended: every unit comes by here once. While its node is watched, it is held until samples
- * tell what state it ran under. */
+ * show what state it ran under. */
 void results_add(struct lane *lane, const struct measured_unit *unit);
 /* The unit that was added last ended at END_NS, if it is still held and its end is not known. */
 void results_end_last(struct lane *lane, int64_t end_ns);
@@ -73,8 +73,8 @@ void measurement_lane_over(struct measurement *measurement, struct lane *lane);
 
 /* ---- lane.c */
 
-/* NODE is out of the run (node-out.h), and all its lanes are over; or, when the run cannot go on without it,
- * the measurement has failed. */
+/* NODE is out of the run (node-out.h), and all its lanes are over; or, when the run cannot continue without
+ * it, the measurement has failed. */
 void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
                            const struct failure *why);
 
@@ -83,7 +83,7 @@ void measurement_lose_node(struct measurement *measurement, struct run_node *nod
 /* Is a node out whose share a spare could measure? */
 bool spares_are_wanted(const struct run *run);
 /* Makes spares ready and gives them the shares of nodes that are out, as long as there are both; what runs on
- * other nodes goes on meanwhile. A spare that is no good is out itself. Not from a callback: it turns the
+ * other nodes continues meanwhile. A spare that is no good is out itself. Not from a callback: it turns the
  * loop. 0 also when the measurement is ending meanwhile. */
 int spares_bring_in(struct measurement *measurement, struct failure *failure);
 

@@ -286,7 +286,7 @@ bool results_release(struct measurement *measurement, bool all) {
             any |= lane->held != NULL;
             since_ns = lane->since_ns < since_ns ? lane->since_ns : since_ns;
         }
-        /* What nobody will ask for any more. */
+        /* No unit that is still to be judged began before that. */
         for (size_t k = 0; since_ns != INT64_MIN && k < first->at.count; k++)
             watch_forget(run->watch, number_of(run, first->at.shares[k].node),
                          placement_time_of(&first->at, k, since_ns));
@@ -307,7 +307,7 @@ void results_wait(struct measurement *measurement) {
             break;
         }
     }
-    /* The last sample is taken at once when a sampler is told to end. */
+    /* The last sample is taken at once when a sampler is asked to end. */
     if (held && measurement_is_over(measurement)) {
         event_loop_resume(run->loop);
         (void)watch_stop(run, NULL);

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,55 +188,40 @@ int settling_take(struct run *run, size_t place, size_t position, const double *
 
 /* ---- Lines of the results */
 
-enum { FIELD_MAX = 512 }; /* bytes of those that are looked at; node names are the longest */
-
-/* The field at *AT, without quotes (those that are looked at have none inside) and cut at FIELD_MAX, into
- * BUFFER; *AT moves behind its comma. */
-static void next_field(const char **at, const char *end, char buffer[static FIELD_MAX]) {
-    size_t length = 0;
+/* Field number INDEX, from 0, of LINE: a number, so without quotes, which fields before it may have. */
+static const char *find_field(const char *line, size_t index, size_t *ret_length) {
     bool quoted = false;
-    for (; *at < end && (quoted || **at != ','); ++*at)
-        if (**at == '"')
-            quoted = !quoted;
-        else if (length < FIELD_MAX - 1)
-            buffer[length++] = **at;
-    buffer[length] = '\0';
-    *at += *at < end;
-}
-
-static bool read_number(const char *text, size_t max, size_t *ret) {
-    uint64_t value;
-    if (!number_parse_uint64(text, strlen(text), &value) || value < 1 || value > max)
-        return false;
-    *ret = (size_t)value - 1;
-    return true;
+    for (; *line && index > 0; line++) {
+        quoted ^= *line == '"';
+        index -= *line == ',' && !quoted;
+    }
+    *ret_length = strcspn(line, ",");
+    return line;
 }
 
 int settling_take_line(const char *line, size_t length, void *context, struct failure *failure) {
     struct run *run = context;
-    enum { ROW, REPETITION, ORDER, BLOCK, ATTEMPT, NODE, CORE, START, START_MONOTONIC, FACTORS };
+    enum { BEFORE_FACTORS = 9 };
     if (!run->settling)
         return 0;
-    size_t response = FACTORS + run->plan->design->column_count + run->plan->repeat_response;
-    char field[FIELD_MAX], node[FIELD_MAX] = "", core[FIELD_MAX] = "";
+    bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB; /* whose nodes may be in quotes */
+    cleanup_free char *copy = xstrndup(line, length);
+    char node[512] = PLACEMENT_JOB_NODE, core[64] = PLACEMENT_ALL_CORES;
+    size_t row = 0, repetition = 0, response_length;
     struct stopping_value value = {.node = node, .core = core, .value = NAN};
-    const char *at = line, *end = line + length;
-    bool good = true;
-    for (size_t i = 0; i <= response; i++) {
-        next_field(&at, end, i == NODE ? node : i == CORE ? core : field);
-        if (i == ROW)
-            good = good && read_number(field, run->plan->design->row_count, &value.row);
-        else if (i == REPETITION)
-            good = good && read_number(field, run->plan->order->repetitions, &value.repetition);
-        else if (i == response && field[0])
-            good = good && number_parse_double(field, strlen(field), &value.value);
-    }
-    if (!good)
+    int found = sscanf(copy, job ? "%zu,%zu," : "%zu,%zu,%*u,%*u,%*u,%511[^,],%63[^,],", &row, &repetition,
+                       node, core);
+    const char *response =
+        find_field(copy, BEFORE_FACTORS + run->plan->design->column_count + run->plan->repeat_response,
+                   &response_length);
+    value.row = row - 1;
+    value.repetition = repetition - 1;
+    if (found < (job ? 2 : 4) || value.row >= run->plan->design->row_count ||
+        value.repetition >= run->plan->order->repetitions ||
+        (response_length > 0 && !number_parse_double(response, response_length, &value.value)))
         return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
                                 "results.csv has the line '%.*s', which is none of this run",
                                 (int)(length < 128 ? length : 128), line);
-    if (run->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
-        value.node = PLACEMENT_JOB_NODE; /* the results have its nodes, the ledger one place */
     return stopping_rule_take(run->settling->rule, &value) < 0 ? failure_memory(failure) : 0;
 }
 

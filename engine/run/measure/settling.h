@@ -62,7 +62,7 @@ struct settling_saving {
  * enough are settled, and journalled. */
 struct settling_saving settling_apply(struct run *run, const struct design_block *block, bool has_ended);
 
-/* The measurements are over; IS_WHOLE: nothing is left of them. How many rows are settled is told. */
+/* The measurements are over; IS_WHOLE: nothing is left of them. Notes how many rows are settled. */
 void settling_note(struct run *run, bool is_whole);
 uint64_t settling_count(const struct run *run);
 /* Writes results/repeat.csv. */

@@ -22,9 +22,9 @@ struct slow_nodes {
 };
 
 struct slow_nodes *slow_nodes_new(size_t nodes, size_t rows) {
-    size_t most = SLOW_NODES_BYTES_MOST / sizeof(struct cell) / (nodes ? nodes : 1);
-    most = most > SLOW_NODES_ROWS_MOST ? SLOW_NODES_ROWS_MOST : most;
-    rows = rows > most ? most : rows;
+    size_t max = SLOW_NODES_BYTES_MAX / sizeof(struct cell) / (nodes ? nodes : 1);
+    max = max > SLOW_NODES_ROWS_MAX ? SLOW_NODES_ROWS_MAX : max;
+    rows = rows > max ? max : rows;
     struct slow_nodes *slow = xcalloc(1, sizeof *slow + nodes * rows * sizeof *slow->cells);
     slow->nodes = nodes;
     slow->rows = rows;
@@ -63,26 +63,33 @@ static double median_of(double *values, size_t count) {
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* The COUNT nodes of one kind. DEVIATIONS of node i begin at i * rows; ROOM is for a value a node. */
-static void score_kind(const struct slow_nodes *slow, const size_t *nodes, size_t count, double *deviations,
+/* The mean of log(seconds) of NODE in ROW; nan: it has not measured it. */
+static double mean_of(const struct slow_nodes *slow, size_t node, size_t row) {
+    const struct cell *cell = &slow->cells[row * slow->nodes + node];
+    return cell->count > 0 ? cell->sum / (double)cell->count : NAN;
+}
+
+/* The COUNT nodes of one kind. ROOM is for a value a node, or a row; MEDIANS for a value a row. */
+static void score_kind(const struct slow_nodes *slow, const size_t *nodes, size_t count, double *medians,
                        double *room, struct slow_node_score *scores) {
-    size_t compared = 0;
     for (size_t row = 0; row < slow->rows; row++) {
-        const struct cell *cells = slow->cells + row * slow->nodes;
         size_t found = 0;
         for (size_t i = 0; i < count; i++)
-            if (cells[nodes[i]].count > 0)
-                room[found++] = cells[nodes[i]].sum / (double)cells[nodes[i]].count;
-        double median = median_of(room, found);
-        for (size_t i = 0; found >= SLOW_NODES_NODES && i < count; i++)
-            if (cells[nodes[i]].count > 0)
-                deviations[nodes[i] * slow->rows + scores[nodes[i]].rows++] =
-                    cells[nodes[i]].sum / (double)cells[nodes[i]].count - median;
+            if (!isnan(room[found] = mean_of(slow, nodes[i], row)))
+                found++;
+        medians[row] = found >= SLOW_NODES_NODES ? median_of(room, found) : NAN;
     }
+    for (size_t i = 0; i < count; i++) {
+        struct slow_node_score *score = &scores[nodes[i]];
+        for (size_t row = 0; row < slow->rows; row++)
+            if (!isnan(room[score->rows] = mean_of(slow, nodes[i], row) - medians[row]))
+                score->rows++;
+        score->score = score->rows >= SLOW_NODES_ROWS ? median_of(room, score->rows) : 0;
+    }
+    size_t compared = 0;
     for (size_t i = 0; i < count; i++)
         if (scores[nodes[i]].rows >= SLOW_NODES_ROWS)
-            room[compared++] = scores[nodes[i]].score =
-                median_of(deviations + nodes[i] * slow->rows, scores[nodes[i]].rows);
+            room[compared++] = scores[nodes[i]].score;
     double median = median_of(room, compared);
     for (size_t i = 0; i < compared; i++)
         room[i] = fabs(room[i] - median);
@@ -101,8 +108,8 @@ static void score_kind(const struct slow_nodes *slow, const size_t *nodes, size_
 
 void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size_t kind_count,
                       struct slow_node_score *scores) {
-    cleanup_free double *deviations = xcalloc(slow->nodes * slow->rows + 1, sizeof *deviations);
-    cleanup_free double *room = xcalloc(slow->nodes + 1, sizeof *room);
+    cleanup_free double *medians = xcalloc(slow->rows + 1, sizeof *medians);
+    cleanup_free double *room = xcalloc(slow->nodes + slow->rows + 1, sizeof *room);
     cleanup_free size_t *nodes = xcalloc(slow->nodes + 1, sizeof *nodes);
     for (size_t i = 0; i < slow->nodes; i++)
         scores[i] = (struct slow_node_score){0};
@@ -111,7 +118,7 @@ void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size
         for (size_t i = 0; i < slow->nodes; i++)
             if (kinds[i] == kind)
                 nodes[count++] = i;
-        score_kind(slow, nodes, count, deviations, room, scores);
+        score_kind(slow, nodes, count, medians, room, scores);
     }
 }
 

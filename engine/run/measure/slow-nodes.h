@@ -12,14 +12,14 @@
  * A node is slow when its score is more than SLOW_NODES_SPREADS spreads above the median score and more than
  * SLOW_NODES_LEAST above it: 3.5 is what Iglewicz and Hoaglin recommend for their modified z-score (B.
  * Iglewicz, D. C. Hoaglin: How to Detect and Handle Outliers, ASQC Quality Press 1993), which is 0.6745 (x -
- * median) / MAD, and 1/0.6745 = 1.4826; 2 % keeps nodes apart that only a very even cluster would tell apart.
- * When the spread is 0, more than half of the nodes being alike to the last digit, the 2 % alone decide.
- * Nodes are compared with those of their kind only: among twelve nodes of one cluster four of an older one
- * would all be slow. Nothing is said of fewer than SLOW_NODES_NODES nodes of a kind, or of nodes that have
- * fewer than SLOW_NODES_ROWS rows which so many nodes measured.
+ * median) / MAD, and 1/0.6745 = 1.4826; of a very even cluster the 2 % keep differences out that do not
+ * matter. When the spread is 0, more than half of the nodes being alike to the last digit, the 2 % alone
+ * decide. Nodes are compared with those of their kind only: among twelve nodes of one cluster four of an
+ * older one would all be slow. Nothing is said of fewer than SLOW_NODES_NODES nodes of a kind, or of nodes
+ * that have fewer than SLOW_NODES_ROWS rows which so many nodes measured.
  *
- * Memory is bounded: 16 bytes a node and row, of the design's first SLOW_NODES_ROWS_MOST rows; and of fewer
- * when there are so many nodes that it would be more than SLOW_NODES_BYTES_MOST.
+ * Memory is bounded: 16 bytes a node and row, of the design's first SLOW_NODES_ROWS_MAX rows; and of fewer
+ * when there are so many nodes that it would be more than SLOW_NODES_BYTES_MAX.
  */
 #ifndef ASSAY_MEASURE_SLOW_NODES_H
 #define ASSAY_MEASURE_SLOW_NODES_H
@@ -33,8 +33,8 @@ struct run;
 enum {
     SLOW_NODES_NODES = 4,
     SLOW_NODES_ROWS = 5,
-    SLOW_NODES_ROWS_MOST = 4096,
-    SLOW_NODES_BYTES_MOST = 64 << 20,
+    SLOW_NODES_ROWS_MAX = 4096,
+    SLOW_NODES_BYTES_MAX = 64 << 20,
 };
 #define SLOW_NODES_SPREADS 3.5
 #define SLOW_NODES_LEAST 0.02 /* of log(seconds): 2 % */

@@ -31,7 +31,9 @@
 
 struct stopping_rule;
 
-enum { STOPPING_CELLS_MAX = 1 << 26 }; /* rows times nodes, for whoever knows how many nodes there are */
+enum {
+    STOPPING_CELLS_MAX = 1 << 26
+}; /* rows times nodes; the caller checks it, who knows how many nodes there are */
 
 /* REPEAT says what is wanted; ROWS are those of the design. */
 struct stopping_rule *stopping_rule_new(const struct design_repeat *repeat, size_t rows);
@@ -40,7 +42,7 @@ void stopping_rule_free(struct stopping_rule *rule); /* NULL is fine */
 /* The response of a unit that was measured. */
 struct stopping_value {
     size_t row, repetition; /* from 0 */
-    const char *node;       /* by whose name nodes are told apart */
+    const char *node;       /* by whose name nodes differ */
     const char *core;       /* the same of a unit's place on its node */
     double value;
 };

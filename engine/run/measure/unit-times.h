@@ -1,6 +1,6 @@
 /*
- * How long a unit will take, from what is known so far; for whoever may start nothing that cannot end in
- * time. Pure: it sees no clock. In this order, what is there first:
+ * How long a unit will take, from what is known so far; for a caller that may start nothing that cannot
+ * end in time. Pure: it sees no clock. In this order, what is there first:
  *
  *   1. the longest unit of that row, and a tenth
  *   2. what was expected of the row (by a model, or the experiment's own estimate) times the largest ratio of
