@@ -153,10 +153,8 @@ int run_rehearse_ending(struct run *run, struct failure *failure) {
     if (r < 0)
         return r;
     const struct plan *plan = run->plan;
-    run->times = unit_times_new(plan->design->row_count, run->node_count,
+    run->times = unit_times_new(plan->design->row_count,
                                 run->expected_seconds ? run->expected_seconds : plan->row_seconds);
-    if (!run->times)
-        return failure_memory(failure);
     count_folder(run);
     char when[CLOCK_TEXT_SIZE], kept[NUMBER_TEXT_SIZE];
     run_note(run, "the reservation ends at %s; %s are kept for restoring and sealing",
@@ -177,33 +175,24 @@ int run_read_expectations(struct run *run, struct failure *failure) {
     return request->predict(request->predict_context, run->plan, run->expected_seconds, failure);
 }
 
-static size_t number_of(const struct run *run, const struct run_node *node) {
-    return (size_t)(node - run->nodes);
+int64_t run_expect_ns(const struct run *run, size_t position) {
+    return run->times ? unit_times_predict(run->times, design_order_row(run->plan->order, position)) : -1;
 }
 
-int64_t run_expect_ns(const struct run *run, const struct run_node *node, size_t position) {
-    if (!run->times)
-        return -1;
-    return unit_times_predict(run->times, design_order_row(run->plan->order, position), number_of(run, node),
-                              NULL);
-}
-
-bool run_has_time(const struct run *run, const struct run_node *node, size_t position, int64_t busy_ns) {
+bool run_has_time(const struct run *run, size_t position, int64_t busy_ns) {
     int64_t left_ns = run_time_left_ns(run);
     if (left_ns == INT64_MAX)
         return true;
-    int64_t expected_ns = run_expect_ns(run, node, position);
+    int64_t expected_ns = run_expect_ns(run, position);
     /* Of what nobody knows, only that it may take longer than what is left for surprises. */
     if (expected_ns < 0)
         expected_ns = deadline_margin_ns(&run->deadline);
     return busy_ns + expected_ns <= left_ns;
 }
 
-void run_take_unit_time(struct run *run, const struct run_node *node, size_t position, int64_t begun_ns,
-                        int64_t end_ns) {
+void run_take_unit_time(struct run *run, size_t position, int64_t begun_ns, int64_t end_ns) {
     if (run->times && begun_ns >= 0)
-        unit_times_take(run->times, design_order_row(run->plan->order, position), number_of(run, node),
-                        end_ns - begun_ns);
+        unit_times_take(run->times, design_order_row(run->plan->order, position), end_ns - begun_ns);
 }
 
 /* How long the nodes take to come into a block's state: as long as they did; at first, what is sure. */

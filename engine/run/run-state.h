@@ -308,13 +308,12 @@ int run_meet_reservation(struct run *run, struct failure *failure);
 int run_rehearse_ending(struct run *run, struct failure *failure);
 /* Until all that is left is needed for ending; INT64_MAX without a deadline. */
 int64_t run_time_left_ns(const struct run *run);
-/* Could a unit of POSITION on NODE still end in time, if it began when NODE has been busy for BUSY_NS? */
-bool run_has_time(const struct run *run, const struct run_node *node, size_t position, int64_t busy_ns);
+/* Could a unit of POSITION still end in time, if it began in BUSY_NS? */
+bool run_has_time(const struct run *run, size_t position, int64_t busy_ns);
 /* How long that unit will take; negative: not known. */
-int64_t run_expect_ns(const struct run *run, const struct run_node *node, size_t position);
-/* A unit of POSITION on NODE was done from BEGUN_NS to END_NS, monotonic; negative: not known. */
-void run_take_unit_time(struct run *run, const struct run_node *node, size_t position, int64_t begun_ns,
-                        int64_t end_ns);
+int64_t run_expect_ns(const struct run *run, size_t position);
+/* A unit of POSITION was done from BEGUN_NS to END_NS, monotonic; negative: not known. */
+void run_take_unit_time(struct run *run, size_t position, int64_t begun_ns, int64_t end_ns);
 /* Could the nodes still be brought into the state of a block? If not, the run is interrupted. */
 bool run_has_time_for_state(struct run *run);
 /* They were, in so long, of which so long was the setting of the controls. */

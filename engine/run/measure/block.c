@@ -2,7 +2,9 @@
  * journal. */
 #include "engine/run/measure/measurement.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/campaign/placement.h"
 #include "engine/run/nodes/out.h"
 
@@ -13,12 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    AHEAD_BYTES_MOST = 64 << 10, /* rows that wait on this side for one kernel; the pipe holds more */
-    AHEAD_BYTES_LEAST = 4 << 10,
-};
-/* Of a campaign on hundreds of nodes, all rows that wait. */
-static const size_t ahead_bytes_together = 64 << 20;
+/* Rows that wait on this side for one kernel, the pipe holding more; and in all, of a campaign on hundreds of
+ * nodes. */
+enum { AHEAD_BYTES_MAX = 64 << 10, AHEAD_BYTES_MIN = 4 << 10, AHEAD_BYTES_TOGETHER = 64 << 20 };
 
 /* ---- Journal ---------------------------------------------------------------------------------------------
  */
@@ -38,12 +37,11 @@ static void note_begin(struct measurement *measurement, const struct design_bloc
     journal_end(run->journal);
     if (plan_control_count(plan) == 0)
         return;
-    struct text state;
+    cleanup(text_clear) struct text state;
     text_init(&state, 64 << 10);
     plan_append_state(plan, block->row, &state);
     run_note(run, "block %zu of %zu: %s", (size_t)(block - plan->order->blocks) + 1, plan->order->block_count,
              state.bytes);
-    text_clear(&state);
 }
 
 /* Whether every lane has an answer for each of the block's positions. */
@@ -70,39 +68,28 @@ static void note_end(struct measurement *measurement) {
 
 static void note_units(const struct measurement *measurement) {
     struct run *run = measurement->run;
-    size_t rows = run->plan->design->row_count, lanes = measurement->lanes_counted;
+    const struct design_order *order = run->plan->order;
+    size_t lanes = measurement->lanes_counted;
     enum experiment_placement placement = run->experiment->placement;
-    char nodes[64] = "";
+    char nodes[64] = "", blocks[96] = "";
     if (placement != EXPERIMENT_PLACEMENT_NODE && run_count_in(run) > 1)
         snprintf(nodes, sizeof nodes, " of %zu nodes", run_count_in(run));
-    const struct design_order *order = run->plan->order;
-    char blocks[96] = "";
     if (plan_control_count(run->plan))
         snprintf(blocks, sizeof blocks, ", %zu block%s of %zu state%s of the controls", order->block_count,
                  order->block_count == 1 ? "" : "s", order->state_count, order->state_count == 1 ? "" : "s");
     run_note(run, "%" PRIu64 " units%s: %zu rows, %zu repetitions, %zu %s%s%s%s, order %s, seed %" PRIu64,
-             measurement->units_total, run->settling ? " at most" : "", rows, order->repetitions, lanes,
-             experiment_placement_name(placement), lanes == 1 ? "" : "s", nodes, blocks,
-             design_order_kind_name(run->plan->order->kind),
-             design_specification_seed(run->campaign->design));
+             measurement->units_total, run->settling ? " at most" : "", run->plan->design->row_count,
+             order->repetitions, lanes, experiment_placement_name(placement), lanes == 1 ? "" : "s", nodes,
+             blocks, design_order_kind_name(order->kind), design_specification_seed(run->campaign->design));
 }
 
 /* ---- Lanes -----------------------------------------------------------------------------------------------
  */
 
-/* So that memory is bounded however many kernels take rows. */
-static size_t choose_ahead(size_t lanes) {
-    size_t share = ahead_bytes_together / (lanes ? lanes : 1);
-    return share > AHEAD_BYTES_MOST    ? AHEAD_BYTES_MOST
-           : share < AHEAD_BYTES_LEAST ? AHEAD_BYTES_LEAST
-                                       : share;
-}
-
 void block_clear(struct measurement *measurement) {
     for (size_t i = 0; i < measurement->lane_count; i++)
         lane_close(&measurement->lanes[i]);
-    free(measurement->lanes);
-    measurement->lanes = NULL;
+    free(take_pointer(measurement->lanes));
     measurement->lane_count = 0;
 }
 
@@ -128,64 +115,55 @@ static size_t count_lanes(const struct measurement *measurement) {
     return count;
 }
 
-/* Of spares that may come, each with the cores of one that was lost. */
-static size_t count_to_come(const struct run *run) {
-    size_t spares = 0, most = 0;
-    for (size_t i = 0; i < run->node_count; i++) {
-        size_t lanes = placement_count(run, &run->nodes[i]);
-        spares += run->nodes[i].state == NODE_SPARE;
-        most = lanes > most ? lanes : most;
-    }
-    return spares * most;
-}
-
 /* Of one node, at the end of the list, which has room for them. */
-static int open_node(struct measurement *measurement, struct run_node *node, const struct design_block *block,
-                     struct failure *failure) {
-    int r = 0;
-    for (size_t core = 0; r == 0 && core < placement_count(measurement->run, node); core++) {
+static int open_node(struct measurement *measurement, struct run_node *node, struct failure *failure) {
+    size_t count = placement_count(measurement->run, node);
+    for (size_t core = 0; core < count; core++) {
         struct lane *lane = &measurement->lanes[measurement->lane_count++];
-        r = lane_open(lane, measurement, node, core, block, failure);
-        if (r == 0 && lane->count > 0)
-            measurement->lanes_open++;
-        else
-            lane->finished = true;
+        int r = lane_open(lane, measurement, node, core, measurement->block, failure);
+        if (r < 0)
+            return r;
+        lane->finished = lane->count == 0;
+        measurement->lanes_open += lane->count > 0;
     }
-    return r;
+    return 0;
 }
 
-static int open_lanes(struct measurement *measurement, const struct design_block *block,
-                      struct failure *failure) {
+static int open_lanes(struct measurement *measurement, struct failure *failure) {
     struct run *run = measurement->run;
-    size_t count = count_lanes(measurement), before_count = measurement->lane_count;
-    struct lane *before = measurement->lanes, *lanes = calloc(count + count_to_come(run) + 1, sizeof *lanes);
-    if (!lanes)
-        return failure_memory(failure);
-    measurement->lanes = lanes;
+    size_t count = count_lanes(measurement), before_count = measurement->lane_count, of_a_node = 1;
+    cleanup_free struct lane *before = measurement->lanes;
+    for (size_t i = 0; i < run->node_count; i++)
+        if (placement_count(run, &run->nodes[i]) > of_a_node)
+            of_a_node = placement_count(run, &run->nodes[i]);
+    /* With room for spares that may come, each with the cores of a node that was lost. */
+    measurement->lanes = xcalloc(run->node_count * of_a_node, sizeof *before);
     measurement->lane_count = measurement->lanes_open = 0;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        if (has_lanes(measurement, &run->nodes[i]))
-            r = open_node(measurement, &run->nodes[i], block, failure);
-    inherit_failures(measurement, before, before_count);
     measurement->opened = true;
-    free(before);
-    measurement->lanes_open = r < 0 ? 0 : measurement->lanes_open;
-    measurement->ahead_bytes = choose_ahead(count);
-    return r;
+    int r;
+    for (size_t i = 0; i < run->node_count; i++)
+        if (has_lanes(measurement, &run->nodes[i]) &&
+            (r = open_node(measurement, &run->nodes[i], failure)) < 0)
+            return r;
+    inherit_failures(measurement, before, before_count);
+    size_t ahead = AHEAD_BYTES_TOGETHER / (count ? count : 1); /* memory is bounded however many there are */
+    measurement->ahead_bytes = ahead > AHEAD_BYTES_MAX   ? AHEAD_BYTES_MAX
+                               : ahead < AHEAD_BYTES_MIN ? AHEAD_BYTES_MIN
+                                                         : ahead;
+    return 0;
 }
 
 void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
     if (lane->finished)
         return;
     lane->finished = true;
-    /* While a spare is brought in, whoever does that looks. */
+    /* While a spare is brought in, spares_bring_in() looks itself. */
     if (--measurement->lanes_open == 0 && !measurement->run->newcomer)
         event_loop_stop(measurement->run->loop);
 }
 
 static bool is_idle(const struct lane *lane) {
-    return !lane->finished && !lane->command && !lane->writes && !lane->after_sweep;
+    return !lane->finished && !lane->command && !lane->unit.writes && !lane->unit.after_sweep;
 }
 
 /* After the loop was stopped: asks what still runs to end, and gives it time to (an mpirun has ranks
@@ -211,42 +189,30 @@ static void end_lanes(struct measurement *measurement) {
 
 /* What is still to do, at positions from FIRST on, COUNT of them, with the lanes that the nodes have now. */
 struct todo {
-    uint64_t units, missing; /* the latter: of nodes that are out, where nobody will do them */
+    uint64_t units, missing; /* the latter: of nodes that are out and have no spare */
     uint64_t here;           /* of UNITS, those that have lanes in this round */
     double weight;
 };
 
-static void add_place(const struct measurement *measurement, const struct run_node *node, size_t place,
-                      size_t first, size_t count, struct todo *todo) {
+static struct todo count_todo(const struct measurement *measurement, size_t first, size_t count) {
     const struct run *run = measurement->run;
-    uint64_t done = ledger_count_done(run->ledger, place, first, count);
-    if (!run_node_is_in(node))
-        todo->missing += count - done;
-    if (done == count || !run_node_is_in(node))
-        return;
-    for (size_t i = first; i < first + count; i++)
-        if (!ledger_is_done(run->ledger, place, i) && !settling_leaves_out(run, i)) {
-            todo->units++;
-            todo->here += has_lanes(measurement, node);
-            todo->weight += plan_weight(run->plan, i);
-        }
-}
-
-static int count_todo(const struct measurement *measurement, size_t first, size_t count, struct todo *todo) {
-    const struct run *run = measurement->run;
-    *todo = (struct todo){0};
-    for (size_t i = 0; i < run->node_count; i++) {
-        const struct run_node *node = &run->nodes[i];
+    struct todo todo = {0};
+    for (const struct run_node *node = run->nodes; node < run->nodes + run->node_count; node++) {
         bool shares = node->state != NODE_SPARE && node->state != NODE_REPLACED;
         size_t places = shares ? placement_count(run, node) : 0;
         for (size_t p = 0; p < places; p++) {
             size_t place = placement_place(run, node, p);
-            if (place == SIZE_MAX)
-                return -ENOMEM;
-            add_place(measurement, node, place, first, count, todo);
+            if (!run_node_is_in(node))
+                todo.missing += count - ledger_count_done(run->ledger, place, first, count);
+            for (size_t i = first; run_node_is_in(node) && i < first + count; i++)
+                if (!ledger_is_done(run->ledger, place, i) && !settling_leaves_out(run, i)) {
+                    todo.units++;
+                    todo.here += has_lanes(measurement, node);
+                    todo.weight += plan_weight(run->plan, i);
+                }
         }
     }
-    return 0;
+    return todo;
 }
 
 static void journal_planned(struct run *run, size_t lanes) {
@@ -258,17 +224,14 @@ static void journal_planned(struct run *run, size_t lanes) {
     journal_end(run->journal);
 }
 
-/* What there is to do in all, from BLOCK on with as many lanes as the nodes have now. */
-static int count_units(struct measurement *measurement, const struct design_block *block,
-                       struct failure *failure) {
+/* What there is to do in all, from the block on with as many lanes as the nodes have now. */
+static int count_units(struct measurement *measurement, struct failure *failure) {
     struct run *run = measurement->run;
-    size_t lanes = count_lanes(measurement);
-    struct todo todo;
+    size_t lanes = count_lanes(measurement), first = measurement->block->first;
     if (lanes == measurement->lanes_counted)
         return 0;
+    struct todo todo = count_todo(measurement, first, plan_positions(run->plan) - first);
     measurement->lanes_counted = lanes;
-    if (count_todo(measurement, block->first, plan_positions(run->plan) - block->first, &todo) < 0)
-        return failure_memory(failure);
     measurement->units_total = run->units->done + measurement->failed_here + todo.units + todo.missing;
     measurement->weight_total = measurement->weight_done + todo.weight;
     run->units_planned = measurement->units_total;
@@ -277,18 +240,14 @@ static int count_units(struct measurement *measurement, const struct design_bloc
 }
 
 /* What rows that are known well enough would have taken is not to be done. */
-static void settle_rows(struct measurement *measurement, const struct design_block *block, bool has_ended) {
-    struct settling_saving saving = settling_settle(measurement->run, block, has_ended);
+static void settle_rows(struct measurement *measurement, bool has_ended) {
+    struct settling_saving saving = settling_apply(measurement->run, measurement->block, has_ended);
     if (saving.positions == 0)
         return;
     measurement->units_total -= saving.positions * measurement->lanes_counted;
     measurement->weight_total -= saving.weight * (double)measurement->lanes_counted;
     measurement->run->units_planned = measurement->units_total;
     journal_planned(measurement->run, measurement->lanes_counted);
-}
-
-static bool is_over(const struct measurement *measurement) {
-    return measurement->ended || measurement->run->interrupted;
 }
 
 /* A job that lacks a node for which there is a spare waits for that. */
@@ -305,9 +264,9 @@ static int renew_job(struct measurement *measurement, struct lane *lane, struct 
         in += run_node_is_in(lane->at.shares[i].node);
     if (in == lane->at.count && in == run_count_in(run))
         return 0;
-    verdict_release_lane(measurement, lane);
+    results_release_lane(lane, true);
     measurement->nodes_tried = 0;
-    lane->since_ns = INT64_MIN;
+    lane->since_ns = INT64_MIN; /* of the first node */
     placement_clear(&lane->at);
     for (size_t i = 0; i < run->node_count; i++)
         if (placement_count(run, &run->nodes[i]) > 0)
@@ -315,47 +274,40 @@ static int renew_job(struct measurement *measurement, struct lane *lane, struct 
     return failure_set(failure, -ENOTCONN, "no node is left");
 }
 
-/* MPI is tried once, and again when there are other nodes than before. */
-static int try_job(struct measurement *measurement, struct lane *lane, struct failure *failure) {
-    int r = renew_job(measurement, lane, failure);
-    while (r == 0 && measurement->nodes_tried != lane->at.count && !is_over(measurement) &&
-           !awaits_spare(measurement)) {
-        measurement->nodes_tried = lane->at.count;
-        r = job_preflight(lane, failure);
-        r = r < 0 || is_over(measurement) ? r : job_make_ready(measurement->job, failure);
-        r = r < 0 || is_over(measurement) ? r : renew_job(measurement, lane, failure);
-    }
-    return r;
-}
-
+/* Serves the nodes of units that have ranks. MPI is tried between those of a job, again when they are others
+ * than before. */
 static int make_ready(struct measurement *measurement, struct failure *failure) {
-    bool job = measurement->run->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
+    struct lane *lane = measurement->lanes; /* a job has one */
+    bool job = measurement->run->experiment->placement == EXPERIMENT_PLACEMENT_JOB && is_idle(lane), tried;
+    int r;
     if (!measurement->job)
         return 0;
     measurement->trying = true;
-    int r = job_make_ready(measurement->job, failure);
-    for (size_t i = 0; r == 0 && job && i < measurement->lane_count && !is_over(measurement); i++)
-        if (is_idle(&measurement->lanes[i]))
-            r = try_job(measurement, &measurement->lanes[i], failure);
+    do {
+        r = job_make_ready(measurement->job, failure);
+        if (r == 0 && job && !measurement_is_over(measurement))
+            r = renew_job(measurement, lane, failure);
+        tried = !job || measurement->nodes_tried == lane->at.count || awaits_spare(measurement);
+        if (r == 0 && !tried && !measurement_is_over(measurement)) {
+            measurement->nodes_tried = lane->at.count;
+            r = job_preflight(lane, failure);
+        }
+    } while (r == 0 && !tried && !measurement_is_over(measurement));
     measurement->trying = false;
-    return is_over(measurement) ? 0 : r;
+    return measurement_is_over(measurement) ? 0 : r;
 }
 
 static int start_lanes(struct measurement *measurement, struct failure *failure) {
-    struct run *run = measurement->run;
     int r = make_ready(measurement, failure);
-    if (r < 0 || awaits_spare(measurement))
+    if (awaits_spare(measurement))
         return r;
-    for (size_t i = 0; r == 0 && i < measurement->lane_count && !is_over(measurement); i++) {
-        struct lane *lane = &measurement->lanes[i];
+    for (size_t i = 0; r == 0 && i < measurement->lane_count && !measurement_is_over(measurement); i++) {
         struct failure why = {0};
-        if (!is_idle(lane))
+        if (!is_idle(&measurement->lanes[i]) || lane_start(&measurement->lanes[i], &why) == 0 ||
+            lane_handle_loss(&measurement->lanes[i], &why))
             continue;
-        r = run->experiment->streamed ? lane_start_streamed(lane, &why) : lane_start_commands(lane, &why);
-        if (r < 0 && lane_is_lost(lane, &why))
-            r = 0;
-        else if (r < 0)
-            *failure = why;
+        *failure = why;
+        r = why.code;
     }
     return r;
 }
@@ -363,19 +315,18 @@ static int start_lanes(struct measurement *measurement, struct failure *failure)
 /* One pass: all lanes that are not finished, to their ends. */
 static int run_lanes(struct measurement *measurement, struct failure *failure) {
     struct run *run = measurement->run;
-    int r = 0;
     for (;;) {
-        r = start_lanes(measurement, failure);
+        int r = start_lanes(measurement, failure);
         /* It is stopped by the last lane, by a failure, by a signal, for a spare, or for a job whose nodes
          * are others. */
         if (r == 0 && measurement->lanes_open > 0 && !spares_are_wanted(run))
             r = event_loop_run(run->loop, failure);
         bool wanted = spares_are_wanted(run);
-        if (r < 0 || is_over(measurement) || (!wanted && measurement->lanes_open == 0))
+        if (r < 0 || measurement_is_over(measurement) || (!wanted && measurement->lanes_open == 0))
             return r;
         event_loop_resume(run->loop);
         r = wanted ? spares_bring_in(measurement, failure) : 0;
-        if (r < 0 || is_over(measurement))
+        if (r < 0 || measurement_is_over(measurement))
             return r;
     }
 }
@@ -389,30 +340,20 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
         end_lanes(measurement);
         if (r == 0 && measurement->refused && !measurement->ended)
             run_reach_deadline(measurement->run, "no further unit would end in time");
-        bool again = verdict_settle(measurement);
-        if (r < 0 || (!again && !spares_are_wanted(measurement->run)) || is_over(measurement))
-            return r;
+        results_wait(measurement);
         size_t units = 0;
-        for (size_t i = 0; i < measurement->lane_count; i++)
+        for (size_t i = 0; r == 0 && !measurement_is_over(measurement) && i < measurement->lane_count; i++)
             if (run_node_is_in(measurement->lanes[i].at.node) && lane_repeat(&measurement->lanes[i])) {
                 measurement->lanes_open++;
                 units += measurement->lanes[i].count;
             }
+        if (r < 0 || measurement_is_over(measurement) || (units == 0 && !spares_are_wanted(measurement->run)))
+            return r;
         if (units > 0)
             run_note(measurement->run,
                      "%zu unit%s measured again, as their state was not what it should be (attempt %u)",
                      units, units == 1 ? " is" : "s are", attempt + 1);
     }
-}
-
-/* Is anything of the block left to do, as far as can be told before its state is set? */
-static int is_left(const struct measurement *measurement, const struct design_block *block, bool *ret,
-                   struct failure *failure) {
-    struct todo todo;
-    if (count_todo(measurement, block->first, block->count, &todo) < 0)
-        return failure_memory(failure);
-    *ret = todo.here > 0 || lane_want_repeats(measurement->run, block->first, block->count);
-    return 0;
 }
 
 int block_join(struct measurement *measurement, struct run_node *node, struct failure *failure) {
@@ -422,42 +363,50 @@ int block_join(struct measurement *measurement, struct run_node *node, struct fa
         return 0;
     run_node_enter(run, node, NODE_IN);
     measurement->lanes_counted = SIZE_MAX; /* there are as many lanes as before, and more to do */
-    int r = open_node(measurement, node, measurement->block, failure);
-    return r < 0 ? r : count_units(measurement, measurement->block, failure);
+    int r = open_node(measurement, node, failure);
+    return r < 0 ? r : count_units(measurement, failure);
+}
+
+static int measure_block(struct measurement *measurement, struct failure *failure) {
+    struct run *run = measurement->run;
+    const struct design_block *block = measurement->block;
+    int r = run_set_block(run, (size_t)(block - run->plan->order->blocks), failure);
+    if (r < 0 || measurement_is_over(measurement))
+        return r;
+    r = count_units(measurement, failure); /* the state may have changed what cores there are */
+    if (r == 0)
+        r = open_lanes(measurement, failure);
+    if (r == 0)
+        r = run_passes(measurement, failure);
+    for (size_t i = 0; i < measurement->lane_count; i++)
+        lane_close(&measurement->lanes[i]);
+    if (r == 0 && !measurement_is_over(measurement))
+        settle_rows(measurement, true);
+    if (measurement->speeds)
+        slow_nodes_name(measurement->speeds, run);
+    return r;
 }
 
 int block_measure(struct measurement *measurement, const struct design_block *block,
                   struct failure *failure) {
     struct run *run = measurement->run;
-    bool left = true;
     measurement->opened = false;
     measurement->block = block;
-    int r = count_units(measurement, block, failure);
-    if (r == 0 && run->part > 1) /* an earlier part may have ended before it was said */
-        settle_rows(measurement, block, false);
-    if (r == 0)
-        r = is_left(measurement, block, &left, failure);
-    if (r < 0 || !left)
+    int r = count_units(measurement, failure);
+    if (r < 0)
         return r;
-    if (!measurement->noted) {
-        measurement->noted = true;
+    if (run->part > 1) /* an earlier part may have ended before it was said */
+        settle_rows(measurement, false);
+    if (count_todo(measurement, block->first, block->count).here == 0 &&
+        !lane_want_repeats(run, block->first, block->count))
+        return 0;
+    if (!measurement->noted)
         note_units(measurement);
-    }
+    measurement->noted = true;
     run->block_number++;
     run->reached = block->first;
     note_begin(measurement, block);
-    r = run_set_block(run, (size_t)(block - run->plan->order->blocks), failure);
-    if (r == 0 && !measurement->ended && !run->interrupted) {
-        r = count_units(measurement, block, failure); /* the state may have changed what cores there are */
-        if (r == 0)
-            r = open_lanes(measurement, block, failure);
-        if (r == 0)
-            r = run_passes(measurement, failure);
-        for (size_t i = 0; i < measurement->lane_count; i++)
-            lane_close(&measurement->lanes[i]);
-        if (r == 0 && !is_over(measurement))
-            settle_rows(measurement, block, true);
-    }
+    r = measure_block(measurement, failure);
     note_end(measurement);
     measurement->opened = false;
     return r;

@@ -1,6 +1,7 @@
 #include "engine/run/measure/job-mpi.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/measure/job.h"
 #include "engine/run/nodes/command.h"
 #include "engine/run/nodes/out.h"
@@ -8,12 +9,25 @@
 #include "engine/run/run-state.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum mpi_kind mpi_recognise(const char *version) {
+/* The options of mpirun for a unit. */
+static const struct {
+    const char *options, *bound, *unbound;
+} libraries[] = {
+    [MPI_OPEN_MPI] = {"--hostfile {hosts} --wdir {folder} -n {ranks}",
+                      "--map-by ppr:{ranks-per-node}:node:PE={threads} --bind-to core",
+                      "--map-by ppr:{ranks-per-node}:node --bind-to none"},
+    [MPI_MPICH] = {"-f {hosts} -wdir {folder} -n {ranks} -ppn {ranks-per-node}", "-bind-to core:{threads}",
+                   "-bind-to none"},
+    [MPI_INTEL] = {"-f {hosts} -wdir {folder} -n {ranks} -ppn {ranks-per-node}",
+                   "-genv I_MPI_PIN_DOMAIN {threads}", "-genv I_MPI_PIN off"},
+};
+
+/* By what `mpirun --version` prints. */
+static enum mpi_kind recognise(const char *version) {
     return strstr(version, "Open MPI") || strstr(version, "OpenRTE") || strstr(version, "PRRTE")
                ? MPI_OPEN_MPI
            : strstr(version, "Intel(R) MPI") ? MPI_INTEL
@@ -21,140 +35,55 @@ enum mpi_kind mpi_recognise(const char *version) {
                                              : MPI_UNKNOWN;
 }
 
-int mpi_append_hosts(enum mpi_kind kind, const struct placement *at, const struct experiment_shape *shape,
-                     struct text *text) {
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < shape->nodes; i++) {
-        const char *name = at->shares[i].node->name;
-        if (kind == MPI_UNKNOWN)
-            r = text_printf(text, "%s\n", name);
-        else
-            r = text_printf(text, kind == MPI_OPEN_MPI ? "%s slots=%zu\n" : "%s:%zu\n", name,
-                            shape->ranks_per_node);
+void mpi_append_hosts(enum mpi_kind kind, const struct placement *at, const struct experiment_shape *shape,
+                      struct text *text) {
+    for (size_t i = 0; i < shape->nodes; i++) {
+        text_printf(text, "%s", at->shares[i].node->name);
+        if (kind != MPI_UNKNOWN)
+            text_printf(text, "%s%zu", kind == MPI_OPEN_MPI ? " slots=" : ":", shape->ranks_per_node);
+        text_append_character(text, '\n');
     }
-    return r;
 }
 
-/* ---- Lists of words */
-
-static int add(char ***list, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int add(char ***list, const char *format, ...) {
-    size_t count = 0;
-    while ((*list)[count])
+static void add_words(char ***list, const char *const *words) {
+    size_t count = 0, more = 0;
+    while (*list && (*list)[count])
         count++;
-    char **more = realloc(*list, (count + 2) * sizeof *more);
-    if (!more)
-        return -ENOMEM;
-    *list = more;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vasprintf(&more[count], format, arguments);
-    va_end(arguments);
-    more[count + 1] = NULL;
-    if (length >= 0)
-        return 0;
-    more[count] = NULL;
-    return -ENOMEM;
+    while (words[more])
+        more++;
+    *list = xrealloc(*list, (count + more + 1) * sizeof **list);
+    for (size_t i = 0; i < more; i++)
+        (*list)[count + i] = xstrdup(words[i]);
+    (*list)[count + more] = NULL;
 }
 
-/* ---- mpirun's */
-
-static int add_open_mpi(const struct experiment_shape *shape, const struct experiment_values *values,
-                        char ***words) {
-    int r = add(words, "--map-by");
-    if (r == 0 && shape->bind)
-        r = add(words, "ppr:%zu:node:PE=%zu", shape->ranks_per_node, shape->threads);
-    else if (r == 0)
-        r = add(words, "ppr:%zu:node", shape->ranks_per_node);
-    r = r < 0 ? r : add(words, "--bind-to");
-    r = r < 0 ? r : add(words, shape->bind ? "core" : "none");
-    /* The others hand their own environment to all ranks. */
-    for (size_t i = 0; r == 0 && i < values->count; i++) {
-        r = add(words, "-x");
-        r = r < 0 ? r : add(words, "%s", values->names[i]);
-    }
-    return r;
-}
-
-static int add_hydra(enum mpi_kind kind, const struct experiment_shape *shape, char ***words) {
-    int r = add(words, "-ppn");
-    r = r < 0 ? r : add(words, "%zu", shape->ranks_per_node);
-    if (r < 0 || kind == MPI_INTEL) { /* which pins by its environment */
-        r = r < 0 ? r : add(words, "-genv");
-        r = r < 0 ? r : add(words, shape->bind ? "I_MPI_PIN_DOMAIN" : "I_MPI_PIN");
-        return r < 0 ? r : shape->bind ? add(words, "%zu", shape->threads) : add(words, "off");
-    }
-    r = add(words, "-bind-to");
-    return r < 0 ? r : shape->bind ? add(words, "core:%zu", shape->threads) : add(words, "none");
-}
-
-static int add_command(enum mpi_kind kind, char *const *mpirun, const char *folder,
-                       const struct experiment_shape *shape, const struct experiment_values *values,
-                       const char *const *prefix, char ***arguments) {
-    char **words = calloc(1, sizeof *words);
-    int r = words ? 0 : -ENOMEM;
-    for (size_t i = 0; r == 0 && mpirun[i]; i++)
-        r = add(&words, "%s", mpirun[i]);
-    r = r < 0 ? r : add(&words, kind == MPI_OPEN_MPI ? "--hostfile" : "-f");
-    r = r < 0 ? r : add(&words, "%s/" JOB_HOST_FILE, folder);
-    r = r < 0 ? r : add(&words, kind == MPI_OPEN_MPI ? "--wdir" : "-wdir");
-    r = r < 0 ? r : add(&words, "%s", folder);
-    r = r < 0 ? r : add(&words, "-n");
-    r = r < 0 ? r : add(&words, "%zu", shape->ranks);
-    if (r == 0)
-        r = kind == MPI_OPEN_MPI ? add_open_mpi(shape, values, &words) : add_hydra(kind, shape, &words);
-    for (size_t i = 0; r == 0 && prefix[i]; i++)
-        r = add(&words, "%s", prefix[i]);
-    for (size_t i = 0; r == 0 && (*arguments)[i]; i++)
-        r = add(&words, "%s", (*arguments)[i]);
-    char **old = *arguments;
-    if (r == 0)
-        *arguments = take_pointer(words);
-    experiment_arguments_free(r == 0 ? old : words);
-    return r;
-}
-
-static int add_environment(const char *launcher, const char *mark, char ***environment) {
-    static const char *const fixed[] = {
-        /* Without daemons of daemons, and with none that leaves its parent. */
-        "OMPI_MCA_plm=rsh", "OMPI_MCA_plm_rsh_no_tree_spawn=1", "OMPI_MCA_orte_leave_session_attached=1",
-        "PRTE_MCA_plm=ssh", "PRTE_MCA_plm_ssh_no_tree_spawn=1", "PRTE_MCA_prte_leave_session_attached=1",
-        /* Who runs an agent as root means it. */
-        "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_ALLOW_RUN_AS_ROOT=1",
-        "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1", "HYDRA_LAUNCHER=ssh", "I_MPI_HYDRA_BOOTSTRAP=ssh"};
-    static const char *const named[] = {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent",
-                                        "HYDRA_LAUNCHER_EXEC", "I_MPI_HYDRA_BOOTSTRAP_EXEC"};
-    int r = add(environment, "%s", mark);
-    for (size_t i = 0; r == 0 && i < sizeof fixed / sizeof *fixed; i++)
-        r = add(environment, "%s", fixed[i]);
-    for (size_t i = 0; r == 0 && i < sizeof named / sizeof *named; i++)
-        r = add(environment, "%s=%s", named[i], launcher);
-    return r;
-}
-
-/* ---- A unit's */
+/* ---- mpirun */
 
 int mpi_program(const struct run *run, char ***ret, struct failure *failure) {
     static char usual[] = "mpirun";
     const struct experiment_command *own = &run->experiment->job.mpirun;
     struct experiment_command command = {.arguments = {.items = (char *[]){usual}, .count = 1}};
-    struct plan_values values = {0};
+    cleanup(plan_values_clear) struct plan_values values = {0};
     int r = plan_values_new(run->plan, 1, &values, failure);
     if (r < 0)
         return r;
     struct experiment_values view = plan_values_view(&values);
-    r = experiment_command_arguments(own->arguments.count ? own : &command, run->experiment->file, &view, ret,
-                                     failure);
-    plan_values_clear(&values);
-    return r;
+    return experiment_command_arguments(own->arguments.count ? own : &command, run->experiment->file, &view,
+                                        ret, failure);
 }
 
-static int specify_version(struct run *run, size_t node, struct remote_command_specification *ret,
-                           void *context, struct failure *failure) {
+static int specify(struct run *run, size_t node, struct remote_command_specification *ret, void *context,
+                   struct failure *failure) {
     (void)failure;
     ret->arguments = context;
     ret->environment = software_environment(run, &run->nodes[node]);
+    ret->folder = RUN_WORK_FOLDER;
     return 0;
+}
+
+int mpi_run(struct run *run, const char **arguments, struct node_result **ret, struct failure *failure) {
+    return node_command_run(run, &(struct node_command){.specify = specify, .context = arguments}, ret,
+                            failure);
 }
 
 static int refuse_mpirun(const struct run_node *node, const char *mpirun, const struct node_result *result,
@@ -170,19 +99,21 @@ static int refuse_mpirun(const struct run_node *node, const char *mpirun, const 
 }
 
 int mpi_find(struct run *run, enum mpi_kind *ret, struct failure *failure) {
-    char **mpirun = NULL;
+    cleanup(job_free_words) char **mpirun = NULL;
+    struct node_result *results;
     *ret = MPI_UNKNOWN;
     int r = mpi_program(run, &mpirun, failure);
-    const char *arguments[] = {mpirun ? mpirun[0] : "", "--version", NULL};
-    struct node_result *results = NULL;
-    if (r == 0)
-        r = node_command_run(run, &(struct node_command){.specify = specify_version, .context = arguments},
-                             &results, failure);
+    if (r < 0)
+        return r;
+    const char *arguments[] = {mpirun[0], "--version", NULL};
+    r = mpi_run(run, arguments, &results, failure);
+    if (r < 0)
+        return r;
     for (size_t i = 0; r == 0 && i < run->node_count; i++) {
         if (results[i].outcome == NODE_NOT_ASKED || results[i].outcome == NODE_SKIPPED)
             continue;
         const char *version = node_result_is_good(&results[i]) ? results[i].output.bytes : "";
-        enum mpi_kind kind = mpi_recognise(version);
+        enum mpi_kind kind = recognise(version);
         json_add_bytes(run->nodes[i].software, "mpi", version, strcspn(version, "\n"));
         if (kind == MPI_UNKNOWN)
             r = refuse_mpirun(&run->nodes[i], mpirun[0], &results[i], failure);
@@ -192,25 +123,70 @@ int mpi_find(struct run *run, enum mpi_kind *ret, struct failure *failure) {
                                  run->nodes[i].name, mpirun[0]);
         *ret = kind;
     }
-    if (results)
-        node_results_free(run->group, results);
-    experiment_arguments_free(mpirun);
+    node_results_free(run->group, results);
     return r;
+}
+
+/* ---- Its command */
+
+static void add_environment(const struct run *run, const char *folder, char ***environment) {
+    cleanup_free char *mark = xformat("ASSAY_JOB=%s", run->id);
+    add_words(environment,
+              (const char *[]){mark,
+                               /* Without daemons of daemons, and with none that leaves its parent. */
+                               "OMPI_MCA_plm=rsh", "OMPI_MCA_plm_rsh_no_tree_spawn=1",
+                               "OMPI_MCA_orte_leave_session_attached=1", "PRTE_MCA_plm=ssh",
+                               "PRTE_MCA_plm_ssh_no_tree_spawn=1", "PRTE_MCA_prte_leave_session_attached=1",
+                               /* Who runs an agent as root means it. */
+                               "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                               "PRTE_ALLOW_RUN_AS_ROOT=1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                               "HYDRA_LAUNCHER=ssh", "I_MPI_HYDRA_BOOTSTRAP=ssh", NULL});
+    static const char *const launchers[] = {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent",
+                                            "HYDRA_LAUNCHER_EXEC", "I_MPI_HYDRA_BOOTSTRAP_EXEC"};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        cleanup_free char *variable = xformat("%s=%s/../launch", launchers[i], folder);
+        add_words(environment, (const char *[]){variable, NULL});
+    }
+}
+
+/* The options of KIND's library, with the unit's numbers. */
+static int fill_options(const struct run *run, enum mpi_kind kind, const char *folder,
+                        const struct experiment_shape *shape, char ***ret, struct failure *failure) {
+    enum { WORDS_MAX = 16 };
+    static const char *const names[] = {"hosts", "folder", "ranks", "ranks-per-node", "threads"};
+    cleanup_free char *hosts = xformat("%s/" JOB_HOST_FILE, folder), *ranks = xformat("%zu", shape->ranks),
+                      *per_node = xformat("%zu", shape->ranks_per_node),
+                      *threads = xformat("%zu", shape->threads),
+                      *options = xformat("%s %s", libraries[kind].options,
+                                         shape->bind ? libraries[kind].bound : libraries[kind].unbound);
+    const char *values[] = {hosts, folder, ranks, per_node, threads};
+    struct experiment_values view = {names, values, sizeof names / sizeof *names};
+    char *words[WORDS_MAX], *rest = options;
+    struct experiment_command command = {.arguments.items = words};
+    while (rest && command.arguments.count < WORDS_MAX)
+        words[command.arguments.count++] = strsep(&rest, " ");
+    return experiment_command_arguments(&command, run->experiment->file, &view, ret, failure);
 }
 
 int mpi_adapt(const struct run *run, enum mpi_kind kind, const char *folder,
               const struct experiment_shape *shape, const struct experiment_values *values, char ***arguments,
               char ***environment, struct failure *failure) {
-    char **mpirun = NULL;
-    cleanup_free char *launcher = text_format("%s/../launch", folder),
-                      *mark = text_format("ASSAY_JOB=%s", run->id);
-    if (!launcher || !mark)
-        return failure_memory(failure);
-    int r = experiment_has_ranks(run->experiment) ? mpi_program(run, &mpirun, failure) : 0;
-    if (mpirun)
-        r = add_command(kind, mpirun, folder, shape, values, software_prefix(run), arguments);
+    cleanup(job_free_words) char **words = NULL, **options = NULL;
+    add_environment(run, folder, environment);
+    if (!experiment_has_ranks(run->experiment))
+        return 0;
+    int r = mpi_program(run, &words, failure);
     if (r == 0)
-        r = add_environment(launcher, mark, environment);
-    experiment_arguments_free(mpirun);
-    return r == -ENOMEM ? failure_memory(failure) : r;
+        r = fill_options(run, kind, folder, shape, &options, failure);
+    if (r < 0)
+        return r;
+    add_words(&words, (const char *const *)options);
+    /* The others hand their own environment to all ranks. */
+    for (size_t i = 0; kind == MPI_OPEN_MPI && i < values->count; i++)
+        add_words(&words, (const char *[]){"-x", values->names[i], NULL});
+    add_words(&words, software_prefix(run));
+    add_words(&words, (const char *const *)*arguments);
+    experiment_arguments_free(*arguments);
+    *arguments = take_pointer(words);
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* How the MPI library of a job is told where its ranks are to run, and by what to start them. Private to this
+/* How the MPI library of a job learns where its ranks run, and what starts them there. Private to this
  * room. */
 #ifndef ASSAY_MEASURE_JOB_MPI_H
 #define ASSAY_MEASURE_JOB_MPI_H
@@ -7,22 +7,24 @@
 #include "engine/run/campaign/experiment-job.h"
 #include "engine/run/campaign/placement.h"
 
+struct node_result;
 struct run;
 
 enum mpi_kind { MPI_UNKNOWN, MPI_OPEN_MPI, MPI_MPICH, MPI_INTEL };
 
-/* Of what `mpirun --version` prints. */
-enum mpi_kind mpi_recognise(const char *version);
-/* The program that starts ranks, and what it is told besides; the caller frees (experiment_arguments_free).
- */
+/* The program that starts ranks, and the options that the experiment gives it; the caller frees
+ * (job_free_words). */
 int mpi_program(const struct run *run, char ***ret, struct failure *failure);
+/* Runs a short command of the library's in the work folder of all nodes, with the software of the experiment;
+ * as node_command_run(). */
+int mpi_run(struct run *run, const char **arguments, struct node_result **ret, struct failure *failure);
 /* Asks all nodes; they must have the same, and one of those above. Recorded with the node's software. */
 int mpi_find(struct run *run, enum mpi_kind *ret, struct failure *failure);
 
-/* Appends the host file of a unit of SHAPE at AT. 0 or -ENOMEM. */
-int mpi_append_hosts(enum mpi_kind kind, const struct placement *at, const struct experiment_shape *shape,
-                     struct text *text);
-/* *ARGUMENTS is what a rank does; mpirun, and what it has to be told, come in front of it. *ENVIRONMENT gets
+/* Appends the host file of a unit of SHAPE at AT. */
+void mpi_append_hosts(enum mpi_kind kind, const struct placement *at, const struct experiment_shape *shape,
+                      struct text *text);
+/* *ARGUMENTS is what a rank does; mpirun and its options are put before it. *ENVIRONMENT gets
  * what has MPI start its daemons by the job's launcher. Both are owned and NULL-ended. VALUES: environment
  * that the ranks are to have. FOLDER: the working folder on all nodes, with the host file in it. */
 int mpi_adapt(const struct run *run, enum mpi_kind kind, const char *folder,

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,7 @@ static const int64_t end_timeout_ns = 20 * EVENT_SECOND, look_period_ns = 5 * EV
 struct launch {
     struct job_node *from;
     unsigned number; /* the tool's */
-    struct run_node *on;
-    struct remote_command *command; /* NULL: it has ended */
+    struct remote_command *command;
     struct launch *next;
 };
 
@@ -59,31 +59,23 @@ static struct job_node *node_of(const struct job *job, const struct run_node *no
 
 /* ---- Speaking to the tools */
 
-static void say(struct job_node *node, const void *bytes, size_t length) {
+static void say(struct job_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct job_node *node, const char *format, ...) {
+    char line[64];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
     if (node->tool)
-        (void)remote_command_write(node->tool, bytes, length, NULL, NULL);
-}
-
-static void say_line(struct job_node *node, const char *line) {
-    say(node, line, strlen(line));
+        (void)remote_command_write(node->tool, line, (size_t)length, NULL, NULL);
 }
 
 static void say_output(struct launch *launch, enum remote_stream stream, const char *bytes, size_t length) {
-    char head[64];
-    if (!launch->from->tool)
-        return;
-    snprintf(head, sizeof head, "output %u %d %zu\n", launch->number, stream == REMOTE_STDERR ? 2 : 1,
-             length);
-    if (remote_command_queued(launch->from->tool) + sizeof head + length > REMOTE_INPUT_LIMIT)
-        return; /* nobody reads so much of what its daemons say */
-    say_line(launch->from, head);
-    say(launch->from, bytes, length);
-}
-
-static void say_exit(struct launch *launch, int code) {
-    char line[64];
-    snprintf(line, sizeof line, "exit %u %d\n", launch->number, code);
-    say_line(launch->from, line);
+    struct remote_command *tool = launch->from->tool;
+    if (!tool || remote_command_queued(tool) + LINE_BYTES_MAX + length > REMOTE_INPUT_LIMIT)
+        return; /* daemons do not print so much that matters */
+    say(launch->from, "output %u %d %zu\n", launch->number, stream == REMOTE_STDERR ? 2 : 1, length);
+    (void)remote_command_write(tool, bytes, length, NULL, NULL);
 }
 
 /* ---- Launches */
@@ -109,12 +101,15 @@ static void on_launch_exit(struct remote_command *command, const struct remote_e
     struct launch *launch = context;
     if (failure)
         say_output(launch, REMOTE_STDERR, failure->text, strlen(failure->text));
-    say_exit(launch, !exit ? NOT_STARTED : exit->signalled ? 128 + exit->code : exit->code);
+    say(launch->from, "exit %u %d\n", launch->number,
+        !exit             ? NOT_STARTED
+        : exit->signalled ? 128 + exit->code
+                          : exit->code);
     free_launch(launch->from->job, launch);
 }
 
 /* By the name in the host file, or what comes before its first dot. */
-static struct run_node *find_host(const struct run *run, const char *host) {
+static const struct run_node *find_host(const struct run *run, const char *host) {
     for (int by_short_name = 0; by_short_name < 2; by_short_name++)
         for (size_t i = 0; i < run->node_count; i++) {
             const char *name = run->nodes[i].name;
@@ -128,19 +123,17 @@ static struct run_node *find_host(const struct run *run, const char *host) {
 static int start_launch(struct launch *launch, const char *host, const char *command,
                         struct failure *failure) {
     struct run *run = launch->from->job->measurement->run;
-    launch->on = find_host(run, host);
-    if (!launch->on)
+    const struct run_node *on = find_host(run, host);
+    if (!on)
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOENT,
                                 "'%.200s' is no node of this run that could start a command\n", host);
-    cleanup_free char *mark = text_format("ASSAY_JOB=%s", run->id);
+    cleanup_free char *mark = xformat("ASSAY_JOB=%s", run->id);
     const char *arguments[] = {"sh", "-c", command, NULL}, *own[] = {mark, NULL};
-    cleanup_free const char **environment = software_join(software_environment(run, launch->on), own);
+    cleanup_free const char **environment = software_join(software_environment(run, on), own);
     struct remote_command_specification specification = {.arguments = arguments, .environment = environment};
     struct remote_command_callbacks callbacks = {.on_output = on_launch_output, .on_exit = on_launch_exit};
-    run_log(run, "node %s, for node %s: %s", launch->on->name, launch->from->node->name, command);
-    return mark && environment ? remote_command_start(launch->on->link, &specification, &callbacks, launch,
-                                                      &launch->command, failure)
-                               : failure_memory(failure);
+    run_log(run, "node %s, for node %s: %s", on->name, launch->from->node->name, command);
+    return remote_command_start(on->link, &specification, &callbacks, launch, &launch->command, failure);
 }
 
 /* REQUEST: HOST, NUL, COMMAND. */
@@ -148,20 +141,15 @@ static void take_launch(struct job_node *from, unsigned number, const char *requ
     struct job *job = from->job;
     if (job->closing || from->sweeps > 0)
         return; /* what asks for it is being ended */
-    struct launch *launch = calloc(1, sizeof *launch);
-    cleanup_free char *copy = calloc(length + 2, 1); /* so that there are two ends, whatever it has */
+    struct launch *launch = xcalloc(1, sizeof *launch);
+    cleanup_free char *copy = xcalloc(length + 2, 1); /* so that there are two ends, whatever it has */
     struct failure failure;
-    if (!launch || !copy) {
-        free(launch);
-        measurement_fail(job->measurement, (failure_memory(&failure), &failure));
-        return;
-    }
     memcpy(copy, request, length);
     *launch = (struct launch){.from = from, .number = number, .next = job->launches};
     job->launches = launch;
     if (start_launch(launch, copy, copy + strlen(copy) + 1, &failure) < 0) {
         say_output(launch, REMOTE_STDERR, failure.text, strlen(failure.text));
-        say_exit(launch, NOT_STARTED);
+        say(from, "exit %u %d\n", number, NOT_STARTED);
         free_launch(job, launch);
     }
 }
@@ -247,28 +235,26 @@ bool job_is_wanted(const struct measurement *measurement) {
     return experiment_has_ranks(experiment) || experiment->placement == EXPERIMENT_PLACEMENT_JOB;
 }
 
+void job_free_words(char ***words) {
+    experiment_arguments_free(*words);
+}
+
 int job_new(struct measurement *measurement, struct job **ret, struct failure *failure) {
-    const struct run *run = measurement->run;
-    struct job *job = xcalloc(1, sizeof *job);
+    struct run *run = measurement->run;
+    struct job *job = *ret = xcalloc(1, sizeof *job);
     job->measurement = measurement;
     job->run_nodes = run_count_in(run);
     /* What a part before has left on a node, when that lost its power, leads to a folder of that part. */
-    job->link = run->part > 1 ? text_format("/tmp/assay-work-%s-%u", run->id, run->part)
-                              : text_format("/tmp/assay-work-%s", run->id);
-    job->nodes = calloc(run->node_count, sizeof *job->nodes);
-    if (!job->link || !job->nodes) {
-        free(job->link);
-        free(job);
-        return failure_memory(failure);
-    }
+    job->link = run->part > 1 ? xformat("/tmp/assay-work-%s-%u", run->id, run->part)
+                              : xformat("/tmp/assay-work-%s", run->id);
+    job->nodes = xcalloc(run->node_count, sizeof *job->nodes);
     for (size_t i = 0; i < run->node_count; i++) {
         job->nodes[i].job = job;
         job->nodes[i].node = &run->nodes[i];
         text_init(&job->nodes[i].input, MESSAGE_BYTES_MAX);
         text_init(&job->nodes[i].errors, MESSAGE_BYTES_MAX);
     }
-    *ret = job;
-    return experiment_has_ranks(run->experiment) ? mpi_find(measurement->run, &job->kind, failure) : 0;
+    return experiment_has_ranks(run->experiment) ? mpi_find(run, &job->kind, failure) : 0;
 }
 
 static int start_tool(struct job_node *node, struct failure *failure) {
@@ -344,8 +330,8 @@ void job_free(struct job *job) {
 
 /* ---- Starting units */
 
-int job_append_hosts(const struct lane *lane, const struct experiment_shape *shape, struct text *text) {
-    return mpi_append_hosts(lane->measurement->job->kind, &lane->at, shape, text);
+void job_append_hosts(const struct lane *lane, const struct experiment_shape *shape, struct text *text) {
+    mpi_append_hosts(lane->measurement->job->kind, &lane->at, shape, text);
 }
 
 int job_shape(const struct lane *lane, struct experiment_shape *ret, struct failure *failure) {
@@ -378,15 +364,15 @@ static bool is_sweeping(const struct job *job, const struct lane *lane) {
     return false;
 }
 
-/* The lanes that waited for the last of their nodes go on. */
+/* The lanes that waited for the last of their nodes continue. */
 static void finish_sweep(struct job_node *node) {
     struct job *job = node->job;
     for (size_t i = 0; i < job->measurement->lane_count; i++) {
         struct lane *lane = &job->measurement->lanes[i];
-        if (!lane->after_sweep || is_sweeping(job, lane))
+        if (!lane->unit.after_sweep || is_sweeping(job, lane))
             continue;
-        void (*then)(struct lane *) = lane->after_sweep;
-        lane->after_sweep = NULL;
+        void (*then)(struct lane *) = lane->unit.after_sweep;
+        lane->unit.after_sweep = NULL;
         then(lane);
     }
 }
@@ -408,11 +394,11 @@ void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane))
     bool left = end_launches(job, lane->at.node);
     for (size_t i = 0; (left || !good) && i < lane->at.count; i++) {
         struct job_node *node = node_of(job, lane->at.shares[i].node);
-        say_line(node, "sweep\n"); /* to one that is out, too, in case it hears it */
+        say(node, "sweep\n"); /* to one that is out, too, in case it hears it */
         node->sweeps += node->tool != NULL;
     }
     if (is_sweeping(job, lane))
-        lane->after_sweep = then;
+        lane->unit.after_sweep = then;
     else if (then)
         then(lane);
 }
@@ -427,25 +413,26 @@ bool job_is_heard(const struct lane *lane) {
 /* ---- Stuck units */
 
 static void judge(struct job *job, struct lane *lane, int64_t now_ns) {
-    uint64_t busy_us = 0, printed = lane->output.length + lane->errors.length;
+    struct lane_unit *unit = &lane->unit;
+    uint64_t busy_us = 0, printed = unit->output.length + lane->errors.length;
     for (size_t i = 0; i < lane->shares; i++) {
         const struct job_node *node = node_of(job, lane->at.shares[i].node);
         if (node->looking || !node->tool || !job_is_heard(lane)) {
-            lane->idle_since_ns = now_ns; /* who cannot be heard is not known to be idle */
+            unit->idle_since_ns = now_ns; /* who cannot be heard is not known to be idle */
             return;
         }
         busy_us += node->busy_us;
     }
     /* A hundredth of one core would still be at work. */
-    if (busy_us > lane->busy_us + (uint64_t)look_period_ns / 1000 / 100 || busy_us < lane->busy_us ||
-        printed != lane->printed || lane->idle_since_ns == 0)
-        lane->idle_since_ns = now_ns;
-    lane->busy_us = busy_us;
-    lane->printed = printed;
-    if (now_ns - lane->idle_since_ns < JOB_STUCK_SECONDS * EVENT_SECOND)
+    if (busy_us > unit->busy_us + (uint64_t)look_period_ns / 1000 / 100 || busy_us < unit->busy_us ||
+        printed != unit->printed || unit->idle_since_ns == 0)
+        unit->idle_since_ns = now_ns;
+    unit->busy_us = busy_us;
+    unit->printed = printed;
+    if (now_ns - unit->idle_since_ns < JOB_STUCK_SECONDS * EVENT_SECOND)
         return;
-    remote_command_kill(lane->command, lane->stuck ? SIGKILL : SIGTERM, NULL);
-    lane->stuck = true;
+    remote_command_kill(lane->command, unit->stuck ? SIGKILL : SIGTERM, NULL);
+    unit->stuck = true;
 }
 
 void job_look(struct job *job) {
@@ -462,7 +449,7 @@ void job_look(struct job *job) {
         for (size_t k = 0; k < lane->shares; k++) {
             struct job_node *node = node_of(job, lane->at.shares[k].node);
             if (!node->looking)
-                say_line(node, "look\n");
+                say(node, "look\n");
             node->looking = node->tool;
         }
     }

@@ -22,8 +22,12 @@ struct run_node;
 /* A unit whose ranks have used no processor, and that has printed nothing, for so long is stuck. */
 #define JOB_STUCK_SECONDS 60
 
+/* experiment_arguments_free() for the cleanup attribute. */
+void job_free_words(char ***words);
+
 /* Does the experiment have such units? */
 bool job_is_wanted(const struct measurement *measurement);
+/* *RET is the caller's also on failure. */
 int job_new(struct measurement *measurement, struct job **ret, struct failure *failure);
 /* Ends all that is left on all nodes, and the tools, which it waits for. NULL is fine. */
 void job_free(struct job *job);
@@ -38,9 +42,9 @@ int job_preflight(struct lane *lane, struct failure *failure);
 
 /* The shape of the unit that LANE starts next. */
 int job_shape(const struct lane *lane, struct experiment_shape *ret, struct failure *failure);
-/* Of the host file of a unit, in its working folder; the name, and what it has. 0 or -ENOMEM. */
+/* Of the host file of a unit, in its working folder; the name, and what it has. */
 #define JOB_HOST_FILE ".hosts"
-int job_append_hosts(const struct lane *lane, const struct experiment_shape *shape, struct text *text);
+void job_append_hosts(const struct lane *lane, const struct experiment_shape *shape, struct text *text);
 /* Makes the command of a unit one that starts its ranks: *ARGUMENTS and *ENVIRONMENT (both owned and
  * NULL-ended) get what it takes. */
 int job_adapt(const struct lane *lane, const struct experiment_shape *shape,
@@ -52,7 +56,7 @@ int job_adapt(const struct lane *lane, const struct experiment_shape *shape,
 void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane));
 /* Can all nodes of LANE's unit be heard? */
 bool job_is_heard(const struct lane *lane);
-/* Of a lane that runs, now and then: is its unit stuck? Then its command is told to end, and lane->stuck. */
+/* Of a lane that runs, now and then: is its unit stuck? Then its command is asked to end. */
 void job_look(struct job *job);
 
 #endif

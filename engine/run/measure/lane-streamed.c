@@ -5,6 +5,7 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -17,20 +18,19 @@
 enum {
     COALESCE_MS = 50,      /* the agent wakes for answers this often: it shares the measured machine */
     ERRORS_KEPT = 4 << 10, /* of what the kernel writes to stderr */
-    FIELDS_MOST = EXPERIMENT_NAMES_MOST + 4,
+    FIELDS_MAX = EXPERIMENT_NAMES_MOST + 4,
     /* The protocol's limits of facts: they are a node's description, and searched one by one. */
-    FACTS_MOST = 256, /* of one node, whichever of its kernels told them */
-    FACT_NAME_MOST = 256,
-    FACT_VALUE_MOST = 4 << 10,
+    FACTS_MAX = 256, /* of one node, whichever of its kernels printed them */
+    FACT_NAME_MAX = 256,
+    FACT_VALUE_MAX = 4 << 10,
 };
 
 /* Of rows that a kernel has been sent and not answered, when there is a deadline. */
-static const int64_t ahead_most_ns = 2 * EVENT_SECOND;
+static const int64_t ahead_max_ns = 2 * EVENT_SECOND;
 /* From an answer to our knowing of it. */
 static const int64_t answer_delay_ns = 2 * COALESCE_MS * EVENT_MILLISECOND;
 
 static void fail(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int restart(struct lane *lane, struct failure *failure);
 
 static void fail(struct lane *lane, const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
@@ -47,8 +47,7 @@ static void fail(struct lane *lane, const char *format, ...) {
 /* ---- Rows out --------------------------------------------------------------------------------------------
  */
 
-static int append_header(const struct lane *lane, struct text *rows) {
-    const struct experiment *experiment = lane->measurement->run->experiment;
+static int append_header(const struct experiment *experiment, struct text *rows) {
     int r = text_append_string(rows, "unit");
     for (size_t i = 0; r == 0 && i < experiment->factor_count; i++)
         r = csv_append_field(rows, false, experiment->factors[i].name, strlen(experiment->factors[i].name));
@@ -61,60 +60,51 @@ static bool is_to_be_sent(struct lane *lane) {
     const struct run *run = lane->measurement->run;
     if (!run->times)
         return true;
-    int64_t expected_ns = run_expect_ns(run, lane->at.node, lane_position(lane, lane->sent));
-    if (lane->sent == lane->next)
-        lane->ahead_ns = 0;
-    else if (expected_ns < 0 || (lane->sent - lane->next > 1 && lane->ahead_ns + expected_ns > ahead_most_ns))
+    int64_t expected_ns = run_expect_ns(run, lane_position(lane, lane->kernel.sent));
+    if (lane->kernel.sent == lane->next)
+        lane->kernel.ahead_ns = 0;
+    else if (expected_ns < 0 ||
+             (lane->kernel.sent - lane->next > 1 && lane->kernel.ahead_ns + expected_ns > ahead_max_ns))
         return false;
-    if (lane_refuse(lane, lane->sent, lane->ahead_ns + answer_delay_ns))
+    if (lane_out_of_time(lane, lane->kernel.sent, lane->kernel.ahead_ns + answer_delay_ns))
         return false;
-    lane->ahead_ns += expected_ns > 0 ? expected_ns : 0;
+    lane->kernel.ahead_ns += expected_ns > 0 ? expected_ns : 0;
     return true;
 }
 
-/* One of those that were sent was answered. */
-static void come_closer(struct lane *lane) {
-    if (lane->sent > lane->next)
-        lane->ahead_ns -= lane->ahead_ns / (int64_t)(lane->sent - lane->next);
-}
-
 /* Writes rows until enough wait; closes the input after the last one. */
-static int send_rows(struct lane *lane, struct failure *failure) {
-    const struct run *run = lane->measurement->run;
-    if (lane->input_closed)
-        return 0;
-    struct text rows;
+static void send_rows(struct lane *lane) {
+    const struct plan *plan = lane->measurement->run->plan;
+    struct lane_kernel *kernel = &lane->kernel;
+    struct failure failure = {0};
+    cleanup(text_clear) struct text rows;
     text_init(&rows, 16 << 20);
-    int r = lane->header_sent ? 0 : append_header(lane, &rows);
-    lane->header_sent = true;
+    if (kernel->input_closed)
+        return;
+    int r = kernel->header_sent ? 0 : append_header(plan->campaign->experiment, &rows);
+    kernel->header_sent = true;
     size_t queued = remote_command_queued(lane->command), ahead = lane->measurement->ahead_bytes;
-    while (r == 0 && lane->sent < lane->count && queued + rows.length < ahead && is_to_be_sent(lane)) {
-        size_t position = lane_position(lane, lane->sent++);
-        size_t row = design_order_row(run->plan->order, position);
-        r = csv_append_int64(&rows, true, (int64_t)position + 1);
-        if (r == 0)
-            r = plan_append_factors(run->plan, row, &rows);
-        if (r == 0)
-            r = text_append_character(&rows, '\n');
+    while (r == 0 && kernel->sent < lane->count && queued + rows.length < ahead && is_to_be_sent(lane)) {
+        size_t position = lane_position(lane, kernel->sent++);
+        r = text_printf(&rows, "%zu", position + 1);
+        r = r < 0 ? r : plan_append_factors(plan, design_order_row(plan->order, position), &rows);
+        r = r < 0 ? r : text_append_character(&rows, '\n');
     }
     if (r < 0)
-        r = failure_memory(failure);
+        r = failure_memory(&failure);
     else if (rows.length > 0)
-        r = remote_command_write(lane->command, rows.bytes, rows.length, NULL, failure);
-    if (r == 0 && (lane->sent == lane->count || lane->refused)) {
-        lane->input_closed = true;
-        r = remote_command_close_input(lane->command, failure);
+        r = remote_command_write(lane->command, rows.bytes, rows.length, NULL, &failure);
+    if (r == 0 && (kernel->sent == lane->count || lane->refused)) {
+        kernel->input_closed = true;
+        r = remote_command_close_input(lane->command, &failure);
     }
-    text_clear(&rows);
-    return r == -EPIPE ? 0 : r; /* the kernel has ended: its end says why */
+    if (r < 0 && r != -EPIPE) /* which is: the kernel has ended, and its end says why */
+        measurement_fail(lane->measurement, &failure);
 }
 
 static void on_drain(struct remote_command *command, void *context) {
     (void)command;
-    struct lane *lane = context;
-    struct failure failure = {0};
-    if (send_rows(lane, &failure) < 0)
-        measurement_fail(lane->measurement, &failure);
+    send_rows(context);
 }
 
 /* ---- Answers in ------------------------------------------------------------------------------------------
@@ -122,46 +112,38 @@ static void on_drain(struct remote_command *command, void *context) {
 
 /* "#name: value": a fact about the kernel, the same for every core, kept once. */
 static void take_fact(struct lane *lane, const char *line, size_t length) {
-    const char *colon = memchr(line, ':', length);
+    const char *colon = memchr(line, ':', length), *end = line + length;
     if (!colon || colon == line)
         return;
-    size_t name_length = (size_t)(colon - line);
-    if (name_length > FACT_NAME_MOST) {
-        fail(lane, "told a fact whose name has %zu bytes, '%.40s...'; expected at most %d", name_length, line,
-             FACT_NAME_MOST);
-        return;
-    }
-    cleanup_free char *name = strndup(line, name_length);
     const char *value = colon + 1;
-    const char *end = line + length;
     while (value < end && *value == ' ')
         value++;
+    size_t name_length = (size_t)(colon - line), value_length = (size_t)(end - value);
+    if (name_length > FACT_NAME_MAX || value_length > FACT_VALUE_MAX) {
+        fail(lane, "printed the fact '%.40s...' of %zu bytes; expected at most %d for its name and %d for it",
+             line, length, FACT_NAME_MAX, FACT_VALUE_MAX);
+        return;
+    }
+    cleanup_free char *name = xstrndup(line, name_length);
     cJSON *facts = cJSON_GetObjectItemCaseSensitive(lane->at.node->software, "kernel");
     if (!facts)
         facts = json_add_object(lane->at.node->software, "kernel");
-    if (!name || !facts || cJSON_GetObjectItemCaseSensitive(facts, name))
+    if (cJSON_GetObjectItemCaseSensitive(facts, name))
         return;
-    if (end - value > FACT_VALUE_MOST)
-        fail(lane, "told the fact '%s' with %zu bytes; expected at most %d", name, (size_t)(end - value),
-             FACT_VALUE_MOST);
-    else if (cJSON_GetArraySize(facts) >= FACTS_MOST)
-        fail(lane, "told the fact '%s' when %d were known; expected at most so many of a node", name,
-             FACTS_MOST);
+    if (cJSON_GetArraySize(facts) >= FACTS_MAX)
+        fail(lane, "printed the fact '%s' after %d others; expected at most so many of a node", name,
+             FACTS_MAX);
     else
-        json_add_bytes(facts, name, value, (size_t)(end - value));
+        json_add_bytes(facts, name, value, value_length);
 }
 
 /* Splits a line at its commas; the answers are numbers, so nothing is quoted. Returns how many fields. */
-static size_t split(const char *line, size_t length, struct csv_field fields[static FIELDS_MOST]) {
+static size_t split(const char *line, size_t length, struct csv_field fields[static FIELDS_MAX]) {
     size_t count = 0;
-    const char *at = line, *end = line + length;
-    while (count < FIELDS_MOST) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const char *stop = comma ? comma : end;
-        fields[count++] = (struct csv_field){.bytes = at, .length = (size_t)(stop - at)};
-        if (!comma)
-            break;
-        at = comma + 1;
+    for (const char *at = line, *end = line + length; at <= end && count < FIELDS_MAX; count++) {
+        const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma ? comma : end;
+        fields[count] = (struct csv_field){.bytes = at, .length = (size_t)(stop - at)};
+        at = stop + 1;
     }
     return count;
 }
@@ -174,77 +156,75 @@ static bool is_field(const struct csv_field *field, const char *name) {
  * once. */
 static void take_header(struct lane *lane, const char *line, size_t length) {
     const struct experiment *experiment = lane->measurement->run->experiment;
-    struct csv_field fields[FIELDS_MOST];
+    struct csv_field fields[FIELDS_MAX];
     size_t count = split(line, length, fields);
-    lane->columns = calloc(experiment->response_count, sizeof *lane->columns);
-    lane->tells_monotonic = count > 2 && is_field(&fields[2], "start_monotonic");
-    size_t first = lane->tells_monotonic ? 3 : 2;
-    bool good = lane->columns && count == experiment->response_count + first &&
-                is_field(&fields[0], "unit") && is_field(&fields[1], "start");
+    lane->kernel.columns = xcalloc(experiment->response_count, sizeof *lane->kernel.columns);
+    lane->kernel.has_monotonic = count > 2 && is_field(&fields[2], "start_monotonic");
+    size_t first = lane->kernel.has_monotonic ? 3 : 2;
+    bool good = count == experiment->response_count + first && is_field(&fields[0], "unit") &&
+                is_field(&fields[1], "start");
     for (size_t i = 0; good && i < experiment->response_count; i++) {
         size_t j = first;
         while (j < count && !is_field(&fields[j], experiment->responses[i].name))
             j++;
         good = j < count;
-        lane->columns[i] = j;
+        lane->kernel.columns[i] = j;
     }
-    lane->header_seen = true;
+    lane->kernel.header_seen = true;
     if (!good)
         fail(lane, "answered the header '%.*s', expected unit,start and the experiment's responses",
              (int)(length < 200 ? length : 200), line);
 }
 
 /* The last unit that was answered ended at END_NS. */
-static void take_last_time(struct lane *lane, int64_t end_ns) {
+static void end_last(struct lane *lane, int64_t end_ns) {
+    results_end_last(lane, end_ns);
     if (lane->next > 0)
-        run_take_unit_time(lane->measurement->run, lane->at.node, lane_position(lane, lane->next - 1),
-                           lane->last_begun_ns, end_ns);
+        run_take_unit_time(lane->measurement->run, lane_position(lane, lane->next - 1),
+                           lane->kernel.last_begun_ns, end_ns);
 }
 
 /* When it ended is known when the next one begins. */
-static void record_answer(struct lane *lane, struct unit_start *start, const double *responses) {
+static void record_answer(struct lane *lane, const struct unit_start *start, const double *responses) {
     const struct agent_clock *clock = &lane->at.node->clocks[RUN_CLOCK_START];
+    struct lane_kernel *kernel = &lane->kernel;
     int64_t begun_ns = start->monotonic_ns;
     if (begun_ns < 0 && clock->exchanges > 0)
         begun_ns = start->wall_ns - clock->node_wall_ns + clock->node_monotonic_ns;
-    held_units_end_last(&lane->held, begun_ns);
-    take_last_time(lane, begun_ns);
-    come_closer(lane);
-    lane->last_begun_ns = begun_ns;
-    size_t position = lane_position(lane, lane->next++);
-    lane->heard_ns = clock_monotonic_ns();
+    end_last(lane, begun_ns);
+    kernel->ahead_ns -= kernel->ahead_ns / (int64_t)(kernel->sent - lane->next);
+    kernel->last_begun_ns = begun_ns;
+    kernel->heard_ns = clock_monotonic_ns();
     lane->failures_in_a_row = 0;
-    measurement_record(lane->measurement, lane,
-                       &(struct measured_unit){.position = position,
-                                               .attempt = lane_attempt(lane, position),
-                                               .start = *start,
-                                               .begun_ns = begun_ns,
-                                               .end_ns = -1},
-                       responses, NULL);
+    results_add(lane, &(struct measured_unit){.position = lane_position(lane, lane->next++),
+                                              .responses = responses,
+                                              .start = *start,
+                                              .begun_ns = begun_ns,
+                                              .end_ns = -1});
 }
 
 static void take_answer(struct lane *lane, const char *line, size_t length) {
     const struct experiment *experiment = lane->measurement->run->experiment;
-    struct csv_field fields[FIELDS_MOST];
+    struct csv_field fields[FIELDS_MAX];
     size_t count = split(line, length, fields);
     uint64_t unit = 0;
     struct unit_start start = {.monotonic_ns = -1};
     double responses[EXPERIMENT_NAMES_MOST];
-    bool good = count == experiment->response_count + (lane->tells_monotonic ? 3 : 2) &&
+    bool good = count == experiment->response_count + (lane->kernel.has_monotonic ? 3 : 2) &&
                 number_parse_uint64(fields[0].bytes, fields[0].length, &unit) &&
                 number_parse_int64(fields[1].bytes, fields[1].length, &start.wall_ns) && start.wall_ns >= 0;
-    if (good && lane->tells_monotonic)
+    if (good && lane->kernel.has_monotonic)
         good = number_parse_int64(fields[2].bytes, fields[2].length, &start.monotonic_ns) &&
                start.monotonic_ns >= 0;
     for (size_t i = 0; good && i < experiment->response_count; i++) {
-        const struct csv_field *field = &fields[lane->columns[i]];
+        const struct csv_field *field = &fields[lane->kernel.columns[i]];
         good = number_parse_double(field->bytes, field->length, &responses[i]);
     }
     if (!good)
         fail(lane, "answered '%.*s', expected a unit, its start in ns and %zu number%s",
              (int)(length < 200 ? length : 200), line, experiment->response_count,
              experiment->response_count == 1 ? "" : "s");
-    else if (lane->next == lane->sent)
+    else if (lane->next == lane->kernel.sent)
         fail(lane, "answered unit %llu, and was sent no more than those before", (unsigned long long)unit);
     else if (unit != lane_position(lane, lane->next) + 1)
         fail(lane, "answered unit %llu, expected unit %zu", (unsigned long long)unit,
@@ -256,31 +236,26 @@ static void take_answer(struct lane *lane, const char *line, size_t length) {
 static void take_line(struct lane *lane, const char *line, size_t length) {
     if (length > 0 && line[0] == '#')
         take_fact(lane, line + 1, length - 1);
-    else if (!lane->header_seen)
+    else if (!lane->kernel.header_seen)
         take_header(lane, line, length);
     else
         take_answer(lane, line, length);
 }
 
 static void take_output(struct lane *lane, const char *bytes, size_t length) {
-    const char *end = bytes + length;
-    while (bytes < end && !lane->measurement->ended) {
-        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
-        size_t part = newline ? (size_t)(newline - bytes) : (size_t)(end - bytes);
-        if (newline && lane->line.length == 0) {
-            take_line(lane, bytes, part);
-        } else if (text_append(&lane->line, bytes, part) < 0) {
-            fail(lane, "wrote a line without an end");
-            return;
-        } else if (newline) {
-            take_line(lane, lane->line.bytes, lane->line.length);
-            text_reset(&lane->line);
-        }
-        bytes += part + 1;
+    struct text *line = &lane->kernel.line;
+    const char *end;
+    size_t begin = 0;
+    if (text_append(line, bytes, length) < 0)
+        fail(lane, "wrote a line without an end");
+    while (!lane->measurement->ended && (end = memchr(line->bytes + begin, '\n', line->length - begin))) {
+        size_t next = (size_t)(end - line->bytes) + 1;
+        take_line(lane, line->bytes + begin, next - 1 - begin);
+        begin = next;
     }
-    struct failure failure = {0};
-    if (lane->measurement->run->times && !lane->measurement->ended && send_rows(lane, &failure) < 0)
-        measurement_fail(lane->measurement, &failure);
+    text_consume(line, begin);
+    if (lane->measurement->run->times && !lane->measurement->ended)
+        send_rows(lane);
 }
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
@@ -306,44 +281,49 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
 
 static const int64_t kill_after_ns = 3 * EVENT_SECOND, hung_after_ns = 13 * EVENT_SECOND;
 
+void lane_clear_kernel(struct lane *lane) {
+    remote_command_free(take_pointer(lane->command));
+    free(take_pointer(lane->kernel.columns));
+    text_reset(&lane->kernel.line);
+    text_reset(&lane->errors);
+}
+
 void lane_check_streamed(struct lane *lane, int64_t now_ns) {
     double timeout = lane->measurement->run->experiment->timeout;
     if (timeout <= 0 || lane->finished || !lane->command)
         return;
     /* What a node answered while it could not be heard comes when it can be. */
-    if (agent_link_state(lane->at.node->link) != AGENT_LINK_READY || lane->next == lane->sent) {
-        lane->heard_ns = now_ns;
+    if (agent_link_state(lane->at.node->link) != AGENT_LINK_READY || lane->next == lane->kernel.sent) {
+        lane->kernel.heard_ns = now_ns;
         return;
     }
-    if (lane->asked_ns && now_ns - lane->asked_ns > hung_after_ns) {
+    if (lane->kernel.asked_ns && now_ns - lane->kernel.asked_ns > hung_after_ns) {
         lane_hang(lane, "its kernel");
-    } else if (lane->asked_ns && now_ns - lane->asked_ns > kill_after_ns) {
+    } else if (lane->kernel.asked_ns && now_ns - lane->kernel.asked_ns > kill_after_ns) {
         remote_command_kill(lane->command, SIGKILL, NULL);
-    } else if (!lane->asked_ns && (double)(now_ns - lane->heard_ns) > timeout * 1e9) {
-        lane->asked_ns = now_ns;
+    } else if (!lane->kernel.asked_ns && (double)(now_ns - lane->kernel.heard_ns) > timeout * 1e9) {
+        lane->kernel.asked_ns = now_ns;
         remote_command_kill(lane->command, SIGTERM, NULL);
     }
 }
 
-/* The unit at which the kernel fell silent has failed, and another kernel goes on behind it. False when the
+/* The unit at which the kernel fell silent has failed, and another kernel continues behind it. False when the
  * measurement is ending, and this is how. */
 static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
     struct measurement *measurement = lane->measurement;
     struct failure failure = {0};
     char why[128];
-    if (measurement->ended || measurement->run->interrupted || lane->next == lane->count)
+    if (measurement_is_over(measurement) || lane->next == lane->count)
         return false;
     snprintf(why, sizeof why, "the kernel on core %s had no answer for %g s, and was ended", lane->at.core,
              measurement->run->experiment->timeout);
     /* When the unit before ended is not known: not when the kernel was killed. It does not wait for more. */
-    held_units_end_last(&lane->held, INT64_MIN);
+    results_end_last(lane, INT64_MIN);
     size_t position = lane_position(lane, lane->next++);
-    struct measured_unit unit = {.position = position,
-                                 .attempt = lane_attempt(lane, position),
-                                 .start = {.monotonic_ns = -1},
-                                 .begun_ns = -1,
-                                 .end_ns = -1};
-    measurement_record(measurement, lane, &unit, NULL, why);
+    results_add(
+        lane,
+        &(struct measured_unit){
+            .position = position, .why = why, .start = {.monotonic_ns = -1}, .begun_ns = -1, .end_ns = -1});
     lane_note_failure(lane, position, why);
     if (lane->finished) /* its node was taken out */
         return true;
@@ -353,7 +333,7 @@ static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
     }
     if (measurement->ended || lane->next == lane->count)
         measurement_lane_over(measurement, lane);
-    else if (restart(lane, &failure) < 0 && !lane_is_lost(lane, &failure))
+    else if (lane_start_streamed(lane, &failure) < 0 && !lane_handle_loss(lane, &failure))
         measurement_fail(measurement, &failure);
     return true;
 }
@@ -369,46 +349,36 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
         if ((unsigned char)lane->errors.bytes[i] < ' ')
             lane->errors.bytes[i] = ' ';
     char how[128];
-    if (lane_is_lost(lane, failure) || (lane->asked_ns && exit && end_silent(lane, exit)))
+    if (lane_handle_loss(lane, failure) || (lane->kernel.asked_ns && exit && end_silent(lane, exit)))
         return;
     if (failure)
         measurement_fail(measurement, failure);
-    else if (!measurement->ended && !measurement->run->interrupted &&
-             (exit->signalled || exit->code != 0 || lane->next < (lane->refused ? lane->sent : lane->count)))
+    else if (!measurement_is_over(measurement) &&
+             (exit->signalled || exit->code != 0 ||
+              lane->next < (lane->refused ? lane->kernel.sent : lane->count)))
         fail(lane, "%s after %zu of %zu units%s%s", remote_exit_describe(exit, how, sizeof how), lane->next,
              lane->count, lane->errors.length ? ": " : "", lane->errors.bytes);
-    if (exit) {
-        held_units_end_last(&lane->held, exit->monotonic_ns);
-        take_last_time(lane, exit->monotonic_ns);
-    }
+    if (exit)
+        end_last(lane, exit->monotonic_ns);
     measurement_lane_over(measurement, lane);
 }
 
+/* From the first row that has no answer on. */
 int lane_start_streamed(struct lane *lane, struct failure *failure) {
-    if (lane_refuse(lane, lane->next, answer_delay_ns)) {
+    if (lane_out_of_time(lane, lane->next, answer_delay_ns)) {
         measurement_lane_over(lane->measurement, lane);
         return 0;
     }
+    lane_clear_kernel(lane);
+    lane->kernel = (struct lane_kernel){
+        .line = lane->kernel.line, .sent = lane->next, .last_begun_ns = -1, .heard_ns = clock_monotonic_ns()};
     struct remote_command_specification specification = {.input = REMOTE_INPUT_STREAM,
                                                          .coalesce_ms = COALESCE_MS,
                                                          .low_mark = lane->measurement->ahead_bytes / 2};
     struct remote_command_callbacks callbacks = {
         .on_output = on_output, .on_drain = on_drain, .on_exit = on_exit_kernel};
     int r = lane_launch(lane, &specification, &callbacks, failure);
-    lane->header_sent = lane->header_seen = lane->input_closed = false;
-    lane->ahead_ns = 0;
-    lane->last_begun_ns = -1;
-    lane->heard_ns = clock_monotonic_ns();
-    lane->asked_ns = 0;
-    return r < 0 ? r : send_rows(lane, failure);
-}
-
-/* From the first row that has no answer on. */
-static int restart(struct lane *lane, struct failure *failure) {
-    remote_command_free(take_pointer(lane->command));
-    text_reset(&lane->line);
-    text_reset(&lane->errors);
-    free(take_pointer(lane->columns));
-    lane->sent = lane->next;
-    return lane_start_streamed(lane, failure);
+    if (r == 0)
+        send_rows(lane);
+    return r;
 }

@@ -1,17 +1,23 @@
-/* What the two kinds of lanes share: their beginning, their end, and the command that they start. */
+/* What the two kinds of lanes share: their beginning, the command that they start, and how they end before
+ * their time. */
 #include "engine/run/measure/measurement.h"
-#include "engine/run/nodes/software.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/software.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_MOST = 1 << 20 };
+enum { LINE_MAX = 2 << 20 }; /* bytes, with what comes at once */
 
-bool lane_wants_repeat(const struct run *run, size_t place, size_t position) {
+/* ---- Positions */
+
+/* Of a unit that is done: would a gate have it measured again, and was it not yet? */
+static bool wants_repeat(const struct run *run, size_t place, size_t position) {
     const struct gate_settings *gates = &run->campaign->gates;
     return unit_state_action(gates, ledger_flags(run->ledger, place, position)) == GATE_REPEAT &&
            (int64_t)ledger_attempts(run->ledger, place, position) <= gates->repeats;
@@ -20,155 +26,243 @@ bool lane_wants_repeat(const struct run *run, size_t place, size_t position) {
 bool lane_want_repeats(const struct run *run, size_t first, size_t count) {
     for (size_t place = 0; run->part > 1 && place < ledger_place_count(run->ledger); place++)
         for (size_t i = first; i < first + count; i++)
-            if (lane_wants_repeat(run, place, i))
+            if (wants_repeat(run, place, i))
                 return true;
     return false;
 }
 
-static int choose_positions(struct lane *lane, const struct design_block *block, struct failure *failure) {
+static void choose_positions(struct lane *lane, const struct design_block *block) {
     const struct run *run = lane->measurement->run;
-    const struct ledger *ledger = run->ledger;
-    uint64_t done = ledger_count_done(ledger, lane->at.place, block->first, block->count),
-             left_out = settling_count_left_out(run, block);
-    lane->count = block->count;
-    if (done == 0 && left_out == 0)
-        return 0;
-    lane->count = 0;
-    lane->list = xcalloc(block->count - (done > left_out ? done : left_out) + 1, sizeof *lane->list);
+    size_t *list = xcalloc(block->count, sizeof *list);
     for (size_t i = block->first; i < block->first + block->count; i++)
-        if (!ledger_is_done(ledger, lane->at.place, i) && !settling_leaves_out(run, i))
-            lane->list[lane->count++] = i;
-        else if (lane_wants_repeat(run, lane->at.place, i) && lane_add_repeat(lane, i) < 0)
-            return failure_memory(failure);
-    return 0;
-}
-
-int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
-              const struct design_block *block, struct failure *failure) {
-    *lane = (struct lane){.measurement = measurement,
-                          .first = block->first,
-                          .pass = 1,
-                          .since_ns = INT64_MIN,
-                          .last_begun_ns = -1};
-    text_init(&lane->line, LINE_MOST);
-    text_init(&lane->output, LANE_OUTPUT_MOST);
-    text_init(&lane->errors, LINE_MOST);
-    int r = placement_init(&lane->at, measurement->run, node, i, failure);
-    lane->shares = lane->at.count;
-    return r < 0 ? r : choose_positions(lane, block, failure);
-}
-
-void lane_close(struct lane *lane) {
-    remote_command_free(take_pointer(lane->command));
-    lane_forget_files(lane);
-    lane->after_sweep = NULL;
-    text_clear(&lane->line);
-    text_clear(&lane->output);
-    text_clear(&lane->errors);
-    free(lane->columns);
-    lane->columns = NULL;
-    placement_clear(&lane->at);
-    free(take_pointer(lane->list));
-    free(take_pointer(lane->to_repeat));
-    held_units_clear(&lane->held);
+        if (!ledger_is_done(run->ledger, lane->at.place, i) && !settling_leaves_out(run, i))
+            list[lane->count++] = i;
+        else if (wants_repeat(run, lane->at.place, i))
+            lane_add_repeat(lane, i);
+    if (lane->count == block->count)
+        free(list);
+    else
+        lane->list = list;
 }
 
 size_t lane_position(const struct lane *lane, size_t k) {
     return lane->list ? lane->list[k] : lane->first + k;
 }
 
-unsigned lane_attempt(const struct lane *lane, size_t position) {
-    return ledger_attempts(lane->measurement->run->ledger, lane->at.place, position) + 1;
-}
-
-int lane_add_repeat(struct lane *lane, size_t position) {
+void lane_add_repeat(struct lane *lane, size_t position) {
     size_t count = lane->repeat_count;
-    if ((count & (count - 1)) == 0) { /* 0 or a power of two: full */
-        size_t *more = realloc(lane->to_repeat, (count ? 2 * count : 1) * sizeof *more);
-        if (!more)
-            return -ENOMEM;
-        lane->to_repeat = more;
-    }
+    if ((count & (count - 1)) == 0) /* 0 or a power of two: full */
+        lane->to_repeat = xrealloc(lane->to_repeat, (count ? 2 * count : 1) * sizeof position);
     lane->to_repeat[lane->repeat_count++] = position;
-    return 0;
 }
 
-bool lane_repeat(struct lane *lane) {
-    if (lane->repeat_count == 0)
-        return false;
-    remote_command_free(take_pointer(lane->command));
-    text_reset(&lane->line);
-    text_reset(&lane->errors);
-    free(take_pointer(lane->columns));
-    free(lane->list);
-    lane->list = take_pointer(lane->to_repeat);
-    lane->count = lane->repeat_count;
-    lane->repeat_count = lane->next = lane->sent = 0;
-    lane->header_seen = lane->finished = lane->input_closed = lane->refused = false;
-    lane->ahead_ns = 0;
-    lane->last_begun_ns = -1;
-    lane->pass++;
-    return true;
-}
-
-bool lane_refuse(struct lane *lane, size_t k, int64_t busy_ns) {
-    if (run_has_time(lane->measurement->run, lane->at.node, lane_position(lane, k), busy_ns))
+bool lane_out_of_time(struct lane *lane, size_t k, int64_t busy_ns) {
+    if (run_has_time(lane->measurement->run, lane_position(lane, k), busy_ns))
         return false;
     lane->refused = lane->measurement->refused = true;
     return true;
 }
 
+/* ---- Beginning and end */
+
+int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
+              const struct design_block *block, struct failure *failure) {
+    *lane =
+        (struct lane){.measurement = measurement, .first = block->first, .pass = 1, .since_ns = INT64_MIN};
+    text_init(&lane->kernel.line, LINE_MAX);
+    text_init(&lane->unit.output, LANE_OUTPUT_MAX);
+    text_init(&lane->errors, LINE_MAX);
+    int r = placement_init(&lane->at, measurement->run, node, i, failure);
+    if (r < 0)
+        return r;
+    lane->shares = lane->at.count;
+    choose_positions(lane, block);
+    return 0;
+}
+
+int lane_start(struct lane *lane, struct failure *failure) {
+    return lane->measurement->run->experiment->streamed ? lane_start_streamed(lane, failure)
+                                                        : lane_start_commands(lane, failure);
+}
+
+void lane_close(struct lane *lane) {
+    lane_clear_kernel(lane);
+    lane_forget_files(lane);
+    lane->unit.after_sweep = NULL;
+    text_clear(&lane->kernel.line);
+    text_clear(&lane->unit.output);
+    text_clear(&lane->errors);
+    placement_clear(&lane->at);
+    free(take_pointer(lane->list));
+    free(take_pointer(lane->to_repeat));
+    results_drop(lane);
+}
+
+bool lane_repeat(struct lane *lane) {
+    if (lane->repeat_count == 0)
+        return false;
+    lane_clear_kernel(lane);
+    free(lane->list);
+    lane->list = take_pointer(lane->to_repeat);
+    lane->count = lane->repeat_count;
+    lane->repeat_count = lane->next = 0;
+    lane->finished = lane->refused = false;
+    lane->pass++;
+    return true;
+}
+
+/* ---- Its command */
+
+int lane_values(const struct lane *lane, struct plan_values *ret, struct failure *failure) {
+    const struct run *run = lane->measurement->run;
+    int r = plan_values_new(run->plan, lane->at.shares->pu_count, ret, failure);
+    if (r < 0)
+        return r;
+    if (run->experiment->streamed)
+        return plan_values_set_block(ret, run->plan, lane->measurement->block->row, run->block_number,
+                                     failure);
+    return plan_values_set_unit(ret, run->plan, lane_position(lane, lane->next), run->block_number, failure);
+}
+
+static void log_command(const struct lane *lane, const char *const *arguments) {
+    cleanup(text_clear) struct text line;
+    text_init(&line, 64 << 10);
+    experiment_command_describe((char *const *)arguments, &line);
+    run_log(lane->measurement->run, "node %s, core %s: %s", lane->at.node->name, lane->at.core, line.bytes);
+}
+
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
                 const struct remote_command_callbacks *callbacks, struct failure *failure) {
+    static const char *const none[] = {NULL};
     struct run *run = lane->measurement->run;
-    struct plan_values values = {0};
-    char **arguments = NULL, **environment = NULL;
-    int r = plan_values_new(run->plan, lane->at.shares->pu_count, &values, failure);
-    if (r == 0)
-        r = run->experiment->streamed
-                ? plan_values_set_block(&values, run->plan, lane->measurement->block->row, run->block_number,
-                                        failure)
-                : plan_values_set_unit(&values, run->plan, lane_position(lane, lane->next), run->block_number,
-                                       failure);
-    if (r == 0) {
-        struct experiment_values usable = plan_values_view(&values);
-        r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable, &arguments,
-                                         failure);
-    }
+    cleanup(plan_values_clear) struct plan_values values = {0};
+    cleanup(job_free_words) char **arguments = NULL, **environment = NULL;
+    int r = lane_values(lane, &values, failure);
+    if (r < 0)
+        return r;
+    struct experiment_values view = plan_values_view(&values);
+    r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &view, &arguments,
+                                     failure);
     if (r == 0)
         r = plan_values_environment(&values, &environment, failure);
-    if (r == 0 && lane->measurement->job) {
-        struct experiment_values usable = plan_values_view(&values);
-        r = job_adapt(lane, &lane->shape, &usable, &arguments, &environment, failure);
-    }
-    static const char *const none[] = {NULL}; /* the container is what ranks are in, not mpirun */
+    if (r == 0 && lane->measurement->job)
+        r = job_adapt(lane, &lane->unit.shape, &view, &arguments, &environment, failure);
+    if (r < 0)
+        return r;
+    /* The container is what ranks are in, not mpirun. */
     cleanup_free const char **prefixed = software_join(
                                 experiment_has_ranks(run->experiment) ? none : software_prefix(run),
                                 (const char *const *)arguments),
                             **added = software_join(software_environment(run, lane->at.node),
                                                     (const char *const *)environment);
-    if (r == 0 && (!prefixed || !added))
-        r = failure_memory(failure);
-    if (r == 0) {
-        specification->arguments = prefixed;
-        specification->environment = added;
-        specification->folder = RUN_WORK_FOLDER;
-        if (!lane->measurement->job) { /* MPI libraries bind their ranks themselves */
-            specification->pus = lane->at.shares->pus;
-            specification->pu_count = lane->at.shares->pu_count;
-        }
-        if (lane->pass == 1 && lane_position(lane, lane->next) == 0) {
-            struct text line;
-            text_init(&line, 64 << 10);
-            experiment_command_describe((char *const *)prefixed, &line);
-            run_log(run, "node %s, core %s: %s", lane->at.node->name, lane->at.core, line.bytes);
-            text_clear(&line);
-        }
-        r = remote_command_start(lane->at.node->link, specification, callbacks, lane, &lane->command,
-                                 failure);
+    if (!prefixed || !added)
+        return failure_memory(failure);
+    specification->arguments = prefixed;
+    specification->environment = added;
+    specification->folder = RUN_WORK_FOLDER;
+    if (!lane->measurement->job) { /* MPI libraries bind their ranks themselves */
+        specification->pus = lane->at.shares->pus;
+        specification->pu_count = lane->at.shares->pu_count;
     }
-    experiment_arguments_free(arguments);
-    experiment_arguments_free(environment);
-    plan_values_clear(&values);
-    return r;
+    if (lane->pass == 1 && lane_position(lane, lane->next) == 0)
+        log_command(lane, prefixed);
+    return remote_command_start(lane->at.node->link, specification, callbacks, lane, &lane->command, failure);
+}
+
+/* ---- Failures --------------------------------------------------------------------------------------------
+ */
+
+void lane_append_errors(const char *errors, bool rules, struct text *why) {
+    enum { KEPT = 280 };
+    char line[KEPT];
+    size_t kept = KEPT;
+    for (const char *at = errors + strlen(errors); at > errors && kept > 0;) {
+        char c = *--at, last = kept < KEPT ? line[kept] : ' ';
+        if (c == '\n' && kept < KEPT && !rules)
+            break;
+        c = (unsigned char)c > ' ' ? c : ' ';
+        if (rules ? (c != ' ' && c != '-') || (last != c && last != ' ') : c != ' ' || kept < KEPT)
+            line[--kept] = c;
+    }
+    text_printf(why, "%s%.*s", kept < KEPT ? ": " : "", (int)(KEPT - kept), line + kept);
+}
+
+/* Has a unit been done on another node? Then it is not the experiment that is broken. */
+static bool works_elsewhere(const struct run *run, const struct run_node *node) {
+    if (run->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
+        return false;
+    for (size_t place = 0; place < ledger_place_count(run->ledger); place++)
+        if (strcmp(ledger_place_node(run->ledger, place), node->name) != 0 &&
+            ledger_count_done(run->ledger, place, 0, plan_positions(run->plan)) > 0)
+            return true;
+    return false;
+}
+
+void lane_note_failure(struct lane *lane, size_t position, const char *why) {
+    struct run *run = lane->measurement->run;
+    struct failure failure;
+    run_note(run, "unit %zu on node %s failed: %s", position + 1, lane->at.node->name, why);
+    if (!run->first_unit_failure[0])
+        snprintf(run->first_unit_failure, sizeof run->first_unit_failure, "unit %zu on node %s: %s",
+                 position + 1, lane->at.node->name, why);
+    int64_t limit = run->campaign->stop_after_failures;
+    if (++lane->failures_in_a_row < limit || limit <= 0)
+        return;
+    /* The experiment is taken to be broken, or the node, where others continue without it. */
+    failure_set_kind(&failure, FAILURE_EXPERIMENT, -EIO, "%u units in a row failed; the last: %s",
+                     lane->failures_in_a_row, why);
+    if (run->campaign->node_loss.action != NODE_LOSS_ABORT && works_elsewhere(run, lane->at.node))
+        measurement_lose_node(lane->measurement, lane->at.node, NODE_OUT_FAILING, &failure);
+    else
+        measurement_fail(lane->measurement, &failure);
+}
+
+/* Whatever of a unit is under way: its files, its command, its ranks, or the sweep after it. */
+static void end_unit(struct lane *lane) {
+    remote_command_free(take_pointer(lane->command));
+    lane_forget_files(lane);
+    if (lane->measurement->job)
+        job_end_unit(lane, false, NULL);
+}
+
+void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
+                           const struct failure *why) {
+    struct run *run = measurement->run;
+    struct failure ending;
+    bool was_in = run_node_is_in(node), interrupted = false;
+    if (run_take_out(run, node, word, why, &ending) < 0)
+        measurement_fail(measurement, &ending);
+    for (size_t i = 0; was_in && i < measurement->lane_count; i++) {
+        struct lane *lane = &measurement->lanes[i];
+        if (lane->finished || !placement_has(&lane->at, node))
+            continue;
+        end_unit(lane);
+        if (run->experiment->placement == EXPERIMENT_PLACEMENT_JOB) {
+            interrupted = true;
+            continue;
+        }
+        /* What it will not measure in this pass is nothing to wait for. */
+        for (size_t k = lane->next; k < lane->count; k++)
+            measurement->weight_total -= plan_weight(run->plan, lane_position(lane, k));
+        measurement_lane_over(measurement, lane);
+    }
+    /* A spare is brought in outside of callbacks, and there the job's unit begins again, with the nodes that
+     * are left. */
+    if ((interrupted || spares_are_wanted(run)) && !run->newcomer && !measurement->trying)
+        event_loop_stop(run->loop);
+}
+
+bool lane_handle_loss(struct lane *lane, const struct failure *why) {
+    enum agent_link_state state = agent_link_state(lane->at.node->link);
+    if (!why || why->kind == FAILURE_EXPERIMENT || state == AGENT_LINK_READY || state == AGENT_LINK_BROKEN)
+        return false;
+    measurement_lose_node(lane->measurement, lane->at.node, NODE_OUT_LOST, why);
+    return true;
+}
+
+void lane_hang(struct lane *lane, const char *what) {
+    struct failure why;
+    failure_set_kind(&why, FAILURE_EXPERIMENT, -ETIMEDOUT, "on core %s, %s could not be ended", lane->at.core,
+                     what);
+    measurement_lose_node(lane->measurement, lane->at.node, NODE_OUT_HUNG, &why);
 }

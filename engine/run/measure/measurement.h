@@ -11,7 +11,6 @@
 #include "engine/run/measure/job.h"
 #include "engine/run/measure/lane.h"
 #include "engine/run/measure/slow-nodes.h"
-#include "engine/run/state/unit-state.h"
 
 struct measurement {
     struct run *run;
@@ -25,69 +24,57 @@ struct measurement {
     uint64_t units_total;
     uint64_t failed_here;             /* units that failed in this part */
     double weight_total, weight_done; /* of this part */
-    size_t held;                      /* units of all lanes that wait for samples */
-    int64_t looked_ns;                /* monotonic: at them, the last time */
     bool opened;                      /* the lanes are those of this block */
-    bool noted;                       /* what there is to do was told */
+    bool noted;                       /* what there is to do was noted */
     bool catching_up;                 /* the blocks are gone through again, for nodes that came late */
     bool cut_noted;                   /* a unit printed more than is kept, and that was said */
     bool refused;                     /* a lane was over before its next position, for want of time */
 
-    int64_t started_ns,
-        window_ns; /* monotonic: of the phase, and of the window that the rate is taken over */
-    uint64_t window_units;
-    double rate;
-    size_t ahead_bytes; /* rows that wait on this side for one streamed kernel */
-    bool ended;         /* by a failure: why */
+    int64_t started_ns;    /* monotonic: of the phase */
+    uint64_t units_before; /* that had ended by then */
+    size_t ahead_bytes;    /* rows that wait on this side for one streamed kernel */
+    bool ended;            /* by a failure: why */
     struct failure why;
     struct event_source *commit_timer;
     struct job *job;           /* owned; NULL: units start no ranks */
     size_t nodes_tried;        /* of a job, MPI was tried between so many; 0: not yet */
-    bool trying;               /* it is being tried: whoever does that looks which nodes are there then */
-    struct slow_nodes *speeds; /* owned; NULL: too few nodes to tell */
-    int64_t speeds_looked_ns;  /* monotonic */
+    bool trying;               /* it is being tried: a node that is lost does not stop the loop then */
+    struct slow_nodes *speeds; /* owned; NULL: too few nodes to compare */
 };
 
-/* Every unit that ends, however it does, comes by here once. RESPONSES: one number a response, in the
- * experiment's order; NULL for a unit that failed, with WHY. While its node is watched, the unit is held
- * until samples tell what state it ran under (verdict.c). */
-void measurement_record(struct measurement *measurement, struct lane *lane, const struct measured_unit *unit,
-                        const double *responses, const char *why);
+/* ---- measure.c */
 
-/* ---- verdict.c */
-
-/* Judges held units whose state is known, writes their lines, and notes what is to be repeated. With ALL,
- * also those whose state is not. */
-void verdict_release(struct measurement *measurement, bool all);
-/* The same at once and with all, of a lane whose nodes will change. */
-void verdict_release_lane(struct measurement *measurement, struct lane *lane);
-/* At the end of a pass: waits for the samples of what is held, releases it, and says whether anything is to
- * be repeated. */
-bool verdict_settle(struct measurement *measurement);
-
-/* ---- node-speeds.c: is a node slower than the others? */
-
-/* 0 or -ENOMEM. */
-int node_speeds_start(struct measurement *measurement);
-/* UNIT is done; how long it took is looked at where it is known. */
-void node_speeds_add(struct measurement *measurement, const struct lane *lane,
-                     const struct measured_unit *unit);
-/* Every few seconds, or NOW. 0 or -ENOMEM. */
-int node_speeds_look(struct measurement *measurement, bool now);
-
-/* ---- measure.c, for verdict.c */
-
-/* A unit's line in results.csv and in the journal. */
-void measurement_write(struct measurement *measurement, const struct lane *lane,
-                       const struct measured_unit *unit, const struct unit_state *state,
-                       const double *responses, const char *why);
+/* By a failure, or because the run is ending? */
+bool measurement_is_over(const struct measurement *measurement);
 /* Ends all lanes, with the reason; the first reason counts. */
 void measurement_fail(struct measurement *measurement, const struct failure *why);
+
+/* ---- results.c */
+
+/* UNIT of LANE has ended: every unit comes by here once. While its node is watched, it is held until samples
+ * show what state it ran under. */
+void results_add(struct lane *lane, const struct measured_unit *unit);
+/* The unit that was added last ended at END_NS, if it is still held and its end is not known. */
+void results_end_last(struct lane *lane, int64_t end_ns);
+/* Judges held units whose state is known, writes their lines, and notes what is to be repeated. With ALL,
+ * also those whose state is not. True if any are still held. */
+bool results_release(struct measurement *measurement, bool all);
+/* The same of one lane, whose nodes will change. */
+void results_release_lane(struct lane *lane, bool all);
+/* At the end of a pass: waits for the samples of what is held, and releases it. */
+void results_wait(struct measurement *measurement);
+/* Frees what is held. */
+void results_drop(struct lane *lane);
+
+/* ---- block.c */
+
 /* LANE has answered for all its positions, or will not; the last of them ends the block. */
 void measurement_lane_over(struct measurement *measurement, struct lane *lane);
 
-/* NODE is out of the run (node-out.h), and all its lanes are over; or, when the run cannot go on without it,
- * the measurement has failed. */
+/* ---- lane.c */
+
+/* NODE is out of the run (node-out.h), and all its lanes are over; or, when the run cannot continue without
+ * it, the measurement has failed. */
 void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
                            const struct failure *why);
 
@@ -96,7 +83,7 @@ void measurement_lose_node(struct measurement *measurement, struct run_node *nod
 /* Is a node out whose share a spare could measure? */
 bool spares_are_wanted(const struct run *run);
 /* Makes spares ready and gives them the shares of nodes that are out, as long as there are both; what runs on
- * other nodes goes on meanwhile. A spare that is no good is out itself. Not from a callback: it turns the
+ * other nodes continues meanwhile. A spare that is no good is out itself. Not from a callback: it turns the
  * loop. 0 also when the measurement is ending meanwhile. */
 int spares_bring_in(struct measurement *measurement, struct failure *failure);
 

@@ -1,5 +1,5 @@
 /*
- * Rows that are measured until they are known well enough (`repeat:` of a design; repetition-rule.h decides):
+ * Rows that are measured until they are known well enough (`repeat:` of a design; stopping-rule.h decides):
  * what the plan checks of it, what the measure phase leaves out, and what the archive says. Where a design
  * does not say `repeat`, run->settling is NULL, and nothing of this does anything. Private to this room.
  */
@@ -42,10 +42,9 @@ void settling_free(struct settling *settling); /* NULL is fine */
 /* Can the nodes that there are settle anything, and are rows and nodes not too many? */
 int settling_check_nodes(const struct run *run, struct failure *failure);
 
-/* A unit that was done. PLACE: of the ledger. FLAGS: 1 << enum gate_kind. RESPONSES: one a response, in the
- * experiment's order. */
-int settling_take(struct run *run, size_t place, size_t position, unsigned attempt, unsigned flags,
-                  const double *responses, struct failure *failure);
+/* A unit that was done. PLACE: of the ledger. RESPONSES: one a response, in the experiment's order. */
+int settling_take(struct run *run, size_t place, size_t position, const double *responses,
+                  struct failure *failure);
 
 /* The same from a LINE of results.csv, LENGTH bytes without the newline; CONTEXT is the run. For
  * run_history_read_units(): lines of the parts that are over, in their order, make the state that these had.
@@ -54,8 +53,6 @@ int settling_take_line(const char *line, size_t length, void *context, struct fa
 
 /* Is POSITION not needed any more? */
 bool settling_leaves_out(const struct run *run, size_t position);
-/* How many positions of BLOCK are not. */
-size_t settling_count_left_out(const struct run *run, const struct design_block *block);
 
 /* What is not needed any more, of one placement. */
 struct settling_saving {
@@ -64,9 +61,9 @@ struct settling_saving {
 };
 /* The repetitions of BLOCK's rows are over, that of the block too if it HAS_ENDED: those that are known well
  * enough are settled, and journalled. */
-struct settling_saving settling_settle(struct run *run, const struct design_block *block, bool has_ended);
+struct settling_saving settling_apply(struct run *run, const struct design_block *block, bool has_ended);
 
-/* The measurements are over; IS_WHOLE: nothing is left of them. How many rows are settled is told. */
+/* The measurements are over; IS_WHOLE: nothing is left of them. Notes how many rows are settled. */
 void settling_note(struct run *run, bool is_whole);
 uint64_t settling_count(const struct run *run);
 /* Writes results/repeat.csv. */

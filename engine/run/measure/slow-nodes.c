@@ -1,11 +1,13 @@
 #include "engine/run/measure/slow-nodes.h"
 
+#include "engine/design/labels.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/run/run-state.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double normal = 1.4826; /* 1 / the third quartile of the standard normal distribution */
 
@@ -20,12 +22,10 @@ struct slow_nodes {
 };
 
 struct slow_nodes *slow_nodes_new(size_t nodes, size_t rows) {
-    size_t most = SLOW_NODES_BYTES_MOST / sizeof(struct cell) / (nodes ? nodes : 1);
-    rows = rows > SLOW_NODES_ROWS_MOST ? SLOW_NODES_ROWS_MOST : rows;
-    rows = rows > most ? most : rows;
-    struct slow_nodes *slow = calloc(1, sizeof *slow + nodes * rows * sizeof *slow->cells);
-    if (!slow)
-        return NULL;
+    size_t max = SLOW_NODES_BYTES_MAX / sizeof(struct cell) / (nodes ? nodes : 1);
+    max = max > SLOW_NODES_ROWS_MAX ? SLOW_NODES_ROWS_MAX : max;
+    rows = rows > max ? max : rows;
+    struct slow_nodes *slow = xcalloc(1, sizeof *slow + nodes * rows * sizeof *slow->cells);
     slow->nodes = nodes;
     slow->rows = rows;
     return slow;
@@ -48,99 +48,108 @@ void slow_nodes_forget(struct slow_nodes *slow, size_t node) {
         slow->cells[row * slow->nodes + node] = (struct cell){0};
 }
 
+/* ---- Scores */
+
 static int compare(const void *a, const void *b) {
     double left = *(const double *)a, right = *(const double *)b;
     return (left > right) - (left < right);
 }
 
-/* Sorts VALUES; COUNT is not 0. */
+/* Sorts VALUES; 0 when COUNT is. */
 static double median_of(double *values, size_t count) {
+    if (count == 0)
+        return 0;
     qsort(values, count, sizeof *values, compare);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* The nodes of one kind, which are compared with each other. */
-struct comparison {
-    const struct slow_nodes *slow;
-    size_t *nodes, count;
-    double *deviations; /* of node i, its k-th at i * slow->rows + k */
-    double *room;       /* for a value a node */
-    struct slow_node_score *scores;
-};
-
-/* Adds the deviations of one row to those of its nodes. */
-static void add_row(const struct comparison *among, size_t row) {
-    const struct slow_nodes *slow = among->slow;
-    const struct cell *cells = slow->cells + row * slow->nodes;
-    double *room = among->room;
-    size_t count = 0;
-    for (size_t i = 0; i < among->count; i++)
-        if (cells[among->nodes[i]].count > 0)
-            room[count++] = cells[among->nodes[i]].sum / (double)cells[among->nodes[i]].count;
-    if (count < SLOW_NODES_NODES)
-        return;
-    double median = median_of(room, count);
-    for (size_t i = 0; i < among->count; i++) {
-        size_t node = among->nodes[i];
-        if (cells[node].count > 0)
-            among->deviations[node * slow->rows + among->scores[node].rows++] =
-                cells[node].sum / (double)cells[node].count - median;
-    }
+/* The mean of log(seconds) of NODE in ROW; nan: it has not measured it. */
+static double mean_of(const struct slow_nodes *slow, size_t node, size_t row) {
+    const struct cell *cell = &slow->cells[row * slow->nodes + node];
+    return cell->count > 0 ? cell->sum / (double)cell->count : NAN;
 }
 
-static void judge(const struct comparison *among) {
-    double *room = among->room;
-    size_t count = 0;
-    for (size_t i = 0; i < among->count; i++)
-        if (among->scores[among->nodes[i]].rows >= SLOW_NODES_ROWS)
-            room[count++] = among->scores[among->nodes[i]].score;
-    double median = count > 0 ? median_of(room, count) : 0;
+/* The COUNT nodes of one kind. ROOM is for a value a node, or a row; MEDIANS for a value a row. */
+static void score_kind(const struct slow_nodes *slow, const size_t *nodes, size_t count, double *medians,
+                       double *room, struct slow_node_score *scores) {
+    for (size_t row = 0; row < slow->rows; row++) {
+        size_t found = 0;
+        for (size_t i = 0; i < count; i++)
+            if (!isnan(room[found] = mean_of(slow, nodes[i], row)))
+                found++;
+        medians[row] = found >= SLOW_NODES_NODES ? median_of(room, found) : NAN;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct slow_node_score *score = &scores[nodes[i]];
+        for (size_t row = 0; row < slow->rows; row++)
+            if (!isnan(room[score->rows] = mean_of(slow, nodes[i], row) - medians[row]))
+                score->rows++;
+        score->score = score->rows >= SLOW_NODES_ROWS ? median_of(room, score->rows) : 0;
+    }
+    size_t compared = 0;
     for (size_t i = 0; i < count; i++)
+        if (scores[nodes[i]].rows >= SLOW_NODES_ROWS)
+            room[compared++] = scores[nodes[i]].score;
+    double median = median_of(room, compared);
+    for (size_t i = 0; i < compared; i++)
         room[i] = fabs(room[i] - median);
-    double spread = count > 0 ? normal * median_of(room, count) : 0;
-    for (size_t i = 0; i < among->count; i++) {
-        struct slow_node_score *score = &among->scores[among->nodes[i]];
-        score->nodes = count;
+    double spread = normal * median_of(room, compared);
+    for (size_t i = 0; i < count; i++) {
+        struct slow_node_score *score = &scores[nodes[i]];
+        score->nodes = compared;
         if (score->rows < SLOW_NODES_ROWS)
             continue;
         score->score -= median;
         score->spread = spread;
-        score->slow = count >= SLOW_NODES_NODES && score->score > SLOW_NODES_LEAST &&
+        score->slow = compared >= SLOW_NODES_NODES && score->score > SLOW_NODES_LEAST &&
                       score->score > SLOW_NODES_SPREADS * spread;
     }
 }
 
-static void compare_kind(const struct comparison *among) {
-    const struct slow_nodes *slow = among->slow;
-    for (size_t row = 0; row < slow->rows; row++)
-        add_row(among, row);
-    for (size_t i = 0; i < among->count; i++) {
-        struct slow_node_score *score = &among->scores[among->nodes[i]];
-        if (score->rows >= SLOW_NODES_ROWS)
-            score->score = median_of(among->deviations + among->nodes[i] * slow->rows, score->rows);
-    }
-    judge(among);
-}
-
-int slow_nodes_score(const struct slow_nodes *slow, const size_t *kinds, struct slow_node_score *scores) {
-    cleanup_free double *deviations = calloc(slow->nodes * slow->rows + 1, sizeof *deviations);
-    cleanup_free double *room = calloc(slow->nodes + 1, sizeof *room);
-    cleanup_free size_t *nodes = calloc(slow->nodes + 1, sizeof *nodes);
-    if (!deviations || !room || !nodes)
-        return -ENOMEM;
+void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size_t kind_count,
+                      struct slow_node_score *scores) {
+    cleanup_free double *medians = xcalloc(slow->rows + 1, sizeof *medians);
+    cleanup_free double *room = xcalloc(slow->nodes + slow->rows + 1, sizeof *room);
+    cleanup_free size_t *nodes = xcalloc(slow->nodes + 1, sizeof *nodes);
     for (size_t i = 0; i < slow->nodes; i++)
         scores[i] = (struct slow_node_score){0};
-    struct comparison among = {slow, nodes, 0, deviations, room, scores};
-    for (size_t first = 0; first < slow->nodes; first++) {
-        if (kinds && kinds[first] != first)
-            continue; /* an earlier one is of its kind */
-        among.count = 0;
-        for (size_t i = first; i < slow->nodes; i++)
-            if (!kinds || kinds[i] == first)
-                nodes[among.count++] = i;
-        compare_kind(&among);
-        if (!kinds)
-            break;
+    for (size_t kind = 0; kind < kind_count; kind++) {
+        size_t count = 0;
+        for (size_t i = 0; i < slow->nodes; i++)
+            if (kinds[i] == kind)
+                nodes[count++] = i;
+        score_kind(slow, nodes, count, medians, room, scores);
     }
-    return 0;
+}
+
+/* ---- Names */
+
+static void name_node(struct run *run, struct run_node *node, const struct slow_node_score *score) {
+    node->slow =
+        xformat("slower than the others: %.3g %% longer a unit than the median of %zu nodes of its kind, "
+                "over %zu rows (%g of their spreads are %.2g %%)",
+                expm1(score->score) * 100, score->nodes, score->rows, SLOW_NODES_SPREADS,
+                expm1(SLOW_NODES_SPREADS * score->spread) * 100);
+    journal_begin(run->journal, "slow-node");
+    journal_string(run->journal, "node", node->name);
+    journal_string(run->journal, "sentence", node->slow);
+    journal_end(run->journal);
+    run_note(run, "node %s: %s", node->name, node->slow);
+}
+
+void slow_nodes_name(const struct slow_nodes *slow, struct run *run) {
+    cleanup_free struct slow_node_score *scores = xcalloc(run->node_count, sizeof *scores);
+    cleanup_free uint32_t *kinds = xcalloc(run->node_count, sizeof *kinds);
+    cleanup(labels_clear) struct labels labels = {0};
+    for (size_t i = 0; i < run->node_count; i++) {
+        const struct run_node *node = &run->nodes[i];
+        const char *model = node->cpu_model ? node->cpu_model : node->facts ? node->facts->machine : "";
+        cleanup_free char *kind = xformat("%zu %s", node->core_count, model);
+        if (labels_code(&labels, kind, strlen(kind), &kinds[i]) < 0)
+            return;
+    }
+    slow_nodes_score(slow, kinds, labels.count, scores);
+    for (size_t i = 0; i < run->node_count; i++)
+        if (scores[i].slow && !run->nodes[i].slow)
+            name_node(run, &run->nodes[i], &scores[i]);
 }

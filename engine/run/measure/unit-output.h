@@ -12,20 +12,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { UNIT_OUTPUT_WHY_SIZE = 512 };
+enum { UNIT_OUTPUT_WHY_MAX = 1024 }; /* bytes of a sentence about a unit */
 
 /* "results/raw/12-dahu-3-all.out"; of a later attempt "results/raw/12-dahu-3-all-again-2.out". ORDER from 1.
- * The caller frees; NULL when out of memory. */
+ * The caller frees. */
 char *unit_output_name(size_t order, const char *node, const char *core, unsigned attempt,
                        const char *suffix);
 
 /* Reads the responses of EXPERIMENT, whose PATTERNS are compiled, from OUTPUT: the first group of each
  * pattern's first match. A match that ends where the output was CUT may have had more behind it, and is none.
- * RESPONSES: a text is the code of its label in TEXTS. False, with the sentence, where one of them is not
- * found, is not what it is said to be, or when the unit does not pass. */
+ * RESPONSES: a text is the code of its label in TEXTS. False, with the sentence in WHY, where one of them is
+ * not found, is not what it is said to be, or when the unit does not pass. */
 bool unit_output_read(const struct experiment *experiment, const regex_t *patterns, struct labels *texts,
-                      const struct text *output, bool cut, double *responses,
-                      char why[static UNIT_OUTPUT_WHY_SIZE]);
+                      const struct text *output, bool cut, double *responses, struct text *why);
 
 /* Whether BYTES may be a response that is a text: one line, of EXPERIMENT_TEXT_MOST bytes at most. */
 bool unit_output_is_text(const char *bytes, size_t length);

@@ -10,10 +10,10 @@
 #include "engine/run/run-state.h"
 
 enum {
-    UNIT_TABLE_ROWS_MOST = 10000000,
-    UNIT_TABLE_BYTES_MOST = 1 << 30,
-    UNIT_TABLE_LINE_MOST = 16 << 10, /* bytes of a line of output; longer ones are passed over */
-    UNIT_TABLE_CPU_SECONDS_MOST = 300,
+    UNIT_TABLE_ROWS_MAX = 10000000,
+    UNIT_TABLE_BYTES_MAX = 256 << 20,
+    UNIT_TABLE_LINE_MAX = 16 << 10, /* bytes of a line of output; longer ones are passed over */
+    UNIT_TABLE_CPU_SECONDS_MAX = 300,
 };
 
 /* Writes all of them. One beyond a limit, or that cannot be written, is left out and noted: the archive has

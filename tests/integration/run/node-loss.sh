@@ -156,7 +156,7 @@ check "... and the other has all its rows" same "$(units_of absent n-23) $(is_ou
 check "a kernel that hangs is ended: its unit fails, and the rest is measured" same "$(units_of hangs n-25) $(units_of hangs n-26)" "20 19"
 check "... which fails the run" status_is hangs "3 failed"
 check "... and is said" grep -q "unit 4 on node n-26: the kernel on core all had no answer for 60 s, and was ended" hangs.err
-check "a slow node is named while the run goes on" status_is slow "0 completed"
+check "a slow node is named" status_is slow "0 completed"
 check "... with by how much" grep -q 'node n-20: slower than the others: 50 % longer' slow.out
 check "... in the journal, and only it" same "$(grep -c '"event":"slow-node"' slow.journal) $(grep -c '"event":"slow-node","node":"n-20","sentence":"' slow.journal)" "1 1"
 check "... and in run.json" grep -q '"slow_nodes"' slow.json

@@ -47,8 +47,6 @@ static void begin(struct world *world) {
         .plan = {.campaign = &world->campaign, .design = &world->design, .repeat_response = 1},
         .run = {.campaign = &world->campaign, .experiment = &world->experiment, .plan = &world->plan},
     };
-    world->campaign.gates.actions[GATE_LOAD] = GATE_REPEAT;
-    world->campaign.gates.repeats = 2;
     struct failure failure = {0};
     assert_int_equal(design_order_new_in_rounds(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL,
                                                 &world->plan.order, &failure),
@@ -67,12 +65,10 @@ static void end(struct world *world) {
     design_order_free(world->plan.order);
 }
 
-static void take(struct world *world, size_t position, const char *node, unsigned attempt, unsigned flags,
-                 double value) {
+static void take(struct world *world, size_t position, const char *node, double value) {
     struct failure failure = {0};
     size_t place = ledger_place(world->run.ledger, node, "4");
-    assert_int_equal(
-        settling_take(&world->run, place, position, attempt, flags, (double[]){-1, value}, &failure), 0);
+    assert_int_equal(settling_take(&world->run, place, position, (double[]){-1, value}, &failure), 0);
 }
 
 static void take_line(struct world *world, const char *line) {
@@ -82,7 +78,7 @@ static void take_line(struct world *world, const char *line) {
 }
 
 static struct settling_saving end_block(struct world *world, size_t block) {
-    return settling_settle(&world->run, &world->plan.order->blocks[block], true);
+    return settling_apply(&world->run, &world->plan.order->blocks[block], true);
 }
 
 /* Row 1 is known after two repetitions, row 2 after three, row 3 never. */
@@ -93,13 +89,12 @@ TEST(units) {
         for (size_t i = 0; i < 2; i++) {
             const char *node = i ? "b" : "a";
             if (round < 2)
-                take(&world, round * ROWS, node, 1, 0, 7);
-            take(&world, round * ROWS + 1, node, 1, 0, round ? 100 : i ? 102 : 98);
-            take(&world, round * ROWS + 2, node, 1, 0, i);
+                take(&world, round * ROWS, node, 7);
+            take(&world, round * ROWS + 1, node, round ? 100 : i ? 102 : 98);
+            take(&world, round * ROWS + 2, node, i);
         }
         for (size_t row = 0; row < ROWS; row++)
             assert_int_equal(settling_leaves_out(&world.run, round * ROWS + row), round == 2 && row == 0);
-        assert_int_equal(settling_count_left_out(&world.run, &world.plan.order->blocks[round]), round == 2);
         struct settling_saving saving = end_block(&world, round);
         assert_int_equal(saving.rows, round == 0 ? 0 : 1);
         assert_int_equal(saving.positions, round == 0 ? 0 : REPETITIONS - 1 - round);
@@ -111,18 +106,18 @@ TEST(units) {
     end(&world);
 }
 
-/* The same from lines, with quotes, flags and attempts; what is measured after them goes on from there. */
+/* The same from lines, with quotes and attempts; what is measured after them goes on from there. */
 TEST(lines) {
     struct world world;
     begin(&world);
     take_line(&world, "1,1,1,1,1,a,4,1700000000000000000,,8,x,3,7,,,");
     take_line(&world, "1,1,1,1,1,b,4,1700000000000000000,12,8,\"x,\"\"y\"\"\n1,2\",3,500,,,drift;load");
     take_line(&world, "1,1,1,1,2,b,4,1700000000000000000,12,8,\"x,y\",3,600,2e9,40.5,load");
-    take_line(&world, "1,1,1,1,3,b,4,1700000000000000000,12,8,x,3,7,,,load"); /* not again: twice is enough */
+    take_line(&world, "1,1,1,1,3,b,4,1700000000000000000,12,8,x,3,7,,,load");
     take_line(&world, "2,1,2,1,1,a,4,1700000000000000000,12,8,,3,,,,\r"); /* a response that is not finite */
     take_line(&world, "2,1,2,1,1,b,4,1700000000000000000,12,8,,3,7,,,");
-    take(&world, ROWS, "a", 1, 0, 7);
-    take(&world, ROWS, "b", 1, 0, 7);
+    take(&world, ROWS, "a", 7);
+    take(&world, ROWS, "b", 7);
     assert_int_equal(end_block(&world, 1).rows, 1);
     assert_int_equal(settling_count(&world.run), 1);
     assert_true(settling_leaves_out(&world.run, 2 * ROWS));
@@ -135,9 +130,9 @@ TEST(before_a_block) {
     struct world world;
     begin(&world);
     for (size_t position = 0; position < 2 * ROWS; position++)
-        take(&world, position, "a", 1, 0, 7);
-    take(&world, 2 * ROWS, "a", 1, 0, 9); /* of a repetition that is not over */
-    struct settling_saving saving = settling_settle(&world.run, &world.plan.order->blocks[2], false);
+        take(&world, position, "a", 7);
+    take(&world, 2 * ROWS, "a", 9); /* of a repetition that is not over */
+    struct settling_saving saving = settling_apply(&world.run, &world.plan.order->blocks[2], false);
     assert_int_equal(saving.rows, ROWS);
     assert_int_equal(saving.positions, ROWS * (REPETITIONS - 2));
     end(&world);
@@ -149,7 +144,6 @@ TEST(bad_lines) {
         "0,1,1,1,1,a,4,1,,8,x,3,7,,,",
         "4,1,1,1,1,a,4,1,,8,x,3,7,,,",
         "1,6,1,1,1,a,4,1,,8,x,3,7,,,",
-        "1,1,1,1,,a,4,1,,8,x,3,7,,,",
         "1,1,1,1,1,a,4,1,,8,x,3,seven,,,",
         "1.5,1,1,1,1,a,4,1,,8,x,3,7,,,",
     };
@@ -169,7 +163,7 @@ TEST(not_wanted) {
     begin(&world);
     struct settling *settling = world.run.settling;
     world.run.settling = NULL;
-    take(&world, 0, "a", 1, 0, 7);
+    take(&world, 0, "a", 7);
     take_line(&world, "anything");
     assert_false(settling_leaves_out(&world.run, 0));
     assert_int_equal(end_block(&world, 0).positions, 0);

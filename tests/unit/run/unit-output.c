@@ -26,11 +26,12 @@ struct world {
     regex_t patterns[RESPONSES];
     struct labels texts;
     double values[RESPONSES];
-    char why[UNIT_OUTPUT_WHY_SIZE];
+    struct text why;
 };
 
 static void begin(struct world *world, const char *pass) {
     *world = (struct world){.experiment = {.responses = responses, .response_count = RESPONSES}};
+    text_init(&world->why, UNIT_OUTPUT_WHY_MAX);
     char reason[PATTERN_REASON_SIZE];
     const char *names[RESPONSES];
     for (size_t i = 0; i < RESPONSES; i++) {
@@ -47,16 +48,17 @@ static void end(struct world *world) {
         tre_regfree(&world->patterns[i]);
     expression_free(world->experiment.pass);
     labels_clear(&world->texts);
+    text_clear(&world->why);
 }
 
 /* "" when all was read and the unit passed. */
 static const char *look_at(struct world *world, const char *output, bool cut) {
     struct text text = {.bytes = (char *)output, .length = strlen(output)};
-    world->why[0] = '\0';
+    text_reset(&world->why);
     bool good = unit_output_read(&world->experiment, world->patterns, &world->texts, &text, cut,
-                                 world->values, world->why);
-    assert_int_equal(good, world->why[0] == '\0');
-    return world->why;
+                                 world->values, &world->why);
+    assert_int_equal(good, world->why.length == 0);
+    return world->why.bytes;
 }
 
 TEST(texts_are_codes_of_their_labels) {

@@ -1,6 +1,6 @@
 /* A run that ends anywhere, and goes on from the values that it left, measures what it would have measured.
  */
-#include "engine/run/measure/repetition-rule.h"
+#include "engine/run/measure/stopping-rule.h"
 #include "tests/test.h"
 
 enum { ROWS = 6, NODES = 2, CORES = 2, ROUNDS = 12, TAKEN_MOST = ROWS * NODES * CORES * ROUNDS * 2 };
@@ -18,7 +18,7 @@ struct tape {
 };
 
 struct session {
-    struct repetition_rule *rule;
+    struct stopping_rule *rule;
     uint64_t seed;
     struct tape done; /* in this part and those before */
     size_t settled_at[ROWS];
@@ -52,14 +52,12 @@ static bool is_flagged(const struct session *session, const struct step *step) {
 
 static void take(struct session *session, const struct step *step) {
     static const char *const nodes[] = {"n-1", "n-2"}, *const cores[] = {"0", "2"};
-    struct repetition_value value = {.row = step->row,
-                                     .repetition = step->repetition,
-                                     .node = nodes[step->node],
-                                     .core = cores[step->core],
-                                     .attempt = step->attempt,
-                                     .again = step->again,
-                                     .value = value_of(session, step)};
-    assert_int_equal(repetition_rule_take(session->rule, &value), 0);
+    struct stopping_value value = {.row = step->row,
+                                   .repetition = step->repetition,
+                                   .node = nodes[step->node],
+                                   .core = cores[step->core],
+                                   .value = value_of(session, step)};
+    assert_int_equal(stopping_rule_take(session->rule, &value), 0);
     session->done.steps[session->done.count++] = *step;
 }
 
@@ -74,7 +72,7 @@ static const struct step *find_last(const struct session *session, const struct 
 /* One pass over the units of a round; false when LIMIT was reached. ATTEMPT: of those that it makes. */
 static bool run_pass(struct session *session, size_t round, unsigned attempt, size_t limit) {
     for (size_t row = 0; row < ROWS; row++) {
-        if (repetition_rule_leaves_out(session->rule, row, round))
+        if (stopping_rule_leaves_out(session->rule, row, round))
             continue;
         for (size_t place = 0; place < (size_t)NODES * CORES; place++) {
             struct step step = {.row = row,
@@ -96,10 +94,12 @@ static bool run_pass(struct session *session, size_t round, unsigned attempt, si
 }
 
 static void settle(struct session *session, size_t before) {
-    repetition_rule_gather(session->rule, before);
-    for (size_t row = 0; row < ROWS; row++)
-        if (repetition_rule_settle(session->rule, row, before))
-            session->settled_at[row] = before;
+    stopping_rule_close(session->rule, before);
+    for (size_t row = 0; row < ROWS; row++) {
+        size_t from = stopping_rule_settle(session->rule, row, before);
+        if (from > 0)
+            session->settled_at[row] = from;
+    }
 }
 
 /* Measures until LIMIT units are done; a part that is not the first asks at the beginning of each block. */
@@ -118,7 +118,7 @@ static void begin(struct session *session, uint64_t seed, unsigned between) {
     struct design_repeat repeat = {
         .ci = 0.02, .confidence = 0.95, .at_least = 2, .at_most = ROUNDS, .between = between};
     *session = (struct session){.seed = seed};
-    assert_int_equal(repetition_rule_new(&repeat, ROWS, &session->rule), 0);
+    session->rule = stopping_rule_new(&repeat, ROWS);
 }
 
 static void check_cuts(uint64_t seed, unsigned between) {
@@ -136,16 +136,16 @@ static void check_cuts(uint64_t seed, unsigned between) {
         assert_int_equal(next.done.count, whole.done.count);
         assert_memory_equal(next.settled_at, whole.settled_at, sizeof whole.settled_at);
         for (size_t row = 0; row < ROWS; row++) {
-            struct repetition_estimate a = repetition_rule_estimate(whole.rule, row, SIZE_MAX),
-                                       b = repetition_rule_estimate(next.rule, row, SIZE_MAX);
+            struct stopping_estimate a = stopping_rule_estimate(whole.rule, row),
+                                     b = stopping_rule_estimate(next.rule, row);
             assert_int_equal(a.groups, b.groups);
             assert_memory_equal(&a.mean, &b.mean, sizeof a.mean);
             assert_memory_equal(&a.half_width, &b.half_width, sizeof a.half_width);
         }
         for (size_t i = limit; i < whole.done.count; i++)
             assert_true(is_same(&next.done.steps[i], &whole.done.steps[i]));
-        repetition_rule_free(cut.rule);
-        repetition_rule_free(next.rule);
+        stopping_rule_free(cut.rule);
+        stopping_rule_free(next.rule);
     }
     /* The story has all there is: rows that settle early, late and never, and units that are repeated. */
     size_t repeats = 0, settled = 0;
@@ -157,7 +157,7 @@ static void check_cuts(uint64_t seed, unsigned between) {
     assert_true(whole.settled_at[0] == 2);
     if (between & DESIGN_BETWEEN_BLOCK)
         assert_true(settled > 2);
-    repetition_rule_free(whole.rule);
+    stopping_rule_free(whole.rule);
 }
 
 TEST(between_blocks) {
