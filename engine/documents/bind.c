@@ -67,11 +67,11 @@ static void describe_range(const struct bind_field *field, const char *what, con
     if (!has_range(field) || (!bounded_below && !bounded_above))
         snprintf(buffer, EXPECTED_SIZE, "%s", what);
     else if (!bounded_above)
-        snprintf(buffer, EXPECTED_SIZE, "%s of at least %s%s%s", what, low, space, symbol);
+        snprintf(buffer, EXPECTED_SIZE, "%.64s of at least %s%s%s", what, low, space, symbol);
     else if (!bounded_below)
-        snprintf(buffer, EXPECTED_SIZE, "%s of at most %s%s%s", what, high, space, symbol);
+        snprintf(buffer, EXPECTED_SIZE, "%.64s of at most %s%s%s", what, high, space, symbol);
     else
-        snprintf(buffer, EXPECTED_SIZE, "%s from %s to %s%s%s", what, low, high, space, symbol);
+        snprintf(buffer, EXPECTED_SIZE, "%.64s from %s to %s%s%s", what, low, high, space, symbol);
 }
 
 /* ", or none or steady" */
@@ -116,7 +116,7 @@ static bool parse_whole(const char *text, int64_t *ret) {
     size_t length = strlen(text);
     if (number_parse_int64(text, length, ret))
         return true;
-    double value;
+    double value = 0;
     if (!number_parse_double(text, length, &value) || fabs(value) > 9007199254740992.0 ||
         value != trunc(value) || !strpbrk(text, ".eE"))
         return false;
@@ -460,7 +460,7 @@ void bind_resolve(const struct bind_field *fields, size_t count, const void *tar
     for (size_t i = 0; row_at(fields, count, i, &row); i++) {
         const void *member = (const char *)target + row.offset;
         const char *text;
-        double value;
+        double value = 0;
         if (row.alias)
             continue;
         if (row.type == BIND_BOOLEAN)
@@ -494,7 +494,7 @@ void bind_describe(const struct bind_field *fields, size_t count, const void *ta
     size_t before = ret->length;
     for (size_t i = 0; row_at(fields, count, i, &row); i++) {
         const char *text;
-        double value;
+        double value = 0;
         if (row.alias || !scalar_of(&row, (const char *)target + row.offset, &text, &value))
             continue;
         text_printf(ret, "%s%s ", ret->length > before ? ", " : "", row.key);

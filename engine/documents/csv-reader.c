@@ -214,7 +214,7 @@ static int split(struct row *row) {
     if (r < 0)
         return r;
     for (reader->field_count = 0;; row->at++) {
-        struct csv_field *field;
+        struct csv_field *field = NULL;
         r = add_field(row, &field);
         if (r < 0)
             return r;

@@ -120,8 +120,9 @@ static int read_number(const struct reading *reading, const char **at, uint64_t 
 
 /* "7" or "01-16" at *AT. */
 static int read_range(const struct reading *reading, const char **at, struct range *ret) {
+    *ret = (struct range){0};
     const char *start = *at;
-    int low_digits, high_digits;
+    int low_digits = 0, high_digits = 0;
     int r = read_number(reading, at, &ret->low, &low_digits);
     if (r < 0)
         return r;

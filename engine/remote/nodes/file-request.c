@@ -155,7 +155,7 @@ static int start(struct agent_link *link, const char *tool, const char *path, ui
 
 int agent_link_read_file(struct agent_link *link, const char *path, uint64_t limit,
                          agent_bytes_callback *callback, void *context, struct failure *failure) {
-    struct file_request *request;
+    struct file_request *request = NULL;
     if (limit > AGENT_FILE_LIMIT)
         limit = AGENT_FILE_LIMIT;
     int r = start(link, "--pack", path, limit, false, context, &request, failure);
@@ -166,7 +166,7 @@ int agent_link_read_file(struct agent_link *link, const char *path, uint64_t lim
 
 int agent_link_make_folder(struct agent_link *link, const char *path, agent_done_callback *callback,
                            void *context, struct failure *failure) {
-    struct file_request *request;
+    struct file_request *request = NULL;
     int r = start(link, "--unpack", path, 0, false, context, &request, failure);
     if (r == 0)
         request->done = callback;
@@ -185,7 +185,7 @@ int agent_link_write_file(struct agent_link *link, const char *path, const void 
     int r = tree_archive_of_file(file_base_name(path), mode, bytes, length, &tar, failure);
     if (r < 0)
         return r;
-    struct file_request *request;
+    struct file_request *request = NULL;
     r = start(link, "--unpack", folder, 0, true, context, &request, failure);
     if (r < 0)
         return r;

@@ -70,7 +70,7 @@ static int unpack_one(const char *path, const char *name, const char *content) {
 }
 
 static void expect_words(const char *sentence) {
-    char expected[1024];
+    char expected[1100];
     snprintf(expected, sizeof expected, "assay-agent: %s\n", sentence);
     assert_string_equal(words, expected);
 }

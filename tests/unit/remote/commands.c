@@ -18,7 +18,7 @@ static int tear_down(void **state) {
 
 static struct remote_result run_as(const struct remote_command_specification *specification,
                                    const char *input, size_t length) {
-    struct remote_result result;
+    struct remote_result result = {0};
     assert_done(&f, agent_link_run_and_wait(f.link, specification, input, length, &result, &f.failure));
     return result;
 }
@@ -136,7 +136,7 @@ TEST(the_folder_is_below_the_run_directory) {
 
 static void refused(const struct remote_command_specification *specification, int code,
                     const char *sentence) {
-    struct remote_result result;
+    struct remote_result result = {0};
     memset(&f.failure, 0, sizeof f.failure);
     assert_int_equal(agent_link_run_and_wait(f.link, specification, NULL, 0, &result, &f.failure), code);
     assert_string_equal(f.failure.place, "node testnode");
@@ -190,7 +190,7 @@ TEST(what_cannot_start_says_why) {
 TEST(a_dead_link_is_told_from_a_command_that_cannot_start) {
     struct remote_command_specification good = {.arguments = SHELL("kill -KILL $PPID; sleep 62")};
     struct remote_command_specification bad = {.arguments = (const char *const[]){"./nothing", NULL}};
-    struct remote_result result;
+    struct remote_result result = {0};
     assert_int_equal(agent_link_run_and_wait(f.link, &bad, NULL, 0, &result, &f.failure), -ENOENT);
     assert_int_equal(f.failure.kind, FAILURE_EXPERIMENT);
     /* The link is as it was, until a command kills the agent. */
@@ -201,7 +201,7 @@ TEST(a_dead_link_is_told_from_a_command_that_cannot_start) {
 }
 
 TEST(a_program_is_pinned) {
-    struct node_facts *facts;
+    struct node_facts *facts = NULL;
     assert_done(&f, agent_link_inspect_and_wait(f.link, &facts, &f.failure));
     for (size_t i = 0; i < facts->pu_count; i++) {
         if (!facts->pus[i].allowed)
@@ -468,7 +468,7 @@ TEST(coalescing_keeps_order_and_loses_nothing) {
 
 /* A few times in the time that is waited, however long the program takes, and not for every line of it. */
 TEST(coalescing_wakes_the_agent_seldom) {
-    struct agent_statistics before, after;
+    struct agent_statistics before = {0}, after = {0};
     assert_done(&f, agent_link_statistics_and_wait(f.link, &before, &f.failure));
     struct remote_result result =
         RUN_AS(.arguments = SHELL("for i in $(seq 200); do echo $i; sleep 0.001; done"), .coalesce_ms = 100);
@@ -502,7 +502,7 @@ TEST(what_is_large_goes_through_a_program_unchanged) {
         remote_result_clear(&result);
     }
     free(bytes);
-    struct agent_statistics statistics;
+    struct agent_statistics statistics = {0};
     assert_done(&f, agent_link_statistics_and_wait(f.link, &statistics, &f.failure));
     /* What is on its way is bounded by windows and queues, not by what passes through. */
     if (!SANITIZED)

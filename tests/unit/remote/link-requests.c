@@ -76,7 +76,7 @@ static void what_is_forgotten_is_not_answered(void **state) {
         assert_done(&f, agent_link_read_file(f.link, "hello", 100, note_bytes, read, &f.failure));
     agent_link_forget(f.link, told);
     agent_link_forget(f.link, read);
-    struct agent_statistics statistics;
+    struct agent_statistics statistics = {0};
     assert_done(&f, agent_link_statistics_and_wait(f.link, &statistics, &f.failure));
     fixture_turn(&f, 100);
     assert_done(&f, agent_link_statistics_and_wait(f.link, &statistics, &f.failure));

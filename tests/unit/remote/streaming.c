@@ -139,7 +139,7 @@ TEST(rows_are_gathered) {
     static const struct remote_command_callbacks callbacks = {
         .on_output = on_cost_output, .on_drain = on_cost_drain, .on_exit = on_cost_exit};
     memset(&cost, 0, sizeof cost);
-    struct agent_statistics before, after;
+    struct agent_statistics before = {0}, after = {0};
     assert_done(&f, agent_link_statistics_and_wait(f.link, &before, &f.failure));
     struct remote_command_specification specification = {
         .arguments = SHELL("cat"), .input = REMOTE_INPUT_STREAM, .coalesce_ms = 50};
