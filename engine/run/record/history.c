@@ -234,9 +234,9 @@ static void take_phase(struct run_history *history, const struct journal_entry *
     if (!begins)
         return;
     history->lacks_node = false;
-    const struct run_history_commit *last = history->commits + history->commit_count - 1;
+    uint64_t bytes = history->commit_count ? history->commits[history->commit_count - 1].bytes : 0;
     history->first_commit = history->commit_count;
-    add_commit(history, (struct run_history_commit){.bytes = history->commit_count ? last->bytes : 0,
+    add_commit(history, (struct run_history_commit){.bytes = bytes,
                                                     .monotonic_ns = entry->monotonic_ns,
                                                     .units = history->units_done + history->units_failed});
 }
