@@ -226,7 +226,7 @@ TEST(at_rest_it_is_small_and_quiet) {
     for (int i = 0; i < 3; i++)
         resident += status_of(all[i], "VmRSS:");
 #ifndef __SANITIZE_ADDRESS__
-    assert_true(resident > 0 && resident <= 2304); /* KiB, shared pages counted three times */
+    assert_true(resident > 0 && resident <= 2048); /* KiB, shared pages counted three times */
 #endif
     leave(&engine);
     engine_clear(&engine);
