@@ -94,7 +94,11 @@ fi
 campaign bad 'ranks: [3], nodes: [3], what: [crash, sum]' 'timeout: 1h' 'hosts: "n-[1-3]"'
 run bad
 is "a rank that dies: its unit has failed, the next has not" "$(column bad what)" "sum "
-check "... and it is said" grep -q 'unit 1 on node n-1 failed: the command exited with status 3: .*Exit code: 3' bad.log
+check "... and it is said" grep -q 'unit 1 on node n-1 failed: the command' bad.log
+# How it ended: on one node, since Open MPI 4.1.4 may crash while it sends to daemons of which one has just left.
+campaign alone 'ranks: [3], nodes: [1], what: [crash]' 'timeout: 1h' 'hosts: "n-[1-3]"'
+run alone
+check "... with mpirun's own status and words" grep -q 'unit 1 on node n-1 failed: the command exited with status 3: .*Exit code: 3' alone.log
 campaign spins 'ranks: [3], nodes: [3], what: [spin, sum]' 'timeout: 60 s' 'hosts: "n-[1-3]"'
 bed run "$ASSAY" run spins.yaml -o spins >spins.log 2>&1 &
 eventually bed on 1 test -e /tmp/held
