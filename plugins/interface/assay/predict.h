@@ -1,0 +1,121 @@
+/*
+ * A predict plugin turns models and a scenario into numbers, or into a text: predictors, exporters and
+ * generators are one interface. The host reads the models and gives each to its role, checks every parameter
+ * with its unit, makes tables of scenarios, writes CSV, JSON and files, and finds how uncertain a prediction
+ * is by running the plugin again with models drawn from their covariances and noise (--draws).
+ *
+ *     open(models and options) -> state ;  run(state, scenario) -> values or text ... ;  close(state)
+ *
+ * A plugin without open() and close() gets NULL as its state.
+ */
+#ifndef ASSAY_PREDICT_H
+#define ASSAY_PREDICT_H
+
+#include <assay/model.h>
+#include <assay/plugin.h>
+
+#include <errno.h>
+#include <math.h>
+
+/* What a model is for: the user writes `assay predict hpl dgemm=dgemm.json network=smpi.json`; with one role,
+ * or where only one role takes a model of its kind, the name may be left out. */
+struct predict_role {
+    const char *name;
+    const char *const *kinds; /* of models that are taken, ended by NULL; NULL: any */
+    bool is_time;             /* the response must be a duration */
+    bool many;                /* several models may have this role */
+    bool optional;
+    const char *help;
+};
+
+/* What a model says of a row. */
+struct predict_value {
+    double mean;  /* in the response's unit; NaN: not defined. In a draw: of the drawn coefficients */
+    double sigma; /* standard deviation of one measurement; NaN: the model has no noise */
+    double standard_error;  /* of the mean, by the covariance of the estimates; NaN: not known */
+    double extrapolated_by; /* 1 inside the domain; otherwise the greatest factor by which a range is left */
+    const char *extrapolation; /* the column or term whose range it is; NULL inside */
+    double outside_hull;       /* how far beyond the hull of all rows, in widths of the hull; 0 inside */
+};
+
+/* The models of a plugin, and what the host does for it. The host's memory, valid until close. */
+struct predict_inputs {
+    uint32_t size;
+    void *context;
+    const struct model *const *const *models; /* by role: a list of models */
+    const size_t *model_counts;               /* by role; 0: none was given */
+    const struct plugin_value *options;       /* of each of predict_plugin.options */
+    uint64_t seed;
+    /* The mean and noise that GROUP of MODEL has where the columns named NAMES have these VALUES. In a draw
+     * the coefficients are drawn once a draw, and DRAW_NOISE adds the noise of one measurement to the mean.
+     * -EDOM: the model is not defined there. */
+    int (*evaluate)(void *context, const struct model *model, size_t group, const char *const *names,
+                    const double *values, size_t count, bool draw_noise, struct predict_value *ret,
+                    struct plugin_message *message);
+    /* Numbers in [0, 1) and standard normal ones from the stream STREAM of this seed and draw; the same
+     * wherever and whenever they are asked for. */
+    double (*uniform)(void *context, const char *stream, uint64_t index);
+    double (*normal)(void *context, const char *stream, uint64_t index);
+    bool is_draw; /* one of many whose values are summarised: remarks are not looked at */
+};
+
+/* Takes what run() found. */
+struct predict_output {
+    uint32_t size;
+    void *context;
+    /* How the numbers came about, or, where it is a WARNING, why they may be wrong: a sentence; copied. */
+    void (*remark)(void *context, bool warning, const char *sentence);
+    int (*text)(void *context, const char *bytes,
+                size_t length); /* appends to the text; 0 or negative errno */
+    /* A row more of the result, where a scenario has several; VALUES one a column. */
+    int (*row)(void *context, const double *values, const char *const *texts);
+};
+
+__attribute__((format(printf, 3, 4))) static inline void
+predict_remark(struct predict_output *output, bool warning, const char *format, ...) {
+    char sentence[PLUGIN_MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    output->remark(output->context, warning, sentence);
+}
+
+/* A column of the result. */
+struct predict_column {
+    const char *name;
+    const char *unit;  /* UCUM, for files; NULL: a text */
+    const char *label; /* unit for people: "Gflop/s" */
+    const char *help;
+    bool minor;    /* left out of a printed table of many scenarios */
+    bool no_draws; /* exact: no interval is given for it */
+};
+
+struct predict_plugin {
+    uint32_t size;
+    const struct predict_role *roles;          /* ended by one without a name */
+    const struct plugin_parameter *options;    /* set once: --set; ended by one without a name; NULL: none */
+    const struct plugin_parameter *parameters; /* of each scenario; likewise */
+    const struct predict_column *columns;      /* likewise; NULL: the result is a text */
+    const char *suffix;                        /* of the text's file: ".xml" */
+    int (*open)(const struct predict_inputs *inputs, void **ret_state, struct plugin_message *message);
+    /* PARAMETERS: a value for each. RET_VALUES: one a column, NaN for undefined; of a plugin whose scenarios
+     * have several rows each goes through output->row instead. -EDOM: this scenario has no answer. */
+    int (*run)(void *state, const struct predict_inputs *inputs, const struct plugin_value *parameters,
+               double *ret_values, struct predict_output *output, struct plugin_message *message);
+    void (*close)(void *state); /* NULL is fine */
+};
+
+#define ASSAY_PREDICT_PLUGIN(NAME, VERSION, SUMMARY, ...)                                                    \
+    static const struct predict_plugin assay_predict_operations = {.size = sizeof(struct predict_plugin),    \
+                                                                   __VA_ARGS__};                             \
+    __attribute__((visibility("default")))                                                                   \
+    const struct assay_plugin assay_plugin = {.abi = ASSAY_PLUGIN_ABI,                                       \
+                                              .size = sizeof(struct assay_plugin),                           \
+                                              .kind = PLUGIN_PREDICT,                                        \
+                                              .name = (NAME),                                                \
+                                              .version = (VERSION),                                          \
+                                              .summary = (SUMMARY),                                          \
+                                              .operations = &assay_predict_operations}
+
+#endif
