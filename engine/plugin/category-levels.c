@@ -1,6 +1,6 @@
 #include "engine/plugin/category-levels.h"
 
-#include "engine/plugin/natural-order.h"
+#include "engine/foundation/natural-order.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "engine/foundation/text.h"
 #include "engine/plugin/category-levels.h"
 #include "engine/plugin/grouping.h"
-#include "engine/plugin/natural-order.h"
+#include "engine/foundation/natural-order.h"
 #include "engine/plugin/parameter.h"
 #include "engine/plugin/plugin-library.h"
 

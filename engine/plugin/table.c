@@ -6,7 +6,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
-#include "engine/plugin/row-places.h"
+#include "engine/table/row-places.h"
 #include "engine/plugin/table-input.h"
 #include "engine/plugin/table-repeats.h"
 #include "engine/plugin/table-unit.h"

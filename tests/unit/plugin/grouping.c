@@ -1,5 +1,5 @@
 #include "engine/plugin/grouping.h"
-#include "engine/plugin/natural-order.h"
+#include "engine/foundation/natural-order.h"
 #include "tests/test.h"
 
 TEST(no_labels) {

@@ -1,5 +1,5 @@
 #include "engine/plugin/kept-rows.h"
-#include "engine/plugin/row-places.h"
+#include "engine/table/row-places.h"
 #include "tests/test.h"
 
 /* Feeds ROWS rows that know their own numbers, in blocks of that size, and looks at what is kept. */

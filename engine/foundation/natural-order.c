@@ -1,4 +1,4 @@
-#include "engine/plugin/natural-order.h"
+#include "engine/foundation/natural-order.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"

@@ -1,4 +1,4 @@
-#include "engine/plugin/row-places.h"
+#include "engine/table/row-places.h"
 
 #include "engine/foundation/list.h"
 

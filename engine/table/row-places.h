@@ -3,8 +3,8 @@
  * predecessor on the next line, so that only where this breaks (another input, a field with a newline in it)
  * something is kept.
  */
-#ifndef ASSAY_PLUGIN_ROW_PLACES_H
-#define ASSAY_PLUGIN_ROW_PLACES_H
+#ifndef ASSAY_TABLE_ROW_PLACES_H
+#define ASSAY_TABLE_ROW_PLACES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* The order in which people expect labels: numbers by value, and digits inside names by value too (dahu-2
  * before dahu-10). Texts that it holds for equal (1 and 1.0) are ordered by their bytes. */
-#ifndef ASSAY_PLUGIN_NATURAL_ORDER_H
-#define ASSAY_PLUGIN_NATURAL_ORDER_H
+#ifndef ASSAY_FOUNDATION_NATURAL_ORDER_H
+#define ASSAY_FOUNDATION_NATURAL_ORDER_H
 
 #include <stddef.h>
 #include <stdint.h>

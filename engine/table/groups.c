@@ -1,0 +1,137 @@
+#include "engine/table/groups.h"
+
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Two codes become one, numbered by first appearance: open addressing over pairs. */
+struct pairs {
+    uint64_t *keys;
+    uint32_t *slots; /* the number of the key and one, or 0 */
+    size_t count, slot_count;
+};
+
+static uint64_t mix(uint64_t z) { /* splitmix64 (Steele, Lea, Flood 2014) */
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static size_t find_slot(const struct pairs *pairs, uint64_t key) {
+    size_t slot = mix(key) & (pairs->slot_count - 1);
+    while (pairs->slots[slot] && pairs->keys[pairs->slots[slot] - 1] != key)
+        slot = (slot + 1) & (pairs->slot_count - 1);
+    return slot;
+}
+
+static uint32_t number_pair(struct pairs *pairs, uint64_t key) {
+    if (2 * pairs->count >= pairs->slot_count) {
+        pairs->slot_count = pairs->slot_count ? 2 * pairs->slot_count : 64;
+        free(pairs->slots);
+        pairs->slots = xcalloc(pairs->slot_count, sizeof *pairs->slots);
+        pairs->keys = xrealloc(pairs->keys, pairs->slot_count * sizeof *pairs->keys);
+        for (size_t i = 0; i < pairs->count; i++)
+            pairs->slots[find_slot(pairs, pairs->keys[i])] = (uint32_t)i + 1;
+    }
+    size_t slot = find_slot(pairs, key);
+    if (!pairs->slots[slot]) {
+        pairs->keys[pairs->count++] = key;
+        pairs->slots[slot] = (uint32_t)pairs->count;
+    }
+    return pairs->slots[slot] - 1;
+}
+
+struct order {
+    const uint32_t *labels;
+    size_t label_count;
+};
+
+static int compare_groups(const void *a, const void *b, void *context) {
+    const struct order *order = context;
+    const uint32_t *left = order->labels + *(const uint32_t *)a * order->label_count,
+                   *right = order->labels + *(const uint32_t *)b * order->label_count;
+    for (size_t j = 0; j < order->label_count; j++)
+        if (left[j] != right[j])
+            return left[j] < right[j] ? -1 : 1;
+    return 0;
+}
+
+/* The group of each row into CODES, in order of first appearance, and their labels. */
+static size_t number_rows(struct groups *groups, const struct table *table, const size_t *by,
+                          uint32_t *codes) {
+    if (groups->label_count == 0)
+        return 1;
+    for (size_t j = 0; j < groups->label_count; j++) {
+        const uint32_t *column = table->categories[by[j]].codes;
+        struct pairs pairs = {0};
+        for (size_t row = 0; row < table->rows; row++)
+            codes[row] = number_pair(&pairs, (uint64_t)codes[row] << 32 | column[row]);
+        free(pairs.keys), free(pairs.slots);
+    }
+    size_t count = 0;
+    for (size_t row = 0; row < table->rows; row++)
+        count = codes[row] >= count ? codes[row] + (size_t)1 : count;
+    groups->labels = xcalloc(count * groups->label_count + 1, sizeof *groups->labels);
+    for (size_t row = table->rows; row-- > 0;)
+        for (size_t j = 0; j < groups->label_count; j++)
+            groups->labels[codes[row] * groups->label_count + j] = table->categories[by[j]].codes[row];
+    return count;
+}
+
+/* Puts the groups in order: LABELS are sorted, *RET_PLACES has where each group went. */
+static void sort_groups(struct groups *groups, uint32_t *places) {
+    uint32_t *order = xcalloc(groups->count + 1, sizeof *order);
+    for (size_t g = 0; g < groups->count; g++)
+        order[g] = (uint32_t)g;
+    struct order by_labels = {groups->labels, groups->label_count};
+    qsort_r(order, groups->count, sizeof *order, compare_groups, &by_labels);
+    size_t size = groups->label_count * sizeof *groups->labels;
+    uint32_t *sorted = xcalloc(groups->count * groups->label_count + 1, sizeof *sorted);
+    for (size_t g = 0; g < groups->count; g++) {
+        places[order[g]] = (uint32_t)g;
+        if (size > 0)
+            memcpy(sorted + g * groups->label_count, groups->labels + order[g] * groups->label_count, size);
+    }
+    free(groups->labels);
+    groups->labels = sorted;
+    free(order);
+}
+
+void groups_make(struct groups *groups, const struct table *table, const size_t *by, size_t count) {
+    *groups = (struct groups){.label_count = count};
+    uint32_t *codes = xcalloc(table->rows + 1, sizeof *codes);
+    groups->count = number_rows(groups, table, by, codes);
+    uint32_t *places = xcalloc(groups->count + 1, sizeof *places);
+    sort_groups(groups, places);
+    groups->rows = xcalloc(table->rows + 1, sizeof *groups->rows);
+    groups->first = xcalloc(groups->count + 2, sizeof *groups->first);
+    for (size_t row = 0; row < table->rows; row++)
+        groups->first[places[codes[row]] + 2]++;
+    for (size_t g = 2; g < groups->count + 2; g++)
+        groups->first[g] += groups->first[g - 1];
+    for (size_t row = 0; row < table->rows;
+         row++) /* first[g + 1] grows from where g begins to where it ends */
+        groups->rows[groups->first[places[codes[row]] + 1]++] = (uint32_t)row;
+    free(places), free(codes);
+}
+
+void groups_clear(struct groups *groups) {
+    free(groups->rows), free(groups->first), free(groups->labels);
+    *groups = (struct groups){0};
+}
+
+char *groups_name(const struct groups *groups, const struct table *table, const size_t *by, size_t group) {
+    if (groups->label_count == 0)
+        return xstrdup("all");
+    char *name = NULL;
+    for (size_t j = 0; j < groups->label_count; j++) {
+        const struct table_category *category = &table->categories[by[j]];
+        char *longer = xformat("%s%s%s", name ? name : "", name ? "/" : "",
+                               category->levels[groups->labels[group * groups->label_count + j]]);
+        free(name);
+        name = longer;
+    }
+    return name;
+}

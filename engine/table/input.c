@@ -1,0 +1,307 @@
+#include "engine/table/input.h"
+
+#include "engine/documents/document.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- CSV files and pipes */
+
+/* A csv_read_function: the file's bytes, hashed as they pass. */
+static int64_t read_plain(void *context, char *buffer, size_t size) {
+    struct input *input = context;
+    ssize_t length;
+    do
+        length = read(input->descriptor, buffer, size);
+    while (length < 0 && errno == EINTR);
+    if (length < 0)
+        return -errno;
+    if (input->hash)
+        hash_update(input->hash, buffer, (size_t)length);
+    return length;
+}
+
+static int open_plain(struct input *input, const struct table_options *options, struct failure *failure) {
+    const char *path = input->about.path;
+    bool is_standard_input = strcmp(path, "-") == 0;
+    input->descriptor =
+        is_standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (input->descriptor < 0 || fstat(input->descriptor, &status) < 0)
+        return failure_set_kind(failure, errno == ENOENT || errno == ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM,
+                                -errno, "cannot open '%s': %s", path, strerror(errno));
+    input->is_regular = S_ISREG(status.st_mode) && !is_standard_input;
+    input->stays_open = !input->is_regular;
+    input->device = status.st_dev;
+    input->inode = status.st_ino;
+    input->hash = options->hash ? hash_new() : NULL;
+    return csv_open_function(is_standard_input ? "standard input" : path, read_plain, input, &input->csv,
+                             failure);
+}
+
+/* ---- Archives */
+
+/* The table that the suggested model is of. */
+static char *suggested_member(const struct archive_reader *archive) {
+    const char *table = archive_run_text(archive, "model", "table", NULL);
+    return table ? xformat("results/tables/%s.csv", table) : xstrdup(TABLE_ARCHIVE_MEMBER);
+}
+
+static int open_archive(struct input *input, struct failure *failure) {
+    int r = archive_open(input->about.path, &input->archive, failure);
+    if (r < 0)
+        return r;
+    if (!input->about.member)
+        input->about.member = suggested_member(input->archive);
+    r = archive_member_open(input->archive, input->about.member, &input->opened, failure);
+    if (r < 0)
+        return r;
+    cleanup_free char *name = xformat("%s:%s", input->about.path, input->about.member);
+    r = csv_open_function(name, archive_member_read, input->opened, &input->csv, failure);
+    return r < 0 ? input_failure(input, r, failure) : 0;
+}
+
+static void describe_columns(struct input *input, const struct archive_columns *known) {
+    for (size_t i = 0; i < input->column_count; i++) {
+        struct table_column *column = &input->columns[i];
+        const struct archive_column *found = archive_columns_find(known, column->name);
+        if (!found)
+            continue;
+        column->response = found->role == ARCHIVE_ROLE_RESPONSE;
+        column->type = xstrdup(archive_column_type_name(found->type));
+        column->unit = found->unit && found->unit[0] ? xstrdup(found->unit) : NULL;
+    }
+}
+
+static char *text_of(const struct document_node *node, const char *key) {
+    const struct document_node *value = document_get(node, key);
+    return value && value->text && value->kind != DOCUMENT_NULL ? xstrdup(value->text) : NULL;
+}
+
+static char **texts_of(const struct document_node *node, const char *key, size_t *ret_count) {
+    const struct document_node *value = document_get(node, key);
+    if (!value || value->kind != DOCUMENT_SEQUENCE || value->count == 0)
+        return NULL;
+    char **texts = xcalloc(value->count, sizeof *texts);
+    for (size_t i = 0; i < value->count; i++)
+        texts[i] = xstrdup(value->items[i]->text ? value->items[i]->text : "");
+    *ret_count = value->count;
+    return texts;
+}
+
+/* What run.json says of the run and of the model that its experiment suggests. */
+static void describe_run(struct input *input, const struct document_node *run) {
+    const struct document_node *model = document_get(run, "model");
+    input->about.run_id = text_of(run, "run_id");
+    input->about.experiment = text_of(document_get(run, "experiment"), "name");
+    cleanup_free char *table = text_of(model, "table");
+    cleanup_free char *suggested =
+        table ? xformat("results/tables/%s.csv", table) : xstrdup(TABLE_ARCHIVE_MEMBER);
+    if (!model || model->kind != DOCUMENT_MAPPING || strcmp(input->about.member, suggested) != 0)
+        return;
+    struct table_suggestion *suggestion = &input->suggestion;
+    input->suggests = true;
+    suggestion->method = text_of(model, "method");
+    suggestion->response = text_of(model, "response");
+    suggestion->terms = text_of(model, "terms");
+    suggestion->sizes = texts_of(model, "sizes", &suggestion->size_count);
+    suggestion->by = texts_of(model, "by", &suggestion->by_count);
+    suggestion->set = texts_of(model, "set", &suggestion->set_count);
+}
+
+static int describe_archive(struct input *input, struct failure *failure) {
+    struct archive_columns columns = {0};
+    int r = archive_hash(input->about.path, input->about.sha256, failure);
+    r = r < 0 ? r : archive_table_columns(input->archive, input->about.member, &columns, failure);
+    if (r < 0)
+        return r;
+    describe_columns(input, &columns);
+    archive_columns_clear(&columns);
+    describe_run(input, archive_run(input->archive)->root);
+    size_t journal;
+    if (archive_find(input->archive, "journal.jsonl", &journal)) {
+        input->journal_bytes = archive_member_size(input->archive, journal);
+        snprintf(input->journal_sha256, sizeof input->journal_sha256, "%s",
+                 archive_member_sha256(input->archive, journal));
+    }
+    return 0;
+}
+
+/* ---- The folder of a run: what its archive has, as it stands */
+
+static int open_folder(struct input *input, const struct table_options *options, struct failure *failure) {
+    cleanup_free char *member = file_join(input->about.path, input->about.member);
+    char *folder = input->about.path;
+    input->about.path = member;
+    int r = open_plain(input, options, failure);
+    input->about.path = folder;
+    return r;
+}
+
+static void free_document(struct document **document) {
+    document_free(*document);
+}
+
+/* The JSON document NAME of the folder. */
+static int read_record(const struct input *input, const char *name, struct document **ret,
+                       struct failure *failure) {
+    cleanup_free char *path = file_join(input->about.path, name);
+    return document_read_json(path, ret, failure);
+}
+
+static int describe_folder(struct input *input, struct failure *failure) {
+    cleanup_free char *package = file_join(input->about.path, "datapackage.json");
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, ARCHIVE_RECORD_BYTES_MOST);
+    struct archive_columns columns = {0};
+    int r = file_read(package, &bytes, failure);
+    r = r < 0 ? r
+              : archive_parse_columns(package, bytes.bytes, bytes.length, input->about.member, &columns,
+                                      failure);
+    if (r < 0)
+        return r;
+    describe_columns(input, &columns);
+    archive_columns_clear(&columns);
+    cleanup(free_document) struct document *run = NULL;
+    r = read_record(input, "run.json", &run, failure);
+    if (r == 0)
+        describe_run(input, run->root);
+    return r;
+}
+
+static int find_folder_member(struct input *input, struct failure *failure) {
+    cleanup(free_document) struct document *run = NULL;
+    int r = read_record(input, "run.json", &run, failure);
+    if (r < 0)
+        return failure_prefix(failure, "'%s' is a folder, but not that of a run", input->about.path);
+    cleanup_free char *table = text_of(document_get(run->root, "model"), "table");
+    if (!input->about.member)
+        input->about.member = table ? xformat("results/tables/%s.csv", table) : xstrdup(TABLE_ARCHIVE_MEMBER);
+    return 0;
+}
+
+/* ---- Any of them */
+
+/* Whether what begins so is a JSON object: a model, say. No header row of a CSV begins so. */
+static bool begins_as_json(const char *bytes, size_t length) {
+    size_t blanks = 1;
+    while (blanks < length && strchr(" \t\r\n", bytes[blanks]))
+        blanks++;
+    return length > 1 && bytes[0] == '{' && blanks < length && (bytes[blanks] == '"' || bytes[blanks] == '}');
+}
+
+/* Whether the regular file PATH begins as a zip does: with a local header, or the end record of an empty one.
+ * A pipe is not looked into, since what is read of it is gone. */
+static int is_zip(const char *path, bool *ret, struct failure *failure) {
+    cleanup_close int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    if (descriptor < 0 || fstat(descriptor, &status) < 0)
+        return failure_set_kind(failure, errno == ENOENT || errno == ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM,
+                                -errno, "cannot open '%s': %s", path, strerror(errno));
+    char magic[256];
+    ssize_t length = S_ISREG(status.st_mode) ? read(descriptor, magic, sizeof magic) : 0;
+    if (length < 0)
+        return failure_set_kind(failure, FAILURE_SYSTEM, -errno, "cannot read '%s': %s", path,
+                                strerror(errno));
+    if (begins_as_json(magic, (size_t)length))
+        return failure_input(failure, path, 0, 0,
+                             "this is JSON, not a table; 'assay model show' prints what is in a model");
+    *ret = length >= 4 && (memcmp(magic, "PK\3\4", 4) == 0 || memcmp(magic, "PK\5\6", 4) == 0);
+    return 0;
+}
+
+int input_failure(const struct input *input, int code, struct failure *failure) {
+    struct failure own = {0};
+    if (!input->opened || archive_member_status(input->opened, &own) == 0)
+        return code;
+    if (failure)
+        *failure = own;
+    return own.code;
+}
+
+int input_open(struct input *input, const struct table_options *options, struct failure *failure) {
+    if (input->is_open)
+        return 0;
+    int r = !input->about.archive ? open_plain(input, options, failure)
+            : input->is_folder    ? open_folder(input, options, failure)
+                                  : open_archive(input, failure);
+    input->is_open = true;
+    if (r < 0)
+        input_close(input, false);
+    return r;
+}
+
+int input_look(struct input *input, const char *path, const struct table_options *options,
+               struct failure *failure) {
+    bool is_standard_input = strcmp(path, "-") == 0;
+    *input = (struct input){.descriptor = -1};
+    input->about.path = xstrdup(path);
+    input->about.name = xstrdup(is_standard_input ? "standard input" : file_base_name(path));
+    input->about.member = options->member ? xstrdup(options->member) : NULL;
+    struct stat status;
+    input->is_folder = !is_standard_input && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    input->about.archive = input->is_folder;
+    int r = input->is_folder    ? find_folder_member(input, failure)
+            : is_standard_input ? 0
+                                : is_zip(path, &input->about.archive, failure);
+    r = r < 0 ? r : input_open(input, options, failure);
+    if (r < 0)
+        return r;
+    input->column_count = csv_column_count(input->csv);
+    input->columns = xcalloc(input->column_count, sizeof *input->columns);
+    for (size_t i = 0; i < input->column_count; i++)
+        input->columns[i].name = xstrdup(csv_column_name(input->csv, i));
+    if (input->about.archive)
+        r = input->is_folder ? describe_folder(input, failure) : describe_archive(input, failure);
+    if (!input->stays_open)
+        input_close(input, false);
+    return r;
+}
+
+const struct table_column *input_find(const struct input *input, const char *name) {
+    for (size_t i = 0; i < input->column_count; i++)
+        if (strcmp(input->columns[i].name, name) == 0)
+            return &input->columns[i];
+    return NULL;
+}
+
+void input_close(struct input *input, bool complete) {
+    csv_close(take_pointer(input->csv));
+    archive_member_close(take_pointer(input->opened));
+    archive_close(take_pointer(input->archive));
+    if (input->hash && complete)
+        hash_finish(input->hash, input->about.sha256);
+    hash_free(take_pointer(input->hash));
+    if (input->descriptor >= 0)
+        close(take_descriptor(input->descriptor));
+    input->is_open = false;
+}
+
+static void free_texts(char **texts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+void input_clear(struct input *input) {
+    input_close(input, false);
+    struct table_input *about = &input->about;
+    free(about->path), free(about->name), free(about->member), free(about->run_id), free(about->experiment);
+    for (size_t i = 0; i < input->column_count; i++)
+        free(input->columns[i].name), free(input->columns[i].unit), free(input->columns[i].type);
+    free(input->columns);
+    struct table_suggestion *suggestion = &input->suggestion;
+    free(suggestion->method), free(suggestion->response), free(suggestion->terms);
+    free_texts(suggestion->sizes, suggestion->size_count);
+    free_texts(suggestion->by, suggestion->by_count);
+    free_texts(suggestion->set, suggestion->set_count);
+    *input = (struct input){.descriptor = -1};
+}

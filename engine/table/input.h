@@ -1,0 +1,45 @@
+/* One input of a table: an archive, the folder of a run, or a CSV file. Used by this room alone. */
+#ifndef ASSAY_TABLE_INPUT_H
+#define ASSAY_TABLE_INPUT_H
+
+#include "archive-format/datapackage.h"
+#include "archive-format/reader.h"
+#include "engine/documents/csv.h"
+#include "engine/table/table.h"
+
+#include <sys/types.h>
+
+struct input {
+    struct table_input about;
+    struct table_column *columns;
+    size_t column_count;
+    struct table_suggestion suggestion;
+    bool suggests;
+    uint64_t journal_bytes; /* of an archive; 0: it has none */
+    char journal_sha256[HASH_HEX_SIZE];
+    bool is_regular; /* a file that its device and inode identify */
+    dev_t device;
+    ino_t inode;
+
+    /* Its rows. A pipe, which cannot be opened twice, stays open from the first look to the end. */
+    bool is_folder, is_open, stays_open;
+    struct archive_reader *archive;
+    struct archive_member *opened;
+    struct csv_reader *csv;
+    int descriptor;
+    struct hash *hash;
+};
+
+/* Fills all but the members for reading. On failure INPUT is to be cleared. */
+int input_look(struct input *input, const char *path, const struct table_options *options,
+               struct failure *failure);
+const struct table_column *input_find(const struct input *input, const char *name);
+/* Its rows as input->csv, before the first. */
+int input_open(struct input *input, const struct table_options *options, struct failure *failure);
+/* COMPLETE: all rows were read, so that the hash is that of the whole file. */
+void input_close(struct input *input, bool complete);
+/* What stopped the csv_reader: the archive member's own reason where it has one. Returns CODE. */
+int input_failure(const struct input *input, int code, struct failure *failure);
+void input_clear(struct input *input);
+
+#endif

@@ -1,0 +1,571 @@
+#include "engine/table/table.h"
+
+#include "engine/design/expression.h"
+#include "engine/documents/csv.h"
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/natural-order.h"
+#include "engine/foundation/text-set.h"
+#include "engine/foundation/text.h"
+#include "engine/table/input.h"
+#include "engine/table/repeats.h"
+#include "engine/table/row-places.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of archives: the gates that a row did not pass. */
+#define FLAGS_COLUMN "state.flags"
+
+enum { FIRST_CAPACITY = 4096 };
+
+struct table_private {
+    struct table_options options;
+    struct input *inputs;
+    struct row_places places;
+    size_t capacity; /* rows that the arrays have room for */
+};
+
+/* ---- Notes and columns */
+
+__attribute__((format(printf, 2, 3))) static void add_note(struct table *table, const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    table->notes = xrealloc(table->notes, (table->note_count + 1) * sizeof *table->notes);
+    table->notes[table->note_count++] = xstrdup(sentence);
+}
+
+const struct table_column *table_find(const struct table *table, const char *name) {
+    for (size_t i = 0; i < table->column_count; i++)
+        if (strcmp(table->columns[i].name, name) == 0)
+            return &table->columns[i];
+    return NULL;
+}
+
+static int no_column(const char *path, const struct table_column *columns, size_t count, const char *what,
+                     const char *name, struct failure *failure) {
+    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
+    cleanup(text_clear) struct text list;
+    text_init(&list, FAILURE_TEXT_SIZE / 2);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = columns[i].name;
+        (void)text_printf(&list, "%s%s", i ? ", " : "", names[i]); /* a list that is too long is cut */
+    }
+    const char *nearest = text_nearest(name, names, count);
+    if (nearest)
+        return failure_input(failure, path, 0, 0, "there is no %s column '%s'; did you mean '%s'?", what,
+                             name, nearest);
+    return failure_input(failure, path, 0, 0, "there is no %s column '%s'; there are: %s", what, name,
+                         list.bytes);
+}
+
+int table_no_column(const struct table *table, const char *what, const char *name, struct failure *failure) {
+    return no_column(table->inputs[0].path, table->columns, table->column_count, what, name, failure);
+}
+
+/* ---- Opening */
+
+static void add_column(struct table *table, const struct table_column *column) {
+    table->columns = xrealloc(table->columns, (table->column_count + 1) * sizeof *table->columns);
+    table->columns[table->column_count++] = (struct table_column){
+        .name = xstrdup(column->name),
+        .unit = column->unit ? xstrdup(column->unit) : NULL,
+        .type = column->type ? xstrdup(column->type) : NULL,
+        .response = column->response,
+    };
+}
+
+/* The columns of the first input. The unit of one that has none there is that of the first input that has
+ * one. */
+static void take_columns(struct table *table) {
+    const struct input *inputs = table->private->inputs;
+    for (size_t i = 0; i < inputs[0].column_count; i++) {
+        struct table_column column = inputs[0].columns[i];
+        for (size_t s = 1; s < table->input_count && !column.unit; s++) {
+            const struct table_column *other = input_find(&inputs[s], column.name);
+            column.unit = other ? other->unit : NULL;
+        }
+        add_column(table, &column);
+    }
+    if (table->input_count > 1 && !table_find(table, TABLE_FILE_COLUMN))
+        add_column(table, &(struct table_column){.name = TABLE_FILE_COLUMN, .type = "string"});
+}
+
+static int leave_repeats_out(struct table *table, struct failure *failure) {
+    struct input *inputs = table->private->inputs;
+    cleanup_free char **reasons = xcalloc(table->input_count, sizeof *reasons);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < table->input_count; i++)
+        r = repeats_judge(inputs, table->input_count, i, &reasons[i], failure);
+    size_t kept = 0;
+    for (size_t i = 0; i < table->input_count; i++) {
+        if (r == 0 && reasons[i]) {
+            add_note(table, "%s", reasons[i]);
+            input_clear(&inputs[i]);
+        } else {
+            inputs[kept++] = inputs[i];
+        }
+        free(reasons[i]);
+    }
+    table->input_count = kept;
+    return r;
+}
+
+int table_open(const char *const *paths, size_t count, const struct table_options *options,
+               struct table **ret, struct failure *failure) {
+    if (count == 0 || count > TABLE_INPUTS_MAX)
+        return failure_input(failure, NULL, 0, 0, "%zu inputs; expected 1 to %d", count,
+                             (int)TABLE_INPUTS_MAX);
+    cleanup(table_cleanup) struct table *table = xcalloc(1, sizeof *table);
+    table->private = xcalloc(1, sizeof *table->private);
+    table->private->options = options ? *options : (struct table_options){0};
+    table->private->inputs = xcalloc(count, sizeof *table->private->inputs);
+    for (size_t i = 0; i < count; i++) {
+        table->input_count = i + 1;
+        int r = input_look(&table->private->inputs[i], paths[i], &table->private->options, failure);
+        if (r < 0)
+            return r;
+    }
+    int r = leave_repeats_out(table, failure);
+    if (r < 0)
+        return r;
+    take_columns(table);
+    table->inputs = xcalloc(table->input_count, sizeof *table->inputs);
+    for (size_t i = table->input_count; i-- > 0;) {
+        table->inputs[i] = table->private->inputs[i].about;
+        if (table->private->inputs[i].suggests)
+            table->suggestion = &table->private->inputs[i].suggestion;
+    }
+    *ret = take_pointer(table);
+    return 0;
+}
+
+/* ---- Units */
+
+/* "the column 'x' of 'a.zip' and 2 more is converted to 's', as in 'b.zip'" */
+static void note_inputs(struct table *table, const char *name, const struct input *first, size_t count,
+                        const char *what, const char *unit) {
+    char more[32] = "";
+    if (count > 1)
+        snprintf(more, sizeof more, " and %zu more", count - 1);
+    if (count > 0)
+        add_note(table, "the column '%s' of '%s'%s %s '%s'", name, first->about.path, more, what, unit);
+}
+
+/* Whether all inputs have the column NAME, and, of numbers, in units of one dimension. */
+static int check_column(struct table *table, const char *name, bool is_number, struct failure *failure) {
+    const struct input *inputs = table->private->inputs, *converted = NULL, *unknown = NULL;
+    const char *unit = table_find(table, name)->unit;
+    size_t converted_count = 0, unknown_count = 0;
+    for (size_t i = 0; i < table->input_count; i++) {
+        const struct table_column *column = input_find(&inputs[i], name);
+        double multiply, divide;
+        if (!column && strcmp(name, TABLE_FILE_COLUMN) == 0 && table->input_count > 1)
+            continue;
+        if (!column)
+            return no_column(inputs[i].about.path, inputs[i].columns, inputs[i].column_count,
+                             is_number ? "number" : "text", name, failure);
+        if (!unit || !is_number || (column->unit && strcmp(column->unit, unit) == 0))
+            continue;
+        if (!column->unit) {
+            unknown = unknown_count++ ? unknown : &inputs[i];
+        } else if (unit_conversion(column->unit, unit, &multiply, &divide)) {
+            converted = converted_count++ ? converted : &inputs[i];
+        } else {
+            return failure_input(failure, inputs[i].about.path, 0, 0,
+                                 "the column '%s' is in '%s'; expected '%s', as in the inputs before", name,
+                                 column->unit, unit);
+        }
+    }
+    note_inputs(table, name, converted, converted_count, "is converted to", unit);
+    note_inputs(table, name, unknown, unknown_count, "has no unit; it is taken to be in", unit);
+    return 0;
+}
+
+/* ---- Loading */
+
+/* What is read of each input: distinct columns, and how they become what is kept. */
+struct loading {
+    struct table *table;
+    const struct table_selection *selection;
+    const char **columns; /* read as numbers */
+    size_t column_count;
+    struct expression **expressions; /* of each kept number; NULL: a column */
+    size_t *sources;                 /* of each kept number that is a column: which of `columns` */
+    struct expression *where;
+    const char **names;    /* of all columns of the table, as expressions see them */
+    double *values;        /* of one row, by the table's columns */
+    size_t *in_values;     /* where each of `columns` is in `values` */
+    struct text_set *sets; /* of each category */
+};
+
+static size_t add_name(const char **names, size_t *count, const char *name) {
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    names[*count] = name;
+    return (*count)++;
+}
+
+/* The columns that EXPRESSION uses are read. */
+static void add_columns_of(struct loading *loading, const struct expression *expression) {
+    for (size_t i = 0; i < loading->table->column_count; i++)
+        if (expression_uses(expression, i))
+            loading->in_values[add_name(loading->columns, &loading->column_count, loading->names[i])] = i;
+}
+
+static int plan(struct loading *loading, struct failure *failure) {
+    const struct table_selection *selection = loading->selection;
+    struct table *table = loading->table;
+    size_t count = table->column_count;
+    loading->names = xcalloc(count + 1, sizeof *loading->names);
+    loading->values = xcalloc(count + 1, sizeof *loading->values);
+    loading->in_values = xcalloc(count + 1, sizeof *loading->in_values);
+    loading->columns = xcalloc(count + 1, sizeof *loading->columns);
+    loading->expressions = xcalloc(selection->number_count + 1, sizeof *loading->expressions);
+    loading->sources = xcalloc(selection->number_count + 1, sizeof *loading->sources);
+    loading->sets = xcalloc(selection->category_count + 1, sizeof *loading->sets);
+    for (size_t i = 0; i < count; i++)
+        loading->names[i] = table->columns[i].name;
+    for (size_t i = 0; i < selection->number_count; i++) {
+        const struct table_column *column = table_find(table, selection->numbers[i]);
+        if (column) {
+            loading->sources[i] = add_name(loading->columns, &loading->column_count, column->name);
+            loading->in_values[loading->sources[i]] = (size_t)(column - table->columns);
+            continue;
+        }
+        int r = expression_parse(selection->numbers[i], loading->names, count, NULL, 0, 0,
+                                 &loading->expressions[i], failure);
+        if (r < 0)
+            return r;
+        add_columns_of(loading, loading->expressions[i]);
+    }
+    if (selection->where) {
+        int r =
+            expression_parse(selection->where, loading->names, count, NULL, 0, 0, &loading->where, failure);
+        if (r < 0)
+            return r;
+        add_columns_of(loading, loading->where);
+    }
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < loading->column_count; i++)
+        r = check_column(table, loading->columns[i], true, failure);
+    for (size_t j = 0; r == 0 && j < selection->category_count; j++)
+        r = !table_find(table, selection->categories[j])
+                ? table_no_column(table, "text", selection->categories[j], failure)
+                : check_column(table, selection->categories[j], false, failure);
+    return r;
+}
+
+static void make_room(struct table *table, const struct table_selection *selection, size_t rows) {
+    if (table->rows + rows <= table->private->capacity)
+        return;
+    size_t capacity = table->private->capacity * 3 / 2;
+    capacity = capacity < FIRST_CAPACITY ? FIRST_CAPACITY : capacity;
+    capacity = capacity < table->rows + rows ? table->rows + rows : capacity;
+    for (size_t i = 0; i < selection->number_count; i++)
+        table->numbers[i].values = xrealloc(table->numbers[i].values, capacity * sizeof(double));
+    for (size_t j = 0; j < selection->category_count; j++)
+        table->categories[j].codes = xrealloc(table->categories[j].codes, capacity * sizeof(uint32_t));
+    table->private->capacity = capacity;
+}
+
+/* How the rows of one input are read. */
+struct reading {
+    struct csv_columns *columns;
+    double *multiply, *divide; /* of each column, to the table's unit */
+    bool *converts;
+    uint32_t **translations; /* of each text: the code in the table of each code of this input */
+    size_t *translated;
+    size_t *labels; /* of each text, where the csv_columns have it; SIZE_MAX: it is the file's name */
+    size_t flags;   /* likewise of the flags; SIZE_MAX: there are none */
+    const char *file;
+};
+
+static void set_conversions(const struct loading *loading, const struct input *input,
+                            struct reading *reading) {
+    for (size_t i = 0; i < loading->column_count; i++) {
+        const char *name = loading->columns[i];
+        const char *from = input_find(input, name)->unit, *to = table_find(loading->table, name)->unit;
+        reading->multiply[i] = reading->divide[i] = 1;
+        if (from && to && strcmp(from, to) != 0)
+            unit_conversion(from, to, &reading->multiply[i], &reading->divide[i]);
+        reading->converts[i] = reading->multiply[i] != 1 || reading->divide[i] != 1;
+    }
+}
+
+static double number_at(const struct reading *reading, const struct csv_block *block, size_t column,
+                        size_t row) {
+    double value = block->numbers[column][row];
+    return reading->converts[column] ? value * reading->multiply[column] / reading->divide[column] : value;
+}
+
+static void set_values(const struct loading *loading, const struct reading *reading,
+                       const struct csv_block *block, size_t row) {
+    for (size_t i = 0; i < loading->column_count; i++)
+        loading->values[loading->in_values[i]] = number_at(reading, block, i, row);
+}
+
+static bool is_flagged(const struct reading *reading, const struct csv_block *block, size_t row) {
+    return reading->flags != SIZE_MAX &&
+           csv_label(reading->columns, reading->flags, block->labels[reading->flags][row])[0] != '\0';
+}
+
+/* Which rows of the block are kept, into KEPT; returns how many. */
+static size_t choose_rows(const struct loading *loading, const struct reading *reading,
+                          const struct csv_block *block, uint32_t *kept) {
+    size_t count = 0;
+    for (size_t row = 0; row < block->rows; row++) {
+        if (is_flagged(reading, block, row)) {
+            loading->table->rows_flagged++;
+            continue;
+        }
+        if (loading->where) {
+            set_values(loading, reading, block, row);
+            double truth = expression_value(loading->where, loading->values);
+            if (isnan(truth) || truth == 0) {
+                loading->table->rows_elsewhere++;
+                continue;
+            }
+        }
+        kept[count++] = (uint32_t)row;
+    }
+    return count;
+}
+
+static void keep_numbers(const struct loading *loading, const struct reading *reading,
+                         const struct csv_block *block, const uint32_t *kept, size_t count) {
+    for (size_t i = 0; i < loading->selection->number_count; i++) {
+        double *values = loading->table->numbers[i].values + loading->table->rows;
+        const struct expression *expression = loading->expressions[i];
+        for (size_t k = 0; k < count; k++) {
+            if (expression) {
+                set_values(loading, reading, block, kept[k]);
+                values[k] = expression_value(expression, loading->values);
+            } else {
+                values[k] = number_at(reading, block, loading->sources[i], kept[k]);
+            }
+        }
+    }
+}
+
+/* The codes in the table of all texts of category J that this input has by now. */
+static void translate(const struct loading *loading, struct reading *reading, size_t j) {
+    size_t count = csv_label_count(reading->columns, reading->labels[j]);
+    if (count > reading->translated[j])
+        reading->translations[j] = xrealloc(reading->translations[j], count * sizeof(uint32_t));
+    for (; reading->translated[j] < count; reading->translated[j]++) {
+        const char *text = csv_label(reading->columns, reading->labels[j], (uint32_t)reading->translated[j]);
+        reading->translations[j][reading->translated[j]] =
+            text_set_add(&loading->sets[j], text, strlen(text));
+    }
+}
+
+static int keep_categories(const struct loading *loading, struct reading *reading,
+                           const struct csv_block *block, const uint32_t *kept, size_t count,
+                           struct failure *failure) {
+    for (size_t j = 0; j < loading->selection->category_count; j++) {
+        uint32_t *codes = loading->table->categories[j].codes + loading->table->rows;
+        if (reading->labels[j] == SIZE_MAX) {
+            uint32_t code = text_set_add(&loading->sets[j], reading->file, strlen(reading->file));
+            for (size_t k = 0; k < count; k++)
+                codes[k] = code;
+            continue;
+        }
+        translate(loading, reading, j);
+        for (size_t k = 0; k < count; k++)
+            codes[k] = reading->translations[j][block->labels[reading->labels[j]][kept[k]]];
+        if (loading->sets[j].count > TABLE_LEVELS_MAX)
+            return failure_input(failure, NULL, 0, 0, "the column '%s' has more than %d different texts",
+                                 loading->selection->categories[j], (int)TABLE_LEVELS_MAX);
+    }
+    return 0;
+}
+
+static int keep_block(const struct loading *loading, struct reading *reading, uint32_t input,
+                      const struct csv_block *block, struct failure *failure) {
+    struct table *table = loading->table;
+    cleanup_free uint32_t *kept = xmalloc((block->rows + 1) * sizeof *kept);
+    size_t count = choose_rows(loading, reading, block, kept);
+    if (table->rows + count > TABLE_ROWS_MAX)
+        return failure_input(failure, NULL, 0, 0, "more than %zu rows", TABLE_ROWS_MAX);
+    make_room(table, loading->selection, count);
+    keep_numbers(loading, reading, block, kept, count);
+    int r = keep_categories(loading, reading, block, kept, count, failure);
+    cleanup_free uint64_t *lines = xmalloc((count + 1) * sizeof *lines);
+    for (size_t k = 0; k < count; k++)
+        lines[k] = block->lines[kept[k]];
+    if (r == 0 && count > 0 && row_places_add(&table->private->places, input, count, lines) < 0)
+        memory_exhausted();
+    table->rows += count;
+    return r;
+}
+
+/* Opens the columns of INPUT that are wanted. */
+static int open_columns(const struct loading *loading, const struct input *input, struct reading *reading,
+                        struct failure *failure) {
+    const struct table_selection *selection = loading->selection;
+    cleanup_free size_t *numbers = xcalloc(loading->column_count + 1, sizeof *numbers);
+    cleanup_free size_t *labels = xcalloc(selection->category_count + 1, sizeof *labels);
+    size_t label_count = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < loading->column_count; i++)
+        r = csv_find_column(input->csv, loading->columns[i], &numbers[i], failure);
+    for (size_t j = 0; r == 0 && j < selection->category_count; j++) {
+        reading->labels[j] = SIZE_MAX;
+        if (!input_find(input, selection->categories[j]))
+            continue; /* check_column has seen that it is the file's name */
+        reading->labels[j] = label_count;
+        r = csv_find_column(input->csv, selection->categories[j], &labels[label_count++], failure);
+    }
+    reading->flags = SIZE_MAX;
+    if (r == 0 && input->about.archive && !selection->with_flagged && input_find(input, FLAGS_COLUMN)) {
+        reading->flags = label_count;
+        r = csv_find_column(input->csv, FLAGS_COLUMN, &labels[label_count++], failure);
+    }
+    return r < 0 ? r
+                 : csv_columns_open(input->csv, numbers, loading->column_count, labels, label_count,
+                                    CSV_MISSING_IS_NAN, &reading->columns, failure);
+}
+
+static int read_rows(const struct loading *loading, struct input *input, uint32_t index,
+                     struct reading *reading, struct failure *failure) {
+    const struct table_selection *selection = loading->selection;
+    int r = open_columns(loading, input, reading, failure);
+    if (r < 0)
+        return r;
+    set_conversions(loading, input, reading);
+    struct csv_block block;
+    while ((r = csv_columns_next(reading->columns, &block, failure)) > 0) {
+        input->about.rows += block.rows;
+        r = keep_block(loading, reading, index, &block, failure);
+        if (r < 0)
+            return r;
+        if (selection->progress)
+            selection->progress(selection->progress_context, loading->table->rows);
+    }
+    return r < 0 ? input_failure(input, r, failure) : 0;
+}
+
+static int load_input(const struct loading *loading, uint32_t index, struct failure *failure) {
+    struct table *table = loading->table;
+    struct input *input = &table->private->inputs[index];
+    size_t columns = loading->column_count + 1, texts = loading->selection->category_count + 1;
+    struct reading reading = {
+        .multiply = xcalloc(columns, sizeof(double)),
+        .divide = xcalloc(columns, sizeof(double)),
+        .converts = xcalloc(columns, sizeof(bool)),
+        .translations = xcalloc(texts, sizeof(uint32_t *)),
+        .translated = xcalloc(texts, sizeof(size_t)),
+        .labels = xcalloc(texts, sizeof(size_t)),
+        .file = input->about.name,
+    };
+    int r = input_open(input, &table->private->options, failure);
+    if (r == 0)
+        r = read_rows(loading, input, index, &reading, failure);
+    csv_columns_close(reading.columns);
+    input_close(input, r == 0);
+    table->inputs[index] = input->about;
+    for (size_t j = 0; j < texts; j++)
+        free(reading.translations[j]);
+    free(reading.multiply), free(reading.divide), free(reading.converts);
+    free(reading.translations), free(reading.translated), free(reading.labels);
+    return r;
+}
+
+/* Levels in natural order, and the codes with them. */
+static void sort_levels(struct table *table, size_t j, struct text_set *set) {
+    struct table_category *category = &table->categories[j];
+    cleanup_free uint32_t *ranks = NULL;
+    if (natural_order_ranks((const char *const *)set->texts, set->count, &ranks) < 0)
+        memory_exhausted();
+    category->level_count = set->count;
+    category->levels = xcalloc(set->count + 1, sizeof *category->levels);
+    for (size_t i = 0; i < set->count; i++)
+        category->levels[ranks[i]] = xstrdup(set->texts[i]);
+    for (size_t row = 0; row < table->rows; row++)
+        category->codes[row] = ranks[category->codes[row]];
+}
+
+static void prepare_results(struct table *table, const struct table_selection *selection) {
+    table->numbers = xcalloc(selection->number_count + 1, sizeof *table->numbers);
+    table->categories = xcalloc(selection->category_count + 1, sizeof *table->categories);
+    table->number_count = selection->number_count;
+    table->category_count = selection->category_count;
+    for (size_t i = 0; i < selection->number_count; i++) {
+        const struct table_column *column = table_find(table, selection->numbers[i]);
+        table->numbers[i].name = xstrdup(selection->numbers[i]);
+        table->numbers[i].unit = column && column->unit ? xstrdup(column->unit) : NULL;
+    }
+    for (size_t j = 0; j < selection->category_count; j++)
+        table->categories[j].name = xstrdup(selection->categories[j]);
+}
+
+static void loading_clear(struct loading *loading) {
+    for (size_t i = 0; loading->expressions && i < loading->selection->number_count; i++)
+        expression_free(loading->expressions[i]);
+    for (size_t j = 0; loading->sets && j < loading->selection->category_count; j++)
+        text_set_clear(&loading->sets[j]);
+    expression_free(loading->where);
+    free(loading->columns), free(loading->expressions), free(loading->sources), free(loading->names);
+    free(loading->values), free(loading->in_values), free(loading->sets);
+}
+
+int table_load(struct table *table, const struct table_selection *selection, struct failure *failure) {
+    cleanup(loading_clear) struct loading loading = {.table = table, .selection = selection};
+    int r = plan(&loading, failure);
+    if (r < 0)
+        return r;
+    prepare_results(table, selection);
+    for (size_t i = 0; i < table->input_count; i++) {
+        r = load_input(&loading, (uint32_t)i, failure);
+        if (r < 0)
+            return r;
+    }
+    for (size_t j = 0; j < selection->category_count; j++)
+        sort_levels(table, j, &loading.sets[j]);
+    return 0;
+}
+
+bool table_place(const struct table *table, size_t row, const struct table_input **ret_input,
+                 uint64_t *ret_line) {
+    uint32_t input;
+    if (!row_places_find(&table->private->places, row, &input, ret_line))
+        return false;
+    *ret_input = &table->inputs[input];
+    return true;
+}
+
+/* ---- The end */
+
+void table_free(struct table *table) {
+    if (!table)
+        return;
+    for (size_t i = 0; i < table->column_count; i++)
+        free(table->columns[i].name), free(table->columns[i].unit), free(table->columns[i].type);
+    for (size_t i = 0; i < table->number_count; i++)
+        free(table->numbers[i].name), free(table->numbers[i].unit), free(table->numbers[i].values);
+    for (size_t j = 0; j < table->category_count; j++) {
+        struct table_category *category = &table->categories[j];
+        for (size_t i = 0; i < category->level_count; i++)
+            free(category->levels[i]);
+        free(category->name), free(category->codes), free(category->levels);
+    }
+    for (size_t i = 0; i < table->note_count; i++)
+        free(table->notes[i]);
+    for (size_t i = 0; i < table->input_count; i++)
+        input_clear(&table->private->inputs[i]); /* its texts are those of table->inputs */
+    row_places_clear(&table->private->places);
+    free(table->columns), free(table->numbers), free(table->categories), free(table->notes);
+    free(table->inputs), free(table->private->inputs), free(table->private), free(table);
+}
+
+void table_cleanup(struct table **table) {
+    table_free(*table);
+}

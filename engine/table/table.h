@@ -1,0 +1,126 @@
+/*
+ * Measurements in memory, column by column. A table is read from archives (results/results.csv or the table
+ * that their experiment's model is of), folders of runs, and CSV files as R, pandas and spreadsheets write
+ * them, one after the other. All inputs have the columns that are used, in units of the same dimension:
+ * numbers are converted to the unit of the first input that has one. Only columns that are asked for are
+ * kept: 8 bytes a number, 4 a category.
+ *
+ *     table_open(paths) -> columns, suggestion ;  table_load(selection) -> numbers, categories ;  table_free
+ *
+ * Archives are verified whole before their first row is used; CSV files are hashed as their bytes pass.
+ */
+#ifndef ASSAY_TABLE_TABLE_H
+#define ASSAY_TABLE_TABLE_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/hash.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TABLE_INPUTS_MAX = 4096,
+    TABLE_LEVELS_MAX = 1 << 24, /* different texts of one column */
+};
+#define TABLE_ROWS_MAX ((size_t)1 << 31)
+#define TABLE_ARCHIVE_MEMBER "results/results.csv"
+/* The column that a table of several inputs has besides: the base name of each row's file. */
+#define TABLE_FILE_COLUMN "file"
+
+/* A column that the first input has. */
+struct table_column {
+    char *name;
+    char *unit;    /* UCUM; NULL: not known, as in plain CSV */
+    char *type;    /* "integer", "number", "string", "boolean"; NULL: not known */
+    bool response; /* its role in the archive */
+};
+
+/* What the experiment of an archive suggests (run.json, "model"); NULL or 0 where it says nothing. */
+struct table_suggestion {
+    char *method, *response, *terms;
+    char **sizes, **by, **set; /* set: parameters of the method, NAME=VALUE */
+    size_t size_count, by_count, set_count;
+};
+
+struct table_input {
+    char *path, *name; /* as given; its base name */
+    bool archive;      /* a zip, or the folder of a run */
+    char *member;      /* of an archive: its table that is read */
+    char *run_id, *experiment;
+    char sha256[HASH_HEX_SIZE]; /* of the file; of a CSV "" until it was read to its end */
+    uint64_t rows;              /* that were read */
+};
+
+/* What is kept of each row. */
+struct table_numbers {
+    char *name;     /* a column, or an expression over columns: "1/(m*n*k)" */
+    char *unit;     /* UCUM; NULL: not known, or of an expression */
+    double *values; /* NaN: missing */
+};
+
+struct table_category {
+    char *name;
+    uint32_t *codes; /* of the levels; the empty text is a level like any other */
+    char **levels;   /* in natural order: dahu-2 before dahu-10 */
+    size_t level_count;
+};
+
+struct table_options {
+    char separator;             /* 0: found in the first lines */
+    const char *const *columns; /* names of the columns of files without a header; NULL: they have one */
+    size_t column_count;
+    const char *member; /* of archives: another table than the one that their model is of; or NULL */
+    bool hash;          /* CSV files too */
+};
+
+struct table_selection {
+    const char *const *numbers, *const *categories; /* columns; numbers may be expressions */
+    size_t number_count, category_count;
+    const char *where; /* only rows for which this expression is true; NULL: all */
+    bool with_flagged; /* rows of archives that a gate flagged too */
+    void (*progress)(void *context, uint64_t rows); /* now and then; or NULL */
+    void *progress_context;
+};
+
+struct table_private;
+
+struct table {
+    struct table_column *columns;
+    size_t column_count;
+    struct table_input *inputs;
+    size_t input_count;
+    const struct table_suggestion *suggestion; /* of the first input that has one; or NULL */
+    /* After table_load: */
+    size_t rows;
+    uint64_t rows_flagged, rows_elsewhere; /* left out: by gates, by the condition */
+    struct table_numbers *numbers;         /* of the selection, in its order */
+    size_t number_count;
+    struct table_category *categories;
+    size_t category_count;
+    char **notes; /* what the user should know: inputs left out, units converted */
+    size_t note_count;
+    struct table_private *private;
+};
+
+/* Looks at every input: columns, units, suggestion. A file that is given twice, and earlier parts of a run
+ * whose later part is given too, are left out, and noted; archives of one run that were resumed apart from
+ * each other are refused. "-" is standard input. */
+int table_open(const char *const *paths, size_t count, const struct table_options *options,
+               struct table **ret, struct failure *failure);
+/* Reads all rows, once. */
+int table_load(struct table *table, const struct table_selection *selection, struct failure *failure);
+void table_free(struct table *table);     /* NULL is fine */
+void table_cleanup(struct table **table); /* for cleanup() */
+
+/* The column called NAME, or NULL. */
+const struct table_column *table_find(const struct table *table, const char *name);
+/* FAILURE_INPUT: no WHAT ("response", "group") column is called NAME; with the nearest one or all that there
+ * are. Returns -EINVAL. */
+int table_no_column(const struct table *table, const char *what, const char *name, struct failure *failure);
+/* Where ROW (0 to rows - 1) stands: its input, and the line on which it begins. False where that is not
+ * known: in tables with a great many rows of more than one line. */
+bool table_place(const struct table *table, size_t row, const struct table_input **ret_input,
+                 uint64_t *ret_line);
+
+#endif
