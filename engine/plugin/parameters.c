@@ -1,0 +1,208 @@
+#include "engine/plugin/parameters.h"
+
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a value was written. */
+struct place {
+    const char *file;
+    size_t line, column;
+};
+
+bool parameters_is_column(const struct plugin_parameter *parameter) {
+    return parameter->type == PLUGIN_COLUMN || parameter->type == PLUGIN_COLUMNS;
+}
+
+bool parameters_is_category(const struct plugin_parameter *parameter) {
+    return parameter->type == PLUGIN_CATEGORY || parameter->type == PLUGIN_CATEGORIES;
+}
+
+static bool is_list(const struct plugin_parameter *parameter) {
+    return parameter->type == PLUGIN_NUMBERS || parameter->type == PLUGIN_TEXTS ||
+           parameter->type == PLUGIN_COLUMNS || parameter->type == PLUGIN_CATEGORIES;
+}
+
+static void value_clear(struct plugin_value *value) {
+    for (size_t i = 0; value->texts && i < value->count; i++)
+        free((char *)value->texts[i]);
+    free((char *)value->text);
+    free((double *)value->numbers);
+    free((char **)value->texts);
+    *value = (struct plugin_value){.number = NAN};
+}
+
+static int parse_word(const struct plugin_parameter *parameter, const char *text, struct place place,
+                      double *ret, struct failure *failure) {
+    cleanup(text_clear) struct text list;
+    text_init(&list, FAILURE_TEXT_SIZE / 2);
+    for (size_t i = 0; parameter->words[i]; i++) {
+        if (strcmp(parameter->words[i], text) == 0) {
+            *ret = (double)i;
+            return 0;
+        }
+        (void)text_printf(&list, "%s%s", i ? ", " : "", parameter->words[i]); /* too long: cut */
+    }
+    return failure_input(failure, place.file, place.line, place.column,
+                         "%s: there is no '%.200s'; expected one of %s", parameter->name, text, list.bytes);
+}
+
+static int parse_number(const struct plugin_parameter *parameter, const char *text, struct place place,
+                        double *ret, struct failure *failure) {
+    const struct unit *unit = unit_find(parameter->unit ? parameter->unit : "1");
+    enum unit_dimension dimension = unit ? unit->dimension : UNIT_NONE;
+    double value;
+    if (!unit_parse(text, dimension, &value))
+        return failure_input(failure, place.file, place.line, place.column, "%s: '%.200s' is not %s",
+                             parameter->name, text, unit_expectation(dimension));
+    if (unit && unit->scale != 1)
+        value /= unit->scale; /* plain numbers and those with a unit alike came in the SI unit */
+    bool is_bounded = parameter->minimum != 0 || parameter->maximum != 0;
+    if (is_bounded && !(value >= parameter->minimum && value <= parameter->maximum))
+        return failure_input(failure, place.file, place.line, place.column,
+                             "%s: '%.200s' is out of range; expected %.15g to %.15g%s%s", parameter->name,
+                             text, parameter->minimum, parameter->maximum, unit && unit->label[0] ? " " : "",
+                             unit ? unit->label : "");
+    if (parameter->whole && value != floor(value))
+        return failure_input(failure, place.file, place.line, place.column,
+                             "%s: '%.200s' is not a whole number", parameter->name, text);
+    *ret = value;
+    return 0;
+}
+
+/* The pieces of TEXT between commas, without the blanks around them. */
+static size_t split(const char *text, char ***ret) {
+    size_t count = 0;
+    *ret = NULL;
+    while (*(text += strspn(text, " ")) || count > 0) {
+        size_t length = strcspn(text, ","), end = length;
+        while (end > 0 && text[end - 1] == ' ')
+            end--;
+        *ret = xrealloc(*ret, (count + 1) * sizeof **ret);
+        (*ret)[count++] = xstrndup(text, end);
+        if (!text[length])
+            break;
+        text += length + 1;
+    }
+    return count;
+}
+
+static int parse_list(const struct plugin_parameter *parameter, const char *text, struct place place,
+                      struct plugin_value *ret, struct failure *failure) {
+    char **pieces;
+    ret->count = split(text, &pieces);
+    ret->texts = (const char *const *)pieces;
+    for (size_t i = 0; i < ret->count; i++)
+        if (!pieces[i][0])
+            return failure_input(failure, place.file, place.line, place.column,
+                                 "%s: '%.200s' has an empty piece; expected values with commas between",
+                                 parameter->name, text);
+    if (parameter->type != PLUGIN_NUMBERS)
+        return 0;
+    double *numbers = xcalloc(ret->count + 1, sizeof *numbers);
+    ret->numbers = numbers;
+    for (size_t i = 0; i < ret->count; i++) {
+        int r = parse_number(parameter, pieces[i], place, &numbers[i], failure);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int parse(const struct plugin_parameter *parameter, const char *text, struct place place,
+                 struct plugin_value *ret, struct failure *failure) {
+    *ret = (struct plugin_value){.number = NAN, .is_set = true, .text = xstrdup(text)};
+    if (is_list(parameter))
+        return parse_list(parameter, text, place, ret, failure);
+    ret->count = parameters_is_column(parameter) || parameters_is_category(parameter);
+    if (parameter->type == PLUGIN_WORD)
+        return parse_word(parameter, text, place, &ret->number, failure);
+    return parameter->type == PLUGIN_NUMBER ? parse_number(parameter, text, place, &ret->number, failure) : 0;
+}
+
+int parameters_set(struct parameters *parameters, size_t index, const char *text, const char *file,
+                   size_t line, size_t column, struct failure *failure) {
+    struct plugin_value value;
+    int r = parse(&parameters->table[index], text, (struct place){file, line, column}, &value, failure);
+    if (r < 0) {
+        value_clear(&value);
+        return r;
+    }
+    value_clear(&parameters->values[index]);
+    parameters->values[index] = value;
+    return 0;
+}
+
+int parameters_init(struct parameters *parameters, const struct plugin_parameter *table,
+                    struct failure *failure) {
+    *parameters = (struct parameters){.table = table};
+    while (table && table[parameters->count].name)
+        parameters->count++;
+    parameters->values = xcalloc(parameters->count + 1, sizeof *parameters->values);
+    for (size_t i = 0; i < parameters->count; i++) {
+        parameters->values[i].number = NAN;
+        int r = table[i].fallback ? parameters_set(parameters, i, table[i].fallback, NULL, 0, 0, failure) : 0;
+        if (r < 0)
+            return failure_prefix(failure, "the plugin's own default");
+        parameters->values[i].is_set = false;
+    }
+    return 0;
+}
+
+void parameters_clear(struct parameters *parameters) {
+    for (size_t i = 0; i < parameters->count; i++)
+        value_clear(&parameters->values[i]);
+    free(parameters->values);
+    *parameters = (struct parameters){0};
+}
+
+int parameters_find(const struct parameters *parameters, const char *name, size_t length,
+                    struct failure *failure) {
+    cleanup_free const char **names = xcalloc(parameters->count + 1, sizeof *names);
+    cleanup_free char *word = xstrndup(name, length);
+    cleanup(text_clear) struct text list;
+    text_init(&list, FAILURE_TEXT_SIZE / 2);
+    for (size_t i = 0; i < parameters->count; i++) {
+        names[i] = parameters->table[i].name;
+        if (strcmp(names[i], word) == 0)
+            return (int)i;
+        (void)text_printf(&list, "%s%s", i ? ", " : "", names[i]); /* too long: cut */
+    }
+    const char *nearest = text_nearest(word, names, parameters->count);
+    if (nearest)
+        return failure_input(failure, NULL, 0, 0, "there is no parameter '%.200s'; did you mean '%s'?", word,
+                             nearest);
+    return failure_input(failure, NULL, 0, 0, "there is no parameter '%.200s'; there are: %s", word,
+                         parameters->count ? list.bytes : "none");
+}
+
+int parameters_set_pair(struct parameters *parameters, const char *pair, struct failure *failure) {
+    const char *sign = strchr(pair, '=');
+    if (!sign)
+        return failure_input(failure, NULL, 0, 0, "'%.200s' sets nothing; expected NAME=VALUE", pair);
+    int index = parameters_find(parameters, pair, (size_t)(sign - pair), failure);
+    return index < 0 ? index : parameters_set(parameters, (size_t)index, sign + 1, NULL, 0, 0, failure);
+}
+
+int parameters_check(const struct parameters *parameters, struct failure *failure) {
+    for (size_t i = 0; i < parameters->count; i++) {
+        const struct plugin_parameter *parameter = &parameters->table[i];
+        if (parameter->required && !parameters->values[i].is_set && !parameters_is_column(parameter) &&
+            !parameters_is_category(parameter))
+            return failure_input(failure, NULL, 0, 0, "the parameter '%s' is not set: %s", parameter->name,
+                                 parameter->help);
+    }
+    return 0;
+}
+
+char *parameters_print(const struct parameters *parameters, size_t index) {
+    const struct plugin_value *value = &parameters->values[index];
+    return xstrdup(value->text ? value->text : "");
+}
