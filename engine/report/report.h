@@ -1,0 +1,71 @@
+/*
+ * A report is data: sections of numbers with units, texts, tables, notes and charts. Commands build it; it is
+ * printed as text for people, or as JSON for programs, from the same tree. In JSON a section is an object, a
+ * table an array of objects, a number a number; `units` beside them has the UCUM code of each.
+ *
+ *     struct report *report = report_new();
+ *     struct report_table *terms = report_table(report->root, "terms", NULL, columns, 3);
+ *     report_cell_text(terms, "m*n*k"), report_cell(terms, 1.7e-11), report_cell(terms, 3e-14);
+ *     report_print(report, stdout, false);
+ */
+#ifndef ASSAY_REPORT_REPORT_H
+#define ASSAY_REPORT_REPORT_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { REPORT_ROWS_SHOWN = 40 }; /* of a long table as text, without `detail`; JSON has all */
+
+struct report_column {
+    const char *name;  /* in JSON */
+    const char *label; /* for people; NULL: the name */
+    const char *unit;  /* UCUM; NULL or "1": none, or a text */
+    int digits;        /* significant ones; 0: a text, or as many as there are */
+    bool detail;       /* printed only when details are asked for; in JSON always */
+};
+
+struct report_section;
+struct report_table;
+
+struct report {
+    struct report_section *root;
+};
+
+struct report *report_new(void);
+void report_free(struct report *report); /* NULL is fine */
+void report_cleanup(struct report **report);
+
+/* All texts are copied. A DETAIL is printed only when details are asked for, and in JSON always. TITLE may be
+ * NULL: the section is not set off. */
+struct report_section *report_section(struct report_section *in, const char *name, const char *title,
+                                      bool detail);
+/* A number; what is not finite is "-" and null. With UNIT By, By/s, s, Hz, flop/s or flop it is printed with
+ * a prefix: 57.1 Gflop/s. */
+void report_number(struct report_section *in, const char *name, const char *label, double value,
+                   const char *unit, int digits, bool detail);
+void report_text(struct report_section *in, const char *name, const char *label, const char *value,
+                 bool detail);
+/* A sentence on a line of its own: in JSON one of `notes`, or of `warnings`. */
+enum report_weight { REPORT_LINE, REPORT_NOTE, REPORT_WARNING };
+void report_note(struct report_section *in, enum report_weight weight, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Lines that are printed as they are, and are not in JSON. */
+void report_chart(struct report_section *in, const char *lines);
+struct report_table *report_table(struct report_section *in, const char *name, const char *title,
+                                  const struct report_column *columns, size_t count);
+/* The next cell of a table, row by row. */
+void report_cell(struct report_table *table, double value);
+void report_cell_text(struct report_table *table, const char *text);
+
+/* DETAIL: all that is in JSON too. */
+void report_print(const struct report *report, FILE *stream, bool detail);
+/* Appends one JSON document and a newline; 0, or a negative errno with FAILURE. */
+int report_print_json(const struct report *report, struct text *ret, struct failure *failure);
+
+/* VALUE with DIGITS significant digits, a prefix where UNIT takes one, and the unit's name for people. */
+char *report_format(double value, const char *unit, int digits);
+
+#endif
